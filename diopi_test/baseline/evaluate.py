@@ -34,9 +34,9 @@ from diopi_test.oracle.reference import (
     PartlySpecified,
     Reference,
     WithTerms,
-    bare,
-    reference_of,
-    wants_out,
+    find_reference,
+    strip_remarks,
+    takes_out,
 )
 from lib_rt.dtypes import to_numpy
 
@@ -62,7 +62,7 @@ def make_case_to_call(prototype: Prototype, case: Case) -> BaselineCase:
 def _made(
     prototype: Prototype, case: Case, expected: Callable[[Evaluation, Mapping[str, Any]], ExpectedByName]
 ) -> BaselineCase:
-    function = reference_of(prototype.name)
+    function = find_reference(prototype.name)
     if function is None:
         raise ValueError(f"{prototype.name} has no reference")
     passed = _passed(prototype, case)
@@ -93,7 +93,7 @@ def _passed(prototype: Prototype, case: Case) -> dict[str, Any]:
 
 def result_of(wanted: ResultOf, values: Values) -> NDArray[Any]:
     """What `wanted` stands for, when the case's arguments before have these values."""
-    prototype, reference = lookup(wanted.function), reference_of(wanted.function)
+    prototype, reference = lookup(wanted.function), find_reference(wanted.function)
     if reference is None:
         raise ValueError(f"{wanted.function} has no reference")
     arguments = {
@@ -103,11 +103,11 @@ def result_of(wanted: ResultOf, values: Values) -> NDArray[Any]:
         for p in prototype.arguments
     }
     undecided = (ResultOverride(),) * len(prototype.results)
-    keywords = {"out": undecided[0] if len(undecided) == 1 else undecided} if wants_out(reference) else {}
+    keywords = {"out": undecided[0] if len(undecided) == 1 else undecided} if takes_out(reference) else {}
     with np.errstate(all="ignore"):
         returned = reference(**arguments, **keywords)
     result = _results_by_name(prototype, returned)[wanted.result]
-    array = np.asarray(bare(result))
+    array = np.asarray(strip_remarks(result))
     if not isinstance(result, PartlySpecified) or wanted.unspecified is None:
         return array
     return np.where(result.specified, array, wanted.unspecified)
@@ -168,7 +168,7 @@ class Evaluation:
     def _run(self, plain: Mapping[str, Any]) -> list[tuple[str, Any]]:
         results = self.prototype.results
         overrides = tuple(self._told(p) for p in results)
-        keywords = {"out": overrides[0] if len(overrides) == 1 else overrides} if wants_out(self.function) else {}
+        keywords = {"out": overrides[0] if len(overrides) == 1 else overrides} if takes_out(self.function) else {}
         with np.errstate(all="ignore"):
             returned = self.function(**plain, **keywords)
         values = (returned,) if len(results) == 1 else tuple(returned)
@@ -283,7 +283,7 @@ class _Slot:
     @property
     def array(self) -> NDArray[Any]:
         """The reference's values."""
-        return np.asarray(bare(self.output))
+        return np.asarray(strip_remarks(self.output))
 
     @property
     def terms(self) -> Any:

@@ -23,7 +23,7 @@ from diopi_test.baseline.records import BaselineCase, entries_of
 from diopi_test.baseline.stable import restrict_to_stable
 from diopi_test.cases.model import Case, CaseClass
 from diopi_test.cases.open_calls import why_open
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import find_reference
 
 REFUSED = "refused"
 """The folder that lists, by function, the described cases that the reference refuses."""
@@ -145,7 +145,7 @@ def _computed(prototype: Prototype, cases: Sequence[Case], made: Made) -> Iterat
 
 def _with_results(prototype: Prototype, case: Case) -> BaselineCase:
     """Return the case with its data and results."""
-    function = reference_of(prototype.name)
+    function = find_reference(prototype.name)
     if function is None:
         raise ValueError("the function has no reference")
     if why_open(prototype, case):

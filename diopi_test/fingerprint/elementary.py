@@ -15,7 +15,7 @@ from diopi_test.cases.model import ResultOverride
 from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
 from diopi_test.fingerprint.samples import sweep
 from diopi_test.fingerprint.subnormals import flush
-from diopi_test.oracle.reference import bare, reference_of, wants_out
+from diopi_test.oracle.reference import find_reference, strip_remarks, takes_out
 
 Floats = NDArray[np.float64]
 
@@ -91,10 +91,10 @@ def _same(result: Floats, truth: Floats) -> NDArray[np.bool_]:
 
 def _truth(name: str, values: Floats, dtype: Dtype) -> Floats:
     """Return the reference's results for a result tensor of element type `dtype`."""
-    function = reference_of(name)
+    function = find_reference(name)
     assert function is not None
-    keywords = {"out": ResultOverride(dtype)} if wants_out(function) else {}
-    return np.asarray(bare(function(values, **keywords)), np.float64)
+    keywords = {"out": ResultOverride(dtype)} if takes_out(function) else {}
+    return np.asarray(strip_remarks(function(values, **keywords)), np.float64)
 
 
 def error(result: Floats, truth: Floats, dtype: Dtype) -> Floats:

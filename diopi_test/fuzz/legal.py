@@ -28,7 +28,7 @@ from diopi_test.fuzz.bounds import bounded
 from diopi_test.fuzz.known import Known, as_tuple, is_choice
 from diopi_test.fuzz.relations import FAILURES, relations
 from diopi_test.fuzz.unheld import is_refused
-from diopi_test.oracle.reference import Reference, reference_of
+from diopi_test.oracle.reference import Reference, find_reference
 
 MOST_ELEMENTS = 200_000
 """Elements of all tensors of a call, results included."""
@@ -49,7 +49,7 @@ def made(known: Known, case: Case) -> BaselineCase:
     if why_open(known.prototype, case):
         raise IllegalError("PyTorch leaves it open")
     _check_arguments(known, case)
-    function = reference_of(known.prototype.name)
+    function = find_reference(known.prototype.name)
     if function is None:
         raise IllegalError("there is no reference")
     try:
@@ -127,7 +127,7 @@ def _is_meant(parameter: Parameter, case: Case, ranks: int) -> bool:
 def with_forward_shapes(known: Known, case: Case) -> Case:
     """A call of a gradient with `grad_output` in the shape of the forward result; IllegalError if there is none."""
     given = case.arguments.get("grad_output")
-    forward, function = known.forward, reference_of(known.forward.name) if known.forward else None
+    forward, function = known.forward, find_reference(known.forward.name) if known.forward else None
     if forward is None or function is None or given is None or forward.results[0].is_callee_allocated:
         return case
     arguments = {p.name: case.arguments.get(p.name) for p in forward.arguments}

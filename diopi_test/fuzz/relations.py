@@ -30,7 +30,7 @@ from diopi_test.baseline.evaluate import Evaluation, result_of
 from diopi_test.cases.data import decode_masks, materialise, plain_values
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.fuzz.known import WHOLE, Known
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import find_reference
 
 Numbers = Mapping[str, float]
 """The whole numbers of a call by name: `size input 0`, `rank weight`, `number groups`."""
@@ -103,7 +103,7 @@ def relations(known: Known) -> Relations:
 
 def _numbers_of_case(prototype: Prototype, case: Case) -> Numbers | None:
     """The numbers of one of a function's own cases, those of its results included; None if it has none."""
-    function = reference_of(prototype.name)
+    function = find_reference(prototype.name)
     if function is None:
         return None
     values = materialise(prototype, case, result_of)

@@ -12,7 +12,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import Layout, Strides, contiguous, strides
 from diopi_test.cases.model import TensorSpec
 from diopi_test.cases.named_domains import Described
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import find_reference
 from diopi_test.original.entries import Entry, EntryError, TensorArguments
 from diopi_test.original.values import NORMAL, domain_of, given, usual_domain
 
@@ -70,7 +70,7 @@ def _domain(prototype: Prototype, parameter: Parameter, one: TensorArguments, en
     """The domain of a tensor's values."""
     generated = one.generated or entry.generated
     found = domain_of(generated, shape) if generated else None
-    return found or (usual_domain(prototype.name, parameter.name) if reference_of(prototype.name) else NORMAL)
+    return found or (usual_domain(prototype.name, parameter.name) if find_reference(prototype.name) else NORMAL)
 
 
 def _layout(one: TensorArguments, number: int) -> Layout:

@@ -23,7 +23,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.described import PendingTensor
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, tensor_specs
 from diopi_test.cases.open_calls import why_open
-from diopi_test.oracle.reference import reference_of, wants_out
+from diopi_test.oracle.reference import find_reference, takes_out
 from diopi_test.original.adapters import Call, adapt
 from diopi_test.original.attributes import converted, is_usual, usual
 from diopi_test.original.entries import Entry, EntryError, TensorArguments, dtypes_by_tensor, number_of_cases
@@ -181,7 +181,7 @@ def _names(parameters: Sequence[Parameter]) -> list[str]:
 
 def _checked(prototype: Prototype, case: Case) -> FunctionCase:
     """A case of the class it belongs to; EntryError if the arguments contradict a fact of the prototype."""
-    if reference_of(prototype.name) is None:
+    if find_reference(prototype.name) is None:
         raise EntryError(f"{prototype.name} has no reference")
     _check_axes(prototype, case)
     _check_choices(prototype, case)
@@ -330,10 +330,10 @@ def _results(
 
 def _is_shape_chosen(prototype: Prototype, result: Parameter) -> bool:
     """Whether the caller chooses the shape of a result: by a fact, or because no argument says it."""
-    reference = reference_of(prototype.name)
+    reference = find_reference(prototype.name)
     is_written_alone = not any(p.is_tensor or p.is_tensor_array for p in prototype.arguments)
     return result.fact(facts.ShapeChosen) is not None or (
-        is_written_alone and reference is not None and wants_out(reference)
+        is_written_alone and reference is not None and takes_out(reference)
     )
 
 

@@ -9,7 +9,7 @@ from diopi_impl import BaseVendor, VendorError, find_vendor, known_vendors
 from diopi_proto.interface import header_of, prototypes
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.selection import WHOLE_LEVELS, select_cases
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import find_reference
 
 
 def inventory(wanted: Callable[[Prototype], bool] = lambda prototype: True) -> list[dict[str, Any]]:
@@ -23,7 +23,7 @@ def inventory(wanted: Callable[[Prototype], bool] = lambda prototype: True) -> l
             "function": name,
             "header": header_of(name),
             "family": prototype.family,
-            "reference": reference_of(name) is not None,
+            "reference": find_reference(name) is not None,
             "cases": {level: len(select_cases(name, level)) for level in WHOLE_LEVELS},
             "vendors": {vendor: it.has(name) for vendor, it in vendors.items()},
         }

@@ -33,7 +33,7 @@ from diopi_test.cases.model import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks.values import compare
 from diopi_test.oracle.budget import K, R
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import find_reference
 from lib_rt.dtypes import to_numpy
 
 Array = NDArray[Any]
@@ -113,7 +113,7 @@ class Examined:
 
     def distinguishes(self, /, **changes: Any) -> bool | None:
         """Whether the results of other arguments would fail this case; None where there are no such results."""
-        function = reference_of(self.made.function)
+        function = find_reference(self.made.function)
         assert function is not None
         evaluation = Evaluation(self.prototype, function, self.case)
         try:

@@ -16,7 +16,7 @@ from diopi_test.execution.verdict import Outcome
 from diopi_test.fuzz.relations import FAILURES
 from diopi_test.harness.run_case import derive_outcome
 from diopi_test.oracle.budget import with_unsigned_zeros
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import find_reference
 
 OF_DRAWS = (form.check, inputs.check, gaps.check)
 """The checks of a call that draws: the device's generator is not the case's, and a call is not made again."""
@@ -36,7 +36,7 @@ def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
     Raises:
         NotComparableError: The reference can't compute the results.
     """
-    function = reference_of(prototype.name)
+    function = find_reference(prototype.name)
     if function is None:
         raise NotComparableError("there is no reference")
     if reason := why_open(prototype, case):

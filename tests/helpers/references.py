@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import Remark, bare, reference_of, wants_out
+from diopi_test.oracle.reference import Remark, find_reference, strip_remarks, takes_out
 
 Array = np.ndarray[Any, Any]
 
@@ -18,7 +18,7 @@ def value(result: Any) -> Any:
     if isinstance(result, (list, tuple)):
         return [value(entry) for entry in result]
     if isinstance(result, Remark):
-        return value(bare(result))
+        return value(strip_remarks(result))
     return None if result is None else np.asarray(result)
 
 
@@ -29,9 +29,9 @@ def call(name: str, *arguments: Any, **keywords: Any) -> Any:
 
 def raw(name: str, *arguments: Any, **keywords: Any) -> Any:
     """What the reference of `name` gives, with what it says about it; it knows nothing of its result without `out`."""
-    function = reference_of(name)
+    function = find_reference(name)
     assert function is not None, f"{name} has no reference"
-    if wants_out(function):
+    if takes_out(function):
         keywords = {"out": ResultOverride()} | keywords
     with np.errstate(all="ignore"):
         return function(*arguments, **keywords)

@@ -73,14 +73,14 @@ class PartlySpecified(Remark):
     specified: Any
 
 
-def open_where(is_open: Any, result: Any) -> Any:
+def leave_open(is_open: Any, result: Any) -> Any:
     """Return `result` without a demand where `is_open` is true, which broadcasts to it."""
     return PartlySpecified(result, np.logical_not(is_open)) if np.any(is_open) else result
 
 
-def bare(result: Any) -> Any:
+def strip_remarks(result: Any) -> Any:
     """A result without what the reference says about it."""
-    return bare(result.value) if isinstance(result, Remark) else result
+    return strip_remarks(result.value) if isinstance(result, Remark) else result
 
 
 def reference(*names: str) -> Callable[[F], F]:
@@ -96,9 +96,11 @@ def reference(*names: str) -> Callable[[F], F]:
         for name in names:
             prototype = lookup(name)
             expected = [parameter.name for parameter in prototype.arguments]
-            given = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
-            if given != expected:
-                raise ValueError(f"{name}: the reference takes {given}, the prototype says {expected}")
+            parameters = [
+                p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY
+            ]
+            if parameters != expected:
+                raise ValueError(f"{name}: the reference takes {parameters}, the prototype says {expected}")
             _references[name] = function
         return function
 
@@ -109,20 +111,20 @@ def reference(*names: str) -> Callable[[F], F]:
 def separate_registry() -> Iterator[Mapping[str, Reference]]:
     """While it lasts, references are registered apart from the others, in what it gives."""
     global _references
-    others, _references = _references, {}
+    previous, _references = _references, {}
     try:
         yield _references
     finally:
-        _references = others
+        _references = previous
 
 
-def wants_out(function: Reference) -> bool:
+def takes_out(function: Reference) -> bool:
     """Whether a reference has the keyword-only parameter `out`."""
     parameter = inspect.signature(function).parameters.get("out")
     return parameter is not None and parameter.kind is parameter.KEYWORD_ONLY
 
 
-def reference_of(name: str) -> Reference | None:
+def find_reference(name: str) -> Reference | None:
     """The reference of a function or of the function it is a form of, if there is one."""
     load_families(__name__)
     return _references.get(name) or _references.get(lookup(name).base)

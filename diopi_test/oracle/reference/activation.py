@@ -120,20 +120,20 @@ def silu(input: Array) -> Any:
 
 @reference("diopiSiluBackward")
 def silu_backward(grad_output: Array, input: Array) -> WithTerms:
-    s, rest = special.expit(input), special.expit(-input)
+    s, complement = special.expit(input), special.expit(-input)
     # 1 - s cancels at positive x, and the sum 1 + x · (1 - s) near x = -1.28
-    terms = np.where(rest > 0, np.abs(grad_output) * s * (1 + np.abs(input)), 0)
-    return WithTerms(grad_output * s * (1 + input * rest), terms, signed=True)
+    terms = np.where(complement > 0, np.abs(grad_output) * s * (1 + np.abs(input)), 0)
+    return WithTerms(grad_output * s * (1 + input * complement), terms, signed=True)
 
 
-def _shifted(input: Array, dim: int) -> Any:
+def _subtract_max(input: Array, dim: int) -> Any:
     """x - m, m the largest x of the slice."""
     return input - np.max(input, axis=dim, keepdims=True, initial=-np.inf)
 
 
 @reference("diopiSoftmax")
 def softmax(input: Array, dim: int) -> WithTerms:
-    e = np.exp(_shifted(np.atleast_1d(input), dim))
+    e = np.exp(_subtract_max(np.atleast_1d(input), dim))
     total = np.sum(e, axis=dim, keepdims=True)
     # the relative error of the sum that all are divided by
     terms = e / total * relative_terms(e, dim)
@@ -151,7 +151,7 @@ def softmax_backward(grad_output: Array, output: Array, dim: int) -> WithTerms:
 
 @reference("diopiLogSoftmax")
 def log_softmax(input: Array, dim: int) -> WithTerms:
-    shifted = _shifted(np.atleast_1d(input), dim)
+    shifted = _subtract_max(np.atleast_1d(input), dim)
     e = np.exp(shifted)
     total = np.sum(e, axis=dim, keepdims=True)
     result = (shifted - np.log(total)).reshape(input.shape)

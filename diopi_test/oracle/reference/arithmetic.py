@@ -43,14 +43,14 @@ for _name, _function in BINARY.items():
     reference(_name)(_binary(_function))
 
 
-def _are(kinds: str, *operands: Operand) -> bool:
+def _have_kinds(kinds: str, *operands: Operand) -> bool:
     """Whether all operands are of one of these NumPy kinds: `b` bool, `i` integer, `f` floating, `c` complex."""
     return all(np.asarray(operand).dtype.kind in kinds for operand in operands)
 
 
 @reference("diopiAdd")
 def add(input: Array, other: Operand, alpha: float) -> Array:
-    if _are("b", input, other):
+    if _have_kinds("b", input, other):
         return input | (other & np.bool_(alpha))
     return input + alpha * other
 
@@ -65,28 +65,28 @@ def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Any:
     if rounding_mode == RoundMode.none:
         return np.true_divide(input, other)
     _check_divisor(input, other)
-    quotient = np.floor_divide(input, other) if rounding_mode == RoundMode.floor else _truncated(input, other)
-    return Exact(quotient) if _are("i", input, other) else quotient
+    quotient = np.floor_divide(input, other) if rounding_mode == RoundMode.floor else _truncate_quotient(input, other)
+    return Exact(quotient) if _have_kinds("i", input, other) else quotient
 
 
-def _check_divisor(input: Operand, other: Operand) -> None:
+def _check_divisor(input: Operand, divisor: Operand) -> None:
     """ValueError if an integer is divided by 0, which is left open."""
-    if _are("bi", input, other) and not np.all(other):
+    if _have_kinds("bi", input, divisor) and not np.all(divisor):
         raise ValueError("an integer is divided by 0")
 
 
-def _truncated(input: Array, other: Operand) -> Array:
+def _truncate_quotient(input: Array, divisor: Operand) -> Array:
     """The quotient rounded towards zero; without its remainder an integer divides evenly."""
-    if _are("i", input, other):
-        return np.floor_divide(input - np.fmod(input, other), other)
-    return np.trunc(np.true_divide(input, other))
+    if _have_kinds("i", input, divisor):
+        return np.floor_divide(input - np.fmod(input, divisor), divisor)
+    return np.trunc(np.true_divide(input, divisor))
 
 
 @reference("diopiPowTensor", "diopiPowScalar")
 def power(input: Operand, exponent: Operand) -> Array:
-    if _are("bi", input, exponent):
+    if _have_kinds("bi", input, exponent):
         return _integer_power(np.asarray(input, np.int64), np.asarray(exponent, np.int64))
-    wide = np.float64 if _are("bif", input, exponent) else np.complex128
+    wide = np.float64 if _have_kinds("bif", input, exponent) else np.complex128
     return np.power(np.asarray(input, wide), np.asarray(exponent, wide))
 
 
@@ -98,7 +98,7 @@ def _integer_power(input: Array, exponent: Array) -> Array:
 
 @reference("diopiAddcmul")
 def addcmul(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
-    if _are("i", input, tensor1, tensor2):
+    if _have_kinds("i", input, tensor1, tensor2):
         value = int(value)
     return input + value * tensor1 * tensor2
 
@@ -119,21 +119,21 @@ def lerp(input: Array, end: Array, weight: Operand) -> WithTerms:
 @reference("diopiRemainderTensor", "diopiRemainder")
 def remainder(input: Operand, other: Operand) -> Array:
     _check_divisor(input, other)
-    left = np.fmod(input, other)  # with the sign of input
-    return np.where((left != 0) & ((left < 0) != (np.asarray(other) < 0)), left + other, left)
+    result = np.fmod(input, other)  # with the sign of input
+    return np.where((result != 0) & ((result < 0) != (np.asarray(other) < 0)), result + other, result)
 
 
 @reference("diopiMaximum")
 def maximum(input: Array, other: Array) -> Any:
-    return _either_zero(np.maximum(input, other), input, other)
+    return _open_zero_signs(np.maximum(input, other), input, other)
 
 
 @reference("diopiMinimum")
 def minimum(input: Array, other: Array) -> Any:
-    return _either_zero(np.minimum(input, other), input, other)
+    return _open_zero_signs(np.minimum(input, other), input, other)
 
 
-def _either_zero(result: Array, *operands: Array) -> Any:
+def _open_zero_signs(result: Array, *operands: Array) -> Any:
     """A result that is one of these tensors' elements: of zeros of both signs, either."""
     if result.dtype.kind != "f":
         return result
@@ -145,12 +145,12 @@ def _either_zero(result: Array, *operands: Array) -> Any:
 @reference("diopiClamp")
 def clamp(input: Array, min: Operand | None, max: Operand | None) -> Any:
     bounds = [bound for bound in (min, max) if bound is not None]
-    raised = input if min is None else _bounded(input, min, np.maximum)
-    result = raised if max is None else _bounded(raised, max, np.minimum)
-    return _either_zero(result, input, *bounds) if isinstance(bounds[0], np.ndarray) else result
+    raised = input if min is None else _apply_bound(input, min, np.maximum)
+    result = raised if max is None else _apply_bound(raised, max, np.minimum)
+    return _open_zero_signs(result, input, *bounds) if isinstance(bounds[0], np.ndarray) else result
 
 
-def _bounded(input: Array, bound: Operand, choose: Callable[..., Array]) -> Array:
+def _apply_bound(input: Array, bound: Operand, choose: Callable[..., Array]) -> Array:
     """The larger or smaller one; input's own zero beside another one."""
     return np.where(input == bound, input, choose(input, bound))
 
@@ -172,17 +172,17 @@ def equal(input: Array, other: Array) -> bool:
 
 @reference("diopiForeachaddScalar")
 def foreach_add(inputs: Sequence[Array], other: float) -> list[Array]:
-    return [add(_beside(input, other), other, 1) for input in inputs]
+    return [add(_promote_with(input, other), other, 1) for input in inputs]
 
 
 @reference("diopiForeachmulScalar")
 def foreach_mul(inputs: Sequence[Array], other: float) -> list[Array]:
-    return [_beside(input, other) * other for input in inputs]
+    return [_promote_with(input, other) * other for input in inputs]
 
 
-def _beside(input: Array, number: float) -> Array:
+def _promote_with(input: Array, number: float) -> Array:
     """The entry of an array of tensors in the common type with a number, which makes integers float32."""
-    return convert_array(input, Dtype.float32) if _are("i", input) and isinstance(number, float) else input
+    return convert_array(input, Dtype.float32) if _have_kinds("i", input) and isinstance(number, float) else input
 
 
 @reference("diopiForeachmulTensor")

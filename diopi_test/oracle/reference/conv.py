@@ -45,18 +45,18 @@ class Sliding:
     def result(self, x: Array, w: Array) -> Array:
         """y[n, c, o] = Σ w[c, j, i] · x[n, j, place] over j and i."""
         sums = self._kernels(w) @ self._columns(self.windows(x))
-        return self._joined(sums.reshape(*sums.shape[:-1], *self.positions))
+        return self._join_groups(sums.reshape(*sums.shape[:-1], *self.positions))
 
     def image_of(self, y: Array, w: Array) -> Array:
         """x[n, j, place] = Σ w[c, j, i] · y[n, c, o] over c and all o and i that meet there."""
         columns = self._kernels(w).mT @ self._rows(y)
         windows = columns.reshape(*columns.shape[:-2], w.shape[1], *self.kernel, *self.positions)
-        return self._joined(self.overlapped(windows))
+        return self._join_groups(self.add_windows(windows))
 
     def kernel_of(self, x: Array, y: Array) -> Array:
         """w[c, j, i] = Σ y[n, c, o] · x[n, j, place] over n and o."""
         windows = self.windows(x)
-        kernels = _side_by_side(self._rows(y)) @ _side_by_side(self._columns(windows)).mT
+        kernels = _concatenate_columns(self._rows(y)) @ _concatenate_columns(self._columns(windows)).mT
         groups, of_group, _ = kernels.shape
         channels = windows.shape[-2 * len(self.kernel) - 1]
         return kernels.reshape(groups * of_group, channels, *self.kernel)
@@ -71,9 +71,9 @@ class Sliding:
         windows = sliding_window_view(padded, reach, spatial)
         starts = [slice(0, count * step, step) for count, step in zip(self.positions, self.stride, strict=True)]
         met: tuple[Any, ...] = (..., *starts, *(slice(None, None, step) for step in self.dilation))
-        return self._split(np.moveaxis(windows[met], spatial, range(-2 * rank, -rank)), 2 * rank)
+        return self._split_groups(np.moveaxis(windows[met], spatial, range(-2 * rank, -rank)), 2 * rank)
 
-    def overlapped(self, windows: Array) -> Array:
+    def add_windows(self, windows: Array) -> Array:
         """The adjoint of `windows`: every element is added to the place it would have been taken from."""
         padded_sizes = [size + 2 * pad for size, pad in zip(self.image, self.padding, strict=True)]
         padded = np.zeros((*windows.shape[: -2 * len(self.image)], *padded_sizes), windows.dtype)
@@ -94,34 +94,34 @@ class Sliding:
 
     def _rows(self, y: Array) -> Array:
         """What kernels give as matrices, (…, groups, a row for each kernel, a column for each position)."""
-        split = self._split(y)
+        split = self._split_groups(y)
         return split.reshape(*split.shape[: -len(self.kernel)], prod(self.positions))
 
     def _kernels(self, w: Array) -> Array:
         """Kernels as matrices, (groups, a row for each kernel of the group, a column for each of its elements)."""
         return w.reshape(self.groups, len(w) // self.groups, prod(w.shape[1:]))
 
-    def _split(self, array: Array, spatial: int | None = None) -> Array:
+    def _split_groups(self, array: Array, spatial: int | None = None) -> Array:
         """The channels, before the last axes, split in groups and channels of a group."""
         axis = array.ndim - (spatial or len(self.kernel)) - 1
         channels = array.shape[axis] // self.groups
         return array.reshape(*array.shape[:axis], self.groups, channels, *array.shape[axis + 1 :])
 
-    def _joined(self, array: Array, spatial: int | None = None) -> Array:
+    def _join_groups(self, array: Array, spatial: int | None = None) -> Array:
         """The adjoint of `_split`."""
         axis = array.ndim - (spatial or len(self.kernel)) - 2
         channels = array.shape[axis] * array.shape[axis + 1]
         return array.reshape(*array.shape[:axis], channels, *array.shape[axis + 2 :])
 
 
-def _side_by_side(matrices: Array) -> Array:
+def _concatenate_columns(matrices: Array) -> Array:
     """The matrices (…, groups, rows, columns) of all samples as one of each group, whose columns are those of all."""
     samples, (groups, rows, columns) = prod(matrices.shape[:-3]), matrices.shape[-3:]
     matrices = np.moveaxis(matrices.reshape(samples, groups, rows, columns), 0, -2)
     return matrices.reshape(groups, rows, samples * columns)
 
 
-def _positions(image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> tuple[int, ...]:
+def _count_positions(image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> tuple[int, ...]:
     """How often a kernel fits into a padded image."""
     axes = zip(image, kernel, stride, padding, dilation, strict=True)
     return tuple((size + 2 * pad - spread * (k - 1) - 1) // step + 1 for size, k, step, pad, spread in axes)
@@ -130,7 +130,7 @@ def _positions(image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilat
 def _convolution(input: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Sliding:
     """The kernel `weight` on the image `input`."""
     image, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
-    positions = _positions(image, kernel, stride, padding, dilation)
+    positions = _count_positions(image, kernel, stride, padding, dilation)
     return Sliding(image, kernel, positions, stride, padding, dilation, groups)
 
 
@@ -140,22 +140,22 @@ def _transposed(
     """The kernel `weight` on the image that is to come out, `input` being what it gives there."""
     positions, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
     axes = zip(positions, kernel, stride, padding, dilation, output_padding, strict=True)
-    image = [(count - 1) * step - 2 * pad + spread * (k - 1) + more + 1 for count, k, step, pad, spread, more in axes]
+    image = [(count - 1) * step - 2 * pad + spread * (k - 1) + extra + 1 for count, k, step, pad, spread, extra in axes]
     return Sliding(image, kernel, positions, stride, padding, dilation, groups)
 
 
-def _sums_with(
-    sliding: Sliding, sums: Callable[[Sliding, Array, Array], Array], x: Array, other: Array
+def _image_sums(
+    sliding: Sliding, sums: Callable[[Sliding, Array, Array], Array], x: Array, operand: Array
 ) -> WithTerms | PartlySpecified:
     """Sums of the image x, by `Sliding.result` with the kernel `other`, or by `kernel_of` with what it gave there.
 
     Open is what else an infinite element or a NaN of `other` does where it meets the zeros around x: a NaN, or nothing.
     """
-    product = sum_products(partial(sums, sliding), x, other)
-    if np.isfinite(other).all():
+    product = sum_products(partial(sums, sliding), x, operand)
+    if np.isfinite(operand).all():
         return product
-    met = sums(replace(sliding, margin=1.0), np.zeros(x.shape), np.where(np.isfinite(other), 0.0, 1.0)) > 0
-    inside = sums(sliding, np.ones(x.shape), np.isnan(other) * 1.0) > 0
+    met = sums(replace(sliding, margin=1.0), np.zeros(x.shape), np.where(np.isfinite(operand), 0.0, 1.0)) > 0
+    inside = sums(sliding, np.ones(x.shape), np.isnan(operand) * 1.0) > 0
     return PartlySpecified(product, inside | ~met) if (met & ~inside).any() else product
 
 
@@ -167,13 +167,13 @@ def _with_bias(product: Any, bias: Array | None, spatial: int) -> Any:
     return add_rounded(product, bias.reshape(-1, *[1] * spatial))
 
 
-def _bias_gradient(grad_output: Array, bias_sizes: Sizes | None, spatial: int) -> WithTerms | None:
+def _sum_over_bias_axes(grad_output: Array, bias_sizes: Sizes | None, spatial: int) -> WithTerms | None:
     """The sum over all axes but the channels; None if there was no bias."""
     if bias_sizes is None:
         return None
     channels = grad_output.ndim - spatial - 1
-    others = tuple(axis for axis in range(grad_output.ndim) if axis != channels)
-    return WithTerms(grad_output.sum(others), sum_terms(grad_output, others))
+    axes = tuple(axis for axis in range(grad_output.ndim) if axis != channels)
+    return WithTerms(grad_output.sum(axes), sum_terms(grad_output, axes))
 
 
 @reference("diopiConvolution2d", "diopiConvolution3d")
@@ -181,7 +181,7 @@ def convolution(
     input: Array, weight: Array, bias: Array | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Any:
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
-    return _with_bias(_sums_with(sliding, Sliding.result, input, weight), bias, weight.ndim - 2)
+    return _with_bias(_image_sums(sliding, Sliding.result, input, weight), bias, weight.ndim - 2)
 
 
 @reference("diopiConvolution2dBackward", "diopiConvolution3dBackward")
@@ -198,8 +198,8 @@ def convolution_backward(
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
     return (
         sum_products(sliding.image_of, grad_output, weight),
-        _sums_with(sliding, Sliding.kernel_of, input, grad_output),
-        _bias_gradient(grad_output, bias_sizes, weight.ndim - 2),
+        _image_sums(sliding, Sliding.kernel_of, input, grad_output),
+        _sum_over_bias_axes(grad_output, bias_sizes, weight.ndim - 2),
     )
 
 
@@ -214,7 +214,7 @@ def conv_transpose(
     groups: int,
     dilation: Sizes,
 ) -> WithTerms:
-    if any(more >= max(step, spread) for more, step, spread in zip(output_padding, stride, dilation, strict=True)):
+    if any(extra >= max(step, spread) for extra, step, spread in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(f"output_padding is {output_padding}, expected less than the larger of stride and dilation")
     sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
     return _with_bias(sum_products(sliding.image_of, input, weight), bias, weight.ndim - 2)
@@ -234,14 +234,14 @@ def conv_transpose_backward(
 ) -> tuple[Any, ...]:
     sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
     return (
-        _sums_with(sliding, Sliding.result, grad_output, weight),
-        _sums_with(sliding, Sliding.kernel_of, grad_output, input),
-        _bias_gradient(grad_output, bias_sizes, weight.ndim - 2),
+        _image_sums(sliding, Sliding.result, grad_output, weight),
+        _image_sums(sliding, Sliding.kernel_of, grad_output, input),
+        _sum_over_bias_axes(grad_output, bias_sizes, weight.ndim - 2),
     )
 
 
 def _patches(image: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Sliding:
-    return Sliding(image, kernel, _positions(image, kernel, stride, padding, dilation), stride, padding, dilation)
+    return Sliding(image, kernel, _count_positions(image, kernel, stride, padding, dilation), stride, padding, dilation)
 
 
 @reference("diopiIm2Col")
@@ -258,5 +258,5 @@ def col2im(
     sliding = _patches(output_size, kernel_size, dilation, padding, stride)
     channels = input.shape[-2] // (kernel_size[0] * kernel_size[1])
     windows = input.reshape(*input.shape[:-2], channels, *kernel_size, *sliding.positions)
-    count = np.maximum(sliding.overlapped(np.ones(windows.shape)), 1)
-    return WithTerms(sliding.overlapped(windows), sliding.overlapped(np.abs(windows)) / np.sqrt(count))
+    count = np.maximum(sliding.add_windows(np.ones(windows.shape)), 1)
+    return WithTerms(sliding.add_windows(windows), sliding.add_windows(np.abs(windows)) / np.sqrt(count))

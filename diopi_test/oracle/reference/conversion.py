@@ -15,19 +15,19 @@ from lib_rt.dtypes import to_numpy
 Array = NDArray[Any]
 
 
-def wide(dtype: Dtype) -> Any:
+def reference_dtype(dtype: Dtype) -> Any:
     """The reference's own element type for another."""
     return (np.bool_, np.int64, np.float64, np.complex128)[category(dtype)]
 
 
-def converted(values: Array, dtype: Dtype) -> Array | PartlySpecified:
+def convert(values: Array, dtype: Dtype) -> Array | PartlySpecified:
     """`values` in the kind of an element type; rounding to it and reduction modulo its range come later.
 
     Floating numbers out of the range of an integer type are open.
     """
     if category(dtype) != 1 or values.dtype.kind in "bi":
         part = values if dtype is Dtype.bool or category(dtype) == 3 else np.real(values)
-        return part.astype(wide(dtype))
+        return part.astype(reference_dtype(dtype))
     whole = np.trunc(values.real)
     limits = np.iinfo(to_numpy(dtype))
     inside = (whole >= limits.min) & (whole < limits.max + 1.0)

@@ -16,22 +16,22 @@ Pair = tuple[int, int]
 """Along H and along W."""
 
 
-def _overlap(box: Array, others: Array) -> tuple[Array, Array]:
+def _overlap(box: Array, boxes: Array) -> tuple[Array, Array]:
     """Intersection and union of the areas of a box and of each of the others."""
-    low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
+    low, high = np.maximum(box[:2], boxes[:, :2]), np.minimum(box[2:], boxes[:, 2:])
     intersection = np.prod(np.maximum(high - low, 0), -1)
-    area, areas = np.prod(box[2:] - box[:2]), np.prod(others[:, 2:] - others[:, :2], -1)
+    area, areas = np.prod(box[2:] - box[:2]), np.prod(boxes[:, 2:] - boxes[:, :2], -1)
     return intersection, area + areas - intersection
 
 
 @reference("diopiNms")
 def nms(boxes: Array, confidence: Array, iou_threshold: float) -> Array:
-    kept: list[int] = []
+    selected: list[int] = []
     for candidate in np.argsort(-confidence, kind="stable"):
-        intersection, union = _overlap(boxes[candidate], boxes[kept])
+        intersection, union = _overlap(boxes[candidate], boxes[selected])
         if not np.any(intersection / union > iou_threshold):  # two boxes without area: 0 / 0 is above nothing
-            kept.append(int(candidate))
-    return np.array(kept, np.int64)
+            selected.append(int(candidate))
+    return np.array(selected, np.int64)
 
 
 def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int) -> AxisWeights:
@@ -83,7 +83,7 @@ def roi_align(
         for roi in rois
     ]
     shape = (len(rois), input.shape[1], *bins)
-    return WithTerms(*(np.reshape([getattr(one, part) for one in pooled], shape) for part in ("value", "terms")))
+    return WithTerms(*(np.reshape([getattr(region, part) for region in pooled], shape) for part in ("value", "terms")))
 
 
 @reference("diopiRoiAlignBackward")
@@ -101,9 +101,9 @@ def roi_align_backward(
     aligned: bool,
 ) -> WithTerms:
     values, terms = np.zeros((2, batch_size, channels, height, width))
-    for roi, given in zip(rois, grad, strict=True):
+    for roi, gradient in zip(rois, grad, strict=True):
         axes = _axes(roi, spatial_scale, (pooled_height, pooled_width), sampling_ratio, aligned, (height, width))
-        summed = weighted_sum([axis.transposed for axis in axes], given)
+        summed = weighted_sum([axis.transposed for axis in axes], gradient)
         values[_sample(roi)] += summed.value
         terms[_sample(roi)] += summed.terms
     return WithTerms(values, terms)

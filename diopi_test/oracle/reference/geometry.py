@@ -13,12 +13,12 @@ Array = NDArray[Any]
 Polygon = Sequence[complex]
 
 
-def cross(one: complex, other: complex) -> float:
+def cross(u: complex, v: complex) -> float:
     """The area that two vectors span, positive if the other is to the left."""
-    return (one.conjugate() * other).imag
+    return (u.conjugate() * v).imag
 
 
-def points(coordinates: Array) -> list[complex]:
+def to_points(coordinates: Array) -> list[complex]:
     """x1, y1, x2, y2 … as points."""
     return [complex(x, y) for x, y in coordinates.reshape(-1, 2)]
 
@@ -29,20 +29,22 @@ def rotated_box(x: float, y: float, width: float, height: float, angle: float) -
     return [complex(x, y) + turn * complex(i * width, j * height) for i, j in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
 
 
-def around_the_first(one: Array, other: Array) -> tuple[Polygon, Polygon]:
+def center_on_first(first: Array, second: Array) -> tuple[Polygon, Polygon]:
     """Two boxes, (x, y, width, height, angle), as seen from the centre of the first.
 
     Far from the origin their corners would be rounded.
     """
-    return rotated_box(0.0, 0.0, *one[2:]), rotated_box(*(other[:2] - one[:2]), *other[2:])
+    return rotated_box(0.0, 0.0, *first[2:]), rotated_box(*(second[:2] - first[:2]), *second[2:])
 
 
 def area(polygon: Polygon) -> float:
     """Negative if the corners come clockwise. Far from the origin, areas as seen from there would cancel."""
-    return sum(cross(one - polygon[0], other - polygon[0]) for one, other in pairwise(polygon[1:])) / 2
+    return (
+        sum(cross(corner - polygon[0], next_corner - polygon[0]) for corner, next_corner in pairwise(polygon[1:])) / 2
+    )
 
 
-def counter_clockwise(polygon: Polygon) -> Polygon:
+def orient_counter_clockwise(polygon: Polygon) -> Polygon:
     """The same polygon, its corners in this order."""
     return polygon if area(polygon) >= 0 else polygon[::-1]
 
@@ -54,52 +56,52 @@ def is_convex(polygon: Polygon) -> bool:
     return min(turns) >= 0 or max(turns) <= 0
 
 
-def _cut(polygon: Polygon, start: complex, end: complex) -> Polygon:
+def _clip(polygon: Polygon, start: complex, end: complex) -> Polygon:
     """What of a polygon is on the left of a line."""
     heights = [cross(end - start, corner - start) for corner in polygon]
-    kept = []
+    clipped = []
     for i, corner in enumerate(polygon):
         if min(heights[i - 1], heights[i]) < 0 < max(heights[i - 1], heights[i]):
             part = heights[i - 1] / (heights[i - 1] - heights[i])
-            kept.append(polygon[i - 1] + part * (corner - polygon[i - 1]))
+            clipped.append(polygon[i - 1] + part * (corner - polygon[i - 1]))
         if heights[i] >= 0:
-            kept.append(corner)
-    return kept
+            clipped.append(corner)
+    return clipped
 
 
-def intersection(one: Polygon, other: Polygon) -> Polygon:
+def intersection(a: Polygon, b: Polygon) -> Polygon:
     """The part of two convex counter-clockwise polygons that is in both (Sutherland and Hodgman, 1974)."""
-    for i, corner in enumerate(other):
-        one = _cut(one, other[i - 1], corner)
-    return one
+    for i, corner in enumerate(b):
+        a = _clip(a, b[i - 1], corner)
+    return a
 
 
-def overlap(one: Polygon, other: Polygon) -> float:
+def overlap(a: Polygon, b: Polygon) -> float:
     """The area two convex polygons have in common."""
-    if are_apart(one, other):
+    if are_apart(a, b):
         return 0.0
-    return area(intersection(counter_clockwise(one), counter_clockwise(other)))
+    return area(intersection(orient_counter_clockwise(a), orient_counter_clockwise(b)))
 
 
-def are_apart(one: Polygon, other: Polygon) -> bool:
+def are_apart(a: Polygon, b: Polygon) -> bool:
     """Whether a line between them, upright or level, shows that two polygons have no point in common."""
-    x, y = ([corner.real for corner in polygon] for polygon in (one, other))
-    u, v = ([corner.imag for corner in polygon] for polygon in (one, other))
+    x, y = ([corner.real for corner in polygon] for polygon in (a, b))
+    u, v = ([corner.imag for corner in polygon] for polygon in (a, b))
     return max(x) < min(y) or max(y) < min(x) or max(u) < min(v) or max(v) < min(u)
 
 
 def diameter(polygon: Polygon) -> float:
     """The largest distance of two corners."""
-    return max(abs(one - other) for one in polygon for other in polygon)
+    return max(abs(a - b) for a in polygon for b in polygon)
 
 
-def overlap_terms(one: Polygon, other: Polygon) -> float:
+def overlap_terms(a: Polygon, b: Polygon) -> float:
     """The size of the areas that make up `overlap`: strips along the smaller polygon, as wide as both corners are off.
 
     For two equal squares it is their area.
     """
-    both = diameter(one), diameter(other)
-    return min(both) * sum(both) / 4
+    diameters = diameter(a), diameter(b)
+    return min(diameters) * sum(diameters) / 4
 
 
 def hull(corners: Polygon) -> list[int]:
@@ -110,9 +112,9 @@ def hull(corners: Polygon) -> list[int]:
 
 def _chain(corners: Polygon, order: Sequence[int]) -> list[int]:
     """The part of the hull to the right of the way from the first to the last point, without the last."""
-    kept: list[int] = []
+    chain: list[int] = []
     for i in order:
-        while len(kept) > 1 and cross(corners[kept[-1]] - corners[kept[-2]], corners[i] - corners[kept[-1]]) <= 0:
-            kept.pop()
-        kept.append(i)
-    return kept[:-1]
+        while len(chain) > 1 and cross(corners[chain[-1]] - corners[chain[-2]], corners[i] - corners[chain[-1]]) <= 0:
+            chain.pop()
+        chain.append(i)
+    return chain[:-1]

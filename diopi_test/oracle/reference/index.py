@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import AnyOf, Exact, PartlySpecified, WithTerms, bare, reference
-from diopi_test.oracle.reference.conversion import converted
+from diopi_test.oracle.reference import AnyOf, Exact, PartlySpecified, WithTerms, reference, strip_remarks
+from diopi_test.oracle.reference.conversion import convert
 from diopi_test.oracle.reference.products import multiply_in_any_order, sum_to_shape
 from diopi_test.oracle.reference.sums import accumulation_terms, mean_repetition_at, norm_terms
 
@@ -21,14 +21,14 @@ Places = tuple[Any, ...]
 """An index of an array: index arrays, masks and slices."""
 
 
-def _along(dim: int, key: Any, ndim: int) -> Places:
+def _index_along(dim: int, key: Any, ndim: int) -> Places:
     """`key` at axis `dim`, all other axes whole."""
     places: list[Any] = [slice(None)] * ndim
     places[dim] = key
     return tuple(places)
 
 
-def numbers_of(shape: tuple[int, ...], places: Places) -> Array:
+def element_numbers(shape: tuple[int, ...], places: Places) -> Array:
     """The row-major numbers of the elements that lie at `places` of an array; a number counts as a vector of one."""
     return np.arange(int(np.prod(shape))).reshape(shape or (1,))[places]
 
@@ -39,9 +39,9 @@ def _check_shape(name: str, array: Array, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
 
 
-def _added(base: Array, places: Places, values: Array) -> WithTerms | Exact:
+def _add_at(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     """`base` with `values` added at `places`; exact where no place gets two of them and nothing was there."""
-    numbers = numbers_of(base.shape, places)
+    numbers = element_numbers(base.shape, places)
     values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check that they fit
 
     def added(sums: Array, terms: Array) -> Array:
@@ -59,11 +59,11 @@ def _added(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     )
 
 
-def _written(base: Array, places: Places, values: Any) -> Exact | AnyOf:
+def _write_at(base: Array, places: Places, values: Any) -> Exact | AnyOf:
     """`base` with `values` written at `places`; any one of them where there are several for one."""
     out = base.copy()
     np.atleast_1d(out)[places] = values
-    numbers = numbers_of(base.shape, places)
+    numbers = element_numbers(base.shape, places)
     return AnyOf(out) if len(np.unique(numbers)) < numbers.size else Exact(out)
 
 
@@ -82,14 +82,14 @@ def index(input: Array, indices: Sequence[Array | None]) -> Array:
 
 @reference("diopiIndexBackward")
 def index_backward(zeros_like_input: Array, indices: Sequence[Array | None], grad_output: Array) -> WithTerms | Exact:
-    return _added(zeros_like_input, selection(indices), grad_output)
+    return _add_at(zeros_like_input, selection(indices), grad_output)
 
 
 @reference("diopiIndexPut")
 def index_put(
     input: Array, values: Array, indices: Sequence[Array | None], accumulate: bool
 ) -> WithTerms | Exact | AnyOf:
-    put = _added if accumulate else _written
+    put = _add_at if accumulate else _write_at
     return put(input, selection(indices), values)
 
 
@@ -109,65 +109,65 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
 def index_select_backward(grad: Array, input_sizes: tuple[int, ...], dim: int, index: Array) -> WithTerms | Exact:
     if not input_sizes:
         return Exact(grad)
-    places = _along(dim, np.atleast_1d(index), len(input_sizes))
-    _check_shape("grad", grad, numbers_of(tuple(input_sizes), places).shape)
-    return _added(np.zeros(input_sizes, grad.dtype), places, grad)
+    places = _index_along(dim, np.atleast_1d(index), len(input_sizes))
+    _check_shape("grad", grad, element_numbers(tuple(input_sizes), places).shape)
+    return _add_at(np.zeros(input_sizes, grad.dtype), places, grad)
 
 
 @reference("diopiSelect")
 def select(input: Array, dim: int, index: int) -> Array:
-    return np.asarray(input[_along(dim, index, input.ndim)])
+    return np.asarray(input[_index_along(dim, index, input.ndim)])
 
 
 @reference("diopiSelectBackward")
 def select_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, index: int) -> Array:
-    return _back(grad_output, input_sizes, dim, index)
+    return _embed_slice(grad_output, input_sizes, dim, index)
 
 
 @reference("diopiSelectScatter")
 def select_scatter(input: Array, src: Array, dim: int, index: int, *, out: ResultOverride) -> Any:
-    return _with_slice(input, _along(dim, index, input.ndim), src, out)
+    return _replace_slice(input, _index_along(dim, index, input.ndim), src, out)
 
 
 @reference("diopiSlice")
 def slice_(input: Array, dim: int, start: int, end: int, step: int) -> Array:
-    return input[_along(dim, slice(start, end, step), input.ndim)]
+    return input[_index_along(dim, slice(start, end, step), input.ndim)]
 
 
 @reference("diopiSliceBackward")
 def slice_backward(
     grad_output: Array, input_sizes: tuple[int, ...], dim: int, start: int, end: int, step: int
 ) -> Array:
-    return _back(grad_output, input_sizes, dim, slice(start, end, step))
+    return _embed_slice(grad_output, input_sizes, dim, slice(start, end, step))
 
 
 @reference("diopiSliceScatter")
 def slice_scatter(input: Array, src: Array, dim: int, start: int, end: int, step: int, *, out: ResultOverride) -> Any:
-    return _with_slice(input, _along(dim, slice(start, end, step), input.ndim), src, out)
+    return _replace_slice(input, _index_along(dim, slice(start, end, step), input.ndim), src, out)
 
 
-def _back(grad_output: Array, input_sizes: tuple[int, ...], dim: int, key: int | slice) -> Array:
+def _embed_slice(grad_output: Array, input_sizes: tuple[int, ...], dim: int, key: int | slice) -> Array:
     """Zeros with `grad_output` at `key` of axis `dim`."""
     out = np.zeros(input_sizes, grad_output.dtype)
-    out[_along(dim, key, out.ndim)] = grad_output
+    out[_index_along(dim, key, out.ndim)] = grad_output
     return out
 
 
-def _with_slice(base: Array, places: Places, src: Array, out: ResultOverride) -> Any:
+def _replace_slice(base: Array, places: Places, src: Array, out: ResultOverride) -> Any:
     """`base` with `src`, which has the shape of what it replaces."""
     _check_shape("src", src, base[places].shape)
-    return _with_converted(base, places, src, out)
+    return _replace_converted(base, places, src, out)
 
 
-def _with_converted(base: Array, places: Any, values: Array, out: ResultOverride) -> Any:
+def _replace_converted(base: Array, places: Any, values: Array, out: ResultOverride) -> Any:
     """`base` with `values`, converted to the result's type, at `places`."""
-    given = np.asarray(values) if out.dtype is None else converted(np.asarray(values), out.dtype)
+    replacement = np.asarray(values) if out.dtype is None else convert(np.asarray(values), out.dtype)
     result = np.array(base, ndmin=1)
-    result[places] = bare(given)
-    if not isinstance(given, PartlySpecified):
+    result[places] = strip_remarks(replacement)
+    if not isinstance(replacement, PartlySpecified):
         return result.reshape(base.shape)
     specified = np.ones(result.shape, bool)
-    specified[places] = given.specified
+    specified[places] = replacement.specified
     return PartlySpecified(result.reshape(base.shape), specified.reshape(base.shape))
 
 
@@ -175,7 +175,7 @@ def _with_converted(base: Array, places: Any, values: Array, out: ResultOverride
 def index_fill(input: Array, dim: int, index: Array, value: Any, *, out: ResultOverride) -> Any:
     if index.ndim > 1:
         raise ValueError(f"index has shape {index.shape}, expected at most one axis")
-    return _with_converted(input, _along(dim, index, max(input.ndim, 1)), value, out)
+    return _replace_converted(input, _index_along(dim, index, max(input.ndim, 1)), value, out)
 
 
 # By masks
@@ -183,23 +183,23 @@ def index_fill(input: Array, dim: int, index: Array, value: Any, *, out: ResultO
 
 @reference("diopiMaskedFill")
 def masked_fill(input: Array, mask: Array, value: Any, *, out: ResultOverride) -> Any:
-    base, where = np.broadcast_arrays(input, mask)
-    return _with_converted(base, where if where.ndim else where.reshape(1), value, out)
+    base, selected = np.broadcast_arrays(input, mask)
+    return _replace_converted(base, selected if selected.ndim else selected.reshape(1), value, out)
 
 
 @reference("diopiMaskedScatter")
 def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
-    out, where = map(np.array, np.broadcast_arrays(input, mask))
-    if source.size < where.sum():
-        raise ValueError(f"source has {source.size} elements for {where.sum()} places")
-    out[where] = source.reshape(-1)[: where.sum()]
+    out, selected = map(np.array, np.broadcast_arrays(input, mask))
+    if source.size < selected.sum():
+        raise ValueError(f"source has {source.size} elements for {selected.sum()} places")
+    out[selected] = source.reshape(-1)[: selected.sum()]
     return out
 
 
 @reference("diopiMaskedSelect")
 def masked_select(input: Array, mask: Array) -> Array:
-    elements, where = np.broadcast_arrays(input, mask)
-    return elements[where]
+    elements, selected = np.broadcast_arrays(input, mask)
+    return elements[selected]
 
 
 @reference("diopiMaskedSelectBackward")
@@ -217,14 +217,14 @@ def masked_select_backward(grad_output: Array, input: Array, mask: Array) -> Wit
 
 
 @reference("diopiWhere")
-def where(condition: Array, input: Array, other: Array) -> Array:
+def select_by_condition(condition: Array, input: Array, other: Array) -> Array:
     return np.where(condition, input, other)
 
 
 # Element by element
 
 
-def along_axis(index: Array, dim: int) -> Places:
+def positions_along_axis(index: Array, dim: int) -> Places:
     """The places whose position along `dim` is what `index` says, and along the other axes that in `index` itself."""
     cells = np.atleast_1d(index)
     places: list[Any] = list(np.indices(cells.shape, sparse=True))
@@ -236,21 +236,21 @@ def along_axis(index: Array, dim: int) -> Places:
 def gather(input: Array, dim: int, index: Array) -> Array:
     if index.size == 0:
         return np.empty(index.shape, input.dtype)
-    picked = np.atleast_1d(input)[along_axis(index, dim)]
+    picked = np.atleast_1d(input)[positions_along_axis(index, dim)]
     return picked.reshape(index.shape)
 
 
 @reference("diopiGatherBackward")
 def gather_backward(grad_output: Array, input: Array, dim: int, index: Array) -> WithTerms | Exact:
-    return _scattered(_added, np.zeros(input.shape, grad_output.dtype), dim, grad_output, index)
+    return _scatter_values(_add_at, np.zeros(input.shape, grad_output.dtype), dim, grad_output, index)
 
 
 @reference("diopiScatter")
 def scatter(input: Array, dim: int, src: Array, index: Array, reduce: str | None, *, out: ResultOverride) -> Any:
-    return _scattered(_scatters(out)[reduce or ""], input, dim, used_part(src, index), index)
+    return _scatter_values(_scatter_operations(out)[reduce or ""], input, dim, crop_to_index(src, index), index)
 
 
-def used_part(src: Array, index: Array) -> Array:
+def crop_to_index(src: Array, index: Array) -> Array:
     """The part of src that is as large as `index`; a number counts as a vector of one."""
     return np.atleast_1d(src)[tuple(slice(length) for length in np.atleast_1d(index).shape)] if index.size else src
 
@@ -258,32 +258,32 @@ def used_part(src: Array, index: Array) -> Array:
 @reference("diopiScatterScalar")
 def scatter_scalar(input: Array, dim: int, value: Any, index: Array, reduce: str | None, *, out: ResultOverride) -> Any:
     src = np.full(index.shape, np.asarray(value).astype(input.dtype))
-    result = _scattered(_scatters(out)[reduce or ""], input, dim, src, index)
+    result = _scatter_values(_scatter_operations(out)[reduce or ""], input, dim, src, index)
     return Exact(result.value) if isinstance(result, AnyOf) else result  # all values are one
 
 
-def _multiplied(base: Array, places: Places, values: Array, dtype: Dtype | None) -> Any:
+def _multiply_at(base: Array, places: Places, values: Array, dtype: Dtype | None) -> Any:
     """`base` with what is at `places` multiplied by `values`, in the range of a type."""
 
-    def multiplied(of: Callable[[Array], Array]) -> Array:
-        product = np.array(of(base))
-        np.multiply.at(np.atleast_1d(product), places, of(values))
+    def multiplied(transform: Callable[[Array], Array]) -> Array:
+        product = np.array(transform(base))
+        np.multiply.at(np.atleast_1d(product), places, transform(values))
         return product
 
     return multiply_in_any_order(multiplied, dtype)
 
 
-def _scatters(out: ResultOverride) -> Mapping[str, Any]:
+def _scatter_operations(out: ResultOverride) -> Mapping[str, Any]:
     """What is done with values that are scattered, by the word for it."""
-    return {"": _written, "add": _added, "multiply": partial(_multiplied, dtype=out.dtype)}
+    return {"": _write_at, "add": _add_at, "multiply": partial(_multiply_at, dtype=out.dtype)}
 
 
-def _scattered(put: Any, base: Array, dim: int, values: Array, index: Array) -> Any:
+def _scatter_values(put: Any, base: Array, dim: int, values: Array, index: Array) -> Any:
     """`values` put into `base` at the places of `index`."""
     if not index.size:
         return Exact(base)
     _check_shape("what is scattered", np.atleast_1d(values), np.atleast_1d(index).shape)
-    return put(base, along_axis(index, dim), np.atleast_1d(values))
+    return put(base, positions_along_axis(index, dim), np.atleast_1d(values))
 
 
 # Tables
@@ -303,7 +303,7 @@ def embedding_backward(
     if scale_grad_byfreq:
         rows = rows / np.bincount(places, minlength=num_weights)[places, np.newaxis]
     counted = places != padding_idx
-    return _added(np.zeros((num_weights, width)), (places[counted],), rows[counted])
+    return _add_at(np.zeros((num_weights, width)), (places[counted],), rows[counted])
 
 
 @reference("diopiEmbeddingRenorm_")

@@ -27,7 +27,7 @@ from diopi_test.oracle.reference.weights import (
 Array = NDArray[Any]
 
 
-def _gathered(weights: Sequence[AxisWeights], grad: Array) -> WithTerms | PartlySpecified:
+def _gather_gradient(weights: Sequence[AxisWeights], grad: Array) -> WithTerms | PartlySpecified:
     """The gradient: sums over n copies, summands of like size, whose rounding errors add up as a random walk does."""
     transposed = [axis.transposed for axis in weights]
     summed = weighted_sum(transposed, replace_nonfinite(grad))
@@ -42,7 +42,7 @@ def _nearest_indices(d: int, size: int) -> Array:
 
 def _nearest_weights(d: int, size: int) -> AxisWeights:
     places = _nearest_indices(d, size)[:, np.newaxis]
-    return AxisWeights(_placed(np.ones(places.shape), places, d), np.zeros((size, d)))
+    return AxisWeights(_place_in_rows(np.ones(places.shape), places, d), np.zeros((size, d)))
 
 
 def _is_decided_by_rounding(d: int, size: int) -> Array:
@@ -52,7 +52,7 @@ def _is_decided_by_rounding(d: int, size: int) -> Array:
     return (i > 0) & (i % denominator == 0) & (denominator & (denominator - 1) != 0)
 
 
-def _anywhere(axes: Sequence[Array], shape: tuple[int, ...]) -> Array:
+def _combine_axes(axes: Sequence[Array], shape: tuple[int, ...]) -> Array:
     """Whether an element of a tensor is at one of these places of an axis, for each of its last axes."""
     return np.broadcast_to(reduce(np.logical_or.outer, axes), shape)
 
@@ -62,7 +62,7 @@ def upsample_nearest(input: Array, size: tuple[int, ...]) -> PartlySpecified:
     undecided = [_is_decided_by_rounding(d, length) for d, length in zip(input.shape[2:], size, strict=True)]
     for axis, length in enumerate(size, 2):
         input = np.take(input, _nearest_indices(input.shape[axis], length), axis)
-    return PartlySpecified(input, ~_anywhere(undecided, input.shape))
+    return PartlySpecified(input, ~_combine_axes(undecided, input.shape))
 
 
 @reference("diopiUpsampleNearestBackward")
@@ -70,10 +70,10 @@ def upsample_nearest_backward(
     grad_output: Array, out_size: tuple[int, ...], in_size: tuple[int, ...]
 ) -> PartlySpecified:
     sizes = list(zip(in_size[2:], out_size, strict=True))
-    gathered = _gathered([_nearest_weights(d, size) for d, size in sizes], grad_output)
+    gathered = _gather_gradient([_nearest_weights(d, size) for d, size in sizes], grad_output)
     specified = gathered.specified if isinstance(gathered, PartlySpecified) else True
-    given = gathered.value if isinstance(gathered, PartlySpecified) else gathered
-    return PartlySpecified(given, specified & ~_anywhere([_undecided_sources(*axis) for axis in sizes], in_size))
+    gradient = gathered.value if isinstance(gathered, PartlySpecified) else gathered
+    return PartlySpecified(gradient, specified & ~_combine_axes([_undecided_sources(*axis) for axis in sizes], in_size))
 
 
 def _undecided_sources(d: int, size: int) -> Array:
@@ -130,10 +130,12 @@ def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> AxisWe
     near = np.floor(x)[:, np.newaxis] + np.arange(-2, 4)  # as far as the wider kernel reaches, however x is rounded
     weights, slopes, largest = kernel(x[:, np.newaxis] - near)
     places = np.clip(near, 0, d - 1).astype(int)
-    return AxisWeights(_placed(weights, places, d), _placed(largest + slopes * product[:, np.newaxis], places, d))
+    return AxisWeights(
+        _place_in_rows(weights, places, d), _place_in_rows(largest + slopes * product[:, np.newaxis], places, d)
+    )
 
 
-def _placed(values: Array, places: Array, d: int) -> Array:
+def _place_in_rows(values: Array, places: Array, d: int) -> Array:
     """A matrix (size, d) of values (size, n) at these places of their rows; those at one place are added up."""
     matrix = np.zeros((len(values), d))
     np.add.at(matrix, (np.arange(len(values))[:, np.newaxis], places), values)
@@ -156,7 +158,7 @@ def upsample_linear_backward(
     mode: str,
 ) -> WithTerms | PartlySpecified:
     axes = zip(in_size[2:], out_size, strict=True)
-    return _gathered([_linear_weights(d, n, align_corners, mode) for d, n in axes], grad_output)
+    return _gather_gradient([_linear_weights(d, n, align_corners, mode) for d, n in axes], grad_output)
 
 
 def _grid_indices(input: Array, grid: Array) -> list[Array]:
@@ -165,7 +167,7 @@ def _grid_indices(input: Array, grid: Array) -> list[Array]:
     return [((points[..., -1 - k] + 1) * d - 1) / 2 for k, d in enumerate(input.shape[2:])]
 
 
-def _sampled_nearest(input: Array, indices: Sequence[Array]) -> Array:
+def _sample_nearest(input: Array, indices: Sequence[Array]) -> Array:
     """(N, points, C): the elements at rounded indices, 0 outside."""
     sizes = input.shape[2:]
     nearest = [np.rint(index).astype(int) for index in indices]
@@ -175,7 +177,7 @@ def _sampled_nearest(input: Array, indices: Sequence[Array]) -> Array:
     return np.where(inside[..., np.newaxis], np.moveaxis(input, 1, -1)[samples, *clipped], 0)
 
 
-def _sampled_linearly(input: Array, weights: Sequence[Array]) -> Array:
+def _sample_linearly(input: Array, weights: Sequence[Array]) -> Array:
     """(N, points, C): sums of elements with weights (N, points, d) along each axis; what has no weight has no part."""
     subscripts = ",".join(f"np{axis}" for axis in "xyz"[: len(weights)])
 
@@ -191,8 +193,8 @@ def _has_certain_parts(input: Array, indices: Sequence[Array]) -> Array:
     def parts(sign: int) -> Array:
         reach = [1 + sign * POSITION_ERROR * (np.abs(index[..., np.newaxis]) + 1) / 2 for index in indices]
         sizes = zip(indices, reach, input.shape[2:], strict=True)
-        near = [np.abs(index[..., np.newaxis] - np.arange(d)) < most for index, most, d in sizes]
-        return _sampled_linearly((~np.isfinite(input)).astype(float), [one.astype(float) for one in near])
+        near = [np.abs(index[..., np.newaxis] - np.arange(d)) < radius for index, radius, d in sizes]
+        return _sample_linearly((~np.isfinite(input)).astype(float), [weight.astype(float) for weight in near])
 
     return parts(1) == parts(-1)
 
@@ -205,15 +207,15 @@ def grid_sample(input: Array, grid: Array, mode: str) -> WithTerms | PartlySpeci
         return np.moveaxis(samples, -1, 1).reshape(*input.shape[:2], *grid.shape[1:-1])
 
     if mode == "nearest":
-        return Exact(shaped(_sampled_nearest(input, indices)))
+        return Exact(shaped(_sample_nearest(input, indices)))
     sizes = zip(indices, input.shape[2:], strict=True)
     weights = [np.maximum(1 - np.abs(index[..., np.newaxis] - np.arange(d)), 0) for index, d in sizes]
     # the terms weight · element cancel where they differ in sign
-    terms = _sampled_linearly(np.abs(input), weights)
+    terms = _sample_linearly(np.abs(input), weights)
     # an index is rounded as a number of its own size, however small the coordinate is that it is made of
     for axis, (index, d) in enumerate(zip(indices, input.shape[2:], strict=True)):
         ahead = np.arange(d) - index[..., np.newaxis]
         slopes = np.where(np.abs(ahead) < 1, np.sign(ahead), 0) * (np.abs(index[..., np.newaxis]) + 1) / 2
-        terms = terms + np.abs(_sampled_linearly(input, [*weights[:axis], slopes, *weights[axis + 1 :]]))
-    result = WithTerms(shaped(_sampled_linearly(input, weights)), shaped(terms))
+        terms = terms + np.abs(_sample_linearly(input, [*weights[:axis], slopes, *weights[axis + 1 :]]))
+    result = WithTerms(shaped(_sample_linearly(input, weights)), shaped(terms))
     return PartlySpecified(result, shaped(_has_certain_parts(input, indices)))

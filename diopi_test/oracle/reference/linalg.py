@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, open_where, reference
+from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, leave_open, reference
 from diopi_test.oracle.reference.products import add_rounded, scale_result, sum_products, sum_to_shape
 from diopi_test.oracle.reference.sums import norm_terms
 
@@ -81,9 +81,9 @@ def linear_backward(
     return (
         sum_products(lambda g, w: g @ w.conj(), grad_output, weight),
         sum_products(lambda g, x: g.T @ x.conj(), g, x),
-        sum_products(lambda g, one: np.tensordot(one, g, 1), g, np.ones(len(g)))
+        sum_products(lambda g, ones: np.tensordot(ones, g, 1), g, np.ones(len(g)))
         if shape is None
-        else sum_products(lambda g, one: sum_to_shape(g * one, shape), grad_output, np.ones(())),
+        else sum_products(lambda g, ones: sum_to_shape(g * ones, shape), grad_output, np.ones(())),
     )
 
 
@@ -124,11 +124,11 @@ def _factor_terms(factor: Array) -> Array:
     """
     inverse = np.linalg.inv(factor)
     errors = sum_products(lambda a, b: np.tril(a) @ np.triu(b), factor, _adjoint(factor)).terms ** 2
-    right = errors @ _transpose(np.abs(inverse) ** 2)
+    weighted_errors = errors @ _transpose(np.abs(inverse) ** 2)
     squares, left = np.zeros(errors.shape), np.eye(len(factor), dtype=factor.dtype)
     for b in range(len(factor)):
         outer = np.outer(factor[:, b], inverse[b])
-        squares[:, b] = np.abs(left - outer / 2) ** 2 @ right[:, b]
+        squares[:, b] = np.abs(left - outer / 2) ** 2 @ weighted_errors[:, b]
         left -= outer
     return np.sqrt(np.tril(squares))
 
@@ -138,15 +138,18 @@ def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> WithTerms:
     factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
     product = sum_products(np.matmul, _adjoint(factor), np.tril(grad))
     lower = np.tril(np.ones(L.shape)) - np.eye(L.shape[-1]) / 2
-    system = System(factor.conj(), upper=False, transpose=True)
-    left = system.solved(WithTerms(lower * product.value, lower * product.terms))
-    right = system.solved(WithTerms(_adjoint(left.value), _transpose(left.terms)))
-    value, terms = (right.value + _adjoint(right.value)) / 2, np.hypot(right.terms, _transpose(right.terms)) / 2
+    system = TriangularSystem(factor.conj(), upper=False, transpose=True)
+    first_solution = system.solve(WithTerms(lower * product.value, lower * product.terms))
+    second_solution = system.solve(WithTerms(_adjoint(first_solution.value), _transpose(first_solution.terms)))
+    value, terms = (
+        (second_solution.value + _adjoint(second_solution.value)) / 2,
+        np.hypot(second_solution.terms, _transpose(second_solution.terms)) / 2,
+    )
     return WithTerms(value, terms)
 
 
 @final
-class System:
+class TriangularSystem:
     """Triangular systems op(mat) X = b, op being the transpose or nothing; the other triangle of mat is not read."""
 
     def __init__(self, mat: Array, upper: bool, transpose: bool, unitriangular: bool = False) -> None:
@@ -156,15 +159,15 @@ class System:
         self._matrix = triangle + np.eye(mat.shape[-1], dtype=mat.dtype) if unitriangular else triangle
         self._cut = cut
 
-    def solved(self, right: WithTerms) -> WithTerms:
+    def solve(self, rhs: WithTerms) -> WithTerms:
         """The solution. An error of a row times X, or of b, moves all that is found after it (Higham, theorem 8.5)."""
-        solution = self._substituted(right.value)
+        solution = self._substitute(rhs.value)
         residual = sum_products(lambda matrix, x: self._cut(matrix) @ x, self._matrix, solution)
-        inverse = self._substituted(np.eye(self._matrix.shape[-1]))
-        errors = residual.terms**2 + np.square(right.terms)
+        inverse = self._substitute(np.eye(self._matrix.shape[-1]))
+        errors = residual.terms**2 + np.square(rhs.terms)
         return WithTerms(solution, np.sqrt(np.abs(inverse) ** 2 @ errors), signed=True)
 
-    def _substituted(self, b: Array) -> Array:
+    def _substitute(self, b: Array) -> Array:
         """The solution, from the row that has one unknown to the row that has all."""
         matrix, size = self._matrix, self._matrix.shape[-1]
         batch = np.broadcast_shapes(b.shape[:-2], matrix.shape[:-2])
@@ -181,7 +184,7 @@ def triangular_solve(
     b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool
 ) -> tuple[WithTerms, Exact]:
     batch = np.broadcast_shapes(b.shape[:-2], mat.shape[:-2])
-    solution = System(mat, upper, transpose, unitriangular).solved(WithTerms(b, 0.0))
+    solution = TriangularSystem(mat, upper, transpose, unitriangular).solve(WithTerms(b, 0.0))
     return solution, Exact(np.broadcast_to(mat, batch + mat.shape[-2:]))
 
 
@@ -198,10 +201,10 @@ def triangular_solve_backward(
 ) -> tuple[Any, Any]:
     grad = WithTerms(np.zeros_like(x), np.zeros(x.shape))
     if grad_x is not None:
-        grad = System(mat.conj(), upper, not transpose, unitriangular).solved(WithTerms(grad_x, 0.0))
+        grad = TriangularSystem(mat.conj(), upper, not transpose, unitriangular).solve(WithTerms(grad_x, 0.0))
 
-    def outer(left: Array, right: Array) -> Array:
-        product = left @ _transpose(right)
+    def outer(u: Array, v: Array) -> Array:
+        product = u @ _transpose(v)
         triangle = np.triu(product, int(unitriangular)) if upper else np.tril(product, -int(unitriangular))
         return sum_to_shape(triangle, mat.shape)
 
@@ -217,7 +220,7 @@ def triangular_solve_backward(
 @reference("diopiLinalgQR")
 def qr(A: Array, mode: str) -> tuple[Any, WithTerms]:
     q, r = _decompose(A, mode)
-    q_terms, r_terms = _response(A, mode)
+    q_terms, r_terms = _perturbation_response(A, mode)
     q_terms = q_terms + np.eye(*q.shape[-2:])  # reflections are subtracted from the identity
     return (np.zeros(0, A.dtype) if mode == "r" else WithTerms(q, q_terms)), WithTerms(r, r_terms)
 
@@ -232,7 +235,7 @@ DIRECTIONS = 64
 """In so many directions an input is moved; more would change the estimate by less than a tenth."""
 
 
-def _response(a: Array, mode: str, step: float = 2.0**-26) -> tuple[Array, Array]:
+def _perturbation_response(a: Array, mode: str, step: float = 2.0**-26) -> tuple[Array, Array]:
     """How much Q and R change, to first order, if every element of a column changes by the column's norm, at random.
 
     Reflections disturb a column by eps times its norm, small elements as much as large ones (N. Higham, "Accuracy and
@@ -262,7 +265,7 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
         unequal = np.where(np.isnan(differences), np.nan, differences > 0)
         return Exact(np.sum(unequal, axis=-1))
     if p == np.inf:  # PyTorch takes no notice of NaN there
-        return open_where(np.isnan(differences).any(axis=-1), differences.max(axis=-1, initial=0))
+        return leave_open(np.isnan(differences).any(axis=-1), differences.max(axis=-1, initial=0))
     powers = np.sum(differences**p, axis=-1)
     distances = powers ** (1 / p)
     if p == 2 and _may_multiply(input1, input2, compute_mode):
@@ -273,8 +276,8 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
 
 
 def _may_multiply(input1: Array, input2: Array, compute_mode: int | None) -> bool:
-    many = input1.shape[-2] > 25 or input2.shape[-2] > 25
-    return compute_mode == 1 or (compute_mode in (None, 0) and many)
+    is_large = input1.shape[-2] > 25 or input2.shape[-2] > 25
+    return compute_mode == 1 or (compute_mode in (None, 0) and is_large)
 
 
 @reference("diopiCdistBackward")
@@ -290,4 +293,4 @@ def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, c
     weight = np.where(difference == 0, 0, weight)
     terms = np.sum(np.abs(g * weight), axis=-2) / np.sqrt(max(difference.shape[-2], 1))
     gradient = WithTerms(np.sum(g * weight, axis=-2), terms)
-    return open_where(np.isnan(difference).any(axis=-2) & (p == np.inf), gradient)
+    return leave_open(np.isnan(difference).any(axis=-2) & (p == np.inf), gradient)

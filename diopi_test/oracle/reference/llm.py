@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.attention.core import Rule, attended
-from diopi_test.oracle.reference.attention.sequences import of_one_length, packed
+from diopi_test.oracle.reference.attention.core import AttentionRule, attend
+from diopi_test.oracle.reference.attention.sequences import batch_sequences, packed_sequences
 from diopi_test.oracle.reference.products import add_rounded, sum_products
 from diopi_test.oracle.reference.sums import relative_terms
 
@@ -27,7 +27,9 @@ def dest_index_copy_kv(out: Array, k: Array, dest_loc: Array) -> Array:
 # A table of token slots, right-aligned
 
 
-def _tokens(b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_len: int) -> Iterator[tuple[slice, Array]]:
+def _locate_tokens(
+    b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_len: int
+) -> Iterator[tuple[slice, Array]]:
     """Of each sequence where it is in packed data, and the slots of its tokens."""
     for slots, start, length in zip(b_loc, b_start_loc, b_seq_len, strict=True):
         yield slice(start, start + length), slots[max_input_len - length : max_input_len]
@@ -45,8 +47,8 @@ def token_attention_inference(
 ) -> WithTerms:
     scores, terms = token_attention_out.copy(), np.zeros(token_attention_out.shape)
     scale = 1 / np.sqrt(q.shape[-1])
-    for number, (columns, slots) in enumerate(_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
-        products = sum_products(lambda one, other: np.einsum("hd,thd->ht", one, other), q[number], k[slots])
+    for number, (columns, slots) in enumerate(_locate_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
+        products = sum_products(lambda queries, keys: np.einsum("hd,thd->ht", queries, keys), q[number], k[slots])
         scores[:, columns], terms[:, columns] = scale * products.value, scale * products.terms
     return WithTerms(scores, terms, signed=True)
 
@@ -62,11 +64,11 @@ def token_softmax_reduce_v_inference(
     other_kv_index: int,
 ) -> WithTerms:
     values, terms = (np.zeros((len(b_loc), *v.shape[1:])) for _ in range(2))
-    for number, (columns, slots) in enumerate(_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
+    for number, (columns, slots) in enumerate(_locate_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
         shifted = logics[:, columns] - logics[:, columns].max(1, keepdims=True)
         e = np.exp(shifted)
         sums = sum_products(
-            lambda one, other: np.einsum("ht,thd->hd", one, other), e / e.sum(1, keepdims=True), v[slots]
+            lambda weights, vectors: np.einsum("ht,thd->hd", weights, vectors), e / e.sum(1, keepdims=True), v[slots]
         )
         values[number] = sums.value
         # the sum that all are divided by, and the rounding of the difference to the maximum
@@ -86,20 +88,20 @@ def context_attention_inference(
     max_input_len: int,
 ) -> WithTerms:
     rows = [slice(start, start + length) for start, length in zip(b_start_loc, b_seq_len, strict=True)]
-    if any(one.start < 0 or one.stop > len(q) for one in rows):
+    if any(span.start < 0 or span.stop > len(q) for span in rows):
         raise ValueError(f"sequences lie in rows {rows}, expected rows of {len(q)}")
-    rule = Rule(1 / np.sqrt(q.shape[-1]), causal=True)
-    found = attended(q, k, v, [(one, one) for one in rows], rule, len(q)).out
+    rule = AttentionRule(1 / np.sqrt(q.shape[-1]), causal=True)
+    found = attend(q, k, v, [(span, span) for span in rows], rule, len(q)).out
     is_covered = np.zeros((len(q), 1, 1), bool)
-    for one in rows:
-        is_covered[one] = True
+    for span in rows:
+        is_covered[span] = True
     return WithTerms(np.where(is_covered, found.value, context_attention_out), found.terms)
 
 
 # Blocks and padding
 
 
-def _as_heads(x: Array, heads: int, dim: int) -> Array:
+def _split_heads(x: Array, heads: int, dim: int) -> Array:
     """As [rows, heads, dim]."""
     if x.shape[-1] not in (dim, heads * dim):
         raise ValueError(f"rows of shape {x.shape} are not {heads} heads of {dim} numbers")
@@ -119,7 +121,7 @@ def paged_attention(
     block_table: Array | None,
     block_size: int,
 ) -> WithTerms:
-    queries, keys, values = _as_heads(q, num_heads, dim), *(_as_heads(x, num_kv_heads, dim) for x in (k, v))
+    queries, keys, values = _split_heads(q, num_heads, dim), *(_split_heads(x, num_kv_heads, dim) for x in (k, v))
     places = [np.arange(length) for length in actual_seq_lengths]
     slots = places
     if block_table is not None:
@@ -129,9 +131,11 @@ def paged_attention(
     if attenMask is not None:
         hidden = np.broadcast_to(attenMask, (len(q), attenMask.shape[-1]))[:, None]
     ends = np.cumsum([0, *actual_seq_lengths])
-    every = np.concatenate(slots)
-    rule = Rule(1 / np.sqrt(dim), hidden=hidden)
-    found = attended(queries, keys[every], values[every], packed(np.arange(len(q) + 1), ends), rule, 1).out
+    all_slots = np.concatenate(slots)
+    rule = AttentionRule(1 / np.sqrt(dim), hidden=hidden)
+    found = attend(
+        queries, keys[all_slots], values[all_slots], packed_sequences(np.arange(len(q) + 1), ends), rule, 1
+    ).out
     return WithTerms(found.value.reshape(q.shape), found.terms.reshape(q.shape))
 
 
@@ -157,7 +161,7 @@ def prompt_flash_attention(
     hidden = np.broadcast_to(~is_there[:, None], (batch, length, length))
     if atten_mask is not None:
         hidden = hidden | atten_mask.reshape(-1, length, length)
-    found = attended(q, k, v, of_one_length(q), Rule(1 / np.sqrt(dim), causal=True, hidden=hidden), length).out
+    found = attend(q, k, v, batch_sequences(q), AttentionRule(1 / np.sqrt(dim), causal=True, hidden=hidden), length).out
     result = WithTerms(found.value.reshape(query.shape), found.terms.reshape(query.shape))
     return PartlySpecified(result, np.broadcast_to(is_there.reshape(*query.shape[:-1], 1), query.shape))
 
@@ -177,7 +181,7 @@ def apply_penalty(
 ) -> WithTerms:
     rows = np.repeat(np.arange(len(logits)), np.diff(p_cumsum_seq_len))
     frequent = p_token_counts * frequency_penalty[rows]
-    return _less(logits, (rows, p_token_ids), logits[rows, p_token_ids], frequent, presence_penalty[rows])
+    return _subtract_penalties(logits, (rows, p_token_ids), logits[rows, p_token_ids], frequent, presence_penalty[rows])
 
 
 @reference("diopiApplyPenaltyV2")
@@ -192,10 +196,12 @@ def apply_penalty_v2(
     places = np.unravel_index(p_token_ids, logits.shape)
     x = logits[places]
     repeated = np.where(x > 0, x / repetition_penalty, x * repetition_penalty)
-    return _less(logits, places, repeated, p_token_counts * frequency_penalty, presence_penalty)
+    return _subtract_penalties(logits, places, repeated, p_token_counts * frequency_penalty, presence_penalty)
 
 
-def _less(logits: Array, places: tuple[Array, ...], x: Array, frequent: Array, present: Array) -> WithTerms:
+def _subtract_penalties(
+    logits: Array, places: tuple[Array, ...], x: Array, frequent: Array, present: Array
+) -> WithTerms:
     """The logits with x − frequent − present at some places: they may cancel."""
     values, terms = logits.copy(), np.zeros(logits.shape)
     values[places] = x - frequent - present

@@ -12,13 +12,13 @@ from scipy import special
 
 from diopi_proto.types import Reduction
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import PartlySpecified, WithTerms, open_where, reference
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, leave_open, reference
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 
 Array = NDArray[Any]
 
 
-def _reduced(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0.0, *, terms: Any = 0.0) -> WithTerms:
+def _reduce(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0.0, *, terms: Any = 0.0) -> WithTerms:
     """Element losses after reduction; mean divides by `divisor`, by default their number.
 
     The sum has terms as any other; the errors that `terms` and `stored` of the losses stand for are independent and add
@@ -26,21 +26,21 @@ def _reduced(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0
     """
     if reduction == Reduction.none:
         return WithTerms(losses, terms, stored)
-    scale = _factor(reduction, losses.size if divisor is None else divisor)
+    scale = _reduction_factor(reduction, losses.size if divisor is None else divisor)
 
-    def random_walk(of_each: Any) -> Any:
-        return np.sqrt(np.square(of_each * np.ones(losses.shape)).sum())
+    def random_walk(element_terms: Any) -> Any:
+        return np.sqrt(np.square(element_terms * np.ones(losses.shape)).sum())
 
     summed = sum_terms(losses, None) + random_walk(terms)
     return WithTerms(losses.sum() * scale, scale * summed, scale * random_walk(stored))
 
 
-def _factor(reduction: int, divisor: Any) -> Any:
+def _reduction_factor(reduction: int, divisor: Any) -> Any:
     """What the reduction puts before the sum, or before every element loss."""
     return 1 / np.float64(divisor) if reduction == Reduction.mean else 1.0
 
 
-def _or_one(weight: Array | None) -> Any:
+def _weight_or_one(weight: Array | None) -> Any:
     return 1.0 if weight is None else weight
 
 
@@ -59,31 +59,31 @@ def _softplus(x: Array) -> Array:
 
 @reference("diopiMSELoss")
 def mse_loss(input: Array, target: Array, reduction: int) -> WithTerms:
-    return _reduced(np.square(input - target), reduction)
+    return _reduce(np.square(input - target), reduction)
 
 
 @reference("diopiMSELossBackward")
 def mse_loss_backward(grad_output: Array, input: Array, target: Array, reduction: int) -> Array:
-    return 2 * (input - target) * _factor(reduction, input.size) * grad_output
+    return 2 * (input - target) * _reduction_factor(reduction, input.size) * grad_output
 
 
 @reference("diopiSmoothL1Loss")
 def smooth_l1_loss(input: Array, target: Array, reduction: int, beta: float) -> WithTerms:
     d = np.abs(input - target)
-    return _reduced(np.where(d < beta, d * d / (2 * np.float64(beta)), d - beta / 2), reduction)
+    return _reduce(np.where(d < beta, d * d / (2 * np.float64(beta)), d - beta / 2), reduction)
 
 
 @reference("diopiSmoothL1LossBackward")
 def smooth_l1_loss_backward(grad_output: Array, input: Array, target: Array, reduction: int, beta: float) -> Array:
     d = input - target
     slope = np.where(np.abs(d) < beta, d / np.float64(beta), np.sign(d))
-    return slope * _factor(reduction, input.size) * grad_output
+    return slope * _reduction_factor(reduction, input.size) * grad_output
 
 
 @reference("diopiBCELoss")
 def bce_loss(input: Array, target: Array, weight: Array | None, reduction: int) -> WithTerms:
     log, log_complement = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
-    return _reduced(_or_one(weight) * -(target * log + (1 - target) * log_complement), reduction)
+    return _reduce(_weight_or_one(weight) * -(target * log + (1 - target) * log_complement), reduction)
 
 
 @reference("diopiBCELossBackward")
@@ -91,41 +91,41 @@ def bce_loss_backward(
     grad_output: Array, input: Array, target: Array, weight: Array | None, reduction: int
 ) -> WithTerms:
     slope = (input - target) / np.maximum(input * (1 - input), 1e-12)
-    gradient = _or_one(weight) * slope * _factor(reduction, input.size) * grad_output
+    gradient = _weight_or_one(weight) * slope * _reduction_factor(reduction, input.size) * grad_output
     return WithTerms(gradient, _unsigned_zeros(weight))
 
 
 @reference("diopiBCEWithLogits")
 def bce_with_logits(input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int) -> Any:
-    loss = _or_one(pos_weight) * target * _softplus(-input) + (1 - target) * _softplus(input)
+    loss = _weight_or_one(pos_weight) * target * _softplus(-input) + (1 - target) * _softplus(input)
     # PyTorch's form is (1 − t)·x + (1 − t + p·t)·ln(1 + e⁻ˣ): where x < 0, (1 − t)·x cancels
     cancelled = np.where(input < 0, np.abs((1 - target) * input), 0)
-    reduced = _reduced(_or_one(weight) * loss, reduction, stored=np.abs(_or_one(weight)) * cancelled)
-    return _with_undecided(input, target, reduced, reduction)
+    reduced = _reduce(_weight_or_one(weight) * loss, reduction, stored=np.abs(_weight_or_one(weight)) * cancelled)
+    return _leave_undecided_open(input, target, reduced, reduction)
 
 
-def _with_undecided(logits: Array, target: Array, losses: WithTerms, reduction: int) -> Any:
+def _leave_undecided_open(logits: Array, target: Array, losses: WithTerms, reduction: int) -> Any:
     """Leave binary cross entropies open where PyTorch's form has ∞ − ∞ or 0 · ∞, which other forms have not."""
     undecided = (logits == -np.inf) | ((logits == np.inf) & (target == 1))
-    return open_where(undecided if reduction == Reduction.none else undecided.any(), losses)
+    return leave_open(undecided if reduction == Reduction.none else undecided.any(), losses)
 
 
 @reference("diopiBCEWithLogitsBackward")
 def bce_with_logits_backward(
     grad_output: Array, input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int
 ) -> WithTerms:
-    positive = _or_one(pos_weight) * target
+    positive = _weight_or_one(pos_weight) * target
     up = (1 - target + positive) * special.expit(input)
-    scale = _or_one(weight) * _factor(reduction, input.size) * grad_output
+    scale = _weight_or_one(weight) * _reduction_factor(reduction, input.size) * grad_output
     return WithTerms((up - positive) * scale, _unsigned_zeros(weight), (np.abs(up) + np.abs(positive)) * np.abs(scale))
 
 
 def _focal(x: Array, t: Array, alpha: float, gamma: float) -> tuple[Array, Array, Array, Array]:
     """α_t, p_t, (1 − p_t)^gamma, and the relative size of what 1 − p_t cancels there, for the published formula."""
     p, not_p = special.expit(x), special.expit(-x)
-    p_t, rest = p * t + not_p * (1 - t), not_p * t + p * (1 - t)
+    p_t, not_p_t = p * t + not_p * (1 - t), not_p * t + p * (1 - t)
     alpha_t = alpha * t + (1 - alpha) * (1 - t) if alpha >= 0 else np.ones(x.shape)
-    return alpha_t, p_t, rest**gamma, gamma * p_t / rest
+    return alpha_t, p_t, not_p_t**gamma, gamma * p_t / not_p_t
 
 
 def _bce(x: Array, t: Array) -> Array:
@@ -138,7 +138,7 @@ def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float
     loss = alpha_t * modulation * _bce(inputs, targets)
     # as in `bce_with_logits`, and 1 − p_t
     terms = alpha_t * modulation * np.where(inputs < 0, np.abs((1 - targets) * inputs), 0) + np.abs(loss) * cancelled
-    return _with_undecided(inputs, targets, _reduced(loss, reduction, stored=terms), reduction)
+    return _leave_undecided_open(inputs, targets, _reduce(loss, reduction, stored=terms), reduction)
 
 
 @reference("diopiSigmoidFocalLossBackward")
@@ -149,7 +149,7 @@ def sigmoid_focal_loss_backward(
     p, not_p, sign = special.expit(input), special.expit(-input), 2 * target - 1
     # (1 − p_t)^gamma = M: M′ = −gamma·M/(1 − p_t)·p′_t with p′_t = p·(1 − p)·(2t − 1)
     decay = gamma * p * not_p * sign / (not_p * target + p * (1 - target)) * _bce(input, target)
-    scale = alpha_t * modulation * _factor(reduction, input.size) * grad_output
+    scale = alpha_t * modulation * _reduction_factor(reduction, input.size) * grad_output
     terms = p + target + np.abs(decay) + (np.abs(p - target) + np.abs(decay)) * cancelled
     terms += gamma * p * (1 - target) * _bce(input, target)  # of the 1 − p in p′, which cancels
     # a sum over the factors' gradients: zeros, as an alpha of 0 leaves them, have no sign
@@ -164,7 +164,7 @@ def _classes_last(array: Array) -> Array:
     return np.moveaxis(array, min(1, array.ndim - 1), -1)
 
 
-def _classes_back(array: Array) -> Array:
+def _classes_second(array: Array) -> Array:
     return np.moveaxis(array, -1, min(1, array.ndim - 1))
 
 
@@ -192,12 +192,12 @@ def nll_loss_v2(
 ) -> tuple[WithTerms, Any]:
     log_probs = _classes_last(input)
     hot = _one_hot(target, log_probs.shape[-1], ignore_index)
-    total = (hot * _or_one(weight)).sum()
-    losses = np.where(hot, -_or_one(weight) * log_probs, 0.0).sum(-1)
+    total = (hot * _weight_or_one(weight)).sum()
+    losses = np.where(hot, -_weight_or_one(weight) * log_probs, 0.0).sum(-1)
     is_counted = reduction != Reduction.none or input.ndim == 1
     reported = total if is_counted else np.float64(0)
     shape = out[1].shape if out[1] else None
-    loss = _reduced(losses, reduction, total)
+    loss = _reduce(losses, reduction, total)
     if reduction == Reduction.none:  # −0 where an element is picked, +0 where those of other classes are added as 0
         loss = replace(loss, terms=np.zeros(losses.shape))
     return loss, np.asarray(reported, np.float64).reshape(shape or ())
@@ -208,7 +208,7 @@ def nll_loss_backward(
     grad_output: Array, input: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int
 ) -> Array:
     hot = _one_hot(target, _classes_last(input).shape[-1], ignore_index)
-    total = (hot * _or_one(weight)).sum()
+    total = (hot * _weight_or_one(weight)).sum()
     return nll_loss_v2_backward(grad_output, input, target, weight, total, reduction, ignore_index)
 
 
@@ -223,8 +223,8 @@ def nll_loss_v2_backward(
     ignore_index: int,
 ) -> Array:
     hot = _one_hot(target, _classes_last(input).shape[-1], ignore_index)
-    scale = _factor(reduction, np.sum(totalWeight)) * grad_output[..., None]
-    return _classes_back(np.where(hot, -_or_one(weight) * scale, 0.0))
+    scale = _reduction_factor(reduction, np.sum(totalWeight)) * grad_output[..., None]
+    return _classes_second(np.where(hot, -_weight_or_one(weight) * scale, 0.0))
 
 
 def _class_terms(
@@ -233,14 +233,14 @@ def _class_terms(
     """a of −Σ_c a_c·l_c, the classes last, and the divisor of mean."""
     classes = _classes_last(input).shape[-1]
     if target.dtype.kind == "f":
-        certain, kept = _classes_last(target), np.ones(_classes_last(target).shape[:-1], bool)
-        divisor = kept.size
+        certain, is_counted = _classes_last(target), np.ones(_classes_last(target).shape[:-1], bool)
+        divisor = is_counted.size
     else:
-        certain, kept = _one_hot(target, classes, ignore_index), target != ignore_index
-        divisor = (certain * _or_one(weight)).sum()
+        certain, is_counted = _one_hot(target, classes, ignore_index), target != ignore_index
+        divisor = (certain * _weight_or_one(weight)).sum()
     smoothing = max(label_smoothing, 0.0)
     smoothed = (1 - smoothing) * certain + smoothing / max(classes, 1)
-    return np.where(kept[..., None], _or_one(weight) * smoothed, 0.0), divisor
+    return np.where(is_counted[..., None], _weight_or_one(weight) * smoothed, 0.0), divisor
 
 
 @reference("diopiCrossEntropyLoss")
@@ -249,19 +249,19 @@ def cross_entropy(
 ) -> WithTerms:
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
-    losses = np.where(share == 0, 0.0, share * -_of_rows(special.log_softmax, logits))
+    losses = np.where(share == 0, 0.0, share * -_apply_to_rows(special.log_softmax, logits))
     # l = x − max − ln Σ e^(x − max): x cancels, and the sum's relative error is the logarithm's absolute one
     stored = np.where(share == 0, 0.0, share * (np.abs(logits) + 1))
-    terms = np.where(share == 0, 0.0, share * _divided(logits))
-    return _reduced(losses.sum(-1), reduction, divisor, stored.sum(-1), terms=terms.sum(-1))
+    terms = np.where(share == 0, 0.0, share * _divisor_terms(logits))
+    return _reduce(losses.sum(-1), reduction, divisor, stored.sum(-1), terms=terms.sum(-1))
 
 
-def _of_rows(function: Callable[[Array, int], Array], logits: Array) -> Array:
+def _apply_to_rows(function: Callable[[Array, int], Array], logits: Array) -> Array:
     """Return a function of the rows; rows without classes, which SciPy refuses, have no results."""
     return function(logits, -1) if logits.shape[-1] else logits
 
 
-def _divided(logits: Array) -> Array:
+def _divisor_terms(logits: Array) -> Array:
     """The terms of the sum that softmax divides by, relative to it."""
     return relative_terms(np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf)), -1)
 
@@ -278,12 +278,12 @@ def cross_entropy_backward(
 ) -> WithTerms:
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
-    spread = _of_rows(special.softmax, logits) * share.sum(-1, keepdims=True)
+    spread = _apply_to_rows(special.softmax, logits) * share.sum(-1, keepdims=True)
     # beside what cancels, the error of the sum that softmax divides by
-    divided = spread * _divided(logits)
-    scale = np.where(share.any(-1, keepdims=True), _factor(reduction, divisor) * grad_output[..., None], 0.0)
+    divided = spread * _divisor_terms(logits)
+    scale = np.where(share.any(-1, keepdims=True), _reduction_factor(reduction, divisor) * grad_output[..., None], 0.0)
     value, terms, stored = ((spread - share) * scale, divided * np.abs(scale), (spread + share) * np.abs(scale))
-    return WithTerms(*map(_classes_back, (value, terms, stored)))
+    return WithTerms(*map(_classes_second, (value, terms, stored)))
 
 
 # Connectionist temporal classification
@@ -293,11 +293,13 @@ def _check_lengths(steps: int, targets: Array, input_lengths: Array, target_leng
     """ValueError unless each sample has its steps among those there are, and its labels."""
     if ((input_lengths < 0) | (input_lengths > steps)).any():
         raise ValueError(f"input_lengths are {input_lengths.tolist()}, expected 0 to {steps}")
-    most = targets.shape[-1]
-    if ((target_lengths < 0) | (target_lengths > most)).any():
-        raise ValueError(f"target_lengths are {target_lengths.tolist()}, expected 0 to {most}")
-    if targets.ndim == 1 and target_lengths.sum() != most:
-        raise ValueError(f"target_lengths add up to {target_lengths.sum()}, expected {most}, the number of labels")
+    max_length = targets.shape[-1]
+    if ((target_lengths < 0) | (target_lengths > max_length)).any():
+        raise ValueError(f"target_lengths are {target_lengths.tolist()}, expected 0 to {max_length}")
+    if targets.ndim == 1 and target_lengths.sum() != max_length:
+        raise ValueError(
+            f"target_lengths add up to {target_lengths.sum()}, expected {max_length}, the number of labels"
+        )
 
 
 def _extended_targets(targets: Array, lengths: Array, blank: int) -> list[Array]:
@@ -313,18 +315,18 @@ def _extended_targets(targets: Array, lengths: Array, blank: int) -> list[Array]
 def _log_alpha(log_probs: Array, labels: Array, blank: int) -> Array:
     """ln α_t(s) of one sample: log_probs (T, C), labels y′; shape (T, len(labels))."""
     emitted = log_probs[:, labels]
-    may_skip = (labels != blank) & (labels != _later(labels, 2, blank))
+    may_skip = (labels != blank) & (labels != _shift_up(labels, 2, blank))
     start = np.where(np.arange(len(labels)) < 2, 0.0, -np.inf)
     alpha: list[Array] = []
     for step in emitted:
         if alpha:
-            skipped = np.where(may_skip, _later(alpha[-1], 2, -np.inf), -np.inf)
-            start = np.logaddexp.reduce([alpha[-1], _later(alpha[-1], 1, -np.inf), skipped])
+            skipped = np.where(may_skip, _shift_up(alpha[-1], 2, -np.inf), -np.inf)
+            start = np.logaddexp.reduce([alpha[-1], _shift_up(alpha[-1], 1, -np.inf), skipped])
         alpha.append(start + step)
     return np.array(alpha).reshape(emitted.shape)
 
 
-def _later(values: Array, places: int, fill: Any) -> Array:
+def _shift_up(values: Array, places: int, fill: Any) -> Array:
     """`values` moved `places` up, `fill` in front."""
     return np.concatenate([np.full(places, fill), values])[: len(values)]
 
@@ -361,7 +363,7 @@ def ctc_loss(
     terms = np.where(losses == 0, 1.0, _path_terms(losses, input_lengths))
     counted = np.where(np.isinf(losses), 0.0, losses) if zero_infinity else losses
     return (
-        _ctc_reduced(WithTerms(counted, terms), target_lengths, reduction, out[0]),
+        _reduce_ctc(WithTerms(counted, terms), target_lengths, reduction, out[0]),
         WithTerms(losses, terms),
         PartlySpecified(WithTerms(alpha, _path_terms(alpha, np.arange(1, steps + 1)[:, None])), specified),
     )
@@ -372,14 +374,14 @@ def _path_terms(alpha: Array, steps: Array) -> Array:
     return np.where(np.isfinite(alpha), np.abs(alpha), 0.0) * np.sqrt(steps / 36)
 
 
-def _ctc_reduced(losses: WithTerms, target_lengths: Array, reduction: int, out: ResultOverride) -> WithTerms:
+def _reduce_ctc(losses: WithTerms, target_lengths: Array, reduction: int, out: ResultOverride) -> WithTerms:
     """The losses, or their sum or mean; their errors are independent."""
     if reduction == Reduction.none:
         return losses
     lengths = np.maximum(target_lengths, 1) if reduction == Reduction.mean else 1
     total = (losses.value / lengths).sum(), np.sqrt(np.square(losses.terms / lengths).sum())
-    factor = _factor(reduction, len(losses.value))
-    return WithTerms(*(np.reshape(one * factor, out.shape or ()) for one in total))
+    factor = _reduction_factor(reduction, len(losses.value))
+    return WithTerms(*(np.reshape(part * factor, out.shape or ()) for part in total))
 
 
 @reference("diopiCTCLossBackward")
@@ -402,14 +404,14 @@ def ctc_loss_backward(
     for n, labels in enumerate(_extended_targets(targets, target_lengths, blank)):
         if np.isinf(neg_log_likelihood[n]) and zero_infinity:
             continue
-        taken = slice(input_lengths[n])
-        scale = _factor(reduction, samples * max(target_lengths[n], 1)) * outer[n]
-        probability = np.exp(log_probs[taken, n])
+        time = slice(input_lengths[n])
+        scale = _reduction_factor(reduction, samples * max(target_lengths[n], 1)) * outer[n]
+        probability = np.exp(log_probs[time, n])
         posterior = _posterior(
-            log_probs[taken, n], labels, log_alpha[n, taken, : len(labels)], neg_log_likelihood[n], blank
+            log_probs[time, n], labels, log_alpha[n, time, : len(labels)], neg_log_likelihood[n], blank
         )
-        gradient[taken, n] = (probability - posterior.value) * scale
-        terms[taken, n] = (probability + posterior.terms) * np.abs(scale)
+        gradient[time, n] = (probability - posterior.value) * scale
+        terms[time, n] = (probability + posterior.terms) * np.abs(scale)
     return WithTerms(gradient, terms)
 
 
@@ -425,9 +427,11 @@ def _posterior(log_probs: Array, labels: Array, log_alpha: Array, neg_log_likeli
     remaining = np.arange(len(log_probs), 0, -1)
     posterior, terms = np.zeros(log_probs.shape), np.zeros(log_probs.shape)
     for s, label in enumerate(labels):
-        both = log_alpha[:, s] + log_beta[:, s]
-        share = np.exp(both - log_probs[:, label] + neg_log_likelihood)
+        log_product = log_alpha[:, s] + log_beta[:, s]
+        share = np.exp(log_product - log_probs[:, label] + neg_log_likelihood)
         posterior[:, label] += share
-        error = _path_terms(log_beta[:, s], remaining) + np.where(np.isfinite(both), np.abs(both), 0) * np.sqrt(2 / 12)
+        error = _path_terms(log_beta[:, s], remaining) + np.where(
+            np.isfinite(log_product), np.abs(log_product), 0
+        ) * np.sqrt(2 / 12)
         terms[:, label] += share * (1 + error)
     return WithTerms(posterior, terms)

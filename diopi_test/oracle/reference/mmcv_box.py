@@ -12,15 +12,15 @@ from diopi_test.oracle.reference import AnyOf, WithTerms, reference
 from diopi_test.oracle.reference.geometry import (
     Polygon,
     area,
-    around_the_first,
-    counter_clockwise,
+    center_on_first,
     cross,
     hull,
     is_convex,
+    orient_counter_clockwise,
     overlap,
     overlap_terms,
-    points,
     rotated_box,
+    to_points,
 )
 
 Array = NDArray[Any]
@@ -102,7 +102,7 @@ def _overlap_ratios(
 
 @reference("diopiBoxIouRotatedMmcv")
 def box_iou_rotated(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> WithTerms:
-    return _overlap_ratios(list(bboxes1), list(bboxes2), around_the_first, mode, aligned)
+    return _overlap_ratios(list(bboxes1), list(bboxes2), center_on_first, mode, aligned)
 
 
 @reference("diopiBoxIouQuadriMmcv")
@@ -114,7 +114,7 @@ def box_iou_quadri(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> 
 
 def _convex_quadrilaterals(rows: Array) -> list[Polygon]:
     """Return quadrilaterals from rows of corners; raise ValueError if a quadrilateral is not convex."""
-    polygons: list[Polygon] = [points(row) for row in rows]
+    polygons: list[Polygon] = [to_points(row) for row in rows]
     if not all(is_convex(polygon) for polygon in polygons):
         raise ValueError("a quadrilateral is not convex")
     return polygons
@@ -237,7 +237,7 @@ def points_in_polygons(points: Array, polygons: Array) -> Array:
 
 @reference("diopiMinAreaPolygonsMmcv")
 def min_area_polygons(pointsets: Array) -> AnyOf:
-    return AnyOf(np.reshape([_smallest_rectangle(points(row)) for row in pointsets], (len(pointsets), 8)))
+    return AnyOf(np.reshape([_smallest_rectangle(to_points(row)) for row in pointsets], (len(pointsets), 8)))
 
 
 def _smallest_rectangle(corners: Polygon) -> Array:
@@ -257,7 +257,7 @@ def _smallest_rectangle(corners: Polygon) -> Array:
 
 
 def _convex_hull(row: Array) -> Polygon:
-    corners = points(row)
+    corners = to_points(row)
     return [corners[i] for i in hull(corners)]
 
 
@@ -271,7 +271,7 @@ def convex_iou(pointsets: Array, polygons: Array) -> WithTerms:
 @reference("diopiConvexGiouMmcv")
 def convex_giou(pointsets: Array, polygons: Array) -> WithTerms:
     rows = [
-        _giou(points(row), polygon) for row, polygon in zip(pointsets, _convex_quadrilaterals(polygons), strict=True)
+        _giou(to_points(row), polygon) for row, polygon in zip(pointsets, _convex_quadrilaterals(polygons), strict=True)
     ]
     gradients_and_values: Array = np.reshape(rows, (len(rows), 2, 19))
     return WithTerms(gradients_and_values[:, 0], gradients_and_values[:, 1])
@@ -279,7 +279,7 @@ def convex_giou(pointsets: Array, polygons: Array) -> WithTerms:
 
 def _giou(corners: Polygon, polygon: Polygon) -> tuple[Array, Array]:
     """Return the gradient and the value of the generalised IoU of a hull and a polygon, and the terms of both."""
-    polygon = counter_clockwise(polygon)
+    polygon = orient_counter_clockwise(polygon)
     hull_indices, all_points = hull(corners), [*corners, *polygon]
     enclosing_indices = hull(all_points)
     hull_polygon, enclosing = ([all_points[i] for i in indices] for indices in (hull_indices, enclosing_indices))

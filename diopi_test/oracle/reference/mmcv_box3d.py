@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.geometry import Polygon, around_the_first, overlap, overlap_terms, rotated_box
+from diopi_test.oracle.reference.geometry import Polygon, center_on_first, overlap, overlap_terms, rotated_box
 from diopi_test.oracle.reference.mmcv_box import polygon_overlap_test, suppress_nonmaxima, upright_overlap_test
 from diopi_test.oracle.reference.sums import accumulation_terms, sum_terms
 
@@ -33,7 +33,7 @@ def _bev_rectangles(boxes: Array) -> list[Polygon]:
 @reference("diopiIou3dBoxesOverlapBevMmcv")
 def iou3d_boxes_overlap_bev(boxes_a: Array, boxes_b: Array) -> WithTerms:
     rectangles_a, rectangles_b = boxes_a[:, BEV_FIELDS], boxes_b[:, BEV_FIELDS]
-    pairs = [around_the_first(rectangle_a, rectangle_b) for rectangle_a in rectangles_a for rectangle_b in rectangles_b]
+    pairs = [center_on_first(rectangle_a, rectangle_b) for rectangle_a in rectangles_a for rectangle_b in rectangles_b]
     shape = len(boxes_a), len(boxes_b)
     return WithTerms(
         np.reshape([overlap(*pair) for pair in pairs], shape),

@@ -12,7 +12,7 @@ from diopi_proto.dtypes import category
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.conversion import converted, wide
+from diopi_test.oracle.reference.conversion import convert, reference_dtype
 
 Array = NDArray[Any]
 
@@ -195,7 +195,7 @@ def _integer_linspace(start: int, end: int, steps: int) -> PartlySpecified:
 
 @reference("diopiFill")
 def fill(value: float, *, out: ResultOverride) -> Array:
-    return np.full(out.shape or (), value).astype(wide(_dtype(out)))
+    return np.full(out.shape or (), value).astype(reference_dtype(_dtype(out)))
 
 
 @reference("diopiOnes")
@@ -215,12 +215,12 @@ def zero_(*, out: ResultOverride) -> Array:
 
 @reference("diopiCastDtype")
 def cast_dtype(input: Array, *, out: ResultOverride) -> Array | PartlySpecified:
-    return converted(input, _dtype(out))
+    return convert(input, _dtype(out))
 
 
 @reference("diopiCopyInp")
 def copy_(src: Array, *, out: ResultOverride) -> Array | PartlySpecified:
-    return converted(np.broadcast_to(src, out.shape or ()), _dtype(out))
+    return convert(np.broadcast_to(src, out.shape or ()), _dtype(out))
 
 
 CHANNELS_LAST_RANKS: dict[int, int] = {

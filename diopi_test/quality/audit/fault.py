@@ -17,7 +17,7 @@ from diopi_proto.types import Dtype, Error
 from diopi_test.baseline.records import BaselineCase, Expected, entries_of
 from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import Reference, bare, reference_of, wants_out
+from diopi_test.oracle.reference import Reference, find_reference, strip_remarks, takes_out
 from lib_rt import Tensor
 from lib_rt.dtypes import from_numpy, to_numpy
 
@@ -115,9 +115,9 @@ class Answer:
 
     def by_reference(self, arguments: Mapping[str, Any]) -> Any:
         """What the reference gives for these arguments, in the forms of the caller's tensors."""
-        function = self.reference or reference_of(self.case.function)
+        function = self.reference or find_reference(self.case.function)
         assert function is not None, "a case has been made with it"
-        return function(**arguments, **({"out": self._overrides()} if wants_out(function) else {}))
+        return function(**arguments, **({"out": self._overrides()} if takes_out(function) else {}))
 
     def _overrides(self) -> Any:
         overrides = [
@@ -238,5 +238,5 @@ def _narrow(expected: Expected) -> Array:
 def _formed(value: Any, expected: Expected, made: bool) -> Array:
     """A reference's result in the form of the caller's tensor; in its own if the callee makes the tensor."""
     with np.errstate(all="ignore"):
-        array = np.array(np.asarray(bare(value)).astype(to_numpy(expected.dtype)))
+        array = np.array(np.asarray(strip_remarks(value)).astype(to_numpy(expected.dtype)))
     return array if made or array.shape == expected.values.shape else np.resize(array, expected.values.shape)

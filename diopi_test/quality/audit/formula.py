@@ -23,7 +23,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline.dependencies import dependencies
 from diopi_test.baseline.records import BaselineCase
-from diopi_test.oracle.reference import Reference, reference_of, separate_registry
+from diopi_test.oracle.reference import Reference, find_reference, separate_registry
 from diopi_test.quality.audit.chance import is_random
 from diopi_test.quality.audit.fault import Answer, Effect, Fault
 
@@ -111,7 +111,7 @@ def formula_faults(function: str) -> Iterator[Fault]:
     """
     if is_random(function):
         return
-    right = reference_of(function)
+    right = find_reference(function)
     assert right is not None, "a case has been made with it"
     names: set[str] = set()
     for module, lines in _reached_lines(right).items():

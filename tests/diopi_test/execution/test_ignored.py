@@ -23,7 +23,7 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.execution.ignored import ignored_labels, make_ignored_case
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.run_case import run_case
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import find_reference
 from diopi_test.quality.weak_cases import Examined
 
 TRIED = 3
@@ -32,7 +32,7 @@ TRIED = 3
 FACTS = [
     pytest.param(prototype, fact, argument, id=f"{name}-{number}-{argument}")
     for name, prototype in prototypes().items()
-    if reference_of(name) is not None and prototype.guarantee != "random"  # what is drawn differs in any case
+    if find_reference(name) is not None and prototype.guarantee != "random"  # what is drawn differs in any case
     for number, fact in enumerate(prototype.ignored)
     for argument in fact.arguments
     if not prototype.parameter(argument).is_result or fact.read is not Read.nothing  # else it stays as it is
@@ -40,7 +40,7 @@ FACTS = [
 
 
 def _may_be_anything(prototype: Prototype) -> bool:
-    return reference_of(prototype.name) is not None and any(fact.read is Read.nothing for fact in prototype.ignored)
+    return find_reference(prototype.name) is not None and any(fact.read is Read.nothing for fact in prototype.ignored)
 
 
 # The facts.

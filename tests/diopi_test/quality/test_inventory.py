@@ -7,7 +7,7 @@ import pytest
 
 from diopi_proto.interface import header_order, lookup
 from diopi_test.cases.selection import select_cases
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import find_reference
 from diopi_test.quality.inventory import inventory
 
 QUERIES = {"diopiGetVendorName", "diopiGetImplVersion", "diopiGetLastErrorString"}
@@ -53,4 +53,4 @@ def test_the_suite_has_its_size() -> None:
 def test_what_has_no_cases_yet_has_no_reference_either() -> None:
     """References and cases come together, so that nothing is referenced that is not tried."""
     others = [name for name in rows() if name not in OPERATORS]
-    assert [name for name in others if (reference_of(name) is None) != (not select_cases(name, "full"))] == []
+    assert [name for name in others if (find_reference(name) is None) != (not select_cases(name, "full"))] == []

@@ -26,7 +26,7 @@ Sequences = list[tuple[Rows, Rows]]
 
 
 @dataclass(frozen=True)
-class Rule:
+class AttentionRule:
     """What of the keys a query sees, and what is added to its scores.
 
     Attributes:
@@ -46,7 +46,7 @@ class Rule:
     slopes: Array | None = None
     hidden: Array | None = None
     top_left: bool = False
-    dropped: float = 0.0
+    dropout: float = 0.0
     seed: int | None = None
 
     def distances(self, queries: int, keys: int) -> Array:
@@ -56,14 +56,14 @@ class Rule:
 
     def visible(self, number: int, queries: int, keys: int) -> Array:
         """Where keys of sequence `number` are visible to its queries."""
-        left, right = self.window
-        right = 0 if self.causal else right
+        before, after = self.window
+        after = 0 if self.causal else after
         distance = self.distances(queries, keys)
         seen = np.ones((queries, keys), bool)
-        if left >= 0:
-            seen &= distance >= -left
-        if right >= 0:
-            seen &= distance <= right
+        if before >= 0:
+            seen &= distance >= -before
+        if after >= 0:
+            seen &= distance <= after
         if self.hidden is not None:
             hidden = self.hidden if self.hidden.ndim == 2 else self.hidden[number]
             seen &= ~hidden[:queries, :keys]
@@ -76,17 +76,17 @@ class Rule:
         slope = self.slopes[head] if self.slopes.ndim == 1 else self.slopes[number, head]
         return np.asarray(-slope * np.abs(self.distances(queries, keys)))
 
-    def kept(self, number: int, heads: int, queries: int, keys: int) -> Array:
+    def dropout_factors(self, number: int, heads: int, queries: int, keys: int) -> Array:
         """What the shares of each head of sequence `number` are multiplied by; one of the right answers."""
-        if self.dropped in (0, 1):
-            return np.full((heads, queries, keys), 1 - self.dropped)
+        if self.dropout in (0, 1):
+            return np.full((heads, queries, keys), 1 - self.dropout)
         assert self.seed is not None
         rng = np.random.default_rng((self.seed, number))
-        return (rng.random((heads, queries, keys)) >= self.dropped) / (1 - self.dropped)
+        return (rng.random((heads, queries, keys)) >= self.dropout) / (1 - self.dropout)
 
 
 @dataclass(frozen=True)
-class Shares:
+class AttentionWeights:
     """How one head divides its attention.
 
     Attributes:
@@ -104,36 +104,36 @@ class Shares:
     total_error: Array
 
 
-def _scores(q: Array, k: Array, rule: Rule, bias: Array, seen: Array) -> tuple[Array, Array]:
+def _scores(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -> tuple[Array, Array]:
     """Scores, −inf where nothing is seen, and the size of terms whose rounding they carry."""
-    products = sum_products(lambda one, other: one @ other.T, q, k)
+    products = sum_products(lambda a, b: a @ b.T, q, k)
     scores = np.where(seen, rule.scale * products.value + bias, -np.inf)
     # a score is rounded once more when it is scaled and biased, and the bias before
     terms = np.abs(rule.scale) * products.terms + np.abs(bias) + np.abs(rule.scale * products.value)
     return scores, np.where(seen, terms, 0)
 
 
-def _shares(q: Array, k: Array, rule: Rule, bias: Array, seen: Array) -> Shares:
+def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -> AttentionWeights:
     scores, error = _scores(q, k, rule, bias, seen)
     top = np.max(scores, 1, keepdims=True, initial=-np.inf)
     e = np.exp(scores - np.where(np.isneginf(top), 0, top))
     total = e.sum(1, keepdims=True)
     lse = np.where(total == 0, np.inf, top + np.log(total))
     p = np.where(total == 0, 0, e / total)
-    return Shares(p, top[:, 0], lse[:, 0], error, np.where(total == 0, 0, relative_terms(e, 1)))
+    return AttentionWeights(p, top[:, 0], lse[:, 0], error, np.where(total == 0, 0, relative_terms(e, 1)))
 
 
-def _weighted(shares: Shares, kept: Array, v: Array) -> WithTerms:
+def _weight_values(shares: AttentionWeights, factors: Array, v: Array) -> WithTerms:
     """Σ p · v with the errors of p: an error of a score moves its share, and all others the opposite way."""
-    p = shares.p * kept
-    sums = sum_products(lambda one, other: one @ other, p, v)
+    p = shares.p * factors
+    sums = sum_products(lambda weights, values: weights @ values, p, v)
     moved, out = (p * shares.error) ** 2, sums.value
     squares = moved @ v**2 - 2 * out * (moved @ v) + out**2 * moved.sum(1, keepdims=True)
     return WithTerms(out, sums.terms + np.sqrt(np.maximum(squares, 0)) + np.abs(out) * shares.total_error)
 
 
 @dataclass(frozen=True)
-class Attended:
+class AttentionResult:
     """What the core gives: results as q, logarithms of the sums and largest scores as [sequences, heads, rows]."""
 
     out: WithTerms
@@ -141,34 +141,34 @@ class Attended:
     top: Array
 
 
-def _group(q: Array, k: Array) -> int:
+def _group_size(q: Array, k: Array) -> int:
     """How many heads of queries have one of keys in common; ValueError if they can't be shared out."""
     if not k.shape[-2] or q.shape[-2] % k.shape[-2]:
         raise ValueError(f"there are {q.shape[-2]} heads of queries, expected a multiple of the {k.shape[-2]} of keys")
     return q.shape[-2] // k.shape[-2]
 
 
-def attended(q: Array, k: Array, v: Array, sequences: Sequences, rule: Rule, rows: int) -> Attended:
+def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRule, rows: int) -> AttentionResult:
     """The attention core; `rows` is how many queries a sequence has at most."""
-    heads, group = q.shape[-2], _group(q, k)
+    heads, group = q.shape[-2], _group_size(q, k)
     out, lse = (WithTerms(np.zeros(s), np.zeros(s)) for s in (q.shape, (len(sequences), heads, rows)))
     top = np.zeros(lse.value.shape)
-    for number, (own, others) in enumerate(sequences):
-        lengths = len(q[own]), len(k[others])
-        seen, kept = rule.visible(number, *lengths), rule.kept(number, heads, *lengths)
+    for number, (query_rows, key_rows) in enumerate(sequences):
+        lengths = len(q[query_rows]), len(k[key_rows])
+        seen, factors = rule.visible(number, *lengths), rule.dropout_factors(number, heads, *lengths)
         for head in range(heads):
             bias = rule.bias(number, head, *lengths)
-            shares = _shares(q[own][:, head], k[others][:, head // group], rule, bias, seen)
-            one = _weighted(shares, kept[head], v[others][:, head // group])
-            out.value[own][:, head], out.terms[own][:, head] = one.value, one.terms
+            shares = _attention_weights(q[query_rows][:, head], k[key_rows][:, head // group], rule, bias, seen)
+            head_result = _weight_values(shares, factors[head], v[key_rows][:, head // group])
+            out.value[query_rows][:, head], out.terms[query_rows][:, head] = head_result.value, head_result.terms
             spread = np.sqrt(((shares.p * shares.error) ** 2).sum(1))
             lse.value[number, head, : lengths[0]], top[number, head, : lengths[0]] = shares.lse, shares.top
             lse.terms[number, head, : lengths[0]] = spread + shares.total_error[:, 0]
-    return Attended(out, lse, top)
+    return AttentionResult(out, lse, top)
 
 
-def pulled_back(
-    g: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, sequences: Sequences, rule: Rule
+def attention_gradients(
+    g: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, sequences: Sequences, rule: AttentionRule
 ) -> tuple[WithTerms | PartlySpecified, ...]:
     """The gradients of q, k and v, from g, that of the core's result.
 
@@ -176,39 +176,43 @@ def pulled_back(
     """
     hidden = [np.zeros(x.shape, bool) for x in (k, v)]
     grads = tuple(WithTerms(np.zeros(x.shape), np.zeros(x.shape)) for x in (q, k, v))
-    heads, group = q.shape[-2], _group(q, k)
-    for number, (own, others) in enumerate(sequences):
-        lengths = len(q[own]), len(k[others])
-        seen, kept = rule.visible(number, *lengths), rule.kept(number, heads, *lengths)
+    heads, group = q.shape[-2], _group_size(q, k)
+    for number, (query_rows, key_rows) in enumerate(sequences):
+        lengths = len(q[query_rows]), len(k[key_rows])
+        seen, factors = rule.visible(number, *lengths), rule.dropout_factors(number, heads, *lengths)
         for head in range(heads):
-            places = (own, head), (others, head // group), (others, head // group)
-            of_q, of_k, of_v = (x[rows][:, column] for x, (rows, column) in zip((q, k, v), places, strict=True))
-            of_out, of_lse = out[own][:, head], lse[number, head, : lengths[0]]
+            places = (query_rows, head), (key_rows, head // group), (key_rows, head // group)
+            head_q, head_k, head_v = (x[rows][:, column] for x, (rows, column) in zip((q, k, v), places, strict=True))
+            head_out, head_lse = out[query_rows][:, head], lse[number, head, : lengths[0]]
             bias = rule.bias(number, head, *lengths)
-            sound = np.isfinite(np.concatenate([of_q, of_out, g[own][:, head]], 1)).all(1) & ~np.isnan(of_lse)
+            sound = np.isfinite(np.concatenate([head_q, head_out, g[query_rows][:, head]], 1)).all(1) & ~np.isnan(
+                head_lse
+            )
             unsound = ~sound[:, np.newaxis]
             for lost in hidden:
-                lost[others][:, head // group] |= ((~seen & unsound).any(0) & ~(seen & unsound).any(0))[:, np.newaxis]
-            found = _pulled_back_head(of_q, of_k, of_v, g[own][:, head], of_out, of_lse, kept[head], rule, bias, seen)
-            for grad, one, (rows, column) in zip(grads, found, places, strict=True):
-                grad.value[rows][:, column] += one.value
-                grad.terms[rows][:, column] += one.terms
-    return grads[0], *(_open_where(one, where) for one, where in zip(grads[1:], hidden, strict=True))
+                lost[key_rows][:, head // group] |= ((~seen & unsound).any(0) & ~(seen & unsound).any(0))[:, np.newaxis]
+            found = _head_gradients(
+                head_q, head_k, head_v, g[query_rows][:, head], head_out, head_lse, factors[head], rule, bias, seen
+            )
+            for grad, gradient, (rows, column) in zip(grads, found, places, strict=True):
+                grad.value[rows][:, column] += gradient.value
+                grad.terms[rows][:, column] += gradient.terms
+    return grads[0], *(_leave_hidden_open(gradient, mask) for gradient, mask in zip(grads[1:], hidden, strict=True))
 
 
-def _open_where(grad: WithTerms, hidden: Array) -> WithTerms | PartlySpecified:
+def _leave_hidden_open(grad: WithTerms, hidden: Array) -> WithTerms | PartlySpecified:
     return PartlySpecified(grad, ~hidden) if hidden.any() else grad
 
 
-def _pulled_back_head(
+def _head_gradients(
     q: Array,
     k: Array,
     v: Array,
     g: Array,
     out: Array,
     lse: Array,
-    kept: Array,
-    rule: Rule,
+    factors: Array,
+    rule: AttentionRule,
     bias: Array,
     seen: Array,
 ) -> tuple[WithTerms, WithTerms, WithTerms]:
@@ -216,18 +220,18 @@ def _pulled_back_head(
     p = np.where(seen, np.exp(scores - lse[:, None]), 0)
     error = np.where(seen & np.isfinite(lse[:, None]), error + np.abs(lse[:, None]), 0)  # rounded, too
     error = np.where(p < float32.smallest_normal, 1 / float32.eps, error)  # taken for 0, as a result may be
-    slopes = sum_products(lambda one, other: one @ other.T, g, v)
+    slopes = sum_products(lambda a, b: a @ b.T, g, v)
     level, level_terms = (g * out).sum(1, keepdims=True), sum_terms(g * out, 1, keepdims=True)
-    ds = p * (slopes.value * kept - level)
-    ds_error = p * (slopes.terms * kept + level_terms) + np.abs(ds) * error
+    ds = p * (slopes.value * factors - level)
+    ds_error = p * (slopes.terms * factors + level_terms) + np.abs(ds) * error
     return (
-        _product(rule.scale, ds, ds_error, k),
-        _product(rule.scale, ds.T, ds_error.T, q),
-        _product(1.0, (p * kept).T, (p * kept * error).T, g),
+        _product_with_errors(rule.scale, ds, ds_error, k),
+        _product_with_errors(rule.scale, ds.T, ds_error.T, q),
+        _product_with_errors(1.0, (p * factors).T, (p * factors * error).T, g),
     )
 
 
-def _product(scale: float, a: Array, error: Array, b: Array) -> WithTerms:
+def _product_with_errors(scale: float, a: Array, error: Array, b: Array) -> WithTerms:
     """scale · a @ b, where `a` has errors of its own."""
-    product = sum_products(lambda one, other: one @ other, a, b)
+    product = sum_products(lambda left, factor: left @ factor, a, b)
     return WithTerms(scale * product.value, np.abs(scale) * (product.terms + np.sqrt(error**2 @ b**2)))

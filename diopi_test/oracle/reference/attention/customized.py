@@ -10,9 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.attention.core import Attended, Rule, Sequences, attended, pulled_back
-from diopi_test.oracle.reference.attention.sequences import all_packed, of_one_length
-from diopi_test.oracle.reference.attention.specified import drawn, unspecified
+from diopi_test.oracle.reference.attention.core import (
+    AttentionResult,
+    AttentionRule,
+    Sequences,
+    attend,
+    attention_gradients,
+)
+from diopi_test.oracle.reference.attention.sequences import batch_sequences, checked_packed_sequences
+from diopi_test.oracle.reference.attention.specified import leave_unspecified, mark_random
 
 Array = NDArray[Any]
 
@@ -23,7 +29,7 @@ TRIANGLE = 2048
 """Size of the causal triangle that stands for larger ones."""
 
 
-def in_rows(x: Array, layout: str, heads: int) -> Array:
+def view_as_rows(x: Array, layout: str, heads: int) -> Array:
     """A view of x as [sequences, rows, heads, head size]."""
     match layout:
         case "BSND":
@@ -36,7 +42,7 @@ def in_rows(x: Array, layout: str, heads: int) -> Array:
             return x.reshape(*x.shape[:2], heads, x.shape[2] // heads).swapaxes(0, 1)
 
 
-def _in_layout(result: Any, layout: str, shape: tuple[int, ...]) -> Any:
+def _to_layout(result: Any, layout: str, shape: tuple[int, ...]) -> Any:
     """What `in_rows` is the view of."""
 
     def laid(x: Array) -> Array:
@@ -44,38 +50,40 @@ def _in_layout(result: Any, layout: str, shape: tuple[int, ...]) -> Any:
         return x.reshape(shape)
 
     if isinstance(result, PartlySpecified):
-        return PartlySpecified(_in_layout(result.value, layout, shape), laid(result.specified))
+        return PartlySpecified(_to_layout(result.value, layout, shape), laid(result.specified))
     return WithTerms(laid(result.value), laid(result.terms))
 
 
-def _rows_of(q: Array, k: Array, v: Array, layout: str, heads: int) -> tuple[Array, Array, Array]:
+def _view_all_as_rows(q: Array, k: Array, v: Array, layout: str, heads: int) -> tuple[Array, Array, Array]:
     if len(layout) == 4 and q.shape[layout.index("N")] != heads:
         raise ValueError(f"head_num is {heads}, but q has shape {q.shape} in layout {layout}")
     size = q.shape[-1] // heads if len(layout) == 3 else q.shape[-1]
     key_heads = k.shape[-1] // size if len(layout) == 3 else 0
-    return in_rows(q, layout, heads), in_rows(k, layout, key_heads), in_rows(v, layout, key_heads)
+    return view_as_rows(q, layout, heads), view_as_rows(k, layout, key_heads), view_as_rows(v, layout, key_heads)
 
 
-def _masked_rule(rule: Rule, mask: Array | None, queries: int, keys: int) -> Rule:
+def _masked_rule(rule: AttentionRule, mask: Array | None, queries: int, keys: int) -> AttentionRule:
     """The rule with a mask; a small triangle stands for a large one, which `causal` gives already."""
     if mask is None or (rule.causal and mask.shape[-2:] == (TRIANGLE,) * 2 and min(queries, keys) > TRIANGLE):
         return replace(rule, top_left=True)
-    own = mask if mask.ndim == 2 else mask[:, 0]
-    return replace(rule, hidden=own[0] if own.ndim == 3 and len(own) == 1 else own, top_left=True)
+    hidden = mask if mask.ndim == 2 else mask[:, 0]
+    return replace(rule, hidden=hidden[0] if hidden.ndim == 3 and len(hidden) == 1 else hidden, top_left=True)
 
 
-def _own_records(found: Attended, sequences: Sequences, q: Array, scores: int, rule: Rule) -> list[Any]:
+def _saved_records(
+    found: AttentionResult, sequences: Sequences, q: Array, scores: int, rule: AttentionRule
+) -> list[Any]:
     """What an implementation saves for its own gradient: dropout mask, maxima, sums, and nothing.
 
     The statistics of sequences of one length are [sequences, heads, rows], those of packed ones [rows, heads].
     """
     maxima, sums = found.top, np.where(np.isposinf(found.lse.value), 0, np.exp(found.lse.value - found.top))
     if q.ndim == 3:
-        parts = [(number, len(q[own])) for number, (own, _) in enumerate(sequences)]
+        parts = [(number, len(q[query_rows])) for number, (query_rows, _) in enumerate(sequences)]
         maxima, sums = (np.concatenate([x[n, :, :rows].T for n, rows in parts]) for x in (maxima, sums))
     saved = [np.repeat(x[..., None], COPIES, -1) for x in (maxima, sums)]
-    bits = -(-scores // 128) * 16 if rule.dropped else 0
-    return [unspecified(x) for x in (np.zeros(bits, np.int64), *saved, np.zeros(0))]
+    bits = -(-scores // 128) * 16 if rule.dropout else 0
+    return [leave_unspecified(x) for x in (np.zeros(bits, np.int64), *saved, np.zeros(0))]
 
 
 @reference("diopiCustomizedFlashAttention")
@@ -94,16 +102,16 @@ def customized_flash_attention(
     head_num: int,
     input_layout: str,
 ) -> Any:
-    rows = _rows_of(q, k, v, input_layout, head_num)
+    rows = _view_all_as_rows(q, k, v, input_layout, head_num)
     batch, queries, heads, _ = rows[0].shape
-    rule = Rule(
+    rule = AttentionRule(
         softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes, None, True, p_dropout, gen
     )
     rule = _masked_rule(rule, attention_mask, queries, rows[1].shape[1])
-    sequences = of_one_length(rows[0])
-    found = attended(*rows, sequences, rule, queries)
-    saved = _own_records(found, sequences, rows[0], batch * heads * queries * rows[1].shape[1], rule)
-    return drawn(rule, _in_layout(found.out, input_layout, q.shape)), *saved
+    sequences = batch_sequences(rows[0])
+    found = attend(*rows, sequences, rule, queries)
+    saved = _saved_records(found, sequences, rows[0], batch * heads * queries * rows[1].shape[1], rule)
+    return mark_random(rule, _to_layout(found.out, input_layout, q.shape)), *saved
 
 
 @reference("diopiCustomizedFlashAttentionBackward")
@@ -127,15 +135,15 @@ def customized_flash_attention_backward(
     head_num: int,
     input_layout: str,
 ) -> Any:
-    rows = _rows_of(q, k, v, input_layout, head_num)
+    rows = _view_all_as_rows(q, k, v, input_layout, head_num)
     queries, keys = rows[0].shape[1], rows[1].shape[1]
-    rule = Rule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
+    rule = AttentionRule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
     rule = _masked_rule(rule, attention_mask, queries, keys)
-    sequences = of_one_length(rows[0])
-    lse = attended(*rows, sequences, rule, queries).lse.value
-    g, out = (in_rows(x, input_layout, head_num) for x in (grad_output, attention_out))
-    grads = pulled_back(g, *rows, out, lse, sequences, rule)
-    return tuple(_in_layout(grad, input_layout, x.shape) for grad, x in zip(grads, (q, k, v), strict=True))
+    sequences = batch_sequences(rows[0])
+    lse = attend(*rows, sequences, rule, queries).lse.value
+    g, out = (view_as_rows(x, input_layout, head_num) for x in (grad_output, attention_out))
+    grads = attention_gradients(g, *rows, out, lse, sequences, rule)
+    return tuple(_to_layout(grad, input_layout, x.shape) for grad, x in zip(grads, (q, k, v), strict=True))
 
 
 @reference("diopiCustomizedFlashAttentionVarLen")
@@ -156,14 +164,14 @@ def customized_flash_attention_var_len(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    rule = Rule(
+    rule = AttentionRule(
         softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes, None, True, p_dropout, gen
     )
     rule = _masked_rule(rule, attention_mask, max_seqlen_q, max_seqlen_kv)
-    sequences = all_packed((0, *cum_seq_q), (0, *cum_seq_kv), q, k)
-    found = attended(q, k, v, sequences, rule, len(q))
+    sequences = checked_packed_sequences((0, *cum_seq_q), (0, *cum_seq_kv), q, k)
+    found = attend(q, k, v, sequences, rule, len(q))
     scores = len(sequences) * q.shape[1] * max_seqlen_q * max_seqlen_kv
-    return drawn(rule, found.out), *_own_records(found, sequences, q, scores, rule)
+    return mark_random(rule, found.out), *_saved_records(found, sequences, q, scores, rule)
 
 
 @reference("diopiCustomizedFlashAttentionVarLenBackward")
@@ -189,8 +197,8 @@ def customized_flash_attention_var_len_backward(
     window_size_left: int,
     window_size_right: int,
 ) -> Any:
-    rule = Rule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
+    rule = AttentionRule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
     rule = _masked_rule(rule, attention_mask, max_seqlen_q, max_seqlen_kv)
-    sequences = all_packed((0, *cum_seq_q), (0, *cum_seq_kv), q, k)
-    lse = attended(q, k, v, sequences, rule, len(q)).lse.value
-    return pulled_back(grad_output, q, k, v, attention_out, lse, sequences, rule)
+    sequences = checked_packed_sequences((0, *cum_seq_q), (0, *cum_seq_kv), q, k)
+    lse = attend(q, k, v, sequences, rule, len(q)).lse.value
+    return attention_gradients(grad_output, q, k, v, attention_out, lse, sequences, rule)

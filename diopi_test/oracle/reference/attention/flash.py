@@ -7,9 +7,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import reference
-from diopi_test.oracle.reference.attention.core import Rule, Sequences, attended, pulled_back
-from diopi_test.oracle.reference.attention.sequences import all_packed, of_one_length
-from diopi_test.oracle.reference.attention.specified import drawn, drawn_gradients, specified_lse
+from diopi_test.oracle.reference.attention.core import AttentionRule, Sequences, attend, attention_gradients
+from diopi_test.oracle.reference.attention.sequences import batch_sequences, checked_packed_sequences
+from diopi_test.oracle.reference.attention.specified import mark_random, mark_random_gradients, specified_lse
 
 Array = NDArray[Any]
 
@@ -28,13 +28,13 @@ def flash_attention(
     window_size_right: int,
 ) -> Any:
     window = window_size_left, window_size_right
-    rule = Rule(softmax_scale, is_causal, window, alibi_slopes, dropped=p_dropout, seed=gen)
-    return _forward(q, k, v, of_one_length(q), rule, q.shape[1])
+    rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
+    return _forward(q, k, v, batch_sequences(q), rule, q.shape[1])
 
 
-def _forward(q: Array, k: Array, v: Array, sequences: Sequences, rule: Rule, rows: int) -> tuple[Any, Any]:
-    result = attended(q, k, v, sequences, rule, rows)
-    return drawn(rule, result.out), specified_lse(result.lse, q, sequences, rule)
+def _forward(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRule, rows: int) -> tuple[Any, Any]:
+    result = attend(q, k, v, sequences, rule, rows)
+    return mark_random(rule, result.out), specified_lse(result.lse, q, sequences, rule)
 
 
 @reference("diopiFlashAttentionBackward")
@@ -54,9 +54,9 @@ def flash_attention_backward(
     window_size_right: int,
 ) -> Any:
     window = window_size_left, window_size_right
-    rule = Rule(softmax_scale, is_causal, window, alibi_slopes, dropped=p_dropout, seed=gen)
-    grads = pulled_back(grad_output, q, k, v, attention_out, softmax_lse, of_one_length(q), rule)
-    return drawn_gradients(rule, grads)
+    rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
+    grads = attention_gradients(grad_output, q, k, v, attention_out, softmax_lse, batch_sequences(q), rule)
+    return mark_random_gradients(rule, grads)
 
 
 @reference("diopiFlashAttentionVarLen")
@@ -77,8 +77,8 @@ def flash_attention_var_len(
     window_size_right: int,
 ) -> Any:
     window = window_size_left, window_size_right
-    rule = Rule(softmax_scale, is_causal, window, alibi_slopes, dropped=p_dropout, seed=gen)
-    return _forward(q, k, v, all_packed(cum_seq_q, cum_seq_kv, q, k), rule, max_seqlen_q)
+    rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
+    return _forward(q, k, v, checked_packed_sequences(cum_seq_q, cum_seq_kv, q, k), rule, max_seqlen_q)
 
 
 @reference("diopiFlashAttentionVarLenBackward")
@@ -102,6 +102,8 @@ def flash_attention_var_len_backward(
     window_size_right: int,
 ) -> Any:
     window = window_size_left, window_size_right
-    rule = Rule(softmax_scale, is_causal, window, alibi_slopes, dropped=p_dropout, seed=gen)
-    sequences = all_packed(cum_seq_q, cum_seq_kv, q, k)
-    return drawn_gradients(rule, pulled_back(grad_output, q, k, v, attention_out, softmax_lse, sequences, rule))
+    rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
+    sequences = checked_packed_sequences(cum_seq_q, cum_seq_kv, q, k)
+    return mark_random_gradients(
+        rule, attention_gradients(grad_output, q, k, v, attention_out, softmax_lse, sequences, rule)
+    )

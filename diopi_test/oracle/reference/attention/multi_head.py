@@ -16,7 +16,7 @@ from diopi_test.oracle.reference.attention.flash import (
     flash_attention_var_len,
     flash_attention_var_len_backward,
 )
-from diopi_test.oracle.reference.attention.specified import unspecified
+from diopi_test.oracle.reference.attention.specified import leave_unspecified
 
 Array = NDArray[Any]
 Overrides = Sequence[ResultOverride | None]
@@ -29,7 +29,7 @@ def _debug_mask(is_written: bool, dropped: float, override: ResultOverride | Non
     if is_written and not dropped:
         return np.ones(shape, bool)
     chosen = override.shape if override and override.shape is not None else None
-    return unspecified(np.ones(shape if is_written or chosen is None else chosen, bool))
+    return leave_unspecified(np.ones(shape if is_written or chosen is None else chosen, bool))
 
 
 @reference("diopiMultiHeadAttention")

@@ -14,11 +14,11 @@ from diopi_test.oracle.reference.sums import sum_terms
 Array = NDArray[Any]
 
 
-def _normalised(input: Array, normalized_shape: Sequence[int]) -> tuple[int, ...]:
+def _normalised_axes(input: Array, normalized_shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(range(input.ndim - len(normalized_shape), input.ndim))
 
 
-def _or_one(weight: Array | None) -> Array:
+def _weight_or_one(weight: Array | None) -> Array:
     return np.ones(()) if weight is None else weight
 
 
@@ -26,9 +26,9 @@ def _or_one(weight: Array | None) -> Array:
 def rms_norm(
     input: Array, normalized_shape: Sequence[int], weight: Array | None, bias: Array | None, eps: float
 ) -> Any:
-    axes = _normalised(input, normalized_shape)
+    axes = _normalised_axes(input, normalized_shape)
     inv_rms = 1 / np.sqrt((input**2).mean(axes, keepdims=True) + eps)
-    scaled = input * inv_rms * _or_one(weight)
+    scaled = input * inv_rms * _weight_or_one(weight)
     return scaled if bias is None else WithTerms(scaled + bias, np.abs(scaled)), inv_rms.squeeze(axes)
 
 
@@ -42,10 +42,10 @@ def rms_norm_backward(
     normalized_shape: Sequence[int],
     eps: float,
 ) -> Any:
-    axes = _normalised(input, normalized_shape)
+    axes = _normalised_axes(input, normalized_shape)
     leading = tuple(range(input.ndim - len(normalized_shape)))
     r = inv_rms.reshape(*input.shape[: len(leading)], *[1] * len(axes))
-    x_hat, g = input * r, grad_output * _or_one(weight)
+    x_hat, g = input * r, grad_output * _weight_or_one(weight)
     slope = x_hat * (g * x_hat).mean(axes, keepdims=True)
     # the mean, with its own rounding, may cancel g
     count = np.maximum(np.prod(normalized_shape), 1)

@@ -12,7 +12,7 @@ from diopi_test.oracle.reference import WithTerms, reference
 Array = NDArray[Any]
 
 
-def _rotated(a: Array, b: Array, cos: Array, sin: Array, other_cos: Array, other_sin: Array) -> tuple[Any, Any]:
+def _rotate(a: Array, b: Array, cos: Array, sin: Array, other_cos: Array, other_sin: Array) -> tuple[Any, Any]:
     """a · cos − b · sin and b · cos + a · sin, each with the size of the two terms that may cancel."""
     return (
         WithTerms(a * cos - b * sin, np.abs(a * cos) + np.abs(b * sin)),
@@ -20,10 +20,10 @@ def _rotated(a: Array, b: Array, cos: Array, sin: Array, other_cos: Array, other
     )
 
 
-def _together(first: WithTerms, second: WithTerms, axis: int) -> WithTerms:
+def _join_halves(first: WithTerms, second: WithTerms, axis: int) -> WithTerms:
     """Two results, each half of one along the last axis (−1) or taking turns there (−2)."""
     shape = (*first.value.shape[:-1], 2 * first.value.shape[-1])
-    parts = [(one, other) for one, other in ((first.value, second.value), (first.terms, second.terms))]
+    parts = [(a, b) for a, b in ((first.value, second.value), (first.terms, second.terms))]
     joined = [np.stack(pair, -2 if axis == -1 else -1).reshape(shape) for pair in parts]
     return WithTerms(*joined)
 
@@ -35,15 +35,15 @@ def rotary_embedding(x: Array, cos: Array, sin: Array, conj: bool, interleaved: 
         raise ValueError(f"cos has shape {cos.shape}, expected {half} in the last axis, half of {x.shape[-1]}")
     a, b = (x[..., ::2], x[..., 1::2]) if interleaved else (x[..., :half], x[..., half:])
     sin = -sin if conj else sin
-    return _together(*_rotated(a, b, cos, sin, cos, sin), axis=-2 if interleaved else -1)
+    return _join_halves(*_rotate(a, b, cos, sin, cos, sin), axis=-2 if interleaved else -1)
 
 
 @reference("diopiRotaryEmbeddingV2")
 def rotary_embedding_v2(query: Array, key: Array, cos: Array, sin: Array, dim: int) -> tuple[Any, Any]:
-    return _rotated_heads(query, cos, sin, dim), _rotated_heads(key, cos, sin, dim)
+    return _rotate_heads(query, cos, sin, dim), _rotate_heads(key, cos, sin, dim)
 
 
-def _rotated_heads(x: Array, cos: Array, sin: Array, dim: int) -> WithTerms:
+def _rotate_heads(x: Array, cos: Array, sin: Array, dim: int) -> WithTerms:
     """Each head of `dim` numbers rotated, with cosines and sines for both of its halves."""
     heads = x
     if x.ndim == 2:
@@ -51,7 +51,7 @@ def _rotated_heads(x: Array, cos: Array, sin: Array, dim: int) -> WithTerms:
         cos, sin = (angles.reshape(len(x), 1, dim) for angles in (cos, sin))
     half = dim // 2
     first = cos[..., :half], sin[..., :half]
-    result = _together(
-        *_rotated(heads[..., :half], heads[..., half:], *first, cos[..., half:], sin[..., half:]), axis=-1
+    result = _join_halves(
+        *_rotate(heads[..., :half], heads[..., half:], *first, cos[..., half:], sin[..., half:]), axis=-1
     )
     return WithTerms(result.value.reshape(x.shape), result.terms.reshape(x.shape))

@@ -14,22 +14,24 @@ from diopi_test.oracle.reference.attention.core import Sequences
 Array = NDArray[Any]
 
 
-def of_one_length(q: Array) -> Sequences:
+def batch_sequences(q: Array) -> Sequences:
     """[sequences, rows, heads, head size]: a sequence an entry."""
     return [(number, number) for number in range(len(q))]
 
 
-def packed(ends_q: Sequence[int] | Array, ends_k: Sequence[int] | Array) -> Sequences:
+def packed_sequences(ends_q: Sequence[int] | Array, ends_k: Sequence[int] | Array) -> Sequences:
     """One sequence behind the other, `ends` being where each begins and the last ends."""
     queries, keys = ([slice(int(a), int(b)) for a, b in pairwise(ends)] for ends in (ends_q, ends_k))
     return list(zip(queries, keys, strict=True))
 
 
-def all_packed(ends_q: Sequence[int] | Array, ends_k: Sequence[int] | Array, q: Array, k: Array) -> Sequences:
+def checked_packed_sequences(
+    ends_q: Sequence[int] | Array, ends_k: Sequence[int] | Array, q: Array, k: Array
+) -> Sequences:
     """As `packed`, of all rows of q and k; ValueError if there are other ones."""
     for ends, rows in ((ends_q, q), (ends_k, k)):
         if ends[0] != 0 or ends[-1] != len(rows) or (np.diff(ends) < 0).any():
             raise ValueError(
                 f"sequences begin and end at {list(ends)}, expected numbers that rise from 0 to {len(rows)}"
             )
-    return packed(ends_q, ends_k)
+    return packed_sequences(ends_q, ends_k)

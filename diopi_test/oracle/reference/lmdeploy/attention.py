@@ -25,21 +25,21 @@ class Vectors:
     value: Array
     terms: Array
 
-    def at(self, tokens: Any) -> Vectors:
+    def select(self, tokens: Any) -> Vectors:
         """Those of some tokens."""
         return Vectors(self.value[tokens], self.terms[tokens])
 
 
-def _projected(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], size: int) -> list[Vectors]:
+def _project(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], size: int) -> list[Vectors]:
     """Queries, keys and values of the rows of x, for each so many heads."""
     product = sum_products(np.matmul, x, weight)
     projected = product.value + (0 if bias is None else bias.reshape(-1))
     ends = np.cumsum(heads)[:-1] * size
     pairs = zip(np.split(projected, ends, 1), np.split(product.terms, ends, 1), strict=True)
-    return [Vectors(*(one.reshape(len(x), -1, size) for one in pair)) for pair in pairs]
+    return [Vectors(*(array.reshape(len(x), -1, size) for array in pair)) for pair in pairs]
 
 
-def _rotated(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
+def _rotate(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
     """Neighbouring columns below `width` turned by their angles, whose own rounding is a term."""
     angles = (positions[:, np.newaxis] / theta ** (np.arange(0, width, 2) / width))[:, np.newaxis]
     a, b = x.value[..., 0:width:2], x.value[..., 1:width:2]
@@ -51,21 +51,21 @@ def _rotated(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
     return Vectors(value, terms)
 
 
-def _with_new(cache: Array, layer: int, sequences: Array, slots: Array, new: Vectors) -> WithTerms:
+def _update_cache(cache: Array, layer: int, sequences: Array, slots: Array, new: Vectors) -> WithTerms:
     """A cache [layers, batch, heads, slots, size] with a new token in a slot of each of these sequences."""
-    value, terms, kept = cache.copy(), np.zeros(cache.shape), np.ones(cache.shape, bool)
+    value, terms, is_unchanged = cache.copy(), np.zeros(cache.shape), np.ones(cache.shape, bool)
     value[layer, sequences, :, slots] = new.value
     terms[layer, sequences, :, slots] = new.terms
-    kept[layer, sequences, :, slots] = False
-    return WithTerms(value, terms, exact=kept)
+    is_unchanged[layer, sequences, :, slots] = False
+    return WithTerms(value, terms, exact=is_unchanged)
 
 
-def _cached(cache: WithTerms, layer: int, sequence: int, slots: Array) -> Vectors:
+def _read_cache(cache: WithTerms, layer: int, sequence: int, slots: Array) -> Vectors:
     """What a cache holds of a sequence in some slots."""
     return Vectors(*(np.swapaxes(array[layer, sequence][:, slots], 0, 1) for array in (cache.value, cache.terms)))
 
 
-def _attended(q: Vectors, k: Vectors, v: Vectors, visible: Array) -> Vectors:
+def _attend(q: Vectors, k: Vectors, v: Vectors, visible: Array) -> Vectors:
     """The mean of values, by the softmax of what is visible; query heads in groups have one key head."""
     groups = q.value.shape[1] // k.value.shape[1]
     k, v = (Vectors(np.repeat(x.value, groups, 1), np.repeat(x.terms, groups, 1)) for x in (k, v))
@@ -73,7 +73,7 @@ def _attended(q: Vectors, k: Vectors, v: Vectors, visible: Array) -> Vectors:
     scores = scale * _dot(q.value, k.value) + np.where(visible, 0, -10000)
     e = np.exp(scores - scores.max(-1, keepdims=True))
     p = e / (e.sum(-1, keepdims=True) + 1e-6)
-    return Vectors(_mean(p, v.value), _terms_of_mean(p, scale**2 * _squared_terms(q, k), v))
+    return Vectors(_mean(p, v.value), _mean_terms(p, scale**2 * _squared_terms(q, k), v))
 
 
 def _dot(q: Array, k: Array) -> Array:
@@ -91,13 +91,13 @@ def _squared_terms(q: Vectors, k: Vectors) -> Array:
     return _dot(q.terms**2, k2) + _dot(q2, k.terms**2) + _dot(q2, k2)
 
 
-def _terms_of_mean(p: Array, scores: Array, v: Vectors) -> Array:
+def _mean_terms(p: Array, scores: Array, v: Vectors) -> Array:
     """Of the sum itself, of the weights' exponents, whose squared terms are given, and of the values."""
-    own = accumulation_terms(p.shape[-1], _mean(p, np.abs(v.value)), _mean(p**2, v.value**2), _mean(p, v.value))
+    sum_errors = accumulation_terms(p.shape[-1], _mean(p, np.abs(v.value)), _mean(p**2, v.value**2), _mean(p, v.value))
     mean, moved = _mean(p, v.value), p**2 * scores
     total = np.swapaxes(moved.sum(-1), 0, 1)[..., np.newaxis]
     by_scores = _mean(moved, v.value**2) - 2 * mean * _mean(moved, v.value) + mean**2 * total
-    return np.sqrt(own**2 + np.maximum(by_scores, 0) + _mean(p**2, v.terms**2))
+    return np.sqrt(sum_errors**2 + np.maximum(by_scores, 0) + _mean(p**2, v.terms**2))
 
 
 @reference("diopiFusedContextAttentionInp")
@@ -130,16 +130,16 @@ def fused_context_attention(
     sequences, times = np.divmod(np.arange(len(inoutput)), max_q_len)
     times = times + history
     heads = local_head_num, local_kv_head_num, local_kv_head_num
-    q, k, v = _projected(inoutput, qkv_weight, qkv_bias, heads, size_per_head)
-    q, k = (_rotated(x, times, rotary_embedding, rope_theta) for x in (q, k))
-    keys = _with_new(key_cache, layer_id, sequences, times, k)
-    values = _with_new(value_cache, layer_id, sequences, times, v)
+    q, k, v = _project(inoutput, qkv_weight, qkv_bias, heads, size_per_head)
+    q, k = (_rotate(x, times, rotary_embedding, rope_theta) for x in (q, k))
+    keys = _update_cache(key_cache, layer_id, sequences, times, k)
+    values = _update_cache(value_cache, layer_id, sequences, times, v)
     result, terms, slots = np.zeros(inoutput.shape), np.zeros(inoutput.shape), np.arange(max_kv_len)
     for b in range(batch):
-        own = sequences == b
-        k, v = (_cached(cache, layer_id, b, slots) for cache in (keys, values))
-        mean = _attended(q.at(own), k, v, slots <= times[own][:, np.newaxis])
-        result[own], terms[own] = (x.reshape(max_q_len, -1) for x in (mean.value, mean.terms))
+        is_in_sequence = sequences == b
+        k, v = (_read_cache(cache, layer_id, b, slots) for cache in (keys, values))
+        mean = _attend(q.select(is_in_sequence), k, v, slots <= times[is_in_sequence][:, np.newaxis])
+        result[is_in_sequence], terms[is_in_sequence] = (x.reshape(max_q_len, -1) for x in (mean.value, mean.terms))
     return WithTerms(result, terms), *sizes, keys, values
 
 
@@ -171,16 +171,16 @@ def fused_decoder_attention(
     padding = np.zeros(len(inoutput)) if total_padding_tokens is None else total_padding_tokens
     positions, slots = step - 1 - padding, sequence_lengths % max_seq_len
     heads = local_head_num, local_kv_head_num, local_kv_head_num
-    q, k, v = _projected(inoutput, qkv_weight, qkv_bias, heads, size_per_head)
-    q, k = (_rotated(x, positions, rotary_embedding, rope_theta) for x in (q, k))
+    q, k, v = _project(inoutput, qkv_weight, qkv_bias, heads, size_per_head)
+    q, k = (_rotate(x, positions, rotary_embedding, rope_theta) for x in (q, k))
     alive = np.flatnonzero(going_on)
-    keys = _with_new(key_cache, layer_id, alive, slots[alive], k.at(alive))
-    values = _with_new(value_cache, layer_id, alive, slots[alive], v.at(alive))
+    keys = _update_cache(key_cache, layer_id, alive, slots[alive], k.select(alive))
+    values = _update_cache(value_cache, layer_id, alive, slots[alive], v.select(alive))
     result, terms = np.zeros(inoutput.shape), np.zeros(inoutput.shape)
     for b in alive.tolist():
         times = np.arange(max(0, sequence_lengths[b] + 1 - max_seq_len), sequence_lengths[b] + 1)
-        k, v = (_cached(cache, layer_id, b, times % max_seq_len) for cache in (keys, values))
-        mean = _attended(q.at([b]), k, v, np.ones((1, len(times)), bool))
+        k, v = (_read_cache(cache, layer_id, b, times % max_seq_len) for cache in (keys, values))
+        mean = _attend(q.select([b]), k, v, np.ones((1, len(times)), bool))
         result[b], terms[b] = mean.value.reshape(-1), mean.terms.reshape(-1)
     specified = np.broadcast_to(going_on[:, np.newaxis], inoutput.shape)
     return PartlySpecified(WithTerms(result, terms), specified), size_after(workspace_size), keys, values

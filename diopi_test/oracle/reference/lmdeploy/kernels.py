@@ -24,7 +24,7 @@ Array = NDArray[Any]
 # Layer kernels
 
 
-def _normed(x: Array, scale: Array, eps: float, own: Any = 0) -> WithTerms:
+def _normalise(x: Array, scale: Array, eps: float, input_terms: Any = 0) -> WithTerms:
     """x / √(mean(x²) + eps) · scale, with the relative error of the sum under the root, halved by it.
 
     `own` are the terms of x itself.
@@ -32,12 +32,12 @@ def _normed(x: Array, scale: Array, eps: float, own: Any = 0) -> WithTerms:
     squares = (x**2).mean(-1, keepdims=True) + eps
     value = x / np.sqrt(squares) * scale
     terms = sum_terms(x**2, -1, keepdims=True) / x.shape[-1] / squares / 2
-    return WithTerms(value, np.abs(value) * terms + np.abs(own * scale) / np.sqrt(squares), signed=True)
+    return WithTerms(value, np.abs(value) * terms + np.abs(input_terms * scale) / np.sqrt(squares), signed=True)
 
 
 @reference("diopiRootMeanSquareNormInp")
 def root_mean_square_norm(inoutput: Array, scale: Array, eps: float) -> WithTerms:
-    return _normed(inoutput, scale, eps)
+    return _normalise(inoutput, scale, eps)
 
 
 @reference("diopiFusedAddRootMeanSquareNormInp")
@@ -49,7 +49,7 @@ def fused_add_root_mean_square_norm(
     else:
         total = residual + inoutput + bias
         terms = sum_terms(np.stack(np.broadcast_arrays(residual, inoutput, bias)), 0)
-    return _normed(total, scale, eps, terms), WithTerms(total, terms)
+    return _normalise(total, scale, eps, terms), WithTerms(total, terms)
 
 
 @reference("diopiFusedSiluFfnInp")
@@ -71,15 +71,15 @@ def fused_silu_ffn(
     product = sum_products(np.matmul, hidden, weight2)
     rounding = np.hypot(slope * up.value * gate.terms, silu * up.terms)
     # computed on the way, below the normal numbers they may be taken for 0, as a result may be
-    lost = np.where(np.minimum(share, np.abs(hidden)) < float32.smallest_normal, np.abs(hidden) / float32.eps, 0)
-    terms = product.terms + np.sqrt((lost**2 + rounding**2) @ weight2**2)
+    flushed = np.where(np.minimum(share, np.abs(hidden)) < float32.smallest_normal, np.abs(hidden) / float32.eps, 0)
+    terms = product.terms + np.sqrt((flushed**2 + rounding**2) @ weight2**2)
     return WithTerms(product.value, terms), size_after(workspace_size)
 
 
 # Sampling set-up
 
 
-def _chosen(values: Array, size: int, value: float) -> Array:
+def _settings_per_sequence(values: Array, size: int, value: float) -> Array:
     """The sequences' own values if there are several, else one value for all sequences."""
     return values if size > 1 else np.full(values.shape, value)
 
@@ -88,7 +88,7 @@ def _chosen(values: Array, size: int, value: float) -> Array:
 def setup_topk_runtime_args(
     top_ks: Array, top_ps: Array, batch_size: int, top_k: int, top_ks_size: int, top_p: float, top_ps_size: int
 ) -> Any:
-    k, p = _chosen(top_ks, top_ks_size, top_k), _chosen(top_ps, top_ps_size, top_p)
+    k, p = _settings_per_sequence(top_ks, top_ks_size, top_k), _settings_per_sequence(top_ps, top_ps_size, top_p)
     k = np.where((k == 0) & (p == 0), 1, k)
     p = np.where((k > 0) & (p == 0), 1, p)
     return np.minimum(k, 1024), Exact(np.minimum(np.maximum(p, 0), 1)), k == 0
@@ -107,7 +107,7 @@ def setup_topp_runtime_args(
     top_p_min: float,
     top_p_reset_ids: int,
 ) -> Any:
-    k, p = _chosen(top_ks, top_ks_size, top_k), _chosen(top_ps, top_ps_size, top_p)
+    k, p = _settings_per_sequence(top_ks, top_ks_size, top_k), _settings_per_sequence(top_ps, top_ps_size, top_p)
     k = np.where((k == 0) & (p == 0), 1, k)
     p = np.minimum(np.maximum(p, 0), 1)
     decay = np.full(p.shape, top_p_decay if 0 < top_p_decay <= 1 else 1.0)
@@ -137,7 +137,7 @@ def batch_apply_temperature_penalty(
     return WithTerms(np.where(padded, lowest, cooled), terms, signed=bias is None, exact=padded)
 
 
-def _times_read(step: int, length: int, max_input_length: int) -> Iterator[int]:
+def _token_times(step: int, length: int, max_input_length: int) -> Iterator[int]:
     """The times before `step`, without the padding between a prompt and what follows it."""
     return (time for time in range(step) if not length <= time < max_input_length)
 
@@ -154,15 +154,15 @@ def batch_apply_repetition_penalty(
     step: int,
     penalty_type: int,
 ) -> WithTerms:
-    ids, result, kept = _time_major(output_ids, batch_size), logits.copy(), np.ones(logits.shape, bool)
+    ids, result, is_unchanged = _time_major(output_ids, batch_size), logits.copy(), np.ones(logits.shape, bool)
     for b, penalty in enumerate(penalties if penalty_type else ()):
         length = max_input_length if input_lengths is None else input_lengths[b]
-        held = [ids[time, b] for time in _times_read(step, length, max_input_length)]
-        row = logits[b, held]
+        tokens = [ids[time, b] for time in _token_times(step, length, max_input_length)]
+        row = logits[b, tokens]
         scaled = np.where(row < 0, row * penalty, row / penalty)
-        result[b, held] = row - penalty if penalty_type == 1 else scaled
-        kept[b, held] = False
-    return WithTerms(result, 0.0, signed=True, exact=kept)
+        result[b, tokens] = row - penalty if penalty_type == 1 else scaled
+        is_unchanged[b, tokens] = False
+    return WithTerms(result, 0.0, signed=True, exact=is_unchanged)
 
 
 def _time_major(ids: Array, batch_size: int) -> Array:
@@ -201,8 +201,8 @@ def ban_bad_words(
     for b in range(batch_size):
         for word in _words(bad_words if share_words else bad_words[b]):
             begun, token = word[:-1], word[-1]
-            is_due = len(begun) <= step and _is_at(output_ids, begun, step - 1, id_offset + b, batch_size)
-            if is_due and 0 < token < vocab_size:
+            is_banned = len(begun) <= step and _is_at(output_ids, begun, step - 1, id_offset + b, batch_size)
+            if is_banned and 0 < token < vocab_size:
                 result[b, token] = -np.inf
     return result
 
@@ -248,7 +248,7 @@ def gather_output(
 ) -> Array:
     result, table = output_ids.copy(), _time_major(ids, batch_size)
     for b, length in enumerate(context_length):
-        tokens = [table[time, b] for time in _times_read(max_gen_step, length, max_context_len)]
+        tokens = [table[time, b] for time in _token_times(max_gen_step, length, max_context_len)]
         result[b, : len(tokens)] = tokens
     return result
 

@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 @final
 @dataclass(frozen=True)
-class Ranked:
+class TokenRanking:
     """What one sequence draws from: tokens in falling order of their weights.
 
     Attributes:
@@ -67,35 +67,35 @@ def _probabilities(logits: Array) -> Array:
     return weights / (np.sum(weights) + 1e-6)
 
 
-def _in_order(weights: Array) -> tuple[Array, Array]:
+def _sort_by_weight(weights: Array) -> tuple[Array, Array]:
     """Tokens and weights in falling order, the lowest id first among equals."""
     ids = np.argsort(-weights, kind="stable")
     return ids, weights[ids]
 
 
-def ranked_top_k(logits: Array, k: int, p: float, are_logged: bool) -> Ranked:
+def rank_top_k(logits: Array, k: int, p: float, are_logged: bool) -> TokenRanking:
     """The k largest, cut at the share p of their sum."""
-    ids, weights = _in_order(_probabilities(logits) if are_logged else _exponentials(logits))
+    ids, weights = _sort_by_weight(_probabilities(logits) if are_logged else _exponentials(logits))
     limit = min(max(k, 1), len(ids))
     total = float(np.sum(weights[:limit]))
-    return Ranked(ids, weights, limit, p * total, total)
+    return TokenRanking(ids, weights, limit, p * total, total)
 
 
-def ranked_top_p(logits: Array, p: float) -> Ranked:
+def rank_top_p(logits: Array, p: float) -> TokenRanking:
     """All, cut at p; the largest if it is as much as that."""
-    ids, weights = _in_order(_probabilities(logits))
+    ids, weights = _sort_by_weight(_probabilities(logits))
     if weights[0] >= p:
-        return Ranked(ids, weights, 1, 0.0, is_ordered=True)
-    return Ranked(ids, weights, len(ids), p)
+        return TokenRanking(ids, weights, 1, 0.0, is_ordered=True)
+    return TokenRanking(ids, weights, len(ids), p)
 
 
-def _end(token: int, is_draw: bool) -> Ranked:
+def _ended_ranking(token: int, is_draw: bool) -> TokenRanking:
     """The token of a sequence that has ended, whose probability is 1 or, smoothed, 1 / (1 + 1e-6)."""
-    return Ranked(np.array([token]), np.array([1 - 5e-7]), 1, 0.0, is_draw=is_draw, terms=5.0)
+    return TokenRanking(np.array([token]), np.array([1 - 5e-7]), 1, 0.0, is_draw=is_draw, terms=5.0)
 
 
-def _flags(given: Array | None, batch: int) -> Array:
-    return np.zeros(batch, bool) if given is None else given
+def _flags(flags: Array | None, batch: int) -> Array:
+    return np.zeros(batch, bool) if flags is None else flags
 
 
 UPDATED = ("output_ids", "finished", "sequence_lengths", "cum_log_probs", "output_log_probs")
@@ -104,9 +104,11 @@ UPDATED = ("output_ids", "finished", "sequence_lengths", "cum_log_probs", "outpu
 Updated = tuple[Array, Array | None, Array | None, Array | None, Array | None]
 
 
-def _drawn(numbers: Array, before: Updated, sequences: Sequence[Ranked | None], end_ids: Array, step: int) -> Updated:
+def _apply_draw(
+    numbers: Array, before: Updated, sequences: Sequence[TokenRanking | None], end_ids: Array, step: int
+) -> Updated:
     """What is updated once each sequence, but those that are None, has drawn with a number of (0, 1]."""
-    ids, finished, lengths, cum, own = (None if array is None else array.copy() for array in before)
+    ids, finished, lengths, cum, log_probs = (None if array is None else array.copy() for array in before)
     assert ids is not None
     ended = _flags(before[1], len(sequences))
     for b, ranked in enumerate(sequences):
@@ -117,35 +119,35 @@ def _drawn(numbers: Array, before: Updated, sequences: Sequence[Ranked | None], 
         ids.reshape(-1)[step * len(sequences) + b] = token
         if cum is not None and ranked.is_draw:
             cum[b] += logarithm
-        if own is not None and ranked.is_draw:
-            own[b] = logarithm - np.log(ranked.total)
+        if log_probs is not None and ranked.is_draw:
+            log_probs[b] = logarithm - np.log(ranked.total)
         if finished is not None and lengths is not None and ranked.is_draw:
             lengths[b] += not ended[b]
             finished[b] = token == end_ids[b]
-    return ids, finished, lengths, cum, own
+    return ids, finished, lengths, cum, log_probs
 
 
-def sequences_top_k(
+def rank_sequences_top_k(
     logits: Array, finished: Array | None, end_ids: Array, ks: Array, ps: Array, skip: Array | None, are_logged: bool
-) -> list[Ranked | None]:
+) -> list[TokenRanking | None]:
     """What each sequence draws from; None for those that are skipped."""
     batch = len(logits)
-    each = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ks, ps, strict=True)
+    rows = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ks, ps, strict=True)
     return [
-        None if is_skipped else _end(end, False) if has_ended else ranked_top_k(row, k, p, are_logged)
-        for row, has_ended, is_skipped, end, k, p in each
+        None if is_skipped else _ended_ranking(end, False) if has_ended else rank_top_k(row, k, p, are_logged)
+        for row, has_ended, is_skipped, end, k, p in rows
     ]
 
 
-def sequences_top_p(
+def rank_sequences_top_p(
     logits: Array, finished: Array | None, end_ids: Array, ps: Array, skip: Array | None
-) -> list[Ranked | None]:
+) -> list[TokenRanking | None]:
     """What each sequence draws from; None for those that are skipped."""
     batch = len(logits)
-    each = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ps, strict=True)
+    rows = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ps, strict=True)
     return [
-        None if is_skipped else _end(end, True) if has_ended else ranked_top_p(row, p)
-        for row, has_ended, is_skipped, end, p in each
+        None if is_skipped else _ended_ranking(end, True) if has_ended else rank_top_p(row, p)
+        for row, has_ended, is_skipped, end, p in rows
     ]
 
 
@@ -153,48 +155,52 @@ Draw = Callable[[Array], Updated]
 """From a number a sequence to what is updated."""
 
 
-def top_k_draw(given: Any) -> tuple[list[Ranked | None], Draw]:
+def top_k_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
     """What each sequence draws from in a call of top-k sampling, by its arguments, and what follows."""
-    before = _updated(given)
+    before = _updated(arguments)
     are_logged = before[3] is not None or before[4] is not None
-    ks, ps, skip = given["runtime_top_k"], given["runtime_top_p"], given["skip_decode"]
-    sequences = sequences_top_k(given["logits"], before[1], given["end_ids"], ks, ps, skip, are_logged)
-    return sequences, partial(_drawn, before=before, sequences=sequences, end_ids=given["end_ids"], step=given["step"])
+    ks, ps, skip = arguments["runtime_top_k"], arguments["runtime_top_p"], arguments["skip_decode"]
+    sequences = rank_sequences_top_k(arguments["logits"], before[1], arguments["end_ids"], ks, ps, skip, are_logged)
+    return sequences, partial(
+        _apply_draw, before=before, sequences=sequences, end_ids=arguments["end_ids"], step=arguments["step"]
+    )
 
 
-def top_p_draw(given: Any) -> tuple[list[Ranked | None], Draw]:
+def top_p_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
     """The same of top-p sampling."""
-    before = _updated(given)
-    ps, skip = given["runtime_top_p"], given["skip_decode"]
-    sequences = sequences_top_p(given["logits"], before[1], given["end_ids"], ps, skip)
-    return sequences, partial(_drawn, before=before, sequences=sequences, end_ids=given["end_ids"], step=given["step"])
+    before = _updated(arguments)
+    ps, skip = arguments["runtime_top_p"], arguments["skip_decode"]
+    sequences = rank_sequences_top_p(arguments["logits"], before[1], arguments["end_ids"], ps, skip)
+    return sequences, partial(
+        _apply_draw, before=before, sequences=sequences, end_ids=arguments["end_ids"], step=arguments["step"]
+    )
 
 
-def _updated(given: Any) -> Updated:
-    ids, finished, lengths, cum, own = (given[name] for name in UPDATED)
-    return ids, finished, lengths, cum, own
+def _updated(arguments: Any) -> Updated:
+    ids, finished, lengths, cum, log_probs = (arguments[name] for name in UPDATED)
+    return ids, finished, lengths, cum, log_probs
 
 
-def _results(sequences: Sequence[Ranked | None], draw: Draw) -> tuple[list[Any], list[Any]]:
+def _results(sequences: Sequence[TokenRanking | None], draw: Draw) -> tuple[list[Any], list[Any]]:
     """`output_ids` alone, then the others; judged where they depend on what is drawn."""
-    ids, finished, lengths, cum, own = draw(np.full(len(sequences), 0.5))
+    ids, finished, lengths, cum, log_probs = draw(np.full(len(sequences), 0.5))
     if not all(ranked.is_certain for ranked in sequences if ranked is not None):
-        judged = [None if array is None else AnyOf(array) for array in (finished, cum, own)]
-        return [AnyOf(ids)], [judged[0], lengths, *judged[1:]]
+        validated = [None if array is None else AnyOf(array) for array in (finished, cum, log_probs)]
+        return [AnyOf(ids)], [validated[0], lengths, *validated[1:]]
     terms = np.array([_terms(ranked) for ranked in sequences])
-    logarithms = [None if array is None else WithTerms(array, terms, exact=terms == 0) for array in (cum, own)]
+    logarithms = [None if array is None else WithTerms(array, terms, exact=terms == 0) for array in (cum, log_probs)]
     return [ids], [finished, lengths, *logarithms]
 
 
-def _terms(ranked: Ranked | None) -> float:
+def _terms(ranked: TokenRanking | None) -> float:
     """Of a logarithm; 0 where there is none."""
     return 0.0 if ranked is None or not ranked.is_draw else ranked.terms + abs(float(np.log(ranked.weights[0])))
 
 
-def _as_before(given: Any, sizes: Sequence[Any]) -> tuple[Any, ...]:
-    ids, finished, lengths, *logarithms = _updated(given)
-    kept = [None if array is None else Exact(array) for array in logarithms]
-    return (ids, *sizes, finished, lengths, *kept)
+def _unchanged_results(arguments: Any, sizes: Sequence[Any]) -> tuple[Any, ...]:
+    ids, finished, lengths, *logarithms = _updated(arguments)
+    exact_log_probs = [None if array is None else Exact(array) for array in logarithms]
+    return (ids, *sizes, finished, lengths, *exact_log_probs)
 
 
 @reference("diopiTopKSampling")
@@ -217,11 +223,11 @@ def top_k_sampling(
     output_log_probs: Array | None,
     generators: Sequence[int],
 ) -> Any:
-    given, sizes = locals(), [size_after(workspace_size)]
+    arguments, sizes = locals(), [size_after(workspace_size)]
     if workspace_size < 0:
-        return _as_before(given, sizes)
-    ids, others = _results(*top_k_draw(given))
-    return (*ids, *sizes, *others)
+        return _unchanged_results(arguments, sizes)
+    ids, updated = _results(*top_k_draw(arguments))
+    return (*ids, *sizes, *updated)
 
 
 @reference("diopiTopPSampling")
@@ -245,8 +251,8 @@ def top_p_sampling(
     output_log_probs: Array | None,
     generators: Sequence[int],
 ) -> Any:
-    given, sizes = locals(), [size_after(persistent_workspace_size), size_after(workspace_size)]
+    arguments, sizes = locals(), [size_after(persistent_workspace_size), size_after(workspace_size)]
     if persistent_workspace_size < 0 or workspace_size < 0:
-        return _as_before(given, sizes)
-    ids, others = _results(*top_p_draw(given))
-    return (*ids, *sizes, *others)
+        return _unchanged_results(arguments, sizes)
+    ids, updated = _results(*top_p_draw(arguments))
+    return (*ids, *sizes, *updated)

@@ -9,6 +9,6 @@ import numpy as np
 from diopi_test.oracle.reference import PartlySpecified
 
 
-def size_after(given: int) -> Any:
+def size_after(size: int) -> Any:
     """What a size is after the call: as it was, and open if it was asked for."""
-    return PartlySpecified(np.int64(0), False) if given < 0 else np.int64(given)
+    return PartlySpecified(np.int64(0), False) if size < 0 else np.int64(size)

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms, open_where
+from diopi_test.oracle.reference import WithTerms, leave_open
 from diopi_test.oracle.reference.sums import SHARED_ERROR_SIGMAS, sum_terms
 
 Array = NDArray[Any]
@@ -41,7 +41,7 @@ class Moments:
 
     def streamed_mean(self, shape: Sequence[int]) -> Any:
         """Return the saved mean, unspecified where it is infinite: a streaming algorithm computes NaN there."""
-        return open_where(np.isinf(self.mean).reshape(shape), self.saved_mean(shape))
+        return leave_open(np.isinf(self.mean).reshape(shape), self.saved_mean(shape))
 
     def saved_invstd(self, eps: float, shape: Sequence[int]) -> WithTerms:
         """Return 1 / √(variance + eps) as a result of this shape; its terms are those of the sum under the root."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from diopi_proto.types import RoundMode
-from diopi_test.oracle.reference import Exact, WithTerms, reference_of
+from diopi_test.oracle.reference import Exact, WithTerms, find_reference
 
 Array = np.ndarray[Any, Any]
 
@@ -21,7 +21,7 @@ NAN, INF = math.nan, math.inf
 
 
 def _call(name: str, *arguments: Any) -> Any:
-    function = reference_of(name)
+    function = find_reference(name)
     assert function is not None
     with np.errstate(all="ignore"):
         result = function(*arguments)
@@ -144,7 +144,7 @@ def test_a_zero_stays_as_it_is_at_a_number_that_is_one(bound: float) -> None:
 @pytest.mark.parametrize("name", ["diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum"])
 def test_of_zeros_of_both_signs_in_tensors_either_is_right(name: str) -> None:
     input, bound = np.array([0.0, -0.0, 0.0, -0.0, 2.0]), np.array([0.0, -0.0, -0.0, 0.0, 0.0])
-    function = reference_of(name)
+    function = find_reference(name)
     assert function is not None
     result = function(input, bound)
     assert result.specified.tolist() == [True, True, False, False, True]

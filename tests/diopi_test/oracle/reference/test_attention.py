@@ -10,7 +10,7 @@ from references import call, difference
 
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.budget import K
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import find_reference
 
 Array = np.ndarray[Any, Any]
 THREE = (ResultOverride(),) * 3
@@ -292,7 +292,7 @@ def test_gradients_allow_for_shares_below_the_normal_numbers(share: float, is_lo
     v, g = np.array([[1.0], [3.0]]), np.array([[1.0]])
     rows = [x[np.newaxis, :, np.newaxis] for x in (g, q, k, v)]
     out, lse = flash(*rows[1:], scale=1.0)
-    reference = reference_of("diopiFlashAttentionBackward")
+    reference = find_reference("diopiFlashAttentionBackward")
     assert reference is not None
     _, *of_keys = reference(rows[0], None, *rows[1:], None, out, lse, 0.0, 1.0, False, -1, -1)
     for grad in of_keys:
@@ -306,7 +306,7 @@ def test_what_a_query_that_is_nan_gives_to_keys_it_does_not_see_is_open(rng: np.
     q, k, v, g = tensors(rng, (1, 4, 1, 3), (1, 4, 1, 3), (1, 4, 1, 3), (1, 4, 1, 3))
     q[0, 1, 0, 0] = np.nan
     out, lse = flash(q, k, v, causal=True)
-    reference = reference_of("diopiFlashAttentionBackward")
+    reference = find_reference("diopiFlashAttentionBackward")
     assert reference is not None
     _, *of_keys = reference(g, None, q, k, v, None, out, lse, 0.0, 1.0, True, -1, -1)
     for grad in of_keys:

@@ -8,7 +8,7 @@ import pytest
 from references import call, difference, value
 
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import PartlySpecified, reference_of
+from diopi_test.oracle.reference import PartlySpecified, find_reference
 
 Array = np.ndarray[Any, Any]
 
@@ -166,7 +166,7 @@ def test_qr(shape: tuple[int, ...], mode: str, draw: Draw) -> None:
 
 def test_the_response_of_qr_is_that_of_all_elements_moved_one_by_one() -> None:
     a, step = np.random.default_rng(4).normal(size=(6, 3)), 2.0**-20
-    function = reference_of("diopiLinalgQR")
+    function = find_reference("diopiLinalgQR")
     assert function is not None
     q, r = function(a, "reduced")
     sizes = np.linalg.norm(a, axis=0) * np.sqrt((1 + np.arange(1, 4) / 6) / 6)
@@ -187,7 +187,7 @@ def test_errors_of_cholesky_gradient_are_within_its_terms(upper: bool) -> None:
     root = rng.normal(size=(40, 40))
     factor = np.linalg.cholesky(root @ root.T + 40 * np.eye(40)).astype(np.float32)
     factor, grad = (factor.T if upper else factor), rng.normal(size=(40, 40)).astype(np.float32)
-    function = reference_of("diopiCholeskyBackward")
+    function = find_reference("diopiCholeskyBackward")
     assert function is not None
     exact = function(grad.astype(np.float64), factor.astype(np.float64), upper)
     rounded = value(function(grad, factor, upper))
@@ -196,7 +196,7 @@ def test_errors_of_cholesky_gradient_are_within_its_terms(upper: bool) -> None:
 
 def _units(function: str, result: int, *arguments: Array, flags: tuple[bool, ...]) -> Array:
     """Errors of a result that is computed in float32, in eps times its terms."""
-    reference = reference_of(function)
+    reference = find_reference(function)
     assert reference is not None
     exact, rounded = (
         reference(*(argument.astype(dtype) for argument in arguments), *flags)[result]

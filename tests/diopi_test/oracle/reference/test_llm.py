@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from references import call
 
-from diopi_test.oracle.reference import PartlySpecified, reference_of
+from diopi_test.oracle.reference import PartlySpecified, find_reference
 
 Array = np.ndarray[Any, Any]
 LENGTHS = (3, 7, 1)
@@ -121,7 +121,7 @@ def test_prefill_of_padded_sequences(rng: np.random.Generator, shape: tuple[int,
     mask = None if shape is None else rng.random(shape) < 0.3
     if mask is not None:
         mask[..., 0] = False
-    reference = reference_of("diopiPromptFlashAttention")
+    reference = find_reference("diopiPromptFlashAttention")
     assert reference is not None
     found = reference(q, k, v, mask, LENGTHS, 7, 4, 2, 3)
     assert isinstance(found, PartlySpecified)
@@ -148,7 +148,7 @@ def test_without_a_table_the_tokens_are_in_order(rng: np.random.Generator) -> No
 
 def test_no_lengths_stand_for_full_sequences_of_rank_3(rng: np.random.Generator) -> None:
     q, k, v = rng.normal(size=(2, 5, 12)), rng.normal(size=(2, 5, 6)), rng.normal(size=(2, 5, 6))
-    reference = reference_of("diopiPromptFlashAttention")
+    reference = find_reference("diopiPromptFlashAttention")
     assert reference is not None
     of_callers = reference(q, k, v, None, (), 5, 4, 2, 3)
     flat = reference(q.reshape(10, 12), k.reshape(10, 6), v.reshape(10, 6), None, (5, 5), 5, 4, 2, 3)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from diopi_test.cases.lmdeploy.words import joined
-from diopi_test.oracle.reference import PartlySpecified, reference_of
+from diopi_test.oracle.reference import PartlySpecified, find_reference
 from diopi_test.oracle.reference.lmdeploy.sampling import top_k_draw, top_p_draw
 from tests.helpers.references import call
 
@@ -147,7 +147,7 @@ def test_a_step_sequence_by_sequence() -> None:
 def test_what_a_finished_sequence_leaves_is_open() -> None:
     given = attention_arguments(2, 2, 5)
     state = {"finished": np.array([True, False]), "total_padding_tokens": None, "sequence_lengths": np.array([1, 2])}
-    function = reference_of("diopiFusedDecoderAttentionInp")
+    function = find_reference("diopiFusedDecoderAttentionInp")
     assert function is not None
     result = function(**given, **state, step=3)[0]
     assert isinstance(result, PartlySpecified)

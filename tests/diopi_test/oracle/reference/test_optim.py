@@ -12,7 +12,7 @@ from diopi_test.cases.data import TensorData, random_generator
 from diopi_test.cases.formats import ulp
 from diopi_test.cases.model import TensorSpec
 from diopi_test.oracle.budget import K, R, amplification
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import find_reference
 
 RNG = np.random.default_rng(4)
 PARAM, GRAD = RNG.normal(size=(2, 6))
@@ -49,7 +49,7 @@ def test_sgd_leaves_an_idle_buffer_alone() -> None:
 def test_errors_of_sgd_are_within_budgets_where_momentum_and_gradient_cancel(nesterov: bool) -> None:
     param, grad, noise = RNG.normal(size=(3, 2000)).astype(np.float32)
     arrays = {"param": param, "grad": grad, "buf": -grad * (1 + noise / 100)}
-    function = reference_of("diopiSgd")
+    function = find_reference("diopiSgd")
     assert function is not None
 
     def step(given: Mapping[str, Any]) -> list[Array]:
@@ -152,7 +152,7 @@ def test_clipping_takes_the_norm_of_norms(order: float, total: float) -> None:
 
 @pytest.mark.parametrize("order", [2.0, 0.25, -0.5, -3.0])
 def test_the_terms_of_clipping_are_sizes_whatever_the_order(order: float) -> None:
-    function = reference_of("diopiClipGradNorm")
+    function = find_reference("diopiClipGradNorm")
     assert function is not None
     total, grads = function([PARAM, GRAD], 1e-4, order, False)
     assert total.terms > 0

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import WithTerms, reference_of
+from diopi_test.oracle.reference import WithTerms, find_reference
 
 Array = np.ndarray[Any, Any]
 
 
 def _call(name: str, *arguments: Any, **keywords: Any) -> Any:
-    function = reference_of(name)
+    function = find_reference(name)
     assert function is not None
     result = function(*arguments, **keywords)
     return result.value if isinstance(result, WithTerms) else result
@@ -116,7 +116,7 @@ def test_cumsum_and_its_adjoint(dim: int, cube: Array) -> None:
 
 
 def test_terms_of_a_sum_are_those_of_its_values_and_of_its_partial_sums() -> None:
-    function = reference_of("diopiSum")
+    function = find_reference("diopiSum")
     assert function is not None
     values = np.array([3.0, -3.0, 3.0, -1.0])
     partial = [np.square(np.cumsum(order)).sum() for order in itertools.permutations(values)]
@@ -125,7 +125,7 @@ def test_terms_of_a_sum_are_those_of_its_values_and_of_its_partial_sums() -> Non
 
 
 def test_each_running_sum_has_the_terms_of_the_sum_so_far() -> None:
-    total, running = reference_of("diopiSum"), reference_of("diopiCumsum")
+    total, running = find_reference("diopiSum"), find_reference("diopiCumsum")
     assert total is not None
     assert running is not None
     values = np.array([1.0, -1.0, 2.0, -1.5])

@@ -8,7 +8,7 @@ from references import call, difference
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import PartlySpecified, reference_of
+from diopi_test.oracle.reference import PartlySpecified, find_reference
 
 ROW = np.arange(6.0).reshape(1, 6)
 
@@ -93,7 +93,7 @@ def test_integers_of_a_linear_sequence_are_rounded_towards_zero() -> None:
     ],
 )
 def test_conversion_to_integers(target: Dtype, expected: list[int], specified: list[int]) -> None:
-    function = reference_of("diopiCastDtype")
+    function = find_reference("diopiCastDtype")
     assert function is not None
     result: Any = function(np.array([1.9, -1.9, -0.5, 200, np.nan, -128.5, 127.9]), out=ResultOverride(target))
     assert isinstance(result, PartlySpecified)
@@ -108,7 +108,7 @@ def test_conversion_to_bool_and_from_complex() -> None:
 
 
 def test_integers_are_counted_from_the_nearer_end() -> None:
-    linspace = reference_of("diopiLinspace")
+    linspace = find_reference("diopiLinspace")
     assert linspace is not None
     counted = linspace(0, 49, 50, out=ResultOverride(Dtype.int64))
     assert counted.value.tolist() == list(range(50))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_test.oracle.reference import AnyOf, reference_of
+from diopi_test.oracle.reference import AnyOf, find_reference
 from tests.helpers.references import call, difference
 
 Array = np.ndarray[Any, Any]
@@ -17,7 +17,7 @@ MIXED = np.array([2.0, nan, -0.0, inf, 0.0, 2.0, -inf, nan, -1.0])
 
 def raw(name: str, *arguments: Any) -> Any:
     """What a reference gives, with what it says about it."""
-    function = reference_of(name)
+    function = find_reference(name)
     assert function is not None
     return function(*arguments)
 

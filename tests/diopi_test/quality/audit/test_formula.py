@@ -15,7 +15,7 @@ from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.domains import uniform
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.selection import select_cases
-from diopi_test.oracle.reference import Reference, reference, reference_of, separate_registry
+from diopi_test.oracle.reference import Reference, find_reference, reference, separate_registry
 from diopi_test.quality.audit.fault import Effect
 from diopi_test.quality.audit.formula import formula_faults
 from diopi_test.quality.audit.matrix import Trial, try_fault
@@ -68,10 +68,10 @@ def test_random_numbers_have_no_formula() -> None:
 
 
 def test_the_references_stay_as_they_are() -> None:
-    before = reference_of("diopiLeakyRelu")
+    before = find_reference("diopiLeakyRelu")
     case = leaky(low=-9, high=9)
     trials("diopiLeakyRelu", [case])
-    assert reference_of("diopiLeakyRelu") is before
+    assert find_reference("diopiLeakyRelu") is before
     assert leaky(low=-9, high=9).expected["out"].values.tobytes() == case.expected["out"].values.tobytes()  # type: ignore[union-attr]  # one tensor
 
 
@@ -79,12 +79,12 @@ def test_a_separate_registry_leaves_the_other_alone() -> None:
     def relu(input: object) -> object:
         return input
 
-    before = reference_of("diopiRelu")
+    before = find_reference("diopiRelu")
     with pytest.raises(ZeroDivisionError), separate_registry() as apart:
         reference("diopiRelu")(relu)
         assert apart == {"diopiRelu": relu}
         raise ZeroDivisionError
-    after: Reference | None = reference_of("diopiRelu")
+    after: Reference | None = find_reference("diopiRelu")
     assert after is before
 
 

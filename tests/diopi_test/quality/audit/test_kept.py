@@ -13,7 +13,7 @@ from diopi_test.cases.domains import choice, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, transposed
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.selection import select_cases
-from diopi_test.oracle.reference import reference_of
+from diopi_test.oracle.reference import find_reference
 from diopi_test.quality.audit.fault import Answer, Effect, Fault
 from diopi_test.quality.audit.kept import RESULT, STRIDES, TYPES, Part, keeping, kept_faults
 from diopi_test.quality.audit.matrix import FunctionAudit, Trial, audit_function, try_fault
@@ -123,7 +123,7 @@ def test_keys_without_the_function_show_wherever_two_functions_get_equal_shapes(
     """A fault of a vendor, not of a function: the reference of the function that was called first answers for both."""
 
     def other_function(earlier: Answer, answer: Answer) -> Effect:
-        answer.reference = reference_of(earlier.case.function)
+        answer.reference = find_reference(earlier.case.function)
         return answer.answer_to()
 
     cases = [make_baseline_case(lookup(name), case) for name in (one, other) for case in select_cases(name, "smoke")]
