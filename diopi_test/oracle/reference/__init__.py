@@ -1,6 +1,6 @@
-"""The truth: every function computed in float64, complex128 and int64 with NumPy, one module or package a family.
+"""References: every function in float64, complex128 and int64 with NumPy, with one module or package per family.
 
-A reference takes the prototype's arguments by name and returns its results in order. It is written for reading.
+A reference takes the prototype's arguments by name and returns its results in order. Readability is its first aim.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _references: dict[str, Reference] = {}
 
 @dataclass(frozen=True)
 class Remark:
-    """A result and something the reference says about it."""
+    """A result with a statement of the reference about it."""
 
     value: Any
 
@@ -32,13 +32,16 @@ class Remark:
 @final
 @dataclass(frozen=True)
 class WithTerms(Remark):
-    """A result together with the size of the intermediate terms that a sound algorithm may cancel to get it.
+    """A result with the size of the intermediate terms that a sound algorithm may cancel.
 
-    Both broadcast to the result; eps times them is added to the error budget (docs/budgets.md): the eps of float32 for
-    the `terms` of a computation, which is done in float32 at least; that of the result's own type for what may be
-    `stored` in it on the way, as where operators follow each other. A result with terms, even 0, is rounded although
-    its function guarantees exact results in general. Zeros that sums leave have no sign; those of products are
-    `signed`. Where `exact` is true nothing is rounded, as where the result is what was there before.
+    The error budget gets eps times these terms (docs/budgets.md), which broadcast to the result. A result with terms,
+    even 0, is rounded although the function's guarantee is `exact` in general.
+
+    Attributes:
+        terms: intermediate values that an algorithm computes in float32 or a finer type, whose eps applies.
+        stored: intermediate values that may be stored in the result's type, whose eps applies, as between operators.
+        signed: whether zeros have a sign, as in products; zeros that are left by sums have none.
+        exact: where the result is not rounded at all, for example because it is unchanged; broadcasts to the result.
     """
 
     terms: Any
@@ -50,46 +53,56 @@ class WithTerms(Remark):
 @final
 @dataclass(frozen=True)
 class Exact(Remark):
-    """A floating result that must be exact although its function's results are rounded in general."""
+    """A floating-point result that must be exact although the function's guarantee is `rounded` in general."""
 
 
 @final
 @dataclass(frozen=True)
 class AnyOf(Remark):
-    """One of several right results, where ties or a free order leave a choice.
+    """One of several valid results, because values are equal, the order is free, or numbers are random.
 
-    What a vendor gives is not compared with it: the function's judge (`diopi_test.oracle.validators`) proves it right.
+    The suite does not compare a vendor's result with it: the function's validator (`diopi_test.oracle.validators`)
+    decides.
     """
 
 
 @final
 @dataclass(frozen=True)
 class PartlySpecified(Remark):
-    """A result the standard leaves open in places: an implementation may put anything there, or nothing.
+    """A result that the standard leaves open in places, where an implementation may write anything or nothing.
 
-    `value` may be a result of the kinds above; `specified` is a bool array of its shape, false where it is open.
+    Attributes:
+        value: the result, which may itself have a remark.
+        specified: a bool array of the shape of the result, false where it is open.
     """
 
     specified: Any
 
 
 def leave_open(is_open: Any, result: Any) -> Any:
-    """Return `result` without a demand where `is_open` is true, which broadcasts to it."""
+    """Return `result` with the elements left open where `is_open`, which broadcasts to it, is true."""
     return PartlySpecified(result, np.logical_not(is_open)) if np.any(is_open) else result
 
 
 def strip_remarks(result: Any) -> Any:
-    """A result without what the reference says about it."""
+    """Return a result without the reference's remarks."""
     return strip_remarks(result.value) if isinstance(result, Remark) else result
 
 
 def reference(*names: str) -> Callable[[F], F]:
     """Register the decorated function as the reference of these functions and of the forms derived from them.
 
-    A keyword-only `out` receives what the caller decided about the result, a `ResultOverride` (a tuple of them for
-    several results), for functions whose result follows from the tensor the caller made.
+    A keyword-only parameter `out` receives the caller's decisions about the result, a `ResultOverride`, or a tuple of
+    them for several results. Functions need it if their result depends on the tensor that the caller provides.
 
-    Raises ValueError when its parameters are not the prototype's arguments.
+    Args:
+        names: the names of the functions.
+
+    Returns:
+        A decorator that returns the function unchanged.
+
+    Raises:
+        ValueError: The function's parameters are not the prototype's arguments.
     """
 
     def register(function: F) -> F:
@@ -109,7 +122,7 @@ def reference(*names: str) -> Callable[[F], F]:
 
 @contextmanager
 def separate_registry() -> Iterator[Mapping[str, Reference]]:
-    """While it lasts, references are registered apart from the others, in what it gives."""
+    """Register references in a separate registry, the value of the context, until the context ends."""
     global _references
     previous, _references = _references, {}
     try:
@@ -119,12 +132,12 @@ def separate_registry() -> Iterator[Mapping[str, Reference]]:
 
 
 def takes_out(function: Reference) -> bool:
-    """Whether a reference has the keyword-only parameter `out`."""
+    """Return whether a reference has the keyword-only parameter `out`."""
     parameter = inspect.signature(function).parameters.get("out")
     return parameter is not None and parameter.kind is parameter.KEYWORD_ONLY
 
 
 def find_reference(name: str) -> Reference | None:
-    """The reference of a function or of the function it is a form of, if there is one."""
+    """Return the reference of a function, or of the function that it is a form of; None if there is none."""
     load_families(__name__)
     return _references.get(name) or _references.get(lookup(name).base)

@@ -58,7 +58,7 @@ def threshold_backward(grad_output: Array, input: Array, threshold: float) -> An
 
 
 def _tanh_argument(x: Array) -> tuple[Array, Array]:
-    """u = √(2/π) · (x + 0.044715 · x³), the argument of tanh in the approximate GELU, and its derivative."""
+    """Return u = √(2/π) · (x + 0.044715 · x³), the argument of tanh in the approximate GELU, and its derivative."""
     scale = np.sqrt(2 / np.pi)
     return scale * (x + 0.044715 * x**3), scale * (1 + 3 * 0.044715 * x**2)
 
@@ -127,7 +127,7 @@ def silu_backward(grad_output: Array, input: Array) -> WithTerms:
 
 
 def _subtract_max(input: Array, dim: int) -> Any:
-    """x - m, m the largest x of the slice."""
+    """Return x − m, where m is the largest x of the slice."""
     return input - np.max(input, axis=dim, keepdims=True, initial=-np.inf)
 
 

@@ -1,4 +1,4 @@
-"""Automatic mixed precision: unscaling gradients, and the scale that follows what they show."""
+"""Automatic mixed precision: unscaling of gradients, and the update of the scale if gradients are not finite."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ BINARY: dict[str, Callable[..., Any]] = {
     "diopiBitwiseAnd": np.bitwise_and,
     "diopiBitwiseOr": np.bitwise_or,
 }
-"""Functions of two operands that NumPy has; on bool its product is the logical and."""
+"""NumPy's functions of two operands; the product of bool is the logical and."""
 
 
 def _binary(function: Callable[..., Any]) -> Callable[[Array, Operand], Any]:
@@ -44,7 +44,7 @@ for _name, _function in BINARY.items():
 
 
 def _have_kinds(kinds: str, *operands: Operand) -> bool:
-    """Whether all operands are of one of these NumPy kinds: `b` bool, `i` integer, `f` floating, `c` complex."""
+    """Return whether all operands have one of these NumPy kinds: `b` bool, `i` integer, `f` floating, `c` complex."""
     return all(np.asarray(operand).dtype.kind in kinds for operand in operands)
 
 
@@ -70,13 +70,13 @@ def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Any:
 
 
 def _check_divisor(input: Operand, divisor: Operand) -> None:
-    """ValueError if an integer is divided by 0, which is left open."""
+    """Raise ValueError if an integer is divided by 0, which the standard leaves open."""
     if _have_kinds("bi", input, divisor) and not np.all(divisor):
         raise ValueError("an integer is divided by 0")
 
 
 def _truncate_quotient(input: Array, divisor: Operand) -> Array:
-    """The quotient rounded towards zero; without its remainder an integer divides evenly."""
+    """Return the quotient rounded towards zero; an integer is divisible after its remainder is subtracted."""
     if _have_kinds("i", input, divisor):
         return np.floor_divide(input - np.fmod(input, divisor), divisor)
     return np.trunc(np.true_divide(input, divisor))
@@ -91,7 +91,7 @@ def power(input: Operand, exponent: Operand) -> Array:
 
 
 def _integer_power(input: Array, exponent: Array) -> Array:
-    """input^exponent, wrapping around; of a negative exponent 0, but for 1 and −1, which its parity gives the sign."""
+    """Return input^exponent with wrap-around; for a negative exponent 0, or a power of ±1 by the exponent's parity."""
     power = input ** np.where(exponent < 0, exponent & 1, exponent)
     return np.where((exponent >= 0) | (np.abs(input) == 1), power, 0)
 
@@ -134,7 +134,7 @@ def minimum(input: Array, other: Array) -> Any:
 
 
 def _open_zero_signs(result: Array, *operands: Array) -> Any:
-    """A result that is one of these tensors' elements: of zeros of both signs, either."""
+    """Leave the sign of a zero open if equal elements of the operands are zeros of both signs."""
     if result.dtype.kind != "f":
         return result
     signs = [np.where(operand == 0, np.copysign(1, operand), 0) for operand in np.broadcast_arrays(*operands)]
@@ -151,7 +151,7 @@ def clamp(input: Array, min: Operand | None, max: Operand | None) -> Any:
 
 
 def _apply_bound(input: Array, bound: Operand, choose: Callable[..., Array]) -> Array:
-    """The larger or smaller one; input's own zero beside another one."""
+    """Return the larger or smaller element; if both are equal, the element of input with its sign of zero."""
     return np.where(input == bound, input, choose(input, bound))
 
 
@@ -181,7 +181,7 @@ def foreach_mul(inputs: Sequence[Array], other: float) -> list[Array]:
 
 
 def _promote_with(input: Array, number: float) -> Array:
-    """The entry of an array of tensors in the common type with a number, which makes integers float32."""
+    """Promote an entry of an array of tensors with a number: a floating-point number makes integers float32."""
     return convert_array(input, Dtype.float32) if _have_kinds("i", input) and isinstance(number, float) else input
 
 

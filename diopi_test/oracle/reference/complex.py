@@ -1,4 +1,4 @@
-"""Complex numbers from real ones, and their parts."""
+"""Complex numbers from real numbers, and their parts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Convolutions over two and three spatial axes, transposed ones, their gradients, and their unrolled form.
+"""Convolutions over two and three spatial axes, transposed convolutions, their gradients, and their unrolled form.
 
-All of them are sums of products of elements of three arrays: an image x[n, j, place], a kernel w[c, j, i], and what it
-gives where it is laid on the image, y[n, c, o]. Position o and kernel element i meet at place o · stride + i · dilation
-− padding. A convolution makes y of x and w, a transposed one x of y and w, and the weight's gradient is w of x and y.
+All are sums of products of elements of three arrays: an image x[n, j, place], a kernel w[c, j, i], and the kernel's
+result y[n, c, o] at each of its positions. Position o and kernel element i coincide with the place o · stride + i ·
+dilation − padding. A convolution computes y from x and w, a transposed convolution x from y and w, and the gradient of
+the weight is w computed from x and y.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ Sizes = Sequence[int]
 @final
 @dataclass(frozen=True)
 class Sliding:
-    """A kernel sliding over an image: sizes of image, kernel and positions, and the rest, for every spatial axis.
+    """A kernel that slides over an image: the sizes of image, kernel and positions, and options of each spatial axis.
 
-    Leading axes of images and of what kernels give, the batch, may be absent. `margin` is what images are padded with.
+    Leading axes of images and results, the batch, may be absent. `margin` is the padding value of images.
     """
 
     image: Sizes
@@ -43,18 +44,18 @@ class Sliding:
     margin: float = 0.0
 
     def result(self, x: Array, w: Array) -> Array:
-        """y[n, c, o] = Σ w[c, j, i] · x[n, j, place] over j and i."""
+        """Return y[n, c, o] = Σ w[c, j, i] · x[n, j, place] over j and i."""
         sums = self._kernels(w) @ self._columns(self.windows(x))
         return self._join_groups(sums.reshape(*sums.shape[:-1], *self.positions))
 
     def image_of(self, y: Array, w: Array) -> Array:
-        """x[n, j, place] = Σ w[c, j, i] · y[n, c, o] over c and all o and i that meet there."""
+        """Return x[n, j, place] = Σ w[c, j, i] · y[n, c, o] over c and all o and i that coincide with the place."""
         columns = self._kernels(w).mT @ self._rows(y)
         windows = columns.reshape(*columns.shape[:-2], w.shape[1], *self.kernel, *self.positions)
         return self._join_groups(self.add_windows(windows))
 
     def kernel_of(self, x: Array, y: Array) -> Array:
-        """w[c, j, i] = Σ y[n, c, o] · x[n, j, place] over n and o."""
+        """Return w[c, j, i] = Σ y[n, c, o] · x[n, j, place] over n and o."""
         windows = self.windows(x)
         kernels = _concatenate_columns(self._rows(y)) @ _concatenate_columns(self._columns(windows)).mT
         groups, of_group, _ = kernels.shape
@@ -62,7 +63,7 @@ class Sliding:
         return kernels.reshape(groups * of_group, channels, *self.kernel)
 
     def windows(self, x: Array) -> Array:
-        """What the kernel meets of the image, (…, groups, channels, *kernel, *positions)."""
+        """Return the image under the kernel at each position, (…, groups, channels, *kernel, *positions)."""
         rank = len(self.kernel)
         spatial = tuple(range(-rank, 0))
         margins = [(0, 0)] * (x.ndim - rank) + [(size, size) for size in self.padding]
@@ -74,7 +75,7 @@ class Sliding:
         return self._split_groups(np.moveaxis(windows[met], spatial, range(-2 * rank, -rank)), 2 * rank)
 
     def add_windows(self, windows: Array) -> Array:
-        """The adjoint of `windows`: every element is added to the place it would have been taken from."""
+        """Apply the adjoint of `windows`: add every element to the place that `windows` takes it from."""
         padded_sizes = [size + 2 * pad for size, pad in zip(self.image, self.padding, strict=True)]
         padded = np.zeros((*windows.shape[: -2 * len(self.image)], *padded_sizes), windows.dtype)
         for tap in np.ndindex(*self.kernel):
@@ -87,48 +88,48 @@ class Sliding:
         return padded[inside]
 
     def _columns(self, windows: Array) -> Array:
-        """`windows` as matrices: a row for each element of a kernel, a column for each position."""
+        """Return `windows` as matrices with a row per kernel element and a column per position."""
         lead = windows.shape[: -2 * len(self.kernel) - 1]
         rows = windows.shape[len(lead)] * prod(self.kernel)
         return windows.reshape(*lead, rows, prod(self.positions))
 
     def _rows(self, y: Array) -> Array:
-        """What kernels give as matrices, (…, groups, a row for each kernel, a column for each position)."""
+        """Return results as matrices, (…, groups, rows, columns), with a row per kernel and a column per position."""
         split = self._split_groups(y)
         return split.reshape(*split.shape[: -len(self.kernel)], prod(self.positions))
 
     def _kernels(self, w: Array) -> Array:
-        """Kernels as matrices, (groups, a row for each kernel of the group, a column for each of its elements)."""
+        """Return kernels as matrices, (groups, rows, columns), with a row per kernel and a column per element."""
         return w.reshape(self.groups, len(w) // self.groups, prod(w.shape[1:]))
 
     def _split_groups(self, array: Array, spatial: int | None = None) -> Array:
-        """The channels, before the last axes, split in groups and channels of a group."""
+        """Split the channels, before the last axes, into groups and the channels of each group."""
         axis = array.ndim - (spatial or len(self.kernel)) - 1
         channels = array.shape[axis] // self.groups
         return array.reshape(*array.shape[:axis], self.groups, channels, *array.shape[axis + 1 :])
 
     def _join_groups(self, array: Array, spatial: int | None = None) -> Array:
-        """The adjoint of `_split`."""
+        """Apply the adjoint of `_split_groups`."""
         axis = array.ndim - (spatial or len(self.kernel)) - 2
         channels = array.shape[axis] * array.shape[axis + 1]
         return array.reshape(*array.shape[:axis], channels, *array.shape[axis + 2 :])
 
 
 def _concatenate_columns(matrices: Array) -> Array:
-    """The matrices (…, groups, rows, columns) of all samples as one of each group, whose columns are those of all."""
+    """Join the matrices (…, groups, rows, columns) of all samples into one matrix per group, side by side."""
     samples, (groups, rows, columns) = prod(matrices.shape[:-3]), matrices.shape[-3:]
     matrices = np.moveaxis(matrices.reshape(samples, groups, rows, columns), 0, -2)
     return matrices.reshape(groups, rows, samples * columns)
 
 
 def _count_positions(image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> tuple[int, ...]:
-    """How often a kernel fits into a padded image."""
+    """Return the number of positions of a kernel in a padded image, for each spatial axis."""
     axes = zip(image, kernel, stride, padding, dilation, strict=True)
     return tuple((size + 2 * pad - spread * (k - 1) - 1) // step + 1 for size, k, step, pad, spread in axes)
 
 
 def _convolution(input: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Sliding:
-    """The kernel `weight` on the image `input`."""
+    """Return the kernel `weight` that slides over the image `input`."""
     image, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
     positions = _count_positions(image, kernel, stride, padding, dilation)
     return Sliding(image, kernel, positions, stride, padding, dilation, groups)
@@ -137,7 +138,7 @@ def _convolution(input: Array, weight: Array, stride: Sizes, padding: Sizes, dil
 def _transposed(
     input: Array, weight: Array, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes
 ) -> Sliding:
-    """The kernel `weight` on the image that is to come out, `input` being what it gives there."""
+    """Return the kernel `weight` that slides over the image of the result; `input` has the values at its positions."""
     positions, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
     axes = zip(positions, kernel, stride, padding, dilation, output_padding, strict=True)
     image = [(count - 1) * step - 2 * pad + spread * (k - 1) + extra + 1 for count, k, step, pad, spread, extra in axes]
@@ -147,9 +148,10 @@ def _transposed(
 def _image_sums(
     sliding: Sliding, sums: Callable[[Sliding, Array, Array], Array], x: Array, operand: Array
 ) -> WithTerms | PartlySpecified:
-    """Sums of the image x, by `Sliding.result` with the kernel `other`, or by `kernel_of` with what it gave there.
+    """Return sums over the image x, by `Sliding.result` with a kernel or by `kernel_of` with results as operand.
 
-    Open is what else an infinite element or a NaN of `other` does where it meets the zeros around x: a NaN, or nothing.
+    An infinite element or a NaN of the operand is multiplied by the zeros around x, or skipped. The result is open
+    there.
     """
     product = sum_products(partial(sums, sliding), x, operand)
     if np.isfinite(operand).all():
@@ -168,7 +170,7 @@ def _with_bias(product: Any, bias: Array | None, spatial: int) -> Any:
 
 
 def _sum_over_bias_axes(grad_output: Array, bias_sizes: Sizes | None, spatial: int) -> WithTerms | None:
-    """The sum over all axes but the channels; None if there was no bias."""
+    """Return the sum over all axes except the channels; None if there is no bias."""
     if bias_sizes is None:
         return None
     channels = grad_output.ndim - spatial - 1

@@ -1,4 +1,4 @@
-"""Numbers converted to another element type, in the reference's own types."""
+"""Conversion of numbers to another element type, in the reference's own types."""
 
 from __future__ import annotations
 
@@ -16,14 +16,21 @@ Array = NDArray[Any]
 
 
 def reference_dtype(dtype: Dtype) -> Any:
-    """The reference's own element type for another."""
+    """Return the reference's own element type for another element type."""
     return (np.bool_, np.int64, np.float64, np.complex128)[category(dtype)]
 
 
 def convert(values: Array, dtype: Dtype) -> Array | PartlySpecified:
-    """`values` in the kind of an element type; rounding to it and reduction modulo its range come later.
+    """Convert `values` to the kind of an element type; the caller rounds to the type or reduces modulo its range.
 
-    Floating numbers out of the range of an integer type are open.
+    Floating-point numbers out of the range of an integer type are open.
+
+    Args:
+        values: an array in one of the reference's types.
+        dtype: the element type to convert to.
+
+    Returns:
+        An array of the reference's type for `dtype`, partly specified if some numbers are out of range.
     """
     if category(dtype) != 1 or values.dtype.kind in "bi":
         part = values if dtype is Dtype.bool or category(dtype) == 3 else np.real(values)

@@ -17,7 +17,7 @@ Pair = tuple[int, int]
 
 
 def _overlap(box: Array, boxes: Array) -> tuple[Array, Array]:
-    """Intersection and union of the areas of a box and of each of the others."""
+    """Return the areas of the intersection and of the union of a box and each of `boxes`."""
     low, high = np.maximum(box[:2], boxes[:, :2]), np.minimum(box[2:], boxes[:, 2:])
     intersection = np.prod(np.maximum(high - low, 0), -1)
     area, areas = np.prod(box[2:] - box[:2]), np.prod(boxes[:, 2:] - boxes[:, :2], -1)
@@ -35,7 +35,7 @@ def nms(boxes: Array, confidence: Array, iou_threshold: float) -> Array:
 
 
 def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int) -> AxisWeights:
-    """Mean weights of an axis's elements over the samples in each bin of start … start + extent."""
+    """Return the weights of an axis's elements in the mean over the samples of each bin of start … start + extent."""
     count = grid if grid > 0 else ceil(extent / bins)
     steps = (np.arange(bins * count) + 0.5) * extent / bins / max(count, 1)
     position = start + steps
@@ -52,7 +52,7 @@ def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int)
 
 
 def _axes(roi: Array, scale: float, bins: Pair, grid: int, aligned: bool, lengths: Pair) -> list[AxisWeights]:
-    """The weights along H and along W in one region."""
+    """Return the weights along H and along W in a region."""
     low, high = roi[[2, 1]] * scale, roi[[4, 3]] * scale
     extents = high - low if aligned else np.maximum(high - low, 1)
     starts = low - 0.5 if aligned else low
@@ -63,7 +63,7 @@ def _axes(roi: Array, scale: float, bins: Pair, grid: int, aligned: bool, length
 
 
 def _sample(roi: Array) -> int:
-    """Which sample of the batch a region is in."""
+    """Return the number of the sample in the batch that a region belongs to."""
     return round(float(roi[0]))
 
 

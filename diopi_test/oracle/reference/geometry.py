@@ -1,4 +1,4 @@
-"""Convex polygons in the plane, as lists of corners; a point is a complex number, so that turning it is a product."""
+"""Convex polygons in the plane as lists of corners; points are complex numbers, so that a rotation is a product."""
 
 from __future__ import annotations
 
@@ -14,50 +14,57 @@ Polygon = Sequence[complex]
 
 
 def cross(u: complex, v: complex) -> float:
-    """The area that two vectors span, positive if the other is to the left."""
+    """Return the signed area that two vectors span, positive if v is to the left of u."""
     return (u.conjugate() * v).imag
 
 
 def to_points(coordinates: Array) -> list[complex]:
-    """x1, y1, x2, y2 … as points."""
+    """Return coordinates x1, y1, x2, y2 … as points."""
     return [complex(x, y) for x, y in coordinates.reshape(-1, 2)]
 
 
 def rotated_box(x: float, y: float, width: float, height: float, angle: float) -> Polygon:
-    """The corners of a rectangle around (x, y), turned by an angle, counter-clockwise."""
+    """Return the corners of a rectangle around (x, y), rotated by an angle, counter-clockwise."""
     turn = complex(np.cos(angle), np.sin(angle)) / 2
     return [complex(x, y) + turn * complex(i * width, j * height) for i, j in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
 
 
 def center_on_first(first: Array, second: Array) -> tuple[Polygon, Polygon]:
-    """Two boxes, (x, y, width, height, angle), as seen from the centre of the first.
+    """Return the corners of two boxes relative to the center of the first box.
 
-    Far from the origin their corners would be rounded.
+    Corners relative to a distant origin would be rounded.
+
+    Args:
+        first: a box, (x, y, width, height, angle).
+        second: another box of the same form.
+
+    Returns:
+        The corners of both boxes.
     """
     return rotated_box(0.0, 0.0, *first[2:]), rotated_box(*(second[:2] - first[:2]), *second[2:])
 
 
 def area(polygon: Polygon) -> float:
-    """Negative if the corners come clockwise. Far from the origin, areas as seen from there would cancel."""
+    """Return the area relative to the first corner, so that nothing cancels; negative if the corners are clockwise."""
     return (
         sum(cross(corner - polygon[0], next_corner - polygon[0]) for corner, next_corner in pairwise(polygon[1:])) / 2
     )
 
 
 def orient_counter_clockwise(polygon: Polygon) -> Polygon:
-    """The same polygon, its corners in this order."""
+    """Return the polygon with its corners in counter-clockwise order."""
     return polygon if area(polygon) >= 0 else polygon[::-1]
 
 
 def is_convex(polygon: Polygon) -> bool:
-    """Whether all corners turn the same way, or not at all."""
+    """Return whether all corners turn the same way or are straight."""
     edges = [corner - polygon[i - 1] for i, corner in enumerate(polygon)]
     turns = [cross(edges[i - 1], edge) for i, edge in enumerate(edges)]
     return min(turns) >= 0 or max(turns) <= 0
 
 
 def _clip(polygon: Polygon, start: complex, end: complex) -> Polygon:
-    """What of a polygon is on the left of a line."""
+    """Return the part of a polygon to the left of a line."""
     heights = [cross(end - start, corner - start) for corner in polygon]
     clipped = []
     for i, corner in enumerate(polygon):
@@ -70,48 +77,53 @@ def _clip(polygon: Polygon, start: complex, end: complex) -> Polygon:
 
 
 def intersection(a: Polygon, b: Polygon) -> Polygon:
-    """The part of two convex counter-clockwise polygons that is in both (Sutherland and Hodgman, 1974)."""
+    """Return the intersection of two convex counter-clockwise polygons (Sutherland and Hodgman, 1974)."""
     for i, corner in enumerate(b):
         a = _clip(a, b[i - 1], corner)
     return a
 
 
 def overlap(a: Polygon, b: Polygon) -> float:
-    """The area two convex polygons have in common."""
+    """Return the area of the intersection of two convex polygons."""
     if are_apart(a, b):
         return 0.0
     return area(intersection(orient_counter_clockwise(a), orient_counter_clockwise(b)))
 
 
 def are_apart(a: Polygon, b: Polygon) -> bool:
-    """Whether a line between them, upright or level, shows that two polygons have no point in common."""
+    """Return whether a vertical or horizontal line separates two polygons."""
     x, y = ([corner.real for corner in polygon] for polygon in (a, b))
     u, v = ([corner.imag for corner in polygon] for polygon in (a, b))
     return max(x) < min(y) or max(y) < min(x) or max(u) < min(v) or max(v) < min(u)
 
 
 def diameter(polygon: Polygon) -> float:
-    """The largest distance of two corners."""
+    """Return the largest distance between two corners."""
     return max(abs(a - b) for a in polygon for b in polygon)
 
 
 def overlap_terms(a: Polygon, b: Polygon) -> float:
-    """The size of the areas that make up `overlap`: strips along the smaller polygon, as wide as both corners are off.
+    """Return the size of the terms of `overlap`: strips along the smaller polygon, as wide as the corners' errors.
 
-    For two equal squares it is their area.
+    Args:
+        a: a polygon.
+        b: another polygon.
+
+    Returns:
+        The size of the terms. For two equal squares it is their area.
     """
     diameters = diameter(a), diameter(b)
     return min(diameters) * sum(diameters) / 4
 
 
 def hull(corners: Polygon) -> list[int]:
-    """Which points are the corners of the convex hull, counter-clockwise from the leftmost (Andrew, 1979)."""
+    """Return the indices of the corners of the convex hull, counter-clockwise from the leftmost (Andrew, 1979)."""
     order = sorted(range(len(corners)), key=lambda i: (corners[i].real, corners[i].imag))
     return _chain(corners, order) + _chain(corners, order[::-1])
 
 
 def _chain(corners: Polygon, order: Sequence[int]) -> list[int]:
-    """The part of the hull to the right of the way from the first to the last point, without the last."""
+    """Return the part of the hull to the right of the line from the first to the last point, without the last."""
     chain: list[int] = []
     for i in order:
         while len(chain) > 1 and cross(corners[chain[-1]] - corners[chain[-2]], corners[i] - corners[chain[-1]]) <= 0:

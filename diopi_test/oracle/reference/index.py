@@ -22,25 +22,25 @@ Places = tuple[Any, ...]
 
 
 def _index_along(dim: int, key: Any, ndim: int) -> Places:
-    """`key` at axis `dim`, all other axes whole."""
+    """Return an index with `key` at axis `dim` that selects all elements of the other axes."""
     places: list[Any] = [slice(None)] * ndim
     places[dim] = key
     return tuple(places)
 
 
 def element_numbers(shape: tuple[int, ...], places: Places) -> Array:
-    """The row-major numbers of the elements that lie at `places` of an array; a number counts as a vector of one."""
+    """Return the row-major numbers of the elements at `places`; a scalar counts as a vector of one element."""
     return np.arange(int(np.prod(shape))).reshape(shape or (1,))[places]
 
 
 def _check_shape(name: str, array: Array, shape: tuple[int, ...]) -> None:
-    """ValueError unless `array` has this shape: NumPy would broadcast it."""
+    """Raise ValueError unless `array` has this shape; NumPy would broadcast it."""
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
 
 
 def _add_at(base: Array, places: Places, values: Array) -> WithTerms | Exact:
-    """`base` with `values` added at `places`; exact where no place gets two of them and nothing was there."""
+    """Add `values` to `base` at `places`; the sum is exact if every place has at most one nonzero term."""
     numbers = element_numbers(base.shape, places)
     values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check that they fit
 
@@ -60,7 +60,7 @@ def _add_at(base: Array, places: Places, values: Array) -> WithTerms | Exact:
 
 
 def _write_at(base: Array, places: Places, values: Any) -> Exact | AnyOf:
-    """`base` with `values` written at `places`; any one of them where there are several for one."""
+    """Write `values` to `base` at `places`; if several values have the same place, any of them may remain."""
     out = base.copy()
     np.atleast_1d(out)[places] = values
     numbers = element_numbers(base.shape, places)
@@ -71,7 +71,7 @@ def _write_at(base: Array, places: Places, values: Any) -> Exact | AnyOf:
 
 
 def selection(indices: Sequence[Array | None]) -> Places:
-    """The places that a list of index tensors and masks stands for; an absent one is the whole axis."""
+    """Return the index for a list of index tensors and masks; an absent entry selects the whole axis."""
     return tuple(slice(None) if entry is None else entry for entry in indices)
 
 
@@ -147,20 +147,20 @@ def slice_scatter(input: Array, src: Array, dim: int, start: int, end: int, step
 
 
 def _embed_slice(grad_output: Array, input_sizes: tuple[int, ...], dim: int, key: int | slice) -> Array:
-    """Zeros with `grad_output` at `key` of axis `dim`."""
+    """Return zeros with `grad_output` at `key` of axis `dim`."""
     out = np.zeros(input_sizes, grad_output.dtype)
     out[_index_along(dim, key, out.ndim)] = grad_output
     return out
 
 
 def _replace_slice(base: Array, places: Places, src: Array, out: ResultOverride) -> Any:
-    """`base` with `src`, which has the shape of what it replaces."""
+    """Replace a slice of `base` by `src`, which has the shape of the slice."""
     _check_shape("src", src, base[places].shape)
     return _replace_converted(base, places, src, out)
 
 
 def _replace_converted(base: Array, places: Any, values: Array, out: ResultOverride) -> Any:
-    """`base` with `values`, converted to the result's type, at `places`."""
+    """Replace the elements of `base` at `places` by `values`, converted to the result's type."""
     replacement = np.asarray(values) if out.dtype is None else convert(np.asarray(values), out.dtype)
     result = np.array(base, ndmin=1)
     result[places] = strip_remarks(replacement)
@@ -225,7 +225,7 @@ def select_by_condition(condition: Array, input: Array, other: Array) -> Array:
 
 
 def positions_along_axis(index: Array, dim: int) -> Places:
-    """The places whose position along `dim` is what `index` says, and along the other axes that in `index` itself."""
+    """Return the index whose position along `dim` is `index`, and along the other axes the position in `index`."""
     cells = np.atleast_1d(index)
     places: list[Any] = list(np.indices(cells.shape, sparse=True))
     places[dim] = cells
@@ -251,7 +251,7 @@ def scatter(input: Array, dim: int, src: Array, index: Array, reduce: str | None
 
 
 def crop_to_index(src: Array, index: Array) -> Array:
-    """The part of src that is as large as `index`; a number counts as a vector of one."""
+    """Return the part of src that has the shape of `index`; a scalar counts as a vector of one element."""
     return np.atleast_1d(src)[tuple(slice(length) for length in np.atleast_1d(index).shape)] if index.size else src
 
 
@@ -263,7 +263,7 @@ def scatter_scalar(input: Array, dim: int, value: Any, index: Array, reduce: str
 
 
 def _multiply_at(base: Array, places: Places, values: Array, dtype: Dtype | None) -> Any:
-    """`base` with what is at `places` multiplied by `values`, in the range of a type."""
+    """Multiply the elements of `base` at `places` by `values`, in the range of a type."""
 
     def multiplied(transform: Callable[[Array], Array]) -> Array:
         product = np.array(transform(base))
@@ -274,12 +274,12 @@ def _multiply_at(base: Array, places: Places, values: Array, dtype: Dtype | None
 
 
 def _scatter_operations(out: ResultOverride) -> Mapping[str, Any]:
-    """What is done with values that are scattered, by the word for it."""
+    """Return the operation for each name of a reduction."""
     return {"": _write_at, "add": _add_at, "multiply": partial(_multiply_at, dtype=out.dtype)}
 
 
 def _scatter_values(put: Any, base: Array, dim: int, values: Array, index: Array) -> Any:
-    """`values` put into `base` at the places of `index`."""
+    """Combine `values` with `base` at the places of `index`."""
     if not index.size:
         return Exact(base)
     _check_shape("what is scattered", np.atleast_1d(values), np.atleast_1d(index).shape)

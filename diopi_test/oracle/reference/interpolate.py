@@ -1,6 +1,6 @@
 """Resampling of regular grids: resizing, and sampling at given points, with gradients.
 
-Resizing is linear and works on one axis after the other: a matrix of weights (size, d) an axis.
+Resizing is linear and processes the axes in order, with a matrix of weights (size, d) per axis.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 
 def _gather_gradient(weights: Sequence[AxisWeights], grad: Array) -> WithTerms | PartlySpecified:
-    """The gradient: sums over n copies, summands of like size, whose rounding errors add up as a random walk does."""
+    """Return the gradient: sums over n copies of similar size, whose rounding errors add up as a random walk."""
     transposed = [axis.transposed for axis in weights]
     summed = weighted_sum(transposed, replace_nonfinite(grad))
     n = multiply_axes([(axis.matrix != 0) * 1.0 for axis in transposed], np.ones(grad.shape))
@@ -46,14 +46,14 @@ def _nearest_weights(d: int, size: int) -> AxisWeights:
 
 
 def _is_decided_by_rounding(d: int, size: int) -> Array:
-    """At which indices i of the result i · d / size is whole, although d / size has no finite binary expansion."""
+    """Return at which indices i the product i · d / size is an integer, but d / size has no finite binary expansion."""
     denominator = size // gcd(d, size)
     i = np.arange(size)
     return (i > 0) & (i % denominator == 0) & (denominator & (denominator - 1) != 0)
 
 
 def _combine_axes(axes: Sequence[Array], shape: tuple[int, ...]) -> Array:
-    """Whether an element of a tensor is at one of these places of an axis, for each of its last axes."""
+    """Return whether an element is at a marked position of any of the last axes."""
     return np.broadcast_to(reduce(np.logical_or.outer, axes), shape)
 
 
@@ -77,13 +77,13 @@ def upsample_nearest_backward(
 
 
 def _undecided_sources(d: int, size: int) -> Array:
-    """Which elements of the input may have copies that belong to the next one, or the one before."""
+    """Return which input elements may have copies that belong to the next or the previous element."""
     sources = _nearest_indices(d, size)[_is_decided_by_rounding(d, size)]
     return np.isin(np.arange(d), [sources, sources - 1])
 
 
 def _coordinates(d: int, size: int, align_corners: bool) -> tuple[Array, Array]:
-    """Where in the input each index of the result lies, and the size of the terms this is computed from."""
+    """Return the position in the input of each index of the result, and the size of the terms of the position."""
     i = np.arange(size)
     if align_corners:
         x = i * (d - 1) / max(size - 1, 1)
@@ -93,26 +93,32 @@ def _coordinates(d: int, size: int, align_corners: bool) -> tuple[Array, Array]:
 
 
 WHOLE = 2.0**-20
-"""Positions that are this near to a whole one are whole but for rounding, unless an axis has a million elements."""
+"""Positions this near to an integer are integers apart from rounding, unless an axis has a million elements."""
 
 Kernel = Callable[[Array], tuple[Array, Array, Array]]
-"""From distances to the weights of elements that far away, their slopes and their largest terms.
+"""Maps distances to the weights of elements at these distances, their slopes and their largest terms.
 
-Terms are declared up to the distance at which the weight has become 0, inclusive: a rounded position may be nearer.
+Terms are declared up to and including the distance at which the weight becomes 0: a rounded position may be nearer.
 """
 
 
 def _hat(x: Array) -> tuple[Array, Array, Array]:
-    """The kernel of linear interpolation."""
+    """Evaluate the kernel of linear interpolation."""
     x = np.abs(x)
     reached = (x < 1 + WHOLE) * 1.0
     return np.maximum(1 - x, 0), reached, reached
 
 
 def _cubic(x: Array) -> tuple[Array, Array, Array]:
-    """The kernel of cubic convolution with a = −0.75.
+    """Evaluate the kernel of cubic convolution with a = −0.75.
 
     The polynomials are (a + 2)x³ − (a + 3)x² + 1 up to 1, and a(x³ − 5x² + 8x − 4) from there to 2.
+
+    Args:
+        x: distances.
+
+    Returns:
+        Weights, absolute slopes and largest terms, each of the shape of x.
     """
     a, reached = -0.75, np.abs(x) < 2 + WHOLE
     x = np.minimum(np.abs(x), 2)
@@ -123,7 +129,7 @@ def _cubic(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> AxisWeights:
-    """What lies outside the input counts to the element at the border."""
+    """Return the weights of linear or cubic resizing; elements outside the input have the value at the border."""
     x, product = _coordinates(d, size, align_corners)
     kernel: Kernel = _cubic if mode == "bicubic" else _hat
     x = x if mode == "bicubic" else np.maximum(x, 0)
@@ -136,7 +142,7 @@ def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> AxisWe
 
 
 def _place_in_rows(values: Array, places: Array, d: int) -> Array:
-    """A matrix (size, d) of values (size, n) at these places of their rows; those at one place are added up."""
+    """Return a matrix (size, d) with values (size, n) at places of its rows; values at the same place are added."""
     matrix = np.zeros((len(values), d))
     np.add.at(matrix, (np.arange(len(values))[:, np.newaxis], places), values)
     return matrix
@@ -162,13 +168,13 @@ def upsample_linear_backward(
 
 
 def _grid_indices(input: Array, grid: Array) -> list[Array]:
-    """Where along each spatial axis the points lie: (N, points); the grid's last axis starts with the last one."""
+    """Return the positions of points along each spatial axis, (N, points); the grid's axes are in reverse order."""
     points = grid.reshape(grid.shape[0], prod(grid.shape[1:-1]), grid.shape[-1])
     return [((points[..., -1 - k] + 1) * d - 1) / 2 for k, d in enumerate(input.shape[2:])]
 
 
 def _sample_nearest(input: Array, indices: Sequence[Array]) -> Array:
-    """(N, points, C): the elements at rounded indices, 0 outside."""
+    """Return the elements at rounded indices, 0 outside: (N, points, C)."""
     sizes = input.shape[2:]
     nearest = [np.rint(index).astype(int) for index in indices]
     inside = np.all([(index >= 0) & (index < d) for index, d in zip(nearest, sizes, strict=True)], axis=0)
@@ -178,7 +184,7 @@ def _sample_nearest(input: Array, indices: Sequence[Array]) -> Array:
 
 
 def _sample_linearly(input: Array, weights: Sequence[Array]) -> Array:
-    """(N, points, C): sums of elements with weights (N, points, d) along each axis; what has no weight has no part."""
+    """Return sums (N, points, C) of elements with weights (N, points, d) per axis; elements of weight 0 don't count."""
     subscripts = ",".join(f"np{axis}" for axis in "xyz"[: len(weights)])
 
     def sums(elements: Array, *weights: Array) -> Array:
@@ -188,7 +194,7 @@ def _sample_linearly(input: Array, weights: Sequence[Array]) -> Array:
 
 
 def _has_certain_parts(input: Array, indices: Sequence[Array]) -> Array:
-    """(N, points, C): whether rounding indices changes nothing in which infinite elements and NaNs have a weight."""
+    """Return where rounding of indices can't change which infinite elements and NaNs have a weight: (N, points, C)."""
 
     def parts(sign: int) -> Array:
         reach = [1 + sign * POSITION_ERROR * (np.abs(index[..., np.newaxis]) + 1) / 2 for index in indices]

@@ -36,7 +36,7 @@ def matmul(input: Array, other: Array) -> WithTerms:
 
 
 def _add_product(input: Array, a: Array, b: Array, beta: float, alpha: float) -> WithTerms:
-    """beta · input + alpha · a b, the factors truncated for integers; an input times 0 is not read."""
+    """Return beta · input + alpha · a b; integer factors are truncated, and an input times 0 is not read."""
     if input.dtype.kind == "i":
         beta, alpha = int(beta), int(alpha)
     product = scale_result(alpha, sum_products(np.matmul, a, b))
@@ -103,7 +103,7 @@ def cholesky(mat: Array, upper: bool, checkerror: bool) -> tuple[PartlySpecified
 
 
 def _cholesky_factor(mat: Array) -> tuple[Array, int]:
-    """The lower factor, column by column, and the order of the first minor that is not positive definite, or 0."""
+    """Return the lower factor, and the order of the first minor that is not positive definite, or 0."""
     factor = np.zeros_like(mat)
     for k in range(len(mat)):
         row = factor[k, :k]
@@ -116,11 +116,11 @@ def _cholesky_factor(mat: Array) -> tuple[Array, int]:
 
 
 def _factor_terms(factor: Array) -> Array:
-    """By how much the errors of its sums move a lower factor.
+    """Return the effect of rounding errors of its sums on a lower factor.
 
-    What is found are factors of L Lᴴ + E, E being the errors of the sums (Higham, theorem 10.3), which moves L by
-    L Φ(L⁻¹ E L⁻ᴴ) to first order, where Φ takes the lower triangle and half the diagonal. In column b that is
-    Σ (I − Σ_(c < b) L_c M_c − L_b M_b / 2)_ai E_ij M_bj, M being L⁻¹, L_c its column and M_c its row.
+    The algorithm computes factors of L Lᴴ + E, where E are the errors of the sums (Higham, theorem 10.3). To first
+    order they change L by L Φ(L⁻¹ E L⁻ᴴ), where Φ takes the lower triangle and half the diagonal. In column b this
+    change is Σ (I − Σ_(c < b) L_c M_c − L_b M_b / 2)_ai E_ij M_bj, where M is L⁻¹, L_c a column and M_c a row.
     """
     inverse = np.linalg.inv(factor)
     errors = sum_products(lambda a, b: np.tril(a) @ np.triu(b), factor, _adjoint(factor)).terms ** 2
@@ -150,7 +150,10 @@ def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> WithTerms:
 
 @final
 class TriangularSystem:
-    """Triangular systems op(mat) X = b, op being the transpose or nothing; the other triangle of mat is not read."""
+    """Triangular systems op(mat) X = b, where op is the transpose or the identity.
+
+    Attributes and methods never read the other triangle of mat.
+    """
 
     def __init__(self, mat: Array, upper: bool, transpose: bool, unitriangular: bool = False) -> None:
         self._upper = upper != transpose
@@ -160,7 +163,14 @@ class TriangularSystem:
         self._cut = cut
 
     def solve(self, rhs: WithTerms) -> WithTerms:
-        """The solution. An error of a row times X, or of b, moves all that is found after it (Higham, theorem 8.5)."""
+        """Return the solution and its terms.
+
+        Args:
+            rhs: the right-hand side b with its terms.
+
+        Returns:
+            The solution. An error of a row times X, or of b, changes all later rows (Higham, theorem 8.5).
+        """
         solution = self._substitute(rhs.value)
         residual = sum_products(lambda matrix, x: self._cut(matrix) @ x, self._matrix, solution)
         inverse = self._substitute(np.eye(self._matrix.shape[-1]))
@@ -168,7 +178,7 @@ class TriangularSystem:
         return WithTerms(solution, np.sqrt(np.abs(inverse) ** 2 @ errors), signed=True)
 
     def _substitute(self, b: Array) -> Array:
-        """The solution, from the row that has one unknown to the row that has all."""
+        """Return the solution by substitution, from the row with one unknown to the row with all unknowns."""
         matrix, size = self._matrix, self._matrix.shape[-1]
         batch = np.broadcast_shapes(b.shape[:-2], matrix.shape[:-2])
         solution = np.zeros(batch + b.shape[-2:], np.result_type(b, matrix))
@@ -226,22 +236,22 @@ def qr(A: Array, mode: str) -> tuple[Any, WithTerms]:
 
 
 def _decompose(a: Array, mode: str) -> tuple[Array, Array]:
-    """NumPy's decomposition, which is LAPACK's geqrf and orgqr, so that the signs agree."""
+    """Return NumPy's decomposition, which is LAPACK's geqrf and orgqr, so that the signs agree."""
     q, r = np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
     return q, r
 
 
 DIRECTIONS = 64
-"""In so many directions an input is moved; more would change the estimate by less than a tenth."""
+"""Number of random directions of perturbation; more would change the estimate by less than a tenth."""
 
 
 def _perturbation_response(a: Array, mode: str, step: float = 2.0**-26) -> tuple[Array, Array]:
-    """How much Q and R change, to first order, if every element of a column changes by the column's norm, at random.
+    """Return the change of Q and R, to first order, if every element changes by its column's norm, with random signs.
 
     Reflections disturb a column by eps times its norm, small elements as much as large ones (N. Higham, "Accuracy and
-    Stability of Numerical Algorithms", theorem 19.4), not each element by its own ulp. As many reflect a column as
-    there are columns up to it, and each rounds a product and a difference. The root mean square over random signs is
-    what all elements, changed one by one, add up to.
+    Stability of Numerical Algorithms", theorem 19.4). The number of reflections of a column is the number of columns up
+    to it, and each rounds a product and a difference. The root mean square over random signs is the effect of all
+    elements, changed one by one.
     """
     m, n = a.shape[-2:]
     reflections = np.minimum(np.arange(1, n + 1), m)

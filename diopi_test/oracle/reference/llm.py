@@ -30,7 +30,7 @@ def dest_index_copy_kv(out: Array, k: Array, dest_loc: Array) -> Array:
 def _locate_tokens(
     b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_len: int
 ) -> Iterator[tuple[slice, Array]]:
-    """Of each sequence where it is in packed data, and the slots of its tokens."""
+    """Iterate over the sequences: their slice of packed data, and the slots of their tokens."""
     for slots, start, length in zip(b_loc, b_start_loc, b_seq_len, strict=True):
         yield slice(start, start + length), slots[max_input_len - length : max_input_len]
 
@@ -102,7 +102,7 @@ def context_attention_inference(
 
 
 def _split_heads(x: Array, heads: int, dim: int) -> Array:
-    """As [rows, heads, dim]."""
+    """Return x as [rows, heads, dim]."""
     if x.shape[-1] not in (dim, heads * dim):
         raise ValueError(f"rows of shape {x.shape} are not {heads} heads of {dim} numbers")
     return x.reshape(x.size // (heads * dim), heads, dim)
@@ -202,7 +202,7 @@ def apply_penalty_v2(
 def _subtract_penalties(
     logits: Array, places: tuple[Array, ...], x: Array, frequent: Array, present: Array
 ) -> WithTerms:
-    """The logits with x − frequent − present at some places: they may cancel."""
+    """Return the logits with x − frequent − present at some places; the terms may cancel."""
     values, terms = logits.copy(), np.zeros(logits.shape)
     values[places] = x - frequent - present
     terms[places] = np.abs(x) + np.abs(frequent) + np.abs(present)

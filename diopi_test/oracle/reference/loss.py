@@ -19,10 +19,20 @@ Array = NDArray[Any]
 
 
 def _reduce(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0.0, *, terms: Any = 0.0) -> WithTerms:
-    """Element losses after reduction; mean divides by `divisor`, by default their number.
+    """Reduce element losses; the mean divides by `divisor`, by default by their number.
 
-    The sum has terms as any other; the errors that `terms` and `stored` of the losses stand for are independent and add
-    up as squares.
+    The sum has terms like any other sum. The errors that `terms` and `stored` of the losses describe are independent
+    and add up as squares.
+
+    Args:
+        losses: the loss of each element.
+        reduction: a `Reduction`.
+        divisor: the divisor of the mean; None for the number of losses.
+        stored: terms of the losses that may be stored in the result's type.
+        terms: terms of the losses that are rounded to float32 or a finer type.
+
+    Returns:
+        The losses, or their sum or mean, with terms.
     """
     if reduction == Reduction.none:
         return WithTerms(losses, terms, stored)
@@ -36,7 +46,7 @@ def _reduce(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0.
 
 
 def _reduction_factor(reduction: int, divisor: Any) -> Any:
-    """What the reduction puts before the sum, or before every element loss."""
+    """Return the factor of the sum, or of every element loss, in a reduction."""
     return 1 / np.float64(divisor) if reduction == Reduction.mean else 1.0
 
 
@@ -45,12 +55,12 @@ def _weight_or_one(weight: Array | None) -> Any:
 
 
 def _unsigned_zeros(weight: Array | None) -> Any:
-    """Terms of nothing, for products with `weight`: it leaves zeros of either sign where it is 0."""
+    """Return zero terms for products with `weight` if a weight is 0: the product may be a zero of either sign."""
     return 0.0 if weight is None or weight.all() else np.zeros(weight.shape)
 
 
 def _softplus(x: Array) -> Array:
-    """ln(1 + eˣ), which is −ln σ(−x)."""
+    """Return ln(1 + eˣ), which is −ln σ(−x)."""
     return np.logaddexp(0, x)
 
 
@@ -105,7 +115,7 @@ def bce_with_logits(input: Array, target: Array, weight: Array | None, pos_weigh
 
 
 def _leave_undecided_open(logits: Array, target: Array, losses: WithTerms, reduction: int) -> Any:
-    """Leave binary cross entropies open where PyTorch's form has ∞ − ∞ or 0 · ∞, which other forms have not."""
+    """Leave binary cross entropies open where PyTorch's form has ∞ − ∞ or 0 · ∞ and other forms do not."""
     undecided = (logits == -np.inf) | ((logits == np.inf) & (target == 1))
     return leave_open(undecided if reduction == Reduction.none else undecided.any(), losses)
 
@@ -121,7 +131,7 @@ def bce_with_logits_backward(
 
 
 def _focal(x: Array, t: Array, alpha: float, gamma: float) -> tuple[Array, Array, Array, Array]:
-    """α_t, p_t, (1 − p_t)^gamma, and the relative size of what 1 − p_t cancels there, for the published formula."""
+    """Return α_t, p_t, (1 − p_t)^gamma, and the relative cancellation in 1 − p_t of the published formula."""
     p, not_p = special.expit(x), special.expit(-x)
     p_t, not_p_t = p * t + not_p * (1 - t), not_p * t + p * (1 - t)
     alpha_t = alpha * t + (1 - alpha) * (1 - t) if alpha >= 0 else np.ones(x.shape)
@@ -160,7 +170,7 @@ def sigmoid_focal_loss_backward(
 
 
 def _classes_last(array: Array) -> Array:
-    """(N, C, d…) as (N, d…, C), (C) as it is."""
+    """Return (N, C, d…) as (N, d…, C), and (C) unchanged."""
     return np.moveaxis(array, min(1, array.ndim - 1), -1)
 
 
@@ -169,7 +179,7 @@ def _classes_second(array: Array) -> Array:
 
 
 def _one_hot(target: Array, classes: int, ignore_index: int) -> Array:
-    """(*target, C): true at the class; false throughout where it is ignored. ValueError where it is no class."""
+    """Return (*target, C), true at the class and false if ignored; raise ValueError for a target that is no class."""
     if (((target < 0) | (target >= classes)) & (target != ignore_index)).any():
         raise ValueError(f"a target is neither one of {classes} classes nor {ignore_index}")
     return (target[..., None] == np.arange(classes)) & (target != ignore_index)[..., None]
@@ -230,7 +240,7 @@ def nll_loss_v2_backward(
 def _class_terms(
     input: Array, target: Array, weight: Array | None, ignore_index: int, label_smoothing: float
 ) -> tuple[Array, Any]:
-    """a of −Σ_c a_c·l_c, the classes last, and the divisor of mean."""
+    """Return the factors a of −Σ_c a_c·l_c, with the classes last, and the divisor of the mean."""
     classes = _classes_last(input).shape[-1]
     if target.dtype.kind == "f":
         certain, is_counted = _classes_last(target), np.ones(_classes_last(target).shape[:-1], bool)
@@ -257,12 +267,12 @@ def cross_entropy(
 
 
 def _apply_to_rows(function: Callable[[Array, int], Array], logits: Array) -> Array:
-    """Return a function of the rows; rows without classes, which SciPy refuses, have no results."""
+    """Apply a function to the rows; rows without classes, which SciPy rejects, have no results."""
     return function(logits, -1) if logits.shape[-1] else logits
 
 
 def _divisor_terms(logits: Array) -> Array:
-    """The terms of the sum that softmax divides by, relative to it."""
+    """Return the terms of the divisor of softmax, relative to the divisor."""
     return relative_terms(np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf)), -1)
 
 
@@ -290,7 +300,7 @@ def cross_entropy_backward(
 
 
 def _check_lengths(steps: int, targets: Array, input_lengths: Array, target_lengths: Array) -> None:
-    """ValueError unless each sample has its steps among those there are, and its labels."""
+    """Raise ValueError unless the lengths of each sample fit the number of steps and of labels."""
     if ((input_lengths < 0) | (input_lengths > steps)).any():
         raise ValueError(f"input_lengths are {input_lengths.tolist()}, expected 0 to {steps}")
     max_length = targets.shape[-1]
@@ -303,7 +313,7 @@ def _check_lengths(steps: int, targets: Array, input_lengths: Array, target_leng
 
 
 def _extended_targets(targets: Array, lengths: Array, blank: int) -> list[Array]:
-    """y′ of every sample: its labels with a blank before, between and after them."""
+    """Return y′ of every sample: its labels with a blank before, between and after them."""
     starts = np.cumsum(lengths) - lengths
     rows = targets if targets.ndim == 2 else [targets[start:] for start in starts]
     extended = [np.full(2 * length + 1, blank) for length in lengths]
@@ -313,7 +323,7 @@ def _extended_targets(targets: Array, lengths: Array, blank: int) -> list[Array]
 
 
 def _log_alpha(log_probs: Array, labels: Array, blank: int) -> Array:
-    """ln α_t(s) of one sample: log_probs (T, C), labels y′; shape (T, len(labels))."""
+    """Return ln α_t(s) of a sample with log_probs (T, C) and labels y′; the shape is (T, len(labels))."""
     emitted = log_probs[:, labels]
     may_skip = (labels != blank) & (labels != _shift_up(labels, 2, blank))
     start = np.where(np.arange(len(labels)) < 2, 0.0, -np.inf)
@@ -327,7 +337,7 @@ def _log_alpha(log_probs: Array, labels: Array, blank: int) -> Array:
 
 
 def _shift_up(values: Array, places: int, fill: Any) -> Array:
-    """`values` moved `places` up, `fill` in front."""
+    """Return `values` shifted up by `places`, with `fill` in front."""
     return np.concatenate([np.full(places, fill), values])[: len(values)]
 
 
@@ -370,12 +380,12 @@ def ctc_loss(
 
 
 def _path_terms(alpha: Array, steps: Array) -> Array:
-    """The logarithms grow from step to step and are rounded each time: √(Σ (α·i/t)² / 12) = |α|·√(t / 36) after t."""
+    """Return the terms of logarithms that grow and are rounded at each step: √(Σ (α·i/t)² / 12) = |α|·√(t / 36)."""
     return np.where(np.isfinite(alpha), np.abs(alpha), 0.0) * np.sqrt(steps / 36)
 
 
 def _reduce_ctc(losses: WithTerms, target_lengths: Array, reduction: int, out: ResultOverride) -> WithTerms:
-    """The losses, or their sum or mean; their errors are independent."""
+    """Return the losses, or their sum or mean; their errors are independent."""
     if reduction == Reduction.none:
         return losses
     lengths = np.maximum(target_lengths, 1) if reduction == Reduction.mean else 1
@@ -416,10 +426,10 @@ def ctc_loss_backward(
 
 
 def _posterior(log_probs: Array, labels: Array, log_alpha: Array, neg_log_likelihood: float, blank: int) -> WithTerms:
-    """P[t, c] of one sample; NaN where no alignment fits.
+    """Return P[t, c] of a sample; NaN if no alignment is possible.
 
-    An error of a logarithm is a relative one of the probability: of β, added up from the last step on, and of α + β,
-    which is rounded twice on the way to the exponent.
+    An error of a logarithm is a relative error of the probability. The logarithms are β, a sum from the last step on,
+    and α + β, which is rounded twice before it becomes an exponent.
     """
     if np.isinf(neg_log_likelihood):
         return WithTerms(np.full(log_probs.shape, np.nan), np.zeros(log_probs.shape))

@@ -1,7 +1,7 @@
-"""The attention core and its gradient, head by head in the plain form, which all forms of attention share.
+"""The attention core and its gradient, which all forms of attention share, computed head by head.
 
-Both, `attended` and `pulled_back`, work on sequences of [rows, heads, head size]; forms differ in which rows make a
-sequence (`Sequences`) and in what a query sees (`Rule`).
+Both functions, `attend` and `attention_gradients`, work on sequences of [rows, heads, head size]. The forms differ in
+the rows of a sequence (`Sequences`) and in the visible keys of a query (`AttentionRule`).
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from diopi_test.oracle.reference.products import sum_products
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 
 float32 = np.finfo(np.float32)
-"""The narrowest format in which shares are computed."""
+"""The narrowest format in which attention weights are computed."""
 
 Array = NDArray[Any]
 Rows = int | slice
 Sequences = list[tuple[Rows, Rows]]
-"""Of each sequence: which rows of the query tensor it owns, and which of those of keys and values."""
+"""For each sequence the rows of the query tensor, and the rows of the key and value tensors."""
 
 
 @dataclass(frozen=True)
 class AttentionRule:
-    """What of the keys a query sees, and what is added to its scores.
+    """The keys that a query sees, and the bias of its scores.
 
     Attributes:
-        scale: of scores.
-        causal: whether a query sees no key behind its own place.
-        window: how many keys it sees before and behind its place, negative for all.
-        slopes: of ALiBi, [heads] or [sequences, heads].
-        hidden: where a key is not visible, [rows of queries, rows of keys], or that for each sequence.
-        top_left: whether the first query stands at the first key, and not the last at the last.
-        dropped: probability of a share to fall.
-        seed: of what falls.
+        scale: the factor of scores.
+        causal: whether a query sees no key after its own position.
+        window: how many keys it sees before and after its position, negative for all.
+        slopes: the slopes of ALiBi, [heads] or [sequences, heads].
+        hidden: where a key is not visible, [rows of queries, rows of keys], or such an array for each sequence.
+        top_left: whether the first query has the position of the first key, instead of the last of the last.
+        dropout: the probability that a weight is dropped.
+        seed: the seed of dropout.
     """
 
     scale: float
@@ -50,12 +50,12 @@ class AttentionRule:
     seed: int | None = None
 
     def distances(self, queries: int, keys: int) -> Array:
-        """How far behind the place of each query each key is."""
+        """Return the distance of each key after the position of each query, [queries, keys]."""
         first = 0 if self.top_left else keys - queries
         return np.arange(keys) - (np.arange(queries)[:, None] + first)
 
     def visible(self, number: int, queries: int, keys: int) -> Array:
-        """Where keys of sequence `number` are visible to its queries."""
+        """Return which keys of sequence `number` are visible to its queries, [queries, keys]."""
         before, after = self.window
         after = 0 if self.causal else after
         distance = self.distances(queries, keys)
@@ -70,14 +70,14 @@ class AttentionRule:
         return seen
 
     def bias(self, number: int, head: int, queries: int, keys: int) -> Array:
-        """What is added to the scores of a head."""
+        """Return the bias of the scores of a head, [queries, keys]."""
         if self.slopes is None:
             return np.zeros((queries, keys))
         slope = self.slopes[head] if self.slopes.ndim == 1 else self.slopes[number, head]
         return np.asarray(-slope * np.abs(self.distances(queries, keys)))
 
     def dropout_factors(self, number: int, heads: int, queries: int, keys: int) -> Array:
-        """What the shares of each head of sequence `number` are multiplied by; one of the right answers."""
+        """Return the factors of the weights of each head of sequence `number`, one of several valid dropout masks."""
         if self.dropout in (0, 1):
             return np.full((heads, queries, keys), 1 - self.dropout)
         assert self.seed is not None
@@ -87,14 +87,14 @@ class AttentionRule:
 
 @dataclass(frozen=True)
 class AttentionWeights:
-    """How one head divides its attention.
+    """The attention weights of a head.
 
     Attributes:
-        p: the shares, [queries, keys]; all 0 for a query that sees nothing.
+        p: the weights, [queries, keys]; all 0 for a query that sees no key.
         top: the largest score of each query.
-        lse: logarithm of what they were divided by.
-        error: of the logarithms of shares before they are divided, in roundings.
-        total_error: of what they are divided by, relative to it.
+        lse: the logarithm of the divisor of each query.
+        error: the errors of the logarithms of weights before division, in roundings.
+        total_error: the relative error of the divisor.
     """
 
     p: Array
@@ -105,7 +105,7 @@ class AttentionWeights:
 
 
 def _scores(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -> tuple[Array, Array]:
-    """Scores, −inf where nothing is seen, and the size of terms whose rounding they carry."""
+    """Return scores, −inf for invisible keys, and the size of the terms whose rounding errors they contain."""
     products = sum_products(lambda a, b: a @ b.T, q, k)
     scores = np.where(seen, rule.scale * products.value + bias, -np.inf)
     # a score is rounded once more when it is scaled and biased, and the bias before
@@ -124,7 +124,7 @@ def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, see
 
 
 def _weight_values(shares: AttentionWeights, factors: Array, v: Array) -> WithTerms:
-    """Σ p · v with the errors of p: an error of a score moves its share, and all others the opposite way."""
+    """Return Σ p · v with the errors of p: an error of a score changes its weight, and all others inversely."""
     p = shares.p * factors
     sums = sum_products(lambda weights, values: weights @ values, p, v)
     moved, out = (p * shares.error) ** 2, sums.value
@@ -134,7 +134,13 @@ def _weight_values(shares: AttentionWeights, factors: Array, v: Array) -> WithTe
 
 @dataclass(frozen=True)
 class AttentionResult:
-    """What the core gives: results as q, logarithms of the sums and largest scores as [sequences, heads, rows]."""
+    """The results of the core.
+
+    Attributes:
+        out: the weighted values, in the shape of q.
+        lse: the logarithms of the sums, [sequences, heads, rows].
+        top: the largest scores, [sequences, heads, rows].
+    """
 
     out: WithTerms
     lse: WithTerms
@@ -142,14 +148,26 @@ class AttentionResult:
 
 
 def _group_size(q: Array, k: Array) -> int:
-    """How many heads of queries have one of keys in common; ValueError if they can't be shared out."""
+    """Return the number of query heads per key head; raise ValueError if the numbers are not divisible."""
     if not k.shape[-2] or q.shape[-2] % k.shape[-2]:
         raise ValueError(f"there are {q.shape[-2]} heads of queries, expected a multiple of the {k.shape[-2]} of keys")
     return q.shape[-2] // k.shape[-2]
 
 
 def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRule, rows: int) -> AttentionResult:
-    """The attention core; `rows` is how many queries a sequence has at most."""
+    """Return the results of attention.
+
+    Args:
+        q: the queries, [rows, heads, head size], or a batch of them.
+        k: the keys, with a number of heads that divides the number of heads of q.
+        v: the values, with the heads of k.
+        sequences: the rows of each sequence.
+        rule: the visible keys and the bias.
+        rows: the largest number of queries of a sequence.
+
+    Returns:
+        The weighted values and the statistics of the softmax.
+    """
     heads, group = q.shape[-2], _group_size(q, k)
     out, lse = (WithTerms(np.zeros(s), np.zeros(s)) for s in (q.shape, (len(sequences), heads, rows)))
     top = np.zeros(lse.value.shape)
@@ -170,9 +188,23 @@ def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRu
 def attention_gradients(
     g: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, sequences: Sequences, rule: AttentionRule
 ) -> tuple[WithTerms | PartlySpecified, ...]:
-    """The gradients of q, k and v, from g, that of the core's result.
+    """Return the gradients of q, k and v.
 
-    Open is whether a key gets a NaN from a query that is not finite and does not see it: its share of it is 0.
+    The standard leaves open whether a key gets a NaN from a nonfinite query that does not see it, because its weight is
+    0.
+
+    Args:
+        g: the gradient of the core's result.
+        q: the queries.
+        k: the keys.
+        v: the values.
+        out: the core's result.
+        lse: the logarithms of the sums, [sequences, heads, rows].
+        sequences: the rows of each sequence.
+        rule: the visible keys and the bias.
+
+    Returns:
+        The gradients in this order.
     """
     hidden = [np.zeros(x.shape, bool) for x in (k, v)]
     grads = tuple(WithTerms(np.zeros(x.shape), np.zeros(x.shape)) for x in (q, k, v))
@@ -232,6 +264,6 @@ def _head_gradients(
 
 
 def _product_with_errors(scale: float, a: Array, error: Array, b: Array) -> WithTerms:
-    """scale · a @ b, where `a` has errors of its own."""
+    """Return scale · a @ b, where `a` has errors."""
     product = sum_products(lambda left, factor: left @ factor, a, b)
     return WithTerms(scale * product.value, np.abs(scale) * (product.terms + np.sqrt(error**2 @ b**2)))

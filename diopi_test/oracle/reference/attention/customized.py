@@ -1,4 +1,4 @@
-"""Flash attention with a mask, in a layout of the caller's, and its gradient: the customized form."""
+"""Flash attention with a mask, in a layout that the caller selects, and its gradient: the customized form."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from diopi_test.oracle.reference.attention.specified import leave_unspecified, m
 Array = NDArray[Any]
 
 COPIES = 8
-"""How many times each saved statistic is there."""
+"""Number of copies of each saved statistic."""
 
 TRIANGLE = 2048
-"""Size of the causal triangle that stands for larger ones."""
+"""Size of the causal triangle that represents larger triangles."""
 
 
 def view_as_rows(x: Array, layout: str, heads: int) -> Array:
-    """A view of x as [sequences, rows, heads, head size]."""
+    """Return a view of x as [sequences, rows, heads, head size]."""
     match layout:
         case "BSND":
             return x
@@ -43,7 +43,7 @@ def view_as_rows(x: Array, layout: str, heads: int) -> Array:
 
 
 def _to_layout(result: Any, layout: str, shape: tuple[int, ...]) -> Any:
-    """What `in_rows` is the view of."""
+    """Return the array whose view by `view_as_rows` is the result."""
 
     def laid(x: Array) -> Array:
         x = x.swapaxes(1, 2) if layout == "BNSD" else x.swapaxes(0, 1) if layout == "SBH" else x
@@ -63,7 +63,7 @@ def _view_all_as_rows(q: Array, k: Array, v: Array, layout: str, heads: int) -> 
 
 
 def _masked_rule(rule: AttentionRule, mask: Array | None, queries: int, keys: int) -> AttentionRule:
-    """The rule with a mask; a small triangle stands for a large one, which `causal` gives already."""
+    """Return the rule with a mask; a small triangle represents a large triangle, which `causal` already describes."""
     if mask is None or (rule.causal and mask.shape[-2:] == (TRIANGLE,) * 2 and min(queries, keys) > TRIANGLE):
         return replace(rule, top_left=True)
     hidden = mask if mask.ndim == 2 else mask[:, 0]
@@ -73,9 +73,9 @@ def _masked_rule(rule: AttentionRule, mask: Array | None, queries: int, keys: in
 def _saved_records(
     found: AttentionResult, sequences: Sequences, q: Array, scores: int, rule: AttentionRule
 ) -> list[Any]:
-    """What an implementation saves for its own gradient: dropout mask, maxima, sums, and nothing.
+    """Return the saved records for the gradient, all unspecified: dropout mask, maxima, sums, and an empty array.
 
-    The statistics of sequences of one length are [sequences, heads, rows], those of packed ones [rows, heads].
+    The statistics of sequences of equal length are [sequences, heads, rows], those of packed sequences [rows, heads].
     """
     maxima, sums = found.top, np.where(np.isposinf(found.lse.value), 0, np.exp(found.lse.value - found.top))
     if q.ndim == 3:

@@ -1,4 +1,4 @@
-"""Flash attention, of sequences of one length and packed, and its gradient."""
+"""Flash attention for sequences of equal length and for packed sequences, and its gradient."""
 
 from __future__ import annotations
 

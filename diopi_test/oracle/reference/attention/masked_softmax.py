@@ -13,7 +13,7 @@ from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 Array = NDArray[Any]
 
 HIDDEN = -10000.0
-"""What stands in the place of masked scores."""
+"""The value of masked scores."""
 
 
 def _is_masked(shape: tuple[int, ...], mask: Array, fixed_triu_mask: bool) -> Array:

@@ -1,4 +1,4 @@
-"""Multi-head attention, of sequences of one length and packed: flash attention without ALiBi and window."""
+"""Multi-head attention for batches and for packed sequences: flash attention without ALiBi and window."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_WINDOW = -1, -1
 
 
 def _debug_mask(is_written: bool, dropped: float, override: ResultOverride | None, *shape: int) -> Any:
-    """Which shares were kept, open where that is left to chance; left alone, of any shape, if it is not asked for."""
+    """Return the dropout mask, open if dropout is random; of any shape and unspecified if it is not requested."""
     if is_written and not dropped:
         return np.ones(shape, bool)
     chosen = override.shape if override and override.shape is not None else None

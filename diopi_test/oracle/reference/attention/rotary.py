@@ -13,7 +13,7 @@ Array = NDArray[Any]
 
 
 def _rotate(a: Array, b: Array, cos: Array, sin: Array, other_cos: Array, other_sin: Array) -> tuple[Any, Any]:
-    """a · cos − b · sin and b · cos + a · sin, each with the size of the two terms that may cancel."""
+    """Return a · cos − b · sin and b · cos + a · sin, with the size of the terms that may cancel."""
     return (
         WithTerms(a * cos - b * sin, np.abs(a * cos) + np.abs(b * sin)),
         WithTerms(b * other_cos + a * other_sin, np.abs(b * other_cos) + np.abs(a * other_sin)),
@@ -21,7 +21,7 @@ def _rotate(a: Array, b: Array, cos: Array, sin: Array, other_cos: Array, other_
 
 
 def _join_halves(first: WithTerms, second: WithTerms, axis: int) -> WithTerms:
-    """Two results, each half of one along the last axis (−1) or taking turns there (−2)."""
+    """Join two results, as halves of the last axis (−1) or interleaved (−2)."""
     shape = (*first.value.shape[:-1], 2 * first.value.shape[-1])
     parts = [(a, b) for a, b in ((first.value, second.value), (first.terms, second.terms))]
     joined = [np.stack(pair, -2 if axis == -1 else -1).reshape(shape) for pair in parts]
@@ -44,7 +44,7 @@ def rotary_embedding_v2(query: Array, key: Array, cos: Array, sin: Array, dim: i
 
 
 def _rotate_heads(x: Array, cos: Array, sin: Array, dim: int) -> WithTerms:
-    """Each head of `dim` numbers rotated, with cosines and sines for both of its halves."""
+    """Return each head of `dim` numbers rotated, with cosines and sines for both of its halves."""
     heads = x
     if x.ndim == 2:
         heads = x.reshape(len(x), x.shape[1] // dim, dim)

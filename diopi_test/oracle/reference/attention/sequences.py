@@ -1,4 +1,4 @@
-"""Which rows make a sequence, of one length or packed one behind the other."""
+"""The rows of each sequence, for batches of equal length and for packed sequences."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Array = NDArray[Any]
 
 
 def batch_sequences(q: Array) -> Sequences:
-    """[sequences, rows, heads, head size]: a sequence an entry."""
+    """Return the rows of a batch [sequences, rows, heads, head size], in which each entry is a sequence."""
     return [(number, number) for number in range(len(q))]
 
 
 def packed_sequences(ends_q: Sequence[int] | Array, ends_k: Sequence[int] | Array) -> Sequences:
-    """One sequence behind the other, `ends` being where each begins and the last ends."""
+    """Return the rows of packed sequences; `ends` are the start of each sequence and the end of the last."""
     queries, keys = ([slice(int(a), int(b)) for a, b in pairwise(ends)] for ends in (ends_q, ends_k))
     return list(zip(queries, keys, strict=True))
 
@@ -28,7 +28,7 @@ def packed_sequences(ends_q: Sequence[int] | Array, ends_k: Sequence[int] | Arra
 def checked_packed_sequences(
     ends_q: Sequence[int] | Array, ends_k: Sequence[int] | Array, q: Array, k: Array
 ) -> Sequences:
-    """As `packed`, of all rows of q and k; ValueError if there are other ones."""
+    """Return the rows of packed sequences as `packed_sequences`; raise ValueError unless they cover q and k."""
     for ends, rows in ((ends_q, q), (ends_k, k)):
         if ends[0] != 0 or ends[-1] != len(rows) or (np.diff(ends) < 0).any():
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What of the results of attention is specified: not what falls by chance, nor what no query sees."""
+"""The specified parts of the results of attention: dropout and queries without visible keys leave some open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 def specified_lse(lse: WithTerms, q: Array, sequences: Sequences, rule: AttentionRule) -> PartlySpecified:
-    """Open for queries that see nothing, beyond the ends of sequences, and where the bias may lack a part."""
+    """Leave logarithms open for queries without keys, beyond the ends of sequences, and if the bias may be partial."""
     rows = np.array([len(q[query_rows]) for query_rows, _ in sequences])
     within = np.arange(lse.value.shape[-1]) < rows[:, None, None]
     whole = rule.slopes is None or not rule.causal
@@ -22,17 +22,17 @@ def specified_lse(lse: WithTerms, q: Array, sequences: Sequences, rule: Attentio
 
 
 def mark_random(rule: AttentionRule, result: Any) -> Any:
-    """A result that is left to chance, if it is."""
+    """Mark a result as one of several valid results if dropout is random."""
     return AnyOf(strip_remarks(result)) if 0 < rule.dropout < 1 else result
 
 
 def leave_unspecified(value: Any) -> PartlySpecified:
-    """A result of which the form alone is specified."""
+    """Return a result of which only shape and type are specified."""
     return PartlySpecified(value, np.zeros(np.shape(value), bool))
 
 
 def mark_random_gradients(rule: AttentionRule, grads: tuple[WithTerms | PartlySpecified, ...]) -> Any:
-    """With dropout those of q and k follow from a forward result that nobody but the implementation can give."""
+    """Mark gradients as random: with dropout, those of q and k depend on the implementation's own forward result."""
     if not 0 < rule.dropout < 1:
         return grads
     q, k, v = map(strip_remarks, grads)

@@ -1,4 +1,4 @@
-"""The attention kernels of the LMDeploy engine: prefill, and decoding of one token a sequence."""
+"""The attention kernels of the LMDeploy engine: prefill, and decoding of one token per sequence."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Array = NDArray[Any]
 @final
 @dataclass(frozen=True)
 class Vectors:
-    """A vector a token and head, [tokens, heads, size], and the terms of each element."""
+    """Vectors for each token and head, [tokens, heads, size], with the terms of each element."""
 
     value: Array
     terms: Array
 
     def select(self, tokens: Any) -> Vectors:
-        """Those of some tokens."""
+        """Return the vectors of some tokens."""
         return Vectors(self.value[tokens], self.terms[tokens])
 
 
 def _project(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], size: int) -> list[Vectors]:
-    """Queries, keys and values of the rows of x, for each so many heads."""
+    """Return queries, keys and values of the rows of x, with these numbers of heads."""
     product = sum_products(np.matmul, x, weight)
     projected = product.value + (0 if bias is None else bias.reshape(-1))
     ends = np.cumsum(heads)[:-1] * size
@@ -40,7 +40,7 @@ def _project(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], 
 
 
 def _rotate(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
-    """Neighbouring columns below `width` turned by their angles, whose own rounding is a term."""
+    """Rotate neighbouring columns below `width` by their angles, whose own rounding is a term."""
     angles = (positions[:, np.newaxis] / theta ** (np.arange(0, width, 2) / width))[:, np.newaxis]
     a, b = x.value[..., 0:width:2], x.value[..., 1:width:2]
     value, terms = x.value.copy(), x.terms.copy()
@@ -52,7 +52,7 @@ def _rotate(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
 
 
 def _update_cache(cache: Array, layer: int, sequences: Array, slots: Array, new: Vectors) -> WithTerms:
-    """A cache [layers, batch, heads, slots, size] with a new token in a slot of each of these sequences."""
+    """Return a cache [layers, batch, heads, slots, size] with a new token in a slot of each of the sequences."""
     value, terms, is_unchanged = cache.copy(), np.zeros(cache.shape), np.ones(cache.shape, bool)
     value[layer, sequences, :, slots] = new.value
     terms[layer, sequences, :, slots] = new.terms
@@ -61,12 +61,12 @@ def _update_cache(cache: Array, layer: int, sequences: Array, slots: Array, new:
 
 
 def _read_cache(cache: WithTerms, layer: int, sequence: int, slots: Array) -> Vectors:
-    """What a cache holds of a sequence in some slots."""
+    """Return the cached vectors of a sequence in some slots."""
     return Vectors(*(np.swapaxes(array[layer, sequence][:, slots], 0, 1) for array in (cache.value, cache.terms)))
 
 
 def _attend(q: Vectors, k: Vectors, v: Vectors, visible: Array) -> Vectors:
-    """The mean of values, by the softmax of what is visible; query heads in groups have one key head."""
+    """Return the mean of values, weighted by the softmax of visible scores; groups of query heads share a key head."""
     groups = q.value.shape[1] // k.value.shape[1]
     k, v = (Vectors(np.repeat(x.value, groups, 1), np.repeat(x.terms, groups, 1)) for x in (k, v))
     scale = 1 / np.sqrt(q.value.shape[2])
@@ -77,7 +77,7 @@ def _attend(q: Vectors, k: Vectors, v: Vectors, visible: Array) -> Vectors:
 
 
 def _dot(q: Array, k: Array) -> Array:
-    """Products of all queries and keys, [heads, queries, keys]."""
+    """Return the products of all queries and keys, [heads, queries, keys]."""
     return np.einsum("ihd,jhd->hij", q, k)
 
 
@@ -86,13 +86,13 @@ def _mean(p: Array, v: Array) -> Array:
 
 
 def _squared_terms(q: Vectors, k: Vectors) -> Array:
-    """The squares of the terms of the products of queries and keys."""
+    """Return the squares of the terms of the products of queries and keys."""
     q2, k2 = q.value**2, k.value**2
     return _dot(q.terms**2, k2) + _dot(q2, k.terms**2) + _dot(q2, k2)
 
 
 def _mean_terms(p: Array, scores: Array, v: Vectors) -> Array:
-    """Of the sum itself, of the weights' exponents, whose squared terms are given, and of the values."""
+    """Return the terms of a mean: of the sum, of the exponents, whose squared terms are `scores`, and of the values."""
     sum_errors = accumulation_terms(p.shape[-1], _mean(p, np.abs(v.value)), _mean(p**2, v.value**2), _mean(p, v.value))
     mean, moved = _mean(p, v.value), p**2 * scores
     total = np.swapaxes(moved.sum(-1), 0, 1)[..., np.newaxis]

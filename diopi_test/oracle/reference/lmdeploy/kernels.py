@@ -1,4 +1,4 @@
-"""The fused kernels of the LMDeploy engine: layers, penalties, criteria, helpers; attention and sampling apart."""
+"""The fused kernels of the LMDeploy engine, except attention and sampling: layers, penalties, criteria, helpers."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Array = NDArray[Any]
 
 
 def _normalise(x: Array, scale: Array, eps: float, input_terms: Any = 0) -> WithTerms:
-    """x / √(mean(x²) + eps) · scale, with the relative error of the sum under the root, halved by it.
+    """Return x / √(mean(x²) + eps) · scale; the root halves the relative error of its sum.
 
-    `own` are the terms of x itself.
+    `input_terms` are the terms of x itself.
     """
     squares = (x**2).mean(-1, keepdims=True) + eps
     value = x / np.sqrt(squares) * scale
@@ -80,7 +80,7 @@ def fused_silu_ffn(
 
 
 def _settings_per_sequence(values: Array, size: int, value: float) -> Array:
-    """The sequences' own values if there are several, else one value for all sequences."""
+    """Return the sequences' own values if there are several, else the same value for all sequences."""
     return values if size > 1 else np.full(values.shape, value)
 
 
@@ -138,7 +138,7 @@ def batch_apply_temperature_penalty(
 
 
 def _token_times(step: int, length: int, max_input_length: int) -> Iterator[int]:
-    """The times before `step`, without the padding between a prompt and what follows it."""
+    """Return the times before `step`, without the padding between a prompt and its continuation."""
     return (time for time in range(step) if not length <= time < max_input_length)
 
 
@@ -166,12 +166,12 @@ def batch_apply_repetition_penalty(
 
 
 def _time_major(ids: Array, batch_size: int) -> Array:
-    """A table of token ids with a row a time and a column a sequence, whatever its shape."""
+    """Return a table of token ids of any shape as [times, sequences]."""
     return ids.reshape(ids.size // max(batch_size, 1), batch_size)
 
 
 def _words(table: Array) -> Iterator[Array]:
-    """The words of a table: tokens joined in row 0, rising ends in row 1, padded with −1."""
+    """Iterate over the words of a table: joined tokens in row 0, ascending ends in row 1, padded with −1."""
     tokens, ends = table
     start = 0
     for end in ends[ends >= 0]:
@@ -180,7 +180,7 @@ def _words(table: Array) -> Iterator[Array]:
 
 
 def _is_at(ids: Array, word: Array, last: int, offset: int, batch_size: int) -> bool:
-    """Whether the tokens of a word are those of the times up to `last`, at an offset into each time's row."""
+    """Return whether the tokens of a word are those of the times up to `last`, at an offset in each time's row."""
     times = np.arange(len(word)) + last - (len(word) - 1)
     return bool((ids.reshape(-1)[times * batch_size + offset] == word).all())
 

@@ -1,4 +1,4 @@
-"""Sampling of the LMDeploy engine: what a token is drawn from, and what follows once a number has drawn it."""
+"""Sampling of the LMDeploy engine: the tokens that a sequence draws from, and the results of a draw."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ Array = NDArray[Any]
 @final
 @dataclass(frozen=True)
 class TokenRanking:
-    """What one sequence draws from: tokens in falling order of their weights.
+    """The tokens that a sequence draws from, in descending order of weight.
 
     Attributes:
-        ids, weights: of all tokens.
-        limit: how many of them, the first ones, can be drawn.
-        reach: how much of the running sum can be drawn.
-        total: what a weight is divided by for `output_log_probs`.
-        is_ordered: whether the lowest id is drawn of equals, so that they leave no choice.
-        is_draw: whether log-probabilities, length and end follow, too.
-        terms: of the logarithm of a weight.
+        ids: the ids of all tokens.
+        weights: their weights.
+        limit: how many of the first tokens can be drawn.
+        reach: the upper bound of the cumulative weight at which a token that can be drawn begins.
+        total: the divisor of a weight in `output_log_probs`.
+        is_ordered: whether the lowest id of equal weights is drawn, so that ties leave no choice.
+        is_draw: whether the draw also updates log-probabilities, length and end.
+        terms: the terms of the logarithm of a weight.
     """
 
     ids: Array
@@ -42,18 +43,18 @@ class TokenRanking:
 
     @property
     def count(self) -> int:
-        """How many tokens can come: those that begin within reach."""
+        """The number of tokens that can be drawn: those that begin within reach."""
         weights = self.weights[: self.limit]
         return max(1, int(np.sum((np.cumsum(weights) - weights < self.reach) & (weights > 0))))
 
     @property
     def is_certain(self) -> bool:
-        """Whether one token alone can come."""
+        """Whether only one token can be drawn."""
         rivals = int(np.sum(self.weights == self.weights[0]))
         return self.count == 1 and (rivals == 1 or self.is_ordered)
 
     def place(self, u: float) -> int:
-        """The first place at which the running sum reaches u times the reach, the last if there is none."""
+        """Return the first place at which the cumulative weight reaches u times the reach, or the last place."""
         reached = np.cumsum(self.weights[: self.limit]) >= u * self.reach
         return int(np.argmax(reached)) if np.any(reached) else self.limit - 1
 
@@ -68,13 +69,13 @@ def _probabilities(logits: Array) -> Array:
 
 
 def _sort_by_weight(weights: Array) -> tuple[Array, Array]:
-    """Tokens and weights in falling order, the lowest id first among equals."""
+    """Return tokens and weights in descending order of weight, the lowest id first among equals."""
     ids = np.argsort(-weights, kind="stable")
     return ids, weights[ids]
 
 
 def rank_top_k(logits: Array, k: int, p: float, are_logged: bool) -> TokenRanking:
-    """The k largest, cut at the share p of their sum."""
+    """Rank the k most probable tokens, limited to the share p of their sum."""
     ids, weights = _sort_by_weight(_probabilities(logits) if are_logged else _exponentials(logits))
     limit = min(max(k, 1), len(ids))
     total = float(np.sum(weights[:limit]))
@@ -82,7 +83,7 @@ def rank_top_k(logits: Array, k: int, p: float, are_logged: bool) -> TokenRankin
 
 
 def rank_top_p(logits: Array, p: float) -> TokenRanking:
-    """All, cut at p; the largest if it is as much as that."""
+    """Rank all tokens, limited to the share p; only the first if its probability is at least p."""
     ids, weights = _sort_by_weight(_probabilities(logits))
     if weights[0] >= p:
         return TokenRanking(ids, weights, 1, 0.0, is_ordered=True)
@@ -90,7 +91,7 @@ def rank_top_p(logits: Array, p: float) -> TokenRanking:
 
 
 def _ended_ranking(token: int, is_draw: bool) -> TokenRanking:
-    """The token of a sequence that has ended, whose probability is 1 or, smoothed, 1 / (1 + 1e-6)."""
+    """Return the token of an ended sequence, whose probability is 1, or 1 / (1 + 1e-6) with smoothing."""
     return TokenRanking(np.array([token]), np.array([1 - 5e-7]), 1, 0.0, is_draw=is_draw, terms=5.0)
 
 
@@ -99,7 +100,7 @@ def _flags(flags: Array | None, batch: int) -> Array:
 
 
 UPDATED = ("output_ids", "finished", "sequence_lengths", "cum_log_probs", "output_log_probs")
-"""What sampling updates."""
+"""The arguments that sampling updates."""
 
 Updated = tuple[Array, Array | None, Array | None, Array | None, Array | None]
 
@@ -107,7 +108,7 @@ Updated = tuple[Array, Array | None, Array | None, Array | None, Array | None]
 def _apply_draw(
     numbers: Array, before: Updated, sequences: Sequence[TokenRanking | None], end_ids: Array, step: int
 ) -> Updated:
-    """What is updated once each sequence, but those that are None, has drawn with a number of (0, 1]."""
+    """Return the updated arguments after each sequence that is not None has drawn with a number of (0, 1]."""
     ids, finished, lengths, cum, log_probs = (None if array is None else array.copy() for array in before)
     assert ids is not None
     ended = _flags(before[1], len(sequences))
@@ -130,7 +131,7 @@ def _apply_draw(
 def rank_sequences_top_k(
     logits: Array, finished: Array | None, end_ids: Array, ks: Array, ps: Array, skip: Array | None, are_logged: bool
 ) -> list[TokenRanking | None]:
-    """What each sequence draws from; None for those that are skipped."""
+    """Rank the tokens of each sequence for top-k sampling; None for skipped sequences."""
     batch = len(logits)
     rows = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ks, ps, strict=True)
     return [
@@ -142,7 +143,7 @@ def rank_sequences_top_k(
 def rank_sequences_top_p(
     logits: Array, finished: Array | None, end_ids: Array, ps: Array, skip: Array | None
 ) -> list[TokenRanking | None]:
-    """What each sequence draws from; None for those that are skipped."""
+    """Rank the tokens of each sequence for top-p sampling; None for skipped sequences."""
     batch = len(logits)
     rows = zip(logits, _flags(finished, batch), _flags(skip, batch), end_ids, ps, strict=True)
     return [
@@ -152,11 +153,11 @@ def rank_sequences_top_p(
 
 
 Draw = Callable[[Array], Updated]
-"""From a number a sequence to what is updated."""
+"""Maps a number per sequence to the updated arguments."""
 
 
 def top_k_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
-    """What each sequence draws from in a call of top-k sampling, by its arguments, and what follows."""
+    """Return the ranking of each sequence in a call of top-k sampling, and a function that draws."""
     before = _updated(arguments)
     are_logged = before[3] is not None or before[4] is not None
     ks, ps, skip = arguments["runtime_top_k"], arguments["runtime_top_p"], arguments["skip_decode"]
@@ -167,7 +168,7 @@ def top_k_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
 
 
 def top_p_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
-    """The same of top-p sampling."""
+    """Return the ranking of each sequence in a call of top-p sampling, and a function that draws."""
     before = _updated(arguments)
     ps, skip = arguments["runtime_top_p"], arguments["skip_decode"]
     sequences = rank_sequences_top_p(arguments["logits"], before[1], arguments["end_ids"], ps, skip)
@@ -182,7 +183,7 @@ def _updated(arguments: Any) -> Updated:
 
 
 def _results(sequences: Sequence[TokenRanking | None], draw: Draw) -> tuple[list[Any], list[Any]]:
-    """`output_ids` alone, then the others; judged where they depend on what is drawn."""
+    """Return `output_ids` and the other results, marked as one of several if they depend on the draw."""
     ids, finished, lengths, cum, log_probs = draw(np.full(len(sequences), 0.5))
     if not all(ranked.is_certain for ranked in sequences if ranked is not None):
         validated = [None if array is None else AnyOf(array) for array in (finished, cum, log_probs)]
@@ -193,7 +194,7 @@ def _results(sequences: Sequence[TokenRanking | None], draw: Draw) -> tuple[list
 
 
 def _terms(ranked: TokenRanking | None) -> float:
-    """Of a logarithm; 0 where there is none."""
+    """Return the terms of a logarithm; 0 if there is none."""
     return 0.0 if ranked is None or not ranked.is_draw else ranked.terms + abs(float(np.log(ranked.weights[0])))
 
 

@@ -1,4 +1,4 @@
-"""Sizes of workspaces, which a call may only ask for."""
+"""Sizes of workspaces, which a call may query."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from diopi_test.oracle.reference import PartlySpecified
 
 
 def size_after(size: int) -> Any:
-    """What a size is after the call: as it was, and open if it was asked for."""
+    """Return a workspace size after the call: unchanged, or open if the call queries it."""
     return PartlySpecified(np.int64(0), False) if size < 0 else np.int64(size)
