@@ -123,10 +123,10 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
             "zeros",
             {"min_val": 0.0, "max_val": 0.0},
             floating,
-            weak="both bounds are 0",
+            non_discriminating="both bounds are 0",
         ),
         *argument_variants({"input": normal(2)}, BOUNDS, shapes=ONE),
-        with_domains(ONE, {"input": normal(2)}, "point", POINT, weak="both bounds are one number"),
+        with_domains(ONE, {"input": normal(2)}, "point", POINT, non_discriminating="both bounds are one number"),
         with_domains(
             ONE, {"input": NEIGHBOURS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]
         ),
@@ -134,7 +134,9 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
     "diopiHardtanhBackward": [
         *in_all(_beside({"min_val": -1.25, "max_val": 0.75}), arguments={"min_val": -1.25, "max_val": 0.75}),
         *(with_domains(ONE, _beside(bounds), label, bounds) for label, bounds in BOUNDS.items()),
-        with_domains(ONE, _beside(POINT), "point", POINT, weak="nothing lies between bounds that are one number"),
+        with_domains(
+            ONE, _beside(POINT), "point", POINT, non_discriminating="nothing lies between bounds that are one number"
+        ),
         with_domains(ENDS, {"grad_output": special, "input": AROUND_ONE}, arguments={"min_val": -1, "max_val": 1.0}),
     ],
     "diopiHardswish": [
@@ -200,9 +202,11 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
     ],
     "diopiLeakyReluBackward": [
         *in_all(NORMAL, arguments={"negative_slope": 0.3, **OF_INPUT}),
-        with_domains(ONE_OF_EVERY, NORMAL, "of-result", {"negative_slope": 0.3, **OF_RESULT}, weak=ONE_SIGN),
+        with_domains(
+            ONE_OF_EVERY, NORMAL, "of-result", {"negative_slope": 0.3, **OF_RESULT}, non_discriminating=ONE_SIGN
+        ),
         *(with_domains(ONE, NORMAL, label, {**slope, **OF_INPUT}) for label, slope in SLOPES.items()),
-        with_domains(ENDS, JUMPING, "", {"negative_slope": 0.25, **OF_RESULT}, weak=ONE_SIGN),
+        with_domains(ENDS, JUMPING, "", {"negative_slope": 0.25, **OF_RESULT}, non_discriminating=ONE_SIGN),
     ],
     "diopiSigmoid": [
         *in_all({"input": uniform(-9, 9)}),
@@ -248,7 +252,7 @@ TRIVIAL = {
     "length-one": "the share of one element is 1 whatever it is",
     "all-masked": "where every element is -inf there are no shares",
 }
-"""Why cases are weak."""
+"""Why cases do not discriminate."""
 
 MASKED = choice([-inf, 0.0, 1.5, -2.0, -inf, 3.25, -inf])
 
@@ -331,7 +335,7 @@ SOFTMAX = (
 )
 
 
-@cases_for("diopiSoftmax", "diopiLogSoftmax", weak=TRIVIAL)
+@cases_for("diopiSoftmax", "diopiLogSoftmax", non_discriminating=TRIVIAL)
 def softmax(prototype: Prototype) -> Iterator[Case]:
     def tensors(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {"input": tensor(*template.sizes, layout=template.layout)}
@@ -349,7 +353,7 @@ GRADIENTS = (
 )
 
 
-@cases_for("diopiSoftmaxBackward", "diopiLogSoftmaxBackward", weak=TRIVIAL)
+@cases_for("diopiSoftmaxBackward", "diopiLogSoftmaxBackward", non_discriminating=TRIVIAL)
 def softmax_backward(prototype: Prototype) -> Iterator[Case]:
     is_log = prototype.base == "diopiLogSoftmaxBackward"
 

@@ -59,7 +59,13 @@ def _apply(prototype: Prototype, form: CallForm, case: Case) -> tuple[bool, Case
     label = f"{case.label.partition('-')[0]}-called-by-{form.name}"
     arguments = {**case.arguments, **changed}
     formed = replace(
-        case, label=label, arguments=arguments, smoke=True, exact=False, case_class=CaseClass.callers, weak=""
+        case,
+        label=label,
+        arguments=arguments,
+        smoke=True,
+        exact=False,
+        case_class=CaseClass.callers,
+        non_discriminating="",
     )
     return all(_size(size, sizes) != 1 for size in named), formed
 

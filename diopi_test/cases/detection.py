@@ -77,7 +77,7 @@ ALL_KEPT = {
 }
 
 
-@cases_for("diopiNms", weak=ALL_KEPT)
+@cases_for("diopiNms", non_discriminating=ALL_KEPT)
 def nms(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, SUPPRESSIONS)
 

@@ -171,7 +171,7 @@ CONVOLVING = (
 
 ALONE = {"undefined": "every sum over places meets a NaN", "without-bias": "what is not added has no gradient"}
 
-register(*CONVOLVING, templates=CONVOLUTIONS, derive=convolution, weak=ALONE)
+register(*CONVOLVING, templates=CONVOLUTIONS, derive=convolution, non_discriminating=ALONE)
 
 # Multi-scale deformable attention
 
@@ -278,5 +278,5 @@ register(
     "diopiMsDeformAttnBackwardMmcv",
     templates=ATTENTIONS,
     derive=attention,
-    weak={"one-level": "the only level starts where all of them do"},
+    non_discriminating={"one-level": "the only level starts where all of them do"},
 )

@@ -87,7 +87,7 @@ SPREADS = {
 }
 
 register("diopiSyncBnMeanMmcv", "diopiSyncBnBackwardDataMmcv", templates=EXACT_BATCHES)
-register("diopiSyncBnVarMmcv", "diopiSyncBnBackwardParamMmcv", templates=EXACT_BATCHES, weak=SPREADS)
+register("diopiSyncBnVarMmcv", "diopiSyncBnBackwardParamMmcv", templates=EXACT_BATCHES, non_discriminating=SPREADS)
 
 
 # The normalised input
@@ -203,10 +203,10 @@ ACTIVATIONS = (
     activation("no-refer", refer=False, dtypes=DtypeSelection.all),
     activation("neither", bias=False, refer=False, dtypes=DtypeSelection.all),
     activation("gradient", (2, 3, 7), grad=1, bias=False, dtypes=DtypeSelection.all),
-    activation("second", grad=2, weak=ZERO),
+    activation("second", grad=2, non_discriminating=ZERO),
     activation("linear", act=1, dtypes=DtypeSelection.all),
     activation("linear-gradient", act=1, grad=1, bias=False),
-    activation("linear-second", act=1, grad=2, weak=ZERO),
+    activation("linear-second", act=1, grad=2, non_discriminating=ZERO),
     activation("matrix", (7, 5), alpha=-0.3),
     activation("rank-5", (2, 3, 2, 2, 3), scale=-0.7),
     activation("strided", (2, 3, 5), layout=strided, dtypes=DtypeSelection.all),
@@ -214,7 +214,7 @@ ACTIVATIONS = (
     activation("channels-last", (2, 3, 4, 2), grad=1, layout=channels_last),
     activation("steep", alpha=1.5, scale=0.5),
     activation("no-slope", (4, 9), alpha=0.0),
-    activation("no-scale", (4, 9), scale=0.0, weak="scale is 0"),
+    activation("no-scale", (4, 9), scale=0.0, non_discriminating="scale is 0"),
     activation("magnitudes", (6, 9), log_uniform(-8, 8)),
     activation("special", (6, 3), choice([nan, inf, -inf, 1.5, -0.75]), bias=False, alpha=0.25, scale=2.0),
     activation("special-gradient", (6, 3), choice([nan, inf, -inf, 1.5]), bias=False, grad=1, alpha=0.25, scale=2.0),

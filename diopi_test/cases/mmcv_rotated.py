@@ -299,5 +299,5 @@ register(
     "diopiActiveRotatedFilterBackwardMmcv",
     templates=FILTERS,
     derive=filters,
-    weak={"one-entry": "a filter of one entry has one permutation"},
+    non_discriminating={"one-entry": "a filter of one entry has one permutation"},
 )

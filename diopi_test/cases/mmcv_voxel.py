@@ -144,9 +144,9 @@ register(
     "diopiHardVoxelizeMmcv",
     templates=(*POINTS, *LIMITS, *map(in_any_order, (*POINTS[:5], *POINTS[6:16], *LIMITS[:-1]))),
     derive=voxelized,
-    weak={**NONE_INSIDE, **FEW},
+    non_discriminating={**NONE_INSIDE, **FEW},
 )
-register("diopiDynamicVoxelizeMmcv", templates=POINTS, derive=celled, weak=NONE_INSIDE)
+register("diopiDynamicVoxelizeMmcv", templates=POINTS, derive=celled, non_discriminating=NONE_INSIDE)
 
 # Reduction by voxel
 
@@ -250,13 +250,13 @@ register(
     "diopiDynamicPointToVoxelMmcv",
     templates=(*REDUCTIONS, NONE_KEPT),
     derive=reduced,
-    weak={"none-kept": "all points are left out"},
+    non_discriminating={"none-kept": "all points are left out"},
 )
 register(
     "diopiDynamicPointToVoxelBackwardMmcv",
     templates=REDUCTIONS,
     derive=reduced_backward,
-    weak={"(sum|mean|maximum)-one-point|one-row": "there is one row only"},
+    non_discriminating={"(sum|mean|maximum)-one-point|one-row": "there is one row only"},
 )
 
 # Sparse convolution

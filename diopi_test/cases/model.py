@@ -124,7 +124,8 @@ class Case:
         exact: whether the data make every intermediate value exact, so that no result has a rounding error; or the
             names of the results of which that is so.
         case_class: what it demands; `basic` if that is for `diopi_test.cases.classes` to find out.
-        weak: why the case must be as it is although its results tell little (`diopi_test.quality.weak_cases`).
+        non_discriminating: why the case must be as it is although a wrong result could pass it; empty for all other
+            cases (`diopi_test.quality.non_discriminating`).
     """
 
     label: str
@@ -134,7 +135,7 @@ class Case:
     smoke: bool = False
     exact: bool | Collection[str] = False
     case_class: CaseClass = CaseClass.basic
-    weak: str = ""
+    non_discriminating: str = ""
 
     def is_exact(self, result: str) -> bool:
         """Whether the data leave nothing to round in a result."""
@@ -144,7 +145,10 @@ class Case:
 CaseMaker = Callable[[Prototype], Iterable[Case]]
 
 Reasons = Mapping[str, str]
-"""Why cases are weak: by a regular expression that their labels, less the element type, begin with, up to a dash."""
+"""Why cases do not discriminate, by a regular expression.
+
+The expression matches the beginning of the cases' labels after the element type, up to a dash.
+"""
 
 FULL = "full"
 """The level that makers are for, if they do not say."""
@@ -152,18 +156,20 @@ FULL = "full"
 _makers: dict[tuple[str, str], tuple[CaseMaker, Reasons]] = {}
 
 
-def cases_for(*names: str, weak: Reasons | None = None, level: str = FULL) -> Callable[[CaseMaker], CaseMaker]:
+def cases_for(
+    *names: str, non_discriminating: Reasons | None = None, level: str = FULL
+) -> Callable[[CaseMaker], CaseMaker]:
     """Register the decorated function as the maker of the cases of these functions and of the forms derived from them.
 
-    It receives the prototype of the function or form and yields cases for its parameters. `weak` gives the reasons of
-    cases that have none of their own.
+    It receives the prototype of the function or form and yields cases for its parameters. `non_discriminating`
+    gives the reasons of cases that have none of their own.
     """
 
     def register(maker: CaseMaker) -> CaseMaker:
         for name in names:
             if (level, name) in _makers:
                 raise ValueError(f"the cases of {name} are made twice")
-            _makers[level, name] = maker, weak or {}
+            _makers[level, name] = maker, non_discriminating or {}
         return maker
 
     return register
@@ -192,7 +198,7 @@ def check_cases(prototype: Prototype, cases: Sequence[Case]) -> None:
 def _with_reason(case: Case, reasons: Reasons) -> Case:
     label = case.label.partition("-")[2]
     found = (reason for begin, reason in reasons.items() if re.match(f"(?:{begin})(?:-|$)", label))
-    return case if case.weak else replace(case, weak=next(found, ""))
+    return case if case.non_discriminating else replace(case, non_discriminating=next(found, ""))
 
 
 def _check_arguments(prototype: Prototype, case: Case) -> None:

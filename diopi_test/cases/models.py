@@ -130,7 +130,12 @@ def _may_lend(case: Case) -> bool:
     """Whether a case has usual values."""
     odd = ("special", "ends", "nan", "infin", "large", "huge", "tiny", "masked", "all-", "ties", "empty")
     usual = (CaseClass.basic, CaseClass.types, CaseClass.layout, CaseClass.optional)
-    return not case.exact and not case.weak and case.case_class in usual and not any(word in case.label for word in odd)
+    return (
+        not case.exact
+        and not case.non_discriminating
+        and case.case_class in usual
+        and not any(word in case.label for word in odd)
+    )
 
 
 def _case(prototype: Prototype, call: Call, donors: Sequence[Case]) -> Case:

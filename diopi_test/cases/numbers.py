@@ -98,13 +98,13 @@ NOT_TAKEN = (
 
 @dataclass(frozen=True)
 class Chosen:
-    """A number to be tried by functions instead of the usual one of a region or kind, and why that must be weak."""
+    """A number that functions try instead of the usual one of a region or kind, and why its case can't discriminate."""
 
     functions: str
     names: Sequence[str]
     what: str
     number: Any
-    weak: str = ""
+    non_discriminating: str = ""
 
     def suits(self, demand: Demand) -> bool:
         """Whether a demand is met with it."""
@@ -193,7 +193,7 @@ def _may_differ(prototype: Prototype, case: Case, name: str) -> bool:
         case.arguments[name] is not None
         and prototype.has_effect(name, case.arguments)
         and case.case_class is CaseClass.basic
-        and not (case.exact or case.weak)
+        and not (case.exact or case.non_discriminating)
         and all(0 not in spec.shape for spec in tensors)
         and all(result is None or result.dtype is None for result in case.results.values())
     )
@@ -212,6 +212,6 @@ def _with_number(case: Case, demand: Demand) -> Case:
         label=f"{case.dtype.name}-{demand.what}-{demand.name}",
         arguments={**case.arguments, demand.name: chosen.number},
         smoke=False,
-        weak=chosen.weak,
+        non_discriminating=chosen.non_discriminating,
         case_class=CaseClass.callers if demand.what == "bool" and case.dtype is not Dtype.bool else case.case_class,
     )

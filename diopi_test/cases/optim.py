@@ -180,7 +180,9 @@ RMSPROP = (
     rmsprop_step("usual", floating, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.01),
     rmsprop_step("usual-momentum", velocity=True, lr=0.01, alpha=0.99, eps=1e-8, momentum=0.9),
     rmsprop_step("first", (F32, BF16), weight_decay=0.0).replace(domains={"square_avg": ZERO}, smoke=()),
-    rmsprop_step("no-memory", alpha=0.0).replace(weak="the mean of squares has no part of those before", smoke=()),
+    rmsprop_step("no-memory", alpha=0.0).replace(
+        non_discriminating="the mean of squares has no part of those before", smoke=()
+    ),
     *(rmsprop_step(f"momentum-{m}", velocity=True, momentum=m).replace(smoke=()) for m in (0.1, 0.99)),
 )
 
@@ -322,9 +324,11 @@ CLIPS = (
     clip("minimum", 0.01, -inf, TWO),
     clip("count", 2.0, 0.0, (*THREE, ()), dtypes=(F32, BF16)),
     clip("count-of-some", 4.0, 0.0, THREE, _zero_vectors(5), dtypes=floating, exact=True),
-    clip("count-of-nothing", 0.5, 0.0, TWO, ZERO, exact=True, weak=NO_LENGTH),
-    clip("nothing", 1.0, 2.0, TWO, ZERO, exact=True, weak=NO_LENGTH),
-    clip("max-norm-0", 0.0, domain=uniform(0.5, 2), weak="nothing remains of gradients clipped to length 0"),
+    clip("count-of-nothing", 0.5, 0.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH),
+    clip("nothing", 1.0, 2.0, TWO, ZERO, exact=True, non_discriminating=NO_LENGTH),
+    clip(
+        "max-norm-0", 0.0, domain=uniform(0.5, 2), non_discriminating="nothing remains of gradients clipped to length 0"
+    ),
     clip("no-gradients", shapes=(), exact=True),
     clip("with-empty", 1.0, 2.0, ((2, 3), (0, 3), (4,))),
     clip("single", 0.75, 2.0, ((4, 5),), dtypes=floating),
@@ -334,7 +338,7 @@ CLIPS = (
     clip("mixed-half", shapes=((3, 3), (4, 4), ()), domain=choice([1.0, -1.0]), others=F16),  # single norms are exact
     clip("mixed-wide", others=F64),
     clip("infinite", shapes=TWO, domain=_some(inf), dtypes=(F16, F32)),
-    clip("nan", shapes=TWO, domain=_some(nan), dtypes=(F32, BF16), weak="a NaN spreads to all"),
+    clip("nan", shapes=TWO, domain=_some(nan), dtypes=(F32, BF16), non_discriminating="a NaN spreads to all"),
     clip("infinite-maximum", 1.0, inf, TWO, _some(-inf)),
     clip("long", 3.0, 2.0, ((1031,), (7,)), dtypes=(F32, BF16)),
     clip("long-one", 6000.0, 1.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),

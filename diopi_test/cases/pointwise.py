@@ -128,16 +128,16 @@ def unary(prototype: Prototype) -> Iterator[Case]:
 
 
 def _classified(function: str, case: Case) -> Case:
-    """The case with its class, and why it is weak if it is."""
+    """The case with its class, and the reason if it does not discriminate."""
     is_inexact = category(case.dtype) > 1
     if function == "diopiAbs" and case.dtype is Dtype.bool:
         return replace(case, case_class=CaseClass.callers)
     if function == "diopiIsNan" and not is_inexact:
-        return replace(case, weak="no integer is NaN")
+        return replace(case, non_discriminating="no integer is NaN")
     if function == "diopiIsNan" and case.label.endswith("special"):
-        return replace(case, weak="one of the special values is NaN")
+        return replace(case, non_discriminating="one of the special values is NaN")
     if function == "diopiAcosh" and case.dtype is Dtype.bool:
-        return replace(case, weak="the only truth value with a result is 1, whose result is 0")
+        return replace(case, non_discriminating="the only truth value with a result is 1, whose result is 0")
     return case
 
 

@@ -314,7 +314,7 @@ FEW_WINDOWS = {"(MaxPool-)?dilation-[24]-stride-[24]": "far apart, few windows n
 
 @cases_for(
     *(f"diopi{k}{n}d{form}" for k in KINDS for n in RANKS for form in FORMS[: 3 if "Max" in k else 2]),
-    weak=FEW_WINDOWS,
+    non_discriminating=FEW_WINDOWS,
 )
 def pooling(prototype: Prototype) -> Iterator[Case]:
     kind = next(kind for kind in KINDS if prototype.name.startswith(f"diopi{kind}"))
@@ -371,7 +371,7 @@ FURTHER_CHOICES = {
 }
 
 
-@cases_for(*(f"diopiPool{rank}d{form}" for rank in RANKS for form in FORMS[:2]), weak=FEW_WINDOWS)
+@cases_for(*(f"diopiPool{rank}d{form}" for rank in RANKS for form in FORMS[:2]), non_discriminating=FEW_WINDOWS)
 def pool(prototype: Prototype) -> Iterator[Case]:
     for (mode, adaptive), (kind, templates) in (*CHOICES.items(), *FURTHER_CHOICES.items()):
         chosen = (

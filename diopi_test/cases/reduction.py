@@ -252,7 +252,7 @@ DEVIATIONS = (
 )
 
 
-@cases_for("diopiStd", weak=NO_DEVIATION)
+@cases_for("diopiStd", non_discriminating=NO_DEVIATION)
 def std(prototype: Prototype) -> Iterator[Case]:
     return reductions(prototype, DEVIATIONS)
 
@@ -300,12 +300,12 @@ def positions(prototype: Prototype, patterns: Sequence[CaseTemplate]) -> Iterato
     )
 
 
-@cases_for("diopiMax", "diopiMin", weak=EQUAL_SLICES)
+@cases_for("diopiMax", "diopiMin", non_discriminating=EQUAL_SLICES)
 def extremum_and_position(prototype: Prototype) -> Iterator[Case]:
     return reductions(prototype, positions(prototype, (*ONE_AXIS, *KEEPDIM)))
 
 
-@cases_for("diopiArgmax", "diopiArgmin", weak=EQUAL_SLICES)
+@cases_for("diopiArgmax", "diopiArgmin", non_discriminating=EQUAL_SLICES)
 def position(prototype: Prototype) -> Iterator[Case]:
     own = (
         drawn(ALL, distinct, (F32, F16, Dtype.int64), "all-to-vector", results={"out": ResultOverride(shape=(1,))}),
@@ -331,7 +331,7 @@ def extrema(
     yield drawn(whole_tensor, NEIGHBOURS, (Dtype.int64,), "neighbours")
 
 
-@cases_for("diopiAmax", weak=EQUAL_SLICES)
+@cases_for("diopiAmax", non_discriminating=EQUAL_SLICES)
 def amax(prototype: Prototype) -> Iterator[Case]:
     own = drawn(MANY_ROWS, NAN_OF_MANY, floating)
     return reductions(prototype, (*extrema(prototype, (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES), COLUMNS), own))
@@ -355,7 +355,9 @@ WHOLE_TENSORS = (
 )
 
 
-@cases_for("diopiMaxAll", "diopiMinAll", weak={"infinite|one-nan-of-many": "a NaN is the extremum of all"})
+@cases_for(
+    "diopiMaxAll", "diopiMinAll", non_discriminating={"infinite|one-nan-of-many": "a NaN is the extremum of all"}
+)
 def extremum_of_all(prototype: Prototype) -> Iterator[Case]:
     own = (
         drawn(LONG, domain, (F16, F32, Dtype.int32), label)

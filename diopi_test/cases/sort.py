@@ -156,8 +156,13 @@ OTHER_AXES = tuple(
 
 ARGSORT = (*SORT, ordered("no-axis", (4, 3, 7), None, True, False), *OTHER_AXES)
 
-register("diopiSort", templates=(*SORT, *OTHER_AXES), derive=derive_single_tensor(), weak={"length-one": ONE_PLACE})
-register("diopiArgsort", templates=ARGSORT, derive=derive_single_tensor(), weak={"length-one": ONE_PLACE})
+register(
+    "diopiSort",
+    templates=(*SORT, *OTHER_AXES),
+    derive=derive_single_tensor(),
+    non_discriminating={"length-one": ONE_PLACE},
+)
+register("diopiArgsort", templates=ARGSORT, derive=derive_single_tensor(), non_discriminating={"length-one": ONE_PLACE})
 
 
 def largest(
@@ -226,7 +231,12 @@ TOPK_ALONG = tuple(
     for (label, shape, dim), way in zip(also_along(TOPK), cycle(product((True, False), (True, False))), strict=False)
 )
 
-register("diopiTopk", templates=(*TOPK, *TOPK_ALONG), derive=derive_single_tensor(), weak={"length-one": ONE_PLACE})
+register(
+    "diopiTopk",
+    templates=(*TOPK, *TOPK_ALONG),
+    derive=derive_single_tensor(),
+    non_discriminating={"length-one": ONE_PLACE},
+)
 
 MATRIX = distinct_positions(4, 6, below=6, axis=1)
 CUBE = distinct_positions(3, 5, 4, below=5, axis=1, layout=transposed)
@@ -372,5 +382,5 @@ register(
     "diopiUnique",
     templates=(*UNIQUE, *UNIQUE_ALONG),
     derive=derive_single_tensor(),
-    weak={"all-different": "no value occurs twice", "all-equal": "equal elements have one place"},
+    non_discriminating={"all-different": "no value occurs twice", "all-equal": "equal elements have one place"},
 )

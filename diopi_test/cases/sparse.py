@@ -102,5 +102,5 @@ register(
         ),
     ),
     derive=of_product,
-    weak={"no-entries": "rows without entries are 0"},
+    non_discriminating={"no-entries": "rows without entries are 0"},
 )

@@ -93,7 +93,7 @@ class CaseTemplate:
         dtypes: the element types; of those listed, the ones the function takes.
         smoke: whether the cases are basic ones (`Case.smoke`), or in which element types they are.
         inplace: whether in-place forms can be called so: the result has the first input's shape.
-        exact, case_class, weak: as in `Case`.
+        exact, case_class, non_discriminating: as in `Case`.
     """
 
     label: str
@@ -108,7 +108,7 @@ class CaseTemplate:
     exact: bool | Collection[str] = False
     inplace: bool = True
     case_class: CaseClass = CaseClass.basic
-    weak: str = ""
+    non_discriminating: str = ""
 
     def replace(
         self, label: str | None = None, /, arguments: Mapping[str, Any] | None = None, **changes: Any
@@ -171,11 +171,13 @@ def register(
     *names: str,
     templates: Sequence[CaseTemplate],
     derive: Derive = _derive_nothing,
-    weak: Reasons | None = None,
+    non_discriminating: Reasons | None = None,
     level: str = FULL,
 ) -> None:
     """Make these templates the cases of these functions, and of their forms, as `cases_for` does with a maker."""
-    cases_for(*names, weak=weak, level=level)(lambda prototype: expand(prototype, templates, derive))
+    cases_for(*names, non_discriminating=non_discriminating, level=level)(
+        lambda prototype: expand(prototype, templates, derive)
+    )
 
 
 def _case(prototype: Prototype, template: CaseTemplate, dtype: Dtype, arguments: Mapping[str, Any]) -> Case:
@@ -197,7 +199,7 @@ def _case(prototype: Prototype, template: CaseTemplate, dtype: Dtype, arguments:
         smoke=template.smoke if isinstance(template.smoke, bool) else dtype in template.smoke,
         exact=template.exact,
         case_class=template.case_class,
-        weak=template.weak,
+        non_discriminating=template.non_discriminating,
     )
 
 

@@ -52,7 +52,7 @@ def gen_data(
     from diopi_test.baseline.location import folder_to_write
     from diopi_test.cases.selection import select_cases
     from diopi_test.execution.listing import list_cases
-    from diopi_test.quality.weak_cases import find_weak_cases
+    from diopi_test.quality.non_discriminating import find_non_discriminating_cases
 
     functions = select_functions(
         generate.functions_with_cases(level), selection, lambda name: len(select_cases(name, level))
@@ -69,15 +69,15 @@ def gen_data(
         )
         try:
             generated = generate.generate(functions, level, folder, spread, advance(generating), list_cases, seed)
-            weak = find_weak_cases(functions, level, folder, spread, advance(examining), seed)
+            found = find_non_discriminating_cases(functions, level, folder, spread, advance(examining), seed)
         except (BaselineError, OSError) as error:
             raise click.ClickException(str(error)) from error
     up_to_date = f"{pluralize(len(functions), 'function')} {'is' if len(functions) == 1 else 'are'} up to date"
     console.print(
         f"generated {pluralize(generated, 'case')}; {up_to_date} in {folder}", highlight=False, soft_wrap=True
     )
-    for finding in weak:
+    for finding in found:
         console.print(f"non-discriminating: {finding}", markup=False, highlight=False, soft_wrap=True)
-    console.print(pluralize(len({finding.case for finding in weak}), "non-discriminating case"), highlight=False)
+    console.print(pluralize(len({finding.case for finding in found}), "non-discriminating case"), highlight=False)
     if seed is not None:
         console.print(f"order of --shuffle {seed}", highlight=False)

@@ -33,7 +33,9 @@ def cases(draw: DrawFn, known: Known, earlier: Case | None = None) -> Case:
     case = with_forward_shapes(known, case)
     label = f"{case.dtype.name}-{origin}#{draw(st.integers(0, 999))}"
     called_again = draw(st.booleans()) and not _keeps_layout(known, case)
-    return replace(case, label=label, exact=False, smoke=called_again, case_class=CaseClass.basic, weak="")
+    return replace(
+        case, label=label, exact=False, smoke=called_again, case_class=CaseClass.basic, non_discriminating=""
+    )
 
 
 def _keeps_layout(known: Known, case: Case) -> bool:

@@ -29,12 +29,15 @@ class StubVendor(Vendor):
     failure = ""
 
     def take_case(self, case: BaselineCase) -> None:
+        """Make `case` the current one."""
         self.case = case
 
     def has(self, name: str) -> bool:
+        """Return True: the stub vendor implements every function."""
         return True
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Write the expected results of the current case; fail if it has none for this function."""
         case = self.case
         if case is None or case.function != name or case.case_class is CaseClass.negative:
             self.failure = f"{name}: the current case has no expected results for this function"
@@ -46,6 +49,7 @@ class StubVendor(Vendor):
         return Error.Success
 
     def last_error(self) -> str:
+        """Return the message of the latest failed call."""
         return self.failure
 
 

@@ -82,7 +82,7 @@ NAN_BOUND = "a bound of NaN makes all NaN"
 CROSSED = "with the lower bound above the upper, the upper bound is the result"
 
 
-@cases_for("diopiClamp", weak={"crossed": CROSSED, "nan-min|nan-max": NAN_BOUND})
+@cases_for("diopiClamp", non_discriminating={"crossed": CROSSED, "nan-min|nan-max": NAN_BOUND})
 def clamp(prototype: Prototype) -> Iterator[Case]:
     domains = _around_bounds(prototype)
     usual = distribute_patterns(prototype, domains, {"min": middle(0, 60, 2, -0.3), "max": middle(1, 180, 90, 1.1)})
@@ -157,7 +157,7 @@ NUMBERS = {"0": 0.0, "inf": inf, "minus-inf": -inf, "nan": nan, "third": -1 / 3,
 SQUARE = pattern("square", (19, 19), (19, 1), smoke=[F32], dtypes=[*floating, Dtype.int8])
 
 
-@cases_for("diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum", weak=NO_CHOICE)
+@cases_for("diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum", non_discriminating=NO_CHOICE)
 def bound(prototype: Prototype) -> Iterator[Case]:
     name = prototype.arguments[1].name
     domains = _around_bounds(prototype)

@@ -91,7 +91,7 @@ TO_NUMBER = (
 )
 
 
-@cases_for("diopiEq", "diopiNe", "diopiGe", "diopiGt", "diopiLe", "diopiLt", weak=NO_COMPARISON)
+@cases_for("diopiEq", "diopiNe", "diopiGe", "diopiGt", "diopiLe", "diopiLt", non_discriminating=NO_COMPARISON)
 def comparison(prototype: Prototype) -> Iterator[Case]:
     # of the two truth values, none is greater than 1, none less than 0
     truth = int(prototype.base not in ("diopiGt", "diopiLe"))
@@ -135,14 +135,14 @@ def truths(first: bool) -> Domain:
     return by_dtype(chosen)
 
 
-@cases_for("diopiLogicalAnd", "diopiLogicalOr", weak={"special": "few of the special values are false"})
+@cases_for("diopiLogicalAnd", "diopiLogicalOr", non_discriminating={"special": "few of the special values are false"})
 def logic(prototype: Prototype) -> Iterator[Case]:
     domains = both(truths(prototype.base == "diopiLogicalAnd"))
     templates = [*distribute_patterns(prototype, domains), *few_specials(prototype), *mixed_types(prototype, domains)]
     return elementwise_cases(prototype, templates)
 
 
-@cases_for("diopiBitwiseAnd", "diopiBitwiseOr", weak={"0|all": "0 has no bit, −1 has them all"})
+@cases_for("diopiBitwiseAnd", "diopiBitwiseOr", non_discriminating={"0|all": "0 has no bit, −1 has them all"})
 def bitwise(prototype: Prototype) -> Iterator[Case]:
     is_and = prototype.base == "diopiBitwiseAnd"
     domains = both(truths_or(is_and, full_range))

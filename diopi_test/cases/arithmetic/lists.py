@@ -64,7 +64,7 @@ LISTS = (
 ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN leave nothing of the elements"}
 
 
-@cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor", weak=ABSORBING)
+@cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor", non_discriminating=ABSORBING)
 def foreach(prototype: Prototype) -> Iterator[Case]:
     number = by_category("mul" in prototype.name, 3, 1.7)
     templates: Sequence[CaseTemplate] = [listed("three", number, dtypes=DtypeSelection.all, smoke=True), *LISTS]

@@ -89,7 +89,7 @@ BY_NUMBER_OF_ANY_TYPE = (
 )
 
 
-@cases_for("diopiPowTensor", weak=NO_POWER)
+@cases_for("diopiPowTensor", non_discriminating=NO_POWER)
 def power(prototype: Prototype) -> Iterator[Case]:
     without_bool = [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
     templates = [*distribute_patterns(prototype, BASES, {"exponent": by_category(1, 3, 2.3)}, without_bool), *POWERS]
@@ -133,7 +133,7 @@ OF_NUMBER = (
 )
 
 
-@cases_for("diopiPowScalar", weak={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER})
+@cases_for("diopiPowScalar", non_discriminating={"of-(1|nan)|ends-of-1.0|negative-of-1": ONE_POWER})
 def power_of_number(prototype: Prototype) -> Iterator[Case]:
     usual = distribute_patterns(prototype, {"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
     return elementwise_cases(prototype, [*usual, *OF_NUMBER])

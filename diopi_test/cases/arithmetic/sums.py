@@ -83,7 +83,9 @@ LIFTS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int
 @cases_for(
     "diopiAdd",
     "diopiSub",
-    weak={"alpha-0|truth-alpha-(0|truth)|ends-alpha-0|other-inf": "0 times the other is 0, or NaN, whatever it is"},
+    non_discriminating={
+        "alpha-0|truth-alpha-(0|truth)|ends-alpha-0|other-inf": "0 times the other is 0, or NaN, whatever it is"
+    },
 )
 def add_and_sub(prototype: Prototype) -> Iterator[Case]:
     is_add = prototype.base == "diopiAdd"
@@ -121,7 +123,7 @@ PRODUCTS = (
 )
 
 
-@cases_for("diopiMul", weak={"by-(0|nan)": "a product with 0 or NaN is that"})
+@cases_for("diopiMul", non_discriminating={"by-(0|nan)": "a product with 0 or NaN is that"})
 def mul(prototype: Prototype) -> Iterator[Case]:
     lifted = [
         with_domains(ROW, FACTORS, "float-number", {"other": 2.5}, LIFTED),
@@ -152,7 +154,9 @@ SUMS_OF_PRODUCTS = (
 )
 
 
-@cases_for("diopiAddcmul", "diopiAddcdiv", weak={"value-0": "0 times the other two is 0 whatever they are"})
+@cases_for(
+    "diopiAddcmul", "diopiAddcdiv", non_discriminating={"value-0": "0 times the other two is 0 whatever they are"}
+)
 def addcmul_and_addcdiv(prototype: Prototype) -> Iterator[Case]:
     templates = [*distribute_patterns(prototype, THREE_OF_ANY, {"value": by_category(1, -3, 1.7)}), *SUMS_OF_PRODUCTS]
     if prototype.base == "diopiAddcmul":
@@ -189,6 +193,6 @@ LERPS = (
 )
 
 
-@cases_for("diopiLerpTensor", weak={"weight-(0|1.0)": "one end has all the weight"})
+@cases_for("diopiLerpTensor", non_discriminating={"weight-(0|1.0)": "one end has all the weight"})
 def lerp(prototype: Prototype) -> Iterator[Case]:
     return elementwise_cases(prototype, [*distribute_patterns(prototype, SPAN, {"weight": 0.3}), *LERPS])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.attention.calls import F32, F64, NUMBERS, WEAK, Heads, Shape
+from diopi_test.cases.attention.calls import F32, F64, NON_DISCRIMINATING, NUMBERS, Heads, Shape
 from diopi_test.cases.domains import integer_values, uniform
 from diopi_test.cases.model import ResultOf
 from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, register, tensor
@@ -97,8 +97,8 @@ def register_both(
     derive: Derive,
     both: Sequence[CaseTemplate],
     forward: Sequence[CaseTemplate],
-    weak: Mapping[str, str] = WEAK,
+    non_discriminating: Mapping[str, str] = NON_DISCRIMINATING,
 ) -> None:
     """Register cases of a form and of its gradient, and those of the form alone."""
-    register(name, templates=(*both, *forward), derive=derive, weak=weak)
-    register(f"{name}Backward", templates=both, derive=derive, weak=weak)
+    register(name, templates=(*both, *forward), derive=derive, non_discriminating=non_discriminating)
+    register(f"{name}Backward", templates=both, derive=derive, non_discriminating=non_discriminating)

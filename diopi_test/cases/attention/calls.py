@@ -216,7 +216,7 @@ RAGGED_FEATURES = (
 )
 RAGGED_ALIBI_CAUSAL = (ragged("alibi-causal", CAUSAL, slopes=1),)
 
-WEAK = {
+NON_DISCRIMINATING = {
     "debug-mask": "nothing falls",
     "dropout-everything": "nothing is left, whatever there was",
     "far": "in half precision scores this large decide by their rounding",

@@ -93,7 +93,7 @@ ALONE = {
 
 
 def _norm_cases(name: str, *templates: CaseTemplate) -> None:
-    @cases_for(name, weak=ALONE)
+    @cases_for(name, non_discriminating=ALONE)
     def cases(prototype: Prototype) -> Iterator[Case]:
         """The first result alone has the template's layout."""
         others = {p.name: ResultOverride() for p in prototype.results[1:]}

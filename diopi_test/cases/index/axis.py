@@ -103,11 +103,16 @@ def several(shape: Shape, dim: int) -> Selecting:
 
 ONE = {"of-number|length-one": ONE_PLACE}
 
-register("diopiIndexSelect", templates=and_untried(INDEX_SELECT, several), derive=by_index, weak=ONE)
-register("diopiIndexSelectBackward", templates=and_untried(INDEX_SELECT_BACKWARD, several), derive=by_index, weak=ONE)
+register("diopiIndexSelect", templates=and_untried(INDEX_SELECT, several), derive=by_index, non_discriminating=ONE)
+register(
+    "diopiIndexSelectBackward",
+    templates=and_untried(INDEX_SELECT_BACKWARD, several),
+    derive=by_index,
+    non_discriminating=ONE,
+)
 
 
-@cases_for("diopiIndexFill", weak={"of-number|length-one": "the only place is filled"})
+@cases_for("diopiIndexFill", non_discriminating={"of-number|length-one": "the only place is filled"})
 def index_fill(prototype: Prototype) -> Iterator[Case]:
     templates = [*INDEX_FILL, *conversions(prototype, ((4, 5), 1, literal([0, 3])))]
     along = and_untried(templates, lambda shape, dim: (shape, dim, literal([-1])))
@@ -212,12 +217,12 @@ def last_but_one(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
 SELECTING = last_but_one(parts(COLUMN, INNER_COLUMN, SINGLE, DtypeSelection.one_per_size))
 
 register("diopiSelect", templates=SELECTING, derive=by_index_number)
-register("diopiSelectBackward", templates=last_but_one(SELECT), derive=by_index_number, weak=ALL_OF_IT)
+register("diopiSelectBackward", templates=last_but_one(SELECT), derive=by_index_number, non_discriminating=ALL_OF_IT)
 register(
     "diopiSelectScatter",
     templates=last_but_one([*SELECT, *converted(COLUMN)]),
     derive=by_index_number,
-    weak=ALL_OF_IT,
+    non_discriminating=ALL_OF_IT,
 )
 
 SOME_COLUMNS, INNER_RANGE = ((4, 7), 1, 1, 6, 2), ((3, 6, 2), -2, -5, 5, 2)
@@ -233,10 +238,10 @@ def all_but_first(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
 SLICING = all_but_first(parts(SOME_COLUMNS, INNER_RANGE, RANGES, DtypeSelection.one_per_size))
 
 register("diopiSlice", templates=SLICING, derive=by_range)
-register("diopiSliceBackward", templates=all_but_first(SLICE), derive=by_range, weak=WHOLE_AXIS)
+register("diopiSliceBackward", templates=all_but_first(SLICE), derive=by_range, non_discriminating=WHOLE_AXIS)
 register(
     "diopiSliceScatter",
     templates=all_but_first([*SLICE, *converted(SOME_COLUMNS)]),
     derive=by_range,
-    weak=WHOLE_AXIS,
+    non_discriminating=WHOLE_AXIS,
 )

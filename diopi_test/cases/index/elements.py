@@ -95,12 +95,14 @@ def gathered_along(shape: Shape, dim: int) -> tuple[Shape, int, TensorSpec]:
 
 GATHERED_ALIKE = {"of-number|number-in-vector": ONE_PLACE}
 
-register("diopiGather", templates=and_untried(GATHER, gathered_along), derive=gathering, weak=GATHERED_ALIKE)
+register(
+    "diopiGather", templates=and_untried(GATHER, gathered_along), derive=gathering, non_discriminating=GATHERED_ALIKE
+)
 register(
     "diopiGatherBackward",
     templates=and_untried(GATHER_BACKWARD, gathered_along),
     derive=gathering,
-    weak=GATHERED_ALIKE,
+    non_discriminating=GATHERED_ALIKE,
 )
 
 SCATTERS: Mapping[str, tuple[Shape, int, TensorSpec, Shape]] = {
@@ -197,5 +199,7 @@ def scattered_along(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
     return [*templates, *(scatter_template(one.label, one.sizes, *ways[one.sizes[1] % 2]) for one in others)]
 
 
-register("diopiScatter", templates=scattered_along(SCATTER), derive=scattering, weak=WRITTEN_ALL)
-register("diopiScatterScalar", templates=scattered_along(SCATTER_SCALAR), derive=scattering, weak=WRITTEN_ALL)
+register("diopiScatter", templates=scattered_along(SCATTER), derive=scattering, non_discriminating=WRITTEN_ALL)
+register(
+    "diopiScatterScalar", templates=scattered_along(SCATTER_SCALAR), derive=scattering, non_discriminating=WRITTEN_ALL
+)

@@ -135,7 +135,7 @@ def gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-register("diopiIndexBackward", templates=INDEX_BACKWARD, derive=gradient, weak={"mask-true": ALL_TRUE})
+register("diopiIndexBackward", templates=INDEX_BACKWARD, derive=gradient, non_discriminating={"mask-true": ALL_TRUE})
 
 PUT: Mapping[str, Any] = {"accumulate": False}
 ADD: Mapping[str, Any] = {"accumulate": True}
@@ -201,4 +201,4 @@ def writing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-register("diopiIndexPut", templates=INDEX_PUT, derive=writing, weak={"mask-true": ALL_TRUE})
+register("diopiIndexPut", templates=INDEX_PUT, derive=writing, non_discriminating={"mask-true": ALL_TRUE})

@@ -97,7 +97,7 @@ def masking(domain: Domain = any_value) -> Derive:
     return arguments
 
 
-@cases_for("diopiMaskedFill", weak=UNMASKED)
+@cases_for("diopiMaskedFill", non_discriminating=UNMASKED)
 def masked_fill(prototype: Prototype) -> Iterator[Case]:
     templates = [*MASKED, *conversions(prototype, ((4, 5), HALF))]
     return expand(prototype, templates, with_value(prototype, masking()))
@@ -112,12 +112,12 @@ MASKED_SCATTER = (
     CaseTemplate("from-nothing", ((2, 3), constant_mask(False, 2, 3), (0,))),
 )
 
-register("diopiMaskedScatter", templates=MASKED_SCATTER, derive=masking(), weak=UNMASKED)
+register("diopiMaskedScatter", templates=MASKED_SCATTER, derive=masking(), non_discriminating=UNMASKED)
 register(
     "diopiMaskedSelect",
     templates=[template.replace(result_layout=contiguous) for template in MASKED],  # which the callee makes
     derive=masking(),
-    weak={"input-number": "all elements are the one of the input"},
+    non_discriminating={"input-number": "all elements are the one of the input"},
 )
 
 ADDED_UP = {
@@ -138,7 +138,9 @@ MASKED_SELECT_BACKWARD = (
     CaseTemplate("equal-sum", ((3,), _unequally_often(4000)), domains={"grad_output": choice([0.1, 0.3])}),
 )
 
-register("diopiMaskedSelectBackward", templates=MASKED_SELECT_BACKWARD, derive=masking(normal()), weak=ADDED_UP)
+register(
+    "diopiMaskedSelectBackward", templates=MASKED_SELECT_BACKWARD, derive=masking(normal()), non_discriminating=ADDED_UP
+)
 
 MIXED = (
     (Dtype.float32, Dtype.int32),
@@ -205,7 +207,7 @@ register(
     "diopiWhere",
     templates=WHERE,
     derive=choosing,
-    weak={"number-condition-false": ALL_FALSE, "number-condition|all-true": ALL_TRUE},
+    non_discriminating={"number-condition-false": ALL_FALSE, "number-condition|all-true": ALL_TRUE},
 )
 
 NONZERO = (

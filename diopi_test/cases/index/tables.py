@@ -114,8 +114,8 @@ def looking_up(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 ONE_ROW = {"one-row": "there is but one row"}
 
-register("diopiEmbedding", templates=EMBEDDING, derive=looking_up, weak=ONE_ROW)
-register("diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=looking_up, weak=ONE_ROW)
+register("diopiEmbedding", templates=EMBEDDING, derive=looking_up, non_discriminating=ONE_ROW)
+register("diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=looking_up, non_discriminating=ONE_ROW)
 
 
 def renorm(
@@ -171,7 +171,7 @@ def unlike_rows(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 SHORT = {"(just-)?short-enough": "no row is too long, whichever are named"}
 
-register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_rows, weak=SHORT)
+register("diopiEmbeddingRenorm_", templates=RENORM, derive=unlike_rows, non_discriminating=SHORT)
 
 AS_NEEDED: Mapping[str, Any] = {"num_classes": -1}
 

@@ -250,7 +250,7 @@ def _passed(names: Iterable[str]) -> list[str]:
 def _is_usual(prototype: Prototype, case: Case) -> bool:
     """Whether a case is one that a larger one can be made of: nothing special, and a result of the usual type."""
     words = ("special", "ends", "again", "empty", "ordered", "with", "number-as")
-    is_plain = not any(word in case.label for word in words) and not case.exact and not case.weak
+    is_plain = not any(word in case.label for word in words) and not case.exact and not case.non_discriminating
     typed = any(result is not None and result.dtype is not None for result in case.results.values())
     tensors = [value for value in case.arguments.values() if isinstance(value, TensorSpec)]
     return case.case_class in USUAL and is_plain and not typed and bool(tensors)

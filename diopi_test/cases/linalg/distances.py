@@ -126,8 +126,10 @@ def gradients(template: CaseTemplate, p: float) -> CaseTemplate:
     """The gradients of distances by the p-norm; rounding must not decide whether a coordinate's is the largest."""
     exact = p in (0.0, np.inf)
     domains = dict.fromkeys(("input1", "input2", "grad_output"), integer_values(-9, 9)) if exact else {}
-    weak = "how many coordinates differ has no gradient but 0" if p == 0 else ""
-    return template.replace(f"{template.label}-p{p:g}", {"p": p}, domains=domains, exact=exact, weak=weak)
+    non_discriminating = "how many coordinates differ has no gradient but 0" if p == 0 else ""
+    return template.replace(
+        f"{template.label}-p{p:g}", {"p": p}, domains=domains, exact=exact, non_discriminating=non_discriminating
+    )
 
 
 def on_axes(p: float) -> CaseTemplate:

@@ -174,7 +174,7 @@ def factored(template: CaseTemplate, factors: str, *words: str, **changes: Any) 
     usual = {
         "smoke": False,
         "inplace": _holds_the_result(template),
-        "weak": "a factor is 0" if factors in ("product-only", "input-only") else "",
+        "non_discriminating": "a factor is 0" if factors in ("product-only", "input-only") else "",
     }
     return template.replace(label, {"beta": factor(0), "alpha": factor(1)}, **{**usual, **changes})
 

@@ -119,15 +119,18 @@ OF_ONE = "a unitriangular matrix of one element is 1"
 
 GRADIENTS = (
     *(flagged(MATRIX, flags) for flags in CHOICES),
-    *(flagged(one, CHOICES[i % 8], weak=OF_ONE * (one.label == "one")) for i, one in enumerate(SYSTEMS[1:], 2)),
+    *(
+        flagged(one, CHOICES[i % 8], non_discriminating=OF_ONE * (one.label == "one"))
+        for i, one in enumerate(SYSTEMS[1:], 2)
+    ),
     *exact((2, 5, 3), (2, 5, 5)),
     without("grad_cloned_mat"),
     without("grad_b"),
     without("grad_mat"),
     without("grad_x", "grad_b"),
     # where a gradient of 0 has no sign
-    without("grad_x", dtypes=COMPLEX, weak=ONLY_ZERO),
-    without("grad_x", "grad_cloned_mat", dtypes=COMPLEX, weak=ONLY_ZERO),
+    without("grad_x", dtypes=COMPLEX, non_discriminating=ONLY_ZERO),
+    without("grad_x", "grad_cloned_mat", dtypes=COMPLEX, non_discriminating=ONLY_ZERO),
 )
 
 

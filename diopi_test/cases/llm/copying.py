@@ -56,5 +56,5 @@ register(
         copied("backwards", 4, 7).replace(arguments={"dest_loc": literal([6, 4, 2, 0])}),
     ),
     derive=of_copied,
-    weak={"all-slots": "nothing is left as it was"},
+    non_discriminating={"all-slots": "nothing is left as it was"},
 )

@@ -66,5 +66,5 @@ register(
         product("exact", 5, 64, dtypes=DtypeSelection.all, domains=_EXACT, exact=True),
     ),
     derive=of_product,
-    weak={"accumulated": "beside a sum this large the bias is rounded away"},
+    non_discriminating={"accumulated": "beside a sum this large the bias is rounded away"},
 )

@@ -146,7 +146,7 @@ SINGLE = {
 
 register(
     "diopiTokenAttentionInference",
-    weak={"without-gaps": "no column is left as it was"},
+    non_discriminating={"without-gaps": "no column is left as it was"},
     templates=(
         *TOKENS,
         tokens(
@@ -186,7 +186,7 @@ register(
         tokens("other-slot", 3, 5, 2).replace(arguments={"other_kv_index": 0}),
     ),
     derive=of_tokens,
-    weak=SINGLE,
+    non_discriminating=SINGLE,
 )
 OF_OPPOSITES = {"q": POSITIVE, "k": alternating_rows(2, HIGH, uniform(-1, -0.9)), "v": alternating_rows(2, HIGH, LOW)}
 PAIRS = tokens("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=DtypeSelection.all, exact=True)
@@ -204,5 +204,5 @@ register(
         )
     ),
     derive=of_tokens,
-    weak=SINGLE,
+    non_discriminating=SINGLE,
 )

@@ -84,7 +84,7 @@ COMMON = (
     attention("first-layer", {"layer_id": 0}),
     attention("middle-layer", {"layer_id": 1}, layers=3),
     attention("partly-rotated", {"rotary_embedding": 4}, dtypes=DtypeSelection.all),
-    attention("not-rotated", {"rotary_embedding": 0}, weak="no position matters"),
+    attention("not-rotated", {"rotary_embedding": 0}, non_discriminating="no position matters"),
     attention("odd-size", {"rotary_embedding": 4}, size=5),
     attention("theta", {"rope_theta": 500.0}, dtypes=(F32, BF16)),
     attention("theta-1e6", {"rope_theta": 1e6}),
@@ -216,7 +216,9 @@ register(
         DECODE,
         *(template if template.label == "one-sequence" else template.replace(batch=3) for template in COMMON),
         attention("none-finished", ALL, batch=3, dtypes=DtypeSelection.all),
-        attention("all-finished", {"finished": constant_mask(True, 3)}, batch=3, weak="no row is computed"),
+        attention(
+            "all-finished", {"finished": constant_mask(True, 3)}, batch=3, non_discriminating="no row is computed"
+        ),
         attention("some-finished", {"finished": periodic_mask(5, period=2)}, batch=5),
         attention("no-padding", {"total_padding_tokens": None, **ALL}, batch=3, dtypes=DtypeSelection.all),
         attention("first-tokens", _lengths(0, 0, 0, step=1, total_padding_tokens=None), batch=3),

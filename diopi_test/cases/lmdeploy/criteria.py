@@ -72,7 +72,7 @@ register(
     templates=(
         stop("last", dtypes=DtypeSelection.all, smoke=True),
         *(stop(f"step-{step}", {"step": step}, dtypes=DtypeSelection.all) for step in (0, 1, 2)),
-        stop("all-finished", {"finished": constant_mask(True, 9)}, weak="nothing is ever begun again"),
+        stop("all-finished", {"finished": constant_mask(True, 9)}, non_discriminating="nothing is ever begun again"),
         stop("some-finished", {"finished": periodic_mask(9)}),
         stop("offset", {"id_offset": 1, "output_ids": table([*HISTORY, [9, 6, 6, 7, 3, 8, 6, 1, 4]])}),
         stop("offset-2", {"id_offset": 2, "step": 2}),
@@ -137,5 +137,5 @@ register(
         length("many", [7 + n % 5 for n in range(300)], periodic_mask(300, period=7), 9),
         length("far", (2**31 - 1, 2**31 - 2, 5), constant_mask(False, 3), 2**31 - 2, dtypes=DtypeSelection.all),
     ),
-    weak={".*": "sequences are finished or not, one number says how many"},
+    non_discriminating={".*": "sequences are finished or not, one number says how many"},
 )

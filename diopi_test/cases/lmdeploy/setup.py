@@ -70,7 +70,7 @@ SAME = {
     ): "what stands for all sequences is the same for all"
 }
 
-register("diopiSetupTopkRuntimeArgsInp", templates=SETUP, weak=SAME)
+register("diopiSetupTopkRuntimeArgsInp", templates=SETUP, non_discriminating=SAME)
 register(
     "diopiSetupToppRuntimeArgsInp",
     templates=(
@@ -83,5 +83,5 @@ register(
         of_each("no-reset", arguments={"top_p_reset_ids": -1}, dtypes=DtypeSelection.all),
         of_each("far-reset", arguments={"top_p_reset_ids": 2**31 - 1}, dtypes=(I64, I32)),
     ),
-    weak={".*": "what stands for all sequences is the same for all"},
+    non_discriminating={".*": "what stands for all sequences is the same for all"},
 )

@@ -215,18 +215,18 @@ ONE_CLASS = {"none-one-class": "the softmax of one class is 1"}
 ONE_TARGET = {"none-many-classes": "of all classes only the target has a gradient"}
 
 
-@cases_for("diopiCrossEntropyLoss", "diopiCrossEntropyLossBackward", weak={**NOTHING_LEFT, **ONE_CLASS})
+@cases_for("diopiCrossEntropyLoss", "diopiCrossEntropyLossBackward", non_discriminating={**NOTHING_LEFT, **ONE_CLASS})
 def cross_entropy(prototype: Prototype) -> Iterator[Case]:
     return loss_cases(prototype, CROSS_ENTROPY, of_loss=CROSS_ENTROPY_ALONE)
 
 
-@cases_for("diopiNLLLoss", "diopiNLLLossV2", weak={**NOTHING_LEFT, **NO_OTHER_CLASS})
-@cases_for("diopiNLLLossBackward", weak={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
+@cases_for("diopiNLLLoss", "diopiNLLLossV2", non_discriminating={**NOTHING_LEFT, **NO_OTHER_CLASS})
+@cases_for("diopiNLLLossBackward", non_discriminating={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
 def nll(prototype: Prototype) -> Iterator[Case]:
     return loss_cases(prototype, NLL, of_loss=(*NLL_ALONE, *NLL_CERTAIN, *NLL_EXACT), of_gradient=NLL_EXACT)
 
 
-@cases_for("diopiNLLLossV2Backward", weak={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
+@cases_for("diopiNLLLossV2Backward", non_discriminating={**NOTHING_LEFT, **ONE_TARGET, **NO_OTHER_CLASS})
 def nll_v2_backward(prototype: Prototype) -> Iterator[Case]:
     """Nothing is exact in a gradient whose total weight is given."""
     return loss_cases(prototype, NLL)

@@ -93,10 +93,10 @@ SUPPRESSIONS = (
         1.0,
         boxes(integer_values(0, 1), integer_values(1, 2)),
         given=True,
-        weak="no overlap is above the whole",
+        non_discriminating="no overlap is above the whole",
     ),
-    suppression("apart", 15, 0.5, boxes(uniform(0, 200), uniform(2, 6)), weak="few boxes overlap"),
-    suppression("single", 1, 0.5, given=True, weak="one box is kept, wherever it is"),
+    suppression("apart", 15, 0.5, boxes(uniform(0, 200), uniform(2, 6)), non_discriminating="few boxes overlap"),
+    suppression("single", 1, 0.5, given=True, non_discriminating="one box is kept, wherever it is"),
     suppression("none", 0, 0.5, given=True),
     suppression("long", 130, 0.4, boxes(uniform(0, 40), uniform(2, 12)), dtypes=DtypeSelection.all),
 )
@@ -167,8 +167,10 @@ ROTATED_SUPPRESSIONS = (
     rotated_suppression("high", 20, 0.72, turned(uniform(0, 1), uniform(4, 6), uniform(-0.3, 0.3))),
     rotated_suppression("slender", 14, 0.15, turned(uniform(0, 4), choice([9.0, 1.5, 12.5]), ANGLES)),
     rotated_suppression("several-turns", 14, 0.25, turned(uniform(0, 8), uniform(2, 6), uniform(-40, 40))),
-    rotated_suppression("apart", 12, 0.5, turned(uniform(0, 90), uniform(2, 6), ANGLES), weak="few boxes overlap"),
-    rotated_suppression("single", 1, 0.5, weak="one box is kept, wherever it is"),
+    rotated_suppression(
+        "apart", 12, 0.5, turned(uniform(0, 90), uniform(2, 6), ANGLES), non_discriminating="few boxes overlap"
+    ),
+    rotated_suppression("single", 1, 0.5, non_discriminating="one box is kept, wherever it is"),
     rotated_suppression("none", 0, 0.5),
     rotated_suppression("long", 60, 0.3, turned(uniform(0, 30), uniform(2, 12), ANGLES), dtypes=DtypeSelection.all),
 )

@@ -58,7 +58,7 @@ def sorting(
 SORTINGS = (
     sorting("plain", 2, 5, [4, 6, 3, 8, 5, 7], **SMOKE_IN_ALL_DTYPES),
     sorting("few", 2, 6, [0, 1, 2, 3]),
-    sorting("none", 1, 3, [0], weak="no entry is valid"),
+    sorting("none", 1, 3, [0], non_discriminating="no entry is valid"),
     sorting("triangles", 3, 4, [3]),
     sorting("quadrilaterals", 2, 5, [4]),
     sorting("octagons", 2, 5, [8]),

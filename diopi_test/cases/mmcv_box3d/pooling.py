@@ -54,7 +54,7 @@ def pooling(
     }
     given = backward_pooling if backward else forward_pooling
     if method == 1 and not backward:
-        about["weak"] = "argmax is not written for the mean"
+        about["non_discriminating"] = "argmax is not written for the mean"
     return CaseTemplate(label, arguments={**drawn, **given(points, of_points, of_lists, layout)}, **about)
 
 

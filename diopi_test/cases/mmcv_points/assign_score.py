@@ -90,5 +90,5 @@ register(
     "diopiAssignScoreWithkBackwardMmcv",
     templates=ASSIGNED,
     derive=scored,
-    weak={"long-sum-of-matrices": "all scores and centers are alike, so that the sum grows"},
+    non_discriminating={"long-sum-of-matrices": "all scores and centers are alike, so that the sum grows"},
 )

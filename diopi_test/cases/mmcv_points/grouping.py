@@ -109,10 +109,22 @@ def choices(*shape: int) -> tuple[CaseTemplate, ...]:
 GATHERED, GROUPED, THREE = choices(7), choices(4, 3), choices(5)
 WHICH = {"one-point|always-the-same": "one point is chosen, wherever it lies"}
 
-register("diopiGatherPointsMmcv", "diopiGatherPointsBackwardMmcv", templates=GATHERED, derive=gathered, weak=WHICH)
-register("diopiGroupPointsMmcv", "diopiGroupPointsBackwardMmcv", templates=GROUPED, derive=gathered, weak=WHICH)
 register(
-    "diopiThreeInterpolateMmcv", "diopiThreeInterpolateBackwardMmcv", templates=THREE, derive=interpolated, weak=WHICH
+    "diopiGatherPointsMmcv",
+    "diopiGatherPointsBackwardMmcv",
+    templates=GATHERED,
+    derive=gathered,
+    non_discriminating=WHICH,
+)
+register(
+    "diopiGroupPointsMmcv", "diopiGroupPointsBackwardMmcv", templates=GROUPED, derive=gathered, non_discriminating=WHICH
+)
+register(
+    "diopiThreeInterpolateMmcv",
+    "diopiThreeInterpolateBackwardMmcv",
+    templates=THREE,
+    derive=interpolated,
+    non_discriminating=WHICH,
 )
 
 # Groups of stacked sets
@@ -171,5 +183,5 @@ register(
     "diopiStackGroupPointsBackwardMmcv",
     templates=STACKED_GROUPS,
     derive=stacked_groups,
-    weak={"one-set|some-outside": OTHER_SIZES},
+    non_discriminating={"one-set|some-outside": OTHER_SIZES},
 )

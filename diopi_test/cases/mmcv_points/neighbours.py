@@ -103,7 +103,10 @@ register(
     "diopiBallQueryMmcv",
     templates=BALLS,
     derive=ball,
-    weak={"no-hits|no-points": "a row without a hit is not written", "one-point": "the one point has index 0"},
+    non_discriminating={
+        "no-hits|no-points": "a row without a hit is not written",
+        "one-point": "the one point has index 0",
+    },
 )
 
 
@@ -146,7 +149,10 @@ register(
     "diopiStackBallQueryMmcv",
     templates=STACKED_BALLS,
     derive=stacked_ball,
-    weak={"no-hits": "a row without a hit has -1 in its first slot", "two-sets|other-radius|one-set": OTHER_SIZES},
+    non_discriminating={
+        "no-hits": "a row without a hit has -1 in its first slot",
+        "two-sets|other-radius|one-set": OTHER_SIZES,
+    },
 )
 
 # Nearest points
@@ -214,5 +220,5 @@ ALL_NEIGHBOURS = (*NEIGHBOURS, NEAR.replace("hundred", b=1, points=130, centers=
 
 FEW = {"one-point": "all centres have the one neighbour"}
 
-register("diopiKnnMmcv", templates=ALL_NEIGHBOURS, derive=nearest, weak=FEW)
-register("diopiThreeNnMmcv", templates=NEIGHBOURS, derive=three_nearest, weak=FEW)
+register("diopiKnnMmcv", templates=ALL_NEIGHBOURS, derive=nearest, non_discriminating=FEW)
+register("diopiThreeNnMmcv", templates=NEIGHBOURS, derive=three_nearest, non_discriminating=FEW)

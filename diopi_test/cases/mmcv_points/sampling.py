@@ -76,5 +76,5 @@ register(
     "diopiFurthestPointSamplingWithDistMmcv",
     templates=SAMPLINGS,
     derive=sampling,
-    weak=FIRST,
+    non_discriminating=FIRST,
 )

@@ -85,5 +85,5 @@ register(
     "diopiBorderAlignBackwardMmcv",
     templates=BORDERS,
     derive=border,
-    weak={"without-extent|one-place": "all points of a border have one value"},
+    non_discriminating={"without-extent|one-place": "all points of a border have one value"},
 )

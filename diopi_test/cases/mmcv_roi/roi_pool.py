@@ -82,5 +82,5 @@ register(
     "diopiRoiPoolBackwardMmcv",
     templates=POOLS,
     derive=pool_backward,
-    weak={"one-bin": "few cells are largest", "one-cell": "there is but one cell of one map"},
+    non_discriminating={"one-bin": "few cells are largest", "one-cell": "there is but one cell of one map"},
 )

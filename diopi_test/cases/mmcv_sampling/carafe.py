@@ -90,5 +90,5 @@ register(
     "diopiCarafeNaiveBackwardMmcv",
     templates=UPSAMPLINGS,
     derive=carafe,
-    weak=ALIKE,
+    non_discriminating=ALIKE,
 )

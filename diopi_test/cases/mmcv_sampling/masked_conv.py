@@ -96,5 +96,8 @@ register(
     "diopiMaskedCol2imMmcv",
     templates=MASKED,
     derive=to_image,
-    weak={"one$": "one position of the image is written", "one-row|one-column": "all positions are on the one line"},
+    non_discriminating={
+        "one$": "one position of the image is written",
+        "one-row|one-column": "all positions are on the one line",
+    },
 )

@@ -71,5 +71,5 @@ register(
     "diopiTinShiftBackwardMmcv",
     templates=SHIFTS,
     derive=shifted,
-    weak={"out": "shifted out of sight, nothing is left"},
+    non_discriminating={"out": "shifted out of sight, nothing is left"},
 )

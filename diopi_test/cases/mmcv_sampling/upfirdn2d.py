@@ -104,5 +104,5 @@ register(
     "diopiUpfirdn2dOpMmcv",
     templates=FILTERS,
     derive=filtered,
-    weak=ALIKE,
+    non_discriminating=ALIKE,
 )

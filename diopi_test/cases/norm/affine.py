@@ -58,14 +58,16 @@ def layer(
     )
 
 
-def layers(*names: str, templates: Sequence[CaseTemplate], derive: Derive, weak: Reasons | None = None) -> None:
+def layers(
+    *names: str, templates: Sequence[CaseTemplate], derive: Derive, non_discriminating: Reasons | None = None
+) -> None:
     """As `register`: all derived tensors have the template's layout, of the results the first."""
 
     def laid(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         derived = derive(template, dtype).items()
         return {n: replace(v, layout=template.layout) if isinstance(v, TensorTemplate) else v for n, v in derived}
 
-    @cases_for(*names, weak=weak)
+    @cases_for(*names, non_discriminating=non_discriminating)
     def cases(prototype: Prototype) -> Iterator[Case]:
         others = {p.name: ResultOverride() for p in prototype.results[1:]}
         return expand(prototype, (t.replace(results={**others, **t.results}) for t in templates), laid)

@@ -105,7 +105,7 @@ batch_norm(
         layer("momentum-0.1-no-running", (3, 4, 5), without=RUNNING, momentum=0.1),
         *of_epsilons(),
     ),
-    weak=NO_VARIANCE,
+    non_discriminating=NO_VARIANCE,
 )
 
 batch_norm(
@@ -124,7 +124,7 @@ batch_norm(
 batch_norm(
     "diopiBatchNormStats",
     templates=(*STATISTICS, *FORWARD, *(layer(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in EPSILONS)),
-    weak=NO_VARIANCE,
+    non_discriminating=NO_VARIANCE,
 )
 
 

@@ -93,7 +93,7 @@ layer_norm(
         *BEGINNING,
         *EPSILONS,
     ),
-    weak={**NO_VARIANCE, "expanded": "all rows are one"},
+    non_discriminating={**NO_VARIANCE, "expanded": "all rows are one"},
 )
 
 layer_norm(
@@ -108,7 +108,7 @@ layer_norm(
         NO_BIAS,
         *BEGINNING,
     ),
-    weak={"nan": "a sum over all rows has that of the NaN in it"},
+    non_discriminating={"nan": "a sum over all rows has that of the NaN in it"},
 )
 
 # Group norm
@@ -160,7 +160,7 @@ group_norm(
         *EPSILONS,
         *GROUPS,
     ),
-    weak=NO_VARIANCE,
+    non_discriminating=NO_VARIANCE,
 )
 
 group_norm(
@@ -224,7 +224,7 @@ instance_norm(
         layer("too-negative-eps", (2, 3, 4), two_values(4), eps=-2.0),
         *ALONG,
     ),
-    weak=NO_VARIANCE,
+    non_discriminating=NO_VARIANCE,
 )
 
 instance_norm(

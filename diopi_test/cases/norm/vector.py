@@ -263,7 +263,7 @@ register(
     "diopiNormBackward",
     templates=(*SLOPES, *of_further_orders(), *along_untried(SLOPES)),
     derive=_gradient,
-    weak={"zero-in-order-0": "a count has no slope"},
+    non_discriminating={"zero-in-order-0": "a count has no slope"},
 )
 
 # Vectors of length one
@@ -363,7 +363,7 @@ register(
         scaled("zeros-negative-eps", (3, 4), eps=-1.0, factors=(1, 0)),
         *SCALED_FURTHER,
     ),
-    weak=NOT_BELOW_EPS,
+    non_discriminating=NOT_BELOW_EPS,
 )
 
 register(
@@ -375,5 +375,5 @@ register(
         scaled("parallel", (40, 2), dtypes=(F32, F64)).replace(arguments={"grad_output": PARALLEL}),
         *SCALED_FURTHER,
     ),
-    weak={**NOT_BELOW_EPS, **ONE_ELEMENT},
+    non_discriminating={**NOT_BELOW_EPS, **ONE_ELEMENT},
 )

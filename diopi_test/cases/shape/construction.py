@@ -90,8 +90,8 @@ def size_and_value(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     return {"size": template.sizes, "value": 1}
 
 
-register("diopiOnes", "diopiZeros", "diopiZeroInp", templates=FILLED, derive=size_and_value, weak=ALIKE)
-register("diopiFill", templates=FILL, derive=size_and_value, weak=ALIKE)
+register("diopiOnes", "diopiZeros", "diopiZeroInp", templates=FILLED, derive=size_and_value, non_discriminating=ALIKE)
+register("diopiFill", templates=FILL, derive=size_and_value, non_discriminating=ALIKE)
 
 
 def counted(
@@ -124,7 +124,9 @@ ARANGE = (
     counted("by-truth", 2, 7, True, 5, exact=True, **TRUTHS),
 )
 
-register("diopiArange", templates=ARANGE, weak={"one": "a single element is the start, whatever the step"})
+register(
+    "diopiArange", templates=ARANGE, non_discriminating={"one": "a single element is the start, whatever the step"}
+)
 
 
 def spaced(label: str, start: float, end: float, steps: int, layout: Layout = contiguous, **about: Any) -> CaseTemplate:
@@ -158,4 +160,4 @@ LINSPACE = (
     spaced("to-truth", -7, True, 5, exact=True, **TRUTHS),
 )
 
-register("diopiLinspace", templates=LINSPACE, weak={"constant": "the start is the end"})
+register("diopiLinspace", templates=LINSPACE, non_discriminating={"constant": "the start is the end"})

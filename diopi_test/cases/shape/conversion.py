@@ -136,7 +136,7 @@ register("diopiCastDtype", templates=(*basic_conversions(all_pairs=True), *CONVE
 register(
     "diopiCopyInp",
     templates=(*basic_conversions(all_pairs=False), *CONVERSIONS, *STRETCHED),
-    weak={"to-float(32|64)-scalar": "all elements are the one of the input"},
+    non_discriminating={"to-float(32|64)-scalar": "all elements are the one of the input"},
 )
 
 FORMATS: Mapping[str, tuple[Shape, Layout, MemoryFormat, Layout]] = {

@@ -223,7 +223,7 @@ ALIKE = {
 
 
 for name, templates in MOVEMENTS.items():
-    register(name, templates=templates, derive=derive_single_tensor(), weak=ALIKE)
+    register(name, templates=templates, derive=derive_single_tensor(), non_discriminating=ALIKE)
 
 
 def windows(sizes: Shape, dim: int, size: int, step: int) -> Shape:
@@ -250,7 +250,10 @@ UNFOLD_BACKWARD = (
 )
 
 register(
-    "diopiUnfoldBackward", templates=UNFOLD_BACKWARD, derive=derive_single_tensor(normal(), "grad_output"), weak=ALIKE
+    "diopiUnfoldBackward",
+    templates=UNFOLD_BACKWARD,
+    derive=derive_single_tensor(normal(), "grad_output"),
+    non_discriminating=ALIKE,
 )
 
 
@@ -336,5 +339,5 @@ register(
     "diopiPad",
     templates=PADDED,
     derive=derive_single_tensor(),
-    weak={"constant-no-margins": "there are no margins to fill"},
+    non_discriminating={"constant-no-margins": "there are no margins to fill"},
 )

@@ -48,9 +48,14 @@ def test_an_override_may_depend_on_the_element_type() -> None:
 def test_registered_templates_are_the_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diopi_test.cases.model._makers", {})
     template = CaseTemplate("rows", arguments={"dim": (0,)}, dtypes=(Dtype.float16, Dtype.int8))
-    register("diopiSum", templates=[template], derive=lambda t, dtype: {"input": tensor(2)}, weak={"rows": "why"})
+    register(
+        "diopiSum",
+        templates=[template],
+        derive=lambda t, dtype: {"input": tensor(2)},
+        non_discriminating={"rows": "why"},
+    )
     cases = registered_cases(lookup("diopiSum"))
-    assert [(case.label, case.weak) for case in cases] == [("float16-rows", "why"), ("int8-rows", "why")]
+    assert [(case.label, case.non_discriminating) for case in cases] == [("float16-rows", "why"), ("int8-rows", "why")]
     assert list(cases[0].arguments) == ["input", "dim"]
 
 

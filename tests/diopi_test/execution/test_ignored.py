@@ -24,7 +24,7 @@ from diopi_test.execution.ignored import ignored_labels, make_ignored_case
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.run_case import run_case
 from diopi_test.oracle.reference import find_reference
-from diopi_test.quality.weak_cases import Examined
+from diopi_test.quality.non_discriminating import ExaminedCase
 
 TRIED = 3
 """How many cases of a function a fact is tried with, and how many other values of an attribute."""
@@ -46,17 +46,17 @@ def _may_be_anything(prototype: Prototype) -> bool:
 # The facts.
 
 
-def _covered(prototype: Prototype, fact: Ignored, argument: str) -> Iterator[Examined]:
+def _covered(prototype: Prototype, fact: Ignored, argument: str) -> Iterator[ExaminedCase]:
     """The cases of a function that a fact speaks of and where the argument might be another."""
     for case in select_cases(prototype.name, "full"):
         if fact.covers(case.arguments):
-            one = Examined(case, make_baseline_case(prototype, case))
+            one = ExaminedCase(case, make_baseline_case(prototype, case))
             assert not prototype.has_effect(argument, one.made.arguments)
             if one.is_examined and _others(one, argument):
                 yield one
 
 
-def _others(one: Examined, argument: str) -> list[Any]:
+def _others(one: ExaminedCase, argument: str) -> list[Any]:
     """Values the argument might have instead: a tensor's turned round, an attribute's in other cases."""
     value = one.plain[argument]
     if isinstance(value, np.ndarray):
