@@ -47,12 +47,12 @@ OF_INPUT = {
 
 
 @pytest.mark.parametrize("case", OF_INPUT)
-def test_gradient_of_input(case: str, data: tuple[Array, Array]) -> None:
+def test_activation_gradient_of_the_input_matches_differences(case: str, data: tuple[Array, Array]) -> None:
     x, grad = data
     name, attributes = case.split("-")[0], OF_INPUT[case]
-    given = (*attributes, False) if name == "diopiLeakyRelu" else attributes
+    actual = (*attributes, False) if name == "diopiLeakyRelu" else attributes
     expected = _difference(lambda x: call(name, x, *attributes), x, grad)
-    np.testing.assert_allclose(call(f"{name}Backward", grad, x, *given), expected, atol=1e-8)
+    np.testing.assert_allclose(call(f"{name}Backward", grad, x, *actual), expected, atol=1e-8)
 
 
 def test_threshold_gradient(data: tuple[Array, Array]) -> None:
@@ -71,14 +71,16 @@ def test_threshold_gradient(data: tuple[Array, Array]) -> None:
         ("diopiLogSoftmax", (1,)),
     ],
 )
-def test_gradient_of_result(name: str, attributes: tuple[int, ...], data: tuple[Array, Array]) -> None:
+def test_activation_gradient_of_the_result_matches_differences(
+    name: str, attributes: tuple[int, ...], data: tuple[Array, Array]
+) -> None:
     x, grad = data
     expected = _difference(lambda x: call(name, x, *attributes), x, grad)
     result = call(name, x, *attributes)
     np.testing.assert_allclose(call(f"{name}Backward", grad, result, *attributes), expected, atol=1e-8)
 
 
-def test_a_result_does_not_tell_the_side_of_a_negative_slope() -> None:
+def test_leaky_relu_backward_rejects_negative_slope_for_a_result() -> None:
     ones = np.ones(2)
     assert call("diopiLeakyReluBackward", ones, -ones, -0.5, False).tolist() == [-0.5, -0.5]
     with pytest.raises(ValueError, match=r"negative_slope is -0\.5, expected at least 0"):
@@ -88,8 +90,8 @@ def test_a_result_does_not_tell_the_side_of_a_negative_slope() -> None:
 def test_complex_sigmoid_gradient_is_conjugate() -> None:
     z, grad = np.array([0.3 - 0.7j]), np.array([1.0 + 2.0j])
     slope = (call("diopiSigmoid", z + STEP) - call("diopiSigmoid", z - STEP)) / (2 * STEP)
-    given = call("diopiSigmoidBackward", grad, call("diopiSigmoid", z))
-    np.testing.assert_allclose(given, grad * np.conj(slope), atol=1e-8)
+    actual = call("diopiSigmoidBackward", grad, call("diopiSigmoid", z))
+    np.testing.assert_allclose(actual, grad * np.conj(slope), atol=1e-8)
 
 
 def test_softmax_sums_to_one_and_ignores_offsets(data: tuple[Array, Array]) -> None:
@@ -103,17 +105,17 @@ def test_softmax_sums_to_one_and_ignores_offsets(data: tuple[Array, Array]) -> N
 def test_softmax_without_finite_maximum() -> None:
     slices = np.array([[-np.inf, -np.inf], [np.inf, 1.0], [np.nan, 1.0], [-np.inf, 2.0]])
     with np.errstate(invalid="ignore"):
-        given = call("diopiSoftmax", slices, 1)
-    np.testing.assert_array_equal(given, [[np.nan] * 2, [np.nan] * 2, [np.nan] * 2, [0, 1]])
+        actual = call("diopiSoftmax", slices, 1)
+    np.testing.assert_array_equal(actual, [[np.nan] * 2, [np.nan] * 2, [np.nan] * 2, [0, 1]])
 
 
 @pytest.mark.parametrize("dim", [0, -1])
-def test_softmax_of_a_number(dim: int) -> None:
+def test_softmax_of_a_scalar_is_one(dim: int) -> None:
     assert call("diopiSoftmax", np.array(3.0), dim) == 1
     assert call("diopiLogSoftmax", np.array(3.0), dim) == 0
 
 
-def test_gelu_forms_agree_roughly_and_keep_their_tail() -> None:
+def test_gelu_forms_agree_roughly_and_have_accurate_tails() -> None:
     x = np.linspace(-4, 4, 81)
     np.testing.assert_allclose(call("diopiGelu", x, "tanh"), call("diopiGelu", x, "none"), atol=5e-4)
     assert call("diopiGelu", np.array([-20.0]), "none")[0] == pytest.approx(-5.507248237212467e-88)  # -20 Φ(-20)
@@ -126,7 +128,7 @@ def test_gelu_forms_agree_roughly_and_keep_their_tail() -> None:
         ("diopiThreshold", {"threshold": 1.7, "value": 9.6}, [1, 2], {9, 2}),
     ],
 )
-def test_numbers_beside_integers_lose_their_fraction(
+def test_scalars_with_integer_tensors_are_truncated(
     function: str, numbers: dict[str, float], values: list[int], results: set[int]
 ) -> None:
     case = Case("int32", Dtype.int32, {"input": TensorSpec((64,), Dtype.int32, choice(values)), **numbers})
@@ -135,6 +137,6 @@ def test_numbers_beside_integers_lose_their_fraction(
     assert set(expected.values.ravel().tolist()) == results
 
 
-def test_hardswish_ends() -> None:
+def test_hardswish_is_zero_or_identity_beyond_its_ends() -> None:
     np.testing.assert_array_equal(call("diopiHardswish", np.array([-4.0, -3.0, 3.0, 5.0])), [0, 0, 3, 5])
     np.testing.assert_array_equal(call("diopiHardswishBackward", np.full(2, 7.0), np.array([-3.0, 3.0])), [0, 7])

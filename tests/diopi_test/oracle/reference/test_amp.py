@@ -8,7 +8,7 @@ from references import call
 
 
 @pytest.mark.parametrize(("bad", "before", "after"), [(1.0, 0, 0), (np.inf, 0, 1), (np.nan, 0, 1), (1.0, 1, 1)])
-def test_unscaling(bad: float, before: float, after: float) -> None:
+def test_unscale_multiplies_and_detects_nonfinite_gradients(bad: float, before: float, after: float) -> None:
     grads = [np.array([2.0, 4.0]), np.array(bad)]
     scaled, found = call(
         "diopiAmpForeachNonFiniteCheckAndUnscaleInp", grads, np.array([float(before)]), np.array([0.5])
@@ -27,6 +27,6 @@ def test_unscaling(bad: float, before: float, after: float) -> None:
         (2.0**127, 4, 0, (2.0**127, 0)),
     ],
 )
-def test_the_scale(scale: float, tracker: int, found: float, expected: Any) -> None:
-    given = call("diopiAmpUpdateScaleInp", np.array(scale), np.array(tracker), np.array(found), 3.0, 0.25, 5)
-    assert (given[0], given[1]) == expected
+def test_scale_follows_found_infinities(scale: float, tracker: int, found: float, expected: Any) -> None:
+    actual = call("diopiAmpUpdateScaleInp", np.array(scale), np.array(tracker), np.array(found), 3.0, 0.25, 5)
+    assert (actual[0], actual[1]) == expected

@@ -36,29 +36,29 @@ def _pairs(values: Array) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("values", [HALVES, INTEGERS], ids=["halves", "integers"])
 @pytest.mark.parametrize(("mode", "rounded"), [(RoundMode.floor, math.floor), (RoundMode.trunc, math.trunc)])
-def test_rounded_quotient(mode: RoundMode, rounded: Callable[[Fraction], int], values: Array) -> None:
+def test_quotient_is_rounded_as_requested(mode: RoundMode, rounded: Callable[[Fraction], int], values: Array) -> None:
     first, second = _pairs(values)
     expected = [rounded(Fraction(a) / Fraction(b)) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
     np.testing.assert_array_equal(_call("diopiDiv", first, second, mode), expected)
 
 
 @pytest.mark.parametrize("values", [HALVES, INTEGERS], ids=["halves", "integers"])
-def test_remainder_is_that_of_python(values: Array) -> None:
+def test_remainder_equals_that_of_python(values: Array) -> None:
     first, second = _pairs(values)
     expected = list(map(operator.mod, first.tolist(), second.tolist()))
     np.testing.assert_array_equal(_call("diopiRemainderTensor", first, second), expected)
 
 
 @pytest.mark.parametrize(
-    ("input", "other", "expected"),
+    ("input", "divisor", "expected"),
     [(-1.0, INF, INF), (1.0, -INF, -INF), (2.0, INF, 2.0), (1.0, 0.0, NAN), (INF, 2.0, NAN), (-4.0, 2.0, -0.0)],
 )
-def test_special_remainders(input: float, other: float, expected: float) -> None:
-    np.testing.assert_equal(float(_call("diopiRemainder", input, np.array(other))), expected)  # and the sign of zero
+def test_remainder_of_special_values(input: float, divisor: float, expected: float) -> None:
+    np.testing.assert_equal(float(_call("diopiRemainder", input, np.array(divisor))), expected)  # and the sign of zero
 
 
 @pytest.mark.parametrize(
-    ("mode", "input", "other", "expected"),
+    ("mode", "input", "divisor", "expected"),
     [
         (RoundMode.floor, -1.0, INF, -1.0),
         (RoundMode.floor, INF, 2.0, NAN),
@@ -67,11 +67,11 @@ def test_special_remainders(input: float, other: float, expected: float) -> None
         (RoundMode.none, 0.0, 0.0, NAN),
     ],
 )
-def test_special_quotients(mode: RoundMode, input: float, other: float, expected: float) -> None:
-    np.testing.assert_equal(float(_call("diopiDiv", np.array(input), other, mode)), expected)
+def test_quotient_of_special_values(mode: RoundMode, input: float, divisor: float, expected: float) -> None:
+    np.testing.assert_equal(float(_call("diopiDiv", np.array(input), divisor, mode)), expected)
 
 
-def test_an_integer_quotient_is_exact_beyond_the_doubles() -> None:
+def test_integer_quotient_is_exact_beyond_float64() -> None:
     assert _call("diopiDiv", np.array([2**62 + 1]), 1, RoundMode.trunc).tolist() == [2**62 + 1]
 
 
@@ -93,18 +93,18 @@ def test_negative_integer_powers() -> None:
 @pytest.mark.parametrize(
     ("base", "exponent", "expected"), [(NAN, 0, 1), (1, NAN, 1), (0.0, -1.0, INF), (-8.0, 1 / 3, NAN), (-2.0, 3.0, -8)]
 )
-def test_special_powers(base: float, exponent: float, expected: float) -> None:
+def test_power_of_special_values(base: float, exponent: float, expected: float) -> None:
     np.testing.assert_equal(float(_call("diopiPowScalar", base, np.array(float(exponent)))), expected)
 
 
-def test_two_bools_add_by_or() -> None:
-    input, other = np.array([True, True, False, False]), np.array([True, False, True, False])
-    assert _call("diopiAdd", input, other, -1).tolist() == [True, True, True, False]
-    assert _call("diopiAdd", input, other, 0).tolist() == input.tolist()
+def test_sum_of_bools_is_their_or() -> None:
+    input, addend = np.array([True, True, False, False]), np.array([True, False, True, False])
+    assert _call("diopiAdd", input, addend, -1).tolist() == [True, True, True, False]
+    assert _call("diopiAdd", input, addend, 0).tolist() == input.tolist()
     assert _call("diopiAdd", input, 2, -1).tolist() == [-1, -1, -2, -2]
 
 
-def test_alpha_belongs_to_the_second_operand() -> None:
+def test_alpha_multiplies_the_second_operand() -> None:
     assert _call("diopiAdd", np.array([5]), np.array([7]), 2).tolist() == [19]
     assert _call("diopiSub", np.array([5]), np.array([7]), 2).tolist() == [-9]
 
@@ -115,21 +115,21 @@ def test_only_integers_truncate_the_value() -> None:
     assert _call("diopiAddcmul", whole, whole, whole * 1.0, 2.75).tolist() == [27.75]
 
 
-def test_lerp_meets_both_ends_exactly() -> None:
+def test_lerp_is_exact_at_both_ends() -> None:
     input, end = np.random.default_rng(5).normal(size=(2, 100))
     np.testing.assert_array_equal(_call("diopiLerpTensor", input, end, 0), input)
     np.testing.assert_array_equal(_call("diopiLerpTensor", input, end, 1.0), end)
     np.testing.assert_allclose(_call("diopiLerpTensor", input, end, -0.25), 1.25 * input - 0.25 * end)
 
 
-def test_the_upper_bound_wins() -> None:
+def test_clamp_returns_max_if_min_is_larger() -> None:
     assert _call("diopiClamp", np.array([0, 5, 9]), 7, 3).tolist() == [3, 3, 3]
     assert _call("diopiClamp", np.array([0, 5, 9]), None, 6).tolist() == [0, 5, 6]
     np.testing.assert_equal(_call("diopiClamp", np.array([1.0, NAN]), NAN, 3.0), [NAN, NAN])
 
 
 @pytest.mark.parametrize("bound", [0.0, -0.0])
-def test_a_zero_stays_as_it_is_at_a_number_that_is_one(bound: float) -> None:
+def test_clamp_keeps_the_sign_of_zero_at_a_scalar_bound_of_zero(bound: float) -> None:
     zeros = np.array([0.0, -0.0])
     for clamped in (
         _call("diopiClamp", zeros, bound, 1.0),
@@ -142,7 +142,7 @@ def test_a_zero_stays_as_it_is_at_a_number_that_is_one(bound: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["diopiClampMin", "diopiClampMax", "diopiMaximum", "diopiMinimum"])
-def test_of_zeros_of_both_signs_in_tensors_either_is_right(name: str) -> None:
+def test_sign_of_zero_is_open_if_tensors_have_zeros_of_both_signs(name: str) -> None:
     input, bound = np.array([0.0, -0.0, 0.0, -0.0, 2.0]), np.array([0.0, -0.0, -0.0, 0.0, 0.0])
     function = find_reference(name)
     assert function is not None
@@ -153,7 +153,7 @@ def test_of_zeros_of_both_signs_in_tensors_either_is_right(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("input", "other", "expected"),
+    ("input", "operand", "expected"),
     [
         ([1.0, 2.0], [1.0, 2.0], True),
         ([1.0], [1.0, 1.0], False),
@@ -162,25 +162,25 @@ def test_of_zeros_of_both_signs_in_tensors_either_is_right(name: str) -> None:
         ([NAN], [NAN], False),
     ],
 )
-def test_equal(input: Any, other: Any, expected: bool) -> None:
-    assert _call("diopiEqual", np.array(input), np.array(other)) is expected
+def test_equal_compares_shapes_and_elements(input: Any, operand: Any, expected: bool) -> None:
+    assert _call("diopiEqual", np.array(input), np.array(operand)) is expected
 
 
-def test_lists_keep_the_shapes_of_their_entries() -> None:
+def test_foreach_keeps_the_shapes_of_entries() -> None:
     inputs = [np.ones((2, 3)), np.array(2.0), np.ones((0, 4))]
-    given = _call("diopiForeachmulTensor", inputs, np.array([3.0]))
-    assert [entry.shape for entry in given] == [(2, 3), (), (0, 4)]
+    actual = _call("diopiForeachmulTensor", inputs, np.array([3.0]))
+    assert [entry.shape for entry in actual] == [(2, 3), (), (0, 4)]
     assert _call("diopiForeachaddScalar", inputs, 3)[1] == 5
 
 
 @pytest.mark.parametrize("base", [2, -3, 7, -1, 0])
 @pytest.mark.parametrize("exponent", [0, 63, 64, 101, 2**40 + 1])
-def test_integer_powers_wrap_around_however_far(base: int, exponent: int) -> None:
+def test_large_integer_powers_wrap_around(base: int, exponent: int) -> None:
     wrapped = (pow(base, exponent, 2**64) + 2**63) % 2**64 - 2**63
     assert _call("diopiPowTensor", np.array([base]), np.array([exponent])).tolist() == [wrapped]
 
 
-def test_negative_powers_keep_the_parity() -> None:
+def test_large_negative_exponents_depend_on_parity() -> None:
     exponents = np.array([-(2**63), -3, -2])
     for base, powers in {1: [1, 1, 1], -1: [1, -1, 1], 2: [0, 0, 0]}.items():
         assert _call("diopiPowTensor", np.array([base]), exponents).tolist() == powers

@@ -21,14 +21,14 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(5)
 
 
-def close(given: Any, expected: Any) -> None:
-    np.testing.assert_allclose(given, expected, rtol=1e-9, atol=1e-11)
+def close(actual: Any, expected: Any) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-11)
 
 
-def flash(q: Array, k: Array, v: Array, **others: Any) -> Any:
-    given = {"slopes": None, "p": 0.0, "scale": 0.5, "causal": False, "left": -1, "right": -1, "gen": None, **others}
-    gen = given.pop("gen")
-    return call("diopiFlashAttention", gen, q, k, v, *given.values())
+def flash(q: Array, k: Array, v: Array, **changes: Any) -> Any:
+    options = {"slopes": None, "p": 0.0, "scale": 0.5, "causal": False, "left": -1, "right": -1, "gen": None, **changes}
+    gen = options.pop("gen")
+    return call("diopiFlashAttention", gen, q, k, v, *options.values())
 
 
 def tensors(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[Array]:
@@ -60,16 +60,18 @@ LENGTHS = [(5, 5), (3, 7), (7, 3), (1, 4)]
 
 
 @pytest.mark.parametrize(("queries", "keys"), LENGTHS)
-@pytest.mark.parametrize(("left", "right"), [(-1, -1), (2, 1), (0, 0), (1, -1), (-1, 0)])
+@pytest.mark.parametrize(("left", "window_right"), [(-1, -1), (2, 1), (0, 0), (1, -1), (-1, 0)])
 @pytest.mark.parametrize("causal", [False, True])
-def test_loops(rng: np.random.Generator, queries: int, keys: int, left: int, right: int, causal: bool) -> None:
+def test_attention_matches_loops(
+    rng: np.random.Generator, queries: int, keys: int, left: int, window_right: int, causal: bool
+) -> None:
     q, k, v = tensors(rng, (2, queries, 4, 3), (2, keys, 2, 3), (2, keys, 2, 3))
     slopes = rng.uniform(0.1, 1, size=(2, 4))
-    out, lse = flash(q, k, v, slopes=slopes, causal=causal, left=left, right=right)
+    out, lse = flash(q, k, v, slopes=slopes, causal=causal, left=left, right=window_right)
 
     def sees(i: int, j: int) -> bool:
-        place, most = i + keys - queries, 0 if causal else right
-        return (left < 0 or j >= place - left) and (most < 0 or j <= place + most)
+        place, last = i + keys - queries, 0 if causal else window_right
+        return (left < 0 or j >= place - left) and (last < 0 or j <= place + last)
 
     for b in range(2):
         expected, sums = by_loops(q[b], k[b], v[b], 0.5, sees, slopes[b])
@@ -78,7 +80,7 @@ def test_loops(rng: np.random.Generator, queries: int, keys: int, left: int, rig
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_pytorch(rng: np.random.Generator, causal: bool) -> None:
+def test_attention_matches_pytorch(rng: np.random.Generator, causal: bool) -> None:
     torch = pytest.importorskip("torch")
     q, k, v = tensors(rng, (2, 6, 4, 8), (2, 6, 2, 8), (2, 6, 2, 8))
     as_torch = (torch.from_numpy(np.moveaxis(x, 1, 2).copy()) for x in (q, k, v))
@@ -89,11 +91,11 @@ def test_pytorch(rng: np.random.Generator, causal: bool) -> None:
     close(flash(q, k, v, scale=0.3, causal=causal)[0], np.moveaxis(expected.numpy(), 1, 2))
 
 
-def test_keys_may_come_in_any_order(rng: np.random.Generator) -> None:
+def test_attention_does_not_depend_on_the_order_of_keys(rng: np.random.Generator) -> None:
     q, k, v = tensors(rng, (1, 3, 2, 4), (1, 9, 2, 4), (1, 9, 2, 4))
     order = rng.permutation(9)
-    for one, other in zip(flash(q, k, v), flash(q, k[:, order], v[:, order]), strict=True):
-        close(one, other)
+    for actual, reordered in zip(flash(q, k, v), flash(q, k[:, order], v[:, order]), strict=True):
+        close(actual, reordered)
 
 
 def test_scores_do_not_change_when_all_positions_are_shifted(rng: np.random.Generator) -> None:
@@ -108,38 +110,38 @@ def test_scores_do_not_change_when_all_positions_are_shifted(rng: np.random.Gene
 
 
 @pytest.mark.parametrize("interleaved", [False, True])
-def test_a_pair_is_a_complex_number(rng: np.random.Generator, interleaved: bool) -> None:
+def test_rotary_embedding_rotates_pairs_as_complex_numbers(rng: np.random.Generator, interleaved: bool) -> None:
     x, angle = rng.normal(size=(3, 8)), rng.normal(size=(3, 4))
     a, b = (x[:, ::2], x[:, 1::2]) if interleaved else (x[:, :4], x[:, 4:])
     expected = (a + 1j * b) * np.exp(1j * angle)
     y = call("diopiRotaryEmbedding", x, np.cos(angle), np.sin(angle), False, interleaved)
-    given = y[:, ::2] + 1j * y[:, 1::2] if interleaved else y[:, :4] + 1j * y[:, 4:]
-    close(given, expected)
+    actual = y[:, ::2] + 1j * y[:, 1::2] if interleaved else y[:, :4] + 1j * y[:, 4:]
+    close(actual, expected)
     close(call("diopiRotaryEmbedding", y, np.cos(angle), np.sin(angle), True, interleaved), x)
 
 
-def test_rotation_in_place_is_that_of_each_head(rng: np.random.Generator) -> None:
+def test_rotary_embedding_v2_rotates_each_head(rng: np.random.Generator) -> None:
     q, k, angle = rng.normal(size=(5, 3, 8)), rng.normal(size=(5, 1, 8)), rng.normal(size=(5, 1, 4))
     cos, sin = (np.concatenate([f(angle)] * 2, -1) for f in (np.cos, np.sin))
     flat = call("diopiRotaryEmbeddingV2", q.reshape(5, 24), k.reshape(5, 8), cos, sin, 8)
-    for given, x in zip(flat, (q, k), strict=True):
-        close(given.reshape(x.shape), call("diopiRotaryEmbedding", x, np.cos(angle), np.sin(angle), False, False))
-    for given, x in zip(call("diopiRotaryEmbeddingV2", q, k, cos, sin, 8), flat, strict=True):
-        close(given.ravel(), x.ravel())
+    for actual, x in zip(flat, (q, k), strict=True):
+        close(actual.reshape(x.shape), call("diopiRotaryEmbedding", x, np.cos(angle), np.sin(angle), False, False))
+    for actual, x in zip(call("diopiRotaryEmbeddingV2", q, k, cos, sin, 8), flat, strict=True):
+        close(actual.ravel(), x.ravel())
 
 
-def test_rotation_in_place_by_angles_of_more_axes(rng: np.random.Generator) -> None:
+def test_rotary_embedding_v2_accepts_angles_with_more_axes(rng: np.random.Generator) -> None:
     """LMDeploy passes cosines and sines as [1, T, 1, D], or [B, S, 1, D] for several sequences."""
     q, k, cos, sin = tensors(rng, (2, 5, 3, 8), (2, 5, 1, 8), (2, 5, 1, 8), (2, 5, 1, 8))
-    each = call("diopiRotaryEmbeddingV2", q, k, cos, sin, 8)
+    batch_results = call("diopiRotaryEmbeddingV2", q, k, cos, sin, 8)
     for b in range(2):
         alone = call("diopiRotaryEmbeddingV2", q[b], k[b], cos[b], sin[b], 8)
         in_batch = call("diopiRotaryEmbeddingV2", q[b], k[b], cos[b : b + 1], sin[b : b + 1], 8)
-        for part, one, same in zip(each, alone, in_batch, strict=True):
-            close(part[b], one)
-            close(same, one)
+        for part, single, same in zip(batch_results, alone, in_batch, strict=True):
+            close(part[b], single)
+            close(same, single)
     packed = call("diopiRotaryEmbeddingV2", q.reshape(10, 24), k.reshape(10, 8), cos, sin, 8)
-    for part, same in zip(each, packed, strict=True):
+    for part, same in zip(batch_results, packed, strict=True):
         close(same.ravel(), part.ravel())
 
 
@@ -149,20 +151,20 @@ ENDS_Q, ENDS_K = [0, 3, 3, 8], [0, 4, 6, 11]
 NUMBERS = 0.0, 0.5, True, 2, -1
 
 
-def test_packed_sequences_are_attended_to_one_by_one(rng: np.random.Generator) -> None:
+def test_packed_sequences_are_independent(rng: np.random.Generator) -> None:
     q, k, v = tensors(rng, (8, 4, 3), (11, 2, 3), (11, 2, 3))
     slopes = rng.uniform(0.1, 1, size=(3, 4))
     begins = np.array(ENDS_Q), np.array(ENDS_K)
     out, lse = call("diopiFlashAttentionVarLen", None, q, k, v, *begins, slopes, 6, 9, *NUMBERS)
     assert lse.shape == (3, 4, 6)
     for number, ((a, b), (c, d)) in enumerate(zip(pairwise(ENDS_Q), pairwise(ENDS_K), strict=True)):
-        one = call("diopiFlashAttention", None, q[None, a:b], k[None, c:d], v[None, c:d], slopes[number], *NUMBERS)
-        close(out[a:b], one[0][0])
-        close(lse[number, :, : b - a], one[1][0])
+        single = call("diopiFlashAttention", None, q[None, a:b], k[None, c:d], v[None, c:d], slopes[number], *NUMBERS)
+        close(out[a:b], single[0][0])
+        close(lse[number, :, : b - a], single[1][0])
 
 
 @pytest.mark.parametrize("layout", ["BSND", "BNSD", "BSH", "SBH"])
-def test_layouts(rng: np.random.Generator, layout: str) -> None:
+def test_layouts_give_equal_results(rng: np.random.Generator, layout: str) -> None:
     q, k, v, g = tensors(rng, (2, 5, 4, 3), (2, 6, 2, 3), (2, 6, 2, 3), (2, 5, 4, 3))
     mask = rng.random((5, 6)) < 0.3
 
@@ -175,32 +177,37 @@ def test_layouts(rng: np.random.Generator, layout: str) -> None:
         return call("diopiCustomizedFlashAttention", None, laid(q), laid(k), laid(v), *numbers)
 
     def backward(name: str, laid: Callable[[Array], Array], found: Any) -> Any:
-        given = laid(g), laid(q), laid(k), laid(v), None, found[0], mask, None, *found[2:]
-        return call("diopiCustomizedFlashAttentionBackward", *given, 0.0, 0.5, False, -1, -1, 4, name)
+        arguments = laid(g), laid(q), laid(k), laid(v), None, found[0], mask, None, *found[2:]
+        return call("diopiCustomizedFlashAttentionBackward", *arguments, 0.0, 0.5, False, -1, -1, 4, name)
 
-    plain, other = forward("BSND", lambda x: x), forward(layout, laid)
-    close(other[0], laid(plain[0]))
+    plain, actual = forward("BSND", lambda x: x), forward(layout, laid)
+    close(actual[0], laid(plain[0]))
     for b in range(2):
         expected, lse = by_loops(q[b], k[b], v[b], 0.5, lambda i, j: not mask[i, j], [0] * 4)
         close(plain[0][b], expected)
         close(plain[2][b, ..., 0] + np.log(plain[3][b, ..., 0]), lse.T)
-    pairs = zip(backward("BSND", lambda x: x, plain), backward(layout, laid, other), strict=True)
-    for one, same in pairs:
-        close(same, laid(one))
+    pairs = zip(backward("BSND", lambda x: x, plain), backward(layout, laid, actual), strict=True)
+    for reference, same in pairs:
+        close(same, laid(reference))
 
 
 @pytest.mark.parametrize("batch", [1, 2])
-def test_masks_of_each_sequence(rng: np.random.Generator, batch: int) -> None:
+def test_each_sequence_may_have_its_own_mask(rng: np.random.Generator, batch: int) -> None:
     """LMDeploy passes masks as [1, 1, S, S] and [B, 1, S, S]."""
     q, k, v = tensors(rng, (2, 5, 4, 3), (2, 5, 2, 3), (2, 5, 2, 3))
     mask = rng.random((batch, 1, 5, 5)) < 0.3
     out = call("diopiCustomizedFlashAttention", None, q, k, v, None, mask, 0.0, 0.5, False, -1, -1, 4, "BSND")[0]
     for b in range(2):
-        own = mask[b % batch, 0]
-        close(out[b], by_loops(q[b], k[b], v[b], 0.5, lambda i, j, own=own: not own[i, j], [0] * 4)[0])
+        sequence_mask = mask[b % batch, 0]
+        close(
+            out[b],
+            by_loops(q[b], k[b], v[b], 0.5, lambda i, j, sequence_mask=sequence_mask: not sequence_mask[i, j], [0] * 4)[
+                0
+            ],
+        )
 
 
-def test_a_mask_of_packed_sequences_serves_each_with_its_corner(rng: np.random.Generator) -> None:
+def test_packed_sequences_use_the_corner_of_the_mask(rng: np.random.Generator) -> None:
     q, k, v = tensors(rng, (8, 2, 3), (11, 2, 3), (11, 2, 3))
     mask = rng.random((6, 7)) < 0.3
     ends = ENDS_Q[1:], ENDS_K[1:]
@@ -211,13 +218,15 @@ def test_a_mask_of_packed_sequences_serves_each_with_its_corner(rng: np.random.G
         close(out[a:b], by_loops(q[a:b], k[c:d], v[c:d], 0.5, lambda i, j: not mask[i, j], [0, 0])[0])
 
 
-def test_a_small_triangle_stands_for_a_large_one(rng: np.random.Generator) -> None:
+def test_small_causal_triangle_represents_a_large_one(rng: np.random.Generator) -> None:
     rows = 2050
     q, k, v = tensors(rng, (1, rows, 1, 2), (1, rows, 1, 2), (1, rows, 1, 2))
     numbers = 0.0, 0.5, True, -1, -1, 1, "BSND"
     small, large = (np.triu(np.ones((n, n), bool), 1) for n in (2048, rows))
-    one, other = (call("diopiCustomizedFlashAttention", None, q, k, v, None, m, *numbers)[0] for m in (small, large))
-    close(one, other)
+    with_triangle, with_full_mask = (
+        call("diopiCustomizedFlashAttention", None, q, k, v, None, m, *numbers)[0] for m in (small, large)
+    )
+    close(with_triangle, with_full_mask)
 
 
 # Gradients
@@ -233,12 +242,12 @@ FEATURES = [
 
 
 @pytest.mark.parametrize("features", FEATURES)
-def test_gradients(rng: np.random.Generator, features: dict[str, Any]) -> None:
+def test_attention_gradients_match_differences(rng: np.random.Generator, features: dict[str, Any]) -> None:
     q, k, v, g = tensors(rng, (1, 5, 2, 3), (1, 5, 1, 3), (1, 5, 1, 3), (1, 5, 2, 3))
-    given = {"slopes": None, "p": 0.0, "scale": 0.5, "causal": False, "left": -1, "right": -1, **features}
-    gen, slopes = given.pop("gen", None), given.pop("slopes")
+    options = {"slopes": None, "p": 0.0, "scale": 0.5, "causal": False, "left": -1, "right": -1, **features}
+    gen, slopes = options.pop("gen", None), options.pop("slopes")
     out, lse = flash(q, k, v, **features)
-    grads = call("diopiFlashAttentionBackward", g, gen, q, k, v, slopes, out, lse, *given.values())
+    grads = call("diopiFlashAttentionBackward", g, gen, q, k, v, slopes, out, lse, *options.values())
     for place, grad in enumerate(grads):
 
         def moved(x: Array, place: int = place) -> Array:
@@ -249,12 +258,12 @@ def test_gradients(rng: np.random.Generator, features: dict[str, Any]) -> None:
         np.testing.assert_allclose(grad, difference(moved, [q, k, v][place], g), rtol=1e-7, atol=1e-9)
 
 
-def test_gradients_of_packed_sequences(rng: np.random.Generator) -> None:
+def test_gradients_of_packed_sequences_match_differences(rng: np.random.Generator) -> None:
     q, k, v, g = tensors(rng, (8, 2, 3), (11, 2, 3), (11, 2, 3), (8, 2, 3))
     begins = np.array(ENDS_Q), np.array(ENDS_K)
 
-    def forward(*given: Array) -> Any:
-        return call("diopiMultiHeadAttentionVarLen", *given, *begins, 5, 5, 0.0, True, False, 0.5, None, out=THREE)
+    def forward(*arguments: Array) -> Any:
+        return call("diopiMultiHeadAttentionVarLen", *arguments, *begins, 5, 5, 0.0, True, False, 0.5, None, out=THREE)
 
     out, lse, _ = forward(q, k, v)
     grads = call("diopiMultiHeadAttentionVarLenBackward", g, q, k, v, out, lse, *begins, 5, 5, 0.0, True, None, 0.5)
@@ -280,13 +289,13 @@ def test_multi_head_attention_is_flash_attention(rng: np.random.Generator) -> No
     close(lse, expected[1])
     assert mask.shape == (2, 2, 4, 4)
     grads = call("diopiMultiHeadAttentionBackward", g, q, k, v, out, lse, 0.0, True, None, 0.5)
-    others = call("diopiFlashAttentionBackward", g, None, q, k, v, None, out, lse, 0.0, 0.5, True, -1, -1)
-    for one, other in zip(grads, others, strict=True):
-        close(one, other)
+    flash_grads = call("diopiFlashAttentionBackward", g, None, q, k, v, None, out, lse, 0.0, 0.5, True, -1, -1)
+    for grad, flash_grad in zip(grads, flash_grads, strict=True):
+        close(grad, flash_grad)
 
 
 @pytest.mark.parametrize(("share", "is_lost"), [(1e-39, True), (1e-37, False)])
-def test_gradients_allow_for_shares_below_the_normal_numbers(share: float, is_lost: bool) -> None:
+def test_gradients_allow_for_subnormal_weights(share: float, is_lost: bool) -> None:
     """What only comes by such a share may be missing as a whole, and nothing else."""
     q, k = np.array([[1.0]]), np.array([[0.0], [np.log(share)]])
     v, g = np.array([[1.0], [3.0]]), np.array([[1.0]])
@@ -302,7 +311,7 @@ def test_gradients_allow_for_shares_below_the_normal_numbers(share: float, is_lo
         assert allowed[0] < 1e-4
 
 
-def test_what_a_query_that_is_nan_gives_to_keys_it_does_not_see_is_open(rng: np.random.Generator) -> None:
+def test_gradient_of_keys_hidden_from_a_nan_query_is_open(rng: np.random.Generator) -> None:
     q, k, v, g = tensors(rng, (1, 4, 1, 3), (1, 4, 1, 3), (1, 4, 1, 3), (1, 4, 1, 3))
     q[0, 1, 0, 0] = np.nan
     out, lse = flash(q, k, v, causal=True)
@@ -314,19 +323,19 @@ def test_what_a_query_that_is_nan_gives_to_keys_it_does_not_see_is_open(rng: np.
         assert grad.specified[0, :, 0, 0].tolist() == [True, True, False, False]
 
 
-def test_gradients_with_a_mask(rng: np.random.Generator) -> None:
+def test_gradients_with_a_mask_match_differences(rng: np.random.Generator) -> None:
     q, k, v, g = tensors(rng, (8, 2, 3), (11, 1, 3), (11, 1, 3), (8, 2, 3))
     numbers = None, rng.random((5, 5)) < 0.3, 5, 5, 0.0, 0.5, False, -1, -1
     ends = ENDS_Q[1:], ENDS_K[1:]
 
-    def forward(*given: Array) -> Any:
-        return call("diopiCustomizedFlashAttentionVarLen", None, *given, *ends, *numbers)
+    def forward(*arguments: Array) -> Any:
+        return call("diopiCustomizedFlashAttentionVarLen", None, *arguments, *ends, *numbers)
 
     out, bits, *records = forward(q, k, v)
     assert bits.size == 0
-    slopes, mask, *rest = numbers
+    slopes, mask, *options = numbers
     saved = slopes, out, mask, None, *records
-    grads = call("diopiCustomizedFlashAttentionVarLenBackward", g, q, k, v, *ends, *saved, *rest)
+    grads = call("diopiCustomizedFlashAttentionVarLenBackward", g, q, k, v, *ends, *saved, *options)
     for place, grad in enumerate(grads):
 
         def moved(x: Array, place: int = place) -> Array:
@@ -337,13 +346,13 @@ def test_gradients_with_a_mask(rng: np.random.Generator) -> None:
         np.testing.assert_allclose(grad, difference(moved, [q, k, v][place], g), rtol=1e-7, atol=1e-9)
 
 
-def test_dropout_keeps_the_mean(rng: np.random.Generator) -> None:
+def test_dropout_preserves_the_mean(rng: np.random.Generator) -> None:
     q, k = rng.normal(size=(1, 64, 8, 4)), rng.normal(size=(1, 64, 8, 4))
     v = np.broadcast_to(np.eye(64)[:, None], (1, 64, 8, 64))
     wide = np.concatenate([q, np.zeros((1, 64, 8, 60))], -1), np.concatenate([k, np.zeros((1, 64, 8, 60))], -1)
-    shares, some = flash(*wide, v)[0], flash(*wide, v, p=0.3, gen=1)[0]
-    assert abs((some == 0).mean() - 0.3) < 0.02
-    close(some[some != 0], shares[some != 0] / 0.7)
+    shares, dropped = flash(*wide, v)[0], flash(*wide, v, p=0.3, gen=1)[0]
+    assert abs((dropped == 0).mean() - 0.3) < 0.02
+    close(dropped[dropped != 0], shares[dropped != 0] / 0.7)
     assert not flash(*wide, v, p=1.0, gen=1)[0].any()
 
 
@@ -351,7 +360,7 @@ def test_dropout_keeps_the_mean(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("axes", [1, 2])
-def test_rms_norm(rng: np.random.Generator, axes: int) -> None:
+def test_rms_norm_matches_pytorch(rng: np.random.Generator, axes: int) -> None:
     torch = pytest.importorskip("torch")
     x, g = tensors(rng, (3, 4, 5), (3, 4, 5))
     shape = x.shape[3 - axes :]
@@ -366,12 +375,12 @@ def test_rms_norm(rng: np.random.Generator, axes: int) -> None:
         lambda w: call("diopiRMSNorm", x, shape, w, b, 0.1)[0],
         lambda b: call("diopiRMSNorm", x, shape, w, b, 0.1)[0],
     ]
-    for grad, form, given in zip(grads, forms, (x, w, b), strict=True):
-        np.testing.assert_allclose(grad, difference(form, given, g), rtol=1e-7, atol=1e-9)
+    for grad, form, argument in zip(grads, forms, (x, w, b), strict=True):
+        np.testing.assert_allclose(grad, difference(form, argument, g), rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("triangle", [False, True])
-def test_scaled_masked_softmax(rng: np.random.Generator, triangle: bool) -> None:
+def test_scaled_masked_softmax_matches_pytorch(rng: np.random.Generator, triangle: bool) -> None:
     torch = pytest.importorskip("torch")
     x, g = tensors(rng, (2, 3, 4, 4), (2, 3, 4, 4))
     mask = rng.random((2, 1, 4, 4)) < 0.4

@@ -4,7 +4,7 @@ import numpy as np
 from references import call
 
 
-def test_infinite_and_undefined_parts_stay_apart() -> None:
+def test_complex_keeps_infinite_and_nan_parts_separate() -> None:
     number = call("diopiComplex", np.array([np.inf, 1.0]), np.array([1.0, np.nan]))
     assert number.real.tolist() == [np.inf, 1.0]
     assert number.imag[0] == 1.0
@@ -22,7 +22,7 @@ def test_polar_is_the_exponential_form() -> None:
     np.testing.assert_allclose(call("diopiPolar", radius, angle), radius * np.exp(1j * angle), rtol=1e-14)
 
 
-def test_parts_are_those_the_number_was_made_of() -> None:
+def test_real_and_imag_return_the_parts_of_complex() -> None:
     real, imag = np.array([[1.0, -2.0]]), np.array([[3.0], [0.5]])
     number = call("diopiComplex", real, imag)
     assert call("diopiReal", number).tolist() == [[1, -2], [1, -2]]

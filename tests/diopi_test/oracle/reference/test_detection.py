@@ -23,15 +23,15 @@ def _interpolated(plane: Array, y: float, x: float) -> float:
         return 0.0
     y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
     low, left = min(floor(y), height - 1), min(floor(x), width - 1)
-    down, right = min(low + 1, height - 1), min(left + 1, width - 1)
+    next_row, next_column = min(low + 1, height - 1), min(left + 1, width - 1)
     t, u = y - low, x - left
-    top = (1 - u) * plane[low, left] + u * plane[low, right]
-    return float((1 - t) * top + t * ((1 - u) * plane[down, left] + u * plane[down, right]))
+    top = (1 - u) * plane[low, left] + u * plane[low, next_column]
+    return float((1 - t) * top + t * ((1 - u) * plane[next_row, left] + u * plane[next_row, next_column]))
 
 
-def _bin_samples(start: float, extent: float, bins: int, which: int, ratio: int) -> Iterator[float]:
+def _bin_samples(start: float, extent: float, bins: int, index: int, ratio: int) -> Iterator[float]:
     count = ratio if ratio > 0 else ceil(extent / bins)
-    return (start + which * extent / bins + (i + 0.5) * extent / bins / count for i in range(count))
+    return (start + index * extent / bins + (i + 0.5) * extent / bins / count for i in range(count))
 
 
 def _point_by_point(
@@ -59,21 +59,21 @@ def rois() -> Array:
 @pytest.mark.parametrize("aligned", [True, False])
 @pytest.mark.parametrize("ratio", [0, 2])
 @pytest.mark.parametrize("scale", [1.0, 0.7])
-def test_pooling_is_the_mean_of_samples(rois: Array, aligned: bool, ratio: int, scale: float) -> None:
+def test_roi_align_is_the_mean_of_samples(rois: Array, aligned: bool, ratio: int, scale: float) -> None:
     features = np.random.default_rng(0).normal(size=(2, 2, 4, 5))
-    given = call("diopiRoiAlign", features, rois, scale, 2, 3, ratio, aligned)
-    np.testing.assert_allclose(given, _point_by_point(features, rois, scale, (2, 3), ratio, aligned), atol=1e-13)
+    actual = call("diopiRoiAlign", features, rois, scale, 2, 3, ratio, aligned)
+    np.testing.assert_allclose(actual, _point_by_point(features, rois, scale, (2, 3), ratio, aligned), atol=1e-13)
 
 
-def test_gradient_of_pooling(rois: Array) -> None:
+def test_roi_align_gradient_matches_differences(rois: Array) -> None:
     rng = np.random.default_rng(1)
     features, grad = rng.normal(size=(2, 1, 4, 5)), rng.normal(size=(4, 1, 2, 3))
     expected = difference(lambda x: call("diopiRoiAlign", x, rois, 0.9, 2, 3, 0, False), features, grad)
-    given = call("diopiRoiAlignBackward", grad, rois, 0.9, 2, 3, 2, 1, 4, 5, 0, False)
-    np.testing.assert_allclose(given, expected, atol=1e-9)
+    actual = call("diopiRoiAlignBackward", grad, rois, 0.9, 2, 3, 2, 1, 4, 5, 0, False)
+    np.testing.assert_allclose(actual, expected, atol=1e-9)
 
 
-def test_no_regions_pool_nothing() -> None:
+def test_roi_align_accepts_no_regions() -> None:
     assert call("diopiRoiAlign", np.ones((1, 2, 3, 3)), np.zeros((0, 5)), 1.0, 2, 2, 2, True).shape == (
         0,
         2,
@@ -86,18 +86,18 @@ BOXES = np.array([[0.0, 0, 2, 1], [0, 0, 1, 1], [5, 5, 6, 6], [0, 0, 2, 1.5]])
 
 
 @pytest.mark.parametrize(
-    ("threshold", "kept"), [(0.5, [1, 2, 0]), (0.49, [1, 2, 3]), (0.7, [1, 2, 0, 3]), (0.3, [1, 2])]
+    ("threshold", "expected"), [(0.5, [1, 2, 0]), (0.49, [1, 2, 3]), (0.7, [1, 2, 0, 3]), (0.3, [1, 2])]
 )
-def test_suppression(threshold: float, kept: list[int]) -> None:
-    assert call("diopiNms", BOXES, np.array([0.5, 0.9, 0.6, 0.4]), threshold).tolist() == kept
+def test_nms_keeps_boxes_below_the_threshold(threshold: float, expected: list[int]) -> None:
+    assert call("diopiNms", BOXES, np.array([0.5, 0.9, 0.6, 0.4]), threshold).tolist() == expected
 
 
-def test_boxes_without_area_suppress_nothing_and_equal_ones_go_by_position() -> None:
+def test_nms_ignores_boxes_without_area_and_keeps_the_first_of_equals() -> None:
     points = np.array([[1.0, 1, 1, 1]] * 3)
     assert call("diopiNms", points, np.array([0.5, 0.5, 0.75]), 0.0).tolist() == [2, 0, 1]
 
 
-def test_no_suppression_case_is_nearer_to_its_threshold_than_rounding() -> None:
+def test_no_nms_case_is_within_rounding_of_its_threshold() -> None:
     for case in select_cases("diopiNms", "full"):
         arguments = make_baseline_case(lookup("diopiNms"), case).arguments
         boxes, threshold = arguments["boxes"].values.astype(float), arguments["iou_threshold"]

@@ -26,21 +26,21 @@ def positions(*shape: int, below: int) -> Array:
 MASK = np.array([True, False, True, True])
 
 
-def test_indexed_axes_that_are_neighbours_stay_where_they_are() -> None:
+def test_adjacent_indexed_axes_keep_their_position() -> None:
     x, i, j = random(2, 4, 5, 3), positions(2, 3, below=4), positions(3, below=5)
-    given = call("diopiIndex", x, [None, i, j])
-    assert given.shape == (2, 2, 3, 3)
-    assert given[1, 0, 2, 1] == x[1, i[0, 2], j[2], 1]
+    actual = call("diopiIndex", x, [None, i, j])
+    assert actual.shape == (2, 2, 3, 3)
+    assert actual[1, 0, 2, 1] == x[1, i[0, 2], j[2], 1]
 
 
-def test_indexed_axes_apart_come_first() -> None:
+def test_separated_indexed_axes_come_first() -> None:
     x, i, j = random(4, 3, 5), positions(2, 1, below=4), positions(3, below=5)
-    given = call("diopiIndex", x, [i, None, j])
-    assert given.shape == (2, 3, 3)
-    assert given[1, 2, 0] == x[i[1, 0], 0, j[2]]
+    actual = call("diopiIndex", x, [i, None, j])
+    assert actual.shape == (2, 3, 3)
+    assert actual[1, 2, 0] == x[i[1, 0], 0, j[2]]
 
 
-def test_a_mask_stands_for_the_positions_of_its_true_elements() -> None:
+def test_mask_selects_the_positions_of_its_true_elements() -> None:
     x = random(3, 4, 2)
     np.testing.assert_array_equal(call("diopiIndex", x, [None, MASK]), x[:, [0, 2, 3]])
     cube = rng.random((3, 4)) < 0.5
@@ -48,16 +48,16 @@ def test_a_mask_stands_for_the_positions_of_its_true_elements() -> None:
     np.testing.assert_array_equal(call("diopiIndex", x, [cube]), [x[i, j] for i, j in zip(rows, columns, strict=True)])
 
 
-def test_put_writes_or_adds() -> None:
+def test_index_put_writes_or_adds() -> None:
     x, values, i = random(5, 2), random(4, 2), np.array([3, -1, 0, 3])
     written, total = call("diopiIndexPut", x, values, [i], False), x.copy()
-    for row, where in zip(values, i, strict=True):
-        total[where] += row
+    for row, place in zip(values, i, strict=True):
+        total[place] += row
     np.testing.assert_allclose(call("diopiIndexPut", x, values, [i], True), total)
     np.testing.assert_array_equal(written[[4, 0, 1, 2]], [values[1], values[2], x[1], x[2]])
 
 
-def test_what_leaves_a_choice_and_what_rounds() -> None:
+def test_repeated_places_leave_a_choice_or_round() -> None:
     x, values = random(5), random(2)
     assert isinstance(raw("diopiIndexPut", x, values, [np.array([3, -2])], False), AnyOf)
     assert isinstance(raw("diopiIndexPut", x, values, [np.array([3, -1])], False), Exact)
@@ -68,7 +68,7 @@ def test_what_leaves_a_choice_and_what_rounds() -> None:
     assert isinstance(raw("diopiScatterScalar", x, 0, 3, np.array([1, 1]), None), Exact)
 
 
-def test_gather_and_scatter_element_by_element() -> None:
+def test_gather_and_scatter_match_loops() -> None:
     x, i, src = random(3, 4, 5), positions(2, 6, 4, below=4), random(2, 7, 5)
     picked, summed, product = call("diopiGather", x, 1, i), x.copy(), x.copy()
     for place in np.ndindex(i.shape):
@@ -80,7 +80,7 @@ def test_gather_and_scatter_element_by_element() -> None:
     np.testing.assert_allclose(call("diopiScatter", x, -2, src, i, "multiply"), product)
 
 
-def test_truth_values_are_joined() -> None:
+def test_scattered_bools_are_combined_by_or_and_and() -> None:
     x, i = np.array([False, True, False]), np.array([0, 0, 1])
     src = np.array([True, False, False])
     np.testing.assert_array_equal(call("diopiScatter", x, 0, src, i, "add"), [True, True, False])
@@ -89,7 +89,7 @@ def test_truth_values_are_joined() -> None:
 
 
 @pytest.mark.parametrize("index", [np.array([0]), np.array(0)])
-def test_a_number_is_a_vector_of_one(index: Array) -> None:
+def test_scalar_counts_as_a_vector_of_one(index: Array) -> None:
     number, src = np.array(3.0), np.full(index.shape, 5.0)
     np.testing.assert_array_equal(call("diopiGather", number, 0, index), np.full(index.shape, 3.0))
     assert call("diopiScatter", number, -1, src, index, "add") == 8
@@ -98,44 +98,44 @@ def test_a_number_is_a_vector_of_one(index: Array) -> None:
     assert call("diopiIndexFill", number, -1, index, 7.0) == 7
 
 
-def test_values_take_the_type_of_the_input() -> None:
-    whole, kept = np.array([1, 2, 3]), np.array([True, False, False])
+def test_values_are_converted_to_the_type_of_the_input() -> None:
+    whole, mask = np.array([1, 2, 3]), np.array([True, False, False])
     of_integers, of_truths = ResultOverride(Dtype.int64), ResultOverride(Dtype.bool)
     assert call("diopiIndexFill", whole, 0, np.array([-1]), -2.75, out=of_integers).tolist() == [1, 2, -2]
-    assert call("diopiMaskedFill", whole > 1, kept, 0.25, out=of_truths).tolist() == [True, True, True]
+    assert call("diopiMaskedFill", whole > 1, mask, 0.25, out=of_truths).tolist() == [True, True, True]
     assert call("diopiSelectScatter", whole, np.array(7.9), 0, -3, out=of_integers).tolist() == [7, 2, 3]
 
 
-def test_elements_of_a_source_come_in_row_major_order() -> None:
+def test_masked_scatter_reads_the_source_in_row_major_order() -> None:
     x, mask, source = random(2, 3), np.array([True, False, True]), random(3, 2)
-    given = call("diopiMaskedScatter", x, mask, source)
-    np.testing.assert_array_equal(given[:, [0, 2]].reshape(-1), source.reshape(-1)[:4])
-    np.testing.assert_array_equal(given[:, 1], x[:, 1])
+    actual = call("diopiMaskedScatter", x, mask, source)
+    np.testing.assert_array_equal(actual[:, [0, 2]].reshape(-1), source.reshape(-1)[:4])
+    np.testing.assert_array_equal(actual[:, 1], x[:, 1])
 
 
 def test_embedding_rows_are_scaled_once() -> None:
     table = np.array([[3.0, 4.0], [0.3, 0.4], [6.0, 8.0]])
-    given = call("diopiEmbeddingRenorm_", table, np.array([2, 1, 2]), 1.0, 2.0)
-    np.testing.assert_allclose(given, [[3.0, 4.0], [0.3, 0.4], [6 / (10 + 1e-7), 8 / (10 + 1e-7)]], rtol=1e-15)
+    actual = call("diopiEmbeddingRenorm_", table, np.array([2, 1, 2]), 1.0, 2.0)
+    np.testing.assert_allclose(actual, [[3.0, 4.0], [0.3, 0.4], [6 / (10 + 1e-7), 8 / (10 + 1e-7)]], rtol=1e-15)
     largest = call("diopiEmbeddingRenorm_", table, np.array([0]), 1.0, np.inf)
     np.testing.assert_allclose(largest[0], [3 / (4 + 1e-7), 4 / (4 + 1e-7)], rtol=1e-15)
 
 
 def test_embedding_gradient_by_frequency() -> None:
     grad, indices = np.ones((4, 1)), np.array([2, 0, 2, 3])
-    given = call("diopiEmbeddingBackward", grad, indices, 5, 3, True, False)
-    assert given[:, 0].tolist() == [1, 0, 1, 0, 0]
+    actual = call("diopiEmbeddingBackward", grad, indices, 5, 3, True, False)
+    assert actual[:, 0].tolist() == [1, 0, 1, 0, 0]
 
 
-def test_one_hot_and_back() -> None:
+def test_one_hot_is_inverted_by_argmax() -> None:
     classes = positions(3, 4, below=6)
-    given = call("diopiOneHot", classes, 8)
-    assert given.shape == (3, 4, 8)
-    np.testing.assert_array_equal(given.argmax(-1), classes)
+    actual = call("diopiOneHot", classes, 8)
+    assert actual.shape == (3, 4, 8)
+    np.testing.assert_array_equal(actual.argmax(-1), classes)
     assert call("diopiOneHot", np.array([0, 2]), -1).tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
-def test_places_of_what_is_not_zero() -> None:
+def test_nonzero_returns_positions() -> None:
     assert call("diopiNonzero", np.array([[0.0, np.nan], [2, -0.0]])).tolist() == [[0, 1], [1, 0]]
     assert call("diopiNonzero", np.array(3)).shape == (1, 0)
     assert call("diopiNonzero", np.array(0)).shape == (0, 0)

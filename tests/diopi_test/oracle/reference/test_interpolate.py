@@ -15,7 +15,7 @@ SHAPES = {"linear": (1, 2, 4), "bilinear": (1, 2, 3, 4), "bicubic": (1, 2, 3, 4)
 
 
 @pytest.mark.parametrize("mode", ["linear", "bicubic"])
-def test_a_ramp_stays_a_ramp_between_aligned_corners(mode: str) -> None:
+def test_linear_resizing_preserves_a_ramp(mode: str) -> None:
     ramp = np.arange(9.0).reshape(1, 1, 1, 9) if mode == "bicubic" else np.arange(9.0).reshape(1, 1, 9)
     size = (1, 17) if mode == "bicubic" else (17,)
     resized = call("diopiUpsampleLinear", ramp, size, True, mode).ravel()
@@ -23,7 +23,7 @@ def test_a_ramp_stays_a_ramp_between_aligned_corners(mode: str) -> None:
     np.testing.assert_allclose(resized[inner], np.linspace(0, 8, 17)[inner], atol=1e-14)
 
 
-def test_the_cubic_kernel_at_a_quarter() -> None:
+def test_cubic_kernel_at_a_quarter() -> None:
     impulse = np.zeros((1, 1, 1, 8))
     impulse[..., 3] = 1
     resized = call("diopiUpsampleLinear", impulse, (1, 16), False, "bicubic").ravel()
@@ -36,13 +36,13 @@ def test_the_cubic_kernel_at_a_quarter() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("align_corners", [False, True])
-def test_a_constant_stays_itself_and_weights_sum_to_one(mode: str, align_corners: bool) -> None:
+def test_resizing_preserves_a_constant(mode: str, align_corners: bool) -> None:
     resized = call("diopiUpsampleLinear", np.full(SHAPES[mode], 3.0), SIZES[mode], align_corners, mode)
     np.testing.assert_allclose(resized, 3.0, atol=1e-14)
 
 
 @pytest.mark.parametrize(("mode", "reach"), [("bilinear", 1), ("bicubic", 2)])
-def test_a_position_on_an_element_may_be_rounded_to_either_side(mode: str, reach: int) -> None:
+def test_terms_allow_for_rounding_of_positions_at_elements(mode: str, reach: int) -> None:
     """Of 31 positions in 67 elements the middle one is 33: the elements next to it have the weight 0, but terms."""
     resize = find_reference("diopiUpsampleLinear")
     assert resize is not None
@@ -58,21 +58,21 @@ def test_a_position_on_an_element_may_be_rounded_to_either_side(mode: str, reach
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("align_corners", [False, True])
-def test_gradient_of_linear_resizing(mode: str, align_corners: bool) -> None:
+def test_linear_resizing_gradient_matches_differences(mode: str, align_corners: bool) -> None:
     rng = np.random.default_rng(1)
     shape, size = SHAPES[mode], SIZES[mode]
     x, grad = rng.normal(size=shape), rng.normal(size=(*shape[:2], *size))
     expected = difference(lambda x: call("diopiUpsampleLinear", x, size, align_corners, mode), x, grad)
-    given = call("diopiUpsampleLinearBackward", grad, size, shape, align_corners, mode)
-    np.testing.assert_allclose(given, expected, atol=1e-9)
+    actual = call("diopiUpsampleLinearBackward", grad, size, shape, align_corners, mode)
+    np.testing.assert_allclose(actual, expected, atol=1e-9)
 
 
-def test_gradient_of_nearest_resizing() -> None:
+def test_nearest_resizing_gradient_matches_differences() -> None:
     rng = np.random.default_rng(2)
     x, grad = rng.normal(size=(1, 2, 3, 5)), rng.normal(size=(1, 2, 4, 2))
     expected = difference(lambda x: call("diopiUpsampleNearest", x, (4, 2)), x, grad)
-    given = call("diopiUpsampleNearestBackward", grad, (4, 2), x.shape)
-    np.testing.assert_allclose(given, expected, atol=1e-9)
+    actual = call("diopiUpsampleNearestBackward", grad, (4, 2), x.shape)
+    np.testing.assert_allclose(actual, expected, atol=1e-9)
 
 
 def test_no_nearest_case_depends_on_the_arithmetic_of_the_index() -> None:
@@ -113,7 +113,7 @@ def test_outside_counts_as_zero_and_halfway_goes_to_the_even_element() -> None:
     assert [sample(x, "nearest") for x in (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0)] == [0, 1, 1, 4, 4, 0]
 
 
-def test_infinities_and_nan_reach_no_further_than_weights() -> None:
+def test_nonfinite_elements_affect_only_results_with_weight() -> None:
     column = np.array([np.nan, 1.0, 2.0, np.inf]).reshape(1, 1, 4, 1)
     result = raw("diopiUpsampleLinear", column, (8, 1), False, "bilinear")
     assert result.specified.reshape(-1).tolist() == [True, True, True, True, True, False, False, False]

@@ -53,7 +53,7 @@ MATMUL_SHAPES = [
 
 
 @pytest.mark.parametrize(("first", "second"), MATMUL_SHAPES)
-def test_matmul_gradients(first: tuple[int, ...], second: tuple[int, ...], draw: Draw) -> None:
+def test_matmul_gradients_match_differences(first: tuple[int, ...], second: tuple[int, ...], draw: Draw) -> None:
     a, b = draw(*first), draw(*second)
     grad = draw(*np.matmul(a, b).shape)
     grad_a, grad_b = call("diopiMatmulBackward", grad, a, b)
@@ -68,33 +68,35 @@ LINEAR_SHAPES: list[tuple[tuple[int, ...], tuple[int, ...] | None]] = [
 """Leading axes of the input, and the shape of the bias where it is not that of one result."""
 
 
-@pytest.mark.parametrize(("leading", "made"), LINEAR_SHAPES)
-def test_linear_gradients(leading: tuple[int, ...], made: tuple[int, ...] | None, draw: Draw) -> None:
-    shape = (2,) if made is None else made
+@pytest.mark.parametrize(("leading", "bias_shape"), LINEAR_SHAPES)
+def test_linear_gradients_match_differences(
+    leading: tuple[int, ...], bias_shape: tuple[int, ...] | None, draw: Draw
+) -> None:
+    shape = (2,) if bias_shape is None else bias_shape
     x, weight, bias, grad = draw(*leading, 3), draw(2, 3), np.asarray(draw(*shape)), draw(*leading, 2)
-    out = (ResultOverride(), ResultOverride(), ResultOverride(shape=made))
-    given = call("diopiLinearBackward", grad, x, weight, out=out)
+    out = (ResultOverride(), ResultOverride(), ResultOverride(shape=bias_shape))
+    gradients = call("diopiLinearBackward", grad, x, weight, out=out)
     expected = (
         difference(lambda x: call("diopiLinear", x, weight, bias), x, grad),
         difference(lambda weight: call("diopiLinear", x, weight, bias), weight, grad),
         difference(lambda bias: call("diopiLinear", x, weight, bias), bias, grad),
     )
-    for one, other in zip(given, expected, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-9)
+    for actual, wanted in zip(gradients, expected, strict=True):
+        np.testing.assert_allclose(actual, wanted, atol=1e-9)
 
 
-def test_an_input_times_zero_is_not_read() -> None:
+def test_input_with_beta_zero_is_not_read() -> None:
     unread, matrix = np.full((2, 2), np.nan), np.array([[1.0, 2.0], [3.0, 4.0]])
     np.testing.assert_equal(call("diopiAddmm", unread, matrix, matrix, 0, 2), 2 * matrix @ matrix)
 
 
-def test_integers_truncate_the_factors() -> None:
+def test_factors_are_truncated_for_integers() -> None:
     ones = np.ones((1, 2, 2), np.int64)
     np.testing.assert_equal(call("diopiBaddbmm", ones, ones, ones, 2.9, -1.9), np.zeros((1, 2, 2)))
 
 
 @pytest.mark.parametrize("upper", [False, True])
-def test_cholesky(upper: bool, draw: Draw) -> None:
+def test_cholesky_factor_reproduces_the_matrix(upper: bool, draw: Draw) -> None:
     mat = draw.positive_definite(2, 4, 4)
     unread = np.tril(draw(4, 4), -1) if upper else np.triu(draw(4, 4), 1)
     factor, info = call("diopiCholesky", mat + unread, upper, False)
@@ -104,14 +106,14 @@ def test_cholesky(upper: bool, draw: Draw) -> None:
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
-def test_cholesky_tells_the_minor_that_fails(order: int, draw: Draw) -> None:
+def test_cholesky_reports_the_first_indefinite_minor(order: int, draw: Draw) -> None:
     mat = draw.positive_definite(4, 4)
     mat[order - 1, order - 1] = -1
     assert call("diopiCholesky", mat, False, False)[1] == order
 
 
 @pytest.mark.parametrize("upper", [False, True])
-def test_cholesky_gradient(upper: bool, draw: Draw) -> None:
+def test_cholesky_gradient_matches_differences(upper: bool, draw: Draw) -> None:
     """A Hermitian matrix moves along Hermitian directions, of which its factor reads the one triangle."""
     mat, grad = draw.positive_definite(3, 3), draw(3, 3)
 
@@ -128,7 +130,7 @@ FLAGS = list(product([False, True], repeat=3))
 
 
 @pytest.mark.parametrize(("upper", "transpose", "unitriangular"), FLAGS)
-def test_triangular_solve(upper: bool, transpose: bool, unitriangular: bool, draw: Draw) -> None:
+def test_triangular_solve_satisfies_the_system(upper: bool, transpose: bool, unitriangular: bool, draw: Draw) -> None:
     b, mat = draw(2, 4, 3), draw.regular(4, 4)
     x, cloned = call("diopiTriangularSolve", b, mat, upper, transpose, unitriangular)
     triangle = np.triu(mat) if upper else np.tril(mat)
@@ -139,7 +141,9 @@ def test_triangular_solve(upper: bool, transpose: bool, unitriangular: bool, dra
 
 
 @pytest.mark.parametrize(("upper", "transpose", "unitriangular"), FLAGS)
-def test_triangular_solve_gradients(upper: bool, transpose: bool, unitriangular: bool, draw: Draw) -> None:
+def test_triangular_solve_gradients_match_differences(
+    upper: bool, transpose: bool, unitriangular: bool, draw: Draw
+) -> None:
     flags = upper, transpose, unitriangular
     b, mat = draw(2, 3, 2), draw.regular(3, 3)
     grad_x, grad_cloned = draw(2, 3, 2), draw(2, 3, 3)
@@ -153,7 +157,7 @@ def test_triangular_solve_gradients(upper: bool, transpose: bool, unitriangular:
 
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 4, 4), (4, 1)])
 @pytest.mark.parametrize("mode", ["reduced", "complete"])
-def test_qr(shape: tuple[int, ...], mode: str, draw: Draw) -> None:
+def test_qr_reconstructs_the_matrix(shape: tuple[int, ...], mode: str, draw: Draw) -> None:
     a = draw(*shape)
     q, r = call("diopiLinalgQR", a, mode)
     np.testing.assert_allclose(q @ r, a)
@@ -164,7 +168,7 @@ def test_qr(shape: tuple[int, ...], mode: str, draw: Draw) -> None:
     np.testing.assert_equal(call("diopiLinalgQR", a, "r")[1], r[..., : min(shape[-2:]), :])
 
 
-def test_the_response_of_qr_is_that_of_all_elements_moved_one_by_one() -> None:
+def test_qr_perturbation_response_combines_single_elements() -> None:
     a, step = np.random.default_rng(4).normal(size=(6, 3)), 2.0**-20
     function = find_reference("diopiLinalgQR")
     assert function is not None
@@ -174,14 +178,14 @@ def test_the_response_of_qr_is_that_of_all_elements_moved_one_by_one() -> None:
     for i, j in np.ndindex(a.shape):
         moved = a.copy()
         moved[i, j] += step * sizes[j]
-        for square, one, other in zip(squares, call("diopiLinalgQR", moved, "reduced"), (q, r), strict=True):
-            square += ((one - other.value) / step) ** 2
+        for square, moved_factor, factor in zip(squares, call("diopiLinalgQR", moved, "reduced"), (q, r), strict=True):
+            square += ((moved_factor - factor.value) / step) ** 2
     np.testing.assert_allclose(q.terms - np.eye(6, 3), np.sqrt(squares[0]), rtol=0.35)
     np.testing.assert_allclose(r.terms, np.sqrt(squares[1]), rtol=0.35, atol=1e-12)
 
 
 @pytest.mark.parametrize("upper", [False, True])
-def test_errors_of_cholesky_gradient_are_within_its_terms(upper: bool) -> None:
+def test_cholesky_gradient_errors_are_within_its_terms(upper: bool) -> None:
     """In float32, against the same in float64."""
     rng = np.random.default_rng(5)
     root = rng.normal(size=(40, 40))
@@ -208,7 +212,7 @@ def _units(function: str, result: int, *arguments: Array, flags: tuple[bool, ...
 
 
 @pytest.mark.parametrize("upper", [False, True])
-def test_errors_of_cholesky_are_those_of_its_terms(upper: bool) -> None:
+def test_cholesky_errors_match_its_terms(upper: bool) -> None:
     rng = np.random.default_rng(6)
     root = rng.normal(size=(90, 90)).astype(np.float32)
     units = _units("diopiCholesky", 0, root @ root.T + 3 * np.eye(90, dtype=np.float32), flags=(upper, False))
@@ -216,9 +220,7 @@ def test_errors_of_cholesky_are_those_of_its_terms(upper: bool) -> None:
 
 
 @pytest.mark.parametrize(("upper", "transpose", "unitriangular"), FLAGS)
-def test_errors_of_triangular_systems_are_those_of_their_terms(
-    upper: bool, transpose: bool, unitriangular: bool
-) -> None:
+def test_triangular_system_errors_match_their_terms(upper: bool, transpose: bool, unitriangular: bool) -> None:
     rng = np.random.default_rng(7)
     mat = (rng.normal(size=(90, 90)) / 6 + 2 * np.eye(90)).astype(np.float32)
     b, grad_x = rng.normal(size=(2, 90, 5)).astype(np.float32)
@@ -231,7 +233,7 @@ def test_errors_of_triangular_systems_are_those_of_their_terms(
         assert 0.1 < np.sqrt(np.mean(errors**2)) < 1
 
 
-def test_signs_of_qr() -> None:
+def test_qr_signs_match_lapack() -> None:
     """Where something is to eliminate, the sign of the diagonal turns over; where nothing is, it stays."""
     _, r = call("diopiLinalgQR", np.array([[3.0, 1.0], [4.0, 2.0]]), "r")
     assert r[0, 0] == pytest.approx(-5)
@@ -242,18 +244,18 @@ def test_signs_of_qr() -> None:
 
 
 @pytest.mark.parametrize("p", [0.5, 1.0, 2.0, 3.0, np.inf])
-def test_distances(p: float) -> None:
+def test_cdist_matches_numpy_norms(p: float) -> None:
     x, y = Draw(False)(2, 1, 3, 4), Draw(False)(3, 2, 4)
     expected = [[[[np.linalg.norm(a - b, p) for b in second] for a in first[0]] for second in y] for first in x]
     np.testing.assert_allclose(call("diopiCdist", x, y, p, None), expected)
 
 
-def test_distance_of_power_0_counts_unequal_coordinates() -> None:
+def test_cdist_with_p_0_counts_unequal_coordinates() -> None:
     np.testing.assert_equal(call("diopiCdist", np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]]), 0.0, None), [[1]])
 
 
 @pytest.mark.parametrize("p", [0.5, 1.0, 1.5, 2.0, 3.0, np.inf])
-def test_distance_gradient(p: float) -> None:
+def test_cdist_gradient_matches_differences(p: float) -> None:
     draw = Draw(False)
     x, y, grad = draw(2, 3, 4), draw(2, 2, 4), draw(2, 3, 2)
     expected = difference(lambda x: call("diopiCdist", x, y, p, None), x, grad)
@@ -261,14 +263,14 @@ def test_distance_gradient(p: float) -> None:
     np.testing.assert_allclose(call("diopiCdistBackward", grad, x, y, p, distances), expected, atol=1e-6)
 
 
-def test_equal_rows_have_no_distance_gradient() -> None:
+def test_cdist_gradient_of_equal_rows_is_zero() -> None:
     rows = np.array([[1.0, 2.0], [1.0, 3.0]])
     for p in (0.0, 0.5, 1.0, 2.0, np.inf):
         distances = call("diopiCdist", rows[:1], rows[:1], p, None)
         np.testing.assert_equal(call("diopiCdistBackward", np.ones((1, 1)), rows[:1], rows[:1], p, distances), [[0, 0]])
 
 
-def test_count_of_unequal_coordinates_is_nan_where_a_difference_is() -> None:
+def test_cdist_with_p_0_propagates_nan() -> None:
     rows = np.array([[np.nan, 1.0], [np.inf, 1.0], [2.0, 1.0]])
     counts = call("diopiCdist", rows, rows, 0.0, None)
     assert np.isnan(counts[0]).all()

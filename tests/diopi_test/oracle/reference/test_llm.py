@@ -17,8 +17,8 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(7)
 
 
-def close(given: Any, expected: Any) -> None:
-    np.testing.assert_allclose(given, expected, rtol=1e-9, atol=1e-11)
+def close(actual: Any, expected: Any) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-11)
 
 
 def attention(q: Array, k: Array, v: Array, hidden: Array | None = None) -> Array:
@@ -49,7 +49,7 @@ def tables(rng: np.random.Generator) -> tuple[Array, Array, Array]:
     return table, np.array([1, 4, 12]), np.array(LENGTHS)
 
 
-def test_scores_then_sums_are_attention(rng: np.random.Generator) -> None:
+def test_token_kernels_combine_to_attention(rng: np.random.Generator) -> None:
     q, k, v = rng.normal(size=(3, 2, 4)), rng.normal(size=(20, 2, 4)), rng.normal(size=(20, 2, 4))
     table, starts, lengths = tables(rng)
     before = rng.normal(size=(2, 14))
@@ -79,22 +79,22 @@ def test_prefill_of_packed_sequences(rng: np.random.Generator) -> None:
 
 def cut(tokens: list[Array], block: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Sequences of tokens in a cache of blocks of a size, in any order, and the table that finds them."""
-    used = [-(-len(one) // block) for one in tokens]
+    used = [-(-len(token_ids) // block) for token_ids in tokens]
     blocks = rng.permutation(sum(used) + 1)
     cache, table = (
         rng.normal(size=(len(blocks) * block, tokens[0].shape[1])),
         np.full((len(used), max(used)), blocks[-1]),
     )
-    for row, one, end, count in zip(table, tokens, np.cumsum(used), used, strict=True):
+    for row, token_ids, end, count in zip(table, tokens, np.cumsum(used), used, strict=True):
         row[:count] = blocks[end - count : end]
-        for t, token in enumerate(one):
+        for t, token in enumerate(token_ids):
             cache[row[t // block] * block + t % block] = token
     return cache, table
 
 
 @pytest.mark.parametrize("block", [1, 3, 16])
 @pytest.mark.parametrize("rows", [0, 1, 3])
-def test_a_cache_may_be_cut_in_blocks_of_any_size(rng: np.random.Generator, block: int, rows: int) -> None:
+def test_paged_attention_does_not_depend_on_the_block_size(rng: np.random.Generator, block: int, rows: int) -> None:
     q = rng.normal(size=(3, 12))
     keys, values = ([rng.normal(size=(length, 6)) for length in LENGTHS] for _ in range(2))
     mask = rng.random((rows, 7)) < 0.3 if rows else None
@@ -111,8 +111,8 @@ def test_a_cache_may_be_cut_in_blocks_of_any_size(rng: np.random.Generator, bloc
     assert np.array_equal(out, blocks)
     for b, length in enumerate(LENGTHS):
         hidden = None if mask is None else mask[b % rows, None, :length]
-        given = q[b].reshape(1, 4, 3), keys[b].reshape(-1, 2, 3), values[b].reshape(-1, 2, 3)
-        close(out[b].reshape(4, 3), attention(*given, hidden)[0])
+        arguments = q[b].reshape(1, 4, 3), keys[b].reshape(-1, 2, 3), values[b].reshape(-1, 2, 3)
+        close(out[b].reshape(4, 3), attention(*arguments, hidden)[0])
 
 
 @pytest.mark.parametrize("shape", [None, (7, 7), (3, 7, 7), (3, 1, 7, 7)])
@@ -135,7 +135,7 @@ def test_prefill_of_padded_sequences(rng: np.random.Generator, shape: tuple[int,
         assert found.specified[rows].all() and not found.specified[rows.stop : 7 * b + 7].any()
 
 
-def test_without_a_table_the_tokens_are_in_order(rng: np.random.Generator) -> None:
+def test_paged_attention_without_block_table_reads_tokens_in_order(rng: np.random.Generator) -> None:
     """LMDeploy passes rank 3, one query, one cache of all slots, and no table."""
     q, k, v = rng.normal(size=(1, 1, 12)), rng.normal(size=(1, 9, 6)), rng.normal(size=(1, 9, 6))
     out = call("diopiPagedAttention", q, k, v, None, (7,), 4, 2, 3, None, 128)
@@ -146,7 +146,7 @@ def test_without_a_table_the_tokens_are_in_order(rng: np.random.Generator) -> No
     close(call("diopiPagedAttention", q[0], k[0], v[0], None, (7,), 4, 2, 3, table, 3), out[0])
 
 
-def test_no_lengths_stand_for_full_sequences_of_rank_3(rng: np.random.Generator) -> None:
+def test_missing_lengths_mean_full_sequences(rng: np.random.Generator) -> None:
     q, k, v = rng.normal(size=(2, 5, 12)), rng.normal(size=(2, 5, 6)), rng.normal(size=(2, 5, 6))
     reference = find_reference("diopiPromptFlashAttention")
     assert reference is not None
@@ -158,7 +158,7 @@ def test_no_lengths_stand_for_full_sequences_of_rank_3(rng: np.random.Generator)
     close(of_callers.value.value, flat.value.value.reshape(2, 5, 12))
 
 
-def test_penalties(rng: np.random.Generator) -> None:
+def test_apply_penalty_matches_loops(rng: np.random.Generator) -> None:
     logits, presence, frequency = rng.normal(size=(2, 9)), rng.normal(size=2), rng.normal(size=2)
     ids, counts, ends = np.array([4, 0, 8, 4]), np.array([1, 3, 2, 5]), np.array([0, 3, 4])
     expected = logits.copy()
@@ -168,7 +168,7 @@ def test_penalties(rng: np.random.Generator) -> None:
     close(call("diopiApplyPenalty", logits, presence, frequency, ids, counts, ends, 3), expected)
 
 
-def test_penalties_of_every_token(rng: np.random.Generator) -> None:
+def test_apply_penalty_v2_matches_loops(rng: np.random.Generator) -> None:
     logits, (presence, frequency, repetition) = rng.normal(size=(2, 9)), rng.uniform(0.5, 2, size=(3, 4))
     logits[0, 4] = 0
     ids, counts = np.array([4, 10, 17, 2]), np.array([1, 3, 2, 5])
@@ -180,7 +180,7 @@ def test_penalties_of_every_token(rng: np.random.Generator) -> None:
     close(call("diopiApplyPenaltyV2", logits, presence, frequency, repetition, ids, counts), expected)
 
 
-def test_a_group_of_one_adds_nothing(rng: np.random.Generator) -> None:
+def test_matmul_all_reduce_matches_loops(rng: np.random.Generator) -> None:
     x1, x2, bias = rng.normal(size=(2, 3, 4)), rng.normal(size=(4, 5)), rng.normal(size=5)
     expected = [[[sum(row * column) for column in x2.T] for row in part] for part in x1]
     close(call("diopiMatmulAllReduce", x1, x2, None, "any", "sum", 0, 1), expected)

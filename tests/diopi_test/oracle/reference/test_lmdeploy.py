@@ -22,22 +22,22 @@ HEADS, KEYS, SIZE, WIDTH, THETA = 4, 2, 6, 4, 100.0
 """Of attentions; the first `WIDTH` columns of a head are turned."""
 
 
-def test_norms_row_by_row() -> None:
+def test_rms_norms_match_rows() -> None:
     x, residual, bias, scale = rng.normal(size=(3, 5)), rng.normal(size=(3, 5)), rng.normal(size=5), rng.normal(size=5)
 
     def normed(row: Array) -> list[float]:
         size = math.sqrt(math.fsum(v * v for v in row) / len(row) + 0.125)
         return [v / size * s for v, s in zip(row, scale, strict=True)]
 
-    given = call("diopiRootMeanSquareNormInp", x, scale, 0.125)
-    np.testing.assert_allclose(given, [normed(row) for row in x], rtol=1e-13)
+    actual = call("diopiRootMeanSquareNormInp", x, scale, 0.125)
+    np.testing.assert_allclose(actual, [normed(row) for row in x], rtol=1e-13)
     for added in (bias, None):
         result, total = call("diopiFusedAddRootMeanSquareNormInp", x, residual, added, scale, 0.125)
         np.testing.assert_allclose(total, x + residual + (0 if added is None else added), rtol=1e-13)
         np.testing.assert_allclose(result, [normed(row) for row in total], rtol=1e-12)
 
 
-def test_the_feed_forward_layer_element_by_element() -> None:
+def test_silu_ffn_matches_loops() -> None:
     x, up, gate, down = (rng.normal(size=shape) for shape in ((3, 4), (4, 5), (4, 5), (5, 4)))
     wanted = np.zeros((3, 4))
     for i in range(3):
@@ -66,19 +66,21 @@ def attention_arguments(rows: int, batch: int, slots: int) -> dict[str, Any]:
     }
 
 
-def prefill(given: dict[str, Any], new: int, held: int) -> list[Array]:
+def prefill(arguments: dict[str, Any], new: int, history: int) -> list[Array]:
     """Result and caches of a prefill."""
-    lengths = {"max_q_len": new, "max_kv_len": held + new}
+    lengths = {"max_q_len": new, "max_kv_len": history + new}
     results = call(
-        "diopiFusedContextAttentionInp", **given, pre_work=None, pre_work_size=0, is_prepared=False, **lengths
+        "diopiFusedContextAttentionInp", **arguments, pre_work=None, pre_work_size=0, is_prepared=False, **lengths
     )
     return [results[0], *results[3:]]
 
 
-def decode(given: dict[str, Any], lengths: Any, step: int, padding: Any = None, finished: Any = None) -> list[Array]:
+def decode(
+    arguments: dict[str, Any], lengths: Any, step: int, padding: Any = None, finished: Any = None
+) -> list[Array]:
     """Result and caches of a step."""
     state = {"finished": finished, "total_padding_tokens": padding, "sequence_lengths": np.array(lengths)}
-    results = call("diopiFusedDecoderAttentionInp", **given, **state, step=step)
+    results = call("diopiFusedDecoderAttentionInp", **arguments, **state, step=step)
     return [results[0], *results[2:]]
 
 
@@ -94,9 +96,9 @@ def angles(position: int) -> list[float]:
     return [position / THETA ** (column / WIDTH) for column in range(0, WIDTH, 2)]
 
 
-def vectors(given: dict[str, Any], row: int, position: int) -> tuple[Array, Array, Array]:
+def vectors(arguments: dict[str, Any], row: int, position: int) -> tuple[Array, Array, Array]:
     """Turned queries, turned keys, and values of one row."""
-    projected = (given["inoutput"][row] @ given["qkv_weight"] + given["qkv_bias"][0]).reshape(-1, SIZE)
+    projected = (arguments["inoutput"][row] @ arguments["qkv_weight"] + arguments["qkv_bias"][0]).reshape(-1, SIZE)
     q, k, v = projected[:HEADS], projected[HEADS : HEADS + KEYS], projected[HEADS + KEYS :]
     return np.array([turned(x, position) for x in q]), np.array([turned(x, position) for x in k]), v
 
@@ -105,56 +107,56 @@ def mean(q: Array, keys: list[Array], values: list[Array]) -> Array:
     """The attention of one token, head by head, to tokens' keys and values."""
     result = []
     for h, query in enumerate(q):
-        own = h // (HEADS // KEYS)
-        scores = [math.fsum(query * k[own]) / math.sqrt(SIZE) for k in keys]
+        key_head = h // (HEADS // KEYS)
+        scores = [math.fsum(query * k[key_head]) / math.sqrt(SIZE) for k in keys]
         shares = [math.exp(s - max(scores)) for s in scores]
         total = math.fsum(shares) + 1e-6
-        result.append(sum(share / total * v[own] for share, v in zip(shares, values, strict=True)))
+        result.append(sum(share / total * v[key_head] for share, v in zip(shares, values, strict=True)))
     return np.concatenate(result)
 
 
-def test_prefill_token_by_token() -> None:
-    new, held, batch = 3, 2, 2
-    given = attention_arguments(new * batch, batch, 7)
-    result, key_cache, value_cache = prefill(given, new, held)
-    keys, values = given["key_cache"].copy(), given["value_cache"].copy()
+def test_prefill_matches_loops_over_tokens() -> None:
+    new, history, batch = 3, 2, 2
+    arguments = attention_arguments(new * batch, batch, 7)
+    result, key_cache, value_cache = prefill(arguments, new, history)
+    keys, values = arguments["key_cache"].copy(), arguments["value_cache"].copy()
     for b in range(batch):
         for i in range(new):
-            q, k, v = vectors(given, b * new + i, held + i)
-            keys[1, b, :, held + i], values[1, b, :, held + i] = k, v
-            seen = range(held + i + 1)
-            own = [[cache[1, b, :, slot] for slot in seen] for cache in (keys, values)]
-            np.testing.assert_allclose(result[b * new + i], mean(q, *own), rtol=1e-10)
+            q, k, v = vectors(arguments, b * new + i, history + i)
+            keys[1, b, :, history + i], values[1, b, :, history + i] = k, v
+            seen = range(history + i + 1)
+            cached = [[cache[1, b, :, slot] for slot in seen] for cache in (keys, values)]
+            np.testing.assert_allclose(result[b * new + i], mean(q, *cached), rtol=1e-10)
     np.testing.assert_allclose(key_cache, keys, rtol=1e-12)
     np.testing.assert_allclose(value_cache, values, rtol=1e-12)
 
 
-def test_a_step_sequence_by_sequence() -> None:
+def test_decoding_matches_loops_over_sequences() -> None:
     lengths, padding, finished, slots = [3, 9, 0], np.array([1, 0, 2]), np.array([False, False, True]), 5
-    given = attention_arguments(3, 3, slots)
-    result, key_cache, value_cache = decode(given, lengths, 11, padding, finished)
-    keys, values = given["key_cache"].copy(), given["value_cache"].copy()
+    arguments = attention_arguments(3, 3, slots)
+    result, key_cache, value_cache = decode(arguments, lengths, 11, padding, finished)
+    keys, values = arguments["key_cache"].copy(), arguments["value_cache"].copy()
     for b in range(2):
-        q, k, v = vectors(given, b, 10 - padding[b])
+        q, k, v = vectors(arguments, b, 10 - padding[b])
         keys[1, b, :, lengths[b] % slots], values[1, b, :, lengths[b] % slots] = k, v
         times = range(max(0, lengths[b] + 1 - slots), lengths[b] + 1)
-        own = [[cache[1, b, :, time % slots] for time in times] for cache in (keys, values)]
-        np.testing.assert_allclose(result[b], mean(q, *own), rtol=1e-10)
+        cached = [[cache[1, b, :, time % slots] for time in times] for cache in (keys, values)]
+        np.testing.assert_allclose(result[b], mean(q, *cached), rtol=1e-10)
     np.testing.assert_allclose(key_cache, keys, rtol=1e-12)
     np.testing.assert_allclose(value_cache, values, rtol=1e-12)
 
 
-def test_what_a_finished_sequence_leaves_is_open() -> None:
-    given = attention_arguments(2, 2, 5)
+def test_results_of_finished_sequences_are_open() -> None:
+    arguments = attention_arguments(2, 2, 5)
     state = {"finished": np.array([True, False]), "total_padding_tokens": None, "sequence_lengths": np.array([1, 2])}
     function = find_reference("diopiFusedDecoderAttentionInp")
     assert function is not None
-    result = function(**given, **state, step=3)[0]
+    result = function(**arguments, **state, step=3)[0]
     assert isinstance(result, PartlySpecified)
     assert result.specified.all(1).tolist() == [False, True]
 
 
-def test_a_prefill_in_pieces_is_one_at_once() -> None:
+def test_prefill_in_pieces_equals_a_single_prefill() -> None:
     at_once = attention_arguments(6, 1, 8)
     result, keys, values = prefill(at_once, 6, 0)
     caches = {name: at_once[name] for name in ("key_cache", "value_cache")}
@@ -166,49 +168,51 @@ def test_a_prefill_in_pieces_is_one_at_once() -> None:
     np.testing.assert_allclose(caches["value_cache"], values, rtol=1e-12)
 
 
-def test_steps_are_a_prefill() -> None:
+def test_decoding_steps_equal_a_prefill() -> None:
     at_once = attention_arguments(5, 1, 8)
     result, keys, values = prefill(at_once, 5, 0)
     caches = {name: at_once[name] for name in ("key_cache", "value_cache")}
     for time in range(5):
-        one = {**at_once, **caches, "inoutput": at_once["inoutput"][time : time + 1]}
-        rows, caches["key_cache"], caches["value_cache"] = decode(one, [time], time + 1)
+        single_step = {**at_once, **caches, "inoutput": at_once["inoutput"][time : time + 1]}
+        rows, caches["key_cache"], caches["value_cache"] = decode(single_step, [time], time + 1)
         np.testing.assert_allclose(rows[0], result[time], rtol=1e-10)
     np.testing.assert_allclose(caches["key_cache"], keys, rtol=1e-12)
     np.testing.assert_allclose(caches["value_cache"], values, rtol=1e-12)
 
 
-def test_positions_may_be_shifted_together() -> None:
-    given = attention_arguments(1, 1, 8)
-    caches = {name: given[name] for name in ("key_cache", "value_cache")}
+def test_attention_depends_only_on_relative_positions() -> None:
+    arguments = attention_arguments(1, 1, 8)
+    caches = {name: arguments[name] for name in ("key_cache", "value_cache")}
     shifted = dict(caches)
     tokens = rng.normal(size=(4, 1, HEADS * SIZE))
     for time, token in enumerate(tokens):
         here, caches["key_cache"], caches["value_cache"] = decode(
-            {**given, **caches, "inoutput": token}, [time], time + 1
+            {**arguments, **caches, "inoutput": token}, [time], time + 1
         )
         there, shifted["key_cache"], shifted["value_cache"] = decode(
-            {**given, **shifted, "inoutput": token}, [time], time + 18
+            {**arguments, **shifted, "inoutput": token}, [time], time + 18
         )
         np.testing.assert_allclose(here, there, rtol=1e-9)
 
 
-def test_sequences_may_change_places() -> None:
-    given, order, lengths = attention_arguments(4, 4, 6), [2, 0, 3, 1], np.array([1, 5, 0, 7])
-    result, keys, _ = decode(given, lengths, 8)
-    caches = {name: given[name][:, order] for name in ("key_cache", "value_cache")}
-    other, other_keys, _ = decode({**given, **caches, "inoutput": given["inoutput"][order]}, lengths[order], 8)
-    np.testing.assert_allclose(other, result[order], rtol=1e-10)
+def test_decoding_does_not_depend_on_the_order_of_sequences() -> None:
+    arguments, order, lengths = attention_arguments(4, 4, 6), [2, 0, 3, 1], np.array([1, 5, 0, 7])
+    result, keys, _ = decode(arguments, lengths, 8)
+    caches = {name: arguments[name][:, order] for name in ("key_cache", "value_cache")}
+    reordered, other_keys, _ = decode(
+        {**arguments, **caches, "inoutput": arguments["inoutput"][order]}, lengths[order], 8
+    )
+    np.testing.assert_allclose(reordered, result[order], rtol=1e-10)
     np.testing.assert_allclose(other_keys, keys[:, order], rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["diopiFusedContextAttentionInp", "diopiFusedDecoderAttentionInp"])
-def test_asking_for_a_size_changes_nothing(name: str) -> None:
-    given = attention_arguments(2, 2, 4)
-    given["workspace_size"] = -1
-    own = prefill(given, 1, 0) if "Context" in name else decode(given, [1, 1], 2)
-    for result, argument in zip(own, ("inoutput", "key_cache", "value_cache"), strict=True):
-        np.testing.assert_array_equal(result, given[argument])
+def test_workspace_query_changes_nothing(name: str) -> None:
+    arguments = attention_arguments(2, 2, 4)
+    arguments["workspace_size"] = -1
+    results = prefill(arguments, 1, 0) if "Context" in name else decode(arguments, [1, 1], 2)
+    for result, argument in zip(results, ("inoutput", "key_cache", "value_cache"), strict=True):
+        np.testing.assert_array_equal(result, arguments[argument])
 
 
 # Sampling
@@ -230,62 +234,70 @@ def sampling_arguments(batch: int, width: int) -> dict[str, Any]:
     }
 
 
-def drawn_plainly(row: Array, k: int, p: float, number: float) -> tuple[int, float, float]:
+def draw_by_loop(row: Array, k: int, p: float, number: float) -> tuple[int, float, float]:
     """The token, the logarithm of its probability, and of its share among the k largest."""
     total = math.fsum(math.exp(x - max(row)) for x in row) + 1e-6
     shares = sorted(((math.exp(x - max(row)) / total, -i) for i, x in enumerate(row)), reverse=True)[:k]
     left = number * p * (math.fsum(share for share, _ in shares) if k < len(row) else 1.0)
-    kept = math.fsum(share for share, _ in shares)
+    kept_total = math.fsum(share for share, _ in shares)
     while True:
         share, place = shares.pop(0)
         left -= share
         if left <= 0 or not shares:
-            return -place, math.log(share), math.log(share) - math.log(kept)
+            return -place, math.log(share), math.log(share) - math.log(kept_total)
 
 
 @pytest.mark.parametrize(("draw", "k"), [(top_k_draw, 4), (top_p_draw, 9)])
-def test_tokens_by_the_numbers_they_are_drawn_with(draw: Callable[[Any], Any], k: int) -> None:
+def test_sampling_matches_loops(draw: Callable[[Any], Any], k: int) -> None:
     batch, is_top_k = 60, k == 4
-    given, numbers = sampling_arguments(batch, 9), 1 - rng.random(60)
-    ids, finished, lengths, cum, own = draw(given)[1](numbers)
+    arguments, numbers = sampling_arguments(batch, 9), 1 - rng.random(60)
+    ids, finished, lengths, cum, log_probs = draw(arguments)[1](numbers)
     for b in range(batch):
-        if given["skip_decode"][b]:
-            assert (ids[1, b], finished[b], lengths[b], cum[b], own[b]) == (-1, given["finished"][b], b, -b, 0)
-        elif given["finished"][b]:
+        if arguments["skip_decode"][b]:
+            assert (ids[1, b], finished[b], lengths[b], cum[b], log_probs[b]) == (
+                -1,
+                arguments["finished"][b],
+                b,
+                -b,
+                0,
+            )
+        elif arguments["finished"][b]:
             assert (ids[1, b], finished[b], lengths[b]) == (3, True, b)
-            np.testing.assert_allclose([cum[b], own[b]], [-b, 0], atol=1e-6)
+            np.testing.assert_allclose([cum[b], log_probs[b]], [-b, 0], atol=1e-6)
         else:
-            token, logarithm, share = drawn_plainly(given["logits"][b], k, 0.8, numbers[b])
+            token, logarithm, share = draw_by_loop(arguments["logits"][b], k, 0.8, numbers[b])
             assert (ids[1, b], finished[b], lengths[b]) == (token, token == 3, b + 1)
-            np.testing.assert_allclose([cum[b], own[b]], [logarithm - b, share if is_top_k else logarithm], atol=1e-9)
+            np.testing.assert_allclose(
+                [cum[b], log_probs[b]], [logarithm - b, share if is_top_k else logarithm], atol=1e-9
+            )
     assert (ids[[0, 2]] == -1).all()
 
 
-def test_a_probable_token_is_certain_and_the_lowest_of_equals() -> None:
-    given = sampling_arguments(2, 4)
-    given["logits"] = np.array([[0.0, 5.0, 5.0, 1.0], [0.0, 1.0, 9.0, 0.0]])
-    given |= {"finished": None, "skip_decode": None, "runtime_top_p": np.array([0.4, 0.5])}
+def test_top_p_takes_the_lowest_of_equally_probable_tokens() -> None:
+    arguments = sampling_arguments(2, 4)
+    arguments["logits"] = np.array([[0.0, 5.0, 5.0, 1.0], [0.0, 1.0, 9.0, 0.0]])
+    arguments |= {"finished": None, "skip_decode": None, "runtime_top_p": np.array([0.4, 0.5])}
     for number in (1e-9, 0.5, 1.0):
-        assert top_p_draw(given)[1](np.full(2, number))[0][1].tolist() == [1, 2]
+        assert top_p_draw(arguments)[1](np.full(2, number))[0][1].tolist() == [1, 2]
 
 
 # Logits and criteria
 
 
-def test_penalties_token_by_token() -> None:
+def test_repetition_penalty_matches_loops() -> None:
     logits, ids = rng.normal(size=(2, 9)), rng.integers(0, 9, (6, 2))
     penalties, lengths = np.array([1.5, 2.0]), np.array([1, 3])
     for kind in range(3):
         wanted = logits.copy()
         for b in range(2):
             for token in {ids[t, b] for t in range(5) if t < lengths[b] or t >= 3}:
-                old, by = logits[b, token], penalties[b]
-                wanted[b, token] = [old, old - by, old * by if old < 0 else old / by][kind]
-        given = call("diopiBatchApplyRepetitionPenaltyInp", logits, penalties, ids, 2, 9, lengths, 3, 5, kind)
-        np.testing.assert_array_equal(given, wanted)
+                old, penalty = logits[b, token], penalties[b]
+                wanted[b, token] = [old, old - penalty, old * penalty if old < 0 else old / penalty][kind]
+        actual = call("diopiBatchApplyRepetitionPenaltyInp", logits, penalties, ids, 2, 9, lengths, 3, 5, kind)
+        np.testing.assert_array_equal(actual, wanted)
 
 
-def test_words_by_their_text() -> None:
+def test_word_criteria_match_a_text_search() -> None:
     """Tokens as letters: a word is banned or ends a sequence if the text goes on, or ends, with it."""
     ids = rng.integers(1, 4, (7, 2))
     words = [[1, 2], [3], [2, 2, 1], [1, 1, 1, 1], [2, 3, 3]]
@@ -302,7 +314,7 @@ def test_words_by_their_text() -> None:
             assert stopped[b] == any(spelt.endswith(text) for text in texts)
 
 
-def test_tokens_gathered_one_by_one() -> None:
+def test_gather_output_matches_loops() -> None:
     lengths, longest, times = np.array([2, 4, 1]), 4, 7
     ids, before = rng.integers(0, 99, (9, 3)), rng.integers(100, 199, (3, 8))
     wanted = before.copy()
@@ -313,7 +325,7 @@ def test_tokens_gathered_one_by_one() -> None:
     np.testing.assert_array_equal(call("diopiGatherOutput", before, ids, lengths, longest, times, 8, 3), wanted)
 
 
-def test_arguments_of_sampling_one_by_one() -> None:
+def test_sampling_setup_replaces_invalid_arguments() -> None:
     ks, ps = np.array([0, 0, 3, 2000, 7]), np.array([0.0, 0.5, 0.0, 1.5, -1.0])
     k, p, skip = call("diopiSetupTopkRuntimeArgsInp", ks, ps, 5, 9, 5, 0.5, 5)
     assert (k.tolist(), p.tolist(), skip.tolist()) == (
@@ -331,6 +343,6 @@ def test_arguments_of_sampling_one_by_one() -> None:
 def test_sampling_arguments_of_size_1_are_not_read() -> None:
     """TurboMind's kernels read the tensors only if there are several values."""
     ks, ps = np.array([40, 7]), np.array([0.75, 0.25])
-    for function, rest in (("diopiSetupTopkRuntimeArgsInp", ()), ("diopiSetupToppRuntimeArgsInp", (0.5, 0.25, -1))):
-        k, p, *_ = call(function, ks, ps, 2, 9, 1, 0.5, 1, *rest)
+    for function, options in (("diopiSetupTopkRuntimeArgsInp", ()), ("diopiSetupToppRuntimeArgsInp", (0.5, 0.25, -1))):
+        k, p, *_ = call(function, ks, ps, 2, 9, 1, 0.5, 1, *options)
         assert (k.tolist(), p.tolist()) == ([9, 9], [0.5, 0.5])

@@ -40,7 +40,7 @@ def grad_output(shape: tuple[int, ...]) -> Array:
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("case", ELEMENTWISE)
-def test_gradients_of_element_losses(case: str, reduction: Reduction) -> None:
+def test_gradients_of_element_losses_match_differences(case: str, reduction: Reduction) -> None:
     name = "diopi" + case.split("-")[0]
     x, before, after = ELEMENTWISE[case]
 
@@ -48,36 +48,38 @@ def test_gradients_of_element_losses(case: str, reduction: Reduction) -> None:
         return call(name, x, *before, reduction, *after)
 
     grad = grad_output(loss(x).shape)
-    given = call(f"{name}Backward", grad, x, *before, reduction, *after)
-    np.testing.assert_allclose(given, difference(loss, x, grad), atol=1e-7)
+    actual = call(f"{name}Backward", grad, x, *before, reduction, *after)
+    np.testing.assert_allclose(actual, difference(loss, x, grad), atol=1e-7)
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize(("alpha", "gamma"), [(0.25, 2.0), (-1.0, 1.5), (0.7, 0.0)])
 @pytest.mark.parametrize("targets", [TARGETS, TARGETS.round()], ids=["soft", "hard"])
-def test_focal_gradient(targets: Array, alpha: float, gamma: float, reduction: Reduction) -> None:
+def test_focal_loss_gradient_matches_differences(
+    targets: Array, alpha: float, gamma: float, reduction: Reduction
+) -> None:
     def loss(x: Array) -> Any:
         return call("diopiSigmoidFocalLoss", x, targets, alpha, gamma, reduction)
 
     grad = grad_output(loss(LOGITS).shape)
-    given = call("diopiSigmoidFocalLossBackward", grad, LOGITS, targets, gamma, alpha, reduction)
-    np.testing.assert_allclose(given, difference(loss, LOGITS, grad), atol=1e-7)
+    actual = call("diopiSigmoidFocalLossBackward", grad, LOGITS, targets, gamma, alpha, reduction)
+    np.testing.assert_allclose(actual, difference(loss, LOGITS, grad), atol=1e-7)
 
 
-def test_focal_loss_without_focus_is_binary_cross_entropy() -> None:
+def test_focal_loss_with_gamma_0_is_binary_cross_entropy() -> None:
     focal = call("diopiSigmoidFocalLoss", LOGITS, TARGETS, -1.0, 0.0, Reduction.none)
     np.testing.assert_allclose(focal, call("diopiBCEWithLogits", LOGITS, TARGETS, None, None, Reduction.none))
 
 
-def test_binary_cross_entropy_of_a_logit_is_that_of_its_probability() -> None:
+def test_bce_with_logits_equals_bce_of_probabilities() -> None:
     of_logits = call("diopiBCEWithLogits", LOGITS, TARGETS, ROW, None, Reduction.sum)
     of_probabilities = call("diopiBCELoss", special.expit(LOGITS), TARGETS, ROW, Reduction.sum)
     np.testing.assert_allclose(of_logits, of_probabilities)
 
 
-def test_binary_cross_entropy_ends_at_100() -> None:
-    given = call("diopiBCELoss", np.array([0.0, 1.0]), np.array([1.0, 0.25]), None, Reduction.none)
-    assert given.tolist() == [100, 75]
+def test_bce_is_limited_to_100() -> None:
+    actual = call("diopiBCELoss", np.array([0.0, 1.0]), np.array([1.0, 0.25]), None, Reduction.none)
+    assert actual.tolist() == [100, 75]
 
 
 SHAPES = [(4, 3), (3,), (2, 3, 2, 2)]
@@ -94,7 +96,7 @@ def class_data(shape: tuple[int, ...]) -> tuple[Array, Array]:
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize(("weight", "ignored"), list(itertools.product([None, WEIGHT], [-1, 1])))
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_gradients_of_class_losses(
+def test_gradients_of_class_losses_match_differences(
     shape: tuple[int, ...], weight: Array | None, ignored: int, reduction: Reduction
 ) -> None:
     x, target = class_data(shape)
@@ -105,14 +107,16 @@ def test_gradients_of_class_losses(
             return call(name, x, target, weight, reduction, ignored, *more)
 
         grad = grad_output(loss(x).shape)
-        given = call(f"{name}Backward", grad, x, target, weight, reduction, ignored, *more)
-        np.testing.assert_allclose(given, difference(loss, x, grad), atol=1e-8)
+        actual = call(f"{name}Backward", grad, x, target, weight, reduction, ignored, *more)
+        np.testing.assert_allclose(actual, difference(loss, x, grad), atol=1e-8)
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_gradients_for_class_probabilities(shape: tuple[int, ...], smoothing: float, reduction: Reduction) -> None:
+def test_cross_entropy_gradient_for_probabilities_matches_differences(
+    shape: tuple[int, ...], smoothing: float, reduction: Reduction
+) -> None:
     x, _ = class_data(shape)
     target = special.softmax(np.random.default_rng(1).normal(size=shape), min(1, len(shape) - 1))
 
@@ -120,11 +124,11 @@ def test_gradients_for_class_probabilities(shape: tuple[int, ...], smoothing: fl
         return call("diopiCrossEntropyLoss", x, target, WEIGHT, reduction, -100, smoothing)
 
     grad = grad_output(loss(x).shape)
-    given = call("diopiCrossEntropyLossBackward", grad, x, target, WEIGHT, reduction, -100, smoothing)
-    np.testing.assert_allclose(given, difference(loss, x, grad), atol=1e-8)
+    actual = call("diopiCrossEntropyLossBackward", grad, x, target, WEIGHT, reduction, -100, smoothing)
+    np.testing.assert_allclose(actual, difference(loss, x, grad), atol=1e-8)
 
 
-def test_a_class_is_a_certain_probability() -> None:
+def test_class_target_equals_a_one_hot_target() -> None:
     x, target = LOGITS, np.array([4, 0, 2, 2])
     for smoothing in (0.0, 0.4):
         of_classes = call("diopiCrossEntropyLoss", x, target, None, Reduction.mean, -100, smoothing)
@@ -134,7 +138,7 @@ def test_a_class_is_a_certain_probability() -> None:
 
 
 @pytest.mark.parametrize("smoothing", [-0.5, -2.0])
-def test_a_negative_smoothing_smooths_nothing(smoothing: float) -> None:
+def test_negative_label_smoothing_is_ignored(smoothing: float) -> None:
     logits, probabilities = np.array([[0.5, -1.0, 2.0]]), np.array([[0.25, 0.25, 0.5]])
     for target in (np.array([2]), probabilities):
         plain, smooth = (
@@ -144,15 +148,15 @@ def test_a_negative_smoothing_smooths_nothing(smoothing: float) -> None:
         np.testing.assert_array_equal(plain, smooth)
 
 
-def test_mean_divides_by_the_weights_that_count() -> None:
+def test_mean_divides_by_the_weights_of_counted_targets() -> None:
     log_probs, target = np.log([[0.5, 0.25, 0.25], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]]), np.array([0, 1, 2])
-    given, total = call("diopiNLLLossV2", log_probs, target, WEIGHT, Reduction.mean, 1, out=OUT)
+    actual, total = call("diopiNLLLossV2", log_probs, target, WEIGHT, Reduction.mean, 1, out=OUT)
     assert total == WEIGHT[0] + WEIGHT[2]
-    assert given == pytest.approx(-(WEIGHT[0] * np.log(0.5) + WEIGHT[2] * np.log(0.6)) / total)
+    assert actual == pytest.approx(-(WEIGHT[0] * np.log(0.5) + WEIGHT[2] * np.log(0.6)) / total)
     assert np.isnan(call("diopiNLLLoss", log_probs[:1], target[1:2], None, Reduction.mean, 1))
 
 
-def test_the_total_weight_handed_in_is_what_divides() -> None:
+def test_backward_divides_by_the_total_weight_argument() -> None:
     x, target = class_data((4, 3))
     divided = call("diopiNLLLossV2Backward", np.array(1.0), x, target, WEIGHT, np.array([8.0]), Reduction.mean, -1)
     summed = call("diopiNLLLossBackward", np.array(1.0), x, target, WEIGHT, Reduction.sum, -1)
@@ -194,7 +198,7 @@ def test_ctc_sums_over_all_alignments() -> None:
         assert total == pytest.approx(zeroed(np.where(np.isinf(expected), 0, expected) / divisors))
 
 
-def test_a_ctc_loss_may_be_as_far_off_as_the_path_that_it_ends() -> None:
+def test_ctc_loss_terms_cover_its_path() -> None:
     """A class alone has one alignment, of which α after the last step is the loss."""
     function = find_reference("diopiCTCLoss")
     assert function is not None
@@ -208,7 +212,7 @@ def test_a_ctc_loss_may_be_as_far_off_as_the_path_that_it_ends() -> None:
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-def test_ctc_gradient_is_that_of_the_logits(reduction: Reduction) -> None:
+def test_ctc_gradient_matches_differences_of_logits(reduction: Reduction) -> None:
     logits, arguments = ctc_data()
 
     def loss(logits: Array) -> Any:
@@ -218,18 +222,18 @@ def test_ctc_gradient_is_that_of_the_logits(reduction: Reduction) -> None:
     log_probs = special.log_softmax(logits, -1)
     grad = grad_output(loss(logits).shape)
     _, losses, alpha = call("diopiCTCLoss", log_probs, *arguments, 3, reduction, True, out=OUT)
-    given = call("diopiCTCLossBackward", grad, log_probs, *arguments, losses, alpha, 3, reduction, True)
-    np.testing.assert_allclose(given, difference(loss, logits, grad), atol=1e-8)
+    actual = call("diopiCTCLossBackward", grad, log_probs, *arguments, losses, alpha, 3, reduction, True)
+    np.testing.assert_allclose(actual, difference(loss, logits, grad), atol=1e-8)
 
 
 def test_ctc_gradient_without_an_alignment_is_nan() -> None:
     logits, arguments = ctc_data()
     log_probs = special.log_softmax(logits, -1)
     _, losses, alpha = call("diopiCTCLoss", log_probs, *arguments, 3, Reduction.sum, False, out=OUT)
-    given = call("diopiCTCLossBackward", np.array(1.0), log_probs, *arguments, losses, alpha, 3, Reduction.sum, False)
-    assert np.isnan(given[:4, 3]).all()
-    assert (given[4:, 3] == 0).all()
-    assert np.isfinite(given[:, :3]).all()
+    actual = call("diopiCTCLossBackward", np.array(1.0), log_probs, *arguments, losses, alpha, 3, Reduction.sum, False)
+    assert np.isnan(actual[:4, 3]).all()
+    assert (actual[4:, 3] == 0).all()
+    assert np.isfinite(actual[:, :3]).all()
 
 
 @pytest.mark.parametrize("reduction", [Reduction.none, Reduction.sum, Reduction.mean])

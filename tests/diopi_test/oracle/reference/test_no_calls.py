@@ -91,27 +91,27 @@ def test_reference_rejects_invalid_calls(function: str, arguments: tuple[Any, ..
         call(function, *arguments)
 
 
-def test_an_infinite_element_without_weight_has_no_part_in_a_sample() -> None:
+def test_infinite_element_without_weight_is_ignored() -> None:
     row, middle_of_first = np.array([[[[2.0, 1.0, np.inf]]]]), np.array([[[[-2 / 3, 0.0]]]])
     assert call("diopiGridSample", row, middle_of_first, "bilinear").item() == 2
 
 
-def test_what_rounding_puts_beside_an_infinite_element_is_open() -> None:
+def test_samples_within_rounding_of_an_infinite_element_are_open() -> None:
     row = np.array([[[[2.0, 1.0, 5.0, np.inf]]]])
     nearly_on_the_third = np.array([[[[0.25 - 1e-9, 0.0]], [[0.2, 0.0]], [[0.3, 0.0]]]])
     result = raw("diopiGridSample", row, nearly_on_the_third, "bilinear")
     assert result.specified.ravel().tolist() == [False, True, True]
 
 
-def test_a_logistic_function_far_to_the_left_is_open_where_its_exponential_overflows() -> None:
+def test_complex_sigmoid_is_open_where_its_exponential_overflows() -> None:
     input = np.array([-1000 - 3j, -700, -80, 0j])
-    for dtype, kept in ((Dtype.complex64, 2), (Dtype.complex128, 3)):
+    for dtype, specified_count in ((Dtype.complex64, 2), (Dtype.complex128, 3)):
         result = raw("diopiSigmoid", input, out=ResultOverride(dtype))
-        assert result.specified.tolist() == [False] * (4 - kept) + [True] * kept
+        assert result.specified.tolist() == [False] * (4 - specified_count) + [True] * specified_count
         assert (result.value[0], result.value[-1]) == (0, 0.5)
 
 
-def test_products_are_open_where_partial_ones_leave_the_range_and_come_back() -> None:
+def test_products_with_partial_overflow_are_open() -> None:
     rows = [[1e30, 1e30, 1e-30], [1e30, 1e30, 2.0], [1e-30, 1e-30, 1e30], [1e-30, 0.0, 1e-30], [np.inf, 2.0, 3.0]]
     factors, specified = np.array(rows), [False, True, False, True, True]
     for_float32 = {"out": ResultOverride(Dtype.float32)}
@@ -123,7 +123,7 @@ def test_products_are_open_where_partial_ones_leave_the_range_and_come_back() ->
     )
 
 
-def test_numbers_out_of_the_range_of_integers_are_open_wherever_they_are_written() -> None:
+def test_numbers_out_of_integer_range_are_open() -> None:
     base, for_int32 = counts(1, 2, 3), {"out": ResultOverride(Dtype.int32)}
     result = raw("diopiSliceScatter", base, np.array([np.nan, 7.5]), 0, 0, 3, 2, **for_int32)
     assert (result.specified.tolist(), strip_remarks(result)[1:].tolist()) == ([False, True, True], [2, 7])
