@@ -27,7 +27,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from diopi_test.baseline.level import level_of
+from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.records import Expected
 from diopi_test.baseline.store import SUFFIX
 from diopi_test.cases.formats import format_of
@@ -156,7 +156,7 @@ def show_bluntest(units: Mapping[str, float]) -> None:
 def median_units(paths: Iterable[Path]) -> Iterable[tuple[str, float]]:
     """Of every rounded result its id and median unit, in eps of the root mean square of its finite values."""
     for path in paths:
-        for case in level_of(path).open(path.stem):
+        for case in open_level_of_file(path).open(path.stem):
             for name, expected in case.expected.items():
                 for one in expected if isinstance(expected, list) else [expected]:
                     if isinstance(one, Expected) and one.unit is not None and np.isfinite(one.values).any():

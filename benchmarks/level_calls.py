@@ -11,7 +11,7 @@ from typing import Any
 from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Error
-from diopi_test.baseline.evaluate import make_case_to_call
+from diopi_test.baseline.evaluate import draw_case_with_zeros
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import Case, is_huge, tensor_specs
 from diopi_test.cases.selection import select_cases
@@ -33,7 +33,7 @@ class CaseCall:
 
     def drawn(self) -> BaselineCase:
         """Its arguments, and results of zeros."""
-        return make_case_to_call(lookup(self.function), self.case)
+        return draw_case_with_zeros(lookup(self.function), self.case)
 
 
 def calls_of(level: str, least: int) -> Iterator[CaseCall]:

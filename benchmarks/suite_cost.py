@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from diopi_impl.native import NativeVendor
-from diopi_test.baseline.level import level_of
+from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.location import folder_to_read
 from diopi_test.baseline.store import SUFFIX, BaselineFile
 from diopi_test.cases.model import CaseClass
@@ -135,7 +135,7 @@ class Bench:
         """The cases of these files that pass, run once and thereby warm; of those that draw at random, some can't."""
         work = []
         for path in paths:
-            basic = {case.label for case in level_of(path).open(path.stem) if case.smoke}
+            basic = {case.label for case in open_level_of_file(path).open(path.stem) if case.smoke}
             work += [Work(path, case, _kind(case, basic)) for case in collect_file(path)]
         return [one for one in work if one.run(self.session).verdict is Verdict.passed]
 
@@ -166,7 +166,7 @@ def opening(paths: Sequence[Path]) -> float:
     """The CPU seconds that opening these files, and reading and verifying them, takes."""
     start = process_time()
     for path in paths:
-        file = level_of(path).open(path.stem)
+        file = open_level_of_file(path).open(path.stem)
         file.verify()
     return process_time() - start
 

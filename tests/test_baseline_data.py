@@ -7,12 +7,12 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_test.baseline import manifest
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.baseline.index_view import IndexView
 from diopi_test.baseline.level import open_level
 from diopi_test.baseline.records import BaselineTensor
-from diopi_test.baseline.store import BaselineFile, file_of
+from diopi_test.baseline.store import BaselineFile, baseline_file
 from diopi_test.cases.data import widen
 from diopi_test.cases.formats import is_inexact, ulp
 from diopi_test.cases.selection import select_cases
@@ -27,8 +27,8 @@ FUNCTIONS = functions_with_cases("smoke")
 
 
 def test_every_function_has_its_file_and_nothing_else_is_there() -> None:
-    files = (file_of(SMOKE, name).name for name in FUNCTIONS)
-    assert sorted(path.name for path in SMOKE.iterdir()) == sorted([*files, manifest.NAME])
+    files = (baseline_file(SMOKE, name).name for name in FUNCTIONS)
+    assert sorted(path.name for path in SMOKE.iterdir()) == sorted([*files, manifest.MANIFEST_NAME])
 
 
 def test_the_files_are_those_of_the_manifest() -> None:
@@ -49,7 +49,7 @@ def test_the_files_are_small() -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_file_holds_the_cases_of_its_function(function: str) -> None:
-    file = BaselineFile(file_of(SMOKE, function))
+    file = BaselineFile(baseline_file(SMOKE, function))
     file.verify()
     assert list(file.labels) == [case.label for case in select_cases(function, "smoke")]
 
@@ -57,9 +57,9 @@ def test_a_file_holds_the_cases_of_its_function(function: str) -> None:
 @pytest.mark.parametrize("function", FUNCTIONS[::9])
 def test_inputs_are_drawn_again_as_they_are_stored(function: str) -> None:
     """To the last place, in which the mathematical library of another machine may differ."""
-    file = BaselineFile(file_of(SMOKE, function))
+    file = BaselineFile(baseline_file(SMOKE, function))
     for case in select_cases(function, "smoke"):
-        made, stored = make_baseline_case(lookup(function), case), file.case(case.label)
+        made, stored = compute_baseline_case(lookup(function), case), file.case(case.label)
         for name, value in made.arguments.items():
             if isinstance(value, BaselineTensor):
                 assert_same(value, stored.arguments[name])

@@ -23,16 +23,16 @@ Result = TypeVar("Result")
 RESOURCE = "device"
 """What a worker offers as many of as there are calls it makes at a time."""
 
-AHEAD = 2
+QUEUED_PER_RUNNING = 2
 """Calls that are handed over for each that is being made, so that no worker waits; few, as all share its death."""
 
-CONNECTING, PATIENCE = 10.0, 60.0
+CONNECT_TIMEOUT, WORKER_TIMEOUT = 10.0, 60.0
 """Seconds to find the scheduler, and to wait for a worker when there is none."""
 
-_INTERVAL, _GATHERING = 2.0, 30.0
+_POLL_INTERVAL, _GATHER_TIMEOUT = 2.0, 30.0
 """Seconds between two looks at how many workers there are, and for an answer to come from the worker that has it."""
 
-_ONE_AT_A_TIME = Lock()
+_WORK_LOCK = Lock()
 
 
 class ClusterError(Exception):
@@ -40,12 +40,12 @@ class ClusterError(Exception):
 
 
 @cache
-def versions() -> dict[str, str]:
+def required_versions() -> dict[str, str]:
     """The software that must be the same on all machines."""
     return {name: version(name) for name in ("diopi", "numpy", "scipy")}
 
 
-def this_worker() -> str:
+def worker_name() -> str:
     """The worker process this is, for people."""
     from distributed import get_worker
 
@@ -54,20 +54,20 @@ def this_worker() -> str:
 
 def check_versions(expected: dict[str, str]) -> None:
     """ClusterError if a version is another on this machine."""
-    for name, found in versions().items():
+    for name, found in required_versions().items():
         if found != expected[name]:
             raise ClusterError(f"{name} is {found} on {gethostname()}, and {expected[name]} where it was called from")
 
 
-def call(expected: dict[str, str], work: Callable[[Item], Result], item: Item) -> Result:
+def call_with_versions(expected: dict[str, str], work: Callable[[Item], Result], item: Item) -> Result:
     """What a worker does: `work`, if its software is what is expected (it may have joined late)."""
     check_versions(expected)
     return work(item)
 
 
-def call_alone(work: Callable[[Item], Result], item: Item) -> Result:
+def call_exclusively(work: Callable[[Item], Result], item: Item) -> Result:
     """The same for work that was written for a process of its own: one at a time, whatever a worker offers."""
-    with _ONE_AT_A_TIME:
+    with _WORK_LOCK:
         return work(item)
 
 
@@ -78,13 +78,13 @@ class Cluster:
     def __init__(self, address: str) -> None:
         self.address = address
         self._client: Client
-        self._seen = (-_INTERVAL, 0)  # when, and how many calls can be made at a time
+        self._last_capacity = (-_POLL_INTERVAL, 0)  # when, and how many calls can be made at a time
 
     def __enter__(self) -> Cluster:
         from distributed import Client
 
         try:
-            self._client = Client(self.address, timeout=CONNECTING)
+            self._client = Client(self.address, timeout=CONNECT_TIMEOUT)
         except (OSError, TimeoutError, ValueError) as error:
             raise ClusterError(f"there is no Dask scheduler at {self.address}: {error}") from error
         try:
@@ -98,22 +98,22 @@ class Cluster:
         self._client.close()  # which cancels what has not begun
 
     def _check_workers(self) -> None:
-        if not self._places():
+        if not self._capacity():
             raise ClusterError(
                 f"no worker of {self.address} offers the resource {RESOURCE!r}: start them with "
                 f'`dask worker {self.address} --nthreads 1 --resources "{RESOURCE}=1"`'
             )
-        for worker, answer in self.on_all_workers(check_versions, versions()).items():
-            if isinstance(answer, Exception):
-                raise ClusterError(f"worker {worker} can't be used: {type(answer).__name__}: {answer}")
+        for worker, result in self.run_on_all_workers(check_versions, required_versions()).items():
+            if isinstance(result, Exception):
+                raise ClusterError(f"worker {worker} can't be used: {type(result).__name__}: {result}")
 
-    def on_all_workers(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    def run_on_all_workers(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """What a short function returns, or raises, on each worker that there is, beside the calls it makes."""
         try:
-            answers: dict[str, Any] = self._client.run(function, *arguments, on_error="return")
+            results: dict[str, Any] = self._client.run(function, *arguments, on_error="return")
         except (OSError, TimeoutError) as error:
-            raise self._gone(error) from error
-        return answers
+            raise self._connection_lost(error) from error
+        return results
 
     def spread(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
         """Each item with what `work` made of it, as they are finished; what a call raises is raised."""
@@ -121,14 +121,14 @@ class Cluster:
         def killed(item: Item) -> None:
             raise ClusterError(f"{item}: every worker that was given it has died")
 
-        left = iter(items)
-        return self.calls(partial(call_alone, work), lambda: next(left, None), killed)
+        remaining = iter(items)
+        return self.calls(partial(call_exclusively, work), lambda: next(remaining, None), killed)
 
     def calls(
         self,
         work: Callable[[Item], Result],
         next_item: Callable[[], Item | None],
-        killed: Callable[[Item], None],
+        report_killed: Callable[[Item], None],
     ) -> Iterator[tuple[Item, Result]]:
         """Each item with what `work` made of it, as they are finished; `next_item` gives None if there is none now.
 
@@ -138,69 +138,71 @@ class Cluster:
         from distributed import KilledWorker
 
         running: dict[Future[Any], Item] = {}
-        while self._fill(running, work, next_item):
-            for future in self._finished(running):
+        while self._submit(running, work, next_item):
+            for future in self._wait_for_any(running):
                 try:
                     result = self._result(future)
                 except TimeoutError:  # its worker has died since: the call is made again
                     continue
                 except KilledWorker:
-                    killed(running.pop(future))
+                    report_killed(running.pop(future))
                 else:
                     yield running.pop(future), result
 
-    def _fill(
+    def _submit(
         self,
         running: dict[Future[Any], Item],
         work: Callable[[Item], Result],
         next_item: Callable[[], Item | None],
     ) -> bool:
         """Hand over calls while workers can take some; whether any is running."""
-        most = AHEAD * max(1, self._places())
-        while len(running) < most and (item := next_item()) is not None:
-            future = self._client.submit(call, versions(), work, item, pure=False, resources={RESOURCE: 1})
+        limit = QUEUED_PER_RUNNING * max(1, self._capacity())
+        while len(running) < limit and (item := next_item()) is not None:
+            future = self._client.submit(
+                call_with_versions, required_versions(), work, item, pure=False, resources={RESOURCE: 1}
+            )
             running[future] = item
         return bool(running)
 
-    def _finished(self, running: Collection[Future[Any]]) -> Collection[Future[Any]]:
+    def _wait_for_any(self, running: Collection[Future[Any]]) -> Collection[Future[Any]]:
         """At least one of the calls, as soon as it has come to something."""
         from distributed import wait
 
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + WORKER_TIMEOUT
         while True:
             try:
                 done: Collection[Future[Any]] = wait(
-                    list(running), timeout=_INTERVAL, return_when="FIRST_COMPLETED"
+                    list(running), timeout=_POLL_INTERVAL, return_when="FIRST_COMPLETED"
                 ).done
                 return done
             except CancelledError as error:
-                raise self._gone(error) from error
+                raise self._connection_lost(error) from error
             except TimeoutError:
-                if self._places():
-                    end = time.monotonic() + PATIENCE
+                if self._capacity():
+                    end = time.monotonic() + WORKER_TIMEOUT
             if time.monotonic() >= end:
-                raise ClusterError(f"{self.address} has had no worker with a {RESOURCE} for {PATIENCE:g} s")
+                raise ClusterError(f"{self.address} has had no worker with a {RESOURCE} for {WORKER_TIMEOUT:g} s")
 
     def _result(self, future: Future[Any]) -> Any:
         """What a call returned; TimeoutError if that does not arrive."""
         if future.status == "error" and (error := future.exception()) is not None:
             raise error
         try:
-            return future.result(timeout=_GATHERING)
+            return future.result(timeout=_GATHER_TIMEOUT)
         except CancelledError as error:
-            raise self._gone(error) from error
+            raise self._connection_lost(error) from error
 
-    def _places(self) -> int:
+    def _capacity(self) -> int:
         """How many calls can be made at a time, by the latest look."""
-        when, number = self._seen
-        if time.monotonic() - when >= _INTERVAL:
+        checked_at, capacity = self._last_capacity
+        if time.monotonic() - checked_at >= _POLL_INTERVAL:
             try:
                 workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
             except (OSError, TimeoutError) as error:
-                raise self._gone(error) from error
-            number = int(sum(worker["resources"].get(RESOURCE, 0) for worker in workers))
-            self._seen = time.monotonic(), number
-        return number
+                raise self._connection_lost(error) from error
+            capacity = int(sum(worker["resources"].get(RESOURCE, 0) for worker in workers))
+            self._last_capacity = time.monotonic(), capacity
+        return capacity
 
-    def _gone(self, error: BaseException) -> ClusterError:
+    def _connection_lost(self, error: BaseException) -> ClusterError:
         return ClusterError(f"the Dask scheduler at {self.address} does not answer any more: {error}")

@@ -20,10 +20,10 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
 
-SEQUENCES = (tuple, Sequence, Collection)
+SEQUENCE_TYPES = (tuple, Sequence, Collection)
 """What a list may be declared as; each is read as a tuple."""
 
-NOT_FINITE = ("inf", "-inf", "nan")
+NONFINITE_TEXTS = ("inf", "-inf", "nan")
 
 
 class RecordError(ValueError):
@@ -47,8 +47,10 @@ def to_json(value: Any) -> Any:
             return {name: to_json(entry) for name, entry in value.items()}
         case Collection():
             return [to_json(entry) for entry in value]
-    given = ((field, getattr(value, field.name)) for field in fields(value))
-    return {key_of(field): to_json(entry) for field, entry in given if is_required(field) or entry != field.default}
+    values = ((field, getattr(value, field.name)) for field in fields(value))
+    return {
+        json_key(field): to_json(entry) for field, entry in values if is_key_required(field) or entry != field.default
+    }
 
 
 def from_json(kind: type[T], value: Any) -> T:
@@ -58,33 +60,33 @@ def from_json(kind: type[T], value: Any) -> T:
     return read
 
 
-def key_of(field: Field[Any]) -> str:
+def json_key(field: Field[Any]) -> str:
     """The key of a field."""
     return field.name.removesuffix("_")
 
 
-def is_required(field: Field[Any]) -> bool:
+def is_key_required(field: Field[Any]) -> bool:
     """Whether a field's key is always there."""
     return not field.metadata.get("omit_default", False)
 
 
 @cache
-def kinds_of(record: type) -> Mapping[str, Any]:
+def field_types(record: type) -> Mapping[str, Any]:
     """What the fields of a dataclass are declared as, by name."""
     return get_type_hints(record)
 
 
-def kind_if_given(kind: Any) -> Any:
+def optional_type(kind: Any) -> Any:
     """X of `X | None`; None if `kind` is nothing of that form."""
     if get_origin(kind) is not UnionType:
         return None
-    (given,) = (one for one in get_args(kind) if one is not NoneType)
-    return given
+    (inner,) = (member for member in get_args(kind) if member is not NoneType)
+    return inner
 
 
-def read_value(kind: Any, value: Any, where: str) -> Any:
+def read_value(kind: Any, value: Any, location: str) -> Any:
     """What a field declared as `kind` holds if `value` is its JSON; RecordError, begun with `where`, if it isn't."""
-    return _reader(kind)(value, where)
+    return _reader(kind)(value, location)
 
 
 Reader = Callable[[Any, str], Any]
@@ -94,40 +96,45 @@ Reader = Callable[[Any, str], Any]
 @cache
 def _reader(kind: Any) -> Reader:
     """Reads values that are declared as `kind`."""
-    if given := kind_if_given(kind):
-        read_given = _reader(given)
-        return lambda value, where: None if value is None else read_given(value, where)
+    if inner := optional_type(kind):
+        read_inner = _reader(inner)
+        return lambda value, location: None if value is None else read_inner(value, location)
     if is_dataclass(kind):
         return _record_reader(kind)
     if get_origin(kind) is Mapping:
         read_entry = _reader(get_args(kind)[1])
-        return lambda value, where: {
-            name: read_entry(entry, f"{where}.{name}") for name, entry in _of_type(dict, value, where).items()
+        return lambda value, location: {
+            name: read_entry(entry, f"{location}.{name}") for name, entry in _check_type(dict, value, location).items()
         }
-    if get_origin(kind) in SEQUENCES:
-        read_one = _reader(get_args(kind)[0])
-        return lambda value, where: tuple(
-            [read_one(entry, f"{where}[{number}]") for number, entry in enumerate(_of_type(list, value, where))]
+    if get_origin(kind) in SEQUENCE_TYPES:
+        read_item = _reader(get_args(kind)[0])
+        return lambda value, location: tuple(
+            [
+                read_item(entry, f"{location}[{number}]")
+                for number, entry in enumerate(_check_type(list, value, location))
+            ]
         )
     if issubclass(kind, Enum):
         return _member_reader(kind)
-    return _PLAIN.get(kind) or partial(_of_type, kind)
+    return _SCALAR_READERS.get(kind) or partial(_check_type, kind)
 
 
 def _record_reader(kind: Any) -> Reader:
-    kinds = kinds_of(kind)
-    readers = {key_of(field): (field.name, _reader(kinds[field.name])) for field in fields(kind)}
-    required = {key_of(field): None for field in fields(kind) if is_required(field)}
+    kinds = field_types(kind)
+    readers = {json_key(field): (field.name, _reader(kinds[field.name])) for field in fields(kind)}
+    required = {json_key(field): None for field in fields(kind) if is_key_required(field)}
 
-    def read(value: Any, where: str) -> Any:
-        given = _of_type(dict, value, where)
-        for what, some, all_of in (("unknown", given, readers), ("missing", required, given)):
-            if not some.keys() <= all_of.keys():
-                raise RecordError(f"{where}: {what} {', '.join(key for key in some if key not in all_of)}")
+    def read(value: Any, location: str) -> Any:
+        record = _check_type(dict, value, location)
+        for problem, keys, reference_keys in (("unknown", record, readers), ("missing", required, record)):
+            if not keys.keys() <= reference_keys.keys():
+                raise RecordError(
+                    f"{location}: {problem} {', '.join(key for key in keys if key not in reference_keys)}"
+                )
         entries = {}
-        for key, entry in given.items():
+        for key, entry in record.items():
             name, read_entry = readers[key]
-            entries[name] = read_entry(entry, f"{where}.{name}")
+            entries[name] = read_entry(entry, f"{location}.{name}")
         return kind(**entries)
 
     return read
@@ -136,40 +143,40 @@ def _record_reader(kind: Any) -> Reader:
 def _member_reader(kind: type[Enum]) -> Reader:
     members = kind.__members__
 
-    def read(value: Any, where: str) -> Any:
+    def read(value: Any, location: str) -> Any:
         is_name = isinstance(value, str)
         member = members[value] if is_name and value in members else kind._missing_(value) if is_name else None
         if member is None:
-            raise RecordError(f"{where}: expected one of {', '.join(members)}, found {value!r}")
+            raise RecordError(f"{location}: expected one of {', '.join(members)}, found {value!r}")
         return member
 
     return read
 
 
-def _read_float(value: Any, where: str) -> float:
+def _read_float(value: Any, location: str) -> float:
     try:
-        number = float(value) if type(value) is int or (type(value) is str and value in NOT_FINITE) else value
+        number = float(value) if type(value) is int or (type(value) is str and value in NONFINITE_TEXTS) else value
     except OverflowError as error:
-        raise RecordError(f"{where}: expected float, found an integer beyond its range") from error
-    return _of_type(float, number, where)
+        raise RecordError(f"{location}: expected float, found an integer beyond its range") from error
+    return _check_type(float, number, location)
 
 
-def _of_type(kind: type[T], value: Any, where: str) -> T:
+def _check_type(kind: type[T], value: Any, location: str) -> T:
     if type(value) is not kind:
-        raise RecordError(f"{where}: expected {kind.__name__}, found {value!r}")
+        raise RecordError(f"{location}: expected {kind.__name__}, found {value!r}")
     return value
 
 
-def _read_date(value: Any, where: str) -> date:
+def _read_date(value: Any, location: str) -> date:
     """A date, which TOML has and JSON hasn't."""
     with suppress(TypeError, ValueError):
         return value if type(value) is date else date.fromisoformat(value)
-    raise RecordError(f"{where}: expected a date such as 2027-01-31, found {value!r}")
+    raise RecordError(f"{location}: expected a date such as 2027-01-31, found {value!r}")
 
 
-def _read_path(value: Any, where: str) -> Path:
-    return Path(_of_type(str, value, where))
+def _read_path(value: Any, location: str) -> Path:
+    return Path(_check_type(str, value, location))
 
 
-_PLAIN: Mapping[Any, Reader] = {float: _read_float, date: _read_date, Path: _read_path}
+_SCALAR_READERS: Mapping[Any, Reader] = {float: _read_float, date: _read_date, Path: _read_path}
 """Kinds that JSON has no type of its own for."""

@@ -26,11 +26,11 @@ def dependencies(roots: frozenset[str]) -> frozenset[str]:
     What a package loads by name, as it does with its families, is not among them.
     """
     found: set[str] = set()
-    waiting = set(roots)
-    while waiting:
-        name = waiting.pop()
+    pending = set(roots)
+    while pending:
+        name = pending.pop()
         found.add(name)
-        waiting |= {imported for imported in _imports(name) if imported not in found}
+        pending |= {imported for imported in _imports(name) if imported not in found}
     return frozenset(found)
 
 
@@ -38,12 +38,12 @@ def dependencies(roots: frozenset[str]) -> frozenset[str]:
 def _imports(module: str) -> frozenset[str]:
     """The modules of the project that the source of `module` imports, and the packages it lies in."""
     tree = ast.parse(_source(module).read_text("utf-8"))
-    named = {name for node in ast.walk(tree) for name in _named(node) if name.split(".")[0] in PROJECT}
+    named = {name for node in ast.walk(tree) for name in _imported_names(node) if name.split(".")[0] in PROJECT}
     parents = {name.rpartition(".")[0] for name in (*named, module)} - {""}
     return frozenset(name for name in named | parents if find_spec(name) is not None)
 
 
-def _named(node: ast.AST) -> Iterator[str]:
+def _imported_names(node: ast.AST) -> Iterator[str]:
     """The modules an import statement may mean: `from a import b` means a.b if that is one."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)

@@ -43,35 +43,35 @@ from lib_rt.dtypes import to_numpy
 ExpectedByName = dict[str, Expected | list[Expected] | None]
 
 
-def make_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
+def compute_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
     """Draw the data of `case`, compute the reference and derive every budget.
 
     Raises ValueError when the function has no reference or the reference returns something else than its results.
     """
-    return _made(prototype, case, Evaluation.expected)
+    return _build_case(prototype, case, Evaluation.expected)
 
 
-def make_case_to_call(prototype: Prototype, case: Case) -> BaselineCase:
+def draw_case_with_zeros(prototype: Prototype, case: Case) -> BaselineCase:
     """Draw the data of `case`, which nothing is known of the results of but their form: all elements are zero.
 
-    The reference runs once, where `make_baseline_case` runs it ten times. Raises ValueError as that does.
+    The reference runs once, where `compute_baseline_case` runs it ten times. Raises ValueError as that does.
     """
-    return _made(prototype, case, Evaluation.forms)
+    return _build_case(prototype, case, Evaluation.zero_results)
 
 
-def _made(
+def _build_case(
     prototype: Prototype, case: Case, expected: Callable[[Evaluation, Mapping[str, Any]], ExpectedByName]
 ) -> BaselineCase:
     function = find_reference(prototype.name)
     if function is None:
         raise ValueError(f"{prototype.name} has no reference")
-    passed = _passed(prototype, case)
+    passed = _passed_arguments(prototype, case)
     evaluation = Evaluation(prototype, function, case)
     return BaselineCase(
         prototype.name,
         case.label,
         case.dtype,
-        {p.name: _stored(passed[p.name]) for p in prototype.arguments},
+        {p.name: _to_baseline(passed[p.name]) for p in prototype.arguments},
         expected(evaluation, decode_masks(prototype, passed)),
         case.smoke,
         case.case_class,
@@ -79,19 +79,19 @@ def _made(
 
 
 def draw_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
-    """The arguments that `make_baseline_case` gives `case`, without results: they are drawn again, to the same bits."""
-    passed = _passed(prototype, case)
-    return {p.name: _stored(passed[p.name]) for p in prototype.arguments}
+    """Return the arguments of `case`, bit by bit those that `compute_baseline_case` draws."""
+    passed = _passed_arguments(prototype, case)
+    return {p.name: _to_baseline(passed[p.name]) for p in prototype.arguments}
 
 
-def _passed(prototype: Prototype, case: Case) -> dict[str, Any]:
+def _passed_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
     """The materialised arguments that are passed, in the case's order."""
-    values = materialise(prototype, case, result_of)
+    values = materialise(prototype, case, compute_result)
     names = {parameter.name for parameter in prototype.arguments}
     return {name: value for name, value in values.items() if name in names}
 
 
-def result_of(wanted: ResultOf, values: Values) -> NDArray[Any]:
+def compute_result(wanted: ResultOf, values: Values) -> NDArray[Any]:
     """What `wanted` stands for, when the case's arguments before have these values."""
     prototype, reference = lookup(wanted.function), find_reference(wanted.function)
     if reference is None:
@@ -130,44 +130,47 @@ class Evaluation:
     function: Reference
     case: Case
 
-    def forms(self, values: Mapping[str, Any]) -> ExpectedByName:
+    def zero_results(self, values: Mapping[str, Any]) -> ExpectedByName:
         """Results of zeros by name, of the shapes and element types that the reference's have."""
         outputs = self._run(plain_values(values))
-        return _unflatten(outputs, [self._zeros(slot, self._dtype(slot, values)) for slot in _slots(outputs)])
+        return _unflatten(outputs, [self._zeros(slot, self._dtype(slot, values)) for slot in _result_arrays(outputs)])
 
-    def _zeros(self, slot: _Slot, dtype: Dtype) -> Expected:
+    def _zeros(self, slot: _ResultArray, dtype: Dtype) -> Expected:
         override = self.case.results.get(slot.name) or ResultOverride()
         return Expected(np.zeros(slot.array.shape, to_numpy(dtype)), dtype, override.layout.__name__)
 
     def expected(self, values: Mapping[str, Any]) -> ExpectedByName:
         """The expected results by name."""
-        dtypes = [self._dtype(slot, values) for slot in _slots(self._run(plain_values(values)))]
-        values = self._converted(values, dtypes)
+        dtypes = [self._dtype(slot, values) for slot in _result_arrays(self._run(plain_values(values)))]
+        values = self._convert_arguments(values, dtypes)
         outputs = self._run(plain_values(values))
-        slots = _slots(outputs)
+        slots = _result_arrays(outputs)
         arrays = [slot.array for slot in slots]
         amplified = budget.amplification(self.arrays, values, arrays, dtypes, self.case.dtype, self._seed)
-        flushed = self._flushed(values) or [None for _ in slots]
-        flat = [
-            self._one(slot, dtype, amplify, other)
-            for slot, dtype, amplify, other in zip(slots, dtypes, amplified, flushed, strict=True)
+        flushed = self._flushed_arrays(values) or [None for _ in slots]
+        expected_arrays = [
+            self._expected_array(slot, dtype, amplify, flushed_array)
+            for slot, dtype, amplify, flushed_array in zip(slots, dtypes, amplified, flushed, strict=True)
         ]
         if form := overflow.select_range_format(values, dtypes):
             in_range = overflow.evaluate_in_range(self.arrays, plain_values(values), form)
-            flat = [_open_where_lost(one, other) for one, other in zip(flat, in_range, strict=True)]
-        return _unflatten(outputs, flat)
+            expected_arrays = [
+                _exclude_lost_elements(expected, flushed_array)
+                for expected, flushed_array in zip(expected_arrays, in_range, strict=True)
+            ]
+        return _unflatten(outputs, expected_arrays)
 
-    def _converted(self, values: Mapping[str, Any], results: Sequence[Dtype]) -> dict[str, Any]:
+    def _convert_arguments(self, values: Mapping[str, Any], results: Sequence[Dtype]) -> dict[str, Any]:
         """The arguments with those converted that the standard converts first; what that leaves as it is stays."""
         if not results:
             return dict(values)
         tensors = {name: value.spec.dtype for name, value in values.items() if isinstance(value, TensorData)}
         names, dtype = self.prototype.find_conversions(tensors, values, results[0])
-        return {**values, **{name: _converted(values[name], dtype) for name in names}}
+        return {**values, **{name: _convert_value(values[name], dtype) for name in names}}
 
     def _run(self, plain: Mapping[str, Any]) -> list[tuple[str, Any]]:
         results = self.prototype.results
-        overrides = tuple(self._told(p) for p in results)
+        overrides = tuple(self._known_override(p) for p in results)
         keywords = {"out": overrides[0] if len(overrides) == 1 else overrides} if takes_out(self.function) else {}
         with np.errstate(all="ignore"):
             returned = self.function(**plain, **keywords)
@@ -180,7 +183,7 @@ class Evaluation:
             (p.name, value if override else None) for p, override, value in zip(results, overrides, values, strict=True)
         ]
 
-    def _told(self, result: Parameter) -> ResultOverride | None:
+    def _known_override(self, result: Parameter) -> ResultOverride | None:
         """What the reference is told of a result: what the case says, and of a single tensor the usual element type."""
         override = self.case.results.get(result.name, ResultOverride())
         is_absent = self.case.arguments.get(result.name, override) is None  # one updated in place, that is left out
@@ -194,14 +197,14 @@ class Evaluation:
 
     def arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
         """The reference's results for argument values as it takes them, those the caller leaves out not among them."""
-        return [slot.array for slot in _slots(self._run(plain))]
+        return [slot.array for slot in _result_arrays(self._run(plain))]
 
-    def _flushed(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
+    def _flushed_arrays(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
         if not any(budget.has_subnormals(value) for value in values.values()):
             return None
         return self.arrays({name: budget.flush_subnormals(value) for name, value in values.items()})
 
-    def _dtype(self, slot: _Slot, values: Mapping[str, Any]) -> Dtype:
+    def _dtype(self, slot: _ResultArray, values: Mapping[str, Any]) -> Dtype:
         """The element type of one result tensor: the caller's choice, or what the standard says."""
         override = self.case.results.get(slot.name)
         if override and override.dtype is not None:
@@ -210,11 +213,13 @@ class Evaluation:
         assert inferred is not None
         return inferred
 
-    def _one(self, slot: _Slot, dtype: Dtype, amplified: NDArray[np.float64], flushed: NDArray[Any] | None) -> Expected:
+    def _expected_array(
+        self, slot: _ResultArray, dtype: Dtype, amplified: NDArray[np.float64], flushed: NDArray[Any] | None
+    ) -> Expected:
         override = self.case.results.get(slot.name) or ResultOverride()
         inexact, guarantee = is_inexact(dtype), self.prototype.guarantee_of(slot.name, slot.number)
-        values = _in_reference(slot.array, dtype)
-        other = None if flushed is None else _in_reference(flushed, dtype)
+        values = _as_stored_numbers(slot.array, dtype)
+        flushed_values = None if flushed is None else _as_stored_numbers(flushed, dtype)
         rounded = inexact and not self.case.is_exact(slot.name) and slot.is_rounded(guarantee)
         if rounded and slot.is_sum:
             amplified = budget.with_unsigned_zeros(values, amplified, dtype)
@@ -223,30 +228,32 @@ class Evaluation:
             dtype,
             override.layout.__name__,
             self._unit(slot, values, amplified, dtype) if rounded else None,
-            None if other is None or np.array_equal(values, other, equal_nan=inexact) else other,
+            None
+            if flushed_values is None or np.array_equal(values, flushed_values, equal_nan=inexact)
+            else flushed_values,
             slot.specified,
             isinstance(slot.output, AnyOf),
         )
 
     @staticmethod
-    def _unit(slot: _Slot, values: NDArray[Any], amplified: FloatArray, dtype: Dtype) -> FloatArray:
+    def _unit(slot: _ResultArray, values: NDArray[Any], amplified: FloatArray, dtype: Dtype) -> FloatArray:
         unit = budget.error_unit(values, amplified, slot.terms, slot.stored, dtype)
         return np.where(slot.exact, budget.EXACT * ulp(values, dtype), unit) if np.any(slot.exact) else unit
 
 
-def _open_where_lost(expected: Expected, in_range: NDArray[Any]) -> Expected:
+def _exclude_lost_elements(expected: Expected, in_range: NDArray[Any]) -> Expected:
     """An expectation that is open where the result may be lost on the way because numbers leave the type's range."""
     if expected.needs_validator:
         return expected
     lost = overflow.is_lost_to_overflow(
-        expected.values, _in_reference(in_range, expected.dtype), expected.unit, expected.dtype
+        expected.values, _as_stored_numbers(in_range, expected.dtype), expected.unit, expected.dtype
     )
     if not lost.any():
         return expected
     return replace(expected, specified=~lost if expected.specified is None else expected.specified & ~lost)
 
 
-def _converted(value: Any, dtype: Dtype) -> Any:
+def _convert_value(value: Any, dtype: Dtype) -> Any:
     """A tensor or number converted to an element type; the same where that changes nothing."""
     if not isinstance(value, TensorData):
         return convert(value, dtype)
@@ -258,7 +265,7 @@ def _converted(value: Any, dtype: Dtype) -> Any:
     return TensorData(numbers.astype(to_numpy(dtype)), replace(value.spec, dtype=dtype))
 
 
-def _in_reference(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+def _as_stored_numbers(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
     """The numbers of a result of type `dtype`: exact ones in its own type, others in float64 or complex128.
 
     Integers wrap around, anything nonzero is true, and of complex numbers in a real tensor the imaginary part is lost.
@@ -273,7 +280,7 @@ def _in_reference(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
 
 @final
 @dataclass(frozen=True)
-class _Slot:
+class _ResultArray:
     """One result array: the result it belongs to, and its number if that is an array of tensors."""
 
     name: str
@@ -328,10 +335,10 @@ class _Slot:
         return isinstance(self._result, WithTerms) or (guarantee == "rounded" and not exact)
 
 
-def _slots(outputs: Sequence[tuple[str, Any]]) -> list[_Slot]:
+def _result_arrays(outputs: Sequence[tuple[str, Any]]) -> list[_ResultArray]:
     """The arrays among reference outputs, arrays of tensors spread out, absent results left out."""
     return [
-        _Slot(name, number, entry)
+        _ResultArray(name, number, entry)
         for name, value in outputs
         for number, entry in (enumerate(value) if isinstance(value, list) else [(None, value)])
         if entry is not None
@@ -351,9 +358,9 @@ def _unflatten(outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]) -> 
     }
 
 
-def _stored(value: Any) -> Any:
+def _to_baseline(value: Any) -> Any:
     if isinstance(value, list):
-        return [_stored(entry) for entry in value]
+        return [_to_baseline(entry) for entry in value]
     if isinstance(value, TensorData):
         return BaselineTensor(value.values, value.spec.dtype, value.spec.layout.__name__)
     return value

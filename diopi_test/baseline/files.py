@@ -21,7 +21,7 @@ _KINDS = {
 }
 
 
-def read_regular(path: Path, limit: int) -> bytes:
+def read_regular_file(path: Path, limit: int) -> bytes:
     """The contents of a regular file of at most `limit` bytes.
 
     Raises BaselineError that says what was found instead: nothing, a file of another kind, or more bytes. FIFOs and
@@ -41,9 +41,9 @@ def read_regular(path: Path, limit: int) -> bytes:
     return content
 
 
-def read_verified(path: Path, limit: int, sha256: str) -> bytes:
+def read_verified_file(path: Path, limit: int, sha256: str) -> bytes:
     """The contents of a regular file; BaselineError as above, or if their SHA-256 is another."""
-    content = read_regular(path, limit)
+    content = read_regular_file(path, limit)
     if (found := hashlib.sha256(content).hexdigest()) != sha256:
         raise BaselineError(f"{path} is not the file of its level's manifest: its sha256 is {found}, expected {sha256}")
     return content
@@ -54,7 +54,7 @@ def _check_kind(path: Path, mode: int) -> None:
         raise BaselineError(f"{path} is {_KINDS.get(stat.S_IFMT(mode), 'of an unknown kind')}, expected a regular file")
 
 
-def write_whole(path: Path, content: bytes | memoryview) -> None:
+def write_atomically(path: Path, content: bytes | memoryview) -> None:
     """Write a file under a temporary name and rename it, so that there is never half of one.
 
     Raises BaselineError when it can't be written (a full disk, say); what was there before is kept.

@@ -17,12 +17,12 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import VERSION_NUMBER
 from diopi_test.baseline import store
 from diopi_test.baseline.dependencies import source_digest
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.files import remove_leftovers
-from diopi_test.baseline.manifest_writer import Lister, ManifestWriter
-from diopi_test.baseline.parallel import Spread
+from diopi_test.baseline.manifest_writer import CaseLister, ManifestWriter
+from diopi_test.baseline.parallel import ParallelMap
 from diopi_test.baseline.records import BaselineCase
-from diopi_test.baseline.shuffle import shuffled
+from diopi_test.baseline.shuffle import shuffle_by_seed
 from diopi_test.cases.model import Case
 from diopi_test.cases.selection import LEVELS, select_cases
 
@@ -32,7 +32,7 @@ def functions_with_cases(level: str) -> list[str]:
     return [name for name in prototypes() if select_cases(name, level)]
 
 
-def versions() -> dict[str, str]:
+def software_versions() -> dict[str, str]:
     """The software the contents depend on."""
     return {
         "diopi_proto": str(VERSION_NUMBER),
@@ -40,7 +40,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def key(function: str, level: str) -> str:
+def baseline_key(function: str, level: str) -> str:
     """Digest of everything the baseline file of `function` depends on: sources, level, versions, what cases say."""
     prototype, kind = lookup(function), LEVELS[level]
     family = prototype.family
@@ -54,7 +54,7 @@ def key(function: str, level: str) -> str:
             f"diopi_test.oracle.reference.{family}",
         )
     )
-    parts = [level, sources, *versions().values(), *kind.depends_on(prototype)]
+    parts = [level, sources, *software_versions().values(), *kind.depends_on(prototype)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -64,17 +64,21 @@ def generate_function(function: str, level: str, folder: Path, seed: int | None 
     `seed` draws the order in which the cases are made, which makes no difference: in the file they have their own.
     """
     prototype, cases = lookup(function), select_cases(function, level)
-    made = {case.label: _made(prototype, case) for case in shuffled(cases, seed, lambda case: case.label)}
-    provenance = store.Provenance(level, key(function, level), versions())
-    in_order = [made[case.label] for case in cases]
-    store.write(store.file_of(folder, function), function, in_order, provenance, is_drawn=LEVELS[level].is_drawn)
+    computed = {
+        case.label: _compute_case(prototype, case) for case in shuffle_by_seed(cases, seed, lambda case: case.label)
+    }
+    provenance = store.Provenance(level, baseline_key(function, level), software_versions())
+    in_order = [computed[case.label] for case in cases]
+    store.write_baseline_file(
+        store.baseline_file(folder, function), function, in_order, provenance, omit_inputs=LEVELS[level].is_drawn
+    )
     return len(cases)
 
 
-def _made(prototype: Prototype, case: Case) -> BaselineCase:
+def _compute_case(prototype: Prototype, case: Case) -> BaselineCase:
     """A case with its results; what it raises says which case it was."""
     try:
-        return make_baseline_case(prototype, case)
+        return compute_baseline_case(prototype, case)
     except Exception as error:
         error.add_note(f"while making {prototype.name}[{case.label}]")
         raise
@@ -87,9 +91,9 @@ def generate(
     functions: Sequence[str],
     level: str,
     folder: Path,
-    spread: Spread,
+    spread: ParallelMap,
     progress: Progress,
-    list_cases: Lister,
+    list_cases: CaseLister,
     seed: int | None = None,
 ) -> int:
     """Make the baseline files of `functions` in `folder`, spread over processes, and enter them in its manifest.
@@ -104,17 +108,17 @@ def generate(
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
     manifest = ManifestWriter(folder, level, list_cases)
-    kept = {function for function in functions if manifest.is_kept(function, key(function, level))}
-    for function in kept:
+    up_to_date = {function for function in functions if manifest.is_up_to_date(function, baseline_key(function, level))}
+    for function in up_to_date:
         manifest.enter(function)  # again: which cases it gives depends on sources that its key leaves out
         progress(function, 0)
     manifest.remove_unless(lambda function: function in prototypes() and bool(select_cases(function, level)))
     manifest.save()
-    total, due = 0, [function for function in functions if function not in kept]
+    total, pending = 0, [function for function in functions if function not in up_to_date]
     work = partial(generate_function, level=level, folder=folder, seed=seed)
-    for function, made in spread(work, shuffled(due, seed)) if due else ():
+    for function, count in spread(work, shuffle_by_seed(pending, seed)) if pending else ():
         manifest.enter(function)
         manifest.save()
-        total += made
-        progress(function, made)
+        total += count
+        progress(function, count)
     return total

@@ -30,55 +30,57 @@ _HARD_LINK: Any = vars(h5py)["HardLink"]  # the stubs do not have it
 T = TypeVar("T", str, int)
 
 
-class NotExpectedError(Exception):
+class UnexpectedContentError(Exception):
     """Something in a file is not what is expected there; the message says what, but not in which file."""
 
 
 @contextmanager
-def opened(path: Path, content: bytes) -> Iterator[h5py.File]:
+def open_hdf5(path: Path, content: bytes) -> Iterator[h5py.File]:
     """The file whose bytes are `content`; in the block, whatever can't be read is a BaselineError that names `path`."""
     try:
         with h5py.File(BytesIO(content), "r") as file:  # type: ignore[arg-type]  # the stubs know no file objects
             yield file
-    except (NotExpectedError, OSError, KeyError, RuntimeError, TypeError, ValueError, MemoryError) as error:
+    except (UnexpectedContentError, OSError, KeyError, RuntimeError, TypeError, ValueError, MemoryError) as error:
         raise BaselineError(f"{path} is not a readable baseline file: {error}") from error
 
 
-def attribute(file: h5py.File, name: str, kind: type[T]) -> T:
+def read_attribute(file: h5py.File, name: str, kind: type[T]) -> T:
     """An attribute of the file, a single text or integer."""
     if name not in file.attrs:
-        raise NotExpectedError(f"it has no attribute {name}")
+        raise UnexpectedContentError(f"it has no attribute {name}")
     stored = file.attrs.get_id(name)
     if stored.shape != () or stored.dtype.itemsize > TEXT_LIMIT:
-        raise NotExpectedError(
+        raise UnexpectedContentError(
             f"attribute {name} has shape {stored.shape} of {stored.dtype}, expected one {kind.__name__}"
         )
     value = file.attrs[name]
     if not isinstance(value, np.integer if kind is int else str):
-        raise NotExpectedError(f"attribute {name} is {value!r}, expected {kind.__name__}")
+        raise UnexpectedContentError(f"attribute {name} is {value!r}, expected {kind.__name__}")
     return kind(value)
 
 
-def size_of(file: h5py.File, name: str) -> int:
+def dataset_size(file: h5py.File, name: str) -> int:
     """The number of bytes in a dataset, which is a list of bytes in the file itself, plain or compressed by gzip."""
     dataset = _dataset(file, name)
     if dataset.dtype != np.uint8 or dataset.ndim != 1:
-        raise NotExpectedError(f"/{name} has shape {dataset.shape} of {dataset.dtype}, expected a list of uint8")
+        raise UnexpectedContentError(f"/{name} has shape {dataset.shape} of {dataset.dtype}, expected a list of uint8")
     if dataset.size > LIMIT:
-        raise NotExpectedError(f"/{name} has {dataset.size} bytes, expected at most {LIMIT}")
+        raise UnexpectedContentError(f"/{name} has {dataset.size} bytes, expected at most {LIMIT}")
     length = dataset.chunks[0] if dataset.chunks else LIMIT
     if length > LIMIT or dataset.size > length * CHUNKS:
-        raise NotExpectedError(f"/{name} is stored in chunks of {length} bytes, expected at most {CHUNKS} of them")
+        raise UnexpectedContentError(
+            f"/{name} is stored in chunks of {length} bytes, expected at most {CHUNKS} of them"
+        )
     properties = dataset.id.get_create_plist()
     filters = {properties.get_filter(number)[0] for number in range(properties.get_nfilters())}
     if dataset.external or dataset.is_virtual or filters - {GZIP}:
-        raise NotExpectedError(f"/{name} is not stored in the file itself, plain or compressed by gzip")
+        raise UnexpectedContentError(f"/{name} is not stored in the file itself, plain or compressed by gzip")
     return int(dataset.size)
 
 
-def bytes_of(file: h5py.File, name: str) -> bytearray:
+def read_dataset(file: h5py.File, name: str) -> bytearray:
     """The bytes of such a dataset."""
-    content = bytearray(size_of(file, name))
+    content = bytearray(dataset_size(file, name))
     if content:
         file[name].read_direct(np.frombuffer(content, np.uint8))  # in place: it may be as large as all other memory
     return content
@@ -88,8 +90,8 @@ def _dataset(file: Any, name: str) -> Any:  # the stubs lack half of what is ask
     link = file.get(name, getlink=True)  # first of all: to follow one is to open another file
     if type(link) is not _HARD_LINK:
         found = "not there" if link is None else f"a link ({type(link).__name__})"
-        raise NotExpectedError(f"/{name} is {found}, expected a dataset of the file itself")
+        raise UnexpectedContentError(f"/{name} is {found}, expected a dataset of the file itself")
     found = file[name]
     if not isinstance(found, h5py.Dataset):
-        raise NotExpectedError(f"/{name} is a {type(found).__name__.lower()}, expected a dataset")
+        raise UnexpectedContentError(f"/{name} is a {type(found).__name__.lower()}, expected a dataset")
     return found

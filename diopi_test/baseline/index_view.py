@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
+from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.baseline.store import BaselineFile
 
 
@@ -35,4 +35,6 @@ class IndexView(BaselineFile):
         """The layouts of all tensors of one case."""
         case = self.case(label)
         tensors = {tensor.layout for value in case.arguments.values() for tensor in tensors_in(value)}
-        return frozenset(tensors | {entry.layout for value in case.expected.values() for entry in entries_of(value)})
+        return frozenset(
+            tensors | {entry.layout for value in case.expected.values() for entry in expected_arrays(value)}
+        )

@@ -9,59 +9,61 @@ from typing import final
 
 from diopi_proto.interface import prototypes
 from diopi_test.baseline import manifest
-from diopi_test.baseline.described import remedy_for
+from diopi_test.baseline.descriptions import generation_command
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.files import read_verified
+from diopi_test.baseline.files import read_verified_file
 from diopi_test.baseline.manifest import FileEntry, ListedCase, Manifest
-from diopi_test.baseline.store import LIMIT, SUFFIX, BaselineFile, file_of
+from diopi_test.baseline.store import LIMIT, SUFFIX, BaselineFile, baseline_file
 
-NAMED = 5
+MAX_NAMED_FILES = 5
 """How many files an error names."""
 
 
-def open_level(folder: Path) -> Level:
+def open_level(folder: Path) -> StoredLevel:
     """The level in `folder`, whose manifest is read and whose files are those of the manifest; none is opened.
 
     Raises BaselineError that names what is wrong: no manifest or one that can't be used, of another level than the
     folder is called; files that are missing or foreign.
     """
-    if not (folder / manifest.NAME).exists():
+    if not (folder / manifest.MANIFEST_NAME).exists():
         raise BaselineError(
-            f"there is no baseline in {folder}: it has no {manifest.NAME}; {_remedy(folder)}, "
+            f"there is no baseline in {folder}: it has no {manifest.MANIFEST_NAME}; {_remedy(folder)}, "
             "or name its folder with --data"
         )
     read, digest = manifest.read_manifest(folder)
     if read.level != folder.name:
-        raise BaselineError(f"{folder / manifest.NAME} is of level {read.level}, expected {folder.name} as its folder")
-    level = Level(folder, read, digest)
+        raise BaselineError(
+            f"{folder / manifest.MANIFEST_NAME} is of level {read.level}, expected {folder.name} as its folder"
+        )
+    level = StoredLevel(folder, read, digest)
     level.check_names()
     return level
 
 
-def level_of(path: Path) -> Level:
+def open_level_of_file(path: Path) -> StoredLevel:
     """The level in whose folder the baseline file at `path` lies.
 
     Raises BaselineError as `open_level`, or if the manifest does not list the file.
     """
     folder = path.absolute().parent
     try:
-        found = (folder / manifest.NAME).stat()
+        found = (folder / manifest.MANIFEST_NAME).stat()
         level = _open_cached(folder, found.st_mtime_ns, found.st_ino)
     except OSError:
         level = open_level(folder)  # which says what is wrong
     if path.stem not in level.functions:
-        raise BaselineError(f"{path} is not in {folder / manifest.NAME}; {_remedy(folder)}")
+        raise BaselineError(f"{path} is not in {folder / manifest.MANIFEST_NAME}; {_remedy(folder)}")
     return level
 
 
 @lru_cache(maxsize=8)
-def _open_cached(folder: Path, _modified: int, _inode: int) -> Level:
+def _open_cached(folder: Path, _modified: int, _inode: int) -> StoredLevel:
     """The level in `folder`, whose manifest was not written since."""
     return open_level(folder)
 
 
 @final
-class Level:
+class StoredLevel:
     """The baseline files of one level.
 
     Attributes:
@@ -81,7 +83,7 @@ class Level:
 
     def path(self, function: str) -> Path:
         """Where a function's file lies."""
-        return file_of(self.folder, function)
+        return baseline_file(self.folder, function)
 
     def sha256(self, function: str) -> str:
         """The digest of a function's file."""
@@ -101,23 +103,23 @@ class Level:
     def verify(self, functions: Iterable[str]) -> None:
         """Compare the files of `functions`, byte for byte, with the manifest; BaselineError if one differs."""
         for function in functions:
-            read_verified(self.path(function), LIMIT, self.sha256(function))
+            read_verified_file(self.path(function), LIMIT, self.sha256(function))
 
     def check_names(self) -> None:
         """Compare the names of files with the manifest; BaselineError if one is missing, foreign or of no function."""
         listed = {self.path(function).name for function in self._entries}
-        there = {path.name for path in self.folder.glob(f"*{SUFFIX}")}
+        present = {path.name for path in self.folder.glob(f"*{SUFFIX}")}
         unknown = {self.path(function).name for function in self._entries if function not in prototypes()}
-        for what, names in (
-            ("lacks files that are in its manifest", listed - there),
-            ("has files that are not in its manifest", there - listed),
+        for problem, names in (
+            ("lacks files that are in its manifest", listed - present),
+            ("has files that are not in its manifest", present - listed),
             ("has files of functions that the standard does not have", unknown),
         ):
             if names:
-                more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-                named = ", ".join(sorted(names)[:NAMED])
-                raise BaselineError(f"{self.folder} {what}: {named}{more}; remove them, or {_remedy(self.folder)}")
+                more = f" and {len(names) - MAX_NAMED_FILES} more" if len(names) > MAX_NAMED_FILES else ""
+                named = ", ".join(sorted(names)[:MAX_NAMED_FILES])
+                raise BaselineError(f"{self.folder} {problem}: {named}{more}; remove them, or {_remedy(self.folder)}")
 
 
 def _remedy(folder: Path) -> str:
-    return f"make it with diopi-test {remedy_for(folder.parent, folder.name)}"
+    return f"make it with diopi-test {generation_command(folder.parent, folder.name)}"

@@ -16,10 +16,10 @@ from typing import Any
 from diopi_proto.types import VERSION_NUMBER, Dtype
 from diopi_test.baseline.codec import RecordError, from_json, to_json
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.files import read_regular, write_whole
+from diopi_test.baseline.files import read_regular_file, write_atomically
 from diopi_test.cases.model import CaseClass
 
-NAME = "manifest.json"
+MANIFEST_NAME = "manifest.json"
 """Of the manifest in its level's folder."""
 
 FORMAT = 1
@@ -78,7 +78,7 @@ class Manifest:
     files: Mapping[str, FileEntry]
 
 
-def encoded(entry: FileEntry) -> str:
+def encode_entry(entry: FileEntry) -> str:
     """An entry as the manifest has it."""
     return _line(to_json(entry))
 
@@ -92,37 +92,37 @@ def write_manifest(folder: Path, level: str, entries: Mapping[str, str]) -> None
     files = ",\n".join(f"{_line(function)}: {entries[function]}" for function in sorted(entries))
     values = {**{name: _line(value) for name, value in head.items()}, "files": f"{{\n{files}\n}}"}
     body = "{\n" + "".join(f"{_line(name)}: {value},\n" for name, value in values.items())
-    write_whole(folder / NAME, body.encode() + _seal(_digest(body.encode())))
+    write_atomically(folder / MANIFEST_NAME, body.encode() + _seal(_digest(body.encode())))
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
     """The manifest of a level's folder, and its digest; BaselineError if there is none that can be used."""
-    path = folder / NAME
-    content = read_regular(path, LIMIT)
-    digest, is_whole = digest_of(content)
+    path = folder / MANIFEST_NAME
+    content = read_regular_file(path, LIMIT)
+    digest, is_whole = check_seal(content)
     if not is_whole:
         raise BaselineError(f"{path} is damaged, truncated or edited: it does not end with its sha256, {digest}")
     try:
-        return _manifest(path, json.loads(content)), digest
+        return _parse_manifest(path, json.loads(content)), digest
     except (ValueError, RecursionError) as error:
         raise BaselineError(f"{path} is no manifest: {error}") from error
 
 
-def digest_of(content: bytes) -> tuple[str, bool]:
+def check_seal(content: bytes) -> tuple[str, bool]:
     """The digest of a manifest that a file holds, and whether the file ends with it."""
     length = len(_seal(_digest(b"")))
     digest = _digest(content[:-length])
     return digest, content[-length:] == _seal(digest)
 
 
-def _manifest(path: Path, given: Any) -> Manifest:
+def _parse_manifest(path: Path, content: Any) -> Manifest:
     """The manifest of which `given` is the JSON."""
-    if not isinstance(given, dict):
-        raise RecordError(f"expected an object, found {type(given).__name__}")
-    for name, ours in (("format", FORMAT), ("proto_version", VERSION_NUMBER)):
-        if (found := given.get(name)) != ours:
-            raise BaselineError(f"{path} is of another version: {name} is {found!r}, expected {ours}")
-    return from_json(Manifest, {name: value for name, value in given.items() if name != _SEAL})
+    if not isinstance(content, dict):
+        raise RecordError(f"expected an object, found {type(content).__name__}")
+    for name, expected in (("format", FORMAT), ("proto_version", VERSION_NUMBER)):
+        if (found := content.get(name)) != expected:
+            raise BaselineError(f"{path} is of another version: {name} is {found!r}, expected {expected}")
+    return from_json(Manifest, {name: value for name, value in content.items() if name != _SEAL})
 
 
 def _line(value: Any) -> str:

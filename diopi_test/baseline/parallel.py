@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from typing import Protocol, TypeVar
 
-ONE_THREAD = dict.fromkeys(
+SINGLE_THREAD_VARIABLES = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
 """What tells NumPy's linear algebra to use one thread: threads of several processes that wait for each other cost more
@@ -20,28 +20,30 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Spread(Protocol):
+class ParallelMap(Protocol):
     """Does work on many items in several processes, here or on other machines: see `in_processes`."""
 
     def __call__(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]: ...
 
 
-def processes(workers: int) -> Spread:
+def process_map(workers: int) -> ParallelMap:
     """So many processes of this machine."""
 
     def spread(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
-        return in_processes(work, items, workers)
+        return map_in_processes(work, items, workers)
 
     return spread
 
 
-def in_processes(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[tuple[Item, Result]]:
+def map_in_processes(
+    work: Callable[[Item], Result], items: Sequence[Item], workers: int
+) -> Iterator[tuple[Item, Result]]:
     """Each item with what `work` made of it, as they are finished.
 
     Raises what the first failing call raised; what hasn't begun by then is dropped.
     """
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
-        with _environment(ONE_THREAD):  # each job may start a process
+        with _environment(SINGLE_THREAD_VARIABLES):  # each job may start a process
             jobs = {pool.submit(work, item): item for item in items}
         try:
             for job in as_completed(jobs):

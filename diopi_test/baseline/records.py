@@ -53,10 +53,10 @@ class Expected:
 
 def tensors_in(value: Any) -> list[BaselineTensor]:
     """The tensors in one argument of a case: none, one, or those of an array of tensors."""
-    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, BaselineTensor)]
+    return [entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, BaselineTensor)]
 
 
-def entries_of(expected: Expected | list[Expected] | None) -> list[Expected]:
+def expected_arrays(expected: Expected | list[Expected] | None) -> list[Expected]:
     """The expected arrays of one result: none, one, or those of an array of tensors."""
     if expected is None:
         return []
@@ -92,14 +92,16 @@ class BaselineCase:
         """Whether results are drawn at random: in all calls of the function, or in this one, from its generator."""
         prototype = lookup(self.function)
         has_generator = any(parameter.annotation is Generator for parameter in prototype.arguments)
-        needs_validator = any(one.needs_validator for value in self.expected.values() for one in entries_of(value))
+        needs_validator = any(
+            array.needs_validator for value in self.expected.values() for array in expected_arrays(value)
+        )
         return prototype.guarantee == "random" or (has_generator and needs_validator)
 
     def plain_arguments(self) -> dict[str, Any]:
         """The arguments as the reference takes them, those converted that the standard converts first."""
         plain = {name: self._plain(name, value) for name, value in self.arguments.items()}
         prototype = lookup(self.function)
-        results = [one for value in self.expected.values() for one in entries_of(value)]
+        results = [array for value in self.expected.values() for array in expected_arrays(value)]
         dtypes = {name: value.dtype for name, value in self.arguments.items() if isinstance(value, BaselineTensor)}
         if not results:
             return plain

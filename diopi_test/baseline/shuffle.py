@@ -15,7 +15,7 @@ RANDOM = "random"
 """Given in place of a seed: a new one is drawn."""
 
 
-def seed_of(text: str) -> int:
+def parse_seed(text: str) -> int:
     """The seed a user gives: an integer, or `RANDOM` for a new one. ValueError for anything else."""
     if text == RANDOM:
         return secrets.randbelow(10**6)
@@ -25,18 +25,18 @@ def seed_of(text: str) -> int:
         raise ValueError(f"{text!r} is no seed: expected an integer or {RANDOM!r}") from None
 
 
-def shuffled(items: Iterable[T], seed: int | None, name: Callable[[T], str] = str) -> list[T]:
+def shuffle_by_seed(items: Iterable[T], seed: int | None, name: Callable[[T], str] = str) -> list[T]:
     """`items` in an order that follows from the seed and their names alone; unchanged if there is no seed."""
     if seed is None:
         return list(items)
     return sorted(items, key=lambda item: hashlib.sha256(f"{seed}\0{name(item)}".encode()).digest())
 
 
-def sample(functions: Iterable[str], number: int, seed: int) -> set[str]:
+def sample_functions(functions: Iterable[str], count: int, seed: int) -> set[str]:
     """Those of `functions` that `number` drawn ones stand for: each with the forms derived from it.
 
     Forms of one function share what a vendor keeps between calls.
     """
     bases = {function: lookup(function).base for function in functions}
-    drawn = set(shuffled(set(bases.values()), seed)[:number])
-    return {function for function, base in bases.items() if base in drawn}
+    sampled = set(shuffle_by_seed(set(bases.values()), seed)[:count])
+    return {function for function, base in bases.items() if base in sampled}

@@ -9,7 +9,7 @@ under a temporary name and renamed, so there is never half of one. It is read on
 was checked. bfloat16 arrays are stored as uint16.
 
 Of a level whose inputs are drawn, the file has shapes, layouts and a digest of the inputs instead of their elements,
-and results as `diopi_test.baseline.compact` makes them small.
+and results as `diopi_test.baseline.compaction` makes them small.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import VERSION_NUMBER, Dtype
-from diopi_test.baseline import compact, units
+from diopi_test.baseline import compaction, units
 from diopi_test.baseline.errors import BaselineError as BaselineError
-from diopi_test.baseline.files import read_regular, read_verified, write_whole
+from diopi_test.baseline.files import read_regular_file, read_verified_file, write_atomically
 from diopi_test.baseline.hdf5 import LIMIT as UNPACKED_LIMIT
-from diopi_test.baseline.hdf5 import attribute, bytes_of, opened, size_of
+from diopi_test.baseline.hdf5 import dataset_size, open_hdf5, read_attribute, read_dataset
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.cases.model import CaseClass
 from lib_rt.dtypes import to_numpy
@@ -42,7 +42,7 @@ from lib_rt.dtypes import to_numpy
 FORMAT = 3
 """Version of the file layout."""
 
-READABLE = (2, FORMAT)
+READABLE_FORMATS = (2, FORMAT)
 """Versions that are read: that of before is the same, but has no units other than in ulps."""
 
 SUFFIX = ".h5"
@@ -78,42 +78,42 @@ class Provenance:
 class _Block:
     """The data block while it is written: all arrays, one after the other."""
 
-    is_drawn: bool
+    omits_inputs: bool
     data: bytearray = field(default_factory=bytearray)
 
     def add(self, array: NDArray[Any]) -> dict[str, Any]:
         """Append an array; the span record that finds it again."""
         raw = np.ascontiguousarray(array)
         span = {"offset": len(self.data), "type": raw.dtype.name, "shape": list(array.shape)}
-        self.data += compact.planes(raw) if self.is_drawn else raw.tobytes()
-        return {**span, "planes": True} if self.is_drawn else span
+        self.data += compaction.to_byte_planes(raw) if self.omits_inputs else raw.tobytes()
+        return {**span, "planes": True} if self.omits_inputs else span
 
 
-def file_of(folder: Path, function: str) -> Path:
+def baseline_file(folder: Path, function: str) -> Path:
     """Where the baseline of `function` lies in a level's folder."""
     return folder / f"{function}{SUFFIX}"
 
 
-def write(
-    path: Path, function: str, cases: Iterable[BaselineCase], provenance: Provenance, *, is_drawn: bool = False
+def write_baseline_file(
+    path: Path, function: str, cases: Iterable[BaselineCase], provenance: Provenance, *, omit_inputs: bool = False
 ) -> None:
     """Write the cases of one function to `path`, whole or not at all.
 
     Of a level that `is_drawn`, inputs are left out. Raises BaselineError when the file can't be written (a full disk,
     say), or is larger than what is read again; what was there before is kept.
     """
-    block = _Block(is_drawn)
+    block = _Block(omit_inputs)
     index = json.dumps([_encode_case(case, block) for case in cases], separators=(",", ":")).encode()
-    for what, size in (("index", len(index)), ("data", len(block.data))):
-        _check_size(f"its /{what}", path, size, UNPACKED_LIMIT)
+    for part, size in (("index", len(index)), ("data", len(block.data))):
+        _check_size(f"its /{part}", path, size, UNPACKED_LIMIT)
     image = _file_image(function, index, block.data, provenance)
     _check_size("it", path, len(image), LIMIT)
-    write_whole(path, image)
+    write_atomically(path, image)
 
 
-def _check_size(what: str, path: Path, size: int, limit: int) -> None:
+def _check_size(part: str, path: Path, size: int, limit: int) -> None:
     if size > limit:
-        raise BaselineError(f"{path} can't be written: {what} would have {size} bytes, expected at most {limit}")
+        raise BaselineError(f"{path} can't be written: {part} would have {size} bytes, expected at most {limit}")
 
 
 def _file_image(function: str, index: bytes, data: bytearray, provenance: Provenance) -> memoryview:
@@ -142,17 +142,17 @@ class BaselineFile:
 
     def __init__(self, path: Path, sha256: str | None = None) -> None:
         self.path = path
-        content = read_regular(path, LIMIT) if sha256 is None else read_verified(path, LIMIT, sha256)
+        content = read_regular_file(path, LIMIT) if sha256 is None else read_verified_file(path, LIMIT, sha256)
         self.digest = sha256 or hashlib.sha256(content).hexdigest()
         self.size = len(content)
         self._content: bytes | None = content
-        with opened(path, content) as file:
+        with open_hdf5(path, content) as file:
             self._check_version(file)
-            self._texts = {name: attribute(file, name, str) for name in TEXTS}
+            self._texts = {name: read_attribute(file, name, str) for name in TEXTS}
             if self.function != path.stem:
                 raise BaselineError(f"{path} has the cases of {self.function}, expected those of {path.stem}")
             self._index = self._read(file, "index")
-            self._data_size = size_of(file, "data")
+            self._data_size = dataset_size(file, "data")
 
     @property
     def function(self) -> str:
@@ -180,13 +180,13 @@ class BaselineFile:
             return {str(record["label"]): record for record in json.loads(self._index)}
 
     @contextmanager
-    def _decoding(self, what: str) -> Iterator[None]:
+    def _decoding(self, part: str) -> Iterator[None]:
         """Whatever a part of the index has that is not as this module writes it is a BaselineError."""
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             reason = f"{type(error).__name__}: {error}"
-            raise BaselineError(f"{self.path} is damaged: {what} can't be decoded: {reason}") from error
+            raise BaselineError(f"{self.path} is damaged: {part} can't be decoded: {reason}") from error
 
     @property
     def labels(self) -> Sequence[str]:
@@ -206,7 +206,7 @@ class BaselineFile:
     @cached_property
     def _data(self) -> memoryview:
         assert self._content is not None
-        with opened(self.path, self._content) as file:
+        with open_hdf5(self.path, self._content) as file:
             data = self._read(file, "data")
         self._content = None  # from now on its space is better used
         return memoryview(data).toreadonly()
@@ -233,33 +233,35 @@ class BaselineFile:
     def _arguments(self, label: str, record: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a case: stored ones, or drawn again; BaselineError if that gives others than there were."""
         if "inputs_sha256" in record:
-            from diopi_test.baseline.drawn import draw_again  # needs the oracle, which what is stored does not
+            from diopi_test.baseline.regeneration import (
+                regenerate_arguments,  # needs the oracle, which what is stored does not
+            )
 
-            return draw_again(self.path, self.function, self.level, label, record["inputs_sha256"])
+            return regenerate_arguments(self.path, self.function, self.level, label, record["inputs_sha256"])
         return {name: self._decode_argument(value) for name, value in record["arguments"].items()}
 
     def __iter__(self) -> Iterator[BaselineCase]:
         return (self.case(label) for label in self.labels)
 
     def _check_version(self, file: h5py.File) -> None:
-        for name, ours in (("format", READABLE), ("proto_version", (VERSION_NUMBER,))):
-            if (given := attribute(file, name, int)) not in ours:
+        for name, supported in (("format", READABLE_FORMATS), ("proto_version", (VERSION_NUMBER,))):
+            if (found := read_attribute(file, name, int)) not in supported:
                 raise BaselineError(
-                    f"{self.path} is of another version: {name} is {given}, expected {ours[-1]}; "
+                    f"{self.path} is of another version: {name} is {found}, expected {supported[-1]}; "
                     "make it again with diopi-test gen-data"
                 )
 
     def _read(self, file: h5py.File, name: str) -> bytearray:
-        content = bytes_of(file, name)
-        expected, given = self._texts[f"{name}_sha256"], hashlib.sha256(content).hexdigest()
-        if given != expected:
-            raise BaselineError(f"{self.path} is damaged: sha256 of /{name} is {given}, expected {expected}")
+        content = read_dataset(file, name)
+        expected, found = self._texts[f"{name}_sha256"], hashlib.sha256(content).hexdigest()
+        if found != expected:
+            raise BaselineError(f"{self.path} is damaged: sha256 of /{name} is {found}, expected {expected}")
         return content
 
     def _array(self, span: Mapping[str, Any]) -> NDArray[Any]:
         shape, dtype = self._shape(span), self._type(span)
         if span.get("planes", False):
-            return compact.from_planes(self._data, dtype, shape, span["offset"])
+            return compaction.from_byte_planes(self._data, dtype, shape, span["offset"])
         return np.frombuffer(self._data, dtype, math.prod(shape), span["offset"]).reshape(shape)
 
     def _shape(self, span: Mapping[str, Any]) -> tuple[int, ...]:
@@ -285,14 +287,14 @@ class BaselineFile:
         if value is None:
             return None
         if isinstance(value, list):
-            return [self._one_expected(entry) for entry in value]
-        return self._one_expected(value)
+            return [self._decode_expected_array(entry) for entry in value]
+        return self._decode_expected_array(value)
 
-    def _one_expected(self, value: Mapping[str, Any]) -> Expected:
+    def _decode_expected_array(self, value: Mapping[str, Any]) -> Expected:
         arrays = {name: self._array(value[name]) for name in ARRAYS if name in value}
         values, dtype = arrays["values"], Dtype[value["dtype"]]
         if "budget_ulps" in arrays:
-            arrays["unit"] = units.from_ulps(compact.widened(arrays.pop("budget_ulps")), values, dtype)
+            arrays["unit"] = units.from_ulps(compaction.widen_ulps(arrays.pop("budget_ulps")), values, dtype)
         return Expected(dtype=dtype, layout=value["layout"], needs_validator=value.get("judged", False), **arrays)
 
 
@@ -303,8 +305,8 @@ def _encode_case(case: BaselineCase, block: _Block) -> dict[str, Any]:
         "arguments": {name: _encode_argument(value, block) for name, value in case.arguments.items()},
         "expected": {name: _encode_expected(value, block) for name, value in case.expected.items()},
     }
-    if block.is_drawn:
-        record["inputs_sha256"] = compact.digest_of(case.arguments)
+    if block.omits_inputs:
+        record["inputs_sha256"] = compaction.argument_digest(case.arguments)
     if case.smoke:
         record["smoke"] = True
     if case.case_class is not CaseClass.basic:
@@ -314,7 +316,7 @@ def _encode_case(case: BaselineCase, block: _Block) -> dict[str, Any]:
 
 def _encode_argument(value: Any, block: _Block) -> Any:
     if isinstance(value, BaselineTensor):
-        span = {"shape": list(value.values.shape)} if block.is_drawn else block.add(value.values)
+        span = {"shape": list(value.values.shape)} if block.omits_inputs else block.add(value.values)
         return {"tensor": span, "dtype": value.dtype.name, "layout": value.layout}
     if isinstance(value, list):
         return {"list": [_encode_argument(entry, block) for entry in value]}
@@ -326,7 +328,7 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _Block) -> 
         return [_encode_expected(entry, block) for entry in value]
     if value is None:
         return None
-    value = compact.compacted(value) if block.is_drawn else replace(value, values=_storable(value))
+    value = compaction.compact_expected(value) if block.omits_inputs else replace(value, values=_storable(value))
     record: dict[str, Any] = {"dtype": value.dtype.name, "layout": value.layout}
     arrays = {"values": value.values, **_units(value, block), "flushed": value.flushed, "specified": value.specified}
     record |= {name: block.add(array) for name, array in arrays.items() if array is not None}
@@ -339,9 +341,9 @@ def _units(expected: Expected, block: _Block) -> dict[str, NDArray[Any]]:
     """The units of a rounded result by the name under which they are kept."""
     if expected.unit is None:
         return {}
-    if (ulps := units.in_short_ulps(expected)) is None:
+    if (ulps := units.to_float32_ulps(expected)) is None:
         return {"unit": expected.unit}
-    return {"budget_ulps": compact.rounded_up(ulps) if block.is_drawn else ulps}
+    return {"budget_ulps": compaction.round_up_ulps(ulps) if block.omits_inputs else ulps}
 
 
 def _storable(expected: Expected) -> NDArray[Any]:

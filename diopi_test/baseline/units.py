@@ -15,7 +15,7 @@ from diopi_test.baseline.records import Expected
 from diopi_test.cases.formats import FloatArray, ulp
 
 
-def in_ulps(expected: Expected) -> FloatArray:
+def to_ulps(expected: Expected) -> FloatArray:
     """The unit of each element of a rounded result in ulps; 1 where its value is not finite, ∞ beyond float64."""
     assert expected.unit is not None
     with np.errstate(all="ignore"):
@@ -23,10 +23,10 @@ def in_ulps(expected: Expected) -> FloatArray:
     return np.where(np.isnan(ulps), 1.0, ulps)
 
 
-def in_short_ulps(expected: Expected) -> NDArray[np.float32] | None:
+def to_float32_ulps(expected: Expected) -> NDArray[np.float32] | None:
     """The same in float32, which is precise enough; None where one is beyond its range."""
     with np.errstate(over="ignore"):
-        short = in_ulps(expected).astype(np.float32)
+        short = to_ulps(expected).astype(np.float32)
     return short if np.isfinite(short).all() else None
 
 

@@ -24,8 +24,8 @@ from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.cases.model import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, registered_cases, tensor_specs
 from diopi_test.cases.tensors import distinct_positions
-from diopi_test.models.calls import Call, TracedTensor
-from diopi_test.models.files import model_names, shipped
+from diopi_test.models.calls import TracedCall, TracedTensor
+from diopi_test.models.files import load_shipped_trace, model_names
 
 SAVED: Mapping[str, Mapping[str, ResultOf]] = {
     **{
@@ -90,7 +90,7 @@ def labels_of(name: str) -> Mapping[str, Sequence[str]]:
     return {function: list(calls) for function, calls in _labelled(name).items()}
 
 
-def label_of(call: Call) -> str:
+def label_of(call: TracedCall) -> str:
     """The label of the case of a call: its element type and shape, and a digest of all that tells it from others."""
     digest = hashlib.sha256(call.key.encode()).hexdigest()[:10]
     shape = next((tensor.shape for tensor in _tensors(call)), ())
@@ -98,27 +98,27 @@ def label_of(call: Call) -> str:
 
 
 @cache
-def _labelled(name: str) -> Mapping[str, Mapping[str, Call]]:
+def _labelled(name: str) -> Mapping[str, Mapping[str, TracedCall]]:
     """The calls of a network by function and label."""
-    found: dict[str, dict[str, Call]] = {}
-    for call in shipped(name).calls:
+    found: dict[str, dict[str, TracedCall]] = {}
+    for call in load_shipped_trace(name).calls:
         found.setdefault(call.function, {})[label_of(call)] = call
     return found
 
 
-def _calls(function: str, names: Iterable[str] | None) -> Mapping[str, Call]:
+def _calls(function: str, names: Iterable[str] | None) -> Mapping[str, TracedCall]:
     """The calls of a function that these networks make, or all, by label."""
     chosen = model_names() if names is None else names
     return {label: call for name in chosen for label, call in _labelled(name).get(function, {}).items()}
 
 
-def _tensors(call: Call) -> Iterator[TracedTensor]:
+def _tensors(call: TracedCall) -> Iterator[TracedTensor]:
     """The tensors of a call: of its arguments, then of its results."""
     for value in (*call.arguments.values(), *call.results.values()):
         yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, TracedTensor))
 
 
-def _tested(call: Call) -> Dtype:
+def _tested(call: TracedCall) -> Dtype:
     """The element type under test: of the first floating tensor, or of the first if there is none."""
     dtypes = [tensor.dtype for tensor in _tensors(call)]
     return next(
@@ -138,7 +138,7 @@ def _may_lend(case: Case) -> bool:
     )
 
 
-def _case(prototype: Prototype, call: Call, donors: Sequence[Case]) -> Case:
+def _case(prototype: Prototype, call: TracedCall, donors: Sequence[Case]) -> Case:
     dtype = _tested(call)
     donor = max(donors, key=lambda case: _likeness(case, call, dtype), default=None)
     drawn, saved = {}, {}
@@ -155,7 +155,7 @@ def _case(prototype: Prototype, call: Call, donors: Sequence[Case]) -> Case:
     return Case(label_of(call), dtype, {**drawn, **saved}, results)
 
 
-def _likeness(case: Case, call: Call, dtype: Dtype) -> tuple[int, ...]:
+def _likeness(case: Case, call: TracedCall, dtype: Dtype) -> tuple[int, ...]:
     """How much a case is like a call: its attributes, what is left out, its element type, that it is a basic one."""
     names = [name for name in call.arguments if name in case.arguments]
     same = sum(_is_tensor(case.arguments[n]) == _is_tensor(call.arguments[n]) for n in names)
@@ -172,7 +172,7 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, TracedTensor | TensorSpec | list)
 
 
-def _argument(prototype: Prototype, parameter: Parameter, call: Call, donor: Case | None) -> Any:
+def _argument(prototype: Prototype, parameter: Parameter, call: TracedCall, donor: Case | None) -> Any:
     """An argument of the case of a call, with the donor's domain if it is a tensor."""
     value = call.arguments[parameter.name]
     lent = [] if donor is None else tensor_specs(donor.arguments.get(parameter.name))
@@ -185,7 +185,7 @@ def _argument(prototype: Prototype, parameter: Parameter, call: Call, donor: Cas
 
 
 def _spec(
-    prototype: Prototype, parameter: Parameter, tensor: TracedTensor, call: Call, domain: Domain | None
+    prototype: Prototype, parameter: Parameter, tensor: TracedTensor, call: TracedCall, domain: Domain | None
 ) -> TensorSpec:
     layout = _layout(tensor)
     if tensor.dtype is Dtype.bool:
@@ -202,7 +202,7 @@ def _spec(
     return TensorSpec(tensor.shape, tensor.dtype, domain or _usual(), layout)
 
 
-def _chosen(prototype: Prototype, mask: TracedTensor, call: Call) -> int | None:
+def _chosen(prototype: Prototype, mask: TracedTensor, call: TracedCall) -> int | None:
     """How many elements a mask chooses, where the shape of what is put there tells; None if any number will do."""
     if prototype.base != "diopiIndexPut":
         return None
@@ -235,7 +235,7 @@ def _layout(tensor: TracedTensor) -> Layout:
     return contiguous if tensor.is_dense else strides(*tensor.strides)
 
 
-def _result(prototype: Prototype, call: Call, name: str, value: Any, dtype: Dtype) -> ResultOverride | None:
+def _result(prototype: Prototype, call: TracedCall, name: str, value: Any, dtype: Dtype) -> ResultOverride | None:
     """What the caller passes for a result; of an array of results all are alike."""
     if isinstance(value, list):
         return ResultOverride()

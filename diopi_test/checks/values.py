@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPONENT
 from diopi_test.baseline.records import Expected
-from diopi_test.baseline.units import from_ulps, in_ulps
+from diopi_test.baseline.units import from_ulps, to_ulps
 from diopi_test.cases.formats import FloatArray, format_of, ulp
 from diopi_test.checks import where
 from diopi_test.execution.call_record import CallRecord
@@ -187,7 +187,7 @@ def _is_flushed(given: NDArray[Any], expected: Expected) -> Mask:
     flushed = is_restored & (_units(restored, expected) <= K)
     if expected.flushed is None:
         return flushed
-    unit = from_ulps(in_ulps(expected), expected.flushed, expected.dtype)
+    unit = from_ulps(to_ulps(expected), expected.flushed, expected.dtype)
     return flushed | (_units(given, replace(expected, values=expected.flushed, unit=unit)) <= K)
 
 

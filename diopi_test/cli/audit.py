@@ -23,7 +23,7 @@ from diopi_test.cli.options import (
 from diopi_test.harness.progress import VisibleProgress
 
 if TYPE_CHECKING:
-    from diopi_test.baseline.parallel import Spread
+    from diopi_test.baseline.parallel import ParallelMap
     from diopi_test.harness.selection import Selection
     from diopi_test.quality.audit import FunctionAudit
 
@@ -88,7 +88,7 @@ def _smoke_selection(audits: Sequence[FunctionAudit]) -> dict[str, Sequence[str]
     return {name: chosen[name] for name in functions_with_cases("full") if chosen.get(name)}
 
 
-def _with_progress(text: str, work: Callable[[str], T], functions: list[str], spread: Spread) -> dict[str, T]:
+def _with_progress(text: str, work: Callable[[str], T], functions: list[str], spread: ParallelMap) -> dict[str, T]:
     """What `work` gives for each function, in their order, with a bar to watch."""
     results = {}
     with VisibleProgress(console) as progress:

@@ -25,7 +25,7 @@ from diopi_proto.interface import prototypes
 from diopi_proto.messages import describe_unknown, pluralize
 from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.shuffle import RANDOM, seed_of
+from diopi_test.baseline.shuffle import RANDOM, parse_seed
 from diopi_test.cases.model import FORMER_NAME_OF_NEGATIVE, CaseClass
 from diopi_test.cases.selection import LEVELS, WHOLE_LEVELS, level_of_model
 from diopi_test.harness import output
@@ -36,7 +36,7 @@ from diopi_test.harness.output import Terminal
 from diopi_test.harness.selection import NOT, FailedCases, Selection, Shard, check_names
 
 if TYPE_CHECKING:
-    from diopi_test.baseline.parallel import Spread
+    from diopi_test.baseline.parallel import ParallelMap
     from diopi_test.harness.collection import Collected
     from diopi_test.harness.records import Report
 
@@ -70,7 +70,7 @@ class Seed(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the seed as an integer; fail with a usage error if it is not an integer."""
         try:
-            return value if isinstance(value, int) else seed_of(value)
+            return value if isinstance(value, int) else parse_seed(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -213,12 +213,12 @@ dask_option = click.option(
 
 
 @contextmanager
-def open_spread(workers: int | None, dask: str | None) -> Iterator[Spread]:
-    """Start the processes that share work on many functions, and stop them afterwards.
+def open_spread(workers: int | None, dask: str | None) -> Iterator[ParallelMap]:
+    """Start the process_map that share work on many functions, and stop them afterwards.
 
     Args:
-        workers: the number of local processes; by default the number of CPUs.
-        dask: the address of a cluster's scheduler, instead of local processes.
+        workers: the number of local process_map; by default the number of CPUs.
+        dask: the address of a cluster's scheduler, instead of local process_map.
 
     Yields:
         A function that distributes work.
@@ -227,10 +227,10 @@ def open_spread(workers: int | None, dask: str | None) -> Iterator[Spread]:
         UnusableError: if the cluster can't be reached or fails.
     """
     from diopi_test.baseline.cluster import Cluster, ClusterError
-    from diopi_test.baseline.parallel import processes
+    from diopi_test.baseline.parallel import process_map
 
     if dask is None:
-        yield processes(workers or default_workers())
+        yield process_map(workers or default_workers())
         return
     try:
         with Cluster(dask) as cluster:

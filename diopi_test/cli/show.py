@@ -33,10 +33,10 @@ def show(words: str, level: str, data: Path | None, full: bool) -> None:
 
     Exit status: 0 the case is shown; 2 CASE matches no case or several cases; 3 the baseline can't be used.
     """
-    from diopi_test.baseline.described import remedy_for
-    from diopi_test.baseline.level import level_of
+    from diopi_test.baseline.descriptions import generation_command
+    from diopi_test.baseline.level import open_level_of_file
     from diopi_test.baseline.location import folder_to_read
-    from diopi_test.baseline.readable import check_readable
+    from diopi_test.baseline.readability import check_readable
     from diopi_test.baseline.store import SUFFIX, BaselineError
     from diopi_test.harness.call_text import case_text
     from diopi_test.harness.lookup import CaseLookupError, find, make
@@ -48,13 +48,13 @@ def show(words: str, level: str, data: Path | None, full: bool) -> None:
         raise UnusableError(str(error)) from error
     paths = sorted(folder.glob(f"*{SUFFIX}"))
     if not paths:
-        command = f"diopi-test {remedy_for(folder.parent, level)}"
+        command = f"diopi-test {generation_command(folder.parent, level)}"
         raise UnusableError(
             f"there is no baseline in {folder}; generate it with {command}, or pass its folder as --data"
         )
     try:
         path, collected = find(paths, words)
-        listed = level_of(path)
+        listed = open_level_of_file(path)
         check_readable({path: listed.sha256(path.stem)})
         rebuilt = make(listed.open(path.stem), collected)
     except CaseLookupError as error:
@@ -67,7 +67,7 @@ def show(words: str, level: str, data: Path | None, full: bool) -> None:
 
 def _compute(folder: Path, words: str) -> None:
     """Compute the missing results of the requested case, if the parent folder describes it."""
-    from diopi_test.baseline.described import is_described
+    from diopi_test.baseline.descriptions import is_described
     from diopi_test.harness.collection import collect_described
     from diopi_test.harness.described import compute_results
 

@@ -31,7 +31,7 @@ def submit(log: Path, archive: Path, data: Path | None, key: Path | None) -> Non
     can't be used, or the archive can't be written.
     """
     from diopi_test.baseline.location import folder_to_read
-    from diopi_test.baseline.manifest import NAME
+    from diopi_test.baseline.manifest import MANIFEST_NAME
     from diopi_test.harness import output
     from diopi_test.harness.log import LogError
     from diopi_test.harness.recorder import LogContent
@@ -41,7 +41,7 @@ def submit(log: Path, archive: Path, data: Path | None, key: Path | None) -> Non
     try:
         level = LogContent.read(log).header.baseline.level
         folder = folder_to_read(level) if data is None else data / level
-        members = dict(evidence.pack(log.read_bytes(), (folder / NAME).read_bytes(), signed=key is not None))
+        members = dict(evidence.pack(log.read_bytes(), (folder / MANIFEST_NAME).read_bytes(), signed=key is not None))
         if key is not None:
             members[evidence.SIGNATURE] = sign(members[evidence.INDEX], key)
         output.write_bytes(archive, evidence.archive(members))

@@ -27,11 +27,11 @@ def trace(script: Path, arguments: tuple[str, ...], output: Path, name: str | No
     """
     if find_spec("torch") is None:
         raise click.ClickException("PyTorch is not installed: pip install 'diopi[torch]'")
-    from diopi_test.models.files import write_model
+    from diopi_test.models.files import write_trace
     from diopi_test.models.trace import trace_script
 
     model = trace_script(script, arguments, name or output.stem)
-    write_model(output, model)
+    write_trace(output, model)
     functions, calls = model.functions, sum(call.count for call in model.calls)
     totals = f"{pluralize(calls, 'call')} of {pluralize(len(functions), 'function')}"
     console.print(f"{model.name}: {totals}, {len(model.calls)} of them different", highlight=False, markup=False)

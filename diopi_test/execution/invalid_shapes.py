@@ -16,7 +16,7 @@ from diopi_proto.facts import Fact
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected, entries_of, tensors_in
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected, expected_arrays, tensors_in
 from diopi_test.execution.flaw import Flaw, Mutation, blank, having, number_having, value_flaw
 from lib_rt.dtypes import to_numpy
 
@@ -129,7 +129,7 @@ def _too_large(prototype: Prototype, parameter: Parameter, case: BaselineCase) -
 def _first_dtype(prototype: Prototype, case: BaselineCase) -> Dtype:
     """The element type of the first tensor, a result where there is no other."""
     arguments = [tensor for p in prototype.arguments for tensor in tensors_in(case.arguments[p.name])]
-    results = [entry for value in case.expected.values() for entry in entries_of(value)]
+    results = [entry for value in case.expected.values() for entry in expected_arrays(value)]
     return arguments[0].dtype if arguments else results[0].dtype
 
 
@@ -186,7 +186,7 @@ def _beyond_the_axis(prototype: Prototype, parameter: Parameter, case: BaselineC
 
 def _another_size(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     size_of = _fact(parameter, facts.SizeOf)
-    (tensor,) = tensors_in(case.arguments.get(size_of.tensor)) or entries_of(case.expected[size_of.tensor])
+    (tensor,) = tensors_in(case.arguments.get(size_of.tensor)) or expected_arrays(case.expected[size_of.tensor])
     return value_flaw(parameter, tensor.values.shape[size_of.axis] + 1)
 
 

@@ -20,7 +20,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, Expected, entries_of, tensors_in
+from diopi_test.baseline.records import BaselineCase, Expected, expected_arrays, tensors_in
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.flaw import Flaw, Mutation, blank, first_changed, having, number_having, value_flaw
 from diopi_test.execution.invalid_shapes import INVALID_SHAPES
@@ -189,7 +189,7 @@ def _places(parameter: Parameter, case: BaselineCase) -> int:
 def _rank(case: BaselineCase) -> int:
     """The most axes a tensor of the call has, results included, which may have one more than the inputs; at least 1."""
     arguments = [tensor.values for value in case.arguments.values() for tensor in tensors_in(value)]
-    results = [entry.values for value in case.expected.values() for entry in entries_of(value)]
+    results = [entry.values for value in case.expected.values() for entry in expected_arrays(value)]
     return max([array.ndim for array in (*arguments, *results)], default=1) or 1
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import final
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.manifest import NAME
+from diopi_test.baseline.manifest import MANIFEST_NAME
 from diopi_test.baseline.manifest_writer import ManifestWriter
 from diopi_test.baseline.records import BaselineCase, BaselineTensor
-from diopi_test.baseline.store import file_of
+from diopi_test.baseline.store import baseline_file
 from diopi_test.execution.description import attribute_in_words
 from diopi_test.execution.listing import list_stored_cases
 from diopi_test.execution.verdict import Outcome
@@ -80,14 +80,14 @@ class CallsWriter:
 
     def check(self, remedy: str) -> None:
         """FileExistsError, which ends in what is to be done, if there is a baseline in the folder already."""
-        if (self._level / NAME).exists():
+        if (self._level / MANIFEST_NAME).exists():
             raise FileExistsError(f"{self._level} has a baseline already; {remedy}")
 
     def add(self, function: str, calls: Sequence[BaselineCase]) -> None:
         """Write calls of a function, behind those that were written; BaselineError or OSError if that fails."""
         self._calls[function] += calls
         self._level.mkdir(parents=True, exist_ok=True)
-        write_calls(file_of(self._level, function), self._calls[function])
+        write_calls(baseline_file(self._level, function), self._calls[function])
         manifest = ManifestWriter(self._level, LEVEL, list_stored_cases)
         manifest.enter(function)
         manifest.save()

@@ -16,9 +16,9 @@ from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import category
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
-from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
-from diopi_test.baseline.stable import UnstableError, restrict_to_stable
+from diopi_test.baseline.evaluate import Evaluation, compute_baseline_case
+from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_in
+from diopi_test.baseline.stability import UnstableError, restrict_to_stable
 from diopi_test.cases.data import random_generator
 from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec, tensor_specs
@@ -54,7 +54,7 @@ def made(known: Known, case: Case) -> BaselineCase:
         raise IllegalError("there is no reference")
     try:
         with bounded():
-            computed = make_baseline_case(known.prototype, case)
+            computed = compute_baseline_case(known.prototype, case)
             _check_elements(known, case, computed)
             _check_results(known, case, computed)
             if computed.draws and known.prototype.guarantee != "random":
@@ -98,7 +98,7 @@ def _check_elements(known: Known, case: Case, computed: BaselineCase) -> None:
 
 
 def _check_results(known: Known, case: Case, computed: BaselineCase) -> None:
-    results = [one.values for value in computed.expected.values() for one in entries_of(value)]
+    results = [one.values for value in computed.expected.values() for one in expected_arrays(value)]
     tensors = [tensor.values for value in computed.arguments.values() for tensor in tensors_in(value)]
     if sum(array.size for array in (*tensors, *results)) > MOST_ELEMENTS:
         raise IllegalError("it has too many elements")
@@ -108,7 +108,7 @@ def _check_results(known: Known, case: Case, computed: BaselineCase) -> None:
     for p in known.prototype.parameters:
         if p.role is Role.inout and (p.is_tensor or p.is_tensor_array):
             given = [tensor.values.shape for tensor in tensors_in(computed.arguments[p.name])]
-            if given != [one.values.shape for one in entries_of(computed.expected[p.name])]:
+            if given != [one.values.shape for one in expected_arrays(computed.expected[p.name])]:
                 raise IllegalError("a result in place has another shape")
     shapes = [array.shape for array in results]
     if not known.prototype.elementwise and not relations(known).hold(case.arguments, shapes):

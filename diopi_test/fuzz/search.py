@@ -23,7 +23,7 @@ from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import DataObject
 
 from diopi_test.baseline.records import BaselineCase
-from diopi_test.baseline.shuffle import shuffled
+from diopi_test.baseline.shuffle import shuffle_by_seed
 from diopi_test.cases.model import Case
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.fuzz.calls import LONGEST, cases
@@ -96,7 +96,7 @@ class Search:
         absent: set[str] = set()
         found: dict[str, set[Signature]] = defaultdict(set)
         for number in islice(count(1), rounds):
-            order = [one for one in shuffled(functions, self.seed + number) if one not in absent]
+            order = [one for one in shuffle_by_seed(functions, self.seed + number) if one not in absent]
             for function in order:
                 if time.monotonic() >= self.until:
                     return

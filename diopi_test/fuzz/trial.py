@@ -24,7 +24,7 @@ LEVEL = "smoke"
 
 def write_calls(path: Path, calls: Sequence[BaselineCase]) -> None:
     """Write calls of one function into a baseline file; BaselineError if that fails."""
-    store.write(path, calls[0].function, calls, store.Provenance(LEVEL, "", {}))
+    store.write_baseline_file(path, calls[0].function, calls, store.Provenance(LEVEL, "", {}))
 
 
 @final
@@ -61,7 +61,7 @@ class Trials:
             self.renew()
         folder = self._folder / str(next(self._numbers))  # of its own: processes keep what they have read
         folder.mkdir()
-        path = store.file_of(folder, calls[0].function)
+        path = store.baseline_file(folder, calls[0].function)
         write_calls(path, calls)
         ended: dict[str, Outcome] = {}
 

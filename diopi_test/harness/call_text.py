@@ -15,7 +15,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
-from diopi_test.baseline.units import in_ulps
+from diopi_test.baseline.units import to_ulps
 from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.layouts import layout_named
 from diopi_test.execution.description import attribute_in_words, tensor_in_words
@@ -123,7 +123,7 @@ def _demands(expected: Expected) -> Iterator[str]:
 
 def _budget(expected: Expected) -> str:
     """What errors may be, in ulps; beside 0, where ulps of float64 are minute and many, as it is."""
-    units, name = in_ulps(expected), " ulps"
+    units, name = to_ulps(expected), " ulps"
     if np.isinf(units).any():
         units, name = np.asarray(expected.unit), ""
     with np.errstate(over="ignore"):

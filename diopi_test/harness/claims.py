@@ -12,8 +12,8 @@ from rich.table import Table
 from diopi_impl import Claim
 from diopi_proto.types import Dtype
 from diopi_test.baseline.index_view import IndexView
-from diopi_test.baseline.level import level_of
-from diopi_test.baseline.readable import check_readable
+from diopi_test.baseline.level import open_level_of_file
+from diopi_test.baseline.readability import check_readable
 from diopi_test.harness.records import CaseRecord, ClaimsReport, Use
 
 
@@ -58,7 +58,7 @@ def _is_declared(use: Use, claims: Sequence[Claim]) -> bool:
 
 def _uses(cases: Sequence[CaseRecord], files: Sequence[Path]) -> list[Use]:
     functions = {case.function for case in cases}
-    digests = {path: level_of(path).sha256(path.stem) for path in files if path.stem in functions}
+    digests = {path: open_level_of_file(path).sha256(path.stem) for path in files if path.stem in functions}
     check_readable(digests)
     views = {path.stem: IndexView(path, sha256) for path, sha256 in digests.items()}
     verdicts: dict[tuple[str, Dtype, tuple[str, ...]], Counter[str]] = {}

@@ -61,7 +61,7 @@ class ClusterExecutor:
     def __exit__(self, kind: object, *_: object) -> None:
         try:
             end = abandon if kind else close_devices
-            for worker, notes in self._cluster.on_all_workers(end, self._empty.run).items():
+            for worker, notes in self._cluster.run_on_all_workers(end, self._empty.run).items():
                 failed = isinstance(notes, Exception)
                 self._note(worker, [f"its devices could not be closed: {notes}"] if failed else notes)
         except ClusterError as error:

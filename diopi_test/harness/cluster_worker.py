@@ -11,7 +11,7 @@ from threading import Lock, Timer
 from typing import final
 
 from diopi_impl import VendorError, VendorNotFoundError
-from diopi_test.baseline.cluster import ClusterError, this_worker
+from diopi_test.baseline.cluster import ClusterError, worker_name
 from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.execution.verdict import Outcome
 from diopi_test.harness.collection import RUNTIME, Collected
@@ -160,16 +160,16 @@ def _ran(batch: Batch) -> BatchResult:
             notes, executor.notes = tuple(executor.notes), []
     except VendorError as error:
         is_there = not isinstance(error, VendorNotFoundError)
-        return BatchResult(this_worker(), "", None, tuple(ended), (), str(error), is_there)
+        return BatchResult(worker_name(), "", None, tuple(ended), (), str(error), is_there)
     description = None if batch.due else said
-    return BatchResult(this_worker(), f"{said.name} {said.version}", description, tuple(ended), notes, None, True)
+    return BatchResult(worker_name(), f"{said.name} {said.version}", description, tuple(ended), notes, None, True)
 
 
 def _check_files(batch: Batch) -> None:
     for path in {due.path for due in batch.due if due.case.function != RUNTIME}:
         if not path.is_file():
             raise ClusterError(
-                f"worker {this_worker()} has no baseline file {path}: all workers need the baseline under the path it "
+                f"worker {worker_name()} has no baseline file {path}: all workers need the baseline under the path it "
                 "has where the run was started"
             )
 

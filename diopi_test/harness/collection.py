@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from diopi_proto.interface import prototypes
-from diopi_test.baseline.described import described_cases, described_functions
-from diopi_test.baseline.level import Level, level_of
+from diopi_test.baseline.descriptions import described_cases, described_functions
+from diopi_test.baseline.level import StoredLevel, open_level_of_file
 from diopi_test.baseline.manifest import ListedCase
 from diopi_test.cases.model import CaseClass, is_huge
 from diopi_test.cases.selection import classes_with_int32_indices, select_cases
@@ -61,7 +61,7 @@ class Collected:
         )
 
 
-def collect_level(level: Level, wanted: Callable[[str], bool] | None = None) -> list[Collected]:
+def collect_level(level: StoredLevel, wanted: Callable[[str], bool] | None = None) -> list[Collected]:
     """The cases of a level, of those functions that are `wanted` or of all; no baseline file is opened."""
     functions = [function for function in level.functions if wanted is None or wanted(function)]
     return [_collected(function, case) for function in functions for case in level.cases(function)]
@@ -108,7 +108,7 @@ def collect_described(data: Path, wanted: Callable[[str], bool]) -> list[Collect
 
 def collect_file(path: Path) -> Iterator[Collected]:
     """The cases of a baseline file, which is not opened; BaselineError if the manifest of its level is unusable."""
-    return (_collected(path.stem, case) for case in level_of(path).cases(path.stem))
+    return (_collected(path.stem, case) for case in open_level_of_file(path).cases(path.stem))
 
 
 def _collected(function: str, case: ListedCase) -> Collected:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from diopi_impl import BaseVendor, find_vendor
-from diopi_test.baseline.level import level_of
+from diopi_test.baseline.level import open_level_of_file
 from diopi_test.execution.runtime_cases import RUNTIME_CASES
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.collection import Collected
@@ -68,7 +68,7 @@ def _hints(case: str, *, stored: bool) -> Iterator[str]:
 
 def _run(vendor: BaseVendor, path: Path, collected: Collected, options: CaseOptions) -> Outcome:
     with vendor.open_device() as device:
-        return Session(vendor, device, options).run(path, collected, level_of(path).sha256(path.stem))
+        return Session(vendor, device, options).run(path, collected, open_level_of_file(path).sha256(path.stem))
 
 
 def _run_runtime_case(vendor: BaseVendor, collected: Collected) -> Outcome:

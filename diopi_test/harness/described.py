@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from diopi_test.baseline.described import is_described
-from diopi_test.baseline.level import Level
-from diopi_test.baseline.parallel import processes
+from diopi_test.baseline.descriptions import is_described
+from diopi_test.baseline.level import StoredLevel
+from diopi_test.baseline.parallel import process_map
 from diopi_test.execution.listing import list_stored_cases
 from diopi_test.harness.collection import RUNTIME, Collected, collect_level
 from diopi_test.harness.options import RunOptions
 
 if TYPE_CHECKING:
-    from diopi_test.baseline.on_demand import Made
+    from diopi_test.baseline.on_demand import ComputationOutcome
 
 
 def described_folder(options: RunOptions) -> Path | None:
@@ -35,24 +35,28 @@ def compute_results(
     Raises:
         BaselineError: The results cannot be written.
     """
-    from diopi_test.baseline.on_demand import make_described, refused_file, without_results  # they need the oracle
+    from diopi_test.baseline.on_demand import (  # they need the oracle
+        cases_without_results,
+        compute_described,
+        rejected_cases_file,
+    )
 
-    def tell(function: str, made: Made) -> None:
+    def tell(function: str, made: ComputationOutcome) -> None:
         console.print(f"computed the results of {made.cases} cases of {function}", highlight=False)
 
-    make_described(data, level, functions, processes(workers), list_stored_cases, tell)
+    compute_described(data, level, functions, process_map(workers), list_stored_cases, tell)
     errors = []
     for function in functions:
-        refused, failed = without_results(data, function)
+        refused, failed = cases_without_results(data, function)
         errors += failed
         if refused:
-            where = refused_file(data, function)
+            where = rejected_cases_file(data, function)
             line = f"the reference refuses {len(refused)} cases of {function}, which are not run; see {where}"
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     return errors
 
 
-def with_results(level: Level, cases: Sequence[Collected]) -> list[Collected]:
+def with_results(level: StoredLevel, cases: Sequence[Collected]) -> list[Collected]:
     """Return the cases that have results, and those of the runtime, which need none."""
     made = {case.id: case for case in collect_level(level)}
     return [made.get(case.id, case) for case in cases if case.function == RUNTIME or case.id in made]

@@ -10,7 +10,7 @@ from diopi_test.cases.models import labels_of
 from diopi_test.cases.selection import MODELS, level_of_model
 from diopi_test.execution.verdict import Verdict
 from diopi_test.harness.records import CaseRecord, ModelReport
-from diopi_test.models.files import model_names, shipped
+from diopi_test.models.files import load_shipped_trace, model_names
 
 RIGHT = (Verdict.passed, Verdict.waived)
 
@@ -39,7 +39,7 @@ def _report(name: str, ended: Mapping[tuple[str, str], Verdict]) -> ModelReport:
     passed, not_run = sum(verdict in RIGHT for verdict in every), every.count(Verdict.not_run)
     worst = {function: next((v for v in WORST if v in one), None) for function, one in sorted(verdicts.items())}
     wrong = {function: verdict for function, verdict in worst.items() if verdict is not None}
-    return ModelReport(name, len(every), passed, not_run, wrong, tuple(sorted(shipped(name).not_mapped)))
+    return ModelReport(name, len(every), passed, not_run, wrong, tuple(sorted(load_shipped_trace(name).not_mapped)))
 
 
 def show_models(models: Sequence[ModelReport], console: Console) -> None:

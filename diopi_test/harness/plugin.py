@@ -13,8 +13,8 @@ import pytest
 
 from diopi_impl import VendorError
 from diopi_test.baseline.codec import to_json
-from diopi_test.baseline.level import level_of
-from diopi_test.baseline.shuffle import RANDOM, seed_of, shuffled
+from diopi_test.baseline.level import open_level_of_file
+from diopi_test.baseline.shuffle import RANDOM, parse_seed, shuffle_by_seed
 from diopi_test.baseline.store import SUFFIX, BaselineError
 from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.verdict import EXECUTED, UNSUCCESSFUL, Outcome, Verdict
@@ -95,7 +95,7 @@ class ExecutedCases:
 
 def _seed(given: str) -> int:
     try:
-        return seed_of(given)
+        return parse_seed(given)
     except ValueError as error:
         raise pytest.UsageError(f"--shuffle: {error}") from error
 
@@ -139,7 +139,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     if _seed_key in config.stash:
         cases = [item for item in items if isinstance(item, CaseItem)]
         others = [item for item in items if not isinstance(item, CaseItem)]
-        items[:] = [*others, *shuffled(cases, config.stash[_seed_key], lambda item: item.case.id)]
+        items[:] = [*others, *shuffle_by_seed(cases, config.stash[_seed_key], lambda item: item.case.id)]
 
 
 @final
@@ -180,7 +180,7 @@ class CaseItem(pytest.Item):
         """The case with its file, whose digest the device process compares again."""
         if self.case.function == RUNTIME:
             return Due(self.path, self.case)
-        return Due(self.path, self.case, level_of(self.path).sha256(self.path.stem))
+        return Due(self.path, self.case, open_level_of_file(self.path).sha256(self.path.stem))
 
     def _take(self, case: Collected, outcome: Outcome, seconds: float) -> None:
         self._record = case.record(outcome, seconds)
@@ -203,7 +203,7 @@ class BaselineCollector(pytest.File):
         if level is not None and level.is_drawn:
             self.config.stash[_drawn_key] = True
         try:
-            level_of(self.path).verify([self.path.stem])
+            open_level_of_file(self.path).verify([self.path.stem])
             for case in collect_file(self.path):
                 yield CaseItem.of(self, case)
         except BaselineError as error:

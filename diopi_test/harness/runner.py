@@ -13,10 +13,10 @@ from diopi_impl import VendorError, VendorNotFoundError
 from diopi_proto.interface import prototypes
 from diopi_test.baseline.cluster import ClusterError
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.level import Level, open_level
+from diopi_test.baseline.level import StoredLevel, open_level
 from diopi_test.baseline.location import folder_to_read
-from diopi_test.baseline.parallel import processes
-from diopi_test.baseline.readable import check_readable
+from diopi_test.baseline.parallel import process_map
+from diopi_test.baseline.readability import check_readable
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.listing import list_cases
@@ -102,7 +102,7 @@ def prepare(options: RunOptions, console: Console) -> list[str]:
     if data := described_folder(options):
         return compute_results(data, options.level, functions, console, workers=options.workers)
     if functions:
-        generate(functions, options.level, _folder(options), processes(options.workers), tell, list_cases)
+        generate(functions, options.level, _folder(options), process_map(options.workers), tell, list_cases)
     return []
 
 
@@ -111,7 +111,7 @@ def _is_drawn(options: RunOptions) -> bool:
     return LEVELS[options.level].is_drawn or described_folder(options) is not None
 
 
-def collect(options: RunOptions) -> tuple[Level, list[Collected]]:
+def collect(options: RunOptions) -> tuple[StoredLevel, list[Collected]]:
     """The level, and the cases of it that are selected, in their order; BaselineError if it is unusable.
 
     SelectionError if a case that was named is not there.
@@ -170,7 +170,7 @@ def _begin(options: RunOptions, recorder: Recorder, resumed: bool) -> Sequence[D
     return [Due(path, case, sha256) for case, path, sha256 in left]
 
 
-def _resume(recorder: Recorder, level: Level, ids: Sequence[str]) -> set[str]:
+def _resume(recorder: Recorder, level: StoredLevel, ids: Sequence[str]) -> set[str]:
     """The ids of the cases that have a verdict; LogError if that is on another baseline.
 
     `ids` are recorded as those of the cases to be run if the log was cut before it had them.

@@ -14,7 +14,14 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from diopi_test.baseline.codec import NOT_FINITE, SEQUENCES, is_required, key_of, kind_if_given, kinds_of
+from diopi_test.baseline.codec import (
+    NONFINITE_TEXTS,
+    SEQUENCE_TYPES,
+    field_types,
+    is_key_required,
+    json_key,
+    optional_type,
+)
 from diopi_test.harness.records import SCHEMA_VERSION, PlanReport, Report
 
 FILE = Path(__file__).with_name("report.schema.json")
@@ -52,28 +59,28 @@ def _schema(kind: Any, title: str) -> Schema:
 
 
 def _schema_of(kind: Any, definitions: dict[str, Schema]) -> Schema:
-    if given := kind_if_given(kind):
+    if given := optional_type(kind):
         return {"anyOf": [_schema_of(given, definitions), {"type": "null"}]}
     if is_dataclass(kind):
         return _reference_to(kind, definitions)
     if get_origin(kind) is Mapping:
         return {"type": "object", "additionalProperties": _schema_of(get_args(kind)[1], definitions)}
-    if get_origin(kind) in SEQUENCES:
+    if get_origin(kind) in SEQUENCE_TYPES:
         return {"type": "array", "items": _schema_of(get_args(kind)[0], definitions)}
     if issubclass(kind, Enum):
         return {"enum": list(kind.__members__)}
-    return {"anyOf": [{"type": "number"}, {"enum": list(NOT_FINITE)}]} if kind is float else PLAIN[kind]
+    return {"anyOf": [{"type": "number"}, {"enum": list(NONFINITE_TEXTS)}]} if kind is float else PLAIN[kind]
 
 
 def _reference_to(record: Any, definitions: dict[str, Schema]) -> Schema:
     """A reference to the schema of a dataclass, which is added to the definitions."""
     if record.__name__ not in definitions:
-        kinds = kinds_of(record)
+        kinds = field_types(record)
         definitions[record.__name__] = {
             "description": (inspect.getdoc(record) or "").split("\n\n")[0],
             "type": "object",
-            "properties": {key_of(field): _schema_of(kinds[field.name], definitions) for field in fields(record)},
-            "required": [key_of(field) for field in fields(record) if is_required(field)],
+            "properties": {json_key(field): _schema_of(kinds[field.name], definitions) for field in fields(record)},
+            "required": [json_key(field) for field in fields(record) if is_key_required(field)],
             "additionalProperties": False,
         }
     return {"$ref": f"#/$defs/{record.__name__}"}

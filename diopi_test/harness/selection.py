@@ -15,7 +15,7 @@ from diopi_proto.interface import prototypes
 from diopi_proto.messages import describe_unknown, pluralize, suggest
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.shuffle import sample, shuffled
+from diopi_test.baseline.shuffle import sample_functions, shuffle_by_seed
 from diopi_test.cases.model import CaseClass
 from diopi_test.harness.collection import RUNTIME, Collected
 from diopi_test.harness.keywords import PREFIX, Keywords, SelectionError
@@ -143,7 +143,7 @@ class Selection:
         """The cases that are selected: filtered, then drawn and put in order, then those of the shard."""
         chosen = [case for case in cases if self.wants(case)]
         drawn = self._draw({case.function for case in chosen})
-        ordered = shuffled((case for case in chosen if case.function in drawn), self.seed, lambda case: case.id)
+        ordered = shuffle_by_seed((case for case in chosen if case.function in drawn), self.seed, lambda case: case.id)
         return self.shard.part(ordered) if self.shard else ordered
 
     def apply_to_functions(self, names: Sequence[str], size: Callable[[str], int] = lambda name: 1) -> list[str]:
@@ -157,7 +157,7 @@ class Selection:
             number = pluralize(len(names), "function")
             raise SelectionError(f"{self.described()} matches none of {number}.{self.near(names)}")
         drawn = self._draw(set(chosen))
-        ordered = shuffled((name for name in chosen if name in drawn), self.seed)
+        ordered = shuffle_by_seed((name for name in chosen if name in drawn), self.seed)
         return self.shard.part(ordered, size) if self.shard else ordered
 
     def absent(self, cases: Iterable[Collected]) -> list[str]:
@@ -215,7 +215,7 @@ class Selection:
     def _draw(self, functions: set[str]) -> set[str]:
         if self.sample is None or self.seed is None:
             return functions
-        return {RUNTIME} | sample(functions - {RUNTIME}, self.sample, self.seed)
+        return {RUNTIME} | sample_functions(functions - {RUNTIME}, self.sample, self.seed)
 
     @cached_property
     def _keywords(self) -> Keywords | None:

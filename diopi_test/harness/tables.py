@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from diopi_proto.messages import describe_unknown
-from diopi_test.baseline.codec import RecordError, key_of, kinds_of, read_value
+from diopi_test.baseline.codec import RecordError, field_types, json_key, read_value
 
 
 class TableError(ValueError):
@@ -65,14 +65,14 @@ def _where(path: Path, name: str, kind: TableKind, number: int, table: Mapping[s
 
 def _read_table(kind: TableKind, table: Mapping[str, Any], where: str) -> tuple[Any, Sequence[str]]:
     """The record, and what is wrong with it; None for a record that can't be made."""
-    by_key = {key_of(field): field for field in fields(kind.record)}
+    by_key = {json_key(field): field for field in fields(kind.record)}
     problems = [f"{where}: key {describe_unknown(key, by_key, 'keys')}" for key in table if key not in by_key]
     problems += [f"{where}: {key} is missing" for key, field in by_key.items() if _is_due(field) and key not in table]
     values: dict[str, Any] = {}
     for key, field in by_key.items():
         if key in table:
             try:
-                values[field.name] = read_value(kinds_of(kind.record)[field.name], table[key], f"{where}: {key}")
+                values[field.name] = read_value(field_types(kind.record)[field.name], table[key], f"{where}: {key}")
             except RecordError as error:
                 problems.append(str(error))
     if problems:

@@ -20,11 +20,11 @@ _TENSOR = re.compile(
 )
 
 
-class ModelError(ValueError):
+class TraceError(ValueError):
     """What was read is no file of calls; the message says where and why."""
 
 
-def dense(shape: Sequence[int]) -> tuple[int, ...]:
+def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """The strides, in elements, of a row-major tensor without gaps."""
     return tuple(prod(max(size, 1) for size in shape[axis + 1 :]) for axis in range(len(shape)))
 
@@ -46,24 +46,24 @@ class TracedTensor:
 
     def __post_init__(self) -> None:
         """Give dense row-major tensors one form: the stride of an axis of one element means nothing."""
-        usual = dense(self.shape)
+        usual = dense_strides(self.shape)
         axes = zip(self.shape, self.strides, usual, strict=True)
-        if 0 in self.shape or all(size == 1 or given == step for size, given, step in axes):
+        if 0 in self.shape or all(size == 1 or stride == step for size, stride, step in axes):
             object.__setattr__(self, "strides", usual)
 
     @classmethod
-    def of(cls, text: str, where: str) -> TracedTensor:
+    def parse(cls, text: str, location: str) -> TracedTensor:
         """The tensor that `text` describes; ModelError, begun with `where`, if it describes none."""
         found = _TENSOR.fullmatch(text)
         if not found or found["dtype"] not in Dtype.__members__:
-            raise ModelError(f"{where}: expected a tensor such as float32[2,3], found {text!r}")
+            raise TraceError(f"{location}: expected a tensor such as float32[2,3], found {text!r}")
         shape = _numbers(found["shape"])
-        strides = dense(shape) if found["strides"] is None else _numbers(found["strides"])
+        strides = dense_strides(shape) if found["strides"] is None else _numbers(found["strides"])
         if len(strides) != len(shape):
-            raise ModelError(f"{where}: {text!r} has {len(strides)} strides, expected {len(shape)}")
+            raise TraceError(f"{location}: {text!r} has {len(strides)} strides, expected {len(shape)}")
         bounds = None if found["least"] is None else (int(found["least"]), int(found["most"]))
         if bounds and bounds[0] > bounds[1]:
-            raise ModelError(f"{where}: {text!r} has no number between {bounds[0]} and {bounds[1]}")
+            raise TraceError(f"{location}: {text!r} has no number between {bounds[0]} and {bounds[1]}")
         return cls(shape, Dtype[found["dtype"]], strides, bounds)
 
     def __str__(self) -> str:
@@ -75,11 +75,11 @@ class TracedTensor:
     @property
     def is_dense(self) -> bool:
         """Whether its elements lie row by row, without gaps."""
-        return self.strides == dense(self.shape)
+        return self.strides == dense_strides(self.shape)
 
 
 @dataclass(frozen=True)
-class Call:
+class TracedCall:
     """One call of a function.
 
     Attributes:
@@ -99,12 +99,12 @@ class Call:
     @property
     def key(self) -> str:
         """What tells it from other calls, as text: all but the count."""
-        given = {**self.arguments, **{f">{name}": value for name, value in self.results.items()}}
-        return " ".join([self.function, *(f"{name}={as_text(value)}" for name, value in given.items())])
+        values = {**self.arguments, **{f">{name}": value for name, value in self.results.items()}}
+        return " ".join([self.function, *(f"{name}={as_text(value)}" for name, value in values.items())])
 
 
 @dataclass(frozen=True)
-class Model:
+class NetworkTrace:
     """What one training step of a network calls.
 
     Attributes:
@@ -114,7 +114,7 @@ class Model:
     """
 
     name: str
-    calls: tuple[Call, ...]
+    calls: tuple[TracedCall, ...]
     not_mapped: Mapping[str, int] = field(default_factory=dict)
 
     @property

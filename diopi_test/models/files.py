@@ -14,7 +14,7 @@ from diopi_proto.messages import describe_unknown
 from diopi_proto.parameters import Generator, Parameter, Scalar, Size, Text, boolean, c_int, f32, f64, i32, i64
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Reduction, RoundMode
-from diopi_test.models.calls import Call, Model, ModelError, TracedTensor
+from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor, TraceError
 
 FORMAT = 1
 """Of the files; one that is written otherwise has another."""
@@ -32,14 +32,14 @@ def model_names() -> Sequence[str]:
 
 
 @cache
-def shipped(name: str) -> Model:
+def load_shipped_trace(name: str) -> NetworkTrace:
     """The calls of the network `name`; ModelError with the known names if there is none."""
     if name not in model_names():
-        raise ModelError(describe_unknown(name, model_names(), "models"))
-    return read_model(FOLDER / f"{name}{SUFFIX}")
+        raise TraceError(describe_unknown(name, model_names(), "models"))
+    return read_trace(FOLDER / f"{name}{SUFFIX}")
 
 
-def write_model(path: Path, model: Model) -> None:
+def write_trace(path: Path, model: NetworkTrace) -> None:
     """Write a file of calls."""
     calls = ",\n".join(f"  {json.dumps(_to_json(call))}" for call in model.calls)
     head = f'{{\n "format": {FORMAT},\n "model": {json.dumps(model.name)},\n "calls": [\n{calls}\n ],\n'
@@ -47,22 +47,22 @@ def write_model(path: Path, model: Model) -> None:
     path.write_text(f'{head} "not_mapped": {not_mapped}\n}}\n', "utf-8")
 
 
-def read_model(path: Path) -> Model:
+def read_trace(path: Path) -> NetworkTrace:
     """Read a file of calls; ModelError that says what is wrong in it, and where."""
     try:
         read = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise ModelError(f"{path} can't be read as JSON: {error}") from error
+        raise TraceError(f"{path} can't be read as JSON: {error}") from error
     if isinstance(read, dict) and read.get("format", FORMAT) != FORMAT:
-        raise ModelError(f"{path} has format {read['format']}, expected {FORMAT}: trace the model again")
+        raise TraceError(f"{path} has format {read['format']}, expected {FORMAT}: trace the model again")
     _check_keys(read, KEYS, str(path))
-    calls = tuple(_call(entry, f"{path}, call {number}") for number, entry in enumerate(read["calls"], 1))
+    calls = tuple(_parse_call(entry, f"{path}, call {number}") for number, entry in enumerate(read["calls"], 1))
     for operator, count in read["not_mapped"].items():
         _check_count(count, f"{path}, not_mapped, {operator}")
-    return Model(read["model"], calls, read["not_mapped"])
+    return NetworkTrace(read["model"], calls, read["not_mapped"])
 
 
-def _to_json(call: Call) -> Mapping[str, Any]:
+def _to_json(call: TracedCall) -> Mapping[str, Any]:
     return {
         "function": call.function,
         "count": call.count,
@@ -79,75 +79,77 @@ def _value_to_json(value: Any) -> Any:
     return value
 
 
-def _check_keys(value: Any, keys: Mapping[str, type], where: str) -> None:
+def _check_keys(value: Any, keys: Mapping[str, type], location: str) -> None:
     if type(value) is not dict:
-        raise ModelError(f"{where}: expected an object, found {value!r}")
-    for what, names in (("unknown", value.keys() - keys.keys()), ("missing", keys.keys() - value.keys())):
+        raise TraceError(f"{location}: expected an object, found {value!r}")
+    for problem, names in (("unknown", value.keys() - keys.keys()), ("missing", keys.keys() - value.keys())):
         if names:
-            raise ModelError(f"{where}: {what} {', '.join(sorted(names))}")
+            raise TraceError(f"{location}: {problem} {', '.join(sorted(names))}")
     for name, kind in keys.items():
         if type(value[name]) is not kind:
-            raise ModelError(f"{where}: {name} is {value[name]!r}, expected {kind.__name__}")
+            raise TraceError(f"{location}: {name} is {value[name]!r}, expected {kind.__name__}")
 
 
-def _check_count(count: Any, where: str) -> None:
+def _check_count(count: Any, location: str) -> None:
     if type(count) is not int or count < 1:
-        raise ModelError(f"{where}: the number of calls is {count!r}, expected 1 or more")
+        raise TraceError(f"{location}: the number of calls is {count!r}, expected 1 or more")
 
 
-def _call(value: Any, where: str) -> Call:
-    _check_keys(value, CALL_KEYS, where)
-    _check_count(value["count"], where)
+def _parse_call(value: Any, location: str) -> TracedCall:
+    _check_keys(value, CALL_KEYS, location)
+    _check_count(value["count"], location)
     if value["function"] not in prototypes():
-        raise ModelError(f"{where}: {value['function']!r} is not a function of the standard")
+        raise TraceError(f"{location}: {value['function']!r} is not a function of the standard")
     prototype = prototypes()[value["function"]]
-    where = f"{where}, {prototype.name}"
+    location = f"{location}, {prototype.name}"
     names = [parameter.name for parameter in prototype.arguments]
     if list(value["arguments"]) != names:
-        raise ModelError(f"{where}: arguments are {list(value['arguments'])}, expected {names}")
-    arguments = {p.name: _argument(p, value["arguments"][p.name], f"{where}, {p.name}") for p in prototype.arguments}
-    return Call(prototype.name, arguments, _results(prototype, value["results"], where), value["count"])
+        raise TraceError(f"{location}: arguments are {list(value['arguments'])}, expected {names}")
+    arguments = {
+        p.name: _parse_argument(p, value["arguments"][p.name], f"{location}, {p.name}") for p in prototype.arguments
+    }
+    return TracedCall(prototype.name, arguments, _parse_results(prototype, value["results"], location), value["count"])
 
 
-def _results(prototype: Prototype, value: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def _parse_results(prototype: Prototype, value: Mapping[str, Any], location: str) -> Mapping[str, Any]:
     names = {parameter.name for parameter in prototype.results}
     if unknown := sorted(value.keys() - names):
-        raise ModelError(f"{where}: {', '.join(unknown)} is no result of it, those are {', '.join(sorted(names))}")
-    return {name: _tensors(entry, f"{where}, {name}") for name, entry in value.items()}
+        raise TraceError(f"{location}: {', '.join(unknown)} is no result of it, those are {', '.join(sorted(names))}")
+    return {name: _parse_tensors(entry, f"{location}, {name}") for name, entry in value.items()}
 
 
-def _tensors(value: Any, where: str) -> Any:
+def _parse_tensors(value: Any, location: str) -> Any:
     """A tensor, a list of tensors, or None, which may be in the list, too."""
     if isinstance(value, list):
-        return [_tensors(entry, where) for entry in value]
+        return [_parse_tensors(entry, location) for entry in value]
     if value is not None and type(value) is not str:
-        raise ModelError(f"{where}: expected a tensor such as float32[2,3], found {value!r}")
-    return None if value is None else TracedTensor.of(value, where)
+        raise TraceError(f"{location}: expected a tensor such as float32[2,3], found {value!r}")
+    return None if value is None else TracedTensor.parse(value, location)
 
 
-def _argument(parameter: Parameter, value: Any, where: str) -> Any:
+def _parse_argument(parameter: Parameter, value: Any, location: str) -> Any:
     if parameter.is_tensor or parameter.is_tensor_array:
         if (type(value) is list) is not parameter.is_tensor_array and value is not None:
-            raise ModelError(f"{where}: expected {'a list of tensors' if parameter.is_tensor_array else 'a tensor'}")
-        found = _tensors(value, where)
+            raise TraceError(f"{location}: expected {'a list of tensors' if parameter.is_tensor_array else 'a tensor'}")
+        found = _parse_tensors(value, location)
     else:
-        found = None if value is None else _attribute(parameter, value, where)
+        found = None if value is None else _parse_attribute(parameter, value, location)
     if found is None and not parameter.optional:
-        raise ModelError(f"{where}: it is left out, which this argument can't be")
+        raise TraceError(f"{location}: it is left out, which this argument can't be")
     return found
 
 
-def _attribute(parameter: Parameter, value: Any, where: str) -> Any:
+def _parse_attribute(parameter: Parameter, value: Any, location: str) -> Any:
     for kind, (allowed, described) in _ATTRIBUTES.items():
         if issubclass(parameter.annotation, kind):
             number = float(value) if allowed is not str and value in ("inf", "-inf", "nan") else value
-            if not _is_one(number, allowed):
-                raise ModelError(f"{where}: expected {described}, found {value!r}")
+            if not _is_allowed(number, allowed):
+                raise TraceError(f"{location}: expected {described}, found {value!r}")
             return tuple(number) if isinstance(number, list) else number
-    raise ModelError(f"{where}: a call in a file can't have an argument of kind {parameter.annotation.__name__}")
+    raise TraceError(f"{location}: a call in a file can't have an argument of kind {parameter.annotation.__name__}")
 
 
-def _is_one(value: Any, allowed: Any) -> bool:
+def _is_allowed(value: Any, allowed: Any) -> bool:
     if isinstance(allowed, frozenset):
         return value in allowed
     if allowed is list:

@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from diopi_proto.aten.mapping import NotMappedError, Operator, function_calls
 from diopi_proto.aten.table import DECOMPOSED, NO_CALL, Row, find_row
 from diopi_proto.types import Dtype, Number
-from diopi_test.models.calls import Call, Model, TracedTensor
+from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor
 
 BOUNDED = (Dtype.int8, Dtype.uint8, Dtype.int16, Dtype.int32, Dtype.int64)
 """The element types of which tensors are kept with the least and the greatest of their numbers."""
@@ -42,35 +42,35 @@ class Tracer(TorchDispatchMode):
         super().__init__()
         self.paused = False
         self._calls: Counter[str] = Counter()
-        self._by_key: dict[str, Call] = {}
+        self._by_key: dict[str, TracedCall] = {}
         self._not_mapped: Counter[str] = Counter()
 
-    def model(self, name: str) -> Model:
+    def network_trace(self, name: str) -> NetworkTrace:
         """What was called so far."""
         calls = (replace(self._by_key[key], count=self._calls[key]) for key in sorted(self._calls))
-        return Model(name, tuple(calls), dict(self._not_mapped))
+        return NetworkTrace(name, tuple(calls), dict(self._not_mapped))
 
     def __torch_dispatch__(
         self, operator: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        given, name = kwargs or {}, _name(operator)
+        keywords, name = kwargs or {}, _name(operator)
         row = find_row(name)
         if self.paused or operator.is_view or operator.namespace != "aten" or (row and row.function == NO_CALL):
-            return operator(*args, **given)
+            return operator(*args, **keywords)
         if row and row.function == DECOMPOSED:
             with self:
-                return decomposition_table[operator](*args, **given)
-        return self._record(operator, row, args, given)
+                return decomposition_table[operator](*args, **keywords)
+        return self._record(operator, row, args, keywords)
 
-    def _record(self, operator: Any, row: Row | None, args: Sequence[Any], given: Mapping[str, Any]) -> Any:
+    def _record(self, operator: Any, row: Row | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         """Call an operator and keep the calls it is."""
-        passed = _bound(operator, args, given)
-        before = {name: _described(value) for name, value in passed.items()}
-        returned = operator(*args, **given)
+        passed = _bind_arguments(operator, args, keywords)
+        before = {name: _describe_tensors(value) for name, value in passed.items()}
+        returned = operator(*args, **keywords)
         try:
             if row is None:
                 raise NotMappedError(_name(operator))
-            for call in _calls(operator, row, before, _described(_as_list(returned))):
+            for call in _function_calls(operator, row, before, _describe_tensors(_as_list(returned))):
                 self._by_key.setdefault(call.key, call)
                 self._calls[call.key] += 1
         except NotMappedError as error:
@@ -96,7 +96,7 @@ def untraced() -> Iterator[None]:
 
 
 @contextmanager
-def traced() -> Iterator[Tracer]:
+def trace_calls() -> Iterator[Tracer]:
     """Trace what is called here; attention is composed of products and softmax."""
     tracer = Tracer()
     _active.append(tracer)
@@ -107,7 +107,7 @@ def traced() -> Iterator[Tracer]:
         _active.remove(tracer)
 
 
-def trace_script(script: Path, arguments: Sequence[str], name: str) -> Model:
+def trace_script(script: Path, arguments: Sequence[str], name: str) -> NetworkTrace:
     """Run a program with these arguments and give what it calls.
 
     Raises what the program raises; SystemExit if it exits with a status other than 0.
@@ -116,7 +116,7 @@ def trace_script(script: Path, arguments: Sequence[str], name: str) -> Model:
     sys.argv, sys.path = [str(script), *arguments], [str(script.parent), *path]
     torch.manual_seed(0)
     try:
-        with traced() as tracer:
+        with trace_calls() as tracer:
             try:
                 runpy.run_path(str(script), run_name="__main__")
             except SystemExit as end:
@@ -124,7 +124,7 @@ def trace_script(script: Path, arguments: Sequence[str], name: str) -> Model:
                     raise
     finally:
         sys.argv, sys.path = words, path
-    return tracer.model(name)
+    return tracer.network_trace(name)
 
 
 def _name(operator: Any) -> str:
@@ -133,23 +133,23 @@ def _name(operator: Any) -> str:
     return name if overload == "default" else f"{name}.{overload}"
 
 
-def _bound(operator: Any, args: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _bind_arguments(operator: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
     """What an operator is called with, by name."""
     declared = operator._schema.arguments
     defaults = {argument.name: argument.default_value for argument in declared if argument.has_default_value()}
     positional = {argument.name: value for argument, value in zip(declared, args, strict=False)}
-    return {**defaults, **positional, **given}
+    return {**defaults, **positional, **keywords}
 
 
 def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _described(value: Any) -> Any:
+def _describe_tensors(value: Any) -> Any:
     """A value with its tensors described."""
     if isinstance(value, torch.Tensor):
         return describe(value)
-    return [_described(entry) for entry in value] if isinstance(value, list | tuple) else value
+    return [_describe_tensors(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def describe(tensor: torch.Tensor) -> TracedTensor:
@@ -190,16 +190,16 @@ class _TracedTensorFactory:
 _FACTORY = _TracedTensorFactory()
 
 
-def _calls(operator: Any, row: Row, named: Mapping[str, Any], returned: list[Any]) -> Iterator[Call]:
+def _function_calls(operator: Any, row: Row, named: Mapping[str, Any], returned: list[Any]) -> Iterator[TracedCall]:
     """The calls that an operator is; NotMappedError if no function serves it."""
     described = Operator(_name(operator), named, bool(operator._schema.is_mutable), _FACTORY)
     for call in function_calls(described, row, returned):
-        results = {name: _form(value) for name, value in call.results.items()}
-        yield Call(call.function, call.arguments, results)
+        results = {name: _without_bounds(value) for name, value in call.results.items()}
+        yield TracedCall(call.function, call.arguments, results)
 
 
-def _form(value: Any) -> Any:
+def _without_bounds(value: Any) -> Any:
     """Result tensors without what they held."""
     if isinstance(value, list):
-        return [_form(entry) for entry in value]
+        return [_without_bounds(entry) for entry in value]
     return replace(value, bounds=None) if isinstance(value, TracedTensor) else value

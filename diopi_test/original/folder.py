@@ -1,7 +1,7 @@
 """A folder of translated entries: each is written when it is translated, so that an import can go on where it ended.
 
 `entries/` has a file for each entry. When all entries are there, the cases are described by function for
-`diopi_test.baseline.described`, beside the waivers and the list of what could not be translated.
+`diopi_test.baseline.descriptions`, beside the waivers and the list of what could not be translated.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, final
 
 from diopi_proto.families import families
 from diopi_test.baseline.dependencies import source_digest
-from diopi_test.baseline.described import FOLDER as DESCRIBED
-from diopi_test.baseline.described import file_content, line_of
+from diopi_test.baseline.descriptions import FOLDER as DESCRIBED
+from diopi_test.baseline.descriptions import case_line, render_descriptions
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.files import read_regular, remove_leftovers, write_whole
+from diopi_test.baseline.files import read_regular_file, remove_leftovers, write_atomically
 from diopi_test.original.device import is_device_configuration, read_device_entry
 from diopi_test.original.entries import EntryError, read_entry
 from diopi_test.original.networks import advice, network_name
@@ -81,7 +81,7 @@ class EntryFile:
 
     def read(self) -> Any:
         """Return the record of the translation."""
-        return json.loads(read_regular(self.path, LIMIT))
+        return json.loads(read_regular_file(self.path, LIMIT))
 
     def write(self) -> None:
         """Translate the entry and write the translation; BaselineError if it cannot be written."""
@@ -92,9 +92,9 @@ class EntryFile:
                 lacking.append(_line(self.source, one))
                 internal += one.is_internal
             else:
-                cases[one.case.function].append(line_of(one.case.case))
+                cases[one.case.function].append(case_line(one.case.case))
         record = {"key": self.key, "lacking": lacking, "internal": internal, "cases": cases}
-        write_whole(self.path, json.dumps(record, separators=(",", ":")).encode())
+        write_atomically(self.path, json.dumps(record, separators=(",", ":")).encode())
 
 
 @final
@@ -216,7 +216,7 @@ def _describe(folder: Path, files: Sequence[EntryFile], imported: Imported) -> N
     part.mkdir(parents=True)
     try:
         for function, cases in lines.items():
-            write_whole(part / f"{function}.json", file_content(function, cases))
+            write_atomically(part / f"{function}.json", render_descriptions(function, cases))
         shutil.rmtree(folder / DESCRIBED, ignore_errors=True)
         os.replace(part, folder / DESCRIBED)
     finally:
@@ -268,8 +268,8 @@ def _imported_cases(file: EntryFile) -> Iterator[ImportedCase]:
 
 def _write_lists(folder: Path, imported: Imported) -> None:
     lines = [*imported.lacking, *imported.notes, TOLERANCES]
-    write_whole(folder / LACKING, "".join(f"{line}\n" for line in lines).encode())
+    write_atomically(folder / LACKING, "".join(f"{line}\n" for line in lines).encode())
     if imported.waivers:
-        write_whole(folder / WAIVERS, "\n".join(one.toml for one in imported.waivers).encode())
+        write_atomically(folder / WAIVERS, "\n".join(one.toml for one in imported.waivers).encode())
     else:
         (folder / WAIVERS).unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from diopi_proto.facts import HoldsZeros
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Parameter, Size
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline.described import PendingTensor
+from diopi_test.baseline.descriptions import PendingTensor
 from diopi_test.cases.layouts import contiguous
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.cases.models import SAVED

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from diopi_proto.interface import prototypes
-from diopi_test.models.files import model_names, shipped
+from diopi_test.models.files import load_shipped_trace, model_names
 from diopi_test.original.names import meanings
 from diopi_test.original.source import RawEntry, Source
 
@@ -119,4 +119,4 @@ def _bases_called_by(networks: Collection[str]) -> set[str]:
 
 @cache
 def _bases_of_network(network: str) -> frozenset[str]:
-    return frozenset(prototypes()[call.function].base for call in shipped(network).calls)
+    return frozenset(prototypes()[call.function].base for call in load_shipped_trace(network).calls)

@@ -20,7 +20,7 @@ from diopi_proto.messages import suggest
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.described import PendingTensor
+from diopi_test.baseline.descriptions import PendingTensor
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, tensor_specs
 from diopi_test.cases.open_calls import why_open
 from diopi_test.oracle.reference import find_reference, takes_out

@@ -24,11 +24,11 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.evaluate import Evaluation
-from diopi_test.baseline.level import level_of
-from diopi_test.baseline.parallel import Spread
-from diopi_test.baseline.records import BaselineCase, Expected, entries_of
-from diopi_test.baseline.shuffle import shuffled
-from diopi_test.baseline.store import file_of
+from diopi_test.baseline.level import open_level_of_file
+from diopi_test.baseline.parallel import ParallelMap
+from diopi_test.baseline.records import BaselineCase, Expected, expected_arrays
+from diopi_test.baseline.shuffle import shuffle_by_seed
+from diopi_test.baseline.store import baseline_file
 from diopi_test.cases.model import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks.values import compare
@@ -90,7 +90,7 @@ class ExaminedCase:
     @cached_property
     def results(self) -> Mapping[str, list[Expected]]:
         """Return the expected results by name, each as a list of tensors."""
-        return {name: entries_of(value) for name, value in self.baseline_case.expected.items()}
+        return {name: expected_arrays(value) for name, value in self.baseline_case.expected.items()}
 
     @cached_property
     def expected(self) -> list[Expected]:
@@ -374,7 +374,7 @@ Progress = Callable[[str, object], None]
 
 
 def find_non_discriminating_cases(
-    functions: Sequence[str], level: str, folder: Path, spread: Spread, progress: Progress, seed: int | None = None
+    functions: Sequence[str], level: str, folder: Path, spread: ParallelMap, progress: Progress, seed: int | None = None
 ) -> list[NonDiscriminatingCase]:
     """Return the non-discriminating cases of functions that give no reason.
 
@@ -394,7 +394,7 @@ def find_non_discriminating_cases(
     """
     found: dict[str, list[NonDiscriminatingCase]] = {}
     work = partial(find_in_function, level=level, folder=folder, seed=seed)
-    for function, result in spread(work, shuffled(functions, seed)):
+    for function, result in spread(work, shuffle_by_seed(functions, seed)):
         found[function] = result
         progress(function, result)
     return [case for function in functions for case in found[function]]
@@ -414,10 +414,10 @@ def find_in_function(function: str, level: str, folder: Path, seed: int | None =
     Returns:
         The cases in their order in the baseline file.
     """
-    baseline = level_of(file_of(folder, function)).open(function)
+    baseline = open_level_of_file(baseline_file(folder, function)).open(function)
     selected = enumerate(select_cases(function, level))
     cases = [ExaminedCase(case, baseline.case(case.label), place) for place, case in selected]
-    found = [pair for pair in apply_rules(shuffled(cases, seed, _label)) if not pair[0].case.non_discriminating]
+    found = [pair for pair in apply_rules(shuffle_by_seed(cases, seed, _label)) if not pair[0].case.non_discriminating]
     found.sort(key=lambda pair: (pair[0].place, list(RULES).index(pair[1].rule), pair[1].observation))
     return [result for _, result in found if level == "full" or result.rule not in RULES_OVER_ALL_CASES]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import final
 
 from diopi_test.baseline.codec import from_json, to_json
-from diopi_test.baseline.manifest import digest_of
+from diopi_test.baseline.manifest import check_seal
 from diopi_test.execution.verdict import OPTIONAL
 from diopi_test.harness.log import LogError, damaged_lines, whole_entries
 from diopi_test.harness.recorder import LogContent
@@ -205,7 +205,7 @@ def _damages(lines: list[bytes]) -> Iterator[str]:
 
 def _differences(content: LogContent, manifest: bytes) -> Iterator[str]:
     """How the manifest is not that of the log's run."""
-    digest, whole = digest_of(manifest)
+    digest, whole = check_seal(manifest)
     if not whole:
         yield "the baseline's manifest does not end with its sha256: it was changed"
     if digest != content.header.baseline.digest:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline.evaluate import Evaluation, make_baseline_case
+from diopi_test.baseline.evaluate import Evaluation, compute_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected
-from diopi_test.baseline.stable import restrict_to_stable
+from diopi_test.baseline.stability import restrict_to_stable
 from diopi_test.cases.model import Case
 from diopi_test.cases.open_calls import why_open
 from diopi_test.checks import CHECKS, form, gaps, inputs
@@ -42,7 +42,7 @@ def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
     if reason := why_open(prototype, case):
         raise NotComparableError(reason)
     try:
-        baseline_case = _with_unsigned_zeros(make_baseline_case(prototype, case))
+        baseline_case = _with_unsigned_zeros(compute_baseline_case(prototype, case))
         if baseline_case.draws:
             return baseline_case
         return restrict_to_stable(baseline_case, Evaluation(prototype, function, case), baseline_case)

@@ -21,7 +21,7 @@ from diopi_impl.native import NativeVendor
 from diopi_proto import types
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Error, Reduction, RoundMode, Scalar
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 from diopi_test.cli import main
 from diopi_test.execution.ignored import ignored_labels, make_ignored_case
@@ -263,7 +263,7 @@ def test_it_exports_what_the_vendor_has(library: NativeVendor, jax: Vendor) -> N
 
 @pytest.mark.parametrize("function", ROUND_TRIP)
 def test_the_suite_finds_the_same(library: NativeVendor, jax: Vendor, function: str) -> None:
-    cases = [make_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
+    cases = [compute_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
     assert cases
     with library.open_device() as there, jax.open_device() as here:
         for case in cases:
@@ -275,7 +275,7 @@ def test_the_suite_finds_the_same(library: NativeVendor, jax: Vendor, function: 
 @pytest.mark.parametrize("function", ["diopiPool2dBackward", "diopiNLLLossV2Backward", "diopiBatchNormBackward"])
 def test_ignored_arguments_may_be_anything_in_c(library: NativeVendor, function: str) -> None:
     prototype = lookup(function)
-    cases = {case.label: make_baseline_case(prototype, case) for case in select_cases(function, "smoke")}
+    cases = {case.label: compute_baseline_case(prototype, case) for case in select_cases(function, "smoke")}
     labels = ignored_labels(prototype, cases.values())
     assert labels
     with library.open_device() as device:

@@ -13,7 +13,7 @@ from diopi_impl.jax_cpu import lapack, vendor
 from diopi_impl.jax_cpu.lapack import blas, single_thread, with_lapack
 from diopi_proto.interface import lookup
 from diopi_proto.types import Error
-from diopi_test.baseline.evaluate import make_case_to_call
+from diopi_test.baseline.evaluate import draw_case_with_zeros
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.call import Call
 
@@ -64,7 +64,7 @@ def test_calls_that_overlap_have_one_thread_to_the_last() -> None:
 def test_functions_that_call_lapack_do_so_with_one_thread(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     entered: list[None] = []
     monkeypatch.setattr(lapack, "single_thread", _Recorded(entered))
-    case = make_case_to_call(lookup(function), select_cases(function, "smoke")[0])
+    case = draw_case_with_zeros(lookup(function), select_cases(function, "smoke")[0])
     with vendor.open_device() as device, Call(vendor, device, case) as call:
         assert call.refused()[0] is Error.Success
     assert len(entered) == 1

@@ -14,7 +14,7 @@ from diopi_impl.base import TEXT_QUERIES
 from diopi_impl.native import NativeVendor
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Error, MemoryFormat, Reduction
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Verdict
 from diopi_test.harness.run_case import run_case
@@ -331,7 +331,7 @@ def test_several_results(cpp: Bench) -> None:
 
 def verdicts(vendor: NativeVendor, device: Device, function: str) -> dict[str, Verdict]:
     prototype = lookup(function)
-    cases = [make_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
+    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
     outcomes = {case.id: run_case(vendor, device, case) for case in cases}
     failed = [f"{case}: {outcome.message}" for case, outcome in outcomes.items() if outcome.verdict is Verdict.failed]
     assert not failed, "\n".join(failed)

@@ -20,7 +20,7 @@ from diopi_impl.host_runtime import HostRuntime
 from diopi_test import checks
 from diopi_test.baseline.level import open_level
 from diopi_test.baseline.location import folder_to_read
-from diopi_test.baseline.store import BaselineFile, file_of
+from diopi_test.baseline.store import BaselineFile, baseline_file
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.negative_cases import NegativeCase
 from diopi_test.execution.verdict import Outcome
@@ -177,7 +177,7 @@ def refused() -> str:
         ctx.stream.synchronize()
         out.view()[...] = 0
 
-    path, collected = find([file_of(folder_to_read("smoke"), "diopiSoftmax")], NEGATIVE_LABEL)
+    path, collected = find([baseline_file(folder_to_read("smoke"), "diopiSoftmax")], NEGATIVE_LABEL)
     made = make(BaselineFile(path), collected)
     assert made.flaw is not None
     vendor = with_raw(diopiSoftmax=serves)()

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from diopi_test.models.files import model_names, shipped
+from diopi_test.models.files import load_shipped_trace, model_names
 
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", model_names())
 def test_a_model_has_its_line(name: str) -> None:
-    model = shipped(name)
+    model = load_shipped_trace(name)
     made, missing = sum(model.functions.values()), ", ".join(f"`{operator}`" for operator in sorted(model.not_mapped))
     assert f"| {name} | {made} | {len(model.calls)} | {len(model.functions)} | {missing} |\n" in PAGE
 

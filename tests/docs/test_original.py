@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from diopi_impl import find_vendor
-from diopi_test.baseline.described import described_functions
+from diopi_test.baseline.descriptions import described_functions
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cli import COMMANDS, main
 from diopi_test.cli.original_options import MODES, ORIGINAL_OPTIONS

@@ -13,7 +13,7 @@ import pytest
 from diopi_impl import Vendor, find_vendor
 from diopi_impl.base import TEXT_QUERIES
 from diopi_proto.interface import lookup, prototypes
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.runtime_cases import RUNTIME_CASES, RuntimeCase
 from diopi_test.execution.verdict import Verdict
@@ -73,7 +73,7 @@ def test_an_operator_passes_its_cases(vendor: Vendor, device: Device, name: str)
     cases = select_cases(name, "full")
     assert cases
     for case in cases:
-        outcome = run_case(vendor, device, make_baseline_case(lookup(name), case))
+        outcome = run_case(vendor, device, compute_baseline_case(lookup(name), case))
         assert outcome.verdict is Verdict.passed, f"{name}[{case.label}]: {outcome.message}"
     assert device.live_blocks == 0
 

@@ -9,7 +9,7 @@ from diopi_impl.aten_cpu import vendor
 from diopi_proto.interface import prototypes
 from diopi_test.baseline.location import folder_to_read
 from diopi_test.baseline.records import BaselineCase
-from diopi_test.baseline.store import BaselineFile, file_of
+from diopi_test.baseline.store import BaselineFile, baseline_file
 from diopi_test.cases.model import CaseClass
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
@@ -27,7 +27,7 @@ def outcomes(functions: Iterable[str]) -> Iterator[tuple[BaselineCase, CaseClass
     try:
         for function in functions:
             classes = {case.label: case.case_class for case in select_cases(function, "smoke")}
-            for case in BaselineFile(file_of(folder_to_read("smoke"), function)):
+            for case in BaselineFile(baseline_file(folder_to_read("smoke"), function)):
                 if case.label in classes:
                     yield case, classes[case.label], run_case(vendor, device, replace(case, smoke=False))
     finally:

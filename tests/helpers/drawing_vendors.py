@@ -11,7 +11,7 @@ from diopi_impl.functional import Adapter, apply_directly
 from diopi_impl.generators import pass_generator_state
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.run_case import run_case
@@ -93,7 +93,7 @@ def outcome(name: str, function: Function, label: str = SAMPLE, adapter: Adapter
     vendor.implements(name, adapt=adapter or pass_generator_state(apply_directly))(function)
     (case,) = (case for case in select_cases(name, "full") if case.label == label)
     with vendor.open_device() as device:
-        return run_case(vendor, device, make_baseline_case(lookup(name), case))
+        return run_case(vendor, device, compute_baseline_case(lookup(name), case))
 
 
 def assert_refused(outcome: Outcome, words: str) -> None:

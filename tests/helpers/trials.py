@@ -6,7 +6,7 @@ from functools import cache
 
 from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome
@@ -17,7 +17,7 @@ from diopi_test.harness.run_case import run_case
 def baseline_case(function: str, label: str) -> BaselineCase:
     """The case of `function` with that label."""
     case = next(case for case in select_cases(function, "full") if case.label == label)
-    return make_baseline_case(lookup(function), case)
+    return compute_baseline_case(lookup(function), case)
 
 
 def outcome_of(vendor: BaseVendor, function: str, label: str) -> Outcome:

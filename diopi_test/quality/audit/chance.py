@@ -11,7 +11,7 @@ import numpy as np
 
 from diopi_proto import parameters as kinds
 from diopi_proto.interface import lookup
-from diopi_test.baseline.records import BaselineCase, entries_of
+from diopi_test.baseline.records import BaselineCase, expected_arrays
 from diopi_test.cases.data import random_generator
 from diopi_test.cases.formats import format_of
 from diopi_test.oracle.reference.lmdeploy.sampling import UPDATED, Draw, top_k_draw, top_p_draw
@@ -36,7 +36,7 @@ def _generator_of(function: str) -> str:
 
 def drawn(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> Answer:
     """A right answer to a case of a random function, a key a generator; different keys give independent ones."""
-    entries = [entry for value in case.expected.values() for entry in entries_of(value)]
+    entries = [entry for value in case.expected.values() for entry in expected_arrays(value)]
     form = to_numpy(entries[0].dtype), entries[0].values.shape, entries[-1].values.shape
 
     def compute(arguments: Mapping[str, Any]) -> Any:
@@ -157,5 +157,7 @@ def draw_with(fault: Fault, case: BaselineCase, sources: Sequence[Generator], ca
 
 def _is_left_to_chance(case: BaselineCase) -> bool:
     return any(
-        entry.needs_validator and entry.values.size for value in case.expected.values() for entry in entries_of(value)
+        entry.needs_validator and entry.values.size
+        for value in case.expected.values()
+        for entry in expected_arrays(value)
     )

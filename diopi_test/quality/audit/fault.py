@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Error
-from diopi_test.baseline.records import BaselineCase, Expected, entries_of
+from diopi_test.baseline.records import BaselineCase, Expected, expected_arrays
 from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Reference, find_reference, strip_remarks, takes_out
@@ -67,7 +67,7 @@ class Answer:
     @classmethod
     def right(cls, case: BaselineCase) -> Answer:
         """The answer the baseline expects."""
-        entries = {name: entries_of(value) for name, value in case.expected.items()}
+        entries = {name: expected_arrays(value) for name, value in case.expected.items()}
         made = [p.name for p in lookup(case.function).results if p.is_callee_allocated and entries[p.name]]
         results = {name: [_narrow(entry) for entry in its] for name, its in entries.items()}
         return cls(case, results, {name: entries[name][0].layout for name in made})
@@ -108,7 +108,7 @@ class Answer:
         return {
             name: [
                 array if one.specified is None else array[one.specified]
-                for array, one in zip(arrays, entries_of(self.case.expected[name]), strict=True)
+                for array, one in zip(arrays, expected_arrays(self.case.expected[name]), strict=True)
             ]
             for name, arrays in results.items()
         }
@@ -122,7 +122,7 @@ class Answer:
     def _overrides(self) -> Any:
         overrides = [
             ResultOverride(self.dtypes.get(name, entries[0].dtype), shape=entries[0].values.shape) if entries else None
-            for name, entries in ((name, entries_of(value)) for name, value in self.case.expected.items())
+            for name, entries in ((name, expected_arrays(value)) for name, value in self.case.expected.items())
         ]
         return overrides[0] if len(overrides) == 1 else tuple(overrides)
 
@@ -131,7 +131,7 @@ class Answer:
         results: Results = {}
         for (name, expected), value in zip(self.case.expected.items(), values, strict=True):
             given = value if isinstance(value, list) else [value]
-            wanted = entries_of(expected)
+            wanted = expected_arrays(expected)
             results[name] = (
                 [_formed(g, w, name in self.layouts) for g, w in zip(given, wanted, strict=True)] if wanted else []
             )

@@ -18,7 +18,7 @@ from diopi_proto.dtypes import category
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Error
-from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
+from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.cases.data import convert_array, widen
 from diopi_test.execution.negative_cases import standard_dtype
 from diopi_test.quality.audit.chance import is_random
@@ -124,7 +124,7 @@ def _all_but_data(case: BaselineCase) -> Hashable:
 
 def _result_forms(case: BaselineCase) -> Hashable:
     return tuple(
-        (name, tuple((entry.values.shape, entry.dtype) for entry in entries_of(value)))
+        (name, tuple((entry.values.shape, entry.dtype) for entry in expected_arrays(value)))
         for name, value in case.expected.items()
     )
 
@@ -200,7 +200,7 @@ def _with_its_numbers(earlier: Answer, answer: Answer) -> Effect:
         return Effect.absent
     mistaken = replace(answer.case, arguments={**answer.case.arguments, **taken})
     for result in answer.prototype.results:
-        held = [entry.dtype for entry in entries_of(answer.case.expected[result.name])]
+        held = [entry.dtype for entry in expected_arrays(answer.case.expected[result.name])]
         if any(category(standard_dtype(answer.prototype, result, mistaken)) > category(dtype) for dtype in held):
             answer.error = Error.ErrorOccurred
             return Effect.shown

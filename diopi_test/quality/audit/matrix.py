@@ -10,8 +10,8 @@ from typing import final
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
-from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
+from diopi_test.baseline.evaluate import compute_baseline_case
+from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.cases.model import is_huge
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
@@ -145,7 +145,7 @@ def audit_function(function: str, level: str = "full") -> FunctionAudit:
     Raises AuditError when a case does not accept its own expected results.
     """
     prototype = lookup(function)
-    cases = [make_baseline_case(prototype, case) for case in select_cases(function, level) if not is_huge(case)]
+    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not is_huge(case)]
     _check_control(function, cases)
     basic, others = [case for case in cases if case.smoke], [case for case in cases if not case.smoke]
     others.sort(key=lambda case: (case.dtype is not Dtype.float32, _elements(case)))
@@ -162,7 +162,7 @@ def audit_function(function: str, level: str = "full") -> FunctionAudit:
 def _elements(case: BaselineCase) -> int:
     """How many elements its arguments and results have."""
     given = sum(tensor.values.size for value in case.arguments.values() for tensor in tensors_in(value))
-    return given + sum(one.values.size for value in case.expected.values() for one in entries_of(value))
+    return given + sum(one.values.size for value in case.expected.values() for one in expected_arrays(value))
 
 
 def _try_in_order(fault: Fault, cases: Sequence[BaselineCase], chosen: Collection[str]) -> Trial:

@@ -12,7 +12,7 @@ from diopi_proto.dtypes import caller_chosen, category, promoted, promoted_to_fl
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, entries_of, tensors_in
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, expected_arrays, tensors_in
 from diopi_test.cases.data import convert_array, is_mask, widen
 from diopi_test.execution.negative_cases import standard_dtype
 from diopi_test.quality.audit.arguments import mistaken
@@ -126,7 +126,7 @@ def _takes_integers(case: BaselineCase) -> bool:
 
 def _types(case: BaselineCase) -> set[Dtype]:
     arguments = {tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)}
-    return arguments | {entry.dtype for value in case.expected.values() for entry in entries_of(value)}
+    return arguments | {entry.dtype for value in case.expected.values() for entry in expected_arrays(value)}
 
 
 _MISTAKES: dict[str, tuple[Callable[[BaselineCase], bool], Values]] = {
@@ -200,9 +200,11 @@ def _in_its_usual_type(answer: Answer) -> Effect:
     prototype, expected = answer.prototype, answer.case.expected
     if prototype.result is not caller_chosen and not any(map(tensors_in, answer.case.arguments.values())):
         return Effect.absent
-    made = [result for result in prototype.results if result.role is Role.output and entries_of(expected[result.name])]
+    made = [
+        result for result in prototype.results if result.role is Role.output and expected_arrays(expected[result.name])
+    ]
     usual = {result.name: standard_dtype(prototype, result, answer.case) for result in made}
-    if all(entry.dtype is usual[name] for name in usual for entry in entries_of(expected[name])):
+    if all(entry.dtype is usual[name] for name in usual for entry in expected_arrays(expected[name])):
         return Effect.absent
     answer.dtypes = usual
     return answer.answer_to()

@@ -10,7 +10,7 @@ import numpy as np
 
 from diopi_proto.dtypes import half, is_floating
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, entries_of, tensors_in
+from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.quality.audit.arguments import mistaken
 from diopi_test.quality.audit.fault import Array, Fault
@@ -28,7 +28,7 @@ def precision_faults() -> Iterator[Fault]:
 
 def _results(case: BaselineCase) -> list[Dtype]:
     """The floating types of a case's results."""
-    return [one.dtype for value in case.expected.values() for one in entries_of(value) if is_inexact(one.dtype)]
+    return [one.dtype for value in case.expected.values() for one in expected_arrays(value) if is_inexact(one.dtype)]
 
 
 def _rounded(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype, MemoryFormat
-from diopi_test.baseline.records import Expected, entries_of, tensors_in
+from diopi_test.baseline.records import Expected, expected_arrays, tensors_in
 from diopi_test.cases.formats import FORMATS, format_of
 from diopi_test.cases.layouts import contiguous, layout_named
 from diopi_test.oracle.budget import K
@@ -36,7 +36,7 @@ def _each_expected(
     def corrupt(answer: Answer) -> Effect:
         corrupted = False
         for name, arrays in answer.results.items():
-            for number, expected in enumerate(entries_of(answer.case.expected[name])):
+            for number, expected in enumerate(expected_arrays(answer.case.expected[name])):
                 by_chance = expected.needs_validator and answer.case.draws
                 wrong = change(arrays[number], expected) if of_draws or not by_chance else None
                 if wrong is not None:

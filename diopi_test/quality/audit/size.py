@@ -10,7 +10,7 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, entries_of, tensors_in
+from diopi_test.baseline.records import BaselineCase, BaselineTensor, expected_arrays, tensors_in
 from diopi_test.cases.layouts import layout_named
 from diopi_test.quality.audit.arguments import mistaken
 from diopi_test.quality.audit.chance import is_random
@@ -216,5 +216,5 @@ def _with_tensors(change: Callable[[Array], Array]) -> Callable[[BaselineCase], 
 
 def _accumulated(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
     """Sums of many terms accumulated in half precision, and short ones in float32."""
-    results: Sequence[Dtype] = [one.dtype for value in case.expected.values() for one in entries_of(value)]
+    results: Sequence[Dtype] = [one.dtype for value in case.expected.values() for one in expected_arrays(value)]
     return _with_tensors(partial(of_long_sums_in, dtype))(case) if any(d is not dtype for d in results) else None

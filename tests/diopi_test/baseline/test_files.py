@@ -9,7 +9,7 @@ import pytest
 from baselines import petabyte
 
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.files import read_regular, read_verified, write_whole
+from diopi_test.baseline.files import read_regular_file, read_verified_file, write_atomically
 
 LIMIT = 1000
 
@@ -46,13 +46,13 @@ def test_what_is_no_regular_file_of_bounded_size_is_named(tmp_path: Path, name: 
     path = tmp_path / "diopiSqrt.h5"
     make(path)
     with pytest.raises(BaselineError, match=f"^{path} .*{message}"):
-        read_regular(path, LIMIT)
+        read_regular_file(path, LIMIT)
 
 
 def test_a_file_as_large_as_may_be_is_read(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * LIMIT)
-    assert read_regular(path, LIMIT) == b"x" * LIMIT
+    assert read_regular_file(path, LIMIT) == b"x" * LIMIT
 
 
 def test_a_fifo_put_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,27 +63,27 @@ def test_a_fifo_put_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, mon
     before = os.stat(regular)
     monkeypatch.setattr(os, "stat", lambda path: before)
     with pytest.raises(BaselineError, match="is a FIFO, expected a regular file"):
-        read_regular(path, LIMIT)
+        read_regular_file(path, LIMIT)
 
 
 def test_another_digest_is_told(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"")
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    assert read_verified(path, LIMIT, empty) == b""
+    assert read_verified_file(path, LIMIT, empty) == b""
     with pytest.raises(BaselineError, match=f"its sha256 is {empty}, expected 00"):
-        read_verified(path, LIMIT, "00")
+        read_verified_file(path, LIMIT, "00")
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "new" / "file"
-    write_whole(path, b"before")
+    write_atomically(path, b"before")
 
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(BaselineError, match=f"^{path} can't be written: .*No space left"):
-        write_whole(path, b"after")
+        write_atomically(path, b"after")
     assert path.read_bytes() == b"before"
     assert list(path.parent.iterdir()) == [path]

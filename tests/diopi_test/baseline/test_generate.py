@@ -13,12 +13,12 @@ from baselines import enter, make_level
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline import generate, manifest
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.files import PART_SUFFIX
 from diopi_test.baseline.level import open_level
 from diopi_test.baseline.manifest import read_manifest
-from diopi_test.baseline.parallel import processes
-from diopi_test.baseline.records import BaselineCase, entries_of
+from diopi_test.baseline.parallel import process_map
+from diopi_test.baseline.records import BaselineCase, expected_arrays
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.model import Case
 from diopi_test.cases.selection import select_cases
@@ -37,10 +37,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_any_number_of_workers_makes_the_same_bytes(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    made = generate.generate(FUNCTIONS, "smoke", one, processes(1), ignore, list_cases)
-    assert generate.generate(list(reversed(FUNCTIONS)), "smoke", two, processes(2), ignore, list_cases) == made
+    made = generate.generate(FUNCTIONS, "smoke", one, process_map(1), ignore, list_cases)
+    assert generate.generate(list(reversed(FUNCTIONS)), "smoke", two, process_map(2), ignore, list_cases) == made
     assert contents(one) == contents(two)
-    assert sorted(contents(one)) == sorted([*(f"{name}.h5" for name in FUNCTIONS), manifest.NAME])
+    assert sorted(contents(one)) == sorted([*(f"{name}.h5" for name in FUNCTIONS), manifest.MANIFEST_NAME])
 
 
 def test_any_order_makes_the_same_bytes(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_any_order_makes_the_same_bytes(tmp_path: Path) -> None:
     for name, seed in (("plain", None), ("one", 1), ("other", 2)):
         order.append([])
         note = partial(lambda made, function, cases: made.append(function), order[-1])
-        generate.generate(FUNCTIONS, "smoke", tmp_path / name, processes(1), note, list_cases, seed)
+        generate.generate(FUNCTIONS, "smoke", tmp_path / name, process_map(1), note, list_cases, seed)
     assert contents(tmp_path / "one") == contents(tmp_path / "other") == contents(tmp_path / "plain")
     assert any(drawn != order[0] for drawn in order)
 
@@ -58,9 +58,9 @@ def test_cases_are_made_in_the_order_that_is_drawn(tmp_path: Path, monkeypatch: 
 
     def note(prototype: Prototype, case: Case) -> BaselineCase:
         made.append(case.label)
-        return make_baseline_case(prototype, case)
+        return compute_baseline_case(prototype, case)
 
-    monkeypatch.setattr(generate, "make_baseline_case", note)
+    monkeypatch.setattr(generate, "compute_baseline_case", note)
     generate.generate_function("diopiSin", "smoke", tmp_path, seed=7)
     labels = BaselineFile(tmp_path / "diopiSin.h5").labels
     assert sorted(made) == sorted(labels)
@@ -71,7 +71,7 @@ def test_an_error_names_the_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def fail(prototype: Prototype, case: Case) -> BaselineCase:
         raise ValueError("nothing fits")
 
-    monkeypatch.setattr(generate, "make_baseline_case", fail)
+    monkeypatch.setattr(generate, "compute_baseline_case", fail)
     with pytest.raises(ValueError, match="nothing fits") as caught:
         generate.generate_function("diopiSin", "smoke", tmp_path)
     assert caught.value.__notes__[0].startswith("while making diopiSin[")
@@ -80,7 +80,7 @@ def test_an_error_names_the_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def make(folder: Path, *functions: str) -> dict[str, int]:
     """Generate with one process; the number of cases made by function."""
     made: dict[str, int] = {}
-    generate.generate(functions, folder.name, folder, processes(1), made.__setitem__, list_cases)
+    generate.generate(functions, folder.name, folder, process_map(1), made.__setitem__, list_cases)
     return made
 
 
@@ -97,7 +97,7 @@ def test_finished_files_are_kept_and_leftovers_removed(tmp_path: Path) -> None:
     assert made["diopiSin"] == 0
     assert made["diopiFloor"] > 0
     assert (folder / "diopiSin.h5").stat().st_mtime_ns == written
-    assert sorted(contents(folder)) == sorted([at_work.name, "diopiFloor.h5", "diopiSin.h5", manifest.NAME])
+    assert sorted(contents(folder)) == sorted([at_work.name, "diopiFloor.h5", "diopiSin.h5", manifest.MANIFEST_NAME])
 
 
 @pytest.mark.parametrize("damage", ["stale", "truncated", "missing", "of another function", "not in the manifest"])
@@ -106,7 +106,7 @@ def test_what_is_not_right_is_made_again(tmp_path: Path, monkeypatch: pytest.Mon
     path, before = folder / "diopiSin.h5", contents(folder)
     match damage:
         case "stale":
-            monkeypatch.setattr(generate, "key", lambda function, level: f"another key of {function}")
+            monkeypatch.setattr(generate, "baseline_key", lambda function, level: f"another key of {function}")
         case "truncated":
             path.write_bytes(path.read_bytes()[:500])
         case "missing":
@@ -115,7 +115,7 @@ def test_what_is_not_right_is_made_again(tmp_path: Path, monkeypatch: pytest.Mon
             os.replace(folder / "diopiSinInp.h5", path)
         case "not in the manifest":
             enter(make_level(tmp_path / "other" / "smoke", "diopiSinInp"))
-            shutil.copy(tmp_path / "other" / "smoke" / manifest.NAME, folder)
+            shutil.copy(tmp_path / "other" / "smoke" / manifest.MANIFEST_NAME, folder)
     assert make(folder, "diopiSin", "diopiSinInp")["diopiSin"] > 0
     assert damage == "stale" or contents(folder) == before
 
@@ -127,7 +127,7 @@ def test_an_interruption_leaves_what_was_made_by_then(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        generate.generate(FUNCTIONS, "smoke", folder, processes(1), interrupt, list_cases)
+        generate.generate(FUNCTIONS, "smoke", folder, process_map(1), interrupt, list_cases)
     found, _ = read_manifest(folder)
     assert len(found.files) == 1
     made = make(folder, *FUNCTIONS)
@@ -152,7 +152,7 @@ def test_entries_of_other_functions_are_kept_unless_those_are_no_more(
 def test_which_cases_a_kept_file_gives_is_listed_anew(tmp_path: Path) -> None:
     folder = make_level(tmp_path / "smoke", "diopiSin")
     before = open_level(folder).cases("diopiSin")
-    generate.generate(["diopiSin"], "smoke", folder, processes(1), ignore, lambda file: list_cases(file)[:2])
+    generate.generate(["diopiSin"], "smoke", folder, process_map(1), ignore, lambda file: list_cases(file)[:2])
     assert open_level(folder).cases("diopiSin") == before[:2]
 
 
@@ -165,9 +165,9 @@ def test_a_manifest_of_another_level_is_not_gone_on_with(tmp_path: Path) -> None
 
 
 def test_the_key_depends_on_the_family_and_level() -> None:
-    assert generate.key("diopiSin", "full") == generate.key("diopiCos", "full")
-    assert generate.key("diopiSin", "smoke") != generate.key("diopiSin", "full")
-    assert generate.key("diopiSin", "smoke") != generate.key("diopiAdd", "smoke")
+    assert generate.baseline_key("diopiSin", "full") == generate.baseline_key("diopiCos", "full")
+    assert generate.baseline_key("diopiSin", "smoke") != generate.baseline_key("diopiSin", "full")
+    assert generate.baseline_key("diopiSin", "smoke") != generate.baseline_key("diopiAdd", "smoke")
 
 
 def test_smoke_is_part_of_full(tmp_path: Path) -> None:
@@ -183,5 +183,5 @@ def test_smoke_is_part_of_full(tmp_path: Path) -> None:
 def test_an_empty_result_that_is_open_stays_open() -> None:
     prototype = lookup("diopiCustomizedFlashAttention")
     case = next(case for case in select_cases(prototype.name, "smoke") if case.label == "float32")
-    (mask,) = entries_of(make_baseline_case(prototype, case).expected["dropout_mask"])
+    (mask,) = expected_arrays(compute_baseline_case(prototype, case).expected["dropout_mask"])
     assert (mask.values.size, mask.specified is None) == (0, False), "nothing is dropped: whether it is made is open"

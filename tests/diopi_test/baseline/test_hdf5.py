@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.hdf5 import attribute, bytes_of, opened
+from diopi_test.baseline.hdf5 import open_hdf5, read_attribute, read_dataset
 
 PIB = 2**50
 PATH = Path("diopiSqrt.h5")
@@ -79,9 +79,9 @@ def test_what_is_no_list_of_bytes_is_refused(tmp_path: Path, name: str) -> None:
     content = image(lambda file: make(file, tmp_path))
     with (
         pytest.raises(BaselineError, match=f"^{PATH} is not a readable baseline file: .*{message}"),
-        opened(PATH, content) as file,
+        open_hdf5(PATH, content) as file,
     ):
-        bytes_of(file, "index")
+        read_dataset(file, "index")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 8 * 2**20  # KiB
 
 
@@ -100,11 +100,11 @@ def test_an_attribute_of_another_kind_is_refused(name: str) -> None:
     content = image(lambda file: make(file.attrs))
     with (
         pytest.raises(BaselineError, match=f"^{PATH} is not a readable baseline file: {message}"),
-        opened(PATH, content) as file,
+        open_hdf5(PATH, content) as file,
     ):
-        attribute(file, "key", str)
+        read_attribute(file, "key", str)
 
 
 def test_what_is_no_hdf5_is_refused() -> None:
-    with pytest.raises(BaselineError, match=f"^{PATH} is not a readable baseline file"), opened(PATH, b"PK" * 1000):
+    with pytest.raises(BaselineError, match=f"^{PATH} is not a readable baseline file"), open_hdf5(PATH, b"PK" * 1000):
         pass

@@ -19,7 +19,7 @@ from diopi_proto.types import VERSION_NUMBER
 from diopi_test.baseline import manifest
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.index_view import IndexView
-from diopi_test.baseline.level import level_of, open_level
+from diopi_test.baseline.level import open_level, open_level_of_file
 from diopi_test.baseline.store import FORMAT, BaselineFile
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.listing import list_cases
@@ -47,7 +47,7 @@ def sealed(text: str) -> bytes:
 
 def forge_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Write the manifest as it is but for a change, consistent in itself."""
-    path = folder / manifest.NAME
+    path = folder / manifest.MANIFEST_NAME
     content = json.loads(path.read_text("utf-8"))
     del content["sha256"]
     change(content)
@@ -103,15 +103,15 @@ def test_the_digest_is_that_of_everything(folder: Path) -> None:
 
 def test_the_level_of_a_file_is_that_of_its_folder(folder: Path) -> None:
     path = folder / "diopiSqrt.h5"
-    before = level_of(path)
-    assert (before.folder, level_of(path)) == (folder, before)
+    before = open_level_of_file(path)
+    assert (before.folder, open_level_of_file(path)) == (folder, before)
     forge_manifest(folder, lambda content: content["files"]["diopiExp"].update(key="another"))
-    assert level_of(path).digest != before.digest
+    assert open_level_of_file(path).digest != before.digest
     with pytest.raises(BaselineError, match=r"diopiNeg\.h5 is not in .*manifest\.json"):
-        level_of(folder / "diopiNeg.h5")
-    (folder / manifest.NAME).unlink()
+        open_level_of_file(folder / "diopiNeg.h5")
+    (folder / manifest.MANIFEST_NAME).unlink()
     with pytest.raises(BaselineError, match="there is no baseline in"):
-        level_of(path)
+        open_level_of_file(path)
 
 
 def test_cases_are_collected_without_opening_a_file(folder: Path) -> None:
@@ -178,7 +178,7 @@ def of_kind(make: Callable[[Any], object]) -> Callable[[Path], object]:
 
 
 def truncated(length: int) -> Callable[[Path], object]:
-    return lambda folder: os.truncate(folder / manifest.NAME, length)
+    return lambda folder: os.truncate(folder / manifest.MANIFEST_NAME, length)
 
 
 def entry(**changed: object) -> Callable[[Path], object]:
@@ -227,22 +227,25 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     # the manifest
     "no manifest": (
-        lambda f: (f / manifest.NAME).unlink(),
+        lambda f: (f / manifest.MANIFEST_NAME).unlink(),
         r"there is no baseline in {folder}: .*gen-data --level smoke",
     ),
-    "manifest is a FIFO": (put(os.mkfifo, manifest.NAME), MANIFEST + "is a FIFO"),
+    "manifest is a FIFO": (put(os.mkfifo, manifest.MANIFEST_NAME), MANIFEST + "is a FIFO"),
     "manifest is empty": (truncated(0), DAMAGED),
     "manifest has its beginning": (truncated(100), DAMAGED),
     "manifest lacks its end": (
-        lambda f: os.truncate(f / manifest.NAME, (f / manifest.NAME).stat().st_size - 1),
+        lambda f: os.truncate(f / manifest.MANIFEST_NAME, (f / manifest.MANIFEST_NAME).stat().st_size - 1),
         DAMAGED,
     ),
-    "manifest is no JSON": (lambda f: (f / manifest.NAME).write_text("no"), DAMAGED),
+    "manifest is no JSON": (lambda f: (f / manifest.MANIFEST_NAME).write_text("no"), DAMAGED),
     "sealed, but no JSON": (
-        lambda f: (f / manifest.NAME).write_bytes(sealed("no")),
+        lambda f: (f / manifest.MANIFEST_NAME).write_bytes(sealed("no")),
         MANIFEST + "is no manifest: Expecting",
     ),
-    "sealed, but deep": (lambda f: (f / manifest.NAME).write_bytes(sealed("[" * 10**6)), MANIFEST + "is no manifest"),
+    "sealed, but deep": (
+        lambda f: (f / manifest.MANIFEST_NAME).write_bytes(sealed("[" * 10**6)),
+        MANIFEST + "is no manifest",
+    ),
     "list": (
         entry(cases={}),
         MANIFEST + r"is no manifest: Manifest\.files\.diopiSqrt\.cases: expected list, found \{{\}}",

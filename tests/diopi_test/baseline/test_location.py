@@ -52,7 +52,7 @@ def test_nothing_is_made_in_an_installed_package(cache: Path, installed: Path) -
 def test_what_is_made_in_the_cache_is_found_there(cache: Path, installed: Path) -> None:
     made = CliRunner().invoke(main, ["gen-data", "--level", "full", "-k", "diopiFloorInp", "-n", "1"])
     assert made.exit_code == 0, made.output
-    assert {path.name for path in (cache / "full").iterdir()} == {"diopiFloorInp.h5", manifest.NAME}
+    assert {path.name for path in (cache / "full").iterdir()} == {"diopiFloorInp.h5", manifest.MANIFEST_NAME}
     assert list((installed / "smoke").iterdir()) == []
     assert location.folder_to_read("full") == cache / "full"
 

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from diopi_test.baseline.parallel import in_processes
+from diopi_test.baseline.parallel import map_in_processes
 
 
 def test_every_item_comes_back_with_its_result() -> None:
-    assert sorted(in_processes(len, ["a", "bb", "ccc"], 2)) == [("a", 1), ("bb", 2), ("ccc", 3)]
+    assert sorted(map_in_processes(len, ["a", "bb", "ccc"], 2)) == [("a", 1), ("bb", 2), ("ccc", 3)]
 
 
 def test_what_a_call_raises_is_raised() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
-        list(in_processes(int, ["1", "x"], 1))
+        list(map_in_processes(int, ["1", "x"], 1))
 
 
 def test_linear_algebra_of_each_process_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    assert list(in_processes(os.getenv, ["OPENBLAS_NUM_THREADS"], 1)) == [("OPENBLAS_NUM_THREADS", "1")]
+    assert list(map_in_processes(os.getenv, ["OPENBLAS_NUM_THREADS"], 1)) == [("OPENBLAS_NUM_THREADS", "1")]
     assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 

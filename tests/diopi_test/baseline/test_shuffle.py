@@ -11,7 +11,7 @@ import pytest
 from baselines import make_level
 from reports import read_report
 
-from diopi_test.baseline.shuffle import sample, seed_of, shuffled
+from diopi_test.baseline.shuffle import parse_seed, sample_functions, shuffle_by_seed
 from diopi_test.harness.session import OpenFiles
 
 STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
@@ -45,27 +45,27 @@ def verdicts(report: dict[str, Any]) -> dict[str, str]:
 
 def test_the_order_follows_from_seed_and_names_alone() -> None:
     names = [f"case-{i}" for i in range(100)]
-    order = shuffled(names, 7)
-    assert order == shuffled(reversed(names), 7) != shuffled(names, 8)
+    order = shuffle_by_seed(names, 7)
+    assert order == shuffle_by_seed(reversed(names), 7) != shuffle_by_seed(names, 8)
     assert sorted(order) == sorted(names) != order
     assert order[:3] == ["case-67", "case-66", "case-65"]
-    assert shuffled(names, None) == names
+    assert shuffle_by_seed(names, None) == names
 
 
 def test_a_seed_is_an_integer_or_drawn() -> None:
-    assert seed_of("-3") == -3
-    assert len({seed_of("random") for _ in range(5)}) > 1
+    assert parse_seed("-3") == -3
+    assert len({parse_seed("random") for _ in range(5)}) > 1
     with pytest.raises(ValueError, match="'x' is no seed"):
-        seed_of("x")
+        parse_seed("x")
 
 
 def test_forms_of_a_function_are_drawn_together() -> None:
     functions = ["diopiAdd", "diopiAddInp", "diopiAddScalar", "diopiNeg", "diopiNegInp", "diopiSqrt"]
     for seed in range(5):
-        (one,) = {name[:8] for name in sample(functions, 1, seed)}
-        assert sample(functions, 1, seed) == {name for name in functions if name.startswith(one)}
-    assert len({frozenset(sample(functions, 1, seed)) for seed in range(20)}) == 3
-    assert sample(functions, 9, 0) == set(functions)
+        (one,) = {name[:8] for name in sample_functions(functions, 1, seed)}
+        assert sample_functions(functions, 1, seed) == {name for name in functions if name.startswith(one)}
+    assert len({frozenset(sample_functions(functions, 1, seed)) for seed in range(20)}) == 3
+    assert sample_functions(functions, 9, 0) == set(functions)
 
 
 def test_a_shuffled_run_has_the_same_verdicts(data: Path, tmp_path: Path) -> None:

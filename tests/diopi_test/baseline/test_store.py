@@ -9,7 +9,7 @@ import pytest
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline import store
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.baseline.store import BaselineError, BaselineFile, Provenance
 from diopi_test.cases.selection import select_cases
@@ -18,13 +18,13 @@ PROVENANCE = Provenance("smoke", "key", {"numpy": "2"})
 
 
 def made(function: str) -> list[BaselineCase]:
-    return [make_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
+    return [compute_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    path = store.file_of(tmp_path / "smoke", "diopiSin")
-    store.write(path, "diopiSin", made("diopiSin"), PROVENANCE)
+    path = store.baseline_file(tmp_path / "smoke", "diopiSin")
+    store.write_baseline_file(path, "diopiSin", made("diopiSin"), PROVENANCE)
     return path
 
 
@@ -55,9 +55,9 @@ def test_cases_survive_the_store(path: Path) -> None:
 
 @pytest.mark.parametrize("level", ["smoke", "full"])
 def test_which_cases_are_basic_survives(tmp_path: Path, level: str) -> None:
-    cases = [make_baseline_case(lookup("diopiSin"), case) for case in select_cases("diopiSin", level)]
-    path = store.file_of(tmp_path, "diopiSin")
-    store.write(path, "diopiSin", cases, Provenance(level, "key", {}))
+    cases = [compute_baseline_case(lookup("diopiSin"), case) for case in select_cases("diopiSin", level)]
+    path = store.baseline_file(tmp_path, "diopiSin")
+    store.write_baseline_file(path, "diopiSin", cases, Provenance(level, "key", {}))
     assert [case.smoke for case in BaselineFile(path)] == [case.smoke for case in cases]
     assert {case.smoke for case in cases} == {True, False}
 
@@ -77,7 +77,7 @@ def test_every_kind_of_argument_survives(tmp_path: Path) -> None:
         "no_sizes": (),
     }
     case = BaselineCase("diopiAny", "int64-all", Dtype.int64, arguments, {"out": None})
-    store.write(tmp_path / "diopiAny.h5", "diopiAny", [case], PROVENANCE)
+    store.write_baseline_file(tmp_path / "diopiAny.h5", "diopiAny", [case], PROVENANCE)
     read = BaselineFile(tmp_path / "diopiAny.h5").case("int64-all").arguments
     for name in ("none", "flag", "integer", "number", "infinite", "text", "sizes", "no_sizes"):
         assert read[name] == arguments[name]
@@ -89,7 +89,7 @@ def test_every_kind_of_argument_survives(tmp_path: Path) -> None:
 
 def test_the_same_cases_give_the_same_bytes(tmp_path: Path, path: Path) -> None:
     again = tmp_path / "again.h5"
-    store.write(again, "diopiSin", made("diopiSin"), PROVENANCE)
+    store.write_baseline_file(again, "diopiSin", made("diopiSin"), PROVENANCE)
     assert again.read_bytes() == path.read_bytes()
 
 
@@ -146,7 +146,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(path: Path, monkeypatc
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(BaselineError, match=r"can't be written: .*No space left"):
-        store.write(path, "diopiSin", made("diopiSin"), PROVENANCE)
+        store.write_baseline_file(path, "diopiSin", made("diopiSin"), PROVENANCE)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
@@ -158,7 +158,7 @@ def test_what_could_not_be_read_again_is_not_written(
     before = path.read_bytes()
     monkeypatch.setattr(store, name, 1000)
     with pytest.raises(BaselineError, match=rf"can't be written: {what} would have \d+ bytes, expected at most \d+"):
-        store.write(path, "diopiSin", made("diopiSin"), PROVENANCE)
+        store.write_baseline_file(path, "diopiSin", made("diopiSin"), PROVENANCE)
     assert path.read_bytes() == before
 
 
@@ -183,7 +183,7 @@ def test_units_beside_zero_survive(tmp_path: Path, dtype: Dtype, kept: str) -> N
     """1e-10 is some 2^116 of float32's smallest numbers, and of float64's more than it can count."""
     one = Expected(np.array([0.0, -0.0, 1.0, np.inf]), dtype, unit=np.array([1e-10, 1e-13, 1e-5, np.nan]))
     path = tmp_path / "diopiAny.h5"
-    store.write(path, "diopiAny", [BaselineCase("diopiAny", "x", dtype, {}, {"out": one})], PROVENANCE)
+    store.write_baseline_file(path, "diopiAny", [BaselineCase("diopiAny", "x", dtype, {}, {"out": one})], PROVENANCE)
     with h5py.File(path) as file:
         index = bytes(file["index"][()]).decode()
     assert [name for name in ("budget_ulps", "unit") if f'"{name}"' in index] == [kept]

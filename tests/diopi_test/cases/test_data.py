@@ -7,7 +7,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, RoundMode
-from diopi_test.baseline.evaluate import draw_arguments, make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case, draw_arguments
 from diopi_test.baseline.records import Expected
 from diopi_test.cases.data import convert_array
 from diopi_test.cases.domains import choice
@@ -73,7 +73,7 @@ def test_what_is_converted_first(call: str) -> None:
 
 def expected_of(function: str, arguments: dict[str, Any], result: Dtype | None = None) -> Any:
     case = Case("float32-case", F32, arguments, {"out": ResultOverride(result, shape=())} if result else {})
-    made = make_baseline_case(lookup(function), case)
+    made = compute_baseline_case(lookup(function), case)
     (expected,) = made.expected.values()
     assert isinstance(expected, Expected)
     plain = made.plain_arguments()["input"]

@@ -11,7 +11,7 @@ import pytest
 from diopi_proto.dtypes import is_floating
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.baseline.records import Expected
 from diopi_test.cases.selection import select_cases
@@ -35,7 +35,7 @@ def accumulates(function: str) -> bool:
     """Whether sums that are rounded after each term give other results in some case."""
     corrupt = mistaken(partial(accumulated_in, Dtype.bfloat16))
     cases = (case for case in select_cases(function, "full") if case.dtype is Dtype.float32 and not case.exact)
-    return any(corrupt(Answer.right(make_baseline_case(lookup(function), case))) is Effect.shown for case in cases)
+    return any(corrupt(Answer.right(compute_baseline_case(lookup(function), case))) is Effect.shown for case in cases)
 
 
 def is_never_exact(function: str) -> bool:
@@ -70,7 +70,7 @@ def test_only_functions_that_accumulate_are_excused() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_a_case_may_be_exact_in_some_results_alone(dtype: str) -> None:
     (case,) = (case for case in select_cases("diopiFlashAttention", "full") if case.label == f"{dtype}-exact")
-    made = make_baseline_case(lookup("diopiFlashAttention"), case)
+    made = compute_baseline_case(lookup("diopiFlashAttention"), case)
     out, lse, v = made.expected["attention_out"], made.expected["softmax_lse"], made.plain_arguments()["v"]
     assert isinstance(out, Expected)
     assert isinstance(lse, Expected)

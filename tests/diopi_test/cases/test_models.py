@@ -8,23 +8,23 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Reduction
-from diopi_test.baseline.evaluate import draw_arguments, make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case, draw_arguments
 from diopi_test.cases import models
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.models import label_of, labels_of, model_keys, models_cases, models_of
-from diopi_test.models.calls import Call, TracedTensor
+from diopi_test.models.calls import TracedCall, TracedTensor
 from diopi_test.models.files import model_names
 
 
 def tensor(text: str) -> TracedTensor:
-    return TracedTensor.of(text, "here")
+    return TracedTensor.parse(text, "here")
 
 
 def made(
     function: str, arguments: Mapping[str, Any], results: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> Case:
     """The case of one call."""
-    call = Call(function, arguments, results)
+    call = TracedCall(function, arguments, results)
     monkeypatch.setattr(models, "_calls", lambda function, names: {label_of(call): call})
     (case,) = models_cases(lookup(function))
     return case
@@ -93,12 +93,12 @@ def test_places_that_are_written_differ(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_labels_tell_calls_apart() -> None:
     one, other = tensor("float32[2,3]"), tensor("float32[2,3] strides 1,2")
-    labels = {label_of(Call("diopiExp", {"input": given}, {"out": one})) for given in (one, other)}
+    labels = {label_of(TracedCall("diopiExp", {"input": given}, {"out": one})) for given in (one, other)}
     assert len(labels) == 2
     assert all(label.startswith("float32-2x3-") for label in labels)
-    assert label_of(Call("diopiArange", {"start": 0, "end": 3, "step": 1}, {"out": tensor("int64[3]")})).startswith(
-        "int64-3-"
-    )
+    assert label_of(
+        TracedCall("diopiArange", {"start": 0, "end": 3, "step": 1}, {"out": tensor("int64[3]")})
+    ).startswith("int64-3-")
 
 
 def test_equal_calls_of_several_networks_are_one_case() -> None:
@@ -116,7 +116,7 @@ def test_a_small_network_has_cases_that_can_be_made() -> None:
     for function in ("diopiEmbeddingBackward", "diopiThresholdBackward", "diopiSum"):
         prototype = lookup(function)
         case = min(models_cases(prototype, ["ncf"]), key=size)
-        assert make_baseline_case(prototype, case).expected
+        assert compute_baseline_case(prototype, case).expected
 
 
 def size(case: Case) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import Expected
 from diopi_test.cases import repeated
 from diopi_test.cases.model import Case, TensorSpec
@@ -18,14 +18,14 @@ def cases(function: str, *labels: str) -> list[Case]:
 
 
 def result_types(function: str, chosen: Sequence[Case]) -> list[Dtype]:
-    results = [make_baseline_case(lookup(function), case).expected["out"] for case in chosen]
+    results = [compute_baseline_case(lookup(function), case).expected["out"] for case in chosen]
     return [result.dtype for result in results if isinstance(result, Expected)]
 
 
 def test_a_basic_case_comes_again_with_other_data() -> None:
     case, again = cases("diopiSin", "float32-matrix", "float32-matrix-again")
     assert {**again.arguments} == {**case.arguments}
-    one, other = (make_baseline_case(lookup("diopiSin"), each).arguments["input"].values for each in (case, again))
+    one, other = (compute_baseline_case(lookup("diopiSin"), each).arguments["input"].values for each in (case, again))
     assert (one != other).any()
 
 

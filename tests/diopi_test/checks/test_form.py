@@ -9,7 +9,7 @@ import pytest
 from diopi_impl import Vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.run_case import run_case
@@ -26,7 +26,7 @@ def run_vendor_case() -> Iterator[Callable[[str, str, Callable[..., Array]], Out
     def run(function: str, label: str, implementation: Callable[..., Array]) -> Outcome:
         vendor.implements(function)(implementation)
         case = next(case for case in select_cases(function, "full") if case.label == label)
-        return run_case(vendor, device, make_baseline_case(lookup(function), case))
+        return run_case(vendor, device, compute_baseline_case(lookup(function), case))
 
     yield run
     device.close()

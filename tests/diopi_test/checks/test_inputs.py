@@ -5,7 +5,7 @@ import ctypes
 from diopi_impl import Vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Verdict
 from diopi_test.harness.run_case import run_case
@@ -22,7 +22,7 @@ def test_memory_given_by_its_address_is_not_to_be_written() -> None:
     function = "diopiTensorDestructionHook"
     case = next(case for case in select_cases(function, "full") if case.label == "float32-matrix")
     device = vendor.open_device()
-    outcome = run_case(vendor, device, make_baseline_case(lookup(function), case))
+    outcome = run_case(vendor, device, compute_baseline_case(lookup(function), case))
     device.close()
     assert outcome.verdict is Verdict.failed
     assert outcome.message == "inputs: 1 bytes of ptr changed, the first at 0"

@@ -10,7 +10,7 @@ from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Error
 from diopi_test.baseline import store
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.execution.verdict import Outcome, Verdict
@@ -32,7 +32,7 @@ def literal(values: Any, dtype: Dtype = Dtype.float32) -> TensorSpec:
 
 
 def case_of(function: str, **arguments: Any) -> BaselineCase:
-    return make_baseline_case(lookup(function), Case("float32-ties", Dtype.float32, arguments))
+    return compute_baseline_case(lookup(function), Case("float32-ties", Dtype.float32, arguments))
 
 
 def results_needing_validator(case: BaselineCase) -> list[str]:
@@ -211,7 +211,7 @@ def test_validator_ignores_results_with_only_one_valid_value() -> None:
 
 def test_stored_case_keeps_needs_validator(tmp_path: Path) -> None:
     path = tmp_path / "diopiSort.h5"
-    store.write(path, "diopiSort", [sort()], store.Provenance("full", "key", {}))
+    store.write_baseline_file(path, "diopiSort", [sort()], store.Provenance("full", "key", {}))
     (kept,) = store.BaselineFile(path)
     assert results_needing_validator(kept) == ["values", "indices"]
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import Case
 from diopi_test.cli import main
@@ -77,7 +77,7 @@ def test_a_folder_that_cannot_be_written_ends_with_status_3(config: Path, tmp_pa
     def fails(*given: object) -> None:
         raise BaselineError("the disk is full")
 
-    monkeypatch.setattr("diopi_test.original.folder.write_whole", fails)
+    monkeypatch.setattr("diopi_test.original.folder.write_atomically", fails)
     done = invoke("import-config", config, "--output", tmp_path / "out")
     assert done.exit_code == 3 and "the disk is full" in done.output
 
@@ -134,7 +134,7 @@ def test_no_reference_runs_at_import(config: Path, tmp_path: Path, monkeypatch: 
         raise AssertionError("a reference runs")
 
     monkeypatch.setattr("diopi_test.baseline.evaluate.Evaluation._run", fails)
-    monkeypatch.setattr("diopi_test.baseline.evaluate.result_of", fails)
+    monkeypatch.setattr("diopi_test.baseline.evaluate.compute_result", fails)
     config.write_text(
         "configs = {'a': dict(name=['softmax'], para=dict(dim=[0]),"
         "tensor_para=dict(args=[dict(shape=((2, 3),), requires_grad=[True])]))}"
@@ -165,10 +165,10 @@ def test_a_run_leaves_out_what_the_reference_refuses_and_fails_for_internal_erro
     def fails(prototype: Prototype, case: Case) -> BaselineCase:
         if case.label == "float32-b-0":
             raise error
-        return make_baseline_case(prototype, case)
+        return compute_baseline_case(prototype, case)
 
-    monkeypatch.setattr("diopi_test.baseline.on_demand.make_baseline_case", fails)
-    monkeypatch.setattr("diopi_test.harness.described.processes", lambda workers: in_turn)
+    monkeypatch.setattr("diopi_test.baseline.on_demand.compute_baseline_case", fails)
+    monkeypatch.setattr("diopi_test.harness.described.process_map", lambda workers: in_turn)
     words = ("run", "--data", tmp_path / "out", "-n", 1, "--function", "diopiNeg", "--log", tmp_path / "log")
     done = invoke(*words)
     assert done.exit_code == status, done.output

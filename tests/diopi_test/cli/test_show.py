@@ -9,7 +9,7 @@ from baselines import enter
 from click.testing import CliRunner, Result
 from trials import baseline_case
 
-from diopi_test.baseline.store import Provenance, file_of, write
+from diopi_test.baseline.store import Provenance, baseline_file, write_baseline_file
 from diopi_test.cli import main
 
 LABELS = {
@@ -26,7 +26,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     for function, labels in LABELS.items():
         cases = [baseline_case(function, label) for label in labels]
-        write(file_of(folder / "smoke", function), function, cases, Provenance("smoke", "key", {}))
+        write_baseline_file(baseline_file(folder / "smoke", function), function, cases, Provenance("smoke", "key", {}))
     enter(folder / "smoke", *LABELS)
     return folder
 
@@ -113,7 +113,7 @@ def test_what_is_near_is_named(data: Path, words: str, message: str) -> None:
 
 def test_no_baseline_and_a_damaged_one_are_status_3(data: Path, tmp_path: Path) -> None:
     assert show(tmp_path, "diopiAdd").exit_code == 3
-    file = file_of(tmp_path / "smoke", "diopiAdd")
+    file = baseline_file(tmp_path / "smoke", "diopiAdd")
     file.parent.mkdir()
     file.write_bytes(b"nothing")
     done = show(tmp_path, "diopiAdd")
@@ -123,7 +123,7 @@ def test_no_baseline_and_a_damaged_one_are_status_3(data: Path, tmp_path: Path) 
 
 def test_a_file_with_a_flipped_bit_is_not_shown(data: Path, tmp_path: Path) -> None:
     spoiled = Path(shutil.copytree(data, tmp_path / "data"))
-    path = file_of(spoiled / "smoke", "diopiAdd")
+    path = baseline_file(spoiled / "smoke", "diopiAdd")
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from diopi_test.cli import main
-from diopi_test.models.files import read_model
+from diopi_test.models.files import read_trace
 
 SCRIPT = "import sys, torch\ntorch.ones(int(sys.argv[sys.argv.index('--size') + 1])).exp().erfc()\n"
 
@@ -19,7 +19,7 @@ def test_a_program_is_traced_with_its_own_options(tmp_path: Path) -> None:
     script.write_text(SCRIPT)
     result = CliRunner().invoke(main, ["trace", str(script), "--size", "7", "-o", str(output), "--name", "tiny"])
     assert result.exit_code == 0, result.output
-    model = read_model(output)
+    model = read_trace(output)
     assert (model.name, dict(model.functions), model.not_mapped) == (
         "tiny",
         {"diopiExp": 1, "diopiOnes": 1},

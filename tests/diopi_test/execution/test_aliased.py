@@ -9,7 +9,7 @@ from diopi_impl import BaseVendor, find_vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Error
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import CaseClass
 from diopi_test.cases.selection import select_cases
@@ -26,7 +26,7 @@ ROTARY = "diopiRotaryEmbedding"
 @cache
 def basic_cases(function: str) -> tuple[BaselineCase, ...]:
     cases = [case for case in select_cases(function, "full") if case.smoke and case.dtype is Dtype.float32]
-    return tuple(make_baseline_case(lookup(function), case) for case in cases)
+    return tuple(compute_baseline_case(lookup(function), case) for case in cases)
 
 
 def aliased(function: str, label: str) -> BaselineCase:

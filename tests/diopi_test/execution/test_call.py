@@ -12,7 +12,7 @@ from diopi_impl import Vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Device
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.call import Call, CallMode
@@ -33,7 +33,7 @@ def having(function: str, implementation: Callable[..., Any]) -> Vendor:
 
 def case_of(function: str, label: str) -> BaselineCase:
     case = next(case for case in select_cases(function, "full") if case.label == label)
-    return make_baseline_case(lookup(function), case)
+    return compute_baseline_case(lookup(function), case)
 
 
 def outcome_of(function: str, label: str, implementation: Callable[..., Any]) -> Outcome:

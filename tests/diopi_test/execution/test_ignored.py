@@ -16,7 +16,7 @@ from diopi_proto.ignored import Ignored, Read
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import CaseClass, TensorSpec
 from diopi_test.cases.selection import select_cases
@@ -50,7 +50,7 @@ def _covered(prototype: Prototype, fact: Ignored, argument: str) -> Iterator[Exa
     """The cases of a function that a fact speaks of and where the argument might be another."""
     for case in select_cases(prototype.name, "full"):
         if fact.covers(case.arguments):
-            one = ExaminedCase(case, make_baseline_case(prototype, case))
+            one = ExaminedCase(case, compute_baseline_case(prototype, case))
             assert not prototype.has_effect(argument, one.made.arguments)
             if one.is_examined and _others(one, argument):
                 yield one
@@ -85,7 +85,7 @@ FUNCTIONS = sorted({name for name, prototype in prototypes().items() if _may_be_
 @cache
 def cases(function: str) -> Sequence[BaselineCase]:
     prototype = lookup(function)
-    made = [make_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
+    made = [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
     return sorted(made, key=lambda case: case.dtype is not Dtype.float32)
 
 

@@ -15,7 +15,7 @@ import pytest
 from diopi_impl import BaseVendor, find_vendor
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Error, Reduction
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.negative_cases import MUTATIONS, make_negative_case, negative_labels
@@ -38,7 +38,7 @@ SAMPLE = [
 @cache
 def cases(function: str) -> Sequence[BaselineCase]:
     prototype = lookup(function)
-    made = [make_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
+    made = [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
     return sorted(made, key=lambda case: case.dtype is not Dtype.float32)
 
 
@@ -141,7 +141,7 @@ def test_a_size_is_no_axis_though_it_is_called_dim() -> None:
 
 def test_cases_without_elements_are_passed_over() -> None:
     empty = next(case for case in select_cases("diopiSqrt", "full") if 0 in case.arguments["input"].shape)
-    assert not negative_labels(lookup("diopiSqrt"), [make_baseline_case(lookup("diopiSqrt"), empty)])
+    assert not negative_labels(lookup("diopiSqrt"), [compute_baseline_case(lookup("diopiSqrt"), empty)])
 
 
 def differences(case: BaselineCase, other: BaselineCase) -> list[str]:
@@ -211,7 +211,7 @@ def test_a_margin_too_wide_leaves_the_result_its_shape() -> None:
 
 
 def test_where_the_result_follows_the_input_it_has_the_shape_of_an_empty_one() -> None:
-    norms = [make_baseline_case(lookup("diopiNormalize"), case) for case in select_cases("diopiNormalize", "full")]
+    norms = [compute_baseline_case(lookup("diopiNormalize"), case) for case in select_cases("diopiNormalize", "full")]
     (label,) = [label for label, _ in negative_labels(lookup("diopiNormalize"), norms) if "elements" in label]
     base = next(case for case in norms if case.label == dict(negative_labels(lookup("diopiNormalize"), norms))[label])
     case = make_negative_case(base, label).case
@@ -224,7 +224,7 @@ def test_where_the_result_follows_the_input_it_has_the_shape_of_an_empty_one() -
 def test_what_can_not_be_made_is_refused() -> None:
     scalar = next(case for case in select_cases("diopiAdd", "full") if case.arguments["input"].shape == ())
     with pytest.raises(KeyError, match="negative-other-shape can't be made of"):
-        make_negative_case(make_baseline_case(lookup("diopiAdd"), scalar), "negative-other-shape")
+        make_negative_case(compute_baseline_case(lookup("diopiAdd"), scalar), "negative-other-shape")
 
 
 # How vendors take it.

@@ -11,7 +11,7 @@ from hypothesis.strategies import DataObject
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, MemoryFormat
-from diopi_test.baseline import stable
+from diopi_test.baseline import stability
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.cases.domains import choice
 from diopi_test.cases.model import Case, TensorSpec
@@ -80,7 +80,7 @@ def is_poor(function: str, found: Statistics, count: int) -> bool:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_drawn_calls_are_legal_and_vary(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "ROUNDS", 1)  # no budget is needed here
-    monkeypatch.setattr(stable, "ROUNDS", 1)
+    monkeypatch.setattr(stability, "ROUNDS", 1)
     poor = {}
     for function in FAMILIES[family]:
         found = drawn(function)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
@@ -71,14 +71,14 @@ def test_at_a_jump_both_sides_are_right_and_as_likely() -> None:
 
 def test_away_from_jumps_the_budget_is_that_of_a_stored_case() -> None:
     case = call("diopiSin", {"input": normal()})
-    drawn, stored = made(known("diopiSin"), case), make_baseline_case(known("diopiSin").prototype, case)
+    drawn, stored = made(known("diopiSin"), case), compute_baseline_case(known("diopiSin").prototype, case)
     assert np.median(expected(drawn).unit / expected(stored).unit) <= 1.01
     assert (expected(drawn).values == expected(stored).values).all()
 
 
 def test_a_sum_of_many_elements_is_smooth() -> None:
     case = replace(call("diopiSum", {"input": normal()}, (10_000,), dim=(0,)), results={"out": ResultOverride()})
-    drawn, stored = made(known("diopiSum"), case), make_baseline_case(known("diopiSum").prototype, case)
+    drawn, stored = made(known("diopiSum"), case), compute_baseline_case(known("diopiSum").prototype, case)
     assert expected(drawn).unit / expected(stored).unit <= 1.01
 
 

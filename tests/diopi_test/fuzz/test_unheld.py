@@ -10,7 +10,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, RoundMode
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import Expected
 from diopi_test.cases.domains import choice
 from diopi_test.cases.model import Case, TensorSpec
@@ -108,7 +108,7 @@ def test_unheld_numbers_are_converted_as_pytorch_converts_them(call: str) -> Non
     for dtype in INTEGERS:
         for number in NUMBERS:
             name, case = _case(call, dtype, number)
-            made = None if is_refused(prototype, case) else make_baseline_case(prototype, case)
+            made = None if is_refused(prototype, case) else compute_baseline_case(prototype, case)
             values = torch.tensor([1, 127, 57], dtype=getattr(torch, dtype.name))
             if made is None:
                 with pytest.raises(RuntimeError, match=r"without overflow|unsigned|negative"):

@@ -193,7 +193,7 @@ def test_a_worker_that_is_killed_costs_no_verdict(cluster: LocalCluster, data: P
 def test_a_cluster_without_devices_is_told_how_to_offer_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with local_cluster(tmp_path, 1, ()) as local, pytest.raises(ClusterError, match='--resources "device=1"'):
         Cluster(local.address).__enter__()
-    monkeypatch.setattr(baseline_cluster, "CONNECTING", 0.5)
+    monkeypatch.setattr(baseline_cluster, "CONNECT_TIMEOUT", 0.5)
     with pytest.raises(ClusterError, match=f"there is no Dask scheduler at {local.address}"):
         Cluster(local.address).__enter__()
 
@@ -231,10 +231,10 @@ def test_what_ends_all_its_workers_is_found_case_by_case(monkeypatch: pytest.Mon
 
 
 def test_a_worker_of_another_version_is_refused() -> None:
-    here = baseline_cluster.versions()
-    assert baseline_cluster.call(here, len, "ab") == 2
+    here = baseline_cluster.required_versions()
+    assert baseline_cluster.call_with_versions(here, len, "ab") == 2
     with pytest.raises(ClusterError, match=r"diopi is .* on .*, and 0\.0 where it was called from"):
-        baseline_cluster.call({**here, "diopi": "0.0"}, len, "ab")
+        baseline_cluster.call_with_versions({**here, "diopi": "0.0"}, len, "ab")
 
 
 def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from baselines import enter
 from trials import baseline_case
 
 from diopi_impl import VendorError
-from diopi_test.baseline.store import Provenance, file_of, write
+from diopi_test.baseline.store import Provenance, baseline_file, write_baseline_file
 from diopi_test.harness.collection import Collected
 from diopi_test.harness.debug import debug, the_only
 from diopi_test.harness.keywords import SelectionError
@@ -36,8 +36,10 @@ debug(vendor, path, collected, CaseOptions(), lambda line: print(line, flush=Tru
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = file_of(tmp_path_factory.mktemp("data"), "diopiSqrt")
-    write(path, "diopiSqrt", [baseline_case("diopiSqrt", "float32-matrix")], Provenance("smoke", "key", {}))
+    path = baseline_file(tmp_path_factory.mktemp("data"), "diopiSqrt")
+    write_baseline_file(
+        path, "diopiSqrt", [baseline_case("diopiSqrt", "float32-matrix")], Provenance("smoke", "key", {})
+    )
     enter(path.parent, "diopiSqrt")
     return path
 

@@ -11,7 +11,7 @@ import pytest
 from diopi_impl import Vendor
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
@@ -22,7 +22,7 @@ from diopi_test.quality.stub_vendor import StubVendor
 @cache
 def cases(function: str) -> dict[str, BaselineCase]:
     prototype = lookup(function)
-    return {case.label: make_baseline_case(prototype, case) for case in select_cases(function, "full")}
+    return {case.label: compute_baseline_case(prototype, case) for case in select_cases(function, "full")}
 
 
 @pytest.fixture

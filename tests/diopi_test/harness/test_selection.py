@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.shuffle import shuffled
+from diopi_test.baseline.shuffle import shuffle_by_seed
 from diopi_test.cases.model import CaseClass
 from diopi_test.harness.collection import RUNTIME, Collected
 from diopi_test.harness.selection import FailedCases, Selection, SelectionError, Shard
@@ -90,7 +90,7 @@ def test_what_is_not_there_is_told() -> None:
 
 def test_a_seed_mixes_and_draws() -> None:
     mixed = kept(seed=7)
-    assert mixed == shuffled(CASES, 7, lambda case: case.id) != CASES
+    assert mixed == shuffle_by_seed(CASES, 7, lambda case: case.id) != CASES
     drawn = kept(seed=7, sample=1)
     assert functions(drawn) - {RUNTIME} in ({"diopiAdd", "diopiAddInp"}, {"diopiConvolution2d"}, {"diopiSoftmax"})
     assert drawn == [case for case in mixed if case.function in functions(drawn)], "in the same order"

@@ -3,7 +3,7 @@
 import pytest
 
 from diopi_proto.types import Dtype
-from diopi_test.models.calls import Call, Model, ModelError, TracedTensor
+from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor, TraceError
 
 MATRIX = TracedTensor((2, 3), Dtype.float32, (3, 1))
 
@@ -13,7 +13,7 @@ MATRIX = TracedTensor((2, 3), Dtype.float32, (3, 1))
     ["float32[]", "bfloat16[0,3]", "int64[8,2] strides 1,8 in 0..511", "bool[2,3] strides 0,1", "int8[4] in -128..127"],
 )
 def test_a_tensor_reads_back_as_it_is_written(text: str) -> None:
-    assert str(TracedTensor.of(text, "here")) == text
+    assert str(TracedTensor.parse(text, "here")) == text
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,8 @@ def test_a_tensor_reads_back_as_it_is_written(text: str) -> None:
     ],
 )
 def test_what_is_no_tensor_is_refused(text: str, reason: str) -> None:
-    with pytest.raises(ModelError, match=f"here: .*{reason}"):
-        TracedTensor.of(text, "here")
+    with pytest.raises(TraceError, match=f"here: .*{reason}"):
+        TracedTensor.parse(text, "here")
 
 
 def test_the_stride_of_an_axis_of_one_element_means_nothing() -> None:
@@ -37,12 +37,12 @@ def test_the_stride_of_an_axis_of_one_element_means_nothing() -> None:
 
 
 def test_calls_differ_in_all_but_their_count() -> None:
-    call = Call("diopiRelu", {"input": MATRIX}, {"out": MATRIX})
+    call = TracedCall("diopiRelu", {"input": MATRIX}, {"out": MATRIX})
     assert call.key == "diopiRelu input=float32[2,3] >out=float32[2,3]"
-    assert call.key == Call("diopiRelu", {"input": MATRIX}, {"out": MATRIX}, 7).key
+    assert call.key == TracedCall("diopiRelu", {"input": MATRIX}, {"out": MATRIX}, 7).key
     others = (
-        Call("diopiRelu", {"input": MATRIX}, {"out": None}),
-        Call("diopiCat", {"tensors": [MATRIX, None], "dim": 0}),
+        TracedCall("diopiRelu", {"input": MATRIX}, {"out": None}),
+        TracedCall("diopiCat", {"tensors": [MATRIX, None], "dim": 0}),
     )
     assert [other.key for other in others] == [
         "diopiRelu input=float32[2,3] >out=null",
@@ -51,5 +51,8 @@ def test_calls_differ_in_all_but_their_count() -> None:
 
 
 def test_a_model_counts_calls_by_function() -> None:
-    calls = Call("diopiRelu", {"input": MATRIX}, count=2), Call("diopiRelu", {"input": MATRIX}, {"out": None}, 3)
-    assert Model("net", calls).functions == {"diopiRelu": 5}
+    calls = (
+        TracedCall("diopiRelu", {"input": MATRIX}, count=2),
+        TracedCall("diopiRelu", {"input": MATRIX}, {"out": None}, 3),
+    )
+    assert NetworkTrace("net", calls).functions == {"diopiRelu": 5}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from diopi_proto.types import Dtype
-from diopi_test.models.calls import Call, Model, ModelError, TracedTensor
-from diopi_test.models.files import FORMAT, model_names, read_model, shipped, write_model
+from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor, TraceError
+from diopi_test.models.files import FORMAT, load_shipped_trace, model_names, read_trace, write_trace
 
 SIZE = 4 << 20
 """Bytes that all files together may have."""
@@ -23,20 +23,20 @@ CALL: dict[str, Any] = {
 FILE: dict[str, Any] = {"format": FORMAT, "model": "net", "calls": [CALL], "not_mapped": {"erfc": 1}}
 
 
-def read(folder: Path, content: Any) -> Model:
+def read(folder: Path, content: Any) -> NetworkTrace:
     path = folder / "net.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
-    return read_model(path)
+    return read_trace(path)
 
 
 @pytest.mark.parametrize("name", model_names())
 def test_what_ships_is_sorted_and_reads_back(name: str, tmp_path: Path) -> None:
-    model = shipped(name)
+    model = load_shipped_trace(name)
     assert model.name == name
     keys = [call.key for call in model.calls]
     assert keys == sorted(set(keys))
-    write_model(tmp_path / "again.json", model)
-    assert read_model(tmp_path / "again.json") == model
+    write_trace(tmp_path / "again.json", model)
+    assert read_trace(tmp_path / "again.json") == model
 
 
 def test_what_ships_is_small_and_of_many_families() -> None:
@@ -48,19 +48,19 @@ def test_what_ships_is_small_and_of_many_families() -> None:
 def test_every_kind_of_argument_reads_back(tmp_path: Path) -> None:
     tensor = TracedTensor((2,), Dtype.int64, (1,), (0, 5))
     calls = (
-        Call("diopiCat", {"tensors": [tensor, tensor], "dim": 0}, {"out": tensor}),
-        Call("diopiFill", {"value": -math.inf}, {"input": tensor}),
-        Call("diopiIndex", {"input": tensor, "indices": [None, tensor]}),
-        Call("diopiNormal", {"mean": 0, "std": 1.5, "generator": 1}, {"out": tensor}),
+        TracedCall("diopiCat", {"tensors": [tensor, tensor], "dim": 0}, {"out": tensor}),
+        TracedCall("diopiFill", {"value": -math.inf}, {"input": tensor}),
+        TracedCall("diopiIndex", {"input": tensor, "indices": [None, tensor]}),
+        TracedCall("diopiNormal", {"mean": 0, "std": 1.5, "generator": 1}, {"out": tensor}),
     )
-    model = Model("net", calls, {"erfc": 2})
-    write_model(tmp_path / "net.json", model)
-    assert read_model(tmp_path / "net.json") == model
+    model = NetworkTrace("net", calls, {"erfc": 2})
+    write_trace(tmp_path / "net.json", model)
+    assert read_trace(tmp_path / "net.json") == model
 
 
 def test_an_unknown_model_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ModelError, match="'nosuch' is not one of the "):
-        shipped("nosuch")
+    with pytest.raises(TraceError, match="'nosuch' is not one of the "):
+        load_shipped_trace("nosuch")
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_an_unknown_model_is_refused_with_those_there_are() -> None:
 def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, change: Any, reason: str) -> None:
     content = change if isinstance(change, str) else {**FILE, **change}
     assert read(tmp_path, FILE).not_mapped == {"erfc": 1}
-    with pytest.raises(ModelError, match=reason):
+    with pytest.raises(TraceError, match=reason):
         read(tmp_path, content)
 
 
 def test_a_key_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="missing not_mapped"):
+    with pytest.raises(TraceError, match="missing not_mapped"):
         read(tmp_path, {name: value for name, value in FILE.items() if name != "not_mapped"})
 
 
@@ -101,5 +101,5 @@ def test_a_kind_of_argument_that_no_file_has_is_refused(tmp_path: Path) -> None:
         "arguments": {"input": "int8[2]", "memoryFormat": 1},
         "results": {},
     }
-    with pytest.raises(ModelError, match="can't have an argument of kind MemoryFormat"):
+    with pytest.raises(TraceError, match="can't have an argument of kind MemoryFormat"):
         read(tmp_path, {**FILE, "calls": [call]})

@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from diopi_test.models.calls import Model  # noqa: E402  # behind the check for PyTorch
-from diopi_test.models.trace import trace_script, traced, untraced  # noqa: E402  # behind the check, too
+from diopi_test.models.calls import NetworkTrace  # noqa: E402  # behind the check for PyTorch
+from diopi_test.models.trace import trace_calls, trace_script, untraced  # noqa: E402  # behind the check, too
 
 functional = torch.nn.functional
 X = torch.arange(6.0).reshape(2, 3)
@@ -19,10 +19,10 @@ def calls(run: Callable[[], Any]) -> list[str]:
     return [call.key for call in model(run).calls]
 
 
-def model(run: Callable[[], Any]) -> Model:
-    with traced() as tracer:
+def model(run: Callable[[], Any]) -> NetworkTrace:
+    with trace_calls() as tracer:
         run()
-    return tracer.model("net")
+    return tracer.network_trace("net")
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_what_no_function_serves_is_counted_by_name() -> None:
 
 def test_a_type_that_a_function_does_not_take_is_not_mapped() -> None:
     unusual = torch.ones(2, dtype=torch.uint16)
-    assert model(lambda: unusual.clone()).not_mapped == {"clone of uint16": 1}
-    assert model(lambda: X.to(torch.float8_e4m3fn)).not_mapped == {"_to_copy of unsupported": 1}
+    assert model(lambda: unusual.clone()).not_mapped == {"clone does not support uint16": 1}
+    assert model(lambda: X.to(torch.float8_e4m3fn)).not_mapped == {"_to_copy does not support unsupported": 1}
 
 
 def test_a_result_of_another_type_than_the_function_gives_is_converted() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import Expected
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
@@ -29,7 +29,7 @@ def expected(function: str, dtype: Dtype = Dtype.float32, **arguments: Any) -> E
         for name, value in arguments.items()
     }
     results = {"out": ResultOverride()} if function in ("diopiSum", "diopiMean", "diopiNorm", "diopiStd") else {}
-    case = make_baseline_case(lookup(function), Case(f"{dtype.name}-far", dtype, specs, results))
+    case = compute_baseline_case(lookup(function), Case(f"{dtype.name}-far", dtype, specs, results))
     first = next(iter(case.expected.values()))
     assert isinstance(first, Expected)
     return first

@@ -9,9 +9,9 @@ from types import ModuleType
 import pytest
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.described import described_functions
-from diopi_test.baseline.on_demand import Made, make_described
-from diopi_test.baseline.parallel import processes
+from diopi_test.baseline.descriptions import described_functions
+from diopi_test.baseline.on_demand import ComputationOutcome, compute_described
+from diopi_test.baseline.parallel import process_map
 from diopi_test.execution.listing import list_stored_cases
 from diopi_test.original.folder import import_files
 
@@ -43,8 +43,8 @@ def test_the_cases_of_a_configuration_are_translated_and_the_references_accept_t
     imported = import_files([path], folder, lambda *done: None)
     assert imported.lacking == []
     assert {f"diopi{name}" for name in FUNCTIONS} <= imported.cases.keys() and imported.cases.total() > 120
-    made: list[Made] = []
+    made: list[ComputationOutcome] = []
     functions = described_functions(folder)
-    make_described(folder, "smoke", functions, processes(1), list_stored_cases, lambda name, one: made.append(one))
-    assert [line for one in made for line in (*one.refused, *one.errors)] == []
+    compute_described(folder, "smoke", functions, process_map(1), list_stored_cases, lambda name, one: made.append(one))
+    assert [line for one in made for line in (*one.rejected, *one.errors)] == []
     assert sum(one.cases for one in made) == imported.cases.total()

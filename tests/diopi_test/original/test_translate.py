@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from diopi_proto.types import Dtype, Reduction
-from diopi_test.baseline.described import described_functions
-from diopi_test.baseline.on_demand import Made, make_described
+from diopi_test.baseline.descriptions import described_functions
+from diopi_test.baseline.on_demand import ComputationOutcome, compute_described
 from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.model import CaseClass
@@ -42,9 +42,9 @@ def cases(folder: Path, *entries: str) -> dict[str, BaselineCase]:
 def computed(data: Path) -> list[BaselineCase]:
     """All cases of a folder, none of which the reference refuses, with their results."""
     functions = described_functions(data)
-    made: list[Made] = []
-    make_described(data, "smoke", functions, in_turn, list_stored_cases, lambda name, one: made.append(one))
-    assert not [line for one in made for line in (*one.refused, *one.errors)]
+    made: list[ComputationOutcome] = []
+    compute_described(data, "smoke", functions, in_turn, list_stored_cases, lambda name, one: made.append(one))
+    assert not [line for one in made for line in (*one.rejected, *one.errors)]
     return [case for function in functions for case in BaselineFile(data / "smoke" / f"{function}.h5")]
 
 

@@ -12,8 +12,8 @@ from baselines import enter
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Reduction
 from diopi_test.baseline import store
-from diopi_test.baseline.evaluate import make_baseline_case
-from diopi_test.baseline.shuffle import shuffled
+from diopi_test.baseline.evaluate import compute_baseline_case
+from diopi_test.baseline.shuffle import shuffle_by_seed
 from diopi_test.cases.domains import Domain, choice, normal, uniform
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.selection import select_cases
@@ -26,7 +26,7 @@ nan, inf = float("nan"), float("inf")
 def examine(function: str, **arguments: Any) -> ExaminedCase:
     """Return a case in float32 for the rules to examine."""
     case = Case("float32-made-up", Dtype.float32, arguments, results=arguments.pop("results", {}))
-    return ExaminedCase(case, make_baseline_case(lookup(function), case))
+    return ExaminedCase(case, compute_baseline_case(lookup(function), case))
 
 
 def tensor(domain: Domain, *shape: int, dtype: Dtype = Dtype.float32) -> TensorSpec:
@@ -208,7 +208,7 @@ def test_examined_cases_could_show_a_mistake(function: str, arguments: dict[str,
 
 def test_random_results_are_not_examined() -> None:
     (case, *_) = select_cases("diopiBernoulli", "smoke")
-    assert not ExaminedCase(case, make_baseline_case(lookup("diopiBernoulli"), case)).is_examined
+    assert not ExaminedCase(case, compute_baseline_case(lookup("diopiBernoulli"), case)).is_examined
 
 
 # All of them
@@ -223,9 +223,11 @@ def test_cases_of_a_baseline_without_a_reason_are_found(tmp_path: Path, monkeypa
             ("float32-excused", choice([2.0]), "it must be so"),
         )
     ]
-    baseline_cases = [make_baseline_case(lookup("diopiAbs"), case) for case in cases]
+    baseline_cases = [compute_baseline_case(lookup("diopiAbs"), case) for case in cases]
     folder = tmp_path / "full"
-    store.write(store.file_of(folder, "diopiAbs"), "diopiAbs", baseline_cases, store.Provenance("full", "key", {}))
+    store.write_baseline_file(
+        store.baseline_file(folder, "diopiAbs"), "diopiAbs", baseline_cases, store.Provenance("full", "key", {})
+    )
     enter(folder, "diopiAbs")
     monkeypatch.setattr(rules, "select_cases", lambda function, level: cases)
 
@@ -251,10 +253,10 @@ def test_rules_find_the_same_in_any_order_of_the_cases(seed: int) -> None:
             ("positive-too", uniform(1.0, 2.0), 0.4),
         )
     ]
-    baseline_cases = [make_baseline_case(lookup("diopiLeakyRelu"), case) for case in cases]
+    baseline_cases = [compute_baseline_case(lookup("diopiLeakyRelu"), case) for case in cases]
     pairs = zip(cases, baseline_cases, strict=True)
     ordered = [ExaminedCase(case, baseline_case, place) for place, (case, baseline_case) in enumerate(pairs)]
-    mixed = shuffled(ordered, seed, lambda case: case.case.label)
+    mixed = shuffle_by_seed(ordered, seed, lambda case: case.case.label)
     found, found_in_mixed = ({str(result) for _, result in rules.apply_rules(order)} for order in (ordered, mixed))
     assert found == found_in_mixed
     assert {text.split(": ")[1] for text in found} == {"all NaN", "one value", "does not depend on an attribute"}
@@ -273,7 +275,9 @@ def _reasons() -> dict[tuple[str, str], list[str]]:
 
 
 def _examine_all(function: str) -> list[ExaminedCase]:
-    return [ExaminedCase(case, make_baseline_case(lookup(function), case)) for case in select_cases(function, "full")]
+    return [
+        ExaminedCase(case, compute_baseline_case(lookup(function), case)) for case in select_cases(function, "full")
+    ]
 
 
 def _is_needed(functions: Sequence[str], reason: str) -> bool:
@@ -293,7 +297,7 @@ def _find_in_single_cases(cases: Iterator[ExaminedCase]) -> Iterator[ExaminedCas
 def _examine_with_reason(function: str, reason: str) -> Iterator[ExaminedCase]:
     for case in select_cases(function, "full"):
         if case.non_discriminating == reason:
-            yield ExaminedCase(case, make_baseline_case(lookup(function), case))
+            yield ExaminedCase(case, compute_baseline_case(lookup(function), case))
 
 
 def test_every_reason_is_needed() -> None:

@@ -51,7 +51,7 @@ def problems(content: bytes) -> list[str]:
 
 
 def test_the_manifest_here_is_one() -> None:
-    assert evidence.digest_of(SEALED) == (DIGEST, True)
+    assert evidence.check_seal(SEALED) == (DIGEST, True)
 
 
 def test_what_was_packed_is_believed() -> None:

@@ -40,14 +40,14 @@ for case in first_cases.values():
 
 REFERENCES_OF_ALL_FUNCTIONS = """
 from diopi_proto.interface import prototypes
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.model import cases_of
 
 import_oracle()
 before = set(sys.modules)
 for prototype in prototypes().values():
     for case in cases_of(prototype)[:1]:
-        make_baseline_case(prototype, case)
+        compute_baseline_case(prototype, case)
 """
 
 _NEW_MODULES = """

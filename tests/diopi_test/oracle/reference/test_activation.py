@@ -8,7 +8,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import Expected
 from diopi_test.cases.domains import choice
 from diopi_test.cases.model import Case, TensorSpec
@@ -132,7 +132,7 @@ def test_scalars_with_integer_tensors_are_truncated(
     function: str, numbers: dict[str, float], values: list[int], results: set[int]
 ) -> None:
     case = Case("int32", Dtype.int32, {"input": TensorSpec((64,), Dtype.int32, choice(values)), **numbers})
-    expected = make_baseline_case(lookup(function), case).expected["out"]
+    expected = compute_baseline_case(lookup(function), case).expected["out"]
     assert isinstance(expected, Expected)
     assert set(expected.values.ravel().tolist()) == results
 

@@ -10,7 +10,7 @@ import pytest
 from references import call, difference
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 
 Array = np.ndarray[Any, Any]
@@ -99,7 +99,7 @@ def test_nms_ignores_boxes_without_area_and_keeps_the_first_of_equals() -> None:
 
 def test_no_nms_case_is_within_rounding_of_its_threshold() -> None:
     for case in select_cases("diopiNms", "full"):
-        arguments = make_baseline_case(lookup("diopiNms"), case).arguments
+        arguments = compute_baseline_case(lookup("diopiNms"), case).arguments
         boxes, threshold = arguments["boxes"].values.astype(float), arguments["iou_threshold"]
         low = np.maximum(boxes[:, np.newaxis, :2], boxes[:, :2])
         high = np.minimum(boxes[:, np.newaxis, 2:], boxes[:, 2:])

@@ -9,7 +9,7 @@ from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 
 torch = pytest.importorskip("torch")
@@ -198,7 +198,7 @@ def test_scores_and_their_gradients() -> None:
 @pytest.mark.parametrize("function", ["diopiBallQueryMmcv", "diopiStackBallQueryMmcv"])
 def test_no_point_is_nearer_to_a_radius_than_rounding(function: str) -> None:
     for case in select_cases(function, "full"):
-        given = make_baseline_case(lookup(function), case).plain_arguments()
+        given = compute_baseline_case(lookup(function), case).plain_arguments()
         centers, points = given["center_xyz"], given["xyz"]
         pairs = zip(centers, points, strict=True) if centers.ndim == 3 else [(centers, points)]
         squares = [cdist(one, other) ** 2 for one, other in pairs if one.size and other.size]

@@ -10,7 +10,7 @@ from bilinear import bordered
 from references import call, difference, raw
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.model import ResultOverride
 from diopi_test.cases.selection import select_cases
 
@@ -217,7 +217,7 @@ def test_bins_whose_edges_float32_may_miss_are_open() -> None:
 def test_no_edge_of_a_bin_is_nearer_to_a_cell_than_rounding() -> None:
     """Edges lie clearly between those of cells, or on them with no rounding: bins of dyadic regions in powers of 2."""
     for case in select_cases("diopiRoiPoolMmcv", "full"):
-        given = make_baseline_case(lookup("diopiRoiPoolMmcv"), case).plain_arguments()
+        given = compute_baseline_case(lookup("diopiRoiPoolMmcv"), case).plain_arguments()
         bins = given["pooled_height"], given["pooled_width"]
         for roi in given["rois"]:
             low, high = roi[[2, 1]] * given["spatial_scale"], (roi[[4, 3]] + 1) * given["spatial_scale"]

@@ -7,14 +7,14 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.cases.selection import select_cases
 
 
 def case_of(name: str, label: str) -> BaselineCase:
     (case,) = (case for case in select_cases(name, "full") if case.label == label)
-    return make_baseline_case(lookup(name), case)
+    return compute_baseline_case(lookup(name), case)
 
 
 def expected(name: str, label: str, result: str) -> Expected:

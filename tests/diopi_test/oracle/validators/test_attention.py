@@ -11,7 +11,7 @@ from diopi_impl.functional import apply_directly
 from diopi_impl.generators import pass_generator_state
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Verdict
 from diopi_test.harness.run_case import run_case
@@ -74,5 +74,5 @@ def test_validator_rejects_each_wrong_dropout(drop: str) -> None:
     vendor.implements(NAME, adapt=pass_generator_state(apply_directly, "gen", "p_dropout"))(attention)
     (case,) = (case for case in select_cases(NAME, "full") if case.label == "float32-dropout")
     with vendor.open_device() as device:
-        outcome = run_case(vendor, device, make_baseline_case(lookup(NAME), case))
+        outcome = run_case(vendor, device, compute_baseline_case(lookup(NAME), case))
     assert (outcome.verdict is Verdict.passed) == is_right, outcome.message

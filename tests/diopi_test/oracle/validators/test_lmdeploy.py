@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.reference.lmdeploy.sampling import UPDATED, top_k_draw, top_p_draw
@@ -25,7 +25,9 @@ DRAWS = {"diopiTopKSampling": top_k_draw, "diopiTopPSampling": top_p_draw}
 @cache
 def case_of(function: str, label: str) -> BaselineCase:
     prototype = lookup(function)
-    return make_baseline_case(prototype, next(case for case in select_cases(function, "full") if case.label == label))
+    return compute_baseline_case(
+        prototype, next(case for case in select_cases(function, "full") if case.label == label)
+    )
 
 
 def numbers_of(case: BaselineCase, call: int) -> Array:

@@ -7,7 +7,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.domains import choice, normal, uniform
 from diopi_test.cases.model import Case, TensorSpec
@@ -26,7 +26,7 @@ from lib_rt import RuntimeFunctions
 
 
 def made(function: str, case: Case) -> BaselineCase:
-    return make_baseline_case(lookup(function), case)
+    return compute_baseline_case(lookup(function), case)
 
 
 def cases_of(function: str) -> list[BaselineCase]:

@@ -10,7 +10,7 @@ import pytest
 import diopi_test.oracle.reference as package
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.domains import uniform
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
@@ -24,7 +24,7 @@ from diopi_test.quality.audit.matrix import Trial, try_fault
 def leaky(*, low: float, high: float) -> BaselineCase:
     input = TensorSpec((3, 4), Dtype.float32, uniform(low, high))
     case = Case("float32-made-up", Dtype.float32, {"input": input, "negative_slope": 0.25})
-    return make_baseline_case(lookup("diopiLeakyRelu"), case)
+    return compute_baseline_case(lookup("diopiLeakyRelu"), case)
 
 
 def trials(function: str, cases: Sequence[BaselineCase]) -> dict[str, Trial]:
@@ -55,7 +55,7 @@ def test_a_change_without_a_result_is_refused() -> None:
         Dtype.float32,
         {"input": TensorSpec((2, 3), Dtype.float32), "dim": (0,)},
     )
-    refused = trials("diopiSum", [make_baseline_case(lookup("diopiSum"), case)])
+    refused = trials("diopiSum", [compute_baseline_case(lookup("diopiSum"), case)])
     assert any(trial.effects.get(Effect.refused) for trial in refused.values())
 
 
@@ -92,13 +92,13 @@ def test_a_change_in_a_module_that_a_reference_uses_shows() -> None:
     addend, *factors = (TensorSpec(shape, Dtype.float32) for shape in ((2, 4), (2, 3), (3, 4)))
     tensors = dict(zip(("input", "mat1", "mat2"), (addend, *factors), strict=True))
     case = Case("float32-made-up", Dtype.float32, {**tensors, "beta": 1.0, "alpha": 1.0})
-    found = trials("diopiAddmm", [make_baseline_case(lookup("diopiAddmm"), case)])
+    found = trials("diopiAddmm", [compute_baseline_case(lookup("diopiAddmm"), case)])
     assert found["product.value + addend -> product.value - addend"].shown == 1
 
 
 def test_a_change_in_a_module_that_is_needed_indirectly_shows() -> None:
     function = "diopiRoiAlignRotatedMmcv"
-    made = make_baseline_case(lookup(function), select_cases(function, "smoke")[0])
+    made = compute_baseline_case(lookup(function), select_cases(function, "smoke")[0])
     of_samples = [fault for fault in formula_faults(function) if fault.name.startswith("sampling.py:")]
     assert any(try_fault(fault, [made]).shown for fault in of_samples)
 
@@ -130,7 +130,7 @@ def test_changed_modules_are_loaded_beside_those_that_are_imported(monkeypatch: 
 def loss(dtype: Dtype, centre: float) -> BaselineCase:
     tensors = {name: TensorSpec((40,), dtype, uniform(centre - 1, centre + 1)) for name in ("input", "target")}
     case = Case(f"{dtype.name}-made-up", dtype, {**tensors, "reduction": 0}, {"out": ResultOverride()})
-    return make_baseline_case(lookup("diopiMSELoss"), case)
+    return compute_baseline_case(lookup("diopiMSELoss"), case)
 
 
 def test_the_square_of_a_difference_shows_far_from_zero_that_it_is_expanded() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.domains import choice, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, transposed
@@ -22,7 +22,7 @@ KIND, ORDER = "kind of scalar kept from an earlier call", "order of tensors kept
 
 
 def made(function: str, *cases: Case) -> list[BaselineCase]:
-    return [make_baseline_case(lookup(function), case) for case in cases]
+    return [compute_baseline_case(lookup(function), case) for case in cases]
 
 
 def tried(function: str, fault: str, cases: Sequence[BaselineCase]) -> Trial:
@@ -126,7 +126,7 @@ def test_keys_without_the_function_show_wherever_two_functions_get_equal_shapes(
         answer.reference = find_reference(earlier.case.function)
         return answer.answer_to()
 
-    cases = [make_baseline_case(lookup(name), case) for name in (one, other) for case in select_cases(name, "smoke")]
+    cases = [compute_baseline_case(lookup(name), case) for name in (one, other) for case in select_cases(name, "smoke")]
     part = Part("function forgotten", lambda case: case.label, other_function)
     trial = try_fault(Fault(part.kind, keep=lambda: keeping(part)), cases)
     assert trial.caught_by == (cases[-len(select_cases(other, "smoke"))].label, ("values",))

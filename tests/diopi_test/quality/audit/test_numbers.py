@@ -9,7 +9,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, RoundMode
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
@@ -20,7 +20,7 @@ from diopi_test.quality.audit.numbers import number_faults
 
 
 def tried(function: str, fault: str, *cases: Case) -> Trial:
-    made = [make_baseline_case(lookup(function), case) for case in cases]
+    made = [compute_baseline_case(lookup(function), case) for case in cases]
     return try_fault(next(one for one in number_faults(function) if one.name == fault), made)
 
 
@@ -112,7 +112,7 @@ def comparison(one: Dtype, other: Dtype) -> Mapping[str, TensorSpec]:
 
 def test_operands_that_are_not_converted_show_where_the_common_type_is_narrower() -> None:
     """2049 is 2048 in float16."""
-    case = make_baseline_case(
+    case = compute_baseline_case(
         lookup("diopiEq"), Case("int32-rounded", Dtype.int32, comparison(Dtype.int32, Dtype.float16))
     )
     right = replace(case, expected={"out": Expected(np.ones(4, bool), Dtype.bool)})
@@ -157,11 +157,11 @@ def quotient(*numerators: float) -> Case:
 )
 def test_a_fraction_dropped_or_rounded_shows(function: str, change: str, showing: Case, silent: Case) -> None:
     prototype = lookup(function)
-    assert changed(function, change, make_baseline_case(prototype, showing)).caught_by
-    assert not changed(function, change, make_baseline_case(prototype, silent)).shown
+    assert changed(function, change, compute_baseline_case(prototype, showing)).caught_by
+    assert not changed(function, change, compute_baseline_case(prototype, silent)).shown
 
 
 def test_numbers_that_are_rounded_before_they_are_converted_show() -> None:
     case = Case("float32-one", Dtype.float32, {"input": TensorSpec((5,), Dtype.float32, normal())})
     text = "input.astype(np.float64) -> np.rint(input).astype(np.float64)"
-    assert changed("diopiSin", text, make_baseline_case(lookup("diopiSin"), case)).caught_by
+    assert changed("diopiSin", text, compute_baseline_case(lookup("diopiSin"), case)).caught_by

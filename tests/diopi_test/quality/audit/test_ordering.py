@@ -6,7 +6,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.domains import Domain, distinct, subnormal
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.quality.audit.matrix import Trial, try_fault
@@ -26,7 +26,7 @@ def try_on(function: str, domain: Domain) -> Trial:
     fault = next(one for one in ordering_faults(function) if one.name == FAULT)
     input = TensorSpec((9,), Dtype.float32, domain)
     case = Case("float32-made-up", Dtype.float32, {"input": input, **ATTRIBUTES[function]})
-    return try_fault(fault, [make_baseline_case(lookup(function), case)])
+    return try_fault(fault, [compute_baseline_case(lookup(function), case)])
 
 
 @pytest.mark.parametrize("function", ATTRIBUTES)

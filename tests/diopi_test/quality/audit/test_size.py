@@ -5,7 +5,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.cases.model import Case, TensorSpec
@@ -17,7 +17,7 @@ from diopi_test.quality.audit.summing import BLOCK, of_first_block, of_long_sums
 
 def made(function: str, shape: tuple[int, ...], layout: Layout = contiguous, **attributes: object) -> BaselineCase:
     case = Case("float32", Dtype.float32, {"input": TensorSpec(shape, Dtype.float32, layout=layout), **attributes})
-    return make_baseline_case(lookup(function), case)
+    return compute_baseline_case(lookup(function), case)
 
 
 def wrong_places(fault: str, case: BaselineCase) -> tuple[Effect, list[int]]:
@@ -68,7 +68,7 @@ def test_offsets_of_inputs_that_float32_does_not_hold(step: int, effect: Effect)
 def test_nans_are_lost_where_there_are_many_elements(count: int, effect: Effect) -> None:
     values = np.where(np.arange(count) == 7, np.nan, 1.0)
     spec = TensorSpec((count,), Dtype.float32, lambda rng, count, dtype: values)
-    case = make_baseline_case(lookup("diopiSin"), Case("float32", Dtype.float32, {"input": spec}))
+    case = compute_baseline_case(lookup("diopiSin"), Case("float32", Dtype.float32, {"input": spec}))
     fault = {one.name: one for one in size_faults("diopiSin")}["NaNs among many elements lost"]
     assert fault.corrupt(Answer.right(case)) is effect
 

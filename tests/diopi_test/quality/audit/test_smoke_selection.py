@@ -3,7 +3,7 @@
 import pytest
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.cases.selection import select_cases, smoke_selection
 from diopi_test.quality.audit import audit_function
@@ -13,7 +13,7 @@ from diopi_test.quality.audit.matrix import faults_of, try_fault
 @pytest.mark.parametrize("function", ["diopiAbs", "diopiSub", "diopiSelect"])
 def test_smoke_catches_what_full_catches(function: str) -> None:
     cases = {level: select_cases(function, level) for level in ("smoke", "full")}
-    made = {level: [make_baseline_case(lookup(function), case) for case in its] for level, its in cases.items()}
+    made = {level: [compute_baseline_case(lookup(function), case) for case in its] for level, its in cases.items()}
     for fault in faults_of(function, made["full"]):
         if try_fault(fault, made["full"]).caught_by:
             assert try_fault(fault, made["smoke"]).caught_by, fault.name

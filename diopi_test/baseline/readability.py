@@ -15,7 +15,7 @@ from pathlib import Path
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.store import BaselineFile
 
-STARTING, READING = 60.0, 5.0
+START_TIMEOUT, READ_TIMEOUT = 60.0, 5.0
 """Seconds the process has to start, and for each file: a hundred times what both take."""
 
 _BOOTSTRAP = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {module} import main; main()"
@@ -23,11 +23,11 @@ _BOOTSTRAP = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {mod
 
 def check_readable(files: Mapping[Path, str]) -> None:
     """Read baseline files to their ends, given their digests; BaselineError if that fails or takes too long."""
-    limit = STARTING + READING * len(files)
+    limit = START_TIMEOUT + READ_TIMEOUT * len(files)
     command = [sys.executable, "-c", _BOOTSTRAP.format(module=__name__), json.dumps(sys.path)]
-    given = json.dumps({str(path): sha256 for path, sha256 in files.items()})
+    request = json.dumps({str(path): sha256 for path, sha256 in files.items()})
     try:
-        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=limit, check=False)
+        done = subprocess.run(command, input=request, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired as error:
         names = ", ".join(path.name for path in files)
         raise BaselineError(f"HDF5 did not read {names} in {limit:g} s: a file is damaged, or made to hang") from error

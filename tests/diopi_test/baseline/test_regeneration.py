@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline import compact, generate, store
+from diopi_test.baseline import compaction, generate, store
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.evaluate import make_baseline_case
+from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.index_view import IndexView
 from diopi_test.baseline.records import BaselineTensor, Expected
 from diopi_test.baseline.store import BaselineFile
@@ -23,12 +23,12 @@ FUNCTION = "diopiTanhBackward"
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data") / "large"
     generate.generate_function(FUNCTION, "large", folder)
-    return store.file_of(folder, FUNCTION)
+    return store.baseline_file(folder, FUNCTION)
 
 
 def test_inputs_are_drawn_to_the_same_bits(path: Path) -> None:
     for case in select_cases(FUNCTION, "large"):
-        made = make_baseline_case(lookup(FUNCTION), case)
+        made = compute_baseline_case(lookup(FUNCTION), case)
         read = BaselineFile(path).case(case.label)
         assert list(read.arguments) == list(made.arguments)
         for name, tensor in made.arguments.items():
@@ -40,12 +40,12 @@ def test_inputs_are_drawn_to_the_same_bits(path: Path) -> None:
 
 def test_results_are_those_that_were_made_compact(path: Path) -> None:
     case = select_cases(FUNCTION, "large")[0]
-    made = make_baseline_case(lookup(FUNCTION), case).expected["out" if "out" in case.results else "grad_input"]
+    made = compute_baseline_case(lookup(FUNCTION), case).expected["out" if "out" in case.results else "grad_input"]
     read = BaselineFile(path).case(case.label).expected
     ((one),) = read.values()
     assert isinstance(made, Expected)
     assert isinstance(one, Expected)
-    small = compact.compacted(made)
+    small = compaction.compact_expected(made)
     assert np.array_equal(one.values, small.values)
     assert small.unit is not None
     assert one.unit is not None
@@ -61,7 +61,7 @@ def test_a_file_is_smaller_than_its_inputs(path: Path) -> None:
 
 
 def test_other_inputs_than_there_were_are_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("diopi_test.baseline.drawn.digest_of", lambda arguments: "0" * 64)
+    monkeypatch.setattr("diopi_test.baseline.regeneration.argument_digest", lambda arguments: "0" * 64)
     with pytest.raises(
         BaselineError, match=r"drawn again, are not those .* gen-data --level large --function diopiTanh"
     ):
@@ -69,13 +69,13 @@ def test_other_inputs_than_there_were_are_an_error(path: Path, monkeypatch: pyte
 
 
 def test_a_case_that_is_gone_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("diopi_test.baseline.drawn.select_cases", lambda function, level: ())
+    monkeypatch.setattr("diopi_test.baseline.regeneration.select_cases", lambda function, level: ())
     with pytest.raises(BaselineError, match="which there is not any more"):
         BaselineFile(path).case(select_cases(FUNCTION, "large")[0].label)
 
 
 def test_the_index_needs_no_inputs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("diopi_test.baseline.drawn.draw_again")
+    monkeypatch.delattr("diopi_test.baseline.regeneration.regenerate_arguments")
     view = IndexView(path)
     cases = select_cases(FUNCTION, "large")
     shapes = [view.case(case.label).arguments["output"].values.shape for case in cases]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.baseline.evaluate import Evaluation
-from diopi_test.baseline.records import BaselineCase, Expected, entries_of
+from diopi_test.baseline.records import BaselineCase, Expected, expected_arrays
 from diopi_test.cases.data import random_generator
 from diopi_test.cases.formats import format_of, is_inexact, ulp
 from diopi_test.oracle.budget import K
@@ -22,7 +22,7 @@ from diopi_test.oracle.budget import K
 ROUNDS = 3
 """How often inputs are moved by K half-ulps, each element in a direction drawn for it."""
 
-TOGETHER = 3
+MAX_COMBINED_INPUTS = 3
 """Of so many inputs, all elements are moved in one direction as well, in all combinations: a quotient jumps where one
 goes up and the other down."""
 
@@ -31,7 +31,7 @@ class UnstableError(ValueError):
     """The shape of a result depends on rounding, so that nothing can be compared with it."""
 
 
-def restrict_to_stable(made: BaselineCase, evaluation: Evaluation, case: BaselineCase) -> BaselineCase:
+def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation, case: BaselineCase) -> BaselineCase:
     """Restrict a case to what holds on both sides of a jump (a rounded quotient, the bound of a window).
 
     The author of a case keeps its data away from jumps; of drawn data nobody does. A jump within K half-ulps of the
@@ -39,23 +39,23 @@ def restrict_to_stable(made: BaselineCase, evaluation: Evaluation, case: Baselin
     whole number, or an infinity, that changes is not specified.
     """
     if evaluation.prototype.guarantee != "rounded":
-        return made
-    plain, rng = made.plain_arguments(), random_generator(made.id, "far")
-    flat = [one for value in made.expected.values() for one in entries_of(value)]
-    dtypes = [one.dtype for one in flat if is_inexact(one.dtype)]
-    jumps: list[NDArray[Any]] = [np.zeros(one.values.shape) for one in flat]
+        return computed
+    plain, rng = computed.plain_arguments(), random_generator(computed.id, "far")
+    flat = [expected for value in computed.expected.values() for expected in expected_arrays(value)]
+    dtypes = [expected.dtype for expected in flat if is_inexact(expected.dtype)]
+    jumps: list[NDArray[Any]] = [np.zeros(expected.values.shape) for expected in flat]
     for signs in _directions(plain, rng):
-        steps = {n: _step(v, made.arguments[n], dtypes, signs.get(n, np.ones)) for n, v in plain.items()}
-        moved = [evaluation.arrays({n: _moved(v, steps[n], part) for n, v in plain.items()}) for part in (0.5, 1.0)]
-        if any([array.shape for array in arrays] != [one.values.shape for one in flat] for arrays in moved):
+        steps = {n: _step(v, computed.arguments[n], dtypes, signs.get(n, np.ones)) for n, v in plain.items()}
+        moved = [evaluation.arrays({n: _move(v, steps[n], part) for n, v in plain.items()}) for part in (0.5, 1.0)]
+        if any([array.shape for array in arrays] != [expected.values.shape for expected in flat] for arrays in moved):
             raise UnstableError("the shape of its result hangs on rounding")
-        jumps = [np.maximum(j, _jump(one.values, *m)) for j, one, *m in zip(jumps, flat, *moved, strict=True)]
-    restricted = iter([_restrict(one, jump) for one, jump in zip(flat, jumps, strict=True)])
+        jumps = [np.maximum(j, _jump(expected.values, *m)) for j, expected, *m in zip(jumps, flat, *moved, strict=True)]
+    restricted = iter([_restrict(expected, jump) for expected, jump in zip(flat, jumps, strict=True)])
     return replace(
-        made,
+        computed,
         expected={
             name: [next(restricted) for _ in value] if isinstance(value, list) else value and next(restricted)
-            for name, value in made.expected.items()
+            for name, value in computed.expected.items()
         },
     )
 
@@ -67,20 +67,22 @@ Signs = Callable[[tuple[int, ...]], Any]
 def _directions(plain: Mapping[str, Any], rng: Generator) -> Iterator[Mapping[str, Signs]]:
     """The directions in which the floating inputs are moved in each round, by name; the others are moved up."""
     names = [name for name, value in plain.items() if isinstance(value, np.ndarray) and value.dtype.kind in "fc"]
-    for combination in product((1, -1), repeat=min(len(names), TOGETHER)):
+    for combination in product((1, -1), repeat=min(len(names), MAX_COMBINED_INPUTS)):
         yield {name: partial(np.full, fill_value=sign) for name, sign in zip(names, combination, strict=False)}
     for _ in range(ROUNDS):
         yield {name: partial(rng.choice, [-1, 1]) for name in plain}
 
 
-def _step(plain: Any, given: Any, results: list[Dtype], signs: Signs) -> Any:
+def _step(plain: Any, argument: Any, results: list[Dtype], signs: Signs) -> Any:
     """K half-ulps of an argument as the reference takes it, in its own type, or the results' if finer; None if it is
     not moved."""
     if isinstance(plain, list):
-        return [_step(one, its, results, signs) for one, its in zip(plain, given, strict=True)]
-    if not isinstance(plain, np.ndarray) or plain.dtype.kind not in "fc" or not is_inexact(given.dtype):
+        return [
+            _step(entry, entry_argument, results, signs) for entry, entry_argument in zip(plain, argument, strict=True)
+        ]
+    if not isinstance(plain, np.ndarray) or plain.dtype.kind not in "fc" or not is_inexact(argument.dtype):
         return None
-    dtype = max([given.dtype, *results], key=lambda one: format_of(one).precision)
+    dtype = max([argument.dtype, *results], key=lambda entry: format_of(entry).precision)
     steps = K / 2 * signs(plain.shape)
     with np.errstate(all="ignore"):
         if plain.dtype.kind == "c":
@@ -88,27 +90,29 @@ def _step(plain: Any, given: Any, results: list[Dtype], signs: Signs) -> Any:
         return np.where(np.isfinite(plain) & (plain != 0), steps * ulp(plain, dtype), 0)
 
 
-def _moved(plain: Any, step: Any, part: float) -> Any:
+def _move(plain: Any, step: Any, part: float) -> Any:
     """An argument moved by a part of a step."""
     if isinstance(plain, list):
-        return [_moved(one, its, part) for one, its in zip(plain, step, strict=True)]
+        return [_move(entry, entry_step, part) for entry, entry_step in zip(plain, step, strict=True)]
     with np.errstate(all="ignore"):
         return plain if step is None else plain + part * step
 
 
-def _jump(values: NDArray[Any], halfway: NDArray[Any], there: NDArray[Any]) -> NDArray[Any]:
+def _jump(values: NDArray[Any], halfway: NDArray[Any], end: NDArray[Any]) -> NDArray[Any]:
     """By how much a result does not go on as it began: 0 where it is smooth, infinite where it changes its kind."""
     with np.errstate(all="ignore"):
         if values.dtype.kind not in "fc":
-            same = (values == halfway.astype(values.dtype)) & (values == there.astype(values.dtype))
+            same = (values == halfway.astype(values.dtype)) & (values == end.astype(values.dtype))
             return np.where(same, 0.0, np.inf)
-        jump = np.abs((there - halfway) - (halfway - values))
-        finite = np.isfinite([values, halfway, there])
+        jump = np.abs((end - halfway) - (halfway - values))
+        finite = np.isfinite([values, halfway, end])
     return np.where(finite.all(0), jump, np.where(finite.any(0), np.inf, 0.0))
 
 
-def _restrict(one: Expected, jump: NDArray[Any]) -> Expected:
-    lost = ~np.isfinite(jump)
-    if lost.any():
-        one = replace(one, specified=~lost if one.specified is None else one.specified & ~lost)
-    return one if one.unit is None else replace(one, unit=one.unit + np.where(lost, 0, jump))
+def _restrict(expected: Expected, jump: NDArray[Any]) -> Expected:
+    is_lost = ~np.isfinite(jump)
+    if is_lost.any():
+        expected = replace(
+            expected, specified=~is_lost if expected.specified is None else expected.specified & ~is_lost
+        )
+    return expected if expected.unit is None else replace(expected, unit=expected.unit + np.where(is_lost, 0, jump))

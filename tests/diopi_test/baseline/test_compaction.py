@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from diopi_proto.types import Dtype
-from diopi_test.baseline.compact import SPARE, compacted, digest_of, from_planes, planes, rounded_up, widened
+from diopi_test.baseline.compaction import (
+    SPARE_BITS,
+    argument_digest,
+    compact_expected,
+    from_byte_planes,
+    round_up_ulps,
+    to_byte_planes,
+    widen_ulps,
+)
 from diopi_test.baseline.records import BaselineTensor, Expected
 from diopi_test.cases.domains import log_uniform
 from diopi_test.cases.formats import format_of, ulp
@@ -19,8 +27,8 @@ def drawn(dtype: Dtype) -> np.ndarray:
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_values_move_by_a_small_part_of_an_ulp(dtype: Dtype) -> None:
     values = drawn(dtype)
-    short = compacted(Expected(values, dtype, unit=ulp(values, dtype))).values
-    assert (np.abs(short - values) <= ulp(values, dtype) * 2.0 ** -(SPARE + 1)).all()
+    short = compact_expected(Expected(values, dtype, unit=ulp(values, dtype))).values
+    assert (np.abs(short - values) <= ulp(values, dtype) * 2.0 ** -(SPARE_BITS + 1)).all()
     assert (short != values).any() == (dtype is not Dtype.float64)
 
 
@@ -29,13 +37,13 @@ def test_values_move_by_a_small_part_of_an_ulp(dtype: Dtype) -> None:
 def test_the_shape_of_a_result_stays(dtype: Dtype, shape: tuple[int, ...]) -> None:
     values = np.full(shape, 1.5)
     for unit in (None, np.ones(shape)):
-        assert compacted(Expected(values, dtype, unit=unit, flushed=values)).values.shape == shape
-    assert rounded_up(np.ones(shape, np.float32)).shape == shape
+        assert compact_expected(Expected(values, dtype, unit=unit, flushed=values)).values.shape == shape
+    assert round_up_ulps(np.ones(shape, np.float32)).shape == shape
 
 
 def test_what_is_no_ordinary_number_stays() -> None:
     values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, np.finfo(np.float64).max])
-    short = compacted(Expected(values, Dtype.float32, unit=ulp(values, Dtype.float32))).values
+    short = compact_expected(Expected(values, Dtype.float32, unit=ulp(values, Dtype.float32))).values
     assert np.array_equal(short[:6], values[:6], equal_nan=True)
     assert (np.signbit(short) == np.signbit(values)).all()
     assert (np.isfinite(short) == np.isfinite(values)).all()
@@ -44,30 +52,30 @@ def test_what_is_no_ordinary_number_stays() -> None:
 
 def test_both_parts_of_complex_numbers_are_shortened() -> None:
     values = drawn(Dtype.float32) + 1j * drawn(Dtype.float32)[::-1]
-    short = compacted(Expected(values, Dtype.complex64, unit=ulp(values, Dtype.complex64))).values
+    short = compact_expected(Expected(values, Dtype.complex64, unit=ulp(values, Dtype.complex64))).values
     for one, other in ((short.real, values.real), (short.imag, values.imag)):
-        assert (np.abs(one - other) <= ulp(other, Dtype.float32) * 2.0 ** -(SPARE + 1)).all()
+        assert (np.abs(one - other) <= ulp(other, Dtype.float32) * 2.0 ** -(SPARE_BITS + 1)).all()
 
 
 def test_budgets_grow_by_one_in_128_at_most() -> None:
     budgets = np.random.default_rng(2).uniform(1, 1000, 5000).astype(np.float32)
-    stored = rounded_up(budgets)
+    stored = round_up_ulps(budgets)
     assert stored.dtype.itemsize == 2
-    back = widened(stored)
+    back = widen_ulps(stored)
     assert (back >= budgets).all()
     assert (back <= budgets * (1 + 1 / 128)).all()
 
 
 def test_a_budget_beyond_the_range_stays() -> None:
     budgets = np.array([1, 3.4e38], np.float32)
-    assert np.array_equal(rounded_up(budgets), budgets)
+    assert np.array_equal(round_up_ulps(budgets), budgets)
 
 
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_exact_results_are_stored_as_they_round(dtype: Dtype) -> None:
     values = np.array([1.0, 0.1, -0.0, np.inf, 3 * format_of(dtype).subnormal])
     with np.errstate(all="ignore"):
-        rounded = compacted(Expected(values, dtype)).values
+        rounded = compact_expected(Expected(values, dtype)).values
     assert rounded.dtype.itemsize <= max(4, values.astype(rounded.dtype).itemsize)
     assert np.signbit(rounded[2])
     assert np.isinf(rounded[3])
@@ -75,21 +83,21 @@ def test_exact_results_are_stored_as_they_round(dtype: Dtype) -> None:
 
 def test_integers_stay() -> None:
     expected = Expected(np.arange(5), Dtype.int64)
-    assert compacted(expected) is expected
+    assert compact_expected(expected) is expected
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (7,), (3, 4, 5)])
 @pytest.mark.parametrize("dtype", [np.bool_, np.int16, np.float32, np.complex128])
 def test_planes_are_arrays_again(shape: tuple[int, ...], dtype: type) -> None:
     array = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
-    found = from_planes(b"before" + planes(array), np.dtype(dtype), shape, 6)
+    found = from_byte_planes(b"before" + to_byte_planes(array), np.dtype(dtype), shape, 6)
     assert found.dtype == array.dtype
     assert np.array_equal(found, array)
 
 
 def test_the_digest_tells_inputs_apart() -> None:
     def inputs(values: object, dtype: Dtype = Dtype.float32, layout: str = "contiguous", name: str = "input") -> str:
-        return digest_of({name: BaselineTensor(np.asarray(values, np.float32), dtype, layout), "dim": 1})
+        return argument_digest({name: BaselineTensor(np.asarray(values, np.float32), dtype, layout), "dim": 1})
 
     digests = {
         inputs([1, 2]),

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.compact import digest_of
-from diopi_test.baseline.described import described_cases, is_described, remedy_for, with_shapes
+from diopi_test.baseline.compaction import argument_digest
+from diopi_test.baseline.descriptions import described_cases, generation_command, is_described, resolve_shapes
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.evaluate import draw_arguments
 from diopi_test.cases.model import Case
 from diopi_test.cases.selection import LEVELS, select_cases
 
 
-def draw_again(path: Path, function: str, level: str, label: str, sha256: str) -> dict[str, Any]:
+def regenerate_arguments(path: Path, function: str, level: str, label: str, sha256: str) -> dict[str, Any]:
     """The arguments of a case of the file at `path`.
 
     Raises BaselineError if there is no such case any more, or its inputs are not those of which `sha256` is the digest.
@@ -23,11 +23,11 @@ def draw_again(path: Path, function: str, level: str, label: str, sha256: str) -
     data = path.parent.parent
     cases = _cases(data, function, level)
     case = next((case for case in cases if case.label == label), None)
-    remedy = f"make it again with diopi-test {remedy_for(data, level)} --function {function}"
+    remedy = f"make it again with diopi-test {generation_command(data, level)} --function {function}"
     if case is None:
         raise BaselineError(f"{path} has results of {function}[{label}], which there is not any more; {remedy}")
-    arguments = draw_arguments(lookup(function), with_shapes(function, case))
-    if (found := digest_of(arguments)) != sha256:
+    arguments = draw_arguments(lookup(function), resolve_shapes(function, case))
+    if (found := argument_digest(arguments)) != sha256:
         raise BaselineError(
             f"{path}: the inputs of {function}[{label}], drawn again, are not those its results were computed from: "
             f"their sha256 is {found}, expected {sha256}; {remedy}"

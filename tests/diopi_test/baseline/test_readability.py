@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from baselines import make_level
 
-from diopi_test.baseline import readable
+from diopi_test.baseline import readability
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.level import open_level
-from diopi_test.baseline.readable import check_readable
+from diopi_test.baseline.readability import check_readable
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +39,13 @@ def test_what_is_no_hdf5_is_told(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_hangs_or_crashes_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readable, "STARTING", 0.1)
-    monkeypatch.setattr(readable, "READING", 0.0)
-    monkeypatch.setattr(readable, "_BOOTSTRAP", "while True: pass")
+    monkeypatch.setattr(readability, "START_TIMEOUT", 0.1)
+    monkeypatch.setattr(readability, "READ_TIMEOUT", 0.0)
+    monkeypatch.setattr(readability, "_BOOTSTRAP", "while True: pass")
     with pytest.raises(BaselineError, match=r"HDF5 did not read diopiSqrt\.h5 in 0\.1 s: a file is damaged"):
         check_readable({path: ""})
-    monkeypatch.setattr(readable, "STARTING", 60.0)
-    monkeypatch.setattr(readable, "_BOOTSTRAP", "import os; os.abort()")
+    monkeypatch.setattr(readability, "START_TIMEOUT", 60.0)
+    monkeypatch.setattr(readability, "_BOOTSTRAP", "import os; os.abort()")
     with pytest.raises(BaselineError, match="the reader ended with -6"):
         check_readable({path: ""})
 
@@ -56,5 +56,5 @@ def test_the_reader_says_why_it_fails(
     """The reader itself, in this process."""
     monkeypatch.setattr(sys, "stdin", StringIO(json.dumps({str(path): "0" * 64})))
     with pytest.raises(SystemExit, match="1"):
-        readable.main()
+        readability.main()
     assert "sha256" in capsys.readouterr().out

@@ -21,7 +21,7 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Parameter
 from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.files import read_regular
+from diopi_test.baseline.files import read_regular_file
 from diopi_test.cases.layouts import contiguous, layout_named
 from diopi_test.cases.model import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, check_cases
 from diopi_test.cases.named_domains import Described, from_record, to_record
@@ -50,7 +50,7 @@ class PendingTensor:
     domain: Described | None = None
 
 
-def file_of_descriptions(data: Path, function: str) -> Path:
+def description_file(data: Path, function: str) -> Path:
     """Return the path of the file that describes the cases of `function`."""
     return data / FOLDER / f"{function}.json"
 
@@ -60,7 +60,7 @@ def is_described(data: Path) -> bool:
     return (data / FOLDER).is_dir()
 
 
-def remedy_for(data: Path, level: str) -> str:
+def generation_command(data: Path, level: str) -> str:
     """Return the command of diopi-test that makes the files of a level in `data`."""
     return f"run --data {data}" if is_described(data) else f"gen-data --level {level}"
 
@@ -83,31 +83,31 @@ def described_cases(data: Path, function: str) -> Sequence[Case]:
     Raises:
         BaselineError: The file is missing, too large or malformed.
     """
-    path = file_of_descriptions(data, function)
+    path = description_file(data, function)
     return _read(path, path.stat().st_mtime_ns if path.is_file() else 0)
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, changed: int) -> Sequence[Case]:
+def _read(path: Path, modified: int) -> Sequence[Case]:
     """Read a file of descriptions; `changed` is when it was last modified."""
-    content = read_regular(path, LIMIT)
+    content = read_regular_file(path, LIMIT)
     try:
         record = json.loads(content)
         if record["format"] != FORMAT or record["function"] != path.stem:
             raise ValueError(f"expected format {FORMAT} and function {path.stem}")
-        cases = tuple(case_from_record(path.stem, one) for one in record["cases"])
+        cases = tuple(case_from_record(path.stem, record) for record in record["cases"])
         check_cases(lookup(path.stem), cases)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise BaselineError(f"{path} does not describe cases: {type(error).__name__}: {error}") from error
     return cases
 
 
-def line_of(case: Case) -> str:
+def case_line(case: Case) -> str:
     """Return the description of a case as a line of its function's file."""
     return json.dumps(case_to_record(case), separators=(",", ":"))
 
 
-def file_content(function: str, lines: Sequence[str]) -> bytes:
+def render_descriptions(function: str, lines: Sequence[str]) -> bytes:
     """Return the content of a file that describes the cases of a function, from the lines of the cases."""
     text = ",\n".join(lines)
     return f'{{"format": {FORMAT}, "function": {json.dumps(function)}, "cases": [\n{text}\n]}}\n'.encode()
@@ -139,13 +139,13 @@ def case_from_record(function: str, record: Mapping[str, Any]) -> Case:
 def _argument_to_record(value: Any) -> Any:
     match value:
         case TensorSpec():
-            made = {"result": _rule_to_record(value.compute)} if isinstance(value.compute, ResultOf) else {}
-            drawn = {} if made else {"domain": to_record(value.domain)}  # type: ignore[arg-type]  # described ones only
+            source = {"result": _rule_to_record(value.compute)} if isinstance(value.compute, ResultOf) else {}
+            domain = {} if source else {"domain": to_record(value.domain)}  # type: ignore[arg-type]  # described ones only
             layout = {} if value.layout is contiguous else {"layout": value.layout.__name__}
-            return {"tensor": list(value.shape), "dtype": value.dtype.name, **layout, **drawn, **made}
+            return {"tensor": list(value.shape), "dtype": value.dtype.name, **layout, **domain, **source}
         case PendingTensor():
-            drawn = {} if value.domain is None else {"domain": to_record(value.domain)}
-            return {"pending": _rule_to_record(value.rule), **drawn}
+            domain = {} if value.domain is None else {"domain": to_record(value.domain)}
+            return {"pending": _rule_to_record(value.rule), **domain}
         case list():
             return {"list": [_argument_to_record(entry) for entry in value]}
     return list(value) if isinstance(value, tuple) else value
@@ -182,14 +182,21 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def _rule_to_record(rule: ResultOf) -> dict[str, Any]:
-    given = {name: _argument_to_record(value) for name, value in rule.extra_arguments.items()}
-    return {"function": rule.function, "result": rule.result, "renamed": dict(rule.argument_names), "given": given}
+    extra_arguments = {name: _argument_to_record(value) for name, value in rule.extra_arguments.items()}
+    return {
+        "function": rule.function,
+        "result": rule.result,
+        "renamed": dict(rule.argument_names),
+        "given": extra_arguments,
+    }
 
 
 def _rule_from_record(record: Mapping[str, Any]) -> ResultOf:
     parameters = {parameter.name: parameter for parameter in lookup(record["function"]).arguments}
-    given = {name: _argument_from_record(parameters.get(name), value) for name, value in record["given"].items()}
-    return ResultOf(record["function"], record["result"], dict(record["renamed"]), given)
+    extra_arguments = {
+        name: _argument_from_record(parameters.get(name), value) for name, value in record["given"].items()
+    }
+    return ResultOf(record["function"], record["result"], dict(record["renamed"]), extra_arguments)
 
 
 def _override_to_record(value: ResultOverride | None) -> Any:
@@ -207,26 +214,26 @@ def _override_from_record(record: Any) -> ResultOverride | None:
     return ResultOverride(Dtype[dtype] if dtype else None, shape=None if shape is None else _sizes(shape))
 
 
-def with_shapes(function: str, case: Case) -> Case:
+def resolve_shapes(function: str, case: Case) -> Case:
     """Return the case with the shapes of its pending tensors, which the reference computes.
 
     Raises:
         ValueError: The reference of the forward function rejects the arguments.
     """
-    from diopi_test.baseline.evaluate import result_of  # needs the oracle, which what is stored does not
+    from diopi_test.baseline.evaluate import compute_result  # needs the oracle, which what is stored does not
     from diopi_test.cases.data import materialise, plain_values
 
     for name, value in case.arguments.items():
         if isinstance(value, PendingTensor):
             known = {n: v for n, v in case.arguments.items() if not isinstance(v, PendingTensor)}
-            values = plain_values(materialise(lookup(function), replace(case, arguments=known), result_of))
-            array = np.asarray(result_of(value.rule, values))
-            case = replace(case, arguments={**case.arguments, name: _of_shape(array, value, case.dtype)})
+            values = plain_values(materialise(lookup(function), replace(case, arguments=known), compute_result))
+            array = np.asarray(compute_result(value.rule, values))
+            case = replace(case, arguments={**case.arguments, name: _resolve_tensor(array, value, case.dtype)})
     return case
 
 
-def _of_shape(array: Any, pending: PendingTensor, dtype: Dtype) -> TensorSpec:
+def _resolve_tensor(array: Any, pending: PendingTensor, dtype: Dtype) -> TensorSpec:
     if pending.domain is not None:
         return TensorSpec(array.shape, dtype, pending.domain)
-    kept = {"b": Dtype.bool, "i": Dtype.int64}.get(array.dtype.kind, dtype)
-    return TensorSpec(array.shape, kept, compute=pending.rule)
+    result_dtype = {"b": Dtype.bool, "i": Dtype.int64}.get(array.dtype.kind, dtype)
+    return TensorSpec(array.shape, result_dtype, compute=pending.rule)
