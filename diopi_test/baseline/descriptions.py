@@ -24,7 +24,7 @@ from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.files import read_regular_file
 from diopi_test.cases.layouts import contiguous, layout_named
 from diopi_test.cases.model import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, check_cases
-from diopi_test.cases.named_domains import Described, from_record, to_record
+from diopi_test.cases.named_domains import DescribedDomain, from_record, to_record
 
 FOLDER = "described"
 """The folder beside those of levels that holds the descriptions."""
@@ -47,7 +47,7 @@ class PendingTensor:
     """
 
     rule: ResultOf
-    domain: Described | None = None
+    domain: DescribedDomain | None = None
 
 
 def description_file(data: Path, function: str) -> Path:
@@ -221,12 +221,12 @@ def resolve_shapes(function: str, case: Case) -> Case:
         ValueError: The reference of the forward function rejects the arguments.
     """
     from diopi_test.baseline.evaluate import compute_result  # needs the oracle, which what is stored does not
-    from diopi_test.cases.data import materialise, plain_values
+    from diopi_test.cases.data import materialize, plain_values
 
     for name, value in case.arguments.items():
         if isinstance(value, PendingTensor):
             known = {n: v for n, v in case.arguments.items() if not isinstance(v, PendingTensor)}
-            values = plain_values(materialise(lookup(function), replace(case, arguments=known), compute_result))
+            values = plain_values(materialize(lookup(function), replace(case, arguments=known), compute_result))
             array = np.asarray(compute_result(value.rule, values))
             case = replace(case, arguments={**case.arguments, name: _resolve_tensor(array, value, case.dtype)})
     return case

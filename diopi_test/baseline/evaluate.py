@@ -21,7 +21,7 @@ from diopi_test.cases.data import (
     convert,
     convert_array,
     decode_masks,
-    materialise,
+    materialize,
     plain_values,
     random_generator,
 )
@@ -86,7 +86,7 @@ def draw_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
 
 def _passed_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
     """The materialised arguments that are passed, in the case's order."""
-    values = materialise(prototype, case, compute_result)
+    values = materialize(prototype, case, compute_result)
     names = {parameter.name for parameter in prototype.arguments}
     return {name: value for name, value in values.items() if name in names}
 

@@ -22,7 +22,7 @@ from diopi_test.baseline.parallel import ParallelMap
 from diopi_test.baseline.records import BaselineCase, expected_arrays
 from diopi_test.baseline.stability import restrict_to_stable
 from diopi_test.cases.model import Case, CaseClass
-from diopi_test.cases.open_calls import why_open
+from diopi_test.cases.open_calls import reason_open
 from diopi_test.oracle.reference import find_reference
 
 REJECTED_FOLDER = "refused"
@@ -152,7 +152,7 @@ def _compute_case(prototype: Prototype, case: Case) -> BaselineCase:
     function = find_reference(prototype.name)
     if function is None:
         raise ValueError("the function has no reference")
-    if why_open(prototype, case):
+    if reason_open(prototype, case):
         case = replace(case, case_class=CaseClass.open)
     computed = compute_baseline_case(prototype, case)
     return restrict_to_stable(computed, Evaluation(prototype, function, case), computed)

@@ -1,5 +1,5 @@
-"""What is tried: the case model, domains and layouts, and the cases of every function by family.
+"""Test cases: the case model, domains, layouts, and the cases of every function by family.
 
-Imports the standard (`diopi_proto`) and number formats, never a reference: what a case needs of another function's
-results it names (`ResultOf`), and the oracle fills it in.
+This package imports the standard (`diopi_proto`) and number formats, never a reference. If a case needs the result of
+another function, the case names that result (`ResultOf`), and the oracle computes it.
 """

@@ -1,4 +1,4 @@
-"""What the cases of functions along axes share: which axes, in what shapes and layouts."""
+"""Shared parts of the cases of functions along axes: axes, shapes and layouts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Axes:
     """Axes of a shape.
 
     Attributes:
-        shape: of the input.
-        axes: negative ones count from the last; none are all, where the function takes that.
-        keepdim: whether a reduction keeps the reduced axes with size 1.
+        shape: The shape of the input.
+        axes: The axes; negative axes count from the last. An empty tuple means all axes if the function accepts that.
+        keepdim: Whether a reduction keeps the reduced axes with size 1.
     """
 
     shape: tuple[int, ...]
@@ -27,17 +27,17 @@ class Axes:
 
     @property
     def axis(self) -> int | None:
-        """The axis of a function that takes one, None for all."""
+        """Return the axis of a function that takes one axis, None for all axes."""
         return self.axes[0] if self.axes else None
 
     @property
     def reduced_shape(self) -> tuple[int, ...]:
-        """Shape of a reduction's result."""
+        """Return the shape of a reduction's result."""
         rank = len(self.shape)
-        gone = {axis % rank for axis in self.axes} if rank and self.axes else set(range(rank))
+        reduced_axes = {axis % rank for axis in self.axes} if rank and self.axes else set(range(rank))
         if self.keepdim:
-            return tuple(1 if axis in gone else length for axis, length in enumerate(self.shape))
-        return tuple(length for axis, length in enumerate(self.shape) if axis not in gone)
+            return tuple(1 if axis in reduced_axes else length for axis, length in enumerate(self.shape))
+        return tuple(length for axis, length in enumerate(self.shape) if axis not in reduced_axes)
 
 
 def axes_template(
@@ -50,7 +50,20 @@ def axes_template(
     smoke: bool = False,
     **attributes: Any,
 ) -> CaseTemplate:
-    """A call along these axes, in float32 alone or, if it is `common`, in every element type."""
+    """Return the template of a call along axes.
+
+    Args:
+        label: The label of the cases.
+        shape: The shape of the input.
+        axes: The axes.
+        keepdim: Whether a reduction keeps the reduced axes.
+        all_dtypes: Whether there is a case for every element type instead of only float32.
+        smoke: Whether the cases are smoke cases.
+        attributes: Other attributes of the template.
+
+    Returns:
+        The template, with `Axes` as its sizes.
+    """
     return CaseTemplate(
         label,
         Axes(shape, axes, keepdim),
@@ -61,25 +74,27 @@ def axes_template(
 
 
 SHAPES = ((6,), (5, 4), (3, 5, 4), (3, 2, 5, 4))
-"""Shapes of ranks 1 to 4, of whose axes no two are alike."""
+"""Shapes of ranks 1 to 4 without equal sizes within a shape."""
 
 
 def rank_axis_pairs(ranks: Sequence[int] = (1, 2, 3, 4)) -> list[tuple[int, int]]:
-    """Ranks, and the axes of tensors of these ranks, counted from either end."""
+    """Return (rank, axis) for every axis of tensors of these ranks, counted from either end."""
     return [(rank, axis) for rank in ranks for axis in range(-rank, rank)]
 
 
-def untested_axes(tried: Collection[tuple[int, int]]) -> Iterator[tuple[str, tuple[int, ...], int]]:
-    """Label, shape and axis of cases along the axes of ranks 1 to 4 that are not among those tried, (rank, axis)."""
+def untested_axes(tested: Collection[tuple[int, int]]) -> Iterator[tuple[str, tuple[int, ...], int]]:
+    """Yield label, shape and axis for each (rank, axis) of ranks 1 to 4 that is not in `tested`."""
     for rank, axis in rank_axis_pairs():
-        if (rank, axis) not in tried:
+        if (rank, axis) not in tested:
             yield f"axis{axis}-of-{rank}", SHAPES[rank - 1], axis
 
 
 def untested_axes_templates(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
-    """Calls along the axes that none of the templates is along, in turn with the axis kept and without it."""
-    tried = {(len(one.sizes.shape), one.sizes.axis) for one in templates if one.sizes.axis is not None}
-    return [axes_template(label, shape, (axis,), keepdim=axis % 2 == 0) for label, shape, axis in untested_axes(tried)]
+    """Return calls along the axes that no template uses, alternately with and without `keepdim`."""
+    tested = {
+        (len(template.sizes.shape), template.sizes.axis) for template in templates if template.sizes.axis is not None
+    }
+    return [axes_template(label, shape, (axis,), keepdim=axis % 2 == 0) for label, shape, axis in untested_axes(tested)]
 
 
 ROWS = axes_template("rows", (7, 5), (1,), all_dtypes=True, smoke=True)
@@ -101,7 +116,7 @@ ONE_AXIS = (
     axes_template("long-columns", (130, 3), (0,)),
     axes_template("many-columns", (3, 1031), (0,)),
 )
-"""One axis; every axis length is at least 1."""
+"""Calls along one axis; every axis length is at least 1."""
 
 KEEPDIM = (
     axes_template("kept", (4, 6), (0,), keepdim=True, all_dtypes=True, smoke=True),
@@ -129,7 +144,7 @@ NO_ELEMENTS = (
 
 
 def restrict_dtypes(template: CaseTemplate, dtypes: Sequence[Dtype]) -> CaseTemplate:
-    """The template for those of its element types that are among `dtypes`."""
+    """Return the template restricted to the element types in `dtypes`."""
     return template.replace(
         dtypes=dtypes if template.dtypes is DtypeSelection.all else [d for d in dtypes if d is Dtype.float32]
     )

@@ -1,6 +1,6 @@
 """Cases in the forms in which known programs call a function: their ranks, NULLs and empty lists.
 
-They follow from the prototype's call forms (`diopi_proto.callers`): each form is applied to cases of the usual form.
+They follow from the prototype's call forms (`diopi_proto.callers`): each form is applied to cases in the default form.
 """
 
 from __future__ import annotations
@@ -21,27 +21,34 @@ from diopi_test.cases.layouts import contiguous
 from diopi_test.cases.model import Case, CaseClass, ResultOf, TensorSpec, Values
 
 Sizes = dict[str, int]
-"""By name, sizes that the attributes and tensors of a case give."""
+"""By name, the sizes that the attributes and tensors of a case determine."""
 
 
 def caller_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield one case per call form and element type, made of the first of `cases` that the form can be applied to.
+    """Yield one case per call form and element type, derived from the first of `cases` that the form fits.
 
-    Cases in which no named size is 1 go first: a size of 1 would not show which axis is meant.
+    Cases in which no named size is 1 are preferred: a size of 1 cannot reveal a mistaken axis.
+
+    Args:
+        prototype: The prototype with the call forms.
+        cases: The function's own cases.
+
+    Yields:
+        The derived cases, of the class `callers`.
     """
     for form in prototype.call_forms:
         formed: dict[Dtype, tuple[bool, Case]] = {}
         for case in cases:
-            applied = _apply(prototype, form, case)
+            applied = _apply_form(prototype, form, case)
             if applied is not None and (case.dtype not in formed or (applied[0] and not formed[case.dtype][0])):
                 formed[case.dtype] = applied
         yield from (case for _, case in formed.values())
 
 
-def _apply(prototype: Prototype, form: CallForm, case: Case) -> tuple[bool, Case] | None:
+def _apply_form(prototype: Prototype, form: CallForm, case: Case) -> tuple[bool, Case] | None:
     """Return whether all named sizes are above 1, and the case in the form; None if the form does not fit the case.
 
-    A form fits cases without a class of their own whose tensors are contiguous and have elements.
+    A form fits cases without a declared class whose tensors are contiguous and have elements.
     """
     specs = [case.arguments[name] for name in form.shapes]
     if case.case_class is not CaseClass.basic or not all(_is_usual(spec) for spec in specs):
@@ -51,7 +58,7 @@ def _apply(prototype: Prototype, form: CallForm, case: Case) -> tuple[bool, Case
         name: () if issubclass(prototype.parameter(name).annotation, Size) else None for name in form.missing
     }
     for name, wanted in form.shapes.items():
-        shape = _shape(case.arguments[name].shape, wanted, sizes)
+        shape = _resolve_shape(case.arguments[name].shape, wanted, sizes)
         if shape is None:
             return None
         changed[name] = _reshaped(case.arguments[name], shape)
@@ -67,47 +74,51 @@ def _apply(prototype: Prototype, form: CallForm, case: Case) -> tuple[bool, Case
         case_class=CaseClass.callers,
         non_discriminating="",
     )
-    return all(_size(size, sizes) != 1 for size in named), formed
+    return all(_resolve_size(size, sizes) != 1 for size in named), formed
 
 
 def _is_usual(spec: Any) -> bool:
     return isinstance(spec, TensorSpec) and spec.layout is contiguous and 0 not in spec.shape
 
 
-def _shape(given: tuple[int, ...], wanted: Sequence[int | str], sizes: Sizes) -> tuple[int, ...] | None:
-    """Return the sizes that a form wants in place of those given, and add the names that they settle to `sizes`.
+def _resolve_shape(shape: tuple[int, ...], wanted: Sequence[int | str], sizes: Sizes) -> tuple[int, ...] | None:
+    """Return the shape that a form wants instead of `shape`; add the sizes of newly determined names to `sizes`.
 
-    With as many axes as given, a name stands for the size given there. Otherwise one name may be open, which stands for
-    the rest of the elements. None if that contradicts what is given.
+    If the numbers of axes are equal, a name stands for the size at its position. Otherwise one name may be unknown; it
+    stands for the remaining elements.
+
+    Returns:
+        The shape, or None if it contradicts `shape`.
     """
-    if len(given) == len(wanted):
-        for size, name in zip(given, wanted, strict=True):
-            if isinstance(name, str) and _size(name, sizes) is None:
+    if len(shape) == len(wanted):
+        for size, name in zip(shape, wanted, strict=True):
+            if isinstance(name, str) and _resolve_size(name, sizes) is None:
                 sizes[name] = size
-            if isinstance(name, str) and _size(name, sizes) != size:
+            if isinstance(name, str) and _resolve_size(name, sizes) != size:
                 return None
-        return tuple(size if isinstance(name, str) else name for size, name in zip(given, wanted, strict=True))
-    unknown = [size for size in wanted if isinstance(size, str) and _size(size, sizes) is None]
+        return tuple(size if isinstance(name, str) else name for size, name in zip(shape, wanted, strict=True))
+    unknown = [size for size in wanted if isinstance(size, str) and _resolve_size(size, sizes) is None]
     if len(unknown) > 1:
         return None
     for name in unknown:
-        sizes[name] = prod(given) // prod(known for size in wanted if (known := _size(size, sizes)) is not None)
-    shape = tuple(known for size in wanted if (known := _size(size, sizes)) is not None)
-    return shape if prod(shape) == prod(given) or _broadcasts(given, shape) else None
+        sizes[name] = prod(shape) // prod(known for size in wanted if (known := _resolve_size(size, sizes)) is not None)
+    new_shape = tuple(known for size in wanted if (known := _resolve_size(size, sizes)) is not None)
+    return new_shape if prod(new_shape) == prod(shape) or _broadcasts_to(shape, new_shape) else None
 
 
-def _size(size: int | str, sizes: Sizes) -> int | None:
-    """Return what a size of a form stands for, None if nothing has settled it yet."""
+def _resolve_size(size: int | str, sizes: Sizes) -> int | None:
+    """Return the value of a size in a form, None if it is still unknown."""
     if isinstance(size, int) or size in sizes:
         return size if isinstance(size, int) else sizes[size]
     factors = [sizes.get(name) for name in size.split("·")]
     return None if None in factors else prod(factor for factor in factors if factor is not None)
 
 
-def _broadcasts(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    aligned = given[len(given) - min(len(given), len(shape)) :]
-    return len(given) <= len(shape) and all(
-        one in (1, other) for one, other in zip(aligned, shape[len(shape) - len(aligned) :], strict=True)
+def _broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    aligned = shape[len(shape) - min(len(shape), len(target)) :]
+    return len(shape) <= len(target) and all(
+        length in (1, target_length)
+        for length, target_length in zip(aligned, target[len(target) - len(aligned) :], strict=True)
     )
 
 
@@ -121,13 +132,14 @@ def _reshaped(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
 @final
 @dataclass(frozen=True, eq=False)
 class Reshaped:
-    """Computes values of one shape and gives them another: the elements in their order, or broadcast."""
+    """Computes values in one shape and reshapes or broadcasts them to another."""
 
     compute: Any
     shape: tuple[int, ...]
     wanted: tuple[int, ...]
 
     def __call__(self, values: Values) -> NDArray[Any]:
+        """Return the computed values in the wanted shape."""
         computed = np.broadcast_to(np.asarray(self.compute(values)), self.shape)
         fits = prod(self.shape) == prod(self.wanted)
         return computed.reshape(self.wanted) if fits else np.broadcast_to(computed, self.wanted)

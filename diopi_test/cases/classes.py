@@ -1,7 +1,7 @@
-"""Which class a case is of, by what it is: the first of `PRECEDENCE` of which it demands something.
+"""Derive the class of each case: the first class of `PRECEDENCE` that the case requires and the first case does not.
 
-Only that counts which the function's first case does not demand as well: what moves data is tried on NaN from the
-start, and an argument that most callers leave out is left out there.
+A requirement does not count if the function's first case already has it: functions that move data are tested on NaN
+from the first case on, and an argument that most callers omit is omitted there.
 """
 
 from __future__ import annotations
@@ -23,123 +23,136 @@ from diopi_test.cases.domains import Domain
 from diopi_test.cases.formats import is_inexact, is_subnormal
 from diopi_test.cases.layouts import contiguous
 from diopi_test.cases.model import Case, CaseClass, TensorSpec, tensor_specs
-from diopi_test.cases.open_calls import why_open
+from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.template import leading_dtype
 
 PRECEDENCE = (CaseClass.special, CaseClass.empty, CaseClass.optional, CaseClass.layout, CaseClass.types)
-"""Of a case that makes several demands, the one that counts comes first. What the author of a case says goes before."""
+"""The order in which classes count if a case has several requirements. A class that the author states comes first."""
 
-LEAST, MOST = 32, 1 << 16
-"""How many elements are drawn to see whether special ones are among them; those of small tensors several times."""
+SAMPLE_MINIMUM, SAMPLE_LIMIT = 32, 1 << 16
+"""The minimum and maximum number of elements that are sampled; small tensors are sampled repeatedly."""
 
-FEW = 1 / 16
-"""Part of the elements that may be subnormal or negative zeros by chance."""
+CHANCE_SHARE = 1 / 16
+"""The share of elements that may be subnormal or negative zero by chance."""
 
 Demands = Mapping[CaseClass, frozenset[str]]
-"""By class, the parameters of which a case demands it."""
+"""By class, the parameters for which a case requires it."""
 
 
 def classify_cases(prototype: Prototype, cases: Sequence[Case], *, int32_indices: bool = False) -> tuple[Case, ...]:
-    """Return the cases of a function, all of them, each with its class.
+    """Return all cases of a function, each with its class.
 
     Args:
-        int32_indices: whether the run asks for int32 indices: what is open only for these has a demanded class.
+        prototype: The prototype of the function.
+        cases: All cases of the function.
+        int32_indices: Whether the run requests int32 indices. Calls that are open only because of int32 indices then
+            have a required class.
+
+    Returns:
+        The cases in the same order.
     """
     demands = [_demands(prototype, case) for case in cases]
-    given = [_said(prototype, case, int32_indices) for case in cases]
-    each = list(zip(cases, demands, given, strict=True))
-    usual = _first(prototype, [(case, its) for case, its, said in each if said is None])
-    return tuple(replace(case, case_class=said or _class(its, usual)) for case, its, said in each)
+    declared = [_declared_class(prototype, case, int32_indices) for case in cases]
+    annotated = list(zip(cases, demands, declared, strict=True))
+    usual = _demands_of_first(
+        prototype, [(case, case_demands) for case, case_demands, declared_class in annotated if declared_class is None]
+    )
+    return tuple(
+        replace(case, case_class=declared_class or _derive_class(case_demands, usual))
+        for case, case_demands, declared_class in annotated
+    )
 
 
-def _said(prototype: Prototype, case: Case, int32_indices: bool) -> CaseClass | None:
-    """The class that is not derived: of what PyTorch does not serve, and of what its author says."""
-    if why_open(prototype, case, int32_indices=int32_indices):
+def _declared_class(prototype: Prototype, case: Case, int32_indices: bool) -> CaseClass | None:
+    """Return the class that is not derived: open calls, and the class that the author states."""
+    if reason_open(prototype, case, int32_indices=int32_indices):
         return CaseClass.open
     return None if case.case_class is CaseClass.basic else case.case_class
 
 
-def _class(demands: Demands, usual: Demands) -> CaseClass:
-    return next((one for one in PRECEDENCE if demands[one] - usual[one]), CaseClass.basic)
+def _derive_class(demands: Demands, usual: Demands) -> CaseClass:
+    return next((case_class for case_class in PRECEDENCE if demands[case_class] - usual[case_class]), CaseClass.basic)
 
 
-def _first(prototype: Prototype, cases: Iterable[tuple[Case, Demands]]) -> Demands:
-    """What the first of the cases demands, if there is one: of the leading element type, and of the smoke level."""
+def _demands_of_first(prototype: Prototype, cases: Iterable[tuple[Case, Demands]]) -> Demands:
+    """Return the requirements of the first case, if any: in the leading element type and in the smoke level."""
 
-    def is_other(one: tuple[Case, Demands]) -> tuple[bool, bool]:
-        case, _ = one
+    def sort_key(entry: tuple[Case, Demands]) -> tuple[bool, bool]:
+        case, _ = entry
         return bool(prototype.dtypes) and case.dtype is not leading_dtype(prototype.dtypes), not case.smoke
 
-    return next((demands for _, demands in sorted(cases, key=is_other)), dict.fromkeys(PRECEDENCE, frozenset()))
+    return next((demands for _, demands in sorted(cases, key=sort_key)), dict.fromkeys(PRECEDENCE, frozenset()))
 
 
 def _demands(prototype: Prototype, case: Case) -> Demands:
-    """What a case demands, by itself."""
+    """Return the requirements of one case, without comparison with other cases."""
     tensors = [(name, spec) for name, value in case.arguments.items() for spec in tensor_specs(value)]
     passed = [(name, spec) for name, spec in tensors if not name.startswith("_")]
     results = [(name, result) for name, result in case.results.items() if result is not None]
     typed = [(name, spec.dtype) for name, spec in passed]
     typed += [(name, result.dtype) for name, result in results if result.dtype is not None]
-    laid = [name for name, spec in passed if spec.layout(spec.shape) != contiguous(spec.shape)]
+    non_contiguous = [name for name, spec in passed if spec.layout(spec.shape) != contiguous(spec.shape)]
     return {
         CaseClass.special: frozenset(
-            [name for name, spec in tensors if _has_values(spec, _gives_special)]
-            + [f"{name}: -0" for name, spec in tensors if _has_values(spec, _gives_any_special)]
+            [name for name, spec in tensors if _draws_values(spec, _gives_special)]
+            + [f"{name}: -0" for name, spec in tensors if _draws_values(spec, _gives_any_special)]
             + _special_numbers(prototype, case)
         ),
         CaseClass.empty: frozenset([name for name, spec in passed if 0 in spec.shape] + _empty_lists(prototype, case)),
-        CaseClass.optional: frozenset(_left_out(prototype, case)),
-        CaseClass.layout: frozenset(laid + [name for name, result in results if result.layout is not contiguous]),
+        CaseClass.optional: frozenset(_omitted(prototype, case)),
+        CaseClass.layout: frozenset(
+            non_contiguous + [name for name, result in results if result.layout is not contiguous]
+        ),
         CaseClass.types: frozenset([case.dtype.name, *(f"{name}: {dtype.name}" for name, dtype in typed)]),
     }
 
 
-def _has_values(spec: TensorSpec, gives: Callable[[Domain, int, Dtype], bool]) -> bool:
-    """Return whether a domain gives certain values for a tensor; what is computed from earlier ones is as it is."""
-    count = min(math.prod(spec.shape), MOST)
-    return spec.compute is None and is_inexact(spec.dtype) and bool(count) and gives(spec.domain, count, spec.dtype)
+def _draws_values(spec: TensorSpec, predicate: Callable[[Domain, int, Dtype], bool]) -> bool:
+    """Return whether the domain of a tensor, which is not computed, draws values that satisfy `predicate`."""
+    count = min(math.prod(spec.shape), SAMPLE_LIMIT)
+    return spec.compute is None and is_inexact(spec.dtype) and bool(count) and predicate(spec.domain, count, spec.dtype)
 
 
 def _empty_lists(prototype: Prototype, case: Case) -> list[str]:
-    """Return the arrays of tensors that have no entry."""
+    """Return the arrays of tensors without entries."""
     arrays = (p.name for p in prototype.arguments if p.is_tensor_array)
     return [name for name in arrays if isinstance(case.arguments[name], list) and not case.arguments[name]]
 
 
 @cache
 def _gives_special(domain: Domain, count: int, dtype: Dtype) -> bool:
-    """Return whether a domain gives NaN, infinities, or subnormal numbers other than by chance, in so many elements."""
-    parts = _drawn_parts(domain, count, dtype)
+    """Return whether `count` elements contain NaN, infinities, or subnormal numbers other than by chance."""
+    parts = _sample_parts(domain, count, dtype)
     subnormal = max(is_subnormal(part, dtype).mean() for part in parts)
-    return subnormal > FEW or not all(np.isfinite(part).all() for part in parts)
+    return subnormal > CHANCE_SHARE or not all(np.isfinite(part).all() for part in parts)
 
 
 @cache
 def _gives_any_special(domain: Domain, count: int, dtype: Dtype) -> bool:
-    """Return whether a domain gives such values, or negative zeros other than by chance, in so many elements."""
-    parts = _drawn_parts(domain, count, dtype)
+    """Return whether `count` elements contain special values, or negative zeros other than by chance."""
+    parts = _sample_parts(domain, count, dtype)
     zeros = max(((part == 0) & np.signbit(part)).mean() for part in parts)
-    return zeros > FEW or _gives_special(domain, count, dtype)
+    return zeros > CHANCE_SHARE or _gives_special(domain, count, dtype)
 
 
-def _drawn_parts(domain: Domain, count: int, dtype: Dtype) -> Sequence[NDArray[Any]]:
-    """Return what a domain gives for so many elements, real and imaginary parts by themselves."""
+def _sample_parts(domain: Domain, count: int, dtype: Dtype) -> Sequence[NDArray[Any]]:
+    """Return samples of a domain for `count` elements, real and imaginary parts separately."""
     rng = np.random.default_rng(0)
-    drawn = [np.asarray(domain(rng, count, dtype)).ravel() for _ in range(-(-LEAST // count))]
-    values: NDArray[Any] = np.concatenate(drawn)
+    samples = [np.asarray(domain(rng, count, dtype)).ravel() for _ in range(-(-SAMPLE_MINIMUM // count))]
+    values: NDArray[Any] = np.concatenate(samples)
     return (values.real, values.imag) if np.iscomplexobj(values) else (values,)
 
 
 def _special_numbers(prototype: Prototype, case: Case) -> list[str]:
-    """Return the numbers among the operands that are not finite or a negative zero; an order of a norm is none."""
+    """Return the scalar operands that are not finite or negative zero; the order of a norm doesn't count."""
     operands = (p for p in prototype.arguments if issubclass(p.annotation, Scalar) and not p.fact(facts.NormOrder))
-    given = ((p.name, case.arguments[p.name]) for p in operands)
-    numbers = [(name, value) for name, value in given if isinstance(value, float)]
+    values = ((p.name, case.arguments[p.name]) for p in operands)
+    numbers = [(name, value) for name, value in values if isinstance(value, float)]
     return [name for name, value in numbers if not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0)]
 
 
-def _left_out(prototype: Prototype, case: Case) -> Iterator[str]:
-    """The arguments and results that may be left out and are, but for those that the call has no use for."""
+def _omitted(prototype: Prototype, case: Case) -> Iterator[str]:
+    """Yield the optional arguments and results that are omitted, except arguments that the call does not use."""
     missing = [p.name for p in prototype.arguments if p.optional and case.arguments[p.name] is None]
     yield from (name for name in missing if prototype.has_effect(name, case.arguments))
     yield from (name for name, result in case.results.items() if result is None)

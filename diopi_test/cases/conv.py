@@ -16,7 +16,7 @@ from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded
 from diopi_test.cases.model import Case, ResultOverride, cases_for
 from diopi_test.cases.products import exact_numbers, partly_infinite
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
-from diopi_test.cases.windows import BEGINNING, WINDOWS
+from diopi_test.cases.windows import WINDOWS, WINDOWS_PER_AXIS
 
 Sizes = tuple[int, ...]
 
@@ -184,7 +184,7 @@ GROUPED = (
 def windowed(is_transposed: bool) -> Iterator[CaseTemplate]:
     """Convolutions with all the windows; transposed ones are given what the others make."""
     for label, window in WINDOWS.items():
-        size = BEGINNING if is_transposed else window.lengths
+        size = WINDOWS_PER_AXIS if is_transposed else window.lengths
         yield conv(label, **window.attributes, input=size, channels=(2, 3), batch=1)
 
 

@@ -1,4 +1,4 @@
-"""The data of a case: every argument's values, determined by (function, case, argument) and nothing else."""
+"""The data of a case: the values of every argument, determined only by (function, case, argument)."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from lib_rt.dtypes import to_numpy
 
 @dataclass(frozen=True)
 class TensorData:
-    """The values of a tensor argument, exact in its element type, and what it was made from."""
+    """The values of a tensor argument, rounded to its element type, and the spec that they follow."""
 
     values: NDArray[Any]
     spec: TensorSpec
 
     @property
     def dtype(self) -> Dtype:
-        """Their element type."""
+        """Return the element type."""
         return self.spec.dtype
 
     @property
     def exact(self) -> NDArray[Any]:
-        """The same values in the reference's arithmetic: float64, complex128, int64 or bool."""
+        """Return the same values in the reference's arithmetic: float64, complex128, int64 or bool."""
         return widen(self.values, self.spec.dtype)
 
 
 def widen(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    """`values` of a tensor of type `dtype` in the reference's arithmetic."""
+    """Return `values` of a tensor of type `dtype` in the reference's arithmetic."""
     if is_complex(dtype):
         return values.astype(np.complex128)
     if is_inexact(dtype):
@@ -51,7 +51,7 @@ def widen(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
 
 
 def convert_array(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    """`values`, in the reference's arithmetic, as a tensor of type `dtype` holds them once they are converted."""
+    """Return `values` after conversion to `dtype`; input and output are in the reference's arithmetic."""
     if dtype is Dtype.bool:
         return np.asarray(values != 0)
     with np.errstate(all="ignore"):
@@ -59,23 +59,32 @@ def convert_array(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
 
 
 def convert(value: Any, dtype: Dtype) -> Any:
-    """An array or a number, in the reference's arithmetic, converted to an element type."""
+    """Return an array or a number after conversion to `dtype`, in the reference's arithmetic."""
     numbers = convert_array(np.asarray(value), dtype)
     return numbers if isinstance(value, np.ndarray) else numbers.item()
 
 
 def random_generator(*key: str) -> Generator:
-    """A counter-based random generator that depends on the words of `key` alone (Philox, Salmon et al. 2011)."""
+    """Return a counter-based random generator seeded only by the words of `key` (Philox, Salmon et al. 2011)."""
     digest = hashlib.sha256("\0".join(key).encode()).digest()
     return Generator(Philox(key=int.from_bytes(digest[:16], "little")))
 
 
 Oracle = Callable[[ResultOf, Values], Any]
-"""Gives what a `ResultOf` stands for, when the earlier arguments have these values."""
+"""Returns the value of a `ResultOf` for the values of the earlier arguments."""
 
 
-def materialise(prototype: Prototype, case: Case, oracle: Oracle) -> Mapping[str, Any]:
-    """The case's argument values by name, in the case's order: `TensorData`, list of them, None, or an attribute."""
+def materialize(prototype: Prototype, case: Case, oracle: Oracle) -> Mapping[str, Any]:
+    """Compute the values of a case's arguments.
+
+    Args:
+        prototype: The prototype of the function.
+        case: The case.
+        oracle: Computes results of other functions.
+
+    Returns:
+        Values by name, in the case's order: `TensorData`, a list of them, None, or an attribute.
+    """
     values: dict[str, Any] = {}
     for name, argument in case.arguments.items():
         if isinstance(argument, list):
@@ -91,19 +100,19 @@ def materialise(prototype: Prototype, case: Case, oracle: Oracle) -> Mapping[str
 
 
 def plain_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Materialised arguments as the reference takes them."""
+    """Return materialized arguments as the reference takes them."""
     return {name: map_tensors(value, lambda tensor: tensor.exact) for name, value in values.items()}
 
 
 def map_tensors(value: Any, change: Callable[[TensorData], Any]) -> Any:
-    """One materialised argument with its tensors, if it has any, changed."""
+    """Return one materialized argument with `change` applied to each of its tensors."""
     if isinstance(value, list):
         return [map_tensors(entry, change) for entry in value]
     return change(value) if isinstance(value, TensorData) else value
 
 
 def decode_masks(prototype: Prototype, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Materialised arguments with uint8 tensors turned into the bool ones they stand for."""
+    """Return materialized arguments with uint8 mask tensors converted to the bool tensors that they represent."""
 
     def truth(name: str, tensor: TensorData) -> TensorData:
         if not is_mask(prototype, name, tensor.spec.dtype):
@@ -114,7 +123,7 @@ def decode_masks(prototype: Prototype, values: Mapping[str, Any]) -> dict[str, A
 
 
 def is_mask(prototype: Prototype, name: str, dtype: Dtype) -> bool:
-    """Whether a tensor of type `dtype` holds truth values as bytes."""
+    """Return whether a tensor of type `dtype` holds truth values as bytes."""
     return dtype is Dtype.uint8 and prototype.parameter(name).fact(HoldsTruth) is not None
 
 
@@ -127,22 +136,22 @@ def _draw(prototype: Prototype, case: Case, name: str, spec: TensorSpec, earlier
         count = int(np.prod(spec.shape))
         raw = spec.domain(random_generator(prototype.base, case.label, name), count, spec.dtype).reshape(spec.shape)
     if not is_non_overlapping(place := spec.layout(spec.shape), spec.shape):
-        raw = _first_at_each_place(raw, place)
+        raw = _share_overlapping_elements(raw, place)
     with np.errstate(all="ignore"):
         return TensorData(raw.astype(to_numpy(spec.dtype)), spec)
 
 
-def _first_at_each_place(raw: NDArray[Any], place: Placement) -> NDArray[Any]:
-    """`raw` with equal elements where several share memory: there the first of them counts."""
+def _share_overlapping_elements(raw: NDArray[Any], place: Placement) -> NDArray[Any]:
+    """Return `raw` with equal values for elements that share memory: the first of them counts."""
     offsets = np.zeros(raw.shape, np.int64)
     for axis, (length, step) in enumerate(zip(raw.shape, place.strides, strict=True)):
         offsets += (np.arange(length) * step).reshape([-1 if i == axis else 1 for i in range(raw.ndim)])
-    _, first, at = np.unique(offsets.reshape(-1), return_index=True, return_inverse=True)
-    return np.asarray(raw.reshape(-1)[first][at].reshape(raw.shape))
+    _, first, inverse = np.unique(offsets.reshape(-1), return_index=True, return_inverse=True)
+    return np.asarray(raw.reshape(-1)[first][inverse].reshape(raw.shape))
 
 
 def _attribute(prototype: Prototype, name: str, value: Any) -> Any:
-    """An attribute as the callee sees it: what is passed as a C float is rounded to one."""
+    """Return an attribute as the callee receives it: a C float is rounded to float32."""
     if not name.startswith("_") and issubclass(prototype.parameter(name).annotation, kinds.f32):
         return float(np.float32(value))
     return tuple(value) if isinstance(value, range) else value

@@ -1,6 +1,7 @@
-"""What the cases of all element-wise functions share: shapes, layouts, special values, element types that meet.
+"""Shared parts of the cases of element-wise functions: shapes, layouts, special values, and type promotion.
 
-A template's `sizes` are its operands: the shapes and layouts of the tensor arguments in order; the last one repeats.
+A template's `sizes` are its operands: the shapes and layouts of the tensor arguments in order; the last operand
+repeats.
 Patterns are templates that have only operands; `with_domains` and the functions after it combine patterns with domains
 and numbers. If a form of a function takes a tensor for an argument, numbers for that argument are left out.
 """
@@ -24,7 +25,7 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTempla
 
 Arguments = Mapping[str, Any]
 Labelled = Mapping[str, Arguments]
-"""Sets of arguments, each with the label of a case."""
+"""Sets of arguments by case label."""
 
 Domains = Mapping[str, Domain]
 
@@ -32,7 +33,7 @@ Domains = Mapping[str, Domain]
 def pattern(
     label: str, *shapes: tuple[int, ...], layouts: Sequence[Layout] = (contiguous,), **attributes: Any
 ) -> CaseTemplate:
-    """A template of operands with these shapes and layouts, the last ones of which repeat."""
+    """Return a template of operands with these shapes and layouts; the last shape and layout repeat."""
     count = max(len(shapes), len(layouts))
     operands = (tensor(*_item_or_last(shapes, i), layout=_item_or_last(layouts, i)) for i in range(count))
     return CaseTemplate(label, tuple(operands), **attributes)
@@ -54,7 +55,7 @@ UNIFORM = (
     pattern("rank5", (2, 1, 3, 2, 2)),
     pattern("to-transposed", (5, 3), result_layout=transposed),
 )
-"""All tensors of one shape."""
+"""Patterns in which all tensors have one shape."""
 
 ROW = pattern("row", (4, 5), (5,))
 BASIC_ROW = ROW.replace(smoke=True)
@@ -72,27 +73,27 @@ BROADCAST = (
     pattern("expanded", (4, 3), layouts=[contiguous, expanded]),
     pattern("mixed-layouts", (4, 3), layouts=[transposed, strided]),
 )
-"""Tensors whose shapes or layouts differ."""
+"""Patterns of tensors with different shapes or layouts."""
 
 
 def elementwise_cases(prototype: Prototype, templates: Iterable[CaseTemplate]) -> Iterator[Case]:
-    """The cases of all templates that suit the prototype."""
+    """Yield the cases of all templates that are applicable to the prototype."""
     names = tensor_arguments(prototype)
 
     def operands(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {name: _item_or_last(template.sizes, i) for i, name in enumerate(names)}
 
-    suitable = (_with_tensors(template, names) for template in templates if is_applicable(prototype, template))
-    return expand(prototype, _distinct(suitable), operands)
+    suitable = (_drop_numbers(template, names) for template in templates if is_applicable(prototype, template))
+    return expand(prototype, _drop_duplicates(suitable), operands)
 
 
 def tensor_arguments(prototype: Prototype) -> list[str]:
-    """The names of the prototype's tensor arguments, in order."""
+    """Return the names of the prototype's tensor arguments in order."""
     return [p.name for p in prototype.arguments if p.is_tensor]
 
 
 def is_applicable(prototype: Prototype, template: CaseTemplate) -> bool:
-    """Whether the operands suit the prototype: an in-place result must have the shape of the broadcast inputs."""
+    """Return whether the prototype accepts the operands: an in-place result must have the broadcast shape."""
     if not prototype.is_inplace:
         return True
     operands = [_item_or_last(template.sizes, i) for i in range(len(tensor_arguments(prototype)))]
@@ -100,15 +101,17 @@ def is_applicable(prototype: Prototype, template: CaseTemplate) -> bool:
     return shape == operands[0].shape and operands[0].layout is not expanded
 
 
-def _with_tensors(template: CaseTemplate, names: Collection[str]) -> CaseTemplate:
-    """The template without numbers for these arguments."""
-    kept = (TensorTemplate, TensorSpec, type(None))
-    given = {name: value for name, value in template.arguments.items() if name not in names or isinstance(value, kept)}
-    return replace(template, arguments=given)
+def _drop_numbers(template: CaseTemplate, names: Collection[str]) -> CaseTemplate:
+    """Return the template without numbers for these arguments."""
+    accepted = (TensorTemplate, TensorSpec, type(None))
+    remaining = {
+        name: value for name, value in template.arguments.items() if name not in names or isinstance(value, accepted)
+    }
+    return replace(template, arguments=remaining)
 
 
-def _distinct(templates: Iterable[CaseTemplate]) -> Iterator[CaseTemplate]:
-    """The first of those that differ in their labels alone, once they have no numbers for tensors any more."""
+def _drop_duplicates(templates: Iterable[CaseTemplate]) -> Iterator[CaseTemplate]:
+    """Yield templates, skipping those that differ from an earlier one only in their labels."""
     seen: list[tuple[CaseTemplate, str]] = []
     for template in templates:
         call = (replace(template, label="", arguments={}), repr(template.arguments))  # 1, 1.0 and True are three
@@ -128,7 +131,19 @@ def with_domains(
     dtypes: DtypeSelection | Sequence[Dtype] | None = None,
     **attributes: Any,
 ) -> CaseTemplate:
-    """A template with the operands of a pattern, drawn from these domains; by default it has the pattern's types."""
+    """Return a pattern whose operands are drawn from domains.
+
+    Args:
+        shapes: The pattern.
+        domains: Domains by argument name.
+        label: The start of the label; the pattern's label follows.
+        arguments: Other arguments by name.
+        dtypes: The element types; None for the pattern's.
+        attributes: Other attributes of the template.
+
+    Returns:
+        The template.
+    """
     full = "-".join(filter(None, [label, shapes.label]))
     return shapes.replace(
         full, arguments, dtypes=shapes.dtypes if dtypes is None else dtypes, domains=domains, **attributes
@@ -142,14 +157,14 @@ def argument_variants(
     shapes: CaseTemplate = ROW,
     **attributes: Any,
 ) -> list[CaseTemplate]:
-    """A template for each set of arguments, by label."""
+    """Return one template per set of arguments in `values`; the keys of `values` begin the labels."""
     return [
         with_domains(shapes, domains, label, arguments, dtypes, **attributes) for label, arguments in values.items()
     ]
 
 
 def vary_argument(label: str, argument: str, values: Mapping[str, Any] | Sequence[Any], **fixed: Any) -> Labelled:
-    """Sets of arguments for `argument_variants` that differ in one number, labelled by its name or itself."""
+    """Return sets of arguments for `argument_variants` that differ in one number, labelled by its name or value."""
     named = values if isinstance(values, Mapping) else {str(value): value for value in values}
     return {"-".join(filter(None, [label, name])): {**fixed, argument: value} for name, value in named.items()}
 
@@ -160,14 +175,14 @@ def distribute_patterns(
     arguments: Arguments | None = None,
     dtypes: Sequence[Dtype] | None = None,
 ) -> Iterator[CaseTemplate]:
-    """Every pattern in one element type; in each of the others the basic pattern and one more in turn."""
-    chosen = [dtype for dtype in dtypes or prototype.dtypes if dtype in prototype.dtypes]
+    """Yield every pattern in the leading type, and in each other type the basic pattern and one more in rotation."""
+    selected = [dtype for dtype in dtypes or prototype.dtypes if dtype in prototype.dtypes]
     several = len(tensor_arguments(prototype)) > 1
     patterns = [shapes for shapes in (*UNIFORM, *(BROADCAST if several else ())) if is_applicable(prototype, shapes)]
     basic = BASIC_ROW if several else MATRIX
-    others = [shapes for shapes in patterns if shapes is not basic]
-    for turn, dtype in enumerate(chosen):
-        for shapes in patterns if dtype is leading_dtype(chosen) else (basic, others[turn % len(others)]):
+    remaining = [shapes for shapes in patterns if shapes is not basic]
+    for turn, dtype in enumerate(selected):
+        for shapes in patterns if dtype is leading_dtype(selected) else (basic, remaining[turn % len(remaining)]):
             yield with_domains(shapes, domains, "", arguments, [dtype])
 
 
@@ -177,7 +192,7 @@ def special_value_pairs(
     dtypes: Sequence[Dtype] | None = None,
     smoke: bool | Collection[Dtype] = True,
 ) -> Iterator[CaseTemplate]:
-    """One case an element type that meets every special value of each tensor with every one of the others."""
+    """Yield one template per element type that combines each special value of a tensor with those of the others."""
     names = tensor_arguments(prototype)
     for dtype in prototype.dtypes if dtypes is None else dtypes:
         count = len(special_values(dtype))
@@ -194,7 +209,7 @@ def special_value_pairs(
 
 
 def _special_values_along_axis(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """The special values along one axis, or along the first of a whole cube, which an in-place tensor spans."""
+    """Return the special values along one axis, or along the first axis of the cube that an in-place tensor spans."""
     values = special_values(dtype)
     return values.repeat(count // len(values))
 
@@ -210,7 +225,7 @@ PAIRS = (
     (Dtype.complex64, Dtype.float32),
     (Dtype.float64, Dtype.complex64),
 )
-"""Element types that meet in one call: their common type is neither, the second's, or the first's."""
+"""Pairs of element types in one call: their common type is a third type, the second type, or the first type."""
 
 INPLACE_PAIRS = (
     (Dtype.int32, Dtype.int64),
@@ -219,7 +234,7 @@ INPLACE_PAIRS = (
     (Dtype.float32, Dtype.int64),
     (Dtype.complex64, Dtype.float64),
 )
-"""Element types that meet in one call and whose common type is of the first's category."""
+"""Pairs of element types in one call whose common type is of the first type's category."""
 
 
 def mixed_types(
@@ -227,43 +242,77 @@ def mixed_types(
     domains: Domains,
     arguments: Arguments | None = None,
     pairs: Sequence[tuple[Dtype, Dtype]] | None = None,
-    of_bool: bool = True,
+    include_bool: bool = True,
     **attributes: Any,
 ) -> Iterator[CaseTemplate]:
-    """The first tensor, which may be one `of_bool`, of one type and the others of another; exact by default."""
-    first, *others = tensor_arguments(prototype)
-    for one, other in pairs or (INPLACE_PAIRS if prototype.is_inplace else PAIRS):
-        if not of_bool and one is Dtype.bool:
+    """Yield templates in which the first tensor has one element type and the others another type.
+
+    Args:
+        prototype: The prototype of the function.
+        domains: Domains by argument name.
+        arguments: Other arguments by name.
+        pairs: Pairs of element types; None for the defaults.
+        include_bool: Whether the first tensor may be bool.
+        attributes: Other attributes of the templates, which are exact by default.
+
+    Yields:
+        One template per pair that the function accepts.
+    """
+    first, *other_names = tensor_arguments(prototype)
+    for first_dtype, second_dtype in pairs or (INPLACE_PAIRS if prototype.is_inplace else PAIRS):
+        if not include_bool and first_dtype is Dtype.bool:
             continue
-        if others and one in prototype.dtypes_of(first) and other in prototype.dtypes_of(others[0]):
+        if (
+            other_names
+            and first_dtype in prototype.dtypes_of(first)
+            and second_dtype in prototype.dtypes_of(other_names[0])
+        ):
             yield with_domains(
-                operands_of_two_types("with", one, other, 16), domains, "", arguments, **{"exact": True, **attributes}
+                operands_of_two_types("with", first_dtype, second_dtype, 16),
+                domains,
+                "",
+                arguments,
+                **{"exact": True, **attributes},
             )
 
 
 def with_wider_scalar_tensor(
     prototype: Prototype, domains: Domains, arguments: Arguments | None = None, **attributes: Any
 ) -> Iterator[CaseTemplate]:
-    """The second tensor without axes and of a wider type, which counts as that of any other operand."""
-    one, other = Dtype.float16, Dtype.float32
+    """Yield a template whose second tensor has no axes and a wider type, which takes part in type promotion."""
+    first_dtype, second_dtype = Dtype.float16, Dtype.float32
     if len(tensor_arguments(prototype)) > 1 and not prototype.is_inplace:
         yield with_domains(
-            operands_of_two_types("with-one", one, other), domains, "", arguments, **{"exact": True, **attributes}
+            operands_of_two_types("with-one", first_dtype, second_dtype),
+            domains,
+            "",
+            arguments,
+            **{"exact": True, **attributes},
         )
 
 
-def operands_of_two_types(relation: str, one: Dtype, other: Dtype, *shape: int) -> CaseTemplate:
-    """Operands of two element types, the first of which is said to be under test, the other ones of this shape."""
-    operands = tensor(3, *(shape or (16,))), tensor(*shape, dtype=other)
-    return CaseTemplate(f"{relation}-{other.name}", operands, dtypes=[one])
+def operands_of_two_types(relation: str, first_dtype: Dtype, second_dtype: Dtype, *shape: int) -> CaseTemplate:
+    """Return operands of two element types.
+
+    Args:
+        relation: The start of the label; the second type follows.
+        first_dtype: The type of the first operand, which counts as the type under test.
+        second_dtype: The type of the other operands.
+        shape: The shape of the other operands.
+
+    Returns:
+        The template.
+    """
+    operands = tensor(3, *(shape or (16,))), tensor(*shape, dtype=second_dtype)
+    return CaseTemplate(f"{relation}-{second_dtype.name}", operands, dtypes=[first_dtype])
 
 
 def with_result_dtype(dtype: Dtype, template: CaseTemplate) -> CaseTemplate:
-    """The same with a result tensor of type `dtype`, where the result has a tensor of its own."""
+    """Return the template with a result tensor of type `dtype`, which in-place forms don't have."""
     results = {"out": ResultOverride(dtype, template.result_layout)}
     return template.replace(f"{template.label}-into-{dtype.name}", results=results, inplace=False)
 
 
 def mark_as_callers(cases: Iterable[Case]) -> Iterator[Case]:
-    """The same cases as habits of callers."""
+    """Yield the same cases in the class `callers`."""
     return (replace(case, case_class=CaseClass.callers) for case in cases)

@@ -19,9 +19,9 @@ class Format:
     """A binary floating format (IEEE 754-2019, clause 3).
 
     Attributes:
-        precision: significant bits, the hidden one included.
-        min_exponent: exponent of the smallest normal number.
-        max_exponent: exponent of the largest finite number.
+        precision: Significant bits, including the hidden bit.
+        min_exponent: Exponent of the smallest normal number.
+        max_exponent: Exponent of the largest finite number.
     """
 
     precision: int
@@ -30,27 +30,27 @@ class Format:
 
     @property
     def epsilon(self) -> float:
-        """Distance from 1 to the next larger number."""
+        """Return the distance from 1 to the next larger number."""
         return 2.0 ** (1 - self.precision)
 
     @property
     def tiny(self) -> float:
-        """The smallest positive normal number."""
+        """Return the smallest positive normal number."""
         return 2.0**self.min_exponent
 
     @property
     def subnormal(self) -> float:
-        """The smallest positive number."""
+        """Return the smallest positive number."""
         return float(np.ldexp(1.0, self.min_exponent - self.precision + 1))
 
     @property
     def largest(self) -> float:
-        """The largest finite number."""
+        """Return the largest finite number."""
         return (2.0 - self.epsilon) * 2.0**self.max_exponent
 
     @property
     def overflow(self) -> float:
-        """The smallest magnitude that rounds to infinity; infinite itself for float64."""
+        """Return the smallest magnitude that rounds to infinity; infinity for float64."""
         return float(np.ldexp(2.0 - self.epsilon / 2, self.max_exponent)) if self.precision < 53 else np.inf
 
 
@@ -63,19 +63,26 @@ FORMATS = {
 
 
 def is_inexact(dtype: Dtype) -> bool:
-    """Whether `dtype` holds floating numbers, real or complex."""
+    """Return whether `dtype` is a floating type, real or complex."""
     return is_floating(dtype) or is_complex(dtype)
 
 
 def format_of(dtype: Dtype) -> Format:
-    """The format of a floating dtype, or of the parts of a complex one; KeyError for the others."""
+    """Return the format of a floating dtype, or of the parts of a complex dtype; raise KeyError for other dtypes."""
     return FORMATS[COMPONENT.get(dtype, dtype)]
 
 
 def ulp(values: Any, dtype: Dtype) -> FloatArray:
-    """Distance between neighbouring numbers of `dtype` at |values|: at 0 the smallest, NaN where not finite.
+    """Return the distance between neighboring numbers of `dtype` at |values|.
 
-    Of a complex number with a part that is not finite it is that of the other part.
+    Args:
+        values: Real or complex numbers.
+        dtype: A floating or complex type.
+
+    Returns:
+        The distances: at 0 the smallest positive number's, NaN for values that are not finite. For a complex number
+            with one
+        finite part, the distance at that part.
     """
     form = format_of(dtype)
     magnitude = np.abs(np.asarray(values)).astype(np.float64)
@@ -87,7 +94,7 @@ def ulp(values: Any, dtype: Dtype) -> FloatArray:
 
 
 def is_subnormal(values: Any, dtype: Dtype) -> NDArray[np.bool_]:
-    """Where `values` are nonzero and smaller than the normal numbers of `dtype`."""
+    """Return where `values` are nonzero and smaller than the normal numbers of `dtype`."""
     magnitude = np.abs(np.asarray(values)).astype(np.float64)
     subnormal: NDArray[np.bool_] = (magnitude > 0) & (magnitude < format_of(dtype).tiny)
     return subnormal

@@ -1,4 +1,4 @@
-"""Layouts: where the elements of a tensor lie in its storage."""
+"""Layouts: the positions of a tensor's elements in its storage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import final
 
 @dataclass(frozen=True)
 class Placement:
-    """Strides and first element of a tensor, and the elements of the storage it lies in."""
+    """Strides and offset of a tensor, and the number of elements of its storage."""
 
     strides: tuple[int, ...]
     offset: int
@@ -22,7 +22,7 @@ Layout = Callable[[Sequence[int]], Placement]
 
 
 def _dense(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a dense tensor whose axes lie in memory in `order`, outermost first."""
+    """Return the strides of a dense tensor whose axes lie in memory in `order`, outermost first."""
     strides, step = [0] * len(shape), 1
     for axis in reversed(order):
         strides[axis] = step
@@ -31,29 +31,29 @@ def _dense(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
 
 
 def contiguous(shape: Sequence[int]) -> Placement:
-    """Row-major, nothing before, between or after."""
+    """Place elements in row-major order without gaps."""
     return Placement(_dense(shape, range(len(shape))), 0, prod(shape))
 
 
 def transposed(shape: Sequence[int]) -> Placement:
-    """Column-major: the axes lie in memory in reverse order."""
+    """Place elements in column-major order: the axes lie in memory in reverse order."""
     return Placement(_dense(shape, range(len(shape))[::-1]), 0, prod(shape))
 
 
 def channels_last(shape: Sequence[int]) -> Placement:
-    """Axis 1 innermost: NHWC, NDHWC, NLC."""
+    """Place elements with axis 1 innermost: NHWC, NDHWC, NLC."""
     order = [0, *range(2, len(shape)), 1] if len(shape) > 2 else list(range(len(shape)))
     return Placement(_dense(shape, order), 0, prod(shape))
 
 
 def strided(shape: Sequence[int]) -> Placement:
-    """Every second element of a larger row-major storage, from its third on: gaps inside, before and after."""
+    """Use every second element of a larger row-major storage from the third on: gaps inside, before and after."""
     strides = tuple(2 * stride for stride in _dense(shape, range(len(shape))))
     return Placement(strides, 3, 2 * prod(shape) + 5)
 
 
 def expanded(shape: Sequence[int]) -> Placement:
-    """Stride 0 along the first axis longer than 1, as a broadcast view has it; for inputs only."""
+    """Use stride 0 along the first axis longer than 1, like a broadcast view; for inputs only."""
     axis = next((i for i, length in enumerate(shape) if length > 1), None)
     inner = [1 if i == axis else length for i, length in enumerate(shape)]
     strides = [0 if i == axis else stride for i, stride in enumerate(_dense(inner, range(len(inner))))]
@@ -63,10 +63,11 @@ def expanded(shape: Sequence[int]) -> Placement:
 @final
 @dataclass(frozen=True)
 class Strides:
-    """The layout of a tensor that has these strides, whatever its lengths, and begins at `offset`, all in elements.
+    """The layout of a tensor with fixed strides and offset in elements.
 
-    Its name, `strides(4096,1)` or `strides(4096,1)+3`, says all of it. A stride may be 0, and elements may share
-    memory, where a tensor is an input.
+    Its name, `strides(4096,1)` or `strides(4096,1)+3`, describes it completely. A stride may be 0, and elements of an
+    input
+    may share memory.
     """
 
     steps: tuple[int, ...]
@@ -82,7 +83,7 @@ class Strides:
         return f"strides({','.join(map(str, self.steps))}){begin}"
 
     def __call__(self, shape: Sequence[int]) -> Placement:
-        """Where the elements lie; ValueError if `shape` has not as many axes as there are strides."""
+        """Return the placement of a tensor; raise ValueError unless `shape` has one axis per stride."""
         if len(shape) != len(self.steps):
             raise ValueError(f"{self.__name__} is for {len(self.steps)} axes, not for shape {tuple(shape)}")
         last = sum((length - 1) * step for length, step in zip(shape, self.steps, strict=True))
@@ -90,12 +91,12 @@ class Strides:
 
 
 def strides(*steps: int, offset: int = 0) -> Strides:
-    """The layout with these strides; ValueError if one is negative."""
+    """Return the layout with these strides; raise ValueError if a number is negative."""
     return Strides(steps, offset)
 
 
 def is_non_overlapping(placed: Placement, shape: Sequence[int]) -> bool:
-    """Whether no two elements share memory; False also of strides too close together to tell at once."""
+    """Return whether no two elements share memory; False for some strides that are too complex to decide quickly."""
     end = 0
     for step, length in sorted(zip(placed.strides, shape, strict=True)):
         if length > 1 and step <= end:
@@ -107,13 +108,13 @@ def is_non_overlapping(placed: Placement, shape: Sequence[int]) -> bool:
 LAYOUTS: dict[str, Layout] = {
     layout.__name__: layout for layout in (contiguous, transposed, channels_last, strided, expanded)
 }
-"""The layouts that are for all shapes, by the name that a stored case carries."""
+"""The layouts for all shapes, by the name in stored cases."""
 
 _STRIDES = re.compile(r"strides\((\d{1,18}(?:,\d{1,18})*)?\)(?:\+(\d{1,18}))?")
 
 
 def layout_named(name: str) -> Layout:
-    """The layout of this name, one of `LAYOUTS` or that of a `Strides`; ValueError if there is none."""
+    """Return the layout with this name: a key of `LAYOUTS`, or a `Strides`; raise ValueError for other names."""
     if name in LAYOUTS:
         return LAYOUTS[name]
     if (found := _STRIDES.fullmatch(name)) is None:
@@ -123,7 +124,7 @@ def layout_named(name: str) -> Layout:
 
 
 def different_layout(layout: str, shape: Sequence[int]) -> str:
-    """The name of a layout in which the elements of a tensor lie in other places: row by row, if they don't yet."""
+    """Return the name of a layout with other element positions: contiguous, unless `layout` is contiguous already."""
     if layout != "contiguous":
         return "contiguous"
     return "transposed" if sum(length > 1 for length in shape) > 1 else "strided"

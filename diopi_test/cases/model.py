@@ -1,4 +1,4 @@
-"""`Case`: one call of one function, described before its data exist; `TensorSpec` describes a tensor of it."""
+"""`Case` describes one call of one function without its data; `TensorSpec` describes a tensor argument."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ FORMER_NAME_OF_NEGATIVE = "refusal"
 
 
 class CaseClass(StrEnum):
-    """What a case demands of a vendor, beyond what the function's first case does. Reports count each by itself."""
+    """What a case requires of a vendor beyond the function's first case. Reports count each class separately."""
 
     basic = "basic"
-    """Nothing beyond that."""
+    """Nothing more."""
     types = "types"
-    """Another element type than the leading one, or several."""
+    """Other element types than the leading type, or several types."""
     layout = "layout"
-    """Tensors that are not contiguous."""
+    """Non-contiguous tensors."""
     special = "special"
-    """NaN, infinities, subnormal numbers or negative zeros among the data."""
+    """NaN, infinities, subnormal numbers or negative zeros in the data."""
     empty = "empty"
     """Tensors without elements."""
     optional = "optional"
-    """Arguments or results that may be left out are."""
+    """Omitted optional arguments or results."""
     callers = "callers"
-    """Habits of callers: other element types, arguments the call has no use for, odd values, and the ranks, NULLs and
-    empty lists that the prototype's call forms describe."""
+    """Habits of callers: other element types, unused arguments, unusual values, and the ranks, NULLs
+    and empty lists that the prototype's call forms describe.
+    """
     open = "open"
-    """Calls that PyTorch refuses, or whose results it leaves open: the standard alone says what they give."""
+    """Calls that PyTorch rejects, or whose results PyTorch leaves open: only the standard defines their results."""
     negative = "negative"
     """Negative tests: invalid calls, which the vendor must reject without changing anything."""
 
@@ -52,19 +53,19 @@ class CaseClass(StrEnum):
 
     @property
     def is_demanded(self) -> bool:
-        """Whether a vendor conforms only if it has these cases right; of the others, only if it is held to all."""
+        """Return whether a vendor must pass cases of this class; other classes count only with `--strict`."""
         return self not in (CaseClass.open, CaseClass.negative)
 
 
 @dataclass(frozen=True)
 class ResultOf:
-    """What another function gives for the case's earlier arguments, as forward functions save for their gradients.
+    """The result of another function for the earlier arguments, such as what a forward function saves.
 
     Attributes:
-        function, result: names of the function and of one of its results.
-        renamed: the case's names for the function's arguments, where they differ.
-        given: arguments of the function that are not the case's.
-        unspecified: what stands where the function leaves the result open; None for what the reference has there.
+        function, result: The name of the function and of one of its results.
+        argument_names: By parameter of the function, the name of the case's argument if that name differs.
+        extra_arguments: Arguments of the function that the case does not have.
+        unspecified: The value of elements that the function leaves open; None keeps the reference's values.
     """
 
     function: str
@@ -79,12 +80,12 @@ class TensorSpec:
     """A tensor argument.
 
     Attributes:
-        shape: its sizes.
-        dtype: its element type.
-        domain: where its values are drawn from, unless `compute` says how they follow from earlier arguments.
-        layout: where its elements lie.
-        compute: from the values of the arguments before it, in the case's order, to its own values; or whose result
-            for them they are.
+        shape: The sizes.
+        dtype: The element type.
+        domain: The domain that values are drawn from if `compute` is None.
+        layout: The positions of the elements in memory.
+        compute: Returns the values of this tensor for the values of the arguments before it, in the case's order; or
+            the function result that provides them.
     """
 
     shape: tuple[int, ...]
@@ -96,12 +97,12 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class ResultOverride:
-    """What the caller decides about a result tensor, where that is not the usual.
+    """A caller's choices for a result tensor that differ from the default.
 
     Attributes:
-        dtype: its element type; by default what the prototype's rule says.
-        layout: where its elements lie.
-        shape: its sizes, where the function leaves them to the caller; by default those of the reference's result.
+        dtype: The element type; None for the type that the prototype's rule gives.
+        layout: The positions of the elements in memory.
+        shape: The sizes if the function leaves them to the caller; None for the shape of the reference's result.
     """
 
     dtype: Dtype | None = None
@@ -114,18 +115,18 @@ class Case:
     """One call of one function.
 
     Attributes:
-        label: unique within the function; starts with the dtype under test. `function[label]` is the case's id.
-        dtype: the element type under test.
-        arguments: a value for every argument of the prototype: `TensorSpec`, list of them, None, or an attribute.
-            For a bare address a `TensorSpec` stands for that of the tensor's memory.
-            Other names start with `_`, and are tensors that only later arguments are computed from.
-        results: overrides by result name; None where the caller leaves an optional result out.
-        smoke: whether the case is one of the basic ones, which belong to the smoke level and are called more than once.
-        exact: whether the data make every intermediate value exact, so that no result has a rounding error; or the
-            names of the results of which that is so.
-        case_class: what it demands; `basic` if that is for `diopi_test.cases.classes` to find out.
-        non_discriminating: why the case must be as it is although a wrong result could pass it; empty for all other
-            cases (`diopi_test.quality.non_discriminating`).
+        label: Unique within the function; starts with the dtype under test. `function[label]` is the case ID.
+        dtype: The element type under test.
+        arguments: A value for every argument of the prototype: a `TensorSpec`, a list of them, None, or an attribute.
+            For a bare address, a `TensorSpec` stands for the address of the tensor's memory. Names that start with `_`
+            are tensors that are not passed; later arguments are computed from them.
+        results: Overrides by result name; None if the caller omits an optional result.
+        smoke: Whether the case belongs to the smoke level. Smoke cases are called more than once.
+        exact: Whether every intermediate value is exactly representable, so that no result has a rounding error; or the
+            names of the results of which this is true.
+        case_class: The class; `basic` if `diopi_test.cases.classes` derives it.
+        non_discriminating: The reason why the case must be as it is although a wrong result could pass it; empty
+            for all other cases (`diopi_test.quality.non_discriminating`).
     """
 
     label: str
@@ -138,20 +139,20 @@ class Case:
     non_discriminating: str = ""
 
     def is_exact(self, result: str) -> bool:
-        """Whether the data leave nothing to round in a result."""
+        """Return whether the data make a result free of rounding errors."""
         return self.exact if isinstance(self.exact, bool) else result in self.exact
 
 
 CaseMaker = Callable[[Prototype], Iterable[Case]]
 
 Reasons = Mapping[str, str]
-"""Why cases do not discriminate, by a regular expression.
+"""Reasons why cases do not discriminate, by a regular expression.
 
-The expression matches the beginning of the cases' labels after the element type, up to a dash.
+The expression matches labels without the element type, up to a dash or the end.
 """
 
 FULL = "full"
-"""The level that makers are for, if they do not say."""
+"""The level of case makers that do not name another level."""
 
 _makers: dict[tuple[str, str], tuple[CaseMaker, Reasons]] = {}
 
@@ -161,8 +162,16 @@ def cases_for(
 ) -> Callable[[CaseMaker], CaseMaker]:
     """Register the decorated function as the maker of the cases of these functions and of the forms derived from them.
 
-    It receives the prototype of the function or form and yields cases for its parameters. `non_discriminating`
-    gives the reasons of cases that have none of their own.
+    Args:
+        names: The functions.
+        non_discriminating: Reasons for cases that have no reason of their own.
+        level: The level of the baseline that has these cases.
+
+    Returns:
+        A decorator for a function that takes the prototype of a function or form and yields cases for its parameters.
+
+    Raises:
+        ValueError: A function already has a maker at this level.
     """
 
     def register(maker: CaseMaker) -> CaseMaker:
@@ -180,14 +189,18 @@ def _none(prototype: Prototype) -> Iterable[Case]:
 
 
 def registered_cases(prototype: Prototype, level: str = FULL) -> tuple[Case, ...]:
-    """The cases of a function's own maker, in order; none when nobody makes any."""
+    """Return the cases that a function's registered maker yields at a level; none without a maker."""
     names = (level, prototype.name), (level, prototype.base)
     maker, reasons = _makers.get(names[0]) or _makers.get(names[1]) or (_none, {})
     return tuple(_with_reason(case, reasons) for case in maker(prototype))
 
 
 def check_cases(prototype: Prototype, cases: Sequence[Case]) -> None:
-    """ValueError when two cases have one label, or a case's arguments are not those of the prototype."""
+    """Check that labels are unique and that arguments match the prototype.
+
+    Raises:
+        ValueError: Several cases have one label, or the names of a case's arguments are not the prototype's.
+    """
     labels = [case.label for case in cases]
     if repeated := sorted({label for label in labels if labels.count(label) > 1}):
         raise ValueError(f"{prototype.name}: several cases are labelled {', '.join(repeated)}")
@@ -203,24 +216,24 @@ def _with_reason(case: Case, reasons: Reasons) -> Case:
 
 def _check_arguments(prototype: Prototype, case: Case) -> None:
     expected = [parameter.name for parameter in prototype.arguments]
-    given = [name for name in case.arguments if name in expected or not name.startswith("_")]
-    if sorted(given) != sorted(expected):
-        raise ValueError(f"{prototype.name}[{case.label}] has arguments {given}, the prototype {expected}")
+    actual = [name for name in case.arguments if name in expected or not name.startswith("_")]
+    if sorted(actual) != sorted(expected):
+        raise ValueError(f"{prototype.name}[{case.label}] has arguments {actual}, the prototype {expected}")
 
 
 HUGE = 2**31
-"""Bytes of a storage that are too many for offsets of 32 bits."""
+"""Bytes of a storage that 32-bit offsets cannot address."""
 
 
 def is_huge(case: Case) -> bool:
-    """Whether a tensor of a case lies in a storage of more than `HUGE` bytes."""
+    """Return whether a tensor of a case lies in a storage of more than `HUGE` bytes."""
     specs = (spec for name, value in case.arguments.items() if not name.startswith("_") for spec in tensor_specs(value))
     sizes = (spec.layout(spec.shape).storage_elements * to_numpy(spec.dtype).itemsize for spec in specs)
     return any(size > HUGE for size in sizes)
 
 
 def tensor_specs(value: Any) -> Sequence[TensorSpec]:
-    """The tensor specs in one argument: none, one, or those of a list."""
+    """Return the tensor specs in one argument: none, one, or the specs of a list."""
     if isinstance(value, TensorSpec):
         return [value]
     return [entry for entry in value if isinstance(entry, TensorSpec)] if isinstance(value, list) else []

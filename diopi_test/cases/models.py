@@ -1,8 +1,8 @@
-"""Cases of calls that networks make (`diopi_test.models`): their shapes, types, strides and attributes, other values.
+"""Cases of calls that networks make (`diopi_test.models`): their shapes, types, strides and attributes with new values.
 
-Values come from where the function's own cases draw them: the case that is most like the call lends its domains.
-Indices, classes and lengths lie in the range they had in the network; what a forward function has saved for its
-gradient is that function's result for the case's own arguments.
+The values come from the domains of the function's own cases: the case that is most similar to the call provides them.
+Indices, classes and lengths lie in the range that they had in the network. What a forward function saves for its
+gradient is computed by that function for the case's own arguments.
 """
 
 from __future__ import annotations
@@ -58,48 +58,50 @@ SAVED: Mapping[str, Mapping[str, ResultOf]] = {
     "diopiRMSNormBackward": {"inv_rms": ResultOf("diopiRMSNorm", "inv_rms")},
     "diopiSoftmaxBackward": {"output": ResultOf("diopiSoftmax", argument_names={"input": "_input"})},
 }
-"""By gradient function, the arguments that the forward function has saved; drawn for them is what `renamed` names."""
+"""By gradient function, the arguments that the forward function saves. Arguments in `argument_names` with a leading `_`
+are drawn for the forward function.
+"""
 
-PLACES = {"diopiScatter": "input", "diopiScatterScalar": "input"}
-"""Functions that write at positions along an axis of a tensor, which must differ for the result to have one answer."""
-
-
-_numbers, _usual = cache(integer_values), cache(normal)
-"""Domains that are one object for equal bounds, which what is known of domains is kept by."""
+SCATTERED_INTO = {"diopiScatter": "input", "diopiScatterScalar": "input"}
+"""By function that writes to positions along an axis, the tensor that is written; the positions must differ."""
 
 
-def models_cases(prototype: Prototype, names: Iterable[str] | None = None) -> Sequence[Case]:
-    """The cases of a function that these networks give, or all; equal calls of several networks are one case."""
+_cached_integers, _cached_normal = cache(integer_values), cache(normal)
+"""Domains that are one object for equal bounds: caches are keyed by domain."""
+
+
+def model_cases(prototype: Prototype, names: Iterable[str] | None = None) -> Sequence[Case]:
+    """Return the cases of a function from these networks (default: all); equal calls are one case."""
     load_families("diopi_test.cases")
-    donors = [case for case in registered_cases(prototype) if _may_lend(case)]
+    donors = [case for case in registered_cases(prototype) if _can_lend_domains(case)]
     return [_case(prototype, call, donors) for _, call in sorted(_calls(prototype.name, names).items())]
 
 
 def model_keys(prototype: Prototype, names: Iterable[str] | None = None) -> Sequence[str]:
-    """What the cases of a function depend on besides sources: the calls as text."""
+    """Return what the cases of a function depend on besides sources: the calls as text."""
     return [call.key for call in _calls(prototype.name, names).values()]
 
 
 def models_of(function: str, label: str) -> Sequence[str]:
-    """The networks that make the call of a case, sorted."""
-    return [name for name in model_names() if label in _labelled(name).get(function, {})]
+    """Return the sorted names of the networks that make the call of a case."""
+    return [name for name in model_names() if label in _calls_by_label(name).get(function, {})]
 
 
 def labels_of(name: str) -> Mapping[str, Sequence[str]]:
-    """The labels of the cases a network gives, by function."""
-    return {function: list(calls) for function, calls in _labelled(name).items()}
+    """Return the labels of the cases of a network by function."""
+    return {function: list(calls) for function, calls in _calls_by_label(name).items()}
 
 
 def label_of(call: TracedCall) -> str:
-    """The label of the case of a call: its element type and shape, and a digest of all that tells it from others."""
+    """Return the label of the case of a call: element type, shape, and a digest of the complete call."""
     digest = hashlib.sha256(call.key.encode()).hexdigest()[:10]
     shape = next((tensor.shape for tensor in _tensors(call)), ())
-    return "-".join([_tested(call).name, "x".join(map(str, shape)) or "scalar", digest])
+    return "-".join([_dtype_under_test(call).name, "x".join(map(str, shape)) or "scalar", digest])
 
 
 @cache
-def _labelled(name: str) -> Mapping[str, Mapping[str, TracedCall]]:
-    """The calls of a network by function and label."""
+def _calls_by_label(name: str) -> Mapping[str, Mapping[str, TracedCall]]:
+    """Return the calls of a network by function and label."""
     found: dict[str, dict[str, TracedCall]] = {}
     for call in load_shipped_trace(name).calls:
         found.setdefault(call.function, {})[label_of(call)] = call
@@ -107,27 +109,29 @@ def _labelled(name: str) -> Mapping[str, Mapping[str, TracedCall]]:
 
 
 def _calls(function: str, names: Iterable[str] | None) -> Mapping[str, TracedCall]:
-    """The calls of a function that these networks make, or all, by label."""
+    """Return the calls of a function that these networks (default: all) make, by label."""
     chosen = model_names() if names is None else names
-    return {label: call for name in chosen for label, call in _labelled(name).get(function, {}).items()}
+    return {label: call for name in chosen for label, call in _calls_by_label(name).get(function, {}).items()}
 
 
 def _tensors(call: TracedCall) -> Iterator[TracedTensor]:
-    """The tensors of a call: of its arguments, then of its results."""
+    """Yield the tensors of a call: the arguments, then the results."""
     for value in (*call.arguments.values(), *call.results.values()):
-        yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, TracedTensor))
+        yield from (
+            entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, TracedTensor)
+        )
 
 
-def _tested(call: TracedCall) -> Dtype:
-    """The element type under test: of the first floating tensor, or of the first if there is none."""
+def _dtype_under_test(call: TracedCall) -> Dtype:
+    """Return the element type of the first floating tensor, or of the first tensor without one."""
     dtypes = [tensor.dtype for tensor in _tensors(call)]
     return next(
         (dtype for dtype in dtypes if is_floating(dtype) or is_complex(dtype)), next(iter(dtypes), Dtype.float32)
     )
 
 
-def _may_lend(case: Case) -> bool:
-    """Whether a case has usual values."""
+def _can_lend_domains(case: Case) -> bool:
+    """Return whether the values of a case are ordinary."""
     odd = ("special", "ends", "nan", "infin", "large", "huge", "tiny", "masked", "all-", "ties", "empty")
     usual = (CaseClass.basic, CaseClass.types, CaseClass.layout, CaseClass.optional)
     return (
@@ -139,29 +143,29 @@ def _may_lend(case: Case) -> bool:
 
 
 def _case(prototype: Prototype, call: TracedCall, donors: Sequence[Case]) -> Case:
-    dtype = _tested(call)
-    donor = max(donors, key=lambda case: _likeness(case, call, dtype), default=None)
-    drawn, saved = {}, {}
+    dtype = _dtype_under_test(call)
+    donor = max(donors, key=lambda case: _similarity(case, call, dtype), default=None)
+    new_arguments, saved = {}, {}
     for parameter in prototype.arguments:
         value = call.arguments[parameter.name]
         rule = SAVED.get(prototype.base, {}).get(parameter.name)
         if rule is not None and isinstance(value, TracedTensor):
             saved[parameter.name] = TensorSpec(value.shape, value.dtype, layout=_layout(value), compute=rule)
             for hidden in (name for name in rule.argument_names.values() if name.startswith("_")):
-                drawn[hidden] = TensorSpec(value.shape, value.dtype, _usual())
+                new_arguments[hidden] = TensorSpec(value.shape, value.dtype, _cached_normal())
         else:
-            drawn[parameter.name] = _argument(prototype, parameter, call, donor)
+            new_arguments[parameter.name] = _argument(prototype, parameter, call, donor)
     results = {name: _result(prototype, call, name, value, dtype) for name, value in call.results.items()}
-    return Case(label_of(call), dtype, {**drawn, **saved}, results)
+    return Case(label_of(call), dtype, {**new_arguments, **saved}, results)
 
 
-def _likeness(case: Case, call: TracedCall, dtype: Dtype) -> tuple[int, ...]:
-    """How much a case is like a call: its attributes, what is left out, its element type, that it is a basic one."""
+def _similarity(case: Case, call: TracedCall, dtype: Dtype) -> tuple[int, ...]:
+    """Return a sort key for the similarity of a case and a call: attributes, omissions, element type, smoke cases."""
     names = [name for name in call.arguments if name in case.arguments]
     same = sum(_is_tensor(case.arguments[n]) == _is_tensor(call.arguments[n]) for n in names)
     equal = sum(_name_of(case.arguments[n]) == call.arguments[n] for n in names if not _is_tensor(call.arguments[n]))
-    drawn = sum(spec.compute is None for n in names for spec in tensor_specs(case.arguments[n]))
-    return same, equal, drawn, case.dtype is dtype, case.smoke
+    drawn_count = sum(spec.compute is None for n in names for spec in tensor_specs(case.arguments[n]))
+    return same, equal, drawn_count, case.dtype is dtype, case.smoke
 
 
 def _name_of(value: Any) -> Any:
@@ -173,12 +177,12 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _argument(prototype: Prototype, parameter: Parameter, call: TracedCall, donor: Case | None) -> Any:
-    """An argument of the case of a call, with the donor's domain if it is a tensor."""
+    """Return an argument of the case of a call; a tensor gets the donor's domain."""
     value = call.arguments[parameter.name]
-    lent = [] if donor is None else tensor_specs(donor.arguments.get(parameter.name))
-    domain = next((spec.domain for spec in lent if spec.compute is None), None)
+    donor_specs = [] if donor is None else tensor_specs(donor.arguments.get(parameter.name))
+    domain = next((spec.domain for spec in donor_specs if spec.compute is None), None)
     if isinstance(value, list):
-        return [None if one is None else _spec(prototype, parameter, one, call, domain) for one in value]
+        return [None if entry is None else _spec(prototype, parameter, entry, call, domain) for entry in value]
     if issubclass(parameter.annotation, Reduction | RoundMode):
         return parameter.annotation[value]
     return _spec(prototype, parameter, value, call, domain) if isinstance(value, TracedTensor) else value
@@ -189,21 +193,26 @@ def _spec(
 ) -> TensorSpec:
     layout = _layout(tensor)
     if tensor.dtype is Dtype.bool:
-        chosen = _chosen(prototype, tensor, call) if parameter.name == "indices" else None
-        return TensorSpec(tensor.shape, tensor.dtype, _numbers(0, 1) if chosen is None else _true(chosen), layout)
-    written = PLACES.get(prototype.base)
+        true_count = _true_elements(prototype, tensor, call) if parameter.name == "indices" else None
+        return TensorSpec(
+            tensor.shape,
+            tensor.dtype,
+            _cached_integers(0, 1) if true_count is None else _true_at_random(true_count),
+            layout,
+        )
+    written = SCATTERED_INTO.get(prototype.base)
     if parameter.name == "index" and written and tensor.shape:
         axis = call.arguments["dim"]
         below = call.arguments[written].shape[axis]
         return distinct_positions(*tensor.shape, below=below, axis=axis, dtype=tensor.dtype, layout=layout)
-    if tensor.bounds is not None and _names_places(prototype, parameter):
-        least, most = tensor.bounds
-        return TensorSpec(tensor.shape, tensor.dtype, _numbers(max(least, min(0, most)), most), layout)
-    return TensorSpec(tensor.shape, tensor.dtype, domain or _usual(), layout)
+    if tensor.bounds is not None and _holds_positions(prototype, parameter):
+        lower, upper = tensor.bounds
+        return TensorSpec(tensor.shape, tensor.dtype, _cached_integers(max(lower, min(0, upper)), upper), layout)
+    return TensorSpec(tensor.shape, tensor.dtype, domain or _cached_normal(), layout)
 
 
-def _chosen(prototype: Prototype, mask: TracedTensor, call: TracedCall) -> int | None:
-    """How many elements a mask chooses, where the shape of what is put there tells; None if any number will do."""
+def _true_elements(prototype: Prototype, mask: TracedTensor, call: TracedCall) -> int | None:
+    """Return how many elements a mask must select, as the shape of the values tells; None if any number will do."""
     if prototype.base != "diopiIndexPut":
         return None
     target, values = (call.arguments[name].shape for name in ("input", "values"))
@@ -213,8 +222,8 @@ def _chosen(prototype: Prototype, mask: TracedTensor, call: TracedCall) -> int |
 
 
 @cache
-def _true(count: int) -> Domain:
-    """So many true elements, anywhere."""
+def _true_at_random(count: int) -> Domain:
+    """Return a domain of `count` true elements at random positions."""
 
     def draw(rng: Generator, size: int, dtype: Dtype) -> NDArray[Any]:
         return rng.permutation(size) < count
@@ -222,8 +231,8 @@ def _true(count: int) -> Domain:
     return draw
 
 
-def _names_places(prototype: Prototype, parameter: Parameter) -> bool:
-    """Whether a tensor of integers names positions, classes or lengths, and no numbers to compute with."""
+def _holds_positions(prototype: Prototype, parameter: Parameter) -> bool:
+    """Return whether an integer tensor contains positions, classes or lengths instead of numbers to compute with."""
     return (
         parameter.name in prototype.argument_dtypes
         or parameter.is_tensor_array
@@ -236,11 +245,11 @@ def _layout(tensor: TracedTensor) -> Layout:
 
 
 def _result(prototype: Prototype, call: TracedCall, name: str, value: Any, dtype: Dtype) -> ResultOverride | None:
-    """What the caller passes for a result; of an array of results all are alike."""
+    """Return what the caller passes for a result; the results of an array are alike."""
     if isinstance(value, list):
         return ResultOverride()
     if value is None:
         return None
     usual = prototype.infer(name, call.arguments, otherwise=dtype)
-    own = None if usual is value.dtype else value.dtype
-    return ResultOverride(own, _layout(value), value.shape)
+    dtype_override = None if usual is value.dtype else value.dtype
+    return ResultOverride(dtype_override, _layout(value), value.shape)

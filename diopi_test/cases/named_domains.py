@@ -1,4 +1,4 @@
-"""Domains that a file can describe: a name and its numbers, or the values themselves."""
+"""Domains that a file can describe: a name with numbers, or the values themselves."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def absolute_normal(scale: float = 1.0, mean: float = 0.0) -> Domain:
 
 
 def positive_definite(size: float) -> Domain:
-    """Return a domain of symmetric positive definite matrices with so many rows, one after the other."""
+    """Return a domain of symmetric positive definite matrices with `size` rows, one after another."""
     rows = int(size)
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -49,7 +49,7 @@ _MAKERS: Mapping[str, Callable[..., Domain]] = {
     "whole": lambda low, high: integer_values(int(low), int(high)),
     "constant": lambda value: choice([value]),
 }
-"""The domains by name; each takes numbers."""
+"""The functions that make domains, by the name in files; each takes numbers."""
 
 
 @final
@@ -59,7 +59,7 @@ class NamedDomain:
 
     Attributes:
         name: A key of the table of domains.
-        numbers: The arguments of the domain.
+        numbers: The arguments of the function that makes the domain.
     """
 
     name: str
@@ -83,8 +83,8 @@ class NamedDomain:
 
 @final
 @dataclass(frozen=True, eq=False)
-class GivenValues:
-    """A domain that has exactly as many values as its tensor."""
+class FixedValues:
+    """A domain that returns fixed values, exactly as many as its tensor has elements."""
 
     values: NDArray[Any]
 
@@ -95,7 +95,7 @@ class GivenValues:
 
 @final
 @dataclass(frozen=True)
-class UsualDomain:
+class DefaultDomain:
     """The domain from which the function's own cases draw a tensor argument."""
 
     function: str
@@ -103,19 +103,19 @@ class UsualDomain:
 
     def __post_init__(self) -> None:
         """Raise ValueError if no case of the function draws the argument."""
-        if _usual(self.function, self.parameter) is None:
+        if _default_domain(self.function, self.parameter) is None:
             raise ValueError(f"no case of {self.function} draws {self.parameter}")
 
     def __call__(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         """Draw `count` values; repeat those of a domain that has a fixed number of them."""
-        domain = _usual(self.function, self.parameter)
+        domain = _default_domain(self.function, self.parameter)
         assert domain is not None
         values = np.asarray(domain(rng, count, dtype)).reshape(-1)
         return values if values.size == count else np.resize(values, count)
 
 
 @cache
-def _usual(function: str, parameter: str) -> Domain | None:
+def _default_domain(function: str, parameter: str) -> Domain | None:
     """Return the domain of the argument in the simplest case of the function that draws it, or None."""
     prototype = lookup(function)
     demanded = [case for case in select_cases(function, "full") if case.case_class.is_demanded]
@@ -129,31 +129,31 @@ def _usual(function: str, parameter: str) -> Domain | None:
     return next((spec.domain for spec in specs if spec.compute is None), None)
 
 
-Described = NamedDomain | GivenValues | UsualDomain
+DescribedDomain = NamedDomain | FixedValues | DefaultDomain
 """The domains that a file can describe."""
 
 
-def to_record(domain: Described) -> dict[str, Any]:
-    """Return a domain as JSON."""
+def to_record(domain: DescribedDomain) -> dict[str, Any]:
+    """Return a domain as JSON data."""
     match domain:
-        case GivenValues(values=values):
+        case FixedValues(values=values):
             flat = values.reshape(-1)
             parts = [flat.real.tolist(), flat.imag.tolist()] if np.iscomplexobj(flat) else [flat.tolist()]
             return {"values": parts, "type": flat.dtype.name}
-        case UsualDomain(function=function, parameter=parameter):
+        case DefaultDomain(function=function, parameter=parameter):
             return {"usual": [function, parameter]}
         case NamedDomain(name=name, numbers=numbers):
             return {"name": name, "numbers": list(numbers)}
 
 
-def from_record(record: Mapping[str, Any]) -> Described:
+def from_record(record: Mapping[str, Any]) -> DescribedDomain:
     """Return the domain of a JSON record; raise ValueError, TypeError or KeyError if it is not one."""
     if "values" in record:
         real, *imaginary = (
             np.asarray(part, np.float64 if record["type"][0] == "c" else None) for part in record["values"]
         )
         flat = real + 1j * imaginary[0] if imaginary else real
-        return GivenValues(flat.astype(np.dtype(record["type"])))
+        return FixedValues(flat.astype(np.dtype(record["type"])))
     if "usual" in record:
-        return UsualDomain(*record["usual"])
+        return DefaultDomain(*record["usual"])
     return NamedDomain(record["name"], tuple(record["numbers"]))

@@ -1,7 +1,7 @@
-"""Calls with other numbers: every numeric attribute in each region of its range, and every scalar in each kind.
+"""Cases with other numbers: each numeric attribute in each region of its range, and each scalar in each kind.
 
-A call differs from one of the function's own cases in one number alone, and is made where no case of its own has such a
-number. `demands` says what is to be tried, from the prototype and from `NOT_TAKEN`.
+Such a case differs from one of the function's own cases in only one number. It exists only if no own case has such a
+number. `number_demands` derives what must be tested from the prototype and from `REJECTED_NUMBERS`.
 """
 
 from __future__ import annotations
@@ -20,52 +20,62 @@ from diopi_proto.parameters import Factor, Parameter, Scalar, f32, f64
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.model import Case, CaseClass, tensor_specs
-from diopi_test.cases.open_calls import why_open
+from diopi_test.cases.open_calls import reason_open
 
 REGIONS = {"zero": 0.0, "negative": -0.625, "whole": 1.0, "fraction": 0.375}
-"""By region, the number that is tried where a function's own cases have none in it."""
+"""By region, the number to test if the function's own cases have no number in the region."""
 
 KINDS = {"bool": True, "int": 2, "float": 1.75}
-"""By kind of scalar, the same. In the order of the categories of element types."""
+"""By kind of scalar, the number to test, in the order of the categories of element types."""
 
 
 @dataclass(frozen=True)
-class Demand:
-    """That a number of a function is tried in a region, or as a scalar of a kind, in one of these element types."""
+class NumberDemand:
+    """The demand to test a parameter of a function in a region, or as a scalar of a kind, in one of several dtypes.
+
+    Attributes:
+        function: The function.
+        name: The parameter.
+        property: The region or the kind.
+        dtypes: The element types under test; a case in one of them meets the demand.
+    """
 
     function: str
     name: str
-    what: str
+    property: str
     dtypes: Sequence[Dtype]
 
-    def met(self, cases: Iterable[Case]) -> bool:
-        """Whether one of a function's cases does so."""
-        return any(case.dtype in self.dtypes and self.what in tried(case.arguments[self.name]) for case in cases)
+    def is_met(self, cases: Iterable[Case]) -> bool:
+        """Return whether one of the function's cases meets the demand."""
+        return any(
+            case.dtype in self.dtypes and self.property in number_properties(case.arguments[self.name])
+            for case in cases
+        )
 
 
 @dataclass(frozen=True)
-class NotTaken:
-    """Regions and kinds in which functions take no number.
+class RejectedNumbers:
+    """Regions and kinds in which functions reject numbers.
 
     Attributes:
-        functions: a regular expression that is found in their names.
-        names: of the numbers.
-        what: the regions and kinds.
-        reason: why not.
-        categories: of the element types under test for which that holds.
+        functions: A regular expression that is searched in function names.
+        names: The parameters.
+        property: The regions and kinds.
+        reason: The reason for the rejection.
+        categories: The categories of element types under test to which this applies.
     """
 
     functions: str
     names: Sequence[str]
-    what: Sequence[str]
+    property: Sequence[str]
     reason: str
     categories: Sequence[int] = (0, 1, 2, 3)
 
-    def holds(self, demand: Demand) -> bool:
-        """Whether a demand is one that nothing has to meet."""
+    def includes(self, demand: NumberDemand) -> bool:
+        """Return whether a demand asks for a rejected number."""
         return (
             demand.name in self.names
-            and demand.what in self.what
+            and demand.property in self.property
             and category(demand.dtypes[0]) in self.categories
             and re.search(self.functions, demand.function) is not None
         )
@@ -73,98 +83,117 @@ class NotTaken:
 
 NOT_NEGATIVE = "torch.optim refuses negative ones"
 
-NOT_TAKEN = (
-    NotTaken("Dropout|BernoulliScalar", ["p"], ["negative"], "a probability"),
-    NotTaken("SigmoidFocalLoss", ["gamma"], ["negative"], "focal loss is defined for γ ≥ 0"),
-    NotTaken("Nms", ["iou_threshold"], ["negative"], "no two boxes overlap less than not at all"),
-    NotTaken("RoiAlign", ["spatial_scale"], ["zero", "negative"], "the size of a feature map, relative to an image's"),
-    NotTaken("Sgd|Adam|Rmsprop|Adadelta", ["lr", "weight_decay", "eps"], ["negative"], NOT_NEGATIVE),
-    NotTaken("Sgd|Rmsprop|Adadelta", ["momentum", "alpha", "rho"], ["negative"], NOT_NEGATIVE),
-    NotTaken("Adam", ["beta1", "beta2"], ["negative", "whole"], "torch.optim takes them from 0 up to below 1"),
-    NotTaken("ClipGradNorm|EmbeddingRenorm_", ["max_norm"], ["negative"], "no norm is negative"),
-    NotTaken("Normal(Inp|TensorScalar)?$", ["std"], ["negative"], "torch.normal refuses it"),
-    NotTaken("AmpUpdateScale", ["scale_growth_factor", "scale_backoff_factor"], ["zero", "negative"], "a scale is > 0"),
-    NotTaken("Arange", ["step"], ["zero"], "a step leads on"),
-    NotTaken("BatchNormElemt", ["eps"], ["zero", "negative"], "it has no part in the results"),
-    NotTaken("CdistBackward", ["p"], ["negative"], "as in the forward function"),
-    NotTaken("Foreachnorm", ["ord"], ["bool"], "torch._foreach_norm refuses it"),
-    NotTaken("Bitwise", ["other"], ["fraction", "float"], "a floating scalar is rejected"),
-    NotTaken("diopi(Add|Sub)(Inp)?(Scalar)?$", ["alpha"], ["float"], "torch.add refuses it for integers", (0, 1)),
-    NotTaken("diopi(Add|Sub)(Inp)?(Scalar)?$", ["alpha"], ["bool"], "torch.add takes it for bool alone", (1, 2, 3)),
-    NotTaken("diopiSub", ["other", "alpha"], ["bool"], "torch.sub refuses bool"),
-    NotTaken("diopiRemainder", ["input", "other"], ["bool"], "torch.remainder refuses two bools", (0,)),
+REJECTED_NUMBERS = (
+    RejectedNumbers("Dropout|BernoulliScalar", ["p"], ["negative"], "a probability"),
+    RejectedNumbers("SigmoidFocalLoss", ["gamma"], ["negative"], "focal loss is defined for γ ≥ 0"),
+    RejectedNumbers("Nms", ["iou_threshold"], ["negative"], "no two boxes overlap less than not at all"),
+    RejectedNumbers(
+        "RoiAlign", ["spatial_scale"], ["zero", "negative"], "the size of a feature map, relative to an image's"
+    ),
+    RejectedNumbers("Sgd|Adam|Rmsprop|Adadelta", ["lr", "weight_decay", "eps"], ["negative"], NOT_NEGATIVE),
+    RejectedNumbers("Sgd|Rmsprop|Adadelta", ["momentum", "alpha", "rho"], ["negative"], NOT_NEGATIVE),
+    RejectedNumbers("Adam", ["beta1", "beta2"], ["negative", "whole"], "torch.optim takes them from 0 up to below 1"),
+    RejectedNumbers("ClipGradNorm|EmbeddingRenorm_", ["max_norm"], ["negative"], "no norm is negative"),
+    RejectedNumbers("Normal(Inp|TensorScalar)?$", ["std"], ["negative"], "torch.normal refuses it"),
+    RejectedNumbers(
+        "AmpUpdateScale", ["scale_growth_factor", "scale_backoff_factor"], ["zero", "negative"], "a scale is > 0"
+    ),
+    RejectedNumbers("Arange", ["step"], ["zero"], "a step leads on"),
+    RejectedNumbers("BatchNormElemt", ["eps"], ["zero", "negative"], "it has no part in the results"),
+    RejectedNumbers("CdistBackward", ["p"], ["negative"], "as in the forward function"),
+    RejectedNumbers("Foreachnorm", ["ord"], ["bool"], "torch._foreach_norm refuses it"),
+    RejectedNumbers("Bitwise", ["other"], ["fraction", "float"], "a floating scalar is rejected"),
+    RejectedNumbers(
+        "diopi(Add|Sub)(Inp)?(Scalar)?$", ["alpha"], ["float"], "torch.add refuses it for integers", (0, 1)
+    ),
+    RejectedNumbers(
+        "diopi(Add|Sub)(Inp)?(Scalar)?$", ["alpha"], ["bool"], "torch.add takes it for bool alone", (1, 2, 3)
+    ),
+    RejectedNumbers("diopiSub", ["other", "alpha"], ["bool"], "torch.sub refuses bool"),
+    RejectedNumbers("diopiRemainder", ["input", "other"], ["bool"], "torch.remainder refuses two bools", (0,)),
 )
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A number that functions try instead of the usual one of a region or kind, and why its case can't discriminate."""
+class NumberChoice:
+    """A number that functions are tested with instead of the default of a region or kind."""
 
     functions: str
     names: Sequence[str]
-    what: str
+    property: str
     number: Any
     non_discriminating: str = ""
 
-    def suits(self, demand: Demand) -> bool:
-        """Whether a demand is met with it."""
+    def suits(self, demand: NumberDemand) -> bool:
+        """Return whether the number applies to a demand."""
         return (
-            demand.name in self.names and demand.what == self.what and bool(re.search(self.functions, demand.function))
+            demand.name in self.names
+            and demand.property == self.property
+            and bool(re.search(self.functions, demand.function))
         )
 
 
-FORGETFUL = "a state that decays to nothing at once has no part in what follows"
+NO_MEMORY = "a state that decays to nothing at once has no part in what follows"
 
-CHOSEN = (
-    Chosen("Hardtanh|Clamp(Inp)?Scalar$", ["min_val", "min"], "bool", False),
-    Chosen("ClampMin", ["min"], "bool", False),
-    Chosen("BitwiseOr", ["other"], "bool", False),
-    Chosen("LeakyRelu", ["negative_slope"], "bool", False),
-    Chosen("PowScalar", ["input"], "bool", False),
-    Chosen("(Le|Gt)(Inp)?Scalar", ["other"], "bool", False),
-    Chosen("Foreachadd", ["other"], "int", 0),
-    Chosen("Foreachadd", ["other"], "float", 0.0),
-    Chosen("Sgd", ["dampening"], "whole", 2.0),
-    Chosen("Lerp", ["weight"], "bool", True, "one end has all the weight"),
-    Chosen("Adam|Adadelta", ["beta1", "beta2", "rho"], "zero", 0.0, FORGETFUL),
+NUMBER_CHOICES = (
+    NumberChoice("Hardtanh|Clamp(Inp)?Scalar$", ["min_val", "min"], "bool", False),
+    NumberChoice("ClampMin", ["min"], "bool", False),
+    NumberChoice("BitwiseOr", ["other"], "bool", False),
+    NumberChoice("LeakyRelu", ["negative_slope"], "bool", False),
+    NumberChoice("PowScalar", ["input"], "bool", False),
+    NumberChoice("(Le|Gt)(Inp)?Scalar", ["other"], "bool", False),
+    NumberChoice("Foreachadd", ["other"], "int", 0),
+    NumberChoice("Foreachadd", ["other"], "float", 0.0),
+    NumberChoice("Sgd", ["dampening"], "whole", 2.0),
+    NumberChoice("Lerp", ["weight"], "bool", True, "one end has all the weight"),
+    NumberChoice("Adam|Adadelta", ["beta1", "beta2", "rho"], "zero", 0.0, NO_MEMORY),
 )
 
 
-def is_ranged(prototype: Prototype) -> bool:
-    """Whether the function is one of PyTorch's, whose numbers may be nearly any; extensions say themselves what is."""
+def accepts_any_number(prototype: Prototype) -> bool:
+    """Return whether the function is one of PyTorch's, which accept nearly any number, unlike extensions."""
     return header_of(prototype.name) == "functions.h"
 
 
-def demands(prototype: Prototype, exceptions: Sequence[NotTaken] = NOT_TAKEN) -> Iterator[Demand]:
-    """What is to be tried of a function's numbers, but for exceptions."""
+def number_demands(
+    prototype: Prototype, exceptions: Sequence[RejectedNumbers] = REJECTED_NUMBERS
+) -> Iterator[NumberDemand]:
+    """Yield the demands for a function's numbers, without the exceptions."""
     for parameter in prototype.arguments:
-        if is_ranged(prototype) and issubclass(parameter.annotation, f64 | f32 | Scalar):
-            every = (Demand(prototype.name, parameter.name, *what) for what in _to_try(prototype, parameter))
-            yield from (one for one in every if not any(exception.holds(one) for exception in exceptions))
+        if accepts_any_number(prototype) and issubclass(parameter.annotation, f64 | f32 | Scalar):
+            candidates = (
+                NumberDemand(prototype.name, parameter.name, *property_and_dtypes)
+                for property_and_dtypes in _properties_to_test(prototype, parameter)
+            )
+            yield from (
+                demand for demand in candidates if not any(exception.includes(demand) for exception in exceptions)
+            )
 
 
-def _to_try(prototype: Prototype, parameter: Parameter) -> Iterator[tuple[str, Sequence[Dtype]]]:
-    """Regions that no fact forbids; kinds that a tensor which is overwritten can hold, beside each category of tensors.
+def _properties_to_test(prototype: Prototype, parameter: Parameter) -> Iterator[tuple[str, Sequence[Dtype]]]:
+    """Yield properties and element types to test a parameter in.
 
-    Of factors, beside each element type.
+    They are the regions that no fact excludes, and the kinds of scalars that a tensor which is overwritten can
+    represent,
+    for each category of element types. For factors they are the kinds for each element type.
     """
     positive = parameter.fact(facts.AtLeast) is not None
     yield from ((region, prototype.dtypes) for region in REGIONS if not (positive and region == "negative"))
     if issubclass(parameter.annotation, Scalar):
         is_factor = issubclass(parameter.annotation, Factor) or parameter.name in ("alpha", "beta")
         by_category = sorted(prototype.dtypes, key=category)
-        groups = [(dtype,) for dtype in by_category] if is_factor else _of_each_category(by_category)
+        groups = [(dtype,) for dtype in by_category] if is_factor else _group_by_category(by_category)
         for dtypes in groups:
-            held = category(dtypes[0]) if prototype.is_inplace and not is_factor else 3
-            yield from ((kind, dtypes) for number, kind in enumerate(KINDS) if number <= held)
+            highest = category(dtypes[0]) if prototype.is_inplace and not is_factor else 3
+            yield from ((kind, dtypes) for number, kind in enumerate(KINDS) if number <= highest)
 
 
-def _of_each_category(dtypes: Sequence[Dtype]) -> list[tuple[Dtype, ...]]:
+def _group_by_category(dtypes: Sequence[Dtype]) -> list[tuple[Dtype, ...]]:
     return [tuple(group) for _, group in groupby(dtypes, key=category)]
 
 
-def tried(number: Any) -> Collection[str]:
-    """The regions and the kind of a number that a case has; none of what is missing or not finite."""
+def number_properties(number: Any) -> Collection[str]:
+    """Return the regions and the kind of a number; none for missing or non-finite numbers."""
     if number is None or not math.isfinite(number):
         return ()
     part = "whole" if number == int(number) else "fraction"
@@ -172,22 +201,26 @@ def tried(number: Any) -> Collection[str]:
     return [*regions, type(number).__name__]
 
 
-def with_numbers_untried(prototype: Prototype, own: Sequence[Case]) -> Iterator[Case]:
-    """A case for each demand that none of the function's `own` cases meets, nor one of those before."""
-    cases = list(own)
-    for demand in demands(prototype):
-        if not demand.met(cases):
-            usual = (case for case in own if case.dtype in demand.dtypes and _may_differ(prototype, case, demand.name))
-            others = [_with_number(case, demand) for case in sorted(usual, key=_rarity)]
-            served = [case for case in others if not why_open(prototype, case)]
-            found = next(iter(served or others), None)
+def untested_number_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield a case for each demand that neither the function's own `cases` nor the cases yielded before meet."""
+    tested = list(cases)
+    for demand in number_demands(prototype):
+        if not demand.is_met(tested):
+            suitable = (
+                case
+                for case in cases
+                if case.dtype in demand.dtypes and _can_take_other_number(prototype, case, demand.name)
+            )
+            candidates = [_replace_number(case, demand) for case in sorted(suitable, key=_rarity)]
+            defined = [case for case in candidates if not reason_open(prototype, case)]
+            found = next(iter(defined or candidates), None)
             if found:
-                cases.append(found)
+                tested.append(found)
                 yield found
 
 
-def _may_differ(prototype: Prototype, case: Case, name: str) -> bool:
-    """Whether a case can have any other number of this name, and shows it."""
+def _can_take_other_number(prototype: Prototype, case: Case, name: str) -> bool:
+    """Return whether a case accepts any other number for a parameter, and its results would reveal it."""
     tensors = [spec for value in case.arguments.values() for spec in tensor_specs(value)]
     return (
         case.arguments[name] is not None
@@ -203,15 +236,15 @@ def _rarity(case: Case) -> tuple[bool, bool]:
     return case.dtype not in (Dtype.float32, Dtype.int32, Dtype.complex64), not case.smoke
 
 
-def _with_number(case: Case, demand: Demand) -> Case:
-    """The case with a number that meets the demand; truth values beside other tensors are a habit of callers."""
-    usual = Chosen("", (), demand.what, {**REGIONS, **KINDS}[demand.what])
-    chosen = next((choice for choice in CHOSEN if choice.suits(demand)), usual)
+def _replace_number(case: Case, demand: NumberDemand) -> Case:
+    """Return the case with a number that meets the demand; bool with tensors of other types is a caller habit."""
+    usual = NumberChoice("", (), demand.property, {**REGIONS, **KINDS}[demand.property])
+    chosen = next((choice for choice in NUMBER_CHOICES if choice.suits(demand)), usual)
     return replace(
         case,
-        label=f"{case.dtype.name}-{demand.what}-{demand.name}",
+        label=f"{case.dtype.name}-{demand.property}-{demand.name}",
         arguments={**case.arguments, demand.name: chosen.number},
         smoke=False,
         non_discriminating=chosen.non_discriminating,
-        case_class=CaseClass.callers if demand.what == "bool" and case.dtype is not Dtype.bool else case.case_class,
+        case_class=CaseClass.callers if demand.property == "bool" and case.dtype is not Dtype.bool else case.case_class,
     )

@@ -30,12 +30,16 @@ from diopi_test.cases.model import Case, CaseClass, cases_for
 from diopi_test.cases.template import DtypeSelection
 
 
-def _half_of(*values: float) -> Domain:
-    """Numbers in [−1, 1], of the floating ones about half replaced by these values."""
+def _half_replaced(*values: float) -> Domain:
+    """Return a domain of numbers in [−1, 1] in which about half of the floating numbers are replaced by `values`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        others = uniform(-1, 1)(rng, count, dtype)
-        return others if category(dtype) < 2 else np.where(rng.random(count) < 0.5, rng.choice(values, count), others)
+        uniform_values = uniform(-1, 1)(rng, count, dtype)
+        return (
+            uniform_values
+            if category(dtype) < 2
+            else np.where(rng.random(count) < 0.5, rng.choice(values, count), uniform_values)
+        )
 
     return draw
 
@@ -70,65 +74,65 @@ DOMAINS = {
     "diopiLog1p": uniform(-0.9, 9),
     "diopiErf": uniform(-3, 3),
     "diopiErfinv": uniform(-1, 1),
-    "diopiIsNan": _half_of(float("nan"), -float("nan")),
+    "diopiIsNan": _half_replaced(float("nan"), -float("nan")),
     "diopiBitwiseNot": full_range,
-    "diopiLogicalNot": _half_of(0.0, -0.0),
+    "diopiLogicalNot": _half_replaced(0.0, -0.0),
 }
-"""Where each function's values are drawn from: all of its range, and away from where it jumps."""
+"""By function, the domain of the values: the whole range of the function, without its discontinuities."""
 
 
-def _to_overflow(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Arguments whose exponential reaches from the smallest normal number to the largest number."""
+def _exponents_to_overflow(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw arguments whose exponential ranges from the smallest normal to the largest number."""
     largest = np.log(format_of(dtype).largest)
     return rng.uniform(-largest, largest, count)
 
 
-def _far(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Many periods from 0, as far as the numbers of the type are close together there."""
+def _many_periods(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw arguments many periods from 0, up to where neighboring numbers of the type are still close together."""
     return log_uniform(*((0, 3) if dtype in half else (4, 12)))(rng, count, dtype)
 
 
 INEXACT = (*floating, *complexes)
 
-EVERYWHERE = (-1100, 1100)
+ALL_EXPONENTS = (-1100, 1100)
 """Exponents beyond those of every type."""
 
-FURTHER: dict[str, tuple[Domain, str]] = {
+ADDITIONAL_DOMAINS: dict[str, tuple[Domain, str]] = {
     "small": (log_uniform(-24, -3), "Sin Tan Asin Atan Sinh Tanh Asinh Atanh Expm1 Log1p Erf Erfinv"),
     "near-one": (uniform(0.9, 1.1), "Log Log2 Log10"),
     "above-one": (uniform(1, 1.1), "Acosh"),
-    "far": (_far, "Sin Cos Tan"),
+    "far": (_many_periods, "Sin Cos Tan"),
     "nearly-saturated": (uniform(1, 4), "Tanh Erf"),
     "saturated": (uniform(-20, 20), "Tanh Erf"),
-    "to-overflow": (_to_overflow, "Exp Expm1 Sinh Cosh"),
-    "wide": (log_uniform(*EVERYWHERE), "Abs Neg Sign Sgn Floor Ceil Reciprocal Atan Asinh"),
-    "wide-positive": (log_uniform(*EVERYWHERE, signed=False), "Sqrt Rsqrt Log Log2 Log10 Log1p"),
-    "wide-above-one": (log_uniform(0, EVERYWHERE[1], signed=False), "Acosh"),
+    "to-overflow": (_exponents_to_overflow, "Exp Expm1 Sinh Cosh"),
+    "wide": (log_uniform(*ALL_EXPONENTS), "Abs Neg Sign Sgn Floor Ceil Reciprocal Atan Asinh"),
+    "wide-positive": (log_uniform(*ALL_EXPONENTS, signed=False), "Sqrt Rsqrt Log Log2 Log10 Log1p"),
+    "wide-above-one": (log_uniform(0, ALL_EXPONENTS[1], signed=False), "Acosh"),
     "fractions": (log_uniform(-2, 26), "Floor Ceil"),
 }
-"""Where else floating functions go wrong, and which: near their zeros, where they saturate, far out, everywhere."""
+"""More domains in which floating functions often fail, with these functions: near 0, near saturation, far away."""
 
 ALL = [shapes.replace(dtypes=DtypeSelection.all) for shapes in UNIFORM]
 LINE = pattern("row", (137,))
 
 OUTER = pattern("all-by-all", (6, 19), (6, 1), smoke=True, dtypes=DtypeSelection.all)
-"""All values of the first tensor, as many as floating types have special ones, with all of the second."""
+"""All values of the first tensor, as many as the number of special floating values, with all values of the second."""
 
 
 @cases_for(*DOMAINS)
 def unary(prototype: Prototype) -> Iterator[Case]:
     further = [
         with_domains(LINE, {"input": domain}, label, dtypes=INEXACT)
-        for label, (domain, functions) in FURTHER.items()
+        for label, (domain, functions) in ADDITIONAL_DOMAINS.items()
         if prototype.base.removeprefix("diopi") in functions.split()
     ]
     usual = (with_domains(shapes, {"input": DOMAINS[prototype.base]}) for shapes in ALL)
     cases = elementwise_cases(prototype, [*usual, *special_value_pairs(prototype), *further])
-    return (_classified(prototype.base, case) for case in cases)
+    return (_annotate(prototype.base, case) for case in cases)
 
 
-def _classified(function: str, case: Case) -> Case:
-    """The case with its class, and the reason if it does not discriminate."""
+def _annotate(function: str, case: Case) -> Case:
+    """Return the case with its class, and with the reason if it cannot discriminate better."""
     is_inexact = category(case.dtype) > 1
     if function == "diopiAbs" and case.dtype is Dtype.bool:
         return replace(case, case_class=CaseClass.callers)
@@ -142,12 +146,12 @@ def _classified(function: str, case: Case) -> Case:
 
 
 ENDS = choice([0.0, -0.0, 1.0, -1.0, 0.5, float("nan")])
-EVERY_END = pattern("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
+ENDS_BY_SPECIAL = pattern("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
 HALVES = choice([0.0, 0.5, -0.5, 0.25, 1.0, -1.0])
 
 TANH_BACKWARD = (
     *(with_domains(shapes, {"grad_output": normal(), "output": uniform(-1, 1)}) for shapes in ALL),
-    with_domains(EVERY_END, {"grad_output": special, "output": ENDS}),
+    with_domains(ENDS_BY_SPECIAL, {"grad_output": special, "output": ENDS}),
     with_domains(
         LINE, {"grad_output": integer_values(-8, 8), "output": HALVES}, "exact", dtypes=DtypeSelection.all, exact=True
     ),

@@ -1,4 +1,4 @@
-"""What the cases of sums of products share: numbers whose products are exact, and numbers that are not finite."""
+"""Shared parts of the cases of sums of products: numbers with exact products, and non-finite numbers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from diopi_test.cases.domains import Domain, choice, full_range, integer_values,
 
 
 def exact_numbers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Numbers whose sums of products are exact: whole ones, small for the sake of half precision, and never 0.
-
-    Integers are of the whole range, so that their sums wrap around.
-    """
+    """Draw nonzero integers whose sums of products are exact, small in floating types; integers wrap around."""
     if is_complex(dtype):
         return integer_values(-30, 30)(rng, count, dtype)
     if is_floating(dtype):
@@ -26,12 +23,12 @@ def exact_numbers(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def partly_infinite(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """An infinity first and a NaN last, which spread as far as products go; sums of what is between don't cancel."""
+    """Draw infinity first and NaN last, which spread through products; the sums of the other values do not cancel."""
     values = uniform(0.5, 2)(rng, count, dtype)
     values[[0, -1]] = np.inf, np.nan
     return values
 
 
 def fixed_values(values: Any) -> Domain:
-    """Exactly these values."""
+    """Return a domain that returns exactly these values."""
     return lambda rng, count, dtype: np.resize(np.asarray(values), count)

@@ -1,6 +1,6 @@
-"""Calls that differ from another one in a single thing, so that what the other left behind shows.
+"""Cases that differ from another case in one respect, which reveals state that the other call leaves behind.
 
-They come after a function's own cases, whose calls are the earlier ones in every run.
+They follow the function's own cases, whose calls come earlier in every run.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from diopi_test.cases.callers import caller_cases
 from diopi_test.cases.domains import Domain, integer_values
 from diopi_test.cases.layouts import different_layout, layout_named
 from diopi_test.cases.model import Case, TensorSpec, tensor_specs
-from diopi_test.cases.numbers import with_numbers_untried
+from diopi_test.cases.numbers import untested_number_cases
 
 
-def repeated_cases(prototype: Prototype, own: Sequence[Case]) -> Iterator[Case]:
-    """The cases that follow a function's `own` ones."""
+def repeated_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield the cases that follow a function's own `cases`."""
     for maker in MAKERS:
-        yield from maker(prototype, own)
+        yield from maker(prototype, cases)
 
 
-def with_other_data(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """A basic case with other data, and what it updates in place in another layout; nothing else differs."""
+def change_data(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield a smoke case with other data, and with another layout of what it updates in place."""
     if prototype.guarantee == "random":
         return  # two calls with equal arguments draw different numbers already
     basic = [case for case in cases if case.smoke and _has_elements(case)]
     chosen = next((case for case in basic if case.dtype is Dtype.float32), next(iter(basic), None))
     if chosen is not None:
         updated = [p.name for p in prototype.parameters if p.role is Role.inout]
-        arguments = {n: _relaid(v) if n in updated else v for n, v in chosen.arguments.items()}
+        arguments = {n: _change_layout(v) if n in updated else v for n, v in chosen.arguments.items()}
         yield replace(chosen, label=f"{chosen.label}-again", arguments=arguments, smoke=False)
 
 
@@ -43,59 +43,66 @@ def _has_elements(case: Case) -> bool:
     return bool(tensors) and all(0 not in tensor.shape for tensor in tensors)
 
 
-def _relaid(value: Any) -> Any:
+def _change_layout(value: Any) -> Any:
     if isinstance(value, list):
-        return [_relaid(entry) for entry in value]
+        return [_change_layout(entry) for entry in value]
     if not isinstance(value, TensorSpec):
         return value
     return replace(value, layout=layout_named(different_layout(value.layout.__name__, value.shape)))
 
 
-UNUSED = (2, 11)
+UNUSED_SHAPE = (2, 11)
 """A shape that no other case has: the first call with it is one of these."""
 
 FACTORS = frozenset({"alpha", "beta", "value"})
-"""Scalars that no result's type follows from."""
+"""Scalars that do not affect the result's type."""
 
 NEUTRAL = {"diopiAdd": 0, "diopiMul": 1, "diopiBitwiseAnd": 1, "diopiBitwiseOr": 0}
-"""By function of two truth values, the number beside which it gives the other operand."""
+"""By function of two bools, the number that leaves the other operand unchanged."""
 
 
-def with_scalars_of_other_kinds(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """The same numbers as floats and as integers, or as integers and truth values, which decide the result's type.
+def change_scalar_kinds(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield the same numbers as floats and as integers, or as integers and bools, which determine the result's type.
 
-    The kind that makes the wider result comes first: what its call leaves behind can't be held by the other's result.
+    The kind with the wider result comes first: the narrower result cannot represent what the first call leaves behind.
+
+    Args:
+        prototype: The prototype of the function.
+        cases: The function's own cases.
+
+    Yields:
+        The cases.
     """
     names = [p.name for p in prototype.arguments if issubclass(p.annotation, Scalar) and p.name not in FACTORS]
     lifts = prototype.family == "arithmetic" and prototype.result is promoted and not prototype.is_inplace
     if names and lifts and Dtype.float32 in prototype.dtypes:
-        case = _of_integers(cases, Dtype.int32, names)
+        case = _first_integer_case(cases, Dtype.int32, names)
         numbers = {name: case.arguments[name] for name in names}
         domain = None if prototype.base.startswith(("diopiPow", "diopiClamp")) else integer_values(1, 100)
-        yield from _in_both_kinds(case, numbers, (float, int), domain)
+        yield from _cases_in_both_kinds(case, numbers, (float, int), domain)
     if names and lifts and prototype.base in NEUTRAL:
         numbers = dict.fromkeys(names, NEUTRAL[prototype.base])
-        yield from _in_both_kinds(_of_integers(cases, Dtype.bool, names), numbers, (int, bool))
+        yield from _cases_in_both_kinds(_first_integer_case(cases, Dtype.bool, names), numbers, (int, bool))
 
 
-def _in_both_kinds(
+def _cases_in_both_kinds(
     case: Case, numbers: Mapping[str, int], kinds: Sequence[type], domain: Domain | None = None
 ) -> Iterator[Case]:
-    """A case with numbers of one kind and of the other, and tensors of a shape that is not used yet."""
+    """Yield a case with numbers of one kind and of the other, and tensors of an unused shape."""
     tensors = {name: value for name, value in case.arguments.items() if isinstance(value, TensorSpec)}
-    reshaped = {n: replace(one, shape=UNUSED, domain=domain or one.domain) for n, one in tensors.items()}
+    reshaped = {n: replace(spec, shape=UNUSED_SHAPE, domain=domain or spec.domain) for n, spec in tensors.items()}
     for kind in kinds:
         arguments = {**case.arguments, **reshaped, **{name: kind(number) for name, number in numbers.items()}}
         yield replace(case, label=f"{case.dtype.name}-number-as-{kind.__name__}", arguments=arguments, smoke=False)
 
 
-def _of_integers(cases: Sequence[Case], dtype: Dtype, names: Sequence[str]) -> Case:
-    """The first case all tensors of which are of a type, and the named arguments integers."""
-    return next(case for case in cases if case.dtype is dtype and _is_of_integers(case, names))
+def _first_integer_case(cases: Sequence[Case], dtype: Dtype, names: Sequence[str]) -> Case:
+    """Return the first case whose tensors all have the type `dtype` and whose named arguments are integers."""
+    return next(case for case in cases if case.dtype is dtype and _is_integer_case(case, names))
 
 
-def _is_of_integers(case: Case, names: Sequence[str]) -> bool:
-    """Whether all tensors are of the case's type and these arguments are integers."""
+def _is_integer_case(case: Case, names: Sequence[str]) -> bool:
+    """Return whether all tensors have the case's type and the named arguments are integers."""
     tensors = [value for value in case.arguments.values() if isinstance(value, TensorSpec)]
     results = [override for override in case.results.values() if override is not None]
     usual = all(tensor.dtype is case.dtype for tensor in tensors) and not any(override.dtype for override in results)
@@ -103,11 +110,11 @@ def _is_of_integers(case: Case, names: Sequence[str]) -> bool:
 
 
 SWAPPED = {"diopiMm": ("input", "mat2"), "diopiBmm": ("input", "mat2"), "diopiMatmul": ("input", "other")}
-"""Functions whose first two tensors may change places, if their shapes do too."""
+"""Functions whose first two tensors can change places if their shapes do too."""
 
 
-def with_tensors_in_the_other_order(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """Two products of a tall and a wide matrix: the same shapes, one the other way round."""
+def swap_tensors(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield the products of a tall and a wide matrix in both orders."""
     names = SWAPPED.get(prototype.name, ())
     for label, rows, columns in (("tall-by-wide", 7, 3), ("wide-by-tall", 3, 7)) if names else ():
         batch = (2,) if prototype.name == "diopiBmm" else ()
@@ -116,7 +123,7 @@ def with_tensors_in_the_other_order(prototype: Prototype, cases: Sequence[Case])
         yield Case(f"float32-{label}", Dtype.float32, arguments)
 
 
-ALIKE: dict[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
+ATTRIBUTE_CHANGES: dict[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
     "diopiEmbeddingBackward": ("float32-vector", [{"num_weights": 7}]),
     "diopiIm2Col": ("float32-plain", [{"kernel_size": (2, 3)}, {"dilation": (1, 2)}]),
     "diopiIndexSelectBackward": ("float32-columns", [{"input_sizes": (4, 8)}]),
@@ -132,12 +139,12 @@ ALIKE: dict[str, tuple[str, Sequence[Mapping[str, Any]]]] = {
     "diopiUpsampleNearest": ("float32-up", [{"size": (3, 7)}]),
     "diopiUpsampleNearestBackward": ("float32-up", [{"in_size": (1, 2, 3, 2)}]),
 }
-"""The label of a case, and attributes that its tensors may have as well and that no other case gives them."""
+"""The label of a case, and other attributes that its tensors allow and that no other case has."""
 
 
-def with_other_attributes(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
-    """A case with other attributes and the same tensors."""
-    label, changes = ALIKE.get(prototype.name, ("", ()))
+def change_attributes(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield a case with other attributes and the same tensors."""
+    label, changes = ATTRIBUTE_CHANGES.get(prototype.name, ("", ()))
     for change in changes:
         case = next(case for case in cases if case.label == label)
         arguments = {**case.arguments, **change}
@@ -145,10 +152,10 @@ def with_other_attributes(prototype: Prototype, cases: Sequence[Case]) -> Iterat
 
 
 MAKERS = (
-    with_other_data,
-    with_scalars_of_other_kinds,
-    with_tensors_in_the_other_order,
-    with_other_attributes,
-    with_numbers_untried,
+    change_data,
+    change_scalar_kinds,
+    swap_tensors,
+    change_attributes,
+    untested_number_cases,
     caller_cases,
 )

@@ -1,4 +1,4 @@
-"""Which cases a function has at a level."""
+"""Select the cases of a function at a level."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ from diopi_proto.prototype import Prototype
 from diopi_test.cases.classes import classify_cases
 from diopi_test.cases.large import large_cases
 from diopi_test.cases.model import Case, CaseClass, check_cases, registered_cases
-from diopi_test.cases.models import model_keys, models_cases
+from diopi_test.cases.models import model_cases, model_keys
 from diopi_test.cases.repeated import repeated_cases
 from diopi_test.models.files import model_names
 
 SMOKE_SELECTION = Path(__file__).parent / "smoke_selection.json"
-"""By function, the labels of the cases that the smoke level needs besides the basic ones, to catch what the full level
-catches. Written by `diopi-test audit --choose diopi_test/cases/smoke_selection.json`."""
+"""By function, the labels of the cases that the smoke level has besides the smoke cases.
+
+With them, the smoke level kills the mutants that the full level kills.
+Written by `diopi-test audit --choose diopi_test/cases/smoke_selection.json`.
+"""
 
 
 @cache
 def smoke_selection() -> Mapping[str, Sequence[str]]:
-    """The contents of `SMOKE_SELECTION`."""
+    """Return the contents of `SMOKE_SELECTION`."""
     labels: Mapping[str, Sequence[str]] = json.loads(SMOKE_SELECTION.read_text("utf-8"))
     return labels
 
 
-def _full(prototype: Prototype) -> Sequence[Case]:
+def _full_cases(prototype: Prototype) -> Sequence[Case]:
     load_families("diopi_test.cases")
-    own = registered_cases(prototype)
-    return *own, *repeated_cases(prototype, own)
+    cases = registered_cases(prototype)
+    return *cases, *repeated_cases(prototype, cases)
 
 
-def _smoke(prototype: Prototype) -> Sequence[Case]:
+def _smoke_cases(prototype: Prototype) -> Sequence[Case]:
     labels = smoke_selection().get(prototype.name, ())
     return [case for case in select_cases(prototype.name, "full") if case.smoke or case.label in labels]
 
 
-def _nothing(prototype: Prototype) -> Sequence[str]:
+def _no_dependencies(prototype: Prototype) -> Sequence[str]:
     return ()
 
 
@@ -50,31 +53,30 @@ class Level:
     """A level of the baseline.
 
     Attributes:
-        cases: makes those of a function.
-        sources: the packages that have a module of each family, in which they are described.
-        depends_on: what they depend on besides sources, for each function, so that what is stored is made again when
-            it changes.
-        is_drawn: whether their inputs are not stored, but drawn again from what describes them.
-        has_classes: whether the cases come with their class: those of another level have theirs, and what networks call
-            demands nothing beyond that.
+        cases: Returns the cases of a function.
+        sources: The packages in which a module of each family describes the cases.
+        depends_on: Returns what the cases of a function depend on besides sources; stored cases are regenerated when it
+            changes.
+        is_drawn: Whether inputs are drawn from their description in every run instead of being stored.
+        has_classes: Whether the cases already have their class: cases from another level, and calls of networks.
     """
 
     cases: Callable[[Prototype], Sequence[Case]]
     sources: Sequence[str] = ("diopi_test.cases",)
-    depends_on: Callable[[Prototype], Sequence[str]] = _nothing
+    depends_on: Callable[[Prototype], Sequence[str]] = _no_dependencies
     is_drawn: bool = False
     has_classes: bool = False
 
 
 def level_of_model(name: str) -> str:
-    """The name of the level that has the cases of one network."""
+    """Return the name of the level that has the cases of one network."""
     return f"{MODELS}-{name}"
 
 
-def _of_models(names: Sequence[str] | None = None) -> Level:
-    """The level of the calls that these networks make, or all."""
+def _models_level(names: Sequence[str] | None = None) -> Level:
+    """Return the level of the calls that these networks (default: all) make."""
     return Level(
-        lambda prototype: models_cases(prototype, names),
+        lambda prototype: model_cases(prototype, names),
         depends_on=lambda prototype: model_keys(prototype, names),
         is_drawn=True,
         has_classes=True,
@@ -82,25 +84,30 @@ def _of_models(names: Sequence[str] | None = None) -> Level:
 
 
 MODELS = "models"
-"""The level of calls of real networks."""
+"""The name of the level with the calls of all networks."""
 
 LEVELS: Mapping[str, Level] = {
-    "smoke": Level(_smoke, depends_on=lambda prototype: smoke_selection().get(prototype.name, ()), has_classes=True),
-    "full": Level(_full),
+    "smoke": Level(
+        _smoke_cases, depends_on=lambda prototype: smoke_selection().get(prototype.name, ()), has_classes=True
+    ),
+    "full": Level(_full_cases),
     "large": Level(large_cases, ("diopi_test.cases", "diopi_test.cases.large"), is_drawn=True),
-    MODELS: _of_models(),
-    **{level_of_model(name): _of_models([name]) for name in model_names()},
+    MODELS: _models_level(),
+    **{level_of_model(name): _models_level([name]) for name in model_names()},
 }
-"""The levels by name. Smoke is part of full: the basic cases and the smoke selection. Large has sizes of models; models
-has what real networks call, and each network is a level too, so that one of them can be checked without all others."""
+"""The levels by name.
 
-WHOLE_LEVELS = ("smoke", "full", "large", MODELS)
-"""The levels that are no part of another."""
+Smoke is part of full: the smoke cases and the smoke selection. Large has the sizes of models. Models has the calls of
+all networks; each network is also a level, so that it can be tested without the others.
+"""
+
+INDEPENDENT_LEVELS = ("smoke", "full", "large", MODELS)
+"""The levels that are not part of another level."""
 
 
 @cache
 def select_cases(function: str, level: str) -> tuple[Case, ...]:
-    """The cases of `function` at `level`, in order."""
+    """Return the cases of `function` at `level` in order."""
     prototype = lookup(function)
     cases = tuple(LEVELS[level].cases(prototype))
     check_cases(prototype, cases)
@@ -109,16 +116,23 @@ def select_cases(function: str, level: str) -> tuple[Case, ...]:
 
 @cache
 def classes_with_int32_indices(function: str, level: str) -> Mapping[str, CaseClass]:
-    """Return the classes of the cases that are open only because of int32 indices, in a run that asks for these.
+    """Return the required classes of cases that are open only because of int32 indices, for a run that requests them.
 
-    Levels of networks' calls have no such cases, nor has a level that is not built in.
+    Levels of networks' calls have no such cases. Levels that are not built in have none either.
+
+    Args:
+        function: The name of the function.
+        level: The name of the level.
+
+    Returns:
+        Classes by label.
     """
-    if level not in WHOLE_LEVELS or level == MODELS:
+    if level not in INDEPENDENT_LEVELS or level == MODELS:
         return {}
     prototype = lookup(function)
     cases = select_cases(function, "full" if level == "smoke" else level)
     again = classify_cases(
-        prototype, [replace(case, case_class=_undecided(case)) for case in cases], int32_indices=True
+        prototype, [replace(case, case_class=_undo_derived_class(case)) for case in cases], int32_indices=True
     )
     return {
         new.label: new.case_class
@@ -127,6 +141,6 @@ def classes_with_int32_indices(function: str, level: str) -> Mapping[str, CaseCl
     }
 
 
-def _undecided(case: Case) -> CaseClass:
-    """Return the class that a case's author gave: of derived ones, the one that is to be derived again."""
+def _undo_derived_class(case: Case) -> CaseClass:
+    """Return the class that the author stated, or `basic` if the class is to be derived again."""
     return CaseClass.callers if case.case_class is CaseClass.callers else CaseClass.basic

@@ -1,7 +1,7 @@
-"""`CaseTemplate`: cases that differ in their element type alone; `expand` makes them for the types a function takes.
+"""`CaseTemplate`: cases that differ only in their element type; `expand` makes one case per accepted element type.
 
-A family writes its cases as templates. Where many templates derive their arguments in one way, from the sizes of a
-convolution say, it passes `expand` a function that does so.
+Each family describes its cases as templates. If many templates derive their arguments in the same way, for example from
+the sizes of a convolution, the family passes `expand` a function that does so.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from diopi_test.cases.model import (
 
 
 class DtypeSelection(Enum):
-    """Which of a function's element types a template is for."""
+    """The element types of a function for which a template makes cases."""
 
     leading = "leading"
-    """float32, or the function's first type if it does not take that."""
+    """float32, or the function's first type if the function does not accept float32."""
     one_per_size = "widths"
     """One type of each size."""
     all = "every"
-    """All of them."""
+    """All types of the function."""
 
 
 SMOKE_IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
-"""The attributes of a template of basic cases in every element type."""
+"""The attributes of a template of smoke cases in every element type."""
 
 WIDTHS: DtypeSet = (Dtype.int8, Dtype.float16, Dtype.float32, Dtype.int64, Dtype.complex128)
 """One element type of each size."""
@@ -51,7 +51,7 @@ WIDTHS: DtypeSet = (Dtype.int8, Dtype.float16, Dtype.float32, Dtype.int64, Dtype
 
 @dataclass(frozen=True)
 class TensorTemplate:
-    """A `TensorSpec` whose element type, unless `dtype` says it, is the one under test."""
+    """A `TensorSpec` that has the element type under test, unless `dtype` sets another one."""
 
     shape: tuple[int, ...]
     domain: Domain = field(default_factory=normal)
@@ -59,41 +59,45 @@ class TensorTemplate:
     dtype: Dtype | None = None
     compute: Callable[[Values], Any] | ResultOf | None = None
 
-    def of(self, dtype: Dtype) -> TensorSpec:
-        """The tensor when `dtype` is under test."""
-        own = dtype if self.dtype is None else self.dtype  # int8 is 0
-        return TensorSpec(self.shape, own, self.domain, self.layout, self.compute)
+    def resolve(self, dtype: Dtype) -> TensorSpec:
+        """Return the spec of the tensor for the element type under test, `dtype`."""
+        resolved_dtype = dtype if self.dtype is None else self.dtype  # int8 is 0
+        return TensorSpec(self.shape, resolved_dtype, self.domain, self.layout, self.compute)
 
 
 def tensor(*shape: int, domain: Domain | None = None, **attributes: Any) -> TensorTemplate:
-    """A tensor of these sizes; `about` are the other attributes of `TensorTemplate`."""
+    """Return a tensor template with these sizes; `attributes` are other fields of `TensorTemplate`."""
     return TensorTemplate(shape, domain or normal(), **attributes)
 
 
 @dataclass(frozen=True)
 class ByDtype:
-    """An argument, or a result's override, that depends on the element type under test."""
+    """An argument or a result override that depends on the element type under test.
 
-    of: Callable[[Dtype], Any]
+    Attributes:
+        resolve: Returns the value for an element type.
+    """
+
+    resolve: Callable[[Dtype], Any]
 
 
 @dataclass(frozen=True)
 class CaseTemplate:
-    """Cases of one call, one for each of several element types.
+    """Cases of one call, one case per element type.
 
     Attributes:
-        label: of the cases, after the element type.
-        sizes: what a family derives arguments from: a shape, several, or the sizes of a window.
-        arguments: by name, as in `Case`, or `TensorTemplate` and `ByDtype`; they replace derived ones. Those that a
-            derived form of the function has not got are left out.
-        domains: where the tensors of these names are drawn from, instead of what is usual.
-        layout: of the tensor arguments a family derives.
+        label: The label of the cases without the element type.
+        sizes: What the family derives arguments from: a shape, several shapes, or the sizes of a window.
+        arguments: Arguments by name, as in `Case`, or as `TensorTemplate` or `ByDtype`. They replace derived arguments.
+            If a derived form of the function lacks an argument, the argument is left out.
+        domains: By tensor name, the domain to draw from instead of the default domain.
+        layout: The layout of the tensor arguments that the family derives.
         result_layout: The layout of the results.
-        results: `ResultOverride` of single results, or `ByDtype`; None for one that is left out.
-        dtypes: the element types; of those listed, the ones the function takes.
-        smoke: whether the cases are basic ones (`Case.smoke`), or in which element types they are.
-        inplace: whether in-place forms can be called so: the result has the first input's shape.
-        exact, case_class, non_discriminating: as in `Case`.
+        results: By result name, a `ResultOverride`, a `ByDtype`, or None for an omitted result.
+        dtypes: The element types. Types in a list that the function does not accept are skipped.
+        smoke: Whether the cases are smoke cases (`Case.smoke`), or the element types in which they are.
+        inplace: Whether in-place forms can be called this way, which requires a result of the first input's shape.
+        exact, case_class, non_discriminating: As in `Case`.
     """
 
     label: str
@@ -113,46 +117,52 @@ class CaseTemplate:
     def replace(
         self, label: str | None = None, /, arguments: Mapping[str, Any] | None = None, **changes: Any
     ) -> CaseTemplate:
-        """Another template: this one with some attributes changed, and `arguments` added to its own.
+        """Return a copy with changed attributes.
 
-        Where `sizes` are a dataclass, its attributes can be changed too.
+        Args:
+            label: The new label; None keeps the label.
+            arguments: Arguments to add to the arguments of this template, or to replace.
+            changes: New values of attributes. If `sizes` is a dataclass, its fields can be named too.
+
+        Returns:
+            The new template.
         """
-        own = self.label if label is None else label
+        new_label = self.label if label is None else label
         if changed := {name: changes.pop(name) for name in changes.keys() - {field.name for field in fields(self)}}:
             changes["sizes"] = replace(self.sizes, **changed)
-        return replace(self, label=own, arguments={**self.arguments, **(arguments or {})}, **changes)
+        return replace(self, label=new_label, arguments={**self.arguments, **(arguments or {})}, **changes)
 
     def dtypes_for(self, prototype: Prototype) -> Sequence[Dtype]:
-        """The element types of its cases for a function or form."""
-        taken = prototype.dtypes
+        """Return the element types in which the template makes cases of a function or form."""
+        accepted = prototype.dtypes
         if self.dtypes is DtypeSelection.all:
-            return taken
+            return accepted
         if self.dtypes is DtypeSelection.leading:
-            return [leading_dtype(taken)]
-        listed = WIDTHS if isinstance(self.dtypes, DtypeSelection) else self.dtypes
-        return [dtype for dtype in listed if dtype in taken]
+            return [leading_dtype(accepted)]
+        candidates = WIDTHS if isinstance(self.dtypes, DtypeSelection) else self.dtypes
+        return [dtype for dtype in candidates if dtype in accepted]
 
 
 def same_layout(layout: Layout) -> dict[str, Any]:
-    """The attributes of a template whose arguments and results lie in one way."""
+    """Return the attributes of a template whose derived arguments and results all have `layout`."""
     return {"layout": layout, "result_layout": layout}
 
 
-def cycle_layouts(templates: Iterable[CaseTemplate], *places: tuple[Layout, Layout]) -> list[CaseTemplate]:
-    """The templates with these layouts of arguments and result, one pair after the other."""
+def cycle_layouts(templates: Iterable[CaseTemplate], *layout_pairs: tuple[Layout, Layout]) -> list[CaseTemplate]:
+    """Return the templates with these pairs of argument layout and result layout, assigned in rotation."""
     return [
-        template.replace(layout=given, result_layout=made)
-        for template, (given, made) in zip(templates, cycle(places), strict=False)
+        template.replace(layout=argument_layout, result_layout=result_layout)
+        for template, (argument_layout, result_layout) in zip(templates, cycle(layout_pairs), strict=False)
     ]
 
 
 def leading_dtype(dtypes: Sequence[Dtype]) -> Dtype:
-    """The element type that stands for all: float32, or the first where that is not among them."""
+    """Return the element type that represents all of `dtypes`: float32, or the first type without float32."""
     return Dtype.float32 if Dtype.float32 in dtypes else dtypes[0]
 
 
 Derive = Callable[[CaseTemplate, Dtype], Mapping[str, Any]]
-"""From a template and the element type under test to arguments by name."""
+"""Returns arguments by name for a template and the element type under test."""
 
 
 def _derive_nothing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
@@ -160,7 +170,7 @@ def _derive_nothing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def expand(prototype: Prototype, templates: Iterable[CaseTemplate], derive: Derive = _derive_nothing) -> Iterator[Case]:
-    """The cases of all templates; `derive` makes the arguments that a template does not name."""
+    """Yield the cases of all templates; `derive` computes the arguments that a template does not name."""
     for template in templates:
         if template.inplace or not prototype.is_inplace:
             for dtype in template.dtypes_for(prototype):
@@ -174,7 +184,15 @@ def register(
     non_discriminating: Reasons | None = None,
     level: str = FULL,
 ) -> None:
-    """Make these templates the cases of these functions, and of their forms, as `cases_for` does with a maker."""
+    """Register the cases of these templates for functions and the forms derived from them.
+
+    Args:
+        names: The functions.
+        templates: The templates of the cases.
+        derive: Computes the arguments that a template does not name.
+        non_discriminating: Passed to `cases_for`.
+        level: The level of the baseline that has these cases.
+    """
     cases_for(*names, non_discriminating=non_discriminating, level=level)(
         lambda prototype: expand(prototype, templates, derive)
     )
@@ -204,8 +222,8 @@ def _case(prototype: Prototype, template: CaseTemplate, dtype: Dtype, arguments:
 
 
 def _resolve(value: Any, dtype: Dtype, domain: Domain | None) -> Any:
-    """An argument when `dtype` is under test, drawn from `domain` if there is one."""
+    """Return an argument for the element type under test, with `domain` as the domain of its tensors if not None."""
     if isinstance(value, list):
         return [_resolve(entry, dtype, domain) for entry in value]
-    given = value.of(dtype) if isinstance(value, TensorTemplate | ByDtype) else value
-    return replace(given, domain=domain) if domain is not None and isinstance(given, TensorSpec) else given
+    resolved = value.resolve(dtype) if isinstance(value, TensorTemplate | ByDtype) else value
+    return replace(resolved, domain=domain) if domain is not None and isinstance(resolved, TensorSpec) else resolved

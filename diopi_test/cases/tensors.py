@@ -1,4 +1,4 @@
-"""Tensors that cases have as arguments: of given values, of positions, of anything."""
+"""Tensors that cases have as arguments: fixed values, positions, masks, and arbitrary data."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ from diopi_test.cases.template import Derive, TensorTemplate, tensor
 
 
 def arbitrary(*shape: int, layout: Layout = contiguous) -> TensorTemplate:
-    """A tensor of the element type under test, with any numbers of it: for data that is moved."""
+    """Return a tensor of the element type under test with arbitrary values: for data that is only moved."""
     return tensor(*shape, domain=any_value, layout=layout)
 
 
 def zeros(*shape: int, dtype: Dtype | None = None, layout: Layout = contiguous) -> TensorTemplate:
-    """A tensor of zeros, of the element type under test if none is said: for what the call adds to."""
+    """Return a tensor of zeros, by default of the element type under test: for results that the call adds to."""
     return tensor(*shape, dtype=dtype, layout=layout, compute=lambda _: 0)
 
 
 def derive_single_tensor(domain: Domain = any_value, name: str = "input") -> Derive:
-    """Derives a single tensor argument: the sizes of a template are its shape."""
+    """Return a function that derives a single tensor argument with the template's sizes as its shape."""
     return lambda template, dtype: {name: tensor(*template.sizes, domain=domain, layout=template.layout)}
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Literal:
-    """Computes the same values whatever the other arguments are."""
+    """Computes fixed values, independent of the other arguments."""
 
     array: NDArray[Any]
 
     def __call__(self, values: Values) -> NDArray[Any]:
+        """Return the fixed values."""
         return self.array
 
 
 def literal(values: Any, dtype: Dtype = Dtype.int64, layout: Layout = contiguous) -> TensorSpec:
-    """A tensor of these very values."""
+    """Return a tensor with exactly these values."""
     array = np.array(values)
     return TensorSpec(array.shape, dtype, layout=layout, compute=Literal(array))
 
@@ -51,36 +52,36 @@ def literal(values: Any, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
 def random_positions(
     *shape: int, below: int, low: int = 0, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
 ) -> TensorSpec:
-    """A tensor of random positions in [low, below), the same one several times."""
+    """Return a tensor of random positions in [low, below), with repetitions."""
     return TensorSpec(shape, dtype, integer_values(low, below - 1), layout)
 
 
 def distinct_positions(
     *shape: int, below: int, axis: int = 0, dtype: Dtype = Dtype.int64, layout: Layout = contiguous
 ) -> TensorSpec:
-    """A tensor of random positions in [0, below), different ones along `axis`."""
+    """Return a tensor of random positions in [0, below) without repetitions along `axis`."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         slices = count // max(shape[axis], 1)
         rows = rng.permuted(np.tile(np.arange(below), (slices, 1)), axis=1)[:, : shape[axis]]
-        others = [length for i, length in enumerate(shape) if i != axis % len(shape)]
-        return np.moveaxis(rows.reshape(*others, shape[axis]), -1, axis).reshape(-1)
+        other_lengths = [length for i, length in enumerate(shape) if i != axis % len(shape)]
+        return np.moveaxis(rows.reshape(*other_lengths, shape[axis]), -1, axis).reshape(-1)
 
     return TensorSpec(shape, dtype, draw, layout)
 
 
 def periodic_mask(*shape: int, period: int = 3, dtype: Dtype = Dtype.bool, layout: Layout = contiguous) -> TensorSpec:
-    """A mask, true at one element of `every`; uint8 ones have other numbers than 1 too."""
+    """Return a mask that is true at one element of `period`; uint8 masks also have true values other than 1."""
     numbers = np.arange(int(np.prod(shape))).reshape(shape)
     return literal(np.where(numbers % period == 1, 1 + numbers % 2 * 2, 0), dtype, layout)
 
 
 def constant_mask(value: bool, *shape: int) -> TensorSpec:
-    """A mask that is true everywhere, or nowhere."""
+    """Return a mask that is true everywhere or nowhere."""
     return literal(np.full(shape, value), Dtype.bool)
 
 
 def mask_values(mask: TensorSpec) -> Any:
-    """Where a mask of given values is true."""
+    """Return the elements of a mask of fixed values as bool."""
     assert callable(mask.compute)
     return np.asarray(mask.compute({})) != 0

@@ -1,7 +1,9 @@
-"""Integers beside floating numbers that can't hold them: what meets in one call is converted to the common type first.
+"""Type promotion: integers with floating numbers that cannot represent them.
 
-Each number that is rounded stands beside others with which an exact result tells whether it was: all are near
-`first_gap`, from which on the format holds every second whole number only.
+An operator converts its operands to the common type first.
+
+Each number that is rounded stands beside others with which an exact result reveals whether it was rounded. All numbers
+are near `first_gap`, from which on the format represents only every second integer.
 """
 
 from __future__ import annotations
@@ -21,32 +23,32 @@ PROMOTED_PAIRS = (
     (Dtype.int32, Dtype.float32),
     (Dtype.int64, Dtype.float64),
 )
-"""Integer types with the floating one that they are converted to."""
+"""Integer types with the floating type that they are promoted to."""
 
 ABOVE_FLOAT16 = 70000
-"""Infinite in float16."""
+"""A number that rounds to infinity in float16."""
 
 
 def first_gap(dtype: Dtype) -> int:
-    """The first whole number that a floating type holds while it doesn't hold the next."""
+    """Return the first integer that a floating type represents while it doesn't represent the next."""
     return 1 << format_of(dtype).precision
 
 
 def unrepresentable_integers(dtype: Dtype, signs: Sequence[int] = (1, -1)) -> Domain:
-    """Whole numbers that a floating type can't hold: those next to them that it can are two more and one less."""
+    """Return a domain of integers that a floating type cannot represent, between representable neighbors."""
     gap = first_gap(dtype)
     numbers = [gap + 1, gap + 3, *([ABOVE_FLOAT16] if dtype is Dtype.float16 else [])]
     return choice([sign * number for number in numbers for sign in signs])
 
 
 def representable_neighbors(dtype: Dtype) -> Domain:
-    """What numbers of `unrepresentable_integers` become, and others whose sums with them the type holds too."""
+    """Return a domain of what `unrepresentable_integers` round to, and of others with representable sums with them."""
     gap = first_gap(dtype)
     return choice([gap, gap + 4, -gap, -gap - 4])
 
 
 def prime_factor(dtype: Dtype) -> int:
-    """A prime factor of `first_gap` + 4."""
+    """Return a prime factor of `first_gap` + 4."""
     return 3 if format_of(dtype).precision % 2 else 5
 
 
@@ -56,15 +58,23 @@ def promotion_templates(
     arguments: Arguments | None = None,
     floats_first: bool | None = None,
 ) -> Iterator[CaseTemplate]:
-    """The first tensor holds integers and the others floating numbers, or the other way round; all exact.
+    """Yield exact templates in which the first tensor holds integers and the others floating numbers, or the reverse.
 
-    There are none of forms without other tensors.
+    Forms without other tensors have none.
 
     Args:
-        domains: from a floating type to the domains of the tensors that meet in it.
-        floats_first: which way; by default that of a result that the first tensor can hold.
+        prototype: The prototype of the function.
+        domains: Returns the domains of the tensors for the floating type that they are promoted to.
+        arguments: Other arguments by name.
+        floats_first: Whether the first tensor holds floating numbers; None for the order in which the first tensor can
+            hold the result.
+
+    Yields:
+        One template per pair of types.
     """
-    turned = prototype.is_inplace if floats_first is None else floats_first
+    floats_first_now = prototype.is_inplace if floats_first is None else floats_first
     for whole, floating in PROMOTED_PAIRS if len(tensor_arguments(prototype)) > 1 else ():
-        one, other = (floating, whole) if turned else (whole, floating)
-        yield with_domains(operands_of_two_types("meets", one, other, 20), domains(floating), "", arguments, exact=True)
+        first_dtype, second_dtype = (floating, whole) if floats_first_now else (whole, floating)
+        yield with_domains(
+            operands_of_two_types("meets", first_dtype, second_dtype, 20), domains(floating), "", arguments, exact=True
+        )

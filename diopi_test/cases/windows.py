@@ -1,4 +1,4 @@
-"""Windows as models have them, for convolutions, transposed ones, unrolled ones, and pooling: alike on every axis."""
+"""Windows from real models for convolutions, transposed convolutions, unfolding and pooling; equal on every axis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Window:
-    """One window for all of three axes, of which a function has the last one, two or three."""
+    """The same window on three axes; a function uses the last one, two or three axes."""
 
     kernel: int
     stride: int = 1
@@ -18,21 +18,21 @@ class Window:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What convolutions and pooling have in common, for three axes."""
+        """Return the attributes that convolutions and pooling share, for three axes."""
         return {name: (value,) * 3 for name, value in vars(self).items()}
 
     @property
     def lengths(self) -> tuple[int, int, int]:
-        """Sizes of an input for as many windows as `BEGINNING` says, or more, longer than a kernel, and with a rest."""
+        """Return input sizes with at least `WINDOWS_PER_AXIS` windows, longer than a kernel, and with a remainder."""
         reach = self.dilation * (self.kernel - 1) + 1 - 2 * self.padding
         first, second, third = (
-            max(reach + self.stride * (n - 1) + self.stride // 2, self.kernel + n) for n in BEGINNING
+            max(reach + self.stride * (n - 1) + self.stride // 2, self.kernel + n) for n in WINDOWS_PER_AXIS
         )
         return first, second, third
 
 
-BEGINNING = (1, 2, 4)
-"""How many windows begin on each axis; from so many elements a transposed convolution makes those it is laid over."""
+WINDOWS_PER_AXIS = (1, 2, 4)
+"""The number of windows that begin on each axis; a transposed convolution has as many input elements."""
 
 WINDOWS: Mapping[str, Window] = {
     "kernel-7": Window(7, padding=3),
@@ -46,4 +46,4 @@ WINDOWS: Mapping[str, Window] = {
     "dilation-4-stride-4": Window(3, 4, 1, 4),
     "dilation-3-stride-2-kernel-5": Window(5, 2, 2, 3),
 }
-"""Padding is at most half of the kernel, as pooling takes it."""
+"""Windows by label. Padding is at most half of the kernel, because pooling requires that."""

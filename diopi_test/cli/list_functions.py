@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from diopi_test.cases.selection import WHOLE_LEVELS
+from diopi_test.cases.selection import INDEPENDENT_LEVELS
 from diopi_test.cli.options import print_table, selection_options
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def list_functions(selection: Selection, as_json: bool) -> None:
         click.echo(json.dumps(rows, indent=1))
         return
     table = Table()
-    for title in ("function", "header", "family", "reference", *WHOLE_LEVELS, "vendors"):
+    for title in ("function", "header", "family", "reference", *INDEPENDENT_LEVELS, "vendors"):
         table.add_column(title, overflow="fold")  # a narrow terminal wraps names instead of shortening them
     for row in rows:
         vendors = ", ".join(name for name, has in row["vendors"].items() if has)
@@ -40,7 +40,7 @@ def list_functions(selection: Selection, as_json: bool) -> None:
             row["header"],
             row["family"],
             "yes" if row["reference"] else "no",
-            *(str(row["cases"][level]) for level in WHOLE_LEVELS),
+            *(str(row["cases"][level]) for level in INDEPENDENT_LEVELS),
             vendors,
         )
     print_table(table)

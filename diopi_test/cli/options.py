@@ -27,7 +27,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.shuffle import RANDOM, parse_seed
 from diopi_test.cases.model import FORMER_NAME_OF_NEGATIVE, CaseClass
-from diopi_test.cases.selection import LEVELS, WHOLE_LEVELS, level_of_model
+from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS, level_of_model
 from diopi_test.harness import output
 from diopi_test.harness.collection import RUNTIME, collect_level, collect_runtime
 from diopi_test.harness.keywords import SelectionError
@@ -102,7 +102,9 @@ class LevelName(click.ParamType[str]):
         """Return the name; fail with a usage error and similar names if there is no such level."""
         if value in LEVELS:
             return str(value)
-        self.fail(describe_unknown(value, WHOLE_LEVELS, "levels", get_close_matches(value, LEVELS, n=1)), param, ctx)
+        self.fail(
+            describe_unknown(value, INDEPENDENT_LEVELS, "levels", get_close_matches(value, LEVELS, n=1)), param, ctx
+        )
 
 
 def default_workers() -> int:
@@ -181,7 +183,7 @@ level_option = click.option(
     "--level",
     type=LevelName(),
     shell_complete=complete_names(lambda: LEVELS),
-    metavar=f"[{'|'.join(WHOLE_LEVELS)}|{level_of_model('NAME')}]",
+    metavar=f"[{'|'.join(INDEPENDENT_LEVELS)}|{level_of_model('NAME')}]",
     default="smoke",
     show_default=True,
     help="Level of the baseline; models-NAME has the calls of a single network.",

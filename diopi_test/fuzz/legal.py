@@ -22,7 +22,7 @@ from diopi_test.baseline.stability import UnstableError, restrict_to_stable
 from diopi_test.cases.data import random_generator
 from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec, tensor_specs
-from diopi_test.cases.open_calls import why_open
+from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.bounds import bounded
 from diopi_test.fuzz.known import Known, as_tuple, is_choice
@@ -46,7 +46,7 @@ class IllegalError(Exception):
 
 def made(known: Known, case: Case) -> BaselineCase:
     """A drawn call with its data and what must come of it; IllegalError if it is none."""
-    if why_open(known.prototype, case):
+    if reason_open(known.prototype, case):
         raise IllegalError("PyTorch leaves it open")
     _check_arguments(known, case)
     function = find_reference(known.prototype.name)

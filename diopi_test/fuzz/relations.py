@@ -27,7 +27,7 @@ from diopi_proto import facts
 from diopi_proto import parameters as kinds
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.evaluate import Evaluation, compute_result
-from diopi_test.cases.data import decode_masks, materialise, plain_values
+from diopi_test.cases.data import decode_masks, materialize, plain_values
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.fuzz.known import WHOLE, Known
 from diopi_test.oracle.reference import find_reference
@@ -106,7 +106,7 @@ def _numbers_of_case(prototype: Prototype, case: Case) -> Numbers | None:
     function = find_reference(prototype.name)
     if function is None:
         return None
-    values = materialise(prototype, case, compute_result)
+    values = materialize(prototype, case, compute_result)
     names = {parameter.name for parameter in prototype.arguments}
     passed = {name: value for name, value in values.items() if name in names}
     plain = plain_values(decode_masks(prototype, passed))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.selection import LEVELS, WHOLE_LEVELS
+from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS
 from diopi_test.harness.options import TIMEOUT, RunOptions
 from diopi_test.harness.selection import Selection
 from diopi_test.harness.tables import TableError, TableKind, read_tables
@@ -87,7 +87,7 @@ def _problems(run: PlannedRun) -> Iterator[str]:
         if not getattr(run, key):
             yield f"{key}: expected one, found ''"
     if run.level not in LEVELS:
-        yield f"level: expected one of {', '.join(WHOLE_LEVELS)}, found {run.level!r}"
+        yield f"level: expected one of {', '.join(INDEPENDENT_LEVELS)}, found {run.level!r}"
     for name in run.dtypes:
         if name.removeprefix("no-") not in Dtype.__members__:
             yield f"dtypes: expected names of element types such as float16 or no-float16, found {name!r}"

@@ -11,7 +11,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import Layout, Strides, contiguous, strides
 from diopi_test.cases.model import TensorSpec
-from diopi_test.cases.named_domains import Described
+from diopi_test.cases.named_domains import DescribedDomain
 from diopi_test.oracle.reference import find_reference
 from diopi_test.original.entries import Entry, EntryError, TensorArguments
 from diopi_test.original.values import NORMAL, domain_of, given, usual_domain
@@ -66,7 +66,9 @@ def single_tensor(
     return _spec(prototype, parameter, shape, dtype, domain, _layout(one, number))
 
 
-def _domain(prototype: Prototype, parameter: Parameter, one: TensorArguments, entry: Entry, shape: Any) -> Described:
+def _domain(
+    prototype: Prototype, parameter: Parameter, one: TensorArguments, entry: Entry, shape: Any
+) -> DescribedDomain:
     """The domain of a tensor's values."""
     generated = one.generated or entry.generated
     found = domain_of(generated, shape) if generated else None
@@ -88,7 +90,7 @@ def _strides(given: Any) -> Layout:
 
 
 def _spec(
-    prototype: Prototype, parameter: Parameter, shape: Any, dtype: Dtype, domain: Described, layout: Layout
+    prototype: Prototype, parameter: Parameter, shape: Any, dtype: Dtype, domain: DescribedDomain, layout: Layout
 ) -> TensorSpec:
     sizes = sizes_of(parameter, shape)
     layout = _with_outer_strides(layout, sizes)

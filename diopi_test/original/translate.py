@@ -22,7 +22,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.baseline.descriptions import PendingTensor
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, tensor_specs
-from diopi_test.cases.open_calls import why_open
+from diopi_test.cases.open_calls import reason_open
 from diopi_test.oracle.reference import find_reference, takes_out
 from diopi_test.original.adapters import Call, adapt
 from diopi_test.original.attributes import converted, is_usual, usual
@@ -186,7 +186,7 @@ def _checked(prototype: Prototype, case: Case) -> FunctionCase:
     _check_axes(prototype, case)
     _check_choices(prototype, case)
     known = {name: TensorSpec((), case.dtype) if _is_pending(v) else v for name, v in case.arguments.items()}
-    case_class = CaseClass.open if why_open(prototype, replace(case, arguments=known)) else CaseClass.basic
+    case_class = CaseClass.open if reason_open(prototype, replace(case, arguments=known)) else CaseClass.basic
     return FunctionCase(prototype.name, replace(case, case_class=case_class))
 
 

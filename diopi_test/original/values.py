@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_test.cases.named_domains import Described, GivenValues, NamedDomain, UsualDomain
+from diopi_test.cases.named_domains import DefaultDomain, DescribedDomain, FixedValues, NamedDomain
 from diopi_test.original.entries import EntryError
 from diopi_test.original.source import Generated
 
@@ -56,15 +56,15 @@ def domain_of(generated: Generated, shape: Any) -> NamedDomain | None:
     return None if maker is None else maker(generated.parameters)
 
 
-def usual_domain(function: str, parameter: str) -> Described:
+def usual_domain(function: str, parameter: str) -> DescribedDomain:
     """Return the domain of the argument in the function's own cases, or the normal one if they compute the argument."""
     try:
-        return UsualDomain(function, parameter)
+        return DefaultDomain(function, parameter)
     except ValueError:
         return NORMAL
 
 
-def given(values: Any) -> tuple[tuple[int, ...], GivenValues]:
+def given(values: Any) -> tuple[tuple[int, ...], FixedValues]:
     """Return the shape of given values and the domain that has them.
 
     Raises:
@@ -76,7 +76,7 @@ def given(values: Any) -> tuple[tuple[int, ...], GivenValues]:
         raise EntryError(f"value: expected an array, found {values!r}") from error
     if array.dtype.kind not in "biufc":
         raise EntryError(f"value: expected numbers, found {values!r}")
-    return array.shape, GivenValues(array)
+    return array.shape, FixedValues(array)
 
 
 def _integers(given: Mapping[str, Any]) -> NamedDomain:

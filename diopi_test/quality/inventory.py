@@ -8,7 +8,7 @@ from typing import Any
 from diopi_impl import BaseVendor, VendorError, find_vendor, known_vendors
 from diopi_proto.interface import header_of, prototypes
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.selection import WHOLE_LEVELS, select_cases
+from diopi_test.cases.selection import INDEPENDENT_LEVELS, select_cases
 from diopi_test.oracle.reference import find_reference
 
 
@@ -24,7 +24,7 @@ def inventory(wanted: Callable[[Prototype], bool] = lambda prototype: True) -> l
             "header": header_of(name),
             "family": prototype.family,
             "reference": find_reference(name) is not None,
-            "cases": {level: len(select_cases(name, level)) for level in WHOLE_LEVELS},
+            "cases": {level: len(select_cases(name, level)) for level in INDEPENDENT_LEVELS},
             "vendors": {vendor: it.has(name) for vendor, it in vendors.items()},
         }
         for name, prototype in prototypes().items()

@@ -9,7 +9,7 @@ from diopi_test.baseline.evaluate import Evaluation, compute_baseline_case
 from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.baseline.stability import restrict_to_stable
 from diopi_test.cases.model import Case
-from diopi_test.cases.open_calls import why_open
+from diopi_test.cases.open_calls import reason_open
 from diopi_test.checks import CHECKS, form, gaps, inputs
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import Outcome
@@ -39,7 +39,7 @@ def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
     function = find_reference(prototype.name)
     if function is None:
         raise NotComparableError("there is no reference")
-    if reason := why_open(prototype, case):
+    if reason := reason_open(prototype, case):
         raise NotComparableError(reason)
     try:
         baseline_case = _with_unsigned_zeros(compute_baseline_case(prototype, case))

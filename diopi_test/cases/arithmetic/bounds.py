@@ -75,7 +75,7 @@ def _around_bounds(prototype: Prototype) -> Domains:
 def middle(of_bool: int, of_uint8: int, of_integers: int, of_floats: float) -> ByDtype:
     """A bound in the middle of each type's values."""
     others = by_category(of_bool, of_integers, of_floats)
-    return ByDtype(lambda dtype: of_uint8 if dtype is Dtype.uint8 else others.of(dtype))
+    return ByDtype(lambda dtype: of_uint8 if dtype is Dtype.uint8 else others.resolve(dtype))
 
 
 NAN_BOUND = "a bound of NaN makes all NaN"

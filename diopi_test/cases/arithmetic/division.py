@@ -247,7 +247,7 @@ def remainder(prototype: Prototype) -> Iterator[Case]:
     else:
         truths = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32)]
         by_truths = {"input": integer_values(-9, 9), "other": choice([True])}
-        templates += mixed_types(prototype, {"input": SMALL, "other": nonzero(WIDE)}, of_bool=False)
+        templates += mixed_types(prototype, {"input": SMALL, "other": nonzero(WIDE)}, include_bool=False)
         templates += with_wider_scalar_tensor(prototype, {"input": SMALL, "other": nonzero(WIDE)})
         templates += promotion_templates(
             prototype, lambda dtype: {"input": unrepresentable_integers(dtype), "other": choice([3, -9])}

@@ -77,7 +77,7 @@ def _by_tensor(template: CaseTemplate) -> CaseTemplate:
     value = template.arguments["other"]
 
     def other(dtype: Dtype) -> TensorSpec:
-        number = value.of(dtype) if isinstance(value, ByDtype) else value
+        number = value.resolve(dtype) if isinstance(value, ByDtype) else value
         lifted = isinstance(number, float) and category(dtype) < 2
         return TensorSpec(template.sizes, F32 if lifted else dtype, choice([number]))
 

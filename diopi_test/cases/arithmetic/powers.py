@@ -97,7 +97,7 @@ def power(prototype: Prototype) -> Iterator[Case]:
         templates += BY_TENSOR
         small = {"input": integer_values(1, 4), "exponent": integer_values(0, 5)}
         roots = {"input": choice([ABOVE_FLOAT16, 4]), "exponent": choice([0.5, 1])}
-        templates += mixed_types(prototype, small, of_bool=False, exact=False)
+        templates += mixed_types(prototype, small, include_bool=False, exact=False)
         templates += mixed_types(prototype, roots, pairs=[(Dtype.int32, F16)], exact=False)
     else:
         templates += BY_NUMBER

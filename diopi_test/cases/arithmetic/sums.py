@@ -102,7 +102,7 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
         *(TRUTHS if is_add else ()),
         *((*argument_variants(TERMS, LIFTS, LIFTED), cancelled, wrapped) if prototype.form == "scalar" else ()),
         *promotion_templates(prototype, either_way, {"alpha": 1}),
-        *mixed_types(prototype, SMALL_BY_WIDE, {"alpha": 3}, of_bool=not without_bool),
+        *mixed_types(prototype, SMALL_BY_WIDE, {"alpha": 3}, include_bool=not without_bool),
         *with_wider_scalar_tensor(prototype, SMALL_BY_WIDE, {"alpha": 3}),
     ]
     if without_bool:

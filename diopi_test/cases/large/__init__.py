@@ -1,4 +1,4 @@
-"""Cases of the sizes that models have, chosen to be hostile: more than 2^16 elements, and a multiple of nothing.
+"""Cases with the sizes of models, chosen to be hostile: more than 2^16 elements, and sizes without common factors.
 
 Each family has one module. Large cases of element-wise functions are derived from small cases (`register_stretched`);
 the other functions have tables of calls. Every run draws the inputs again, so only the results limit how large a case

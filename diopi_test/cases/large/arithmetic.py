@@ -5,13 +5,16 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.large.makers import PlacedShape, grow, register_grown, register_stretched
 from diopi_test.cases.layouts import strides
 
-_OWN = ("diopiEqual", "diopiForeach")
+OTHER_TABLES = ("diopiEqual", "diopiForeach")
 
 register_stretched(
     *(
         name
-        for name, one in prototypes().items()
-        if one.family == "arithmetic" and one.elementwise and name == one.base and not name.startswith(_OWN)
+        for name, prototype in prototypes().items()
+        if prototype.family == "arithmetic"
+        and prototype.elementwise
+        and name == prototype.base
+        and not name.startswith(OTHER_TABLES)
     )
 )
 register_grown(

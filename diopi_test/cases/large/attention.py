@@ -1,6 +1,6 @@
-"""Large cases of attention, and of what a transformer layer puts around it.
+"""Large cases of attention, and of the other functions in a transformer layer.
 
-Lengths are long where heads are few, and heads are many where rows are few: each head is a case's work by itself.
+Lengths are long where there are few heads, and there are many heads where there are few rows: the work is per head.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ F16, BF16, F32, F64 = floating
 
 
 def register_large(*names: str, templates: Sequence[CaseTemplate], derive: Derive) -> None:
-    """Make these templates the large cases of these functions."""
+    """Register these templates as the large cases of functions."""
     cases_for(*names, level=LARGE)(lambda prototype: expand(prototype, templates, derive))
 
 

@@ -1,4 +1,4 @@
-"""Large cases of convolutions: images of many channels, few channels of large images, a kernel for each channel."""
+"""Large cases of convolutions: images with many channels, large images with few channels, depthwise kernels."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,11 @@ from diopi_test.cases.layouts import channels_last, strides
 from diopi_test.cases.model import Case, cases_for
 
 HALF = (Dtype.float16,)
-SQUARE, ONE = (3, 3, 3), (1, 1, 1)
+SQUARE, POINT = (3, 3, 3), (1, 1, 1)
 
 IMAGES = (
     conv("images", input=(2, 29, 31), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(37, 41), batch=2),
-    conv("half-points", input=(1, 7, 7), kernel=ONE, channels=(512, 131), batch=11, dtypes=HALF),
+    conv("half-points", input=(1, 7, 7), kernel=POINT, channels=(512, 131), batch=11, dtypes=HALF),
     conv("wide", input=(1, 7, 7), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(257, 37), layout=channels_last),
     conv(
         "by-channel", input=(2, 29, 31), kernel=(1, 3, 3), dilation=(1, 2, 2), channels=(131, 131), groups=131, batch=1
@@ -26,7 +26,7 @@ IMAGES = (
 STEM = conv(
     "stem", input=(1, 113, 112), kernel=(1, 7, 7), stride=(1, 2, 2), padding=(0, 3, 3), channels=(3, 23), batch=1
 )
-"""The first layer of a network; a transposed one would have an image of a million elements."""
+"""The first layer of a network; for a transposed convolution it would produce an image of a million elements."""
 
 RANKS, FORMS = ("2d", "3d"), ("", "Backward")
 

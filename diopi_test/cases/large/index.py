@@ -1,4 +1,4 @@
-"""Large cases of choosing elements: tables of 32,003 rows, long lists of positions, masks, windows of long axes."""
+"""Large cases of selecting elements: tables of 32,003 rows, long lists of positions, masks, windows of long axes."""
 
 from typing import Any
 
@@ -90,7 +90,7 @@ register_grown(
         grow("put", "half", HALF, input=(131, 517), values=(67, 517), indices=[distinct_positions(67, below=131)]),
     ],
 )
-ALONG = (
+SELECTIONS = (
     ("long-rows", (7, 32_003), 1, 10_007, None),
     ("many-rows", (70_001, 3), 0, 65_537, None),
     ("half", (67, 1031), 1, 1031, HALF),
@@ -98,20 +98,20 @@ ALONG = (
 """Label, shape, axis, number of positions, and element type."""
 
 
-def _with(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
-    return tuple(length if i == axis else one for i, one in enumerate(shape))
+def _replace_length(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
+    return tuple(length if i == axis else size for i, size in enumerate(shape))
 
 
 def _index(shape: tuple[int, ...], axis: int, length: int) -> Any:
-    """As many positions in every slice along the axis, none of them twice."""
-    return distinct_positions(*_with(shape, axis, min(length, shape[axis])), below=shape[axis], axis=axis)
+    """Return `length` positions in every slice along the axis, without repetitions."""
+    return distinct_positions(*_replace_length(shape, axis, min(length, shape[axis])), below=shape[axis], axis=axis)
 
 
 register_grown(
     "diopiIndexSelect",
     cases=[
-        grow("columns", label, of, input=shape, dim=axis, index=random_positions(number, below=shape[axis]))
-        for label, shape, axis, number, of in ALONG
+        grow("columns", label, dtype, input=shape, dim=axis, index=random_positions(number, below=shape[axis]))
+        for label, shape, axis, number, dtype in SELECTIONS
     ]
     + [grow("columns", "huge", input=HUGE_ROWS, dim=0, index=random_positions(257, below=70_001))],
 )
@@ -121,20 +121,20 @@ register_grown(
         grow(
             "columns",
             label,
-            of,
-            grad=_with(shape, axis, number),
+            dtype,
+            grad=_replace_length(shape, axis, number),
             input_sizes=shape,
             dim=axis,
             index=random_positions(number, below=shape[axis]),
         )
-        for label, shape, axis, number, of in ALONG
+        for label, shape, axis, number, dtype in SELECTIONS
     ],
 )
 register_grown(
     "diopiIndexFill",
     cases=[
-        grow("columns", label, of, input=shape, dim=axis, index=distinct_positions(number // 3, below=shape[axis]))
-        for label, shape, axis, number, of in ALONG
+        grow("columns", label, dtype, input=shape, dim=axis, index=distinct_positions(number // 3, below=shape[axis]))
+        for label, shape, axis, number, dtype in SELECTIONS
     ],
 )
 register_grown(
@@ -143,12 +143,12 @@ register_grown(
         grow(
             "columns",
             label,
-            of,
+            dtype,
             input=shape,
             dim=axis,
-            index=random_positions(*_with(shape, axis, number), below=shape[axis]),
+            index=random_positions(*_replace_length(shape, axis, number), below=shape[axis]),
         )
-        for label, shape, axis, number, of in ALONG
+        for label, shape, axis, number, dtype in SELECTIONS
     ],
 )
 register_grown(
@@ -157,27 +157,27 @@ register_grown(
         grow(
             "columns",
             label,
-            of,
-            grad_output=_with(shape, axis, number),
+            dtype,
+            grad_output=_replace_length(shape, axis, number),
             input=shape,
             dim=axis,
-            index=random_positions(*_with(shape, axis, number), below=shape[axis]),
+            index=random_positions(*_replace_length(shape, axis, number), below=shape[axis]),
         )
-        for label, shape, axis, number, of in ALONG
+        for label, shape, axis, number, dtype in SELECTIONS
     ],
 )
 register_grown(
     "diopiScatter",
     cases=[
-        grow("columns", label, of, input=shape, dim=axis, src=shape, index=_index(shape, axis, number))
-        for label, shape, axis, number, of in ALONG
+        grow("columns", label, dtype, input=shape, dim=axis, src=shape, index=_index(shape, axis, number))
+        for label, shape, axis, number, dtype in SELECTIONS
     ],
 )
 register_grown(
     "diopiScatterScalar",
     cases=[
-        grow("columns", label, of, input=shape, dim=axis, index=_index(shape, axis, number // 3))
-        for label, shape, axis, number, of in ALONG
+        grow("columns", label, dtype, input=shape, dim=axis, index=_index(shape, axis, number // 3))
+        for label, shape, axis, number, dtype in SELECTIONS
     ],
 )
 register_grown(
@@ -220,8 +220,8 @@ WINDOWS = (
 register_grown(
     "diopiSlice",
     cases=[
-        grow("columns", label, of, input=shape, dim=axis, start=start, end=end, step=step)
-        for label, shape, axis, (start, end, step), _, of in WINDOWS
+        grow("columns", label, dtype, input=shape, dim=axis, start=start, end=end, step=step)
+        for label, shape, axis, (start, end, step), _, dtype in WINDOWS
     ],
 )
 register_grown(
@@ -230,24 +230,32 @@ register_grown(
         grow(
             "columns",
             label,
-            of,
-            grad_output=_with(shape, axis, length),
+            dtype,
+            grad_output=_replace_length(shape, axis, length),
             input_sizes=shape,
             dim=axis,
             start=start,
             end=end,
             step=step,
         )
-        for label, shape, axis, (start, end, step), length, of in WINDOWS
+        for label, shape, axis, (start, end, step), length, dtype in WINDOWS
     ],
 )
 register_grown(
     "diopiSliceScatter",
     cases=[
         grow(
-            "columns", label, of, input=shape, src=_with(shape, axis, length), dim=axis, start=start, end=end, step=step
+            "columns",
+            label,
+            dtype,
+            input=shape,
+            src=_replace_length(shape, axis, length),
+            dim=axis,
+            start=start,
+            end=end,
+            step=step,
         )
-        for label, shape, axis, (start, end, step), length, of in WINDOWS
+        for label, shape, axis, (start, end, step), length, dtype in WINDOWS
     ],
 )
 register_grown(

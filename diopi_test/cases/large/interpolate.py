@@ -16,7 +16,7 @@ NEAREST = (
     resize("line", (3, 37, 1031), (4_124,)),
     resize("half-volume", (2, 7, 5, 13, 17), (15, 26, 17), dtypes=HALF),
 )
-"""Each size is a multiple of the other, so that rounding leaves no doubt about which element is nearest."""
+"""Each size is a multiple of the other, so that rounding does not affect which element is nearest."""
 
 LINEAR = (
     resize("up", (2, 13, 29, 31), (67, 59)),
@@ -28,7 +28,7 @@ cases_for("diopiUpsampleNearest", level=LARGE)(lambda prototype: resize_cases(pr
 cases_for("diopiUpsampleNearestBackward", level=LARGE)(lambda prototype: resize_cases(prototype, NEAREST, normal()))
 cases_for("diopiUpsampleLinear", "diopiUpsampleLinearBackward", level=LARGE)(
     lambda prototype: resize_cases(
-        prototype, [one for template in LINEAR for one in in_every_mode(template)], normal(), typed=True
+        prototype, [variant for template in LINEAR for variant in in_every_mode(template)], normal(), typed=True
     )
 )
 

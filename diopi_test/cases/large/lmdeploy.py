@@ -9,8 +9,8 @@ from diopi_test.cases.tensors import literal, periodic_mask
 
 HALF, LONG = Dtype.float16, Dtype.int64
 
-MANY = 70_001
-"""Sequences, tokens or rows."""
+ROWS = 70_001
+"""The number of sequences, tokens or rows."""
 
 VOCABULARY = 32_003
 
@@ -20,7 +20,7 @@ register_grown(
     "diopiRootMeanSquareNormInp",
     "diopiFusedAddRootMeanSquareNormInp",
     cases=[
-        grow("rows", "many-rows", inoutput=(MANY, 3), scale=(3,)),
+        grow("rows", "many-rows", inoutput=(ROWS, 3), scale=(3,)),
         grow("rows", "long-rows", HALF, inoutput=(17, 4_099), scale=(4_099,)),
     ],
 )
@@ -69,7 +69,7 @@ register_grown(
 register_grown(
     "diopiSetupTopkRuntimeArgsInp",
     "diopiSetupToppRuntimeArgsInp",
-    cases=[grow("each", "many", LONG, top_ks=(MANY,), batch_size=MANY, top_ks_size=MANY, top_ps_size=MANY)],
+    cases=[grow("each", "many", LONG, top_ks=(ROWS,), batch_size=ROWS, top_ks_size=ROWS, top_ps_size=ROWS)],
 )
 register_grown(
     "diopiTopKSampling",
@@ -127,9 +127,9 @@ register_grown(
             "some",
             "many",
             LONG,
-            finished=periodic_mask(MANY, period=7),
-            sequence_limit_length=tensor(MANY, domain=integer_values(2, 9)),
-            batch_size=MANY,
+            finished=periodic_mask(ROWS, period=7),
+            sequence_limit_length=tensor(ROWS, domain=integer_values(2, 9)),
+            batch_size=ROWS,
         )
     ],
 )
@@ -150,7 +150,7 @@ register_grown(
         )
     ],
 )
-register_grown("diopiPlusScalarInp", cases=[grow("some", "many", LONG, inoutput=(MANY,), size=65_537)])
+register_grown("diopiPlusScalarInp", cases=[grow("some", "many", LONG, inoutput=(ROWS,), size=65_537)])
 register_grown(
     "diopiUpdatePaddingCount",
     cases=[
@@ -158,9 +158,9 @@ register_grown(
             "ragged",
             "many",
             LONG,
-            total_padding_count=tensor(MANY, domain=integer_values(0, 0)),
-            input_lengths=tensor(MANY, domain=integer_values(0, 4_097)),
-            **{"max_input_length": 4_097, "batch_size": MANY},
+            total_padding_count=tensor(ROWS, domain=integer_values(0, 0)),
+            input_lengths=tensor(ROWS, domain=integer_values(0, 4_097)),
+            **{"max_input_length": 4_097, "batch_size": ROWS},
         )
     ],
 )

@@ -45,7 +45,7 @@ CLASSES = (
     ("mean-weight", "pixels", (3, 19, 67, 41), (3, 67, 41), 19, None),
     ("mean-weight", "half", (131, 1031), (131,), 1031, HALF),
 )
-"""The small case, label, shapes of input and target, number of classes, and element type."""
+"""The label of the small case, label, shapes of input and target, number of classes, and element type."""
 
 for name in ("diopiCrossEntropyLoss", "diopiNLLLoss", "diopiNLLLossV2"):
     register_grown(
@@ -54,12 +54,12 @@ for name in ("diopiCrossEntropyLoss", "diopiNLLLoss", "diopiNLLLossV2"):
             grow(
                 small,
                 label,
-                of,
+                dtype,
                 input=shape,
                 target=random_positions(*target, below=classes),
                 **({"weight": (classes,)} if "weight" in small else {}),
             )
-            for small, label, shape, target, classes, of in CLASSES
+            for small, label, shape, target, classes, dtype in CLASSES
         ],
     )
     register_grown(
@@ -68,27 +68,27 @@ for name in ("diopiCrossEntropyLoss", "diopiNLLLoss", "diopiNLLLossV2"):
             grow(
                 small,
                 label,
-                of,
+                dtype,
                 input=shape,
                 target=random_positions(*target, below=classes),
                 **({"weight": (classes,)} if "weight" in small else {"grad_output": target}),
             )
-            for small, label, shape, target, classes, of in CLASSES
+            for small, label, shape, target, classes, dtype in CLASSES
         ],
     )
 
 
 def _labels(count: int) -> list[int]:
-    """Labels of an alphabet of 40, some the same as the one before."""
+    """Return labels from an alphabet of 40, in which some equal their predecessor."""
     return [1 + number * number // 3 % 40 for number in range(count)]
 
 
 SPEECH = Samples(257, 41, [_labels(61), _labels(37), _labels(89)], [257, 131, 251])
-HEARD = (alignment("speech", SPEECH), alignment("speech-none", SPEECH, NONE))
+ALIGNMENTS = (alignment("speech", SPEECH), alignment("speech-none", SPEECH, NONE))
 
 register(
     "diopiCTCLoss",
     "diopiCTCLossBackward",
-    templates=[one.replace(dtypes=(Dtype.float32,)) for one in HEARD],
+    templates=[template.replace(dtypes=(Dtype.float32,)) for template in ALIGNMENTS],
     level=LARGE,
 )

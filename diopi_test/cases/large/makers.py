@@ -1,4 +1,4 @@
-"""Who makes large cases: the table of a family, or small cases of a function stretched to larger shapes."""
+"""Make large cases: from the table of a family, or by stretching small cases of a function to larger shapes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diopi_proto.families import load_families
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.classes import classify_cases
-from diopi_test.cases.large.nans import with_nans
+from diopi_test.cases.large.nans import nan_cases
 from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, cases_for, registered_cases
 from diopi_test.cases.template import TensorTemplate, leading_dtype
@@ -22,27 +22,27 @@ LARGE = "large"
 
 Shape = tuple[int, ...]
 
-SMALL: dict[str, str] = {}
-"""By function, why it has no large cases."""
+EXEMPT: dict[str, str] = {}
+"""By function, the reason why it has no large cases."""
 
 
 def large_cases(prototype: Prototype) -> Sequence[Case]:
-    """The large cases of a function, in order."""
+    """Return the large cases of a function in order."""
     load_families("diopi_test.cases")
     load_families("diopi_test.cases.large")
-    own = registered_cases(prototype, LARGE)
-    return *own, *with_nans(prototype, own)
+    cases = registered_cases(prototype, LARGE)
+    return *cases, *nan_cases(prototype, cases)
 
 
 def reason_without_large(function: str) -> str:
-    """Why a function has no large cases; empty if nobody says."""
+    """Return why a function has no large cases; empty if no reason is registered."""
     load_families("diopi_test.cases.large")
-    return SMALL.get(function, "")
+    return EXEMPT.get(function, "")
 
 
 def exempt_from_large(reason: str, *names: str) -> None:
-    """Say why these functions have no large cases."""
-    SMALL.update(dict.fromkeys(names, reason))
+    """Register the reason why these functions have no large cases."""
+    EXEMPT.update(dict.fromkeys(names, reason))
 
 
 # Functions of which a small case is made larger
@@ -50,7 +50,7 @@ def exempt_from_large(reason: str, *names: str) -> None:
 
 @dataclass(frozen=True)
 class PlacedShape:
-    """A shape, and where a tensor of it lies."""
+    """A shape and a layout for a tensor."""
 
     shape: Shape
     layout: Layout
@@ -76,18 +76,18 @@ class Growth:
     results: Mapping[str, Shape | Layout | None]
     dtype: Dtype | None = None
 
-    def of(self, prototype: Prototype, own: Sequence[Case]) -> Case:
-        """The case, made of one of the function's `own`; ValueError if there is none to make it of."""
+    def apply(self, prototype: Prototype, cases: Sequence[Case]) -> Case:
+        """Return the large case, derived from one of the function's small `cases`; raise ValueError if none fits."""
         dtype = leading_dtype(prototype.dtypes) if self.dtype is None and prototype.dtypes else self.dtype
         label = "-".join(filter(None, (dtype.name if dtype is not None else "", self.small_label)))
-        small = next((case for case in own if case.label == label), None)
+        small = next((case for case in cases if case.label == label), None)
         if small is None:
             raise ValueError(f"{prototype.name} has no case {label} that {self.label} could be made of")
         return replace(
             small,
             label=f"{small.dtype.name}-{self.label}",
-            arguments=_grown_arguments(small.arguments, self.arguments),
-            results={name: _grown_result(value, self.results.get(name, ...)) for name, value in small.results.items()},
+            arguments=_grow_arguments(small.arguments, self.arguments),
+            results={name: _grow_result(value, self.results.get(name, ...)) for name, value in small.results.items()},
             smoke=False,
             case_class=CaseClass.basic,
         )
@@ -102,58 +102,60 @@ def grow(
     results: Any = None,  # a mapping as `Growth` has it; Any, as the type of what is unpacked beside it
     **arguments: Any,
 ) -> Growth:
-    """A large case that is like a small one, see `Growth`."""
+    """Return the description of a large case that changes the shapes and attributes of a small case; see `Growth`."""
     return Growth(small, label, arguments, results or {}, dtype)
 
 
 def register_grown(*names: str, cases: Sequence[Growth]) -> None:
-    """Make these the large cases of these functions, and of their forms."""
+    """Register these large cases for functions and the forms derived from them."""
 
     def make(prototype: Prototype) -> Iterator[Case]:
-        own = registered_cases(prototype)
-        return (growth.of(prototype, own) for growth in cases)
+        small_cases = registered_cases(prototype)
+        return (growth.apply(prototype, small_cases) for growth in cases)
 
     cases_for(*names, level=LARGE)(make)
 
 
-def _grown_arguments(small: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _grow_arguments(small: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     shapes = {
-        value.shape: grown.shape
+        value.shape: new_value.shape
         for name, value in small.items()
         if isinstance(value, TensorSpec)
         and value.shape
-        and isinstance(grown := _grown(value, given.get(name)), TensorSpec)
+        and isinstance(new_value := _grow_argument(value, changes.get(name)), TensorSpec)
     }
     return {
-        name: _grown(value, given[name]) if name in given else _grown(value, _shape_of(value, shapes))
+        name: _grow_argument(value, changes[name])
+        if name in changes
+        else _grow_argument(value, _shape_of(value, shapes))
         for name, value in small.items()
     }
 
 
 def _shape_of(value: Any, shapes: Mapping[Shape, Shape]) -> Any:
-    """The new shape of a tensor that is not named; an attribute stays."""
+    """Return the new shape of a tensor that is not named, or the unchanged attribute."""
     return shapes.get(value.shape, value.shape) if isinstance(value, TensorSpec) else value
 
 
-def _grown(small: Any, given: Any) -> Any:
-    """What stands in the place of an argument of the small case."""
-    if isinstance(small, list) and isinstance(given, list):
-        return [_grown(_at(small, number), one) for number, one in enumerate(given)]
+def _grow_argument(small: Any, change: Any) -> Any:
+    """Return the argument that replaces an argument of the small case."""
+    if isinstance(small, list) and isinstance(change, list):
+        return [_grow_argument(_item_or_last(small, number), entry) for number, entry in enumerate(change)]
     if not isinstance(small, TensorSpec):
-        return given
-    if isinstance(given, TensorTemplate):
-        return given.of(small.dtype)
-    if isinstance(given, PlacedShape):
-        return replace(small, shape=given.shape, layout=given.layout)
-    return replace(small, shape=given, layout=contiguous) if isinstance(given, tuple) else given
+        return change
+    if isinstance(change, TensorTemplate):
+        return change.resolve(small.dtype)
+    if isinstance(change, PlacedShape):
+        return replace(small, shape=change.shape, layout=change.layout)
+    return replace(small, shape=change, layout=contiguous) if isinstance(change, tuple) else change
 
 
-def _grown_result(small: ResultOverride | None, given: Any) -> ResultOverride | None:
-    if small is None or given is None:
+def _grow_result(small: ResultOverride | None, change: Any) -> ResultOverride | None:
+    if small is None or change is None:
         return None
-    if isinstance(given, tuple):
-        return replace(small, shape=given, layout=contiguous)
-    return replace(small, shape=None, layout=contiguous if given is ... else given)
+    if isinstance(change, tuple):
+        return replace(small, shape=change, layout=contiguous)
+    return replace(small, shape=None, layout=contiguous if change is ... else change)
 
 
 # Element-wise functions
@@ -161,11 +163,14 @@ def _grown_result(small: ResultOverride | None, given: Any) -> ResultOverride | 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Shapes and layouts for the operands of an element-wise function; the last ones repeat.
+    """Shapes and layouts for the operands of an element-wise function; the last shape and layout repeat.
 
     Attributes:
-        narrow: whether the element type is the narrow one of the function instead of the leading one.
+        label: The label of the large case.
+        shapes: The shapes of the operands.
+        layouts: The layouts of the operands.
         result_layout: The layout of the result.
+        narrow: Whether the case has the function's narrow element type instead of the leading type.
     """
 
     label: str
@@ -175,18 +180,18 @@ class Stretch:
     narrow: bool = False
 
     def operand(self, number: int) -> tuple[Shape, Layout]:
-        """Shape and layout of one operand."""
-        return _at(self.shapes, number), _at(self.layouts, number)
+        """Return the shape and layout of an operand."""
+        return _item_or_last(self.shapes, number), _item_or_last(self.layouts, number)
 
     def fits(self, prototype: Prototype, count: int) -> bool:
-        """Whether so many operands suit the prototype: an in-place result has the shape of all and shares no memory."""
+        """Return whether `count` operands are valid: in-place results have the broadcast shape and share no memory."""
         shapes = [self.operand(number)[0] for number in range(count)]
         is_shared = 0 in getattr(self.layouts[0], "steps", ())
         return not prototype.is_inplace or (np.broadcast_shapes(*shapes) == shapes[0] and not is_shared)
 
 
 FAR = strides(17_000_023, 30_011, 3_001, 503, 97, 13, 1)
-"""Of an operand whose last elements are further on than float32 counts: at 2^24 elements and more."""
+"""Strides of an operand whose last elements lie beyond 2^24 elements, which float32 cannot count exactly."""
 
 ONE_OPERAND = (
     Stretch("vector", ((70_001,),)),
@@ -200,67 +205,69 @@ SEVERAL_OPERANDS = (
 )
 
 HUGE_ROWS = PlacedShape((70_001, 3), strides(7_703, 1))
-"""Rows so far apart that they lie in more than 2^31 bytes."""
+"""Rows so far apart that they span more than 2^31 bytes."""
 
 HUGE = Stretch("huge", (HUGE_ROWS.shape,), (HUGE_ROWS.layout, contiguous))
 WITH_HUGE = ("diopiAbs", "diopiGelu", "diopiAdd", "diopiMulInp", "diopiClampScalar")
 """The element-wise functions that have a huge case."""
 
-USUAL = (CaseClass.basic, CaseClass.types, CaseClass.layout)
-"""The classes of cases that are stretched."""
+STRETCHABLE_CLASSES = (CaseClass.basic, CaseClass.types, CaseClass.layout)
+"""The classes of cases that can be stretched."""
 
 
 def narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
-    """float16, or the function's last type if it does not take that."""
+    """Return float16, or the function's last type if it does not accept float16."""
     return Dtype.float16 if Dtype.float16 in dtypes else dtypes[-1]
 
 
 def register_stretched(*names: str, fixed_shapes: Collection[str] = ()) -> None:
-    """Make the small cases of these functions, and of their forms, larger: their values stay those of the small ones.
+    """Register enlarged small cases for functions and the forms derived from them; the domains stay the same.
 
-    `fixed_shapes` names arguments that keep their shapes.
+    Args:
+        names: The functions.
+        fixed_shapes: Arguments that keep their shapes.
     """
-    cases_for(*names, level=LARGE)(lambda prototype: _stretched(prototype, fixed_shapes))
+    cases_for(*names, level=LARGE)(lambda prototype: _stretched_cases(prototype, fixed_shapes))
 
 
-def _stretched(prototype: Prototype, fixed_shapes: Collection[str]) -> Iterator[Case]:
-    own = [case for case in classify_cases(prototype, registered_cases(prototype)) if _is_usual(prototype, case)]
+def _stretched_cases(prototype: Prototype, fixed_shapes: Collection[str]) -> Iterator[Case]:
+    candidates = [case for case in classify_cases(prototype, registered_cases(prototype)) if _is_usual(prototype, case)]
     for dtype in dict.fromkeys((leading_dtype(prototype.dtypes), narrow_type(prototype.dtypes))):
-        base = next((case for case in own if case.dtype is dtype), None)
+        base = next((case for case in candidates if case.dtype is dtype), None)
         if base is None:
             continue
         in_order = (*(p.name for p in prototype.arguments), *base.arguments)  # those only computed from come last
         names = [
             n for n in dict.fromkeys(in_order) if isinstance(base.arguments[n], TensorSpec) and n not in fixed_shapes
         ]
-        of_one_shape = len(_passed(names)) == 1 or prototype.is_gradient
-        usual = ONE_OPERAND if of_one_shape else SEVERAL_OPERANDS
+        is_single_shape = len(_passed_names(names)) == 1 or prototype.is_gradient
+        usual = ONE_OPERAND if is_single_shape else SEVERAL_OPERANDS
         for stretch in (*usual, HUGE) if prototype.name in WITH_HUGE else usual:
-            of_both = len({leading_dtype(prototype.dtypes), narrow_type(prototype.dtypes)}) == 1
-            if (of_both or stretch.narrow == (dtype is not leading_dtype(prototype.dtypes))) and stretch.fits(
-                prototype, len(_passed(names))
+            is_single_dtype = len({leading_dtype(prototype.dtypes), narrow_type(prototype.dtypes)}) == 1
+            if (is_single_dtype or stretch.narrow == (dtype is not leading_dtype(prototype.dtypes))) and stretch.fits(
+                prototype, len(_passed_names(names))
             ):
                 yield _stretch(base, stretch, names)
 
 
-def _passed(names: Iterable[str]) -> list[str]:
+def _passed_names(names: Iterable[str]) -> list[str]:
     return [name for name in names if not name.startswith("_")]
 
 
 def _is_usual(prototype: Prototype, case: Case) -> bool:
-    """Whether a case is one that a larger one can be made of: nothing special, and a result of the usual type."""
+    """Return whether a larger case can be derived from a case: ordinary values, and a result of the default type."""
     words = ("special", "ends", "again", "empty", "ordered", "with", "number-as")
     is_plain = not any(word in case.label for word in words) and not case.exact and not case.non_discriminating
     typed = any(result is not None and result.dtype is not None for result in case.results.values())
     tensors = [value for value in case.arguments.values() if isinstance(value, TensorSpec)]
-    return case.case_class in USUAL and is_plain and not typed and bool(tensors)
+    return case.case_class in STRETCHABLE_CLASSES and is_plain and not typed and bool(tensors)
 
 
 def _stretch(case: Case, stretch: Stretch, names: Sequence[str]) -> Case:
-    """The case with the operands of a stretch."""
+    """Return the case with the operands of a stretch."""
     arguments = dict(case.arguments)
     for name in names:
-        number = 0 if name.startswith("_") else _passed(names).index(name)
+        number = 0 if name.startswith("_") else _passed_names(names).index(name)
         shape, layout = stretch.operand(number)
         arguments[name] = replace(arguments[name], shape=shape, layout=layout)
     results = {
@@ -272,5 +279,5 @@ def _stretch(case: Case, stretch: Stretch, names: Sequence[str]) -> Case:
     return replace(case, label=label, arguments=arguments, results=results, smoke=False, case_class=basic)
 
 
-def _at(sequence: Sequence[Any], position: int) -> Any:
+def _item_or_last(sequence: Sequence[Any], position: int) -> Any:
     return sequence[min(position, len(sequence) - 1)]

@@ -1,4 +1,4 @@
-"""Large cases of boxes and polygons in the plane. Most pairs are apart, as in images."""
+"""Large cases of boxes and polygons in the plane. Most pairs do not overlap, as in images."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ register(
 
 
 def nested(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Rotated boxes in threes with one middle, the sides of the others 0.9 and 0.5 of the first; threes are apart."""
+    """Draw triples of concentric rotated boxes whose sides are in the ratio 1 : 0.9 : 0.5; triples do not overlap."""
     n = -(-count // 15)
     width = int(np.ceil(np.sqrt(n)))
     middles = 12.0 * np.stack(np.divmod(np.arange(n), width), -1) + rng.uniform(-1, 1, (n, 2))

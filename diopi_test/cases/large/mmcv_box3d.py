@@ -18,8 +18,8 @@ from diopi_test.cases.model import Values
 from diopi_test.cases.template import CaseTemplate, register, tensor
 
 
-def _raised(values: Values) -> Any:
-    """The boxes seen from above with any place and size in z."""
+def _lift_to_space(values: Values) -> Any:
+    """Return the boxes seen from above with arbitrary positions and sizes in z."""
     (x, y, w, h, angle), z = values["_seen"].T, values["_heights"].T
     return np.stack([x, y, z[0], w, h, z[1], angle], -1)
 
@@ -29,7 +29,7 @@ NESTED = CaseTemplate(
     arguments={
         "_seen": tensor(1023, 5, domain=nested, dtype=Dtype.float64),
         "_heights": tensor(1023, 2, domain=uniform(1, 3), dtype=Dtype.float64),
-        "boxes": tensor(1023, 7, compute=_raised),
+        "boxes": tensor(1023, 7, compute=_lift_to_space),
         "nms_overlap_thresh": 0.6,
     },
 )

@@ -16,14 +16,14 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection, register
 F16 = (Dtype.float16,)
 
 
-def far_apart(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    """What the function takes, without the distances of all pairs."""
-    given = sampling(template, dtype)
-    return {name: given[name] for name in ("temp_tensor", "points_xyz", "B", "N", "num_points")}
+def derive_farthest_points(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Return the arguments of farthest point sampling without the distances of all pairs."""
+    arguments = sampling(template, dtype)
+    return {name: arguments[name] for name in ("temp_tensor", "points_xyz", "B", "N", "num_points")}
 
 
-HERE: Mapping[str, Any] = {"dtypes": DtypeSelection.leading, "smoke": False}
-QUERY = BALL.replace("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25, **HERE)
+LEADING_ONLY: Mapping[str, Any] = {"dtypes": DtypeSelection.leading, "smoke": False}
+QUERY = BALL.replace("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25, **LEADING_ONLY)
 
 register(
     "diopiBallQueryMmcv",
@@ -40,7 +40,7 @@ register(
 register(
     "diopiFurthestPointSamplingMmcv",
     templates=(SAMPLE.replace("many-points", B=1, N=22_003, num_points=67),),
-    derive=far_apart,
+    derive=derive_farthest_points,
     level=LARGE,
 )
 register(

@@ -1,6 +1,7 @@
-"""A large case with a few NaNs, for every function that has small cases with some: made of its first large case.
+"""A large case with a few NaNs for every function that has small cases with NaNs, derived from its first large case.
 
-What meets NaNs right in a few elements may lose them in many, where it computes by vectors, or leaves it to a library.
+A kernel that handles NaNs in a few elements may lose them in many, because it then uses vector instructions or a
+library.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from diopi_test.cases.data import random_generator
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.model import Case, TensorSpec, is_huge, registered_cases, tensor_specs
 
-APART = 20_011
-"""One element in so many is NaN, and one at least, so that most rows have none."""
+NAN_PERIOD = 20_011
+"""One element in this many is NaN, at least one, so that most rows have no NaN."""
 
-ALONE = ("diopiUnique",)
-"""Functions of which several NaNs are left open: whether they are one."""
+SINGLE_NAN_FUNCTIONS = ("diopiUnique",)
+"""Functions for which it is open whether several NaNs are equal."""
 
 
-def with_nans(prototype: Prototype, large: Sequence[Case]) -> Iterator[Case]:
-    """The case with NaNs made of the first of the function's `large` ones that has where they may be."""
-    names, apart = _may_be_nan(prototype), 2**62 if prototype.name in ALONE else APART
+def nan_cases(prototype: Prototype, large: Sequence[Case]) -> Iterator[Case]:
+    """Yield a case with NaNs, derived from the first of the function's `large` cases that can have them."""
+    names, period = _arguments_with_nans(prototype), 2**62 if prototype.name in SINGLE_NAN_FUNCTIONS else NAN_PERIOD
     for case in large:
         arguments = {
-            name: _given_nans(value, apart) if name in names else value for name, value in case.arguments.items()
+            name: _insert_nans(value, period) if name in names else value for name, value in case.arguments.items()
         }
         if arguments != case.arguments and not is_huge(case):
             yield replace(case, label=f"{case.dtype.name}-few-nans", arguments=arguments, exact=False)
@@ -42,19 +43,19 @@ def with_nans(prototype: Prototype, large: Sequence[Case]) -> Iterator[Case]:
 
 
 @cache
-def _may_be_nan(prototype: Prototype) -> frozenset[str]:
-    """The arguments that are NaN somewhere in a small case whose results vendors are held to."""
-    own = (case for case in classify_cases(prototype, registered_cases(prototype)) if case.case_class.is_demanded)
+def _arguments_with_nans(prototype: Prototype) -> frozenset[str]:
+    """Return the arguments that contain NaN in a small case whose class is required."""
+    cases = (case for case in classify_cases(prototype, registered_cases(prototype)) if case.case_class.is_demanded)
     return frozenset(
         name
-        for case in own
+        for case in cases
         for name, value in case.arguments.items()
         for spec in tensor_specs(value)
-        if _takes_nans(spec) and _has_nans(prototype, case, name, spec)
+        if _can_hold_nans(spec) and _has_nans(prototype, case, name, spec)
     )
 
 
-def _takes_nans(spec: Any) -> bool:
+def _can_hold_nans(spec: Any) -> bool:
     return isinstance(spec, TensorSpec) and spec.compute is None and is_floating(spec.dtype)
 
 
@@ -63,13 +64,13 @@ def _has_nans(prototype: Prototype, case: Case, name: str, spec: TensorSpec) -> 
     return bool(np.isnan(spec.domain(random_generator(prototype.base, case.label, name), count, spec.dtype)).any())
 
 
-def _given_nans(value: Any, apart: int) -> Any:
+def _insert_nans(value: Any, period: int) -> Any:
     if isinstance(value, list):
-        return [_given_nans(one, apart) for one in value]
-    return replace(value, domain=partial(_few_nans, value.domain, apart)) if _takes_nans(value) else value
+        return [_insert_nans(entry, period) for entry in value]
+    return replace(value, domain=partial(_draw_few_nans, value.domain, period)) if _can_hold_nans(value) else value
 
 
-def _few_nans(domain: Domain, apart: int, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _draw_few_nans(domain: Domain, period: int, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     values = domain(rng, count, dtype).astype(np.float64)
-    values[rng.integers(count, size=-(-count // apart))] = np.nan
+    values[rng.integers(count, size=-(-count // period))] = np.nan
     return values

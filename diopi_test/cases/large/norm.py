@@ -14,7 +14,7 @@ POINTS = (2053, 67)
 """A batch of vectors."""
 
 WIDE = (3, 512, 7, 7)
-"""As the last layers of a network have it."""
+"""The shape of the last layers of a network."""
 
 HALF = Dtype.float16
 
@@ -23,7 +23,7 @@ BATCHES = (("images", IMAGES, None), ("points", POINTS, None), ("half-wide", WID
 register_grown(
     "diopiBatchNorm",
     cases=[
-        *(grow("training", label, of, input=shape, weight=shape[1:2]) for label, shape, of in BATCHES),
+        *(grow("training", label, dtype, input=shape, weight=shape[1:2]) for label, shape, dtype in BATCHES),
         grow(
             "training",
             "channels-last",
@@ -34,7 +34,9 @@ register_grown(
         grow("evaluation", "evaluation", input=(70_001, 3), weight=(3,)),
     ],
 )
-register_grown("diopiBatchNormStats", cases=[grow("training", label, of, input=shape) for label, shape, of in BATCHES])
+register_grown(
+    "diopiBatchNormStats", cases=[grow("training", label, dtype, input=shape) for label, shape, dtype in BATCHES]
+)
 register_grown(
     "diopiBatchNormGatherStatsWithCounts",
     cases=[
@@ -45,16 +47,18 @@ register_grown(
 register_grown(
     "diopiBatchNormBackwardReduce",
     "diopiBatchNormElemt",
-    cases=[grow("plain", label, of, input=shape, weight=shape[1:2]) for label, shape, of in BATCHES],
+    cases=[grow("plain", label, dtype, input=shape, weight=shape[1:2]) for label, shape, dtype in BATCHES],
 )
 register_grown(
     "diopiBatchNormBackwardElemt",
-    cases=[grow("plain", label, of, input=shape, weight=shape[1:2], count=(131,)) for label, shape, of in BATCHES],
+    cases=[
+        grow("plain", label, dtype, input=shape, weight=shape[1:2], count=(131,)) for label, shape, dtype in BATCHES
+    ],
 )
 register_grown(
     "diopiBatchNormBackward",
     cases=[
-        *(grow("training", label, of, input=shape, weight=shape[1:2]) for label, shape, of in BATCHES),
+        *(grow("training", label, dtype, input=shape, weight=shape[1:2]) for label, shape, dtype in BATCHES),
         grow("evaluation", "evaluation", input=(70_001, 3), weight=(3,)),
     ],
 )
@@ -87,26 +91,27 @@ LAYERS = (
     ("half-wide", (131, 1031), (1031,), HALF),
     ("planes", (17, 61, 67), (61, 67), None),
 )
-"""What is normalised: label, shape, its last axes and the element type."""
+"""Label, shape, normalized shape and element type."""
 
 register_grown(
     "diopiLayerNorm",
     cases=[
-        grow("plain", label, of, input=shape, weight=last, normalized_shape=last) for label, shape, last, of in LAYERS
+        grow("plain", label, dtype, input=shape, weight=last, normalized_shape=last)
+        for label, shape, last, dtype in LAYERS
     ],
 )
 register_grown(
     "diopiLayerNormBackward",
     cases=[
-        grow("plain", label, of, input=shape, weight=last, normalized_shape=last, mean=shape[: -len(last)])
-        for label, shape, last, of in LAYERS
+        grow("plain", label, dtype, input=shape, weight=last, normalized_shape=last, mean=shape[: -len(last)])
+        for label, shape, last, dtype in LAYERS
     ],
 )
 register_grown(
     "diopiLayerNormGB",
     cases=[
-        grow("plain", label, of, input=shape, weight=last, begin_norm_axis=len(shape) - len(last))
-        for label, shape, last, of in LAYERS
+        grow("plain", label, dtype, input=shape, weight=last, begin_norm_axis=len(shape) - len(last))
+        for label, shape, last, dtype in LAYERS
     ],
 )
 register_grown(
@@ -115,13 +120,13 @@ register_grown(
         grow(
             "plain",
             label,
-            of,
+            dtype,
             input=shape,
             weight=last,
             begin_norm_axis=len(shape) - len(last),
             running_mean=shape[: -len(last)],
         )
-        for label, shape, last, of in LAYERS
+        for label, shape, last, dtype in LAYERS
     ],
 )
 
@@ -131,13 +136,13 @@ ROWS: Sequence[tuple[str, Shape | PlacedShape, Dtype | None]] = (
     ("half-far-apart", PlacedShape((263, 517), strides(1031, 2)), HALF),
 )
 register_grown(
-    "diopiNorm", "diopiLinalgVecNorm", cases=[grow("rows", label, of, input=shape) for label, shape, of in ROWS]
+    "diopiNorm", "diopiLinalgVecNorm", cases=[grow("rows", label, dtype, input=shape) for label, shape, dtype in ROWS]
 )
 register_grown(
     "diopiNormBackward",
     cases=[
-        grow("rows", label, of, self=shape, norm=(length,))
-        for (label, shape, of), length in zip(ROWS, (5, 70_001, 263), strict=True)
+        grow("rows", label, dtype, self=shape, norm=(length,))
+        for (label, shape, dtype), length in zip(ROWS, (5, 70_001, 263), strict=True)
     ],
 )
 register_grown(
@@ -149,13 +154,15 @@ register_grown(
 )
 
 
-def _of_unit(place: Shape | PlacedShape) -> TensorTemplate:
-    """Rows to normalise."""
+def _unit_rows(place: Shape | PlacedShape) -> TensorTemplate:
+    """Return rows to normalize."""
     return tensor(*place.shape, layout=place.layout) if isinstance(place, PlacedShape) else tensor(*place)
 
 
-register_grown("diopiNormalize", cases=[grow("rows", label, of, input=_of_unit(shape)) for label, shape, of in ROWS])
+register_grown(
+    "diopiNormalize", cases=[grow("rows", label, dtype, input=_unit_rows(shape)) for label, shape, dtype in ROWS]
+)
 register_grown(
     "diopiNormalizeBackward",
-    cases=[grow("rows", label, of, input=_of_unit(shape), grad_output=shape) for label, shape, of in ROWS],
+    cases=[grow("rows", label, dtype, input=_unit_rows(shape), grad_output=shape) for label, shape, dtype in ROWS],
 )

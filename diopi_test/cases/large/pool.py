@@ -25,8 +25,8 @@ WIDE = windows("many-channels", (3, 7, 91), (2, 3, 3), (1, 2, 2), (1, 1, 1))
 LONG = windows("long", (3, 11, 1031), (3, 3, 2), (1, 2, 1))
 
 
-def _of(kind: str, rank: int) -> tuple[CaseTemplate, ...]:
-    """The windows of one kind of pooling: the more axes they have, the fewer channels."""
+def _windows_of_kind(kind: str, rank: int) -> tuple[CaseTemplate, ...]:
+    """Return the windows of one kind of pooling; the more axes, the fewer channels."""
     wide, long = WIDE.replace(leading=WIDE_LEADING[rank]), LONG.replace(leading=LONG_LEADING[rank])
     if "Adaptive" not in kind:
         return wide, long, HALF
@@ -35,7 +35,7 @@ def _of(kind: str, rank: int) -> tuple[CaseTemplate, ...]:
 
 WIDE_LEADING = {1: (3, 509), 2: (1, 509), 3: (1, 131)}
 LONG_LEADING = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
-"""By number of spatial axes, those before them."""
+"""The leading sizes by number of spatial axes."""
 
 
 def _rank(prototype: Prototype) -> int:
@@ -47,12 +47,14 @@ def _rank(prototype: Prototype) -> int:
 )
 def pooling(prototype: Prototype) -> Iterator[Case]:
     kind = next(kind for kind in KINDS if prototype.name.startswith(f"diopi{kind}"))
-    return windows_of(prototype, kind, _of(kind, _rank(prototype)))
+    return windows_of(prototype, kind, _windows_of_kind(kind, _rank(prototype)))
 
 
 @cases_for(*(f"diopiPool{n}d{form}" for n in (1, 2, 3) for form in ("", "Backward")), level=LARGE)
 def pool(prototype: Prototype) -> Iterator[Case]:
     for (mode, adaptive), (kind, _) in CHOICES.items():
-        chosen = _of(kind, _rank(prototype))[:: 2 if mode == "max" else 1][:2]
-        named = (one.replace(f"{kind}-{one.label}", {"mode": mode, "adaptive": adaptive}) for one in chosen)
+        chosen = _windows_of_kind(kind, _rank(prototype))[:: 2 if mode == "max" else 1][:2]
+        named = (
+            template.replace(f"{kind}-{template.label}", {"mode": mode, "adaptive": adaptive}) for template in chosen
+        )
         yield from windows_of(prototype, kind, named)

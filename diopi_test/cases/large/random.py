@@ -9,7 +9,7 @@ HALF = Dtype.float16
 
 
 def _filling(name: str) -> list[Growth]:
-    """A tensor without gaps, and one of half precision whose rows are far apart."""
+    """Return a contiguous case, and a half-precision case whose rows are far apart."""
     return [
         grow("sample", "plane", results={name: PLANE}),
         grow("sample", "half", HALF, results={name: (70_001,)}),

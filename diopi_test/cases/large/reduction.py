@@ -16,7 +16,7 @@ FAR = strides(5003, 1)
 FAR_ROWS = PlacedShape((263, 4097), FAR)
 SIX_AXES = (7, 3, 11, 5, 13, 17)
 
-SEVERAL = (
+ALONG_SEVERAL_AXES = (
     grow("rows", "long-rows", input=(5, 65_537), dim=(1,)),
     grow("rows", "many-rows", input=(70_001, 3), dim=(1,)),
     grow("rows", "long-columns", input=(32_003, 7), dim=(0,)),
@@ -24,31 +24,31 @@ SEVERAL = (
     grow("rows", "six-axes", input=SIX_AXES, dim=(1, 3, 4)),
     grow("rows", "half-far-apart", Dtype.float16, input=FAR_ROWS, dim=(1,)),
 )
-"""Along several axes; sums of one case are as long as an axis gets, and results of another as many as rows."""
+"""Calls along several axes: in one case sums as long as an axis can be, in another as many results as rows."""
 
 register_grown(
     "diopiSum",
     "diopiMean",
     cases=[
-        *SEVERAL,
+        *ALONG_SEVERAL_AXES,
         grow("all", "all", input=(263, 257), dim=()),
         grow("rows", "huge", input=HUGE_ROWS, dim=(1,)),
     ],
 )
-register_grown("diopiStd", cases=SEVERAL)
+register_grown("diopiStd", cases=ALONG_SEVERAL_AXES)
 
-ONE = (
+ALONG_ONE_AXIS = (
     grow("rows", "long-rows", input=(5, 65_537)),
     grow("rows", "many-rows", input=(70_001, 3)),
     grow("rows", "long-columns", input=(32_003, 7), dim=0),
     grow("rows", "long-rows-compared", input=(17, 50_021), dim=0),
     grow("rows", "five-axes", input=(11, 7, 67, 3, 17), dim=2),
 )
-"""Along one axis; of float16 there are too few numbers for all to differ."""
+"""Calls along one axis; not in float16, which has too few numbers for all to differ."""
 
 
 def _one_in(often: float, seldom: float, rows: int) -> Domain:
-    """`seldom` at one place of every so many elements, anywhere, and `often` at all others."""
+    """Return a domain with `seldom` at one random place of every `rows` elements, and `often` elsewhere."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         return np.where(rng.random(count) * rows < 1, seldom, often)
@@ -57,7 +57,7 @@ def _one_in(often: float, seldom: float, rows: int) -> Domain:
 
 
 def _peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Numbers near 0, and a few of either sign far from it."""
+    """Draw numbers near 0, and a few of either sign far from it."""
     return np.where(
         rng.random(count) < 1 / 512,
         rng.choice([-1.0, 1.0], count) * rng.uniform(8, 2000, count),
@@ -71,11 +71,11 @@ register_grown(
     "diopiArgmax",
     "diopiArgmin",
     cases=[
-        *ONE,
+        *ALONG_ONE_AXIS,
         grow("rows", "half-far-apart", Dtype.float16, input=tensor(263, 4097, domain=_peaks, layout=FAR)),
     ],
 )
-TRUTHS = (
+TRUTH_VALUES = (
     ("long-rows", (67, 4097), 1),
     ("many-rows", (70_001, 3), 1),
     ("long-columns", (32_003, 7), 0),
@@ -87,7 +87,7 @@ for function, often, seldom in (("diopiAny", 0.0, 0.25), ("diopiAll", 0.25, 0.0)
         cases=[
             *(
                 grow("rows", label, input=tensor(*shape, domain=_one_in(often, seldom, shape[dim])), dim=dim)
-                for label, shape, dim in TRUTHS
+                for label, shape, dim in TRUTH_VALUES
             ),
             grow(
                 "rows",
@@ -130,9 +130,9 @@ RUNNING = (
     ("half", (67, 1031), 1, Dtype.float16),
 )
 register_grown(
-    "diopiCumsum", cases=[grow("rows", label, of, input=shape, dim=dim) for label, shape, dim, of in RUNNING]
+    "diopiCumsum", cases=[grow("rows", label, dtype, input=shape, dim=dim) for label, shape, dim, dtype in RUNNING]
 )
 register_grown(
     "diopiCumsumBackward",
-    cases=[grow("rows", label, of, grad_output=shape, dim=dim) for label, shape, dim, of in RUNNING],
+    cases=[grow("rows", label, dtype, grad_output=shape, dim=dim) for label, shape, dim, dtype in RUNNING],
 )

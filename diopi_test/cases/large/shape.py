@@ -1,4 +1,4 @@
-"""Large cases of making, moving, joining and converting tensors."""
+"""Large cases of creating, moving, joining and converting tensors."""
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.large.makers import HUGE_ROWS, PlacedShape, grow, register_grown
@@ -9,7 +9,7 @@ PLANE, LINE = (263, 257), (70_001,)
 SIX_AXES, EIGHT_AXES = (7, 3, 11, 5, 13, 5), (2, 5, 3, 2, 7, 3, 5, 11)
 FAR = PlacedShape(PLANE, strides(1031, 2))
 MOVED = PlacedShape(EIGHT_AXES, strides(1, 3, 16, 49, 100, 701, 2104, 10_521))
-"""Axes in memory in the reverse order, and gaps."""
+"""Axes in reverse memory order with gaps."""
 
 for function, result in (("diopiFill", "input"), ("diopiOnes", "out"), ("diopiZeros", "out"), ("diopiZeroInp", "self")):
     size = {"size": PLANE} if result == "out" else {}

@@ -14,7 +14,7 @@ LABELS = (
 register_grown(
     "diopiSort",
     "diopiArgsort",
-    cases=[grow("rows", label, of, input=shape, dim=dim) for label, shape, dim, of in LABELS],
+    cases=[grow("rows", label, dtype, input=shape, dim=dim) for label, shape, dim, dtype in LABELS],
 )
 register_grown(
     "diopiTopk",
@@ -30,12 +30,12 @@ register_grown(
         grow(
             "rows",
             label,
-            of,
+            dtype,
             grad_output=(rows, length),
             indices=distinct_positions(rows, length, below=length, axis=1),
             sizes=(rows, length),
         )
-        for label, rows, length, of in (
+        for label, rows, length, dtype in (
             ("long-rows", 3, 32_003, None),
             ("many-rows", 70_001, 3, None),
             ("half", 67, 1031, Dtype.float16),

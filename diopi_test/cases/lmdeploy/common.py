@@ -34,7 +34,7 @@ def table(values: Any, dtype: Dtype | None = None, layout: Layout = contiguous) 
 def integers(*shape: int, low: int, high: int, layout: Layout = contiguous) -> Any:
     """A tensor of random integers in [low, high], in the width that goes with the type under test."""
     return ByDtype(
-        lambda tested: tensor(*shape, domain=integer_values(low, high), layout=layout).of(integer_beside(tested))
+        lambda tested: tensor(*shape, domain=integer_values(low, high), layout=layout).resolve(integer_beside(tested))
     )
 
 

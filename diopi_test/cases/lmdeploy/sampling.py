@@ -53,7 +53,7 @@ def _arguments(batch: int, width: int, logits: Domain, k: Domain, p: Domain, lay
         "step": 2,
         "batch_size": batch,
         "vocab_size_padded": width,
-        "runtime_top_k": ByDtype(lambda dtype: tensor(batch, domain=k, layout=layout, dtype=I32).of(dtype)),
+        "runtime_top_k": ByDtype(lambda dtype: tensor(batch, domain=k, layout=layout, dtype=I32).resolve(dtype)),
         "runtime_top_p": singles(batch, domain=p, layout=layout),
         "skip_decode": literal([b % 11 == 3 for b in range(batch)], Dtype.bool, layout),
         "cum_log_probs": singles(batch, domain=normal(3, -10), layout=layout),

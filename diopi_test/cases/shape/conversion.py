@@ -199,7 +199,7 @@ def tensor_destruction_hook(prototype: Prototype) -> Iterator[Case]:
     """The function has no element types, its tensors have."""
     for plain in PLAIN:
         for dtype in (F32, Dtype.int64) if plain.smoke else (F32,):
-            pointed = arbitrary(*plain.sizes, layout=plain.layout).of(dtype)
+            pointed = arbitrary(*plain.sizes, layout=plain.layout).resolve(dtype)
             yield Case(f"{dtype.name}-{plain.label}", dtype, {"ptr": pointed}, smoke=plain.smoke is True)
     for label, address in (("null", 0), ("unknown-address", 0x1000)):
         yield Case(f"float32-{label}", F32, {"ptr": address})

@@ -13,10 +13,10 @@ from diopi_proto.parameters import Parameter, Size
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.axes import rank_axis_pairs
 from diopi_test.cases.model import Case, CaseClass, TensorSpec, tensor_specs
-from diopi_test.cases.numbers import NOT_TAKEN, demands, is_ranged
+from diopi_test.cases.numbers import REJECTED_NUMBERS, accepts_any_number, number_demands
 from diopi_test.cases.selection import select_cases
 
-FUNCTIONS = [name for name, prototype in prototypes().items() if is_ranged(prototype)]
+FUNCTIONS = [name for name, prototype in prototypes().items() if accepts_any_number(prototype)]
 
 
 def having(*names: str) -> list[tuple[str, str]]:
@@ -71,15 +71,15 @@ def test_every_axis_of_every_rank_is_tried_from_either_end(function: str, name: 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_number_is_tried_in_every_region_and_scalar_of_every_kind(function: str) -> None:
     cases = select_cases(function, "full")
-    assert not [one for one in demands(lookup(function)) if not one.met(cases)]
+    assert not [one for one in number_demands(lookup(function)) if not one.is_met(cases)]
 
 
-@pytest.mark.parametrize("exception", NOT_TAKEN, ids=lambda one: f"{one.functions}-{'-'.join(one.names)}")
+@pytest.mark.parametrize("exception", REJECTED_NUMBERS, ids=lambda one: f"{one.functions}-{'-'.join(one.names)}")
 def test_every_exception_is_needed_and_has_a_reason(exception: Any) -> None:
-    every = [one for function in FUNCTIONS for one in demands(lookup(function), ())]
+    every = [one for function in FUNCTIONS for one in number_demands(lookup(function), ())]
     for name in exception.names:
-        for what in exception.what:
-            assert any(exception.holds(one) and one.name == name and one.what == what for one in every)
+        for what in exception.property:
+            assert any(exception.includes(one) and one.name == name and one.property == what for one in every)
     assert exception.reason
 
 
@@ -210,7 +210,7 @@ def test_parameters_that_are_no_numbers_demand_nothing() -> None:
     softmax: Prototype = lookup("diopiSoftmax")
     dim: Parameter = softmax.parameter("dim")
     assert dim.fact(facts.NamesAxis)
-    assert not list(demands(softmax))
+    assert not list(number_demands(softmax))
 
 
 def test_a_number_tried_is_all_that_differs_and_a_truth_value_a_habit_of_callers() -> None:

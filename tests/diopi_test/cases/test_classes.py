@@ -13,7 +13,7 @@ from diopi_test.cases.classes import classify_cases
 from diopi_test.cases.domains import any_value, half_nan, special, special_except, uniform
 from diopi_test.cases.layouts import channels_last, expanded, strided, transposed
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
-from diopi_test.cases.open_calls import OPEN_CALLS, why_open
+from diopi_test.cases.open_calls import OPEN_CALLS, reason_open
 from diopi_test.cases.selection import select_cases
 
 F16, F32 = Dtype.float16, Dtype.float32
@@ -133,7 +133,7 @@ OPEN = {
 def test_what_pytorch_refuses_or_leaves_open_is_not_demanded(function: str) -> None:
     cases = select_cases(function, "full")
     assert {case.label for case in cases if case.case_class is CaseClass.open} == OPEN[function]
-    assert all(bool(why_open(lookup(function), case)) is not case.case_class.is_demanded for case in cases)
+    assert all(bool(reason_open(lookup(function), case)) is not case.case_class.is_demanded for case in cases)
 
 
 def test_negative_zeros_are_special_where_the_first_case_has_none() -> None:
@@ -175,7 +175,7 @@ def test_every_reason_has_its_cases() -> None:
     }
     cases = [(lookup(name), case) for name in named | {"diopiSubScalar"} for case in select_cases(name, "full")]
     for calls in OPEN_CALLS:
-        assert any(why_open(prototype, case) == calls.reason for prototype, case in cases), calls.reason
+        assert any(reason_open(prototype, case) == calls.reason for prototype, case in cases), calls.reason
 
 
 def test_text_is_never_missing() -> None:

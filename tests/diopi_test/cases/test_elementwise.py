@@ -91,7 +91,7 @@ def test_special_values_meet_each_other(function: str) -> None:
 
 def test_types_that_meet_are_those_of_the_tensors() -> None:
     pairs = [(Dtype.uint8, Dtype.int8), (Dtype.bool, Dtype.int32)]
-    made = cases("diopiMul", *mixed_types(lookup("diopiMul"), DRAWN, pairs=pairs, of_bool=False))
+    made = cases("diopiMul", *mixed_types(lookup("diopiMul"), DRAWN, pairs=pairs, include_bool=False))
     assert [[spec.dtype for spec in case.arguments.values()] for case in made] == [[Dtype.uint8, Dtype.int8]]
     assert made[0].exact
 
@@ -105,4 +105,4 @@ def test_a_result_of_another_type_has_a_tensor_of_its_own() -> None:
 
 
 def test_a_tensor_keeps_the_type_it_is_given() -> None:
-    assert tensor(3, dtype=Dtype.int8).of(Dtype.float32).dtype is Dtype.int8  # whose number is 0
+    assert tensor(3, dtype=Dtype.int8).resolve(Dtype.float32).dtype is Dtype.int8  # whose number is 0

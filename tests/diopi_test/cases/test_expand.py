@@ -10,8 +10,8 @@ from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate
 
 
 def test_a_tensor_keeps_an_element_type_of_its_own():
-    assert tensor(2, dtype=Dtype.int8).of(Dtype.uint8).dtype is Dtype.int8  # int8 is 0
-    assert tensor(2).of(Dtype.uint8).dtype is Dtype.uint8
+    assert tensor(2, dtype=Dtype.int8).resolve(Dtype.uint8).dtype is Dtype.int8  # int8 is 0
+    assert tensor(2).resolve(Dtype.uint8).dtype is Dtype.uint8
 
 
 def test_basic_templates_make_a_basic_case_for_every_element_type():

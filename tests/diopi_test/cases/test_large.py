@@ -9,7 +9,7 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
 from diopi_test.baseline.evaluate import draw_arguments
 from diopi_test.cases.large import reason_without_large
-from diopi_test.cases.large.makers import ONE_OPERAND, SEVERAL_OPERANDS, SMALL, PlacedShape, grow
+from diopi_test.cases.large.makers import EXEMPT, ONE_OPERAND, SEVERAL_OPERANDS, PlacedShape, grow
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.model import Case, ResultOf, is_huge, registered_cases, tensor_specs
 from diopi_test.cases.selection import select_cases
@@ -43,7 +43,7 @@ def elements(case: Case) -> int:
 
 def test_every_function_has_large_cases_or_says_why_not() -> None:
     without = [name for name in FUNCTIONS if not select_cases(name, "large")]
-    assert without == list(SMALL)
+    assert without == list(EXEMPT)
     assert all(reason_without_large(name) for name in without)
 
 
@@ -59,7 +59,7 @@ def test_large_cases_are_large(family: str) -> None:
         for name in FUNCTIONS
         if lookup(name).family == family
     }
-    assert {name for name, most in least.items() if most <= MANY} <= {*SMALL, *FEWER}
+    assert {name for name, most in least.items() if most <= MANY} <= {*EXEMPT, *FEWER}
 
 
 def test_what_is_computed_from_other_arguments_has_the_size_of_the_case() -> None:
@@ -105,10 +105,12 @@ def test_operands_of_gradients_have_one_shape() -> None:
 def test_a_case_grows_with_the_tensors_that_had_its_shape() -> None:
     prototype = lookup("diopiSoftmaxBackward")
     own = registered_cases(prototype)
-    grown = grow("rows", "far", Dtype.float16, output=PlacedShape((5, 70), strides(100, 1)), dim=0).of(prototype, own)
+    grown = grow("rows", "far", Dtype.float16, output=PlacedShape((5, 70), strides(100, 1)), dim=0).apply(
+        prototype, own
+    )
     assert grown.label == "float16-far"
     assert {spec.shape for value in grown.arguments.values() for spec in tensor_specs(value)} == {(5, 70)}
     assert grown.arguments["output"].layout == strides(100, 1)
     assert grown.arguments["dim"] == 0
     with pytest.raises(ValueError, match="diopiSoftmaxBackward has no case float32-nothing that far could be made of"):
-        grow("nothing", "far", output=(5, 70)).of(prototype, own)
+        grow("nothing", "far", output=(5, 70)).apply(prototype, own)

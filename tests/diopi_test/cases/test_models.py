@@ -11,7 +11,7 @@ from diopi_proto.types import Dtype, Reduction
 from diopi_test.baseline.evaluate import compute_baseline_case, draw_arguments
 from diopi_test.cases import models
 from diopi_test.cases.model import Case, TensorSpec
-from diopi_test.cases.models import label_of, labels_of, model_keys, models_cases, models_of
+from diopi_test.cases.models import label_of, labels_of, model_cases, model_keys, models_of
 from diopi_test.models.calls import TracedCall, TracedTensor
 from diopi_test.models.files import model_names
 
@@ -26,7 +26,7 @@ def made(
     """The case of one call."""
     call = TracedCall(function, arguments, results)
     monkeypatch.setattr(models, "_calls", lambda function, names: {label_of(call): call})
-    (case,) = models_cases(lookup(function))
+    (case,) = model_cases(lookup(function))
     return case
 
 
@@ -115,7 +115,7 @@ def test_equal_calls_of_several_networks_are_one_case() -> None:
 def test_a_small_network_has_cases_that_can_be_made() -> None:
     for function in ("diopiEmbeddingBackward", "diopiThresholdBackward", "diopiSum"):
         prototype = lookup(function)
-        case = min(models_cases(prototype, ["ncf"]), key=size)
+        case = min(model_cases(prototype, ["ncf"]), key=size)
         assert compute_baseline_case(prototype, case).expected
 
 

@@ -10,7 +10,7 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import channels_last, strided
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
-from diopi_test.cases.open_calls import why_open
+from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.selection import classes_with_int32_indices, select_cases
 from diopi_test.execution.conversions import int32_indices
 from diopi_test.execution.verdict import Verdict
@@ -100,25 +100,25 @@ def test_tensors_without_axes_count_as_in_pytorch(first: TensorSpec, second: Ten
     case = case_of("diopiMul", input=first, other=second)
     standard = lookup("diopiMul").infer("out", case.arguments)
     assert standard is not None
-    assert bool(why_open(lookup("diopiMul"), case)) == (standard.name != in_pytorch)
+    assert bool(reason_open(lookup("diopiMul"), case)) == (standard.name != in_pytorch)
 
 
 def test_results_that_an_integer_tensor_cannot_hold_in_place_are_open() -> None:
     half = case_of("diopiPowInpTensor", input=spec(I32, 4), exponent=spec(F16, 4))
-    assert "in place" in why_open(lookup("diopiPowInpTensor"), half)
-    assert not why_open(
+    assert "in place" in reason_open(lookup("diopiPowInpTensor"), half)
+    assert not reason_open(
         lookup("diopiPowInpTensor"), case_of("diopiPowInpTensor", input=spec(F32, 4), exponent=spec(I32, 4))
     )
-    assert "in place" in why_open(
+    assert "in place" in reason_open(
         lookup("diopiForeachmulInpScalar"), case_of("diopiForeachmulInpScalar", inputs=[spec(I32, 4)], other=2.0)
     )
 
 
 def test_integers_beside_a_floating_number_are_open_where_float32_rounds_them() -> None:
     prototype = lookup("diopiMulScalar")
-    assert why_open(prototype, case_of("diopiMulScalar", input=spec(I32, 4), other=2.5))
-    assert not why_open(prototype, case_of("diopiMulScalar", input=spec(I32, 4), other=2))
-    assert not why_open(prototype, case_of("diopiMulScalar", input=spec(Dtype.int8, 4), other=2.5))
+    assert reason_open(prototype, case_of("diopiMulScalar", input=spec(I32, 4), other=2.5))
+    assert not reason_open(prototype, case_of("diopiMulScalar", input=spec(I32, 4), other=2))
+    assert not reason_open(prototype, case_of("diopiMulScalar", input=spec(Dtype.int8, 4), other=2.5))
 
 
 def test_layouts_that_pytorch_misreads_are_open() -> None:
@@ -126,7 +126,7 @@ def test_layouts_that_pytorch_misreads_are_open() -> None:
     usual = TensorSpec((2, 4, 3, 3), F32)
     for layout, is_open in ((channels_last, False), (strided, True)):
         case = case_of("diopiGroupNorm", input=replace(usual, layout=layout), num_groups=2, eps=1e-5)
-        assert bool(why_open(prototype, case)) is is_open
+        assert bool(reason_open(prototype, case)) is is_open
 
 
 def test_unbatched_convolutions_are_open() -> None:
@@ -188,6 +188,6 @@ def test_a_result_in_int32_is_open() -> None:
     prototype = lookup("diopiTopk")
     base = case_of("diopiTopk", input=spec(F32, 4), k=2, dim=0, largest=True, sorted=True)
     made = replace(base, results={"values": None, "indices": ResultOverride(I32)})
-    assert why_open(prototype, made)
-    assert not why_open(prototype, made, int32_indices=True)
-    assert not why_open(prototype, base)
+    assert reason_open(prototype, made)
+    assert not reason_open(prototype, made, int32_indices=True)
+    assert not reason_open(prototype, base)

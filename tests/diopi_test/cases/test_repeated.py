@@ -62,12 +62,12 @@ def test_kinds_that_decide_no_type_are_not_tried(function: str) -> None:
 
 def test_no_other_case_has_the_shape_of_numbers_in_both_kinds() -> None:
     others = [case for case in select_cases("diopiMulScalar", "full") if "number-as" not in case.label]
-    assert all(case.arguments["input"].shape != repeated.UNUSED for case in others)
+    assert all(case.arguments["input"].shape != repeated.UNUSED_SHAPE for case in others)
 
 
-@pytest.mark.parametrize("function", repeated.ALIKE)
+@pytest.mark.parametrize("function", repeated.ATTRIBUTE_CHANGES)
 def test_other_attributes_leave_the_tensors_as_they_are(function: str) -> None:
-    label, changes = repeated.ALIKE[function]
+    label, changes = repeated.ATTRIBUTE_CHANGES[function]
     for change in changes:
         case, other = cases(function, label, f"{label}-other-{'-and-'.join(change)}")
         assert {name for name, value in case.arguments.items() if value != other.arguments[name]} == set(change)

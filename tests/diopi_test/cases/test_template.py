@@ -43,5 +43,5 @@ def test_element_types(dtypes: DtypeSelection, expected: list[str]) -> None:
 
 
 def test_a_tensor_is_of_its_own_type_or_of_the_one_under_test() -> None:
-    assert tensor(3).of(Dtype.float16).dtype is Dtype.float16
-    assert {tensor(3, dtype=dtype).of(Dtype.float16).dtype for dtype in Dtype} == set(Dtype)
+    assert tensor(3).resolve(Dtype.float16).dtype is Dtype.float16
+    assert {tensor(3, dtype=dtype).resolve(Dtype.float16).dtype for dtype in Dtype} == set(Dtype)

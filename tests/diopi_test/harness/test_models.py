@@ -11,7 +11,7 @@ from diopi_impl import find_vendor
 from diopi_proto.interface import lookup
 from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.cases.models import labels_of, models_cases
+from diopi_test.cases.models import labels_of, model_cases
 from diopi_test.execution.verdict import Verdict
 from diopi_test.harness.models import model_reports, show_models
 from diopi_test.harness.records import CaseRecord, ModelReport
@@ -93,6 +93,6 @@ def test_calls_of_a_network_pass(name: str) -> None:
     vendor = find_vendor(name)
     with vendor.open_device() as device:
         for function in ("diopiEmbedding", "diopiSum", "diopiThresholdBackward"):
-            case = models_cases(lookup(function), [TRAINED])[0]
+            case = model_cases(lookup(function), [TRAINED])[0]
             outcome = run_case(vendor, device, compute_baseline_case(lookup(function), case))
             assert outcome.verdict is Verdict.passed, (function, case.label, outcome.message)
