@@ -153,9 +153,9 @@ def cases_of(functions: Sequence[str]) -> Iterator[tuple[Path, list[Collected]]]
 
 def memory(vendor: str, cases: int, workers: int) -> Iterator[tuple[int, float, float]]:
     """After so many cases each: the memory of this process and of the largest below it, in megabytes."""
-    from diopi_test.harness.isolation.executor import Due, Executor
+    from diopi_test.harness.isolation.executor import Executor, ScheduledCase
 
-    batches = [[Due(path, case) for case in its] for path, its in cases_of(FUNCTIONS)]
+    batches = [[ScheduledCase(path, case) for case in its] for path, its in cases_of(FUNCTIONS)]
     rounds = max(1, round(cases / sum(map(len, batches)) / SAMPLES))
     reported = 0
 

@@ -31,7 +31,7 @@ from diopi_test.cases.model import CaseClass
 from diopi_test.execution.difference import Difference, ErrorMap, Pattern, PatternKind
 from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import CheckResult, Verdict
-from diopi_test.harness.log import LogRecord, sealed
+from diopi_test.harness.log import LogRecord, seal
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.recorder import Header
 from diopi_test.harness.records import CaseRecord, VendorInfo
@@ -70,12 +70,12 @@ wait();"""
 def log_lines(cases: int, failing: float) -> Iterator[bytes]:
     """The log of a run of so many cases, a part of which fails."""
     options, draw = RunOptions("synthetic"), random.Random(0)
-    yield sealed(LogRecord("run", to_json(Header.of(options, "0" * 64))))
-    yield sealed(LogRecord("vendor", to_json(VendorInfo("synthetic", "1.0"))))
+    yield seal(LogRecord("run", to_json(Header.create(options, "0" * 64))))
+    yield seal(LogRecord("vendor", to_json(VendorInfo("synthetic", "1.0"))))
     records = [record(number, draw, draw.random() < failing, options) for number in range(cases)]
-    yield sealed(LogRecord("due", [one.id for one in records]))
-    yield from (sealed(LogRecord("case", to_json(one))) for one in records)
-    yield sealed(LogRecord("end", 1234.5))
+    yield seal(LogRecord("due", [one.id for one in records]))
+    yield from (seal(LogRecord("case", to_json(one))) for one in records)
+    yield seal(LogRecord("end", 1234.5))
 
 
 def record(number: int, draw: random.Random, fails: bool, options: RunOptions) -> CaseRecord:
@@ -122,9 +122,9 @@ def failure(draw: random.Random) -> CheckResult:
         {name: "float32 (8, 64, 64), strides (4096, 64, 1)" for name in ("out", "input", "other")},
         map=ErrorMap((1, 2), (64, 64), rows),
     )
-    told = f"out: {place.wrong} of 4096 elements are wrong, the worst at {place.index}: {place.given}, "
+    told = f"out: {place.wrong_count} of 4096 elements are wrong, the worst at {place.index}: {place.actual}, "
     return CheckResult(
-        "values", False, f"{told}expected {place.expected} ± 1e-06", 2 * draw.random() * 1e6, where=(place,)
+        "values", False, f"{told}expected {place.expected} ± 1e-06", 2 * draw.random() * 1e6, differences=(place,)
     )
 
 
@@ -174,7 +174,7 @@ def main(cases: int, failing: float, output: Path | None) -> None:
         report = read_report(log)
         print(f"read in {perf_counter() - start:.1f} s")
         start = perf_counter()
-        page.write_text(html.of_report(report), "utf-8")
+        page.write_text(html.render_report(report), "utf-8")
         print(f"page of {page.stat().st_size / 1e6:.1f} MB, made in {perf_counter() - start:.1f} s")
         if missing := browsers.missing():
             sys.exit(missing)

@@ -61,8 +61,8 @@ def from_json(kind: type[T], value: Any) -> T:
 
 
 def json_key(field: Field[Any]) -> str:
-    """The key of a field."""
-    return field.name.removesuffix("_")
+    """Return the key of a field: `key` in its metadata, or its name without an underscore at the end."""
+    return str(field.metadata.get("key", field.name.removesuffix("_")))
 
 
 def is_key_required(field: Field[Any]) -> bool:

@@ -18,7 +18,7 @@ def check(run: CallRecord) -> CheckResult:
     """
     order_matters = any(parameter.annotation is MemoryFormat for parameter in run.prototype.parameters)
     problems = [f"{name} was not made" for name, expected in run.missing.items() if not _is_of_no_use(expected)]
-    problems += [f"{one.name} is asked for, and {one.given}" for one in run.values if one.before and one.given < 0]
+    problems += [f"{one.name} is asked for, and {one.actual}" for one in run.values if one.before and one.actual < 0]
     for record, expected in run.results():
         if record.dtype is not expected.dtype:
             problems.append(f"{record.name} is {record.dtype.name}, expected {expected.dtype.name}")

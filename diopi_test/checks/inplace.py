@@ -37,13 +37,13 @@ def check(sequence: CallSequence) -> CheckResult | None:
         if wrong.any():
             places.append(where.locate_in(sequence.first.run, inplace, "differ", wrong, other))
             problems.append(_describe(places[-1]))
-    return CheckResult("inplace", not problems, "; ".join(problems), where=tuple(places[: where.MOST]))
+    return CheckResult("inplace", not problems, "; ".join(problems), differences=tuple(places[: where.MOST]))
 
 
 def _describe(place: Difference) -> str:
     """`input: 3 of 15 elements differ, the first at (0, 2): 1.25, 1.5 out of place`."""
-    count = f"{place.tensor}: {place.wrong} of {place.total} elements {place.problem}"
-    return f"{count}, the first at {place.index}: {place.given}, {place.expected} out of place{place.common}"
+    count = f"{place.tensor}: {place.wrong_count} of {place.total} elements {place.problem}"
+    return f"{count}, the first at {place.index}: {place.actual}, {place.expected} out of place{place.common}"
 
 
 def _apart(

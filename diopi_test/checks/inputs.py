@@ -23,4 +23,4 @@ def check(run: CallRecord) -> CheckResult:
             continue
         problems.append(f"{changed.size} bytes of {record.name} changed, the first at {changed[0]}")
         places += where.changed_elements(run, record)
-    return CheckResult("inputs", not problems, ", ".join(problems), where=tuple(places[: where.MOST]))
+    return CheckResult("inputs", not problems, ", ".join(problems), differences=tuple(places[: where.MOST]))

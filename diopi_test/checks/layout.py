@@ -18,4 +18,4 @@ def check(sequence: CallSequence) -> CheckResult | None:
         return None
     problem = sequence.relaid.problem
     message = f"with inputs in another layout: {problem}" if problem else ""
-    return CheckResult("layout", not problem, message, where=in_call(sequence.relaid.where, RELAID))
+    return CheckResult("layout", not problem, message, differences=in_call(sequence.relaid.differences, RELAID))

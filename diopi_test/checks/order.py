@@ -25,4 +25,4 @@ def check(sequence: CallSequence) -> CheckResult | None:
     if not fails:
         return CheckResult("order", True)
     message = f"with inputs still on their way: {sequence.queued.problem}"
-    return CheckResult("order", False, message, where=in_call(sequence.queued.where, QUEUED))
+    return CheckResult("order", False, message, differences=in_call(sequence.queued.differences, QUEUED))

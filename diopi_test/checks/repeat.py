@@ -31,12 +31,12 @@ def check(sequence: CallSequence) -> CheckResult | None:
     if sequence.queued is None or sequence.first.run is None:
         return None
     again = sequence.waited or sequence.queued
-    problem, places = again.problem, again.where
+    problem, places = again.problem, again.differences
     if again.run is not None and not problem and _repeats_bits(sequence.first.run.prototype):
         places = tuple(_differences(sequence.first.run, again.run))
         problem = "; ".join(map(_describe, places))
     message = f"a second call: {problem}" if problem else ""
-    return CheckResult("repeat", not problem, message, where=in_call(places[: where.MOST], SECOND))
+    return CheckResult("repeat", not problem, message, differences=in_call(places[: where.MOST], SECOND))
 
 
 @cache
@@ -52,7 +52,7 @@ def _differences(first: CallRecord, again: CallRecord) -> Iterator[Difference]:
         if (differ := _differ(one.values, other.values, expected)).any():
             yield where.locate_in(again, other, PROBLEM, differ, one.values)
     for before, after in zip(first.values, again.values, strict=True):
-        given, wanted = np.asarray(after.given), np.asarray(before.given)
+        given, wanted = np.asarray(after.actual), np.asarray(before.actual)
         if (differ := _differ(wanted, given, before.expected)).any():
             dtype = before.expected.dtype
             yield where.locate(again, before.name, PROBLEM, differ, given, wanted, dtype, measured=False)
@@ -65,5 +65,5 @@ def _differ(before: NDArray[Any], after: NDArray[Any], expected: Expected) -> ND
 
 def _describe(place: Difference) -> str:
     """`out: 3 of 15 elements have other bits, the first at (0, 2): 1.25, 1.5 before`."""
-    count = f"{place.tensor}: {place.wrong} of {place.total} elements {place.problem}"
-    return f"{count}, the first at {place.index}: {place.given}, {place.expected} before{place.common}"
+    count = f"{place.tensor}: {place.wrong_count} of {place.total} elements {place.problem}"
+    return f"{count}, the first at {place.index}: {place.actual}, {place.expected} before{place.common}"

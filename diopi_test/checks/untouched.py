@@ -12,7 +12,7 @@ from diopi_test.execution.verdict import CheckResult
 
 def check(run: CallRecord) -> CheckResult:
     """Results still hold what they held, poison or what was to be updated, and nothing was handed back."""
-    written = [value.name for value in run.values if value.before is None or value.given != value.before]
+    written = [value.name for value in run.values if value.before is None or value.actual != value.before]
     problems, places = [f"{name} was handed back" for name in written], []
     for record in run.tensors:
         if record.role in (Role.input, Role.workspace):
@@ -23,4 +23,4 @@ def check(run: CallRecord) -> CheckResult:
             changed = np.flatnonzero(record.before != record.after)
             problems.append(f"{changed.size} bytes of {record.name} changed, the first at {changed[0]}")
             places += where.changed_elements(run, record)
-    return CheckResult("untouched", not problems, ", ".join(problems), where=tuple(places[: where.MOST]))
+    return CheckResult("untouched", not problems, ", ".join(problems), differences=tuple(places[: where.MOST]))

@@ -37,5 +37,5 @@ def _answer(run: CallRecord) -> CompletedCall:
         results,
         expected,
         {record.name: record.dtype for record, _ in run.results()},
-        {what: _answer(other) for what, other in run.others.items()},
+        {what: _answer(other) for what, other in run.other_draws.items()},
     )

@@ -54,8 +54,8 @@ def check(run: CallRecord) -> CheckResult:
     means: list[float] = []
     flushed = 0
     for result in _results(run):
-        if result.given.size != result.expected.values.size:
-            problems.append(f"{result.name} has {result.given.size} elements, expected {result.expected.values.size}")
+        if result.actual.size != result.expected.values.size:
+            problems.append(f"{result.name} has {result.actual.size} elements, expected {result.expected.values.size}")
             ratios.append(math.inf)
             continue
         comparison = compare(result.shaped, result.expected)
@@ -92,14 +92,14 @@ class _Result:
     """A result of a call that has one right answer: what was given and what must be, and the strides of its tensor."""
 
     name: str
-    given: NDArray[Any]
+    actual: NDArray[Any]
     expected: Expected
     strides: Sequence[int] = ()
 
     @property
     def shaped(self) -> NDArray[Any]:
         """What was given, in the expected shape, which it has but for axes of length 1."""
-        return self.given.reshape(self.expected.values.shape)
+        return self.actual.reshape(self.expected.values.shape)
 
 
 def _results(run: CallRecord) -> Iterator[_Result]:
@@ -108,7 +108,7 @@ def _results(run: CallRecord) -> Iterator[_Result]:
             strides = record.strides if record.shape == expected.values.shape else ()
             yield _Result(record.name, record.values, expected, strides)
     for value in run.values:
-        yield _Result(value.name, np.asarray(value.given), value.expected)
+        yield _Result(value.name, np.asarray(value.actual), value.expected)
 
 
 @np.errstate(invalid="ignore")  # poison is a signalling NaN
@@ -302,5 +302,5 @@ def _far(result: _Result) -> Mask:
 def _describe(place: Difference) -> str:
     """`out: 3 of 15 elements are wrong, the worst at (0, 2): 1.25, expected 1.5 ± 1e-07 (exactly [0, :])`."""
     margin = f" ± {place.budget:.2g}" if place.budget is not None else ""
-    wrong = f"{place.tensor}: {place.wrong} of {place.total} elements {place.problem}"
-    return f"{wrong}, the worst at {place.index}: {place.given}, expected {place.expected}{margin}{place.common}"
+    wrong = f"{place.tensor}: {place.wrong_count} of {place.total} elements {place.problem}"
+    return f"{wrong}, the worst at {place.index}: {place.actual}, expected {place.expected}{margin}{place.common}"

@@ -26,7 +26,7 @@ def check(run: CallRecord) -> CheckResult:
             left &= expected.specified
         if left.any():
             place = where.locate_in(run, record, "were not written", left, expected.values)
-            count = f"{place.wrong} of {place.total} elements"
+            count = f"{place.wrong_count} of {place.total} elements"
             problems.append(f"{count} of {record.name} {place.problem}, the first at {place.index}{place.common}")
             places.append(place)
-    return CheckResult("written", not problems, ", ".join(problems), where=tuple(places[: where.MOST]))
+    return CheckResult("written", not problems, ", ".join(problems), differences=tuple(places[: where.MOST]))

@@ -56,9 +56,9 @@ def compare(
     if json_file is not None:
         write_report(json_file, to_json(comparison))
     if markdown_file is not None:
-        write_report(markdown_file, markdown.of_comparison(comparison))
+        write_report(markdown_file, markdown.render_comparison(comparison))
     if html_file is not None:
-        write_report(html_file, html.of_comparison(comparison))
+        write_report(html_file, html.render_comparison(comparison))
     for line in _lines(comparison):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     sys.exit(comparison.exit_status)
@@ -69,7 +69,7 @@ def _lines(comparison: ReportComparison) -> Iterator[str]:
     from diopi_test.reporting.comparison import Change
 
     for change in Change:
-        cases = comparison.of(change)
+        cases = comparison.cases_with(change)
         for case in cases[:LISTED]:
             was, now = (verdict.replace("_", " ") if verdict else "not run" for verdict in (case.before, case.after))
             yield f"{change}: {case.id}: {was} → {now} {case.message}".rstrip()

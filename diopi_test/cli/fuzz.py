@@ -100,7 +100,7 @@ def fuzz(
         with Trials(vendor, timeout) as trials:
             description = trials.describe()
             search = Search(trials, seed, time.monotonic() + 60 * minutes, report)
-            search.waivers = command_line_waivers + Waivers.of_vendor(description.name, description.waivers)
+            search.waivers = command_line_waivers + Waivers.from_vendor(description.name, description.waivers)
             _run(search, functions, rounds)
     _print_summary(search, writer, statistics, vendor)
     sys.exit(1 if writer.found else 0)

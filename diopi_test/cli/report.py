@@ -43,9 +43,9 @@ def report(
     if junit_file is not None:
         write_report(junit_file, junit(found))
     if markdown_file is not None:
-        write_report(markdown_file, markdown.of_report(found, durations))
+        write_report(markdown_file, markdown.render_report(found, durations))
     if html_file is not None:
-        write_report(html_file, html.of_report(found))
+        write_report(html_file, html.render_report(found))
     if json_file is junit_file is markdown_file is html_file is None:
         show(found, console, durations)
     sys.exit(found.exit_status)

@@ -184,12 +184,12 @@ def _debug(options: RunOptions) -> int:
     """Run the only selected case in this process and return the exit status."""
     from diopi_test.execution.verdict import Verdict
     from diopi_test.harness.collection import RUNTIME
-    from diopi_test.harness.debug import debug, the_only
+    from diopi_test.harness.debug import debug, select_only_case
     from diopi_test.harness.runner import collect, prepare
 
     prepare(options, console)
     level, cases = collect(options)
-    case = the_only(cases, lambda collected: collected.id)
+    case = select_only_case(cases, lambda collected: collected.id)
     path = None if case.function == RUNTIME else level.path(case.function)
     outcome = debug(options.vendor, path, case, options.of_cases, click.echo)
     return 0 if outcome.verdict is Verdict.passed else 1
@@ -305,4 +305,4 @@ def _run_planned(options: RunOptions) -> Report:
     try:
         return run_suite(options, new_log(), console).report()
     except (VendorNotFoundError, BaselineError, SelectionError) as error:
-        return LogContent.of_failed(options, str(error)).report()
+        return LogContent.from_failure(options, str(error)).report()

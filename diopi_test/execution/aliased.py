@@ -56,13 +56,13 @@ def aliased_targets(prototype: Prototype) -> Mapping[str, tuple[str, str]]:
 
 def _is_laid_out_alike(case: BaselineCase, result: str, argument: str) -> bool:
     """Whether an argument's tensor has the layout that the case expects of the result."""
-    given, expected = case.arguments[argument], case.expected[result]
-    return isinstance(expected, Expected) and bool(given.layout == expected.layout)
+    tensor, expected = case.arguments[argument], case.expected[result]
+    return isinstance(expected, Expected) and bool(tensor.layout == expected.layout)
 
 
 def _can_be_one(prototype: Prototype, case: BaselineCase, result: str, argument: str) -> bool:
     """Whether one tensor can be both in a call like `case`."""
-    given, expected = case.arguments[argument], case.expected[result]
-    if not isinstance(given, BaselineTensor) or not isinstance(expected, Expected) or not is_ordinary(prototype, case):
+    tensor, expected = case.arguments[argument], case.expected[result]
+    if not isinstance(tensor, BaselineTensor) or not isinstance(expected, Expected) or not is_ordinary(prototype, case):
         return False
-    return (given.dtype, given.values.shape) == (expected.dtype, expected.values.shape)
+    return (tensor.dtype, tensor.values.shape) == (expected.dtype, expected.values.shape)

@@ -111,7 +111,7 @@ class Call:
         self._generators: dict[str, Generator] = {}
         self._seeds: dict[str, int] = {}
         self._read_first: list[Bytes] = []
-        self._where = {parameter.name: parameter.device for parameter in self.prototype.parameters}
+        self._device_of = {parameter.name: parameter.device for parameter in self.prototype.parameters}
         self._ballast = Ballast(device)
 
     def __enter__(self) -> Call:
@@ -129,13 +129,13 @@ class Call:
         run = self._once()
         if not self.case.draws:
             return run
-        others = self._other_draws()
+        other_draws = self._other_draws()
         if not self._generators:
-            return replace(run, others=others)
+            return replace(run, other_draws=other_draws)
         self._seed_anew(difference=1)
-        others["another seed"] = self._once()
+        other_draws["another seed"] = self._once()
         self._seed_anew()
-        return replace(run, others=others, again=self._once())
+        return replace(run, other_draws=other_draws, again=self._once())
 
     def _other_draws(self) -> dict[str, CallRecord]:
         """A call that finds the generators in another state: as the call left them, or for gradients, which leave them
@@ -148,7 +148,7 @@ class Call:
 
     def refused(self) -> tuple[Error, str, CallRecord]:
         """Call the function, which should fail, once: its error code, its last error, and what it left behind."""
-        code, before = self._answer()
+        code, before = self._perform()
         last_error = "" if code is Error.Success else self.vendor.last_error()
         return code, last_error, self._left_behind(before)
 
@@ -159,7 +159,7 @@ class Call:
         return [placed.name for placed, first, now in pairs if placed.expected is not None and (first != now).any()]
 
     def _once(self) -> CallRecord:
-        code, before = self._answer()
+        code, before = self._perform()
         if code is not Error.Success:
             self.context.stream.synchronize()
             raise RefusedError(code)
@@ -174,7 +174,7 @@ class Call:
         values = [self._value(parameter) for parameter in self.prototype.parameters[1:]]
         return partial(self.vendor.call, self.case.function, self.context, *values)
 
-    def _answer(self) -> tuple[Error, dict[str, tuple[int, int]]]:
+    def _perform(self) -> tuple[Error, dict[str, tuple[int, int]]]:
         """What the function answers, and the generators' states before it."""
         call = self.prepared()
         before = self._states()
@@ -289,8 +289,8 @@ class Call:
         if parameter.is_tensor_array and isinstance(argument, list):
             wanted = expected if isinstance(expected, list) else [None] * len(argument)
             return [
-                self._argument(f"{parameter.name}.{number}", parameter.role, entry, one) if entry else None
-                for number, (entry, one) in enumerate(zip(argument, wanted, strict=True))
+                self._argument(f"{parameter.name}.{number}", parameter.role, entry, wanted_entry) if entry else None
+                for number, (entry, wanted_entry) in enumerate(zip(argument, wanted, strict=True))
             ]
         if parameter.annotation is kinds.Generator and argument is not None:
             return self._generator(parameter.name, argument)
@@ -303,8 +303,8 @@ class Call:
     def _overwritten_tensor(self, result: str, argument: str) -> Tensor:
         """Return the tensor of an argument that is passed for a result as well."""
         if result not in self._overwritten:
-            given, expected = self.case.arguments[argument], self.case.expected[result]
-            self._overwritten[result] = self._argument(result, Role.inout, given, expected)
+            argument_tensor, expected = self.case.arguments[argument], self.case.expected[result]
+            self._overwritten[result] = self._argument(result, Role.inout, argument_tensor, expected)
         return self._overwritten[result]
 
     def _sparse(self, parameter: Parameter, parts: list[Any]) -> Tensor:
@@ -313,8 +313,8 @@ class Call:
             self._argument(f"{parameter.name}.{number}", Role.input, part, None) for number, part in enumerate(parts)
         )
         following = self.prototype.arguments[self.prototype.arguments.index(parameter) + 1]
-        other = self.case.arguments[following.name]
-        columns = other.values.shape[0] if other is not None else 0
+        following_tensor = self.case.arguments[following.name]
+        columns = following_tensor.values.shape[0] if following_tensor is not None else 0
         return Tensor.sparse_csr(crow, col, values, (crow.shape[0] - 1, columns))
 
     def _generator(self, name: str, seed: int) -> Generator:
@@ -339,7 +339,7 @@ class Call:
             different_layout(argument.layout, shape) if is_relaid else argument.layout, shape, argument.dtype
         )
         image = storage_image(argument.values, argument.dtype, place.strides, place.offset, place.storage_elements)
-        return self._keep(name, role, self._empty(name, shape, argument.dtype, place), image, expected)
+        return self._register(name, role, self._empty(name, shape, argument.dtype, place), image, expected)
 
     def _result(self, parameter: Parameter) -> Any:
         expected = self.case.expected[parameter.name]
@@ -360,7 +360,7 @@ class Call:
         place = self._place(expected.layout, expected.values.shape, expected.dtype)
         image = poisoned_array(place.storage_elements, expected.dtype)
         tensor = self._empty(name, expected.values.shape, expected.dtype, place)
-        return self._keep(name, Role.output, tensor, image, expected)
+        return self._register(name, Role.output, tensor, image, expected)
 
     def _place(self, layout: str, shape: tuple[int, ...], dtype: Dtype) -> Placement:
         """Where the elements lie: as `layout` says, or `SHIFT` bytes further on."""
@@ -374,10 +374,10 @@ class Call:
             strides=place.strides,
             offset=place.offset,
             storage_elements=place.storage_elements,
-            memory_kind=self._where.get(name, types.Device.device),
+            memory_kind=self._device_of.get(name, types.Device.device),
         )
 
-    def _keep(self, name: str, role: Role, tensor: Tensor, image: NDArray[Any], expected: Any) -> Tensor:
+    def _register(self, name: str, role: Role, tensor: Tensor, image: NDArray[Any], expected: Any) -> Tensor:
         self._placed.append(_Placed(name, role, tensor, image.view(np.uint8), expected))
         return tensor
 

@@ -21,9 +21,9 @@ from lib_rt.errors import GuardError
 Bytes = NDArray[np.uint8]
 
 
-def is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+def is_same(first: NDArray[Any], second: NDArray[Any]) -> bool:
     """Whether two arrays hold the same bits, element by element; quicker than to find where they differ."""
-    return one.tobytes() == other.tobytes()
+    return first.tobytes() == second.tobytes()
 
 
 @final
@@ -106,7 +106,7 @@ class ValueRecord:
     """A number the call wrote before it returned; `before` is what was there, where it is read too."""
 
     name: str
-    given: Any
+    actual: Any
     expected: Expected
     before: int | None = None
 
@@ -146,7 +146,7 @@ class CallRecord:
     damage: Sequence[GuardError]
     generators: Sequence[GeneratorRecord] = ()
     again: CallRecord | None = None
-    others: Mapping[str, CallRecord] = field(default_factory=dict)
+    other_draws: Mapping[str, CallRecord] = field(default_factory=dict)
     late: Sequence[str] = ()
 
     def results(self) -> Iterator[tuple[TensorRecord, Expected]]:

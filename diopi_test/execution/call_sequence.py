@@ -45,7 +45,7 @@ class Attempt:
     left: tuple[int, int] = (0, 0)
 
     @property
-    def is_right(self) -> bool:
+    def is_successful(self) -> bool:
         """Whether it succeeded, and no check of it found anything."""
         return self.run is not None and all(finding.passed for finding in self.check_results)
 
@@ -57,9 +57,9 @@ class Attempt:
         return "; ".join(f"{finding.check}: {finding.message}" for finding in self._of_results)
 
     @property
-    def where(self) -> tuple[Difference, ...]:
+    def differences(self) -> tuple[Difference, ...]:
         """Where its results are wrong."""
-        return tuple(place for finding in self._of_results for place in finding.where)
+        return tuple(place for finding in self._of_results for place in finding.differences)
 
     @property
     def _of_results(self) -> Sequence[CheckResult]:
@@ -100,10 +100,12 @@ class CallSequence:
     def check_results(self) -> list[CheckResult]:
         """What was found about single calls: the results of the first, and the memory of further ones too."""
         lines = {finding.check: finding for finding in self.first.check_results}
-        for which, attempt in ((SECOND, self.queued), (RELAID, self.relaid)):
+        for call, attempt in ((SECOND, self.queued), (RELAID, self.relaid)):
             for finding in attempt.check_results if attempt is not None else ():
                 line = lines.get(finding.check)
                 if finding.check in OF_MEMORY and (line is None or (line.passed and not finding.passed)):
-                    message = f"in {which}, {finding.message}" if finding.message else ""
-                    lines[finding.check] = replace(finding, message=message, where=in_call(finding.where, which))
+                    message = f"in {call}, {finding.message}" if finding.message else ""
+                    lines[finding.check] = replace(
+                        finding, message=message, differences=in_call(finding.differences, call)
+                    )
         return list(lines.values())

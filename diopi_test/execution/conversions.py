@@ -33,7 +33,7 @@ WITHOUT_CHANNELS = frozenset({"grid"})
 
 RANGE = np.iinfo(np.int32)
 
-Entry = TypeVar("Entry", BaselineTensor, Expected)
+StoredTensor = TypeVar("StoredTensor", BaselineTensor, Expected)
 
 
 def channels_last(case: BaselineCase) -> BaselineCase:
@@ -44,7 +44,7 @@ def channels_last(case: BaselineCase) -> BaselineCase:
     if not _has_channels(lookup(case.function)):
         return case
 
-    def relaid(name: str, entry: Entry) -> Entry:
+    def relaid(name: str, entry: StoredTensor) -> StoredTensor:
         is_meant = entry.layout == "contiguous" and entry.values.ndim in _ranks(case.function)
         return replace(entry, layout="channels_last") if is_meant and name not in WITHOUT_CHANNELS else entry
 
@@ -58,15 +58,15 @@ def int32_indices(case: BaselineCase) -> BaselineCase:
     """
     narrowed = _narrowed(case.function)
 
-    def narrow(name: str, entry: Entry) -> Entry:
+    def narrow(name: str, entry: StoredTensor) -> StoredTensor:
         if name not in narrowed or entry.dtype is not Dtype.int64:
             return entry
         if isinstance(entry, BaselineTensor):
             return replace(entry, values=entry.values.astype(np.int32), dtype=Dtype.int32)
         return replace(entry, dtype=Dtype.int32)
 
-    given = [entry for value in (*case.arguments.items(), *case.expected.items()) for entry in _entries(*value)]
-    fits = all(_fits(entry.values) for name, entry in given if name in narrowed and entry.dtype is Dtype.int64)
+    stored = [entry for value in (*case.arguments.items(), *case.expected.items()) for entry in _entries(*value)]
+    fits = all(_fits(entry.values) for name, entry in stored if name in narrowed and entry.dtype is Dtype.int64)
     return _changed(case, narrow) if fits else case
 
 
@@ -107,8 +107,8 @@ def _ranks(function: str) -> frozenset[int]:
 def _narrowed(function: str) -> frozenset[str]:
     """The arguments and results that hold indices, in int64 or int32."""
     prototype = lookup(function)
-    given = {name for name, accepted in prototype.argument_dtypes.items() if _are_indices(accepted)}
-    return frozenset(given | {result.name for result in prototype.results if _is_position(prototype, result)})
+    index_arguments = {name for name, accepted in prototype.argument_dtypes.items() if _are_indices(accepted)}
+    return frozenset(index_arguments | {result.name for result in prototype.results if _is_position(prototype, result)})
 
 
 def _are_indices(accepted: dtypes.DtypeSet) -> bool:

@@ -68,9 +68,9 @@ class Difference:
     Attributes:
         tensor: the parameter, with `.number` for an entry of an array of tensors.
         problem: what is wrong with these elements, as in "3 of 15 elements are wrong".
-        wrong, total: number of elements.
+        wrong_count, total: numbers of incorrect elements and of all elements.
         index: of the worst element, of the first where none is worse than another.
-        given, expected: what it is and should be.
+        actual, expected: its value and the value that it should have.
         error: their distance; None where there is none to measure.
         budget: the largest distance allowed there; None where the element must be exact.
         patterns: what the wrong elements have in common.
@@ -82,10 +82,10 @@ class Difference:
 
     tensor: str
     problem: str
-    wrong: int
+    wrong_count: int = field(metadata={"key": "wrong"})
     total: int
     index: tuple[int, ...]
-    given: str
+    actual: str = field(metadata={"key": "given"})
     expected: str
     error: float | None = field(default=None, metadata=OPTIONAL)
     budget: float | None = field(default=None, metadata=OPTIONAL)
@@ -108,9 +108,9 @@ class Difference:
     @property
     def element(self) -> str:
         """The worst element in a line: `out[0, 2] in a second call: 1.25, expected 1.5 ± 1e-07, error 0.25`."""
-        which = f" in {self.call}" if self.call else ""
-        place = f"{self.tensor}[{', '.join(map(str, self.index))}]{which}"
-        return f"{place}: {self.given}, expected {self.expected}{self._measured}"
+        in_call_text = f" in {self.call}" if self.call else ""
+        place = f"{self.tensor}[{', '.join(map(str, self.index))}]{in_call_text}"
+        return f"{place}: {self.actual}, expected {self.expected}{self._measured}"
 
     @property
     def _measured(self) -> str:

@@ -64,8 +64,8 @@ def blank(shape: Sequence[int], dtype: Dtype, layout: str = "contiguous") -> Bas
 
 def first_changed(parameter: Parameter, case: BaselineCase, number: int) -> Flaw:
     """A wrong number in the place of an attribute, or of the first in a list."""
-    given = case.arguments[parameter.name]
-    return value_flaw(parameter, (number, *given[1:]) if isinstance(given, tuple) else number)
+    value = case.arguments[parameter.name]
+    return value_flaw(parameter, (number, *value[1:]) if isinstance(value, tuple) else number)
 
 
 def value_flaw(parameter: Parameter, value: Any) -> Flaw:

@@ -52,7 +52,7 @@ def children() -> set[int]:
     except ChildProcessError:
         return set()
     lists = list(Path("/proc/self/task").glob("*/children"))
-    alive = {int(number) for one in lists for number in one.read_text().split()} if lists else {0}
+    alive = {int(number) for file in lists for number in file.read_text().split()} if lists else {0}
     return {number for number in alive if not _has_ended(number)}
 
 

@@ -59,13 +59,13 @@ def make_ignored_case(case: BaselineCase, label: str) -> BaselineCase:
     changed = change(prototype, parameter, case.arguments[parameter.name])
     arguments, expected = {**case.arguments, parameter.name: changed}, case.expected
     if parameter.is_result:
-        expected = {**expected, parameter.name: _kept(changed)}
+        expected = {**expected, parameter.name: _unchanged_result(changed)}
     return replace(case, label=label, arguments=arguments, expected=expected, smoke=False, case_class=CaseClass.callers)
 
 
-def _kept(given: BaselineTensor | None) -> Expected | None:
+def _unchanged_result(value: BaselineTensor | None) -> Expected | None:
     """What is expected of a tensor that would be updated, but is not read in the call: it stays as it is."""
-    return given and Expected(widen(given.values, given.dtype), given.dtype, given.layout)
+    return value and Expected(widen(value.values, value.dtype), value.dtype, value.layout)
 
 
 @cache
@@ -83,8 +83,8 @@ def _targets(prototype: Prototype) -> Mapping[str, tuple[Change, Parameter]]:
 def _can_be_made(prototype: Prototype, case: BaselineCase, change: Change, parameter: Parameter) -> bool:
     if parameter.name not in prototype.unread_arguments(case.arguments):
         return False
-    given = case.arguments[parameter.name]
-    return change(prototype, parameter, given) is not given
+    value = case.arguments[parameter.name]
+    return change(prototype, parameter, value) is not value
 
 
 def _changes(parameter: Parameter) -> Mapping[str, Change]:
@@ -97,31 +97,31 @@ def _changes(parameter: Parameter) -> Mapping[str, Change]:
     return {"null": _null, "value": _other_value} if has_null else {"value": _other_value}
 
 
-def _null(prototype: Prototype, parameter: Parameter, given: Any) -> Any:
+def _null(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
     return None
 
 
-def _some_generator(prototype: Prototype, parameter: Parameter, given: int | None) -> int:
+def _some_generator(prototype: Prototype, parameter: Parameter, value: int | None) -> int:
     """One with a seed, in place of none."""
-    return 1 if given is None else given
+    return 1 if value is None else value
 
 
 _UNUSUAL = (Dtype.float64, Dtype.int64)
 """Element types to try, the first that the standard does not have there being taken."""
 
 
-def _other_dtype(prototype: Prototype, parameter: Parameter, given: BaselineTensor | None) -> BaselineTensor | None:
+def _other_dtype(prototype: Prototype, parameter: Parameter, value: BaselineTensor | None) -> BaselineTensor | None:
     accepted = prototype.dtypes_of(parameter.name)
     unusual = next((dtype for dtype in _UNUSUAL if dtype not in accepted), None)
-    return given if unusual is None else _nonsense(_shape(given), unusual)
+    return value if unusual is None else _nonsense(_shape(value), unusual)
 
 
-def _other_shape(prototype: Prototype, parameter: Parameter, given: BaselineTensor | None) -> BaselineTensor:
-    return _nonsense((*_shape(given), 3), given.dtype if given else prototype.dtypes_of(parameter.name)[0])
+def _other_shape(prototype: Prototype, parameter: Parameter, value: BaselineTensor | None) -> BaselineTensor:
+    return _nonsense((*_shape(value), 3), value.dtype if value else prototype.dtypes_of(parameter.name)[0])
 
 
-def _shape(given: BaselineTensor | None) -> tuple[int, ...]:
-    return given.values.shape if given else (2,)
+def _shape(value: BaselineTensor | None) -> tuple[int, ...]:
+    return value.values.shape if value else (2,)
 
 
 def _nonsense(shape: tuple[int, ...], dtype: Dtype) -> BaselineTensor:
@@ -135,10 +135,10 @@ _VALUES: dict[type, Number] = {kinds.i64: -7, kinds.i32: -7, kinds.f64: math.nan
 """By annotation, numbers that mean nothing there."""
 
 
-def _other_value(prototype: Prototype, parameter: Parameter, given: Any) -> Any:
+def _other_value(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
     """A number out of range, a list that is too long, the other truth value."""
     if issubclass(parameter.annotation, kinds.Size):
-        return (*(given or ()), -7)
+        return (*(value or ()), -7)
     if issubclass(parameter.annotation, kinds.boolean):
-        return not given
+        return not value
     return next(value for kind, value in _VALUES.items() if issubclass(parameter.annotation, kind))

@@ -39,23 +39,23 @@ def _never_broadcasts(prototype: Prototype, parameter: Parameter) -> bool:
 
 
 def _resized(parameter: Parameter, case: BaselineCase, shape: tuple[int, ...]) -> Flaw:
-    given = case.arguments[parameter.name]
-    text = f"{parameter.c_name} has shape {shape} instead of {given.values.shape}"
-    return Flaw(text, {parameter.name: blank(shape, given.dtype, "contiguous")})
+    tensor = case.arguments[parameter.name]
+    text = f"{parameter.c_name} has shape {shape} instead of {tensor.values.shape}"
+    return Flaw(text, {parameter.name: blank(shape, tensor.dtype, "contiguous")})
 
 
 def _one_element(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    given = case.arguments[parameter.name]
-    if given is None or given.values.size < 2 or not prototype.has_effect(parameter.name, case.arguments):
+    tensor = case.arguments[parameter.name]
+    if tensor is None or tensor.values.size < 2 or not prototype.has_effect(parameter.name, case.arguments):
         return None
-    return _resized(parameter, case, (1,) * given.values.ndim)
+    return _resized(parameter, case, (1,) * tensor.values.ndim)
 
 
 def _longer(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    given = case.arguments[parameter.name]
-    if given is None or not given.values.ndim or not prototype.has_effect(parameter.name, case.arguments):
+    tensor = case.arguments[parameter.name]
+    if tensor is None or not tensor.values.ndim or not prototype.has_effect(parameter.name, case.arguments):
         return None
-    return _resized(parameter, case, (*given.values.shape[:-1], given.values.shape[-1] + 1))
+    return _resized(parameter, case, (*tensor.values.shape[:-1], tensor.values.shape[-1] + 1))
 
 
 # Shapes that contradict each other, or the attributes that repeat them.
@@ -63,29 +63,31 @@ def _longer(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> F
 
 def _other_shape(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """The first axis whose size is said elsewhere is longer by one."""
-    given, sizes = case.arguments[parameter.name], _fact(parameter, facts.HasShape).sizes
-    if given is None:
+    tensor, sizes = case.arguments[parameter.name], _fact(parameter, facts.HasShape).sizes
+    if tensor is None:
         return None
     axis = next((i for i, size in enumerate(sizes) if _is_said(prototype, case, parameter.name, i, size)), None)
     if axis is None:
         return None
-    return _resized(parameter, case, tuple(n + (i == axis) for i, n in enumerate(given.values.shape)))
+    return _resized(parameter, case, tuple(n + (i == axis) for i, n in enumerate(tensor.values.shape)))
 
 
 def _is_said(prototype: Prototype, case: BaselineCase, name: str, axis: int, size: int | str) -> bool:
     """Whether the size is a number, an attribute, or that of another axis of the tensors given."""
-    others = [
-        (other, i)
-        for other, sizes in prototype.shapes.items()
-        for i, its in enumerate(sizes)
-        if its == size and case.arguments[other] is not None and other not in prototype.unread_arguments(case.arguments)
+    occurrences = [
+        (tensor, i)
+        for tensor, sizes in prototype.shapes.items()
+        for i, axis_size in enumerate(sizes)
+        if axis_size == size
+        and case.arguments[tensor] is not None
+        and tensor not in prototype.unread_arguments(case.arguments)
     ]
-    return isinstance(size, int) or size in case.arguments or any(one != (name, axis) for one in others)
+    return isinstance(size, int) or size in case.arguments or any(place != (name, axis) for place in occurrences)
 
 
 def _flattened(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    given = case.arguments[parameter.name]
-    return None if given is None or given.values.ndim < 2 else _resized(parameter, case, (given.values.size,))
+    tensor = case.arguments[parameter.name]
+    return None if tensor is None or tensor.values.ndim < 2 else _resized(parameter, case, (tensor.values.size,))
 
 
 def _repeats_size(prototype: Prototype, parameter: Parameter) -> bool:
@@ -107,9 +109,9 @@ def _too_far(mode: str, beyond: int) -> Any:
         margins = _fact(parameter, facts.Margins)
         if case.arguments[margins.mode] != mode:
             return None
-        before, after, *others = case.arguments[parameter.name]
+        before, after, *remaining = case.arguments[parameter.name]
         margin = case.arguments[margins.tensor].values.shape[-1] + beyond
-        return value_flaw(parameter, (margin, before + after - margin, *others))
+        return value_flaw(parameter, (margin, before + after - margin, *remaining))
 
     return flaw
 
@@ -200,10 +202,10 @@ def _below_zero(prototype: Prototype, parameter: Parameter, case: BaselineCase) 
 
 
 def _first_length(parameter: Parameter, case: BaselineCase, length: int) -> Flaw:
-    given: BaselineTensor = case.arguments[parameter.name]
-    lengths = np.array(given.values)
+    tensor: BaselineTensor = case.arguments[parameter.name]
+    lengths = np.array(tensor.values)
     lengths[0] = length
-    return Flaw(f"{parameter.c_name}[0] is {length}", {parameter.name: replace(given, values=lengths)})
+    return Flaw(f"{parameter.c_name}[0] is {length}", {parameter.name: replace(tensor, values=lengths)})
 
 
 # Norms of nothing.
@@ -223,8 +225,8 @@ def _without_elements(prototype: Prototype, parameter: Parameter, case: Baseline
     """An input whose vectors have no elements, for an order of which nothing has a norm."""
     named = _order(prototype)
     assert named is not None
-    order, given = case.arguments[named.name], case.arguments[parameter.name]
-    first: BaselineTensor = given[0] if isinstance(given, list) else given
+    order, tensor = case.arguments[named.name], case.arguments[parameter.name]
+    first: BaselineTensor = tensor[0] if isinstance(tensor, list) else tensor
     if not (order < 0 or order == math.inf) or not first.values.ndim:
         return None
     axis = (*_axes(prototype, case), 0)[0] % first.values.ndim
@@ -234,7 +236,7 @@ def _without_elements(prototype: Prototype, parameter: Parameter, case: Baseline
     follow = [p.name for p in prototype.results if p.fact(facts.ShapeOf) == facts.ShapeOf(parameter.name)]
     return Flaw(
         text,
-        {parameter.name: [empty, *given[1:]] if isinstance(given, list) else empty},
+        {parameter.name: [empty, *tensor[1:]] if isinstance(tensor, list) else empty},
         {name: Expected(empty.values, first.dtype) for name in follow},
     )
 

@@ -116,11 +116,11 @@ def _required_tensor(prototype: Prototype, parameter: Parameter) -> bool:
 
 
 def _null(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    given = (case.expected if parameter.role is Role.output else case.arguments)[parameter.name]
-    if not given:
+    value = (case.expected if parameter.role is Role.output else case.arguments)[parameter.name]
+    if not value:
         return None
-    is_array = isinstance(given, list) and parameter.annotation is not kinds.SparseIn
-    changed = {parameter.name: _with_first(given, lambda tensor: None) if is_array else None}
+    is_array = isinstance(value, list) and parameter.annotation is not kinds.SparseIn
+    changed = {parameter.name: _with_first(value, lambda tensor: None) if is_array else None}
     text = f"{parameter.c_name}{'[0]' if is_array else ''} is NULL"
     return Flaw(text, expected=changed) if parameter.role is Role.output else Flaw(text, changed)
 
@@ -137,14 +137,16 @@ def _input_tensor(prototype: Prototype, parameter: Parameter) -> bool:
 
 
 def _input_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    given, accepted = case.arguments[parameter.name], prototype.dtypes_of(parameter.name)
-    other = next((dtype for dtype in _OTHER_DTYPES if dtype not in accepted), None)
-    if not tensors_in(_first(given)) or not accepted or other is None:
+    value, accepted = case.arguments[parameter.name], prototype.dtypes_of(parameter.name)
+    invalid_dtype = next((dtype for dtype in _OTHER_DTYPES if dtype not in accepted), None)
+    if not tensors_in(_first(value)) or not accepted or invalid_dtype is None:
         return None
     is_sparse = parameter.annotation is kinds.SparseIn  # its values have its type
-    changed = _with_first(given[::-1] if is_sparse else given, lambda one: blank(one.values.shape, other, one.layout))
+    changed = _with_first(
+        value[::-1] if is_sparse else value, lambda tensor: blank(tensor.values.shape, invalid_dtype, tensor.layout)
+    )
     changed = changed[::-1] if is_sparse else changed
-    return Flaw(f"{parameter.c_name} is of type {other.name}", {parameter.name: changed})
+    return Flaw(f"{parameter.c_name} is of type {invalid_dtype.name}", {parameter.name: changed})
 
 
 def _first(value: Any) -> Any:
@@ -162,12 +164,12 @@ def _further_operand(prototype: Prototype, parameter: Parameter) -> bool:
 
 def _broadcast(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     first = next(case.arguments[p.name] for p in prototype.parameters if p.is_tensor and p.is_argument)
-    given = case.arguments[parameter.name]
-    if given is None or first.values.ndim == 0 or first.values.shape[-1] < 2:
+    tensor = case.arguments[parameter.name]
+    if tensor is None or first.values.ndim == 0 or first.values.shape[-1] < 2:
         return None
     shape = (first.values.shape[-1] + 1,)
     text = f"{parameter.c_name} has shape {shape}, which does not broadcast with {first.values.shape}"
-    return Flaw(text, {parameter.name: blank(shape, given.dtype, "contiguous")})
+    return Flaw(text, {parameter.name: blank(shape, tensor.dtype, "contiguous")})
 
 
 # An axis or index out of range.
@@ -266,21 +268,21 @@ def _result_shape(prototype: Prototype, parameter: Parameter, case: BaselineCase
     first = _first(case.expected[parameter.name])
     if first is None or not first.values.size:
         return None
-    right = first.values.shape
-    wrong = (*right[:-1], right[-1] + 1) if right else (2,)
-    changed = _with_first(case.expected[parameter.name], lambda one: _expected(wrong, one.dtype, one.layout))
-    return Flaw(f"{parameter.c_name} has shape {wrong} instead of {right}", expected={parameter.name: changed})
+    valid = first.values.shape
+    invalid = (*valid[:-1], valid[-1] + 1) if valid else (2,)
+    changed = _with_first(case.expected[parameter.name], lambda result: _expected(invalid, result.dtype, result.layout))
+    return Flaw(f"{parameter.c_name} has shape {invalid} instead of {valid}", expected={parameter.name: changed})
 
 
 def _result_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """A result in a tensor that can't hold it: no conversion from floating to integer numbers is meant anywhere."""
-    given = case.expected[parameter.name]
-    first, entry = _first(given), 0 if isinstance(given, list) else None
-    wrong = None if first is None else _LOWER.get(category(first.dtype))
-    if first is None or wrong is None or prototype.can_hold(parameter.name, wrong, case.arguments, entry):
+    results = case.expected[parameter.name]
+    first, entry = _first(results), 0 if isinstance(results, list) else None
+    invalid = None if first is None else _LOWER.get(category(first.dtype))
+    if first is None or invalid is None or prototype.can_hold(parameter.name, invalid, case.arguments, entry):
         return None
-    changed = _with_first(given, lambda one: _expected(one.values.shape, wrong, one.layout))
-    text = f"{parameter.c_name} is of type {wrong.name} instead of {first.dtype.name}"
+    changed = _with_first(results, lambda result: _expected(result.values.shape, invalid, result.layout))
+    text = f"{parameter.c_name} is of type {invalid.name} instead of {first.dtype.name}"
     return Flaw(text, expected={parameter.name: changed})
 
 

@@ -40,8 +40,8 @@ def out_of_place(case: BaselineCase) -> BaselineCase | None:
 @cache
 def _plain_form(prototype: Prototype) -> Prototype | None:
     form = _FORMS.get(prototype.form)
-    forms = (other for other in prototypes().values() if other.base == prototype.base)
-    return next((other for other in forms if other.form == form), None)
+    forms = (candidate for candidate in prototypes().values() if candidate.base == prototype.base)
+    return next((candidate for candidate in forms if candidate.form == form), None)
 
 
 def _as_result(plain: Prototype, case: BaselineCase, expected: Any, number: int | None) -> Any:

@@ -74,14 +74,14 @@ def _seconds(call: Call, make: Callable[[], Error]) -> float:
 def bytes_of(case: BaselineCase) -> int:
     """Bytes of the elements of all tensors of a call; those of a tensor that is updated are read and written."""
     tensors = [*_tensors(case.arguments.values()), *_tensors(case.expected.values())]
-    return sum(prod(one.values.shape) * to_numpy(one.dtype).itemsize for one in tensors)
+    return sum(prod(tensor.values.shape) * to_numpy(tensor.dtype).itemsize for tensor in tensors)
 
 
 def operations_of(case: BaselineCase) -> int | None:
     """One operation for each element of the results, if the function computes them one by one; else None."""
     if not lookup(case.function).elementwise:
         return None
-    return sum(prod(one.values.shape) for one in _tensors(case.expected.values()))
+    return sum(prod(tensor.values.shape) for tensor in _tensors(case.expected.values()))
 
 
 def _tensors(values: Iterable[Any]) -> Iterator[BaselineTensor | Expected]:

@@ -51,7 +51,7 @@ class CheckResult:
         message: what is wrong, or worth noting; empty if nothing.
         ratio: largest error / budget where the check measures one.
         rms: root mean square of error / (s + ulp + eps·m) where the check measures one.
-        where: for the first few tensors that are wrong, where they are.
+        differences: where the first few incorrect tensors differ.
     """
 
     check: str
@@ -59,7 +59,7 @@ class CheckResult:
     message: str = field(default="", metadata=OPTIONAL)
     ratio: float | None = field(default=None, metadata=OPTIONAL)
     rms: float | None = field(default=None, metadata=OPTIONAL)
-    where: Sequence[Difference] = field(default=(), metadata=OPTIONAL)
+    differences: Sequence[Difference] = field(default=(), metadata={**OPTIONAL, "key": "where"})
 
 
 @final

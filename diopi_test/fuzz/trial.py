@@ -15,7 +15,7 @@ from diopi_test.baseline.records import BaselineCase
 from diopi_test.execution.verdict import Outcome
 from diopi_test.harness.collection import Collected
 from diopi_test.harness.isolation.description import Description
-from diopi_test.harness.isolation.executor import Due, Executor
+from diopi_test.harness.isolation.executor import Executor, ScheduledCase
 from diopi_test.harness.options import Limits
 
 LEVEL = "smoke"
@@ -68,7 +68,7 @@ class Trials:
         def report(case: Collected, outcome: Outcome, seconds: float) -> None:
             ended[case.label] = outcome
 
-        self._executor.run([[Due(path, collected(call)) for call in calls]], report)
+        self._executor.run([[ScheduledCase(path, collected(call)) for call in calls]], report)
         shutil.rmtree(folder)
         return [ended[call.label] for call in calls]
 

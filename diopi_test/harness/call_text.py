@@ -29,40 +29,45 @@ WHOLE = 60
 """Elements up to which an array is always shown whole."""
 
 
-def case_text(made: MadeCase, *, full: bool = False) -> Iterator[str]:
+def case_text(made_case: MadeCase, *, full: bool = False) -> Iterator[str]:
     """The lines that describe a case; arrays are summarised, unless `full`."""
-    case = made.case
+    case = made_case.case
     yield case.id
-    level = ", called more than once" if case.smoke and made.flaw is None else ""
+    level = ", called more than once" if case.smoke and made_case.flaw is None else ""
     yield f"  class {case.case_class}{level}, element type {case.dtype.name}"
     yield f"  {declaration(lookup(case.function))}"
-    yield from _origin(made)
+    yield from _origin(made_case)
     yield "arguments"
     for parameter in lookup(case.function).arguments:
         yield from _value(parameter, case.arguments[parameter.name], full)
     yield "results"
     for parameter in lookup(case.function).results:
-        yield from _results(parameter, case, made.flaw is not None, full)
+        yield from _results(parameter, case, made_case.flaw is not None, full)
 
 
-def _origin(made: MadeCase) -> Iterator[str]:
+def _origin(made_case: MadeCase) -> Iterator[str]:
     """What was changed in the case it is made of, and what follows from that."""
-    if made.base is None:
+    if made_case.base is None:
         return
-    yield f"  made of {made.base.id}"
-    if made.flaw is not None:
-        yield f"  must be refused, and change nothing: {made.flaw.text}"
+    yield f"  made of {made_case.base.id}"
+    if made_case.flaw is not None:
+        yield f"  must be refused, and change nothing: {made_case.flaw.text}"
     else:
-        yield f"  must have the results of that case: {_why_same(made, made.base)}"
-    for before, after in ((made.base.arguments, made.case.arguments), (made.base.expected, made.case.expected)):
+        yield f"  must have the results of that case: {_why_same(made_case, made_case.base)}"
+    for before, after in (
+        (made_case.base.arguments, made_case.case.arguments),
+        (made_case.base.expected, made_case.case.expected),
+    ):
         for name in [name for name in after if after[name] is not before.get(name)]:
             yield f"  changed: {name} was {_short(before.get(name))}, is {_short(after[name])}"
 
 
-def _why_same(made: MadeCase, base: BaselineCase) -> str:
+def _why_same(made_case: MadeCase, base: BaselineCase) -> str:
     """Return why a made case has the results of its base: it overwrites an argument, or nothing depends on one."""
-    if made.case.aliases:
-        return " ".join(f"`{result}` is the tensor of `{argument}`." for result, argument in made.case.aliases.items())
+    if made_case.case.aliases:
+        return " ".join(
+            f"`{result}` is the tensor of `{argument}`." for result, argument in made_case.case.aliases.items()
+        )
     prototype = lookup(base.function)
     tensors = [parameter.name for parameter in prototype.parameters if parameter.is_tensor]
     return " ".join(fact.sentence(tensors) for fact in prototype.ignored if fact.covers(base.arguments))
@@ -93,7 +98,7 @@ def _value(parameter: Parameter, value: Any, full: bool) -> Iterator[str]:
 
 def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
     """A value, or the entries of an array of tensors, with their names."""
-    return [(f"{name}.{i}", one) for i, one in enumerate(value)] if isinstance(value, list) else [(name, value)]
+    return [(f"{name}.{i}", entry) for i, entry in enumerate(value)] if isinstance(value, list) else [(name, value)]
 
 
 def _results(parameter: Parameter, case: BaselineCase, refused: bool, full: bool) -> Iterator[str]:
@@ -128,8 +133,8 @@ def _budget(expected: Expected) -> str:
         units, name = np.asarray(expected.unit), ""
     with np.errstate(over="ignore"):
         budgets = np.sort(K * units, axis=None)
-    least, median, most = (f"{budgets[i]:.3g}" for i in (0, budgets.size // 2, -1))
-    return f"{least} (least), {median} (median), {most} (most){name}"
+    least, median, largest = (f"{budgets[i]:.3g}" for i in (0, budgets.size // 2, -1))
+    return f"{least} (least), {median} (median), {largest} (most){name}"
 
 
 def _array(values: NDArray[Any], dtype: Dtype, full: bool) -> Iterator[str]:
@@ -144,7 +149,7 @@ def _array(values: NDArray[Any], dtype: Dtype, full: bool) -> Iterator[str]:
 def _range(values: NDArray[np.float64]) -> str:
     """From the smallest to the largest finite number, and how many others there are."""
     finite = values[np.isfinite(values)]
-    others = {"NaN": np.isnan(values), "infinite": np.isinf(values)}
-    counts = [f"{int(where.sum())} {name}" for name, where in others.items() if where.any()]
+    special = {"NaN": np.isnan(values), "infinite": np.isinf(values)}
+    counts = [f"{int(mask.sum())} {name}" for name, mask in special.items() if mask.any()]
     span = [f"from {finite.min():.6g} to {finite.max():.6g}"] if finite.size else []
     return ", ".join([*span, *counts])

@@ -8,7 +8,7 @@ from typing import Protocol, Self
 from diopi_test.execution.verdict import Outcome
 from diopi_test.harness.collection import Collected
 from diopi_test.harness.isolation.description import Description
-from diopi_test.harness.isolation.executor import Due, Executor
+from diopi_test.harness.isolation.executor import Executor, ScheduledCase
 from diopi_test.harness.options import RunOptions
 
 
@@ -25,7 +25,7 @@ class CaseExecutor(Protocol):
 
     def run(
         self,
-        batches: Iterable[Sequence[Due]],
+        batches: Iterable[Sequence[ScheduledCase]],
         report: Callable[[Collected, Outcome, float], None],
         retries: Callable[[str], int] = ...,
     ) -> None: ...

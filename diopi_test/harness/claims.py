@@ -44,11 +44,11 @@ def compare_claims(claims: Sequence[Claim], cases: Sequence[CaseRecord], files: 
     """
     if not claims:
         return None
-    wrong = [use for use in _uses(cases, files) if use.works is not _is_declared(use, claims)]
+    contradicting = [use for use in _uses(cases, files) if use.works is not _is_declared(use, claims)]
     return ClaimsReport(
         tuple(claims),
-        tuple(use for use in wrong if not use.works),
-        tuple(use for use in wrong if use.works),
+        tuple(use for use in contradicting if not use.works),
+        tuple(use for use in contradicting if use.works),
     )
 
 

@@ -17,19 +17,19 @@ from diopi_test.execution.verdict import LOST, Outcome, Verdict
 from diopi_test.harness.cluster_worker import Batch, BatchResult, abandon, close_devices, run_batch
 from diopi_test.harness.collection import Collected
 from diopi_test.harness.isolation.description import Description
-from diopi_test.harness.isolation.executor import CASE_OPTIONS, LIMITS, Due
+from diopi_test.harness.isolation.executor import CASE_OPTIONS, LIMITS, ScheduledCase
 from diopi_test.harness.options import CaseOptions, Limits
 
 Report = Callable[[Collected, Outcome, float], None]
 
 
-def by_function(batches: Iterable[Sequence[Due]]) -> Iterable[Sequence[Due]]:
+def split_by_function(batches: Iterable[Sequence[ScheduledCase]]) -> Iterable[Sequence[ScheduledCase]]:
     """The batches, cut where the function changes; one in which functions come mixed stays as it is."""
     for batch in batches:
-        pieces: dict[str, list[Due]] = {}
-        for due in batch:
-            pieces.setdefault(due.case.function, []).append(due)
-        in_order = [due for piece in pieces.values() for due in piece] == list(batch)
+        pieces: dict[str, list[ScheduledCase]] = {}
+        for scheduled in batch:
+            pieces.setdefault(scheduled.case.function, []).append(scheduled)
+        in_order = [scheduled for piece in pieces.values() for scheduled in piece] == list(batch)
         yield from pieces.values() if in_order else [batch]
 
 
@@ -50,7 +50,7 @@ class ClusterExecutor:
         here = str(Path(vendor).absolute()) if vendor.endswith(".so") else vendor
         dump = options.dump.absolute() if options.dump else None
         self._empty = Batch(uuid4().hex, here, limits, replace(options, dump=dump))
-        self._again: deque[Batch] = deque()  # whose workers died
+        self._repetitions: deque[Batch] = deque()  # whose workers died
         self._lost: Counter[str] = Counter()
         self._vendor = ""
 
@@ -72,8 +72,8 @@ class ClusterExecutor:
     def describe(self) -> Description:
         """What the vendor says of itself; VendorError that says why if it does not start or is not there."""
         questions = iter([_text(self._empty)])
-        for _, answer in self._cluster.calls(run_batch, lambda: next(questions, None), self._killed):
-            result = _result(answer)
+        for _, reply in self._cluster.calls(run_batch, lambda: next(questions, None), self._killed):
+            result = _result(reply)
             self._check(result)
             if result.description is not None:
                 self._vendor = result.vendor
@@ -82,7 +82,7 @@ class ClusterExecutor:
 
     def run(
         self,
-        batches: Iterable[Sequence[Due]],
+        batches: Iterable[Sequence[ScheduledCase]],
         report: Report,
         retries: Callable[[str], int] = lambda case_id: 0,
     ) -> None:
@@ -92,44 +92,48 @@ class ClusterExecutor:
         does not start on a worker, ClusterError if the cluster fails: what was not reported has not been run.
         """
         self._report = report
-        work = (self._batch(due, retries) for due in by_function(batches))
-        for _, answer in self._cluster.calls(run_batch, lambda: self._next(work), self._killed):
-            result = _result(answer)
+        work = (self._batch(scheduled, retries) for scheduled in split_by_function(batches))
+        for _, reply in self._cluster.calls(run_batch, lambda: self._next(work), self._killed):
+            result = _result(reply)
             for ended in result.ended:
                 self._lost[ended.case.function] += ended.outcome.verdict in LOST
                 report(ended.case, ended.outcome, ended.seconds)
             self._note(result.worker, result.notes)
             self._check(result)
 
-    def _batch(self, due: Sequence[Due], retries: Callable[[str], int]) -> Batch:
-        located = tuple(replace(one, path=one.path.absolute()) for one in due)
-        return replace(self._empty, due=located, retries={one.case.id: retries(one.case.id) for one in due})
+    def _batch(self, scheduled: Sequence[ScheduledCase], retries: Callable[[str], int]) -> Batch:
+        located = tuple(replace(item, path=item.path.absolute()) for item in scheduled)
+        return replace(
+            self._empty,
+            scheduled=located,
+            retries={item.case.id: retries(item.case.id) for item in scheduled},
+        )
 
     def _next(self, work: Iterable[Batch]) -> str | None:
         """The next batch for a worker, less the cases of functions that were given up; None if there is none."""
-        while batch := self._again.popleft() if self._again else next(iter(work), None):
-            if due := tuple(one for one in batch.due if not self._is_given_up(one)):
-                return _text(replace(batch, due=due))
+        while batch := self._repetitions.popleft() if self._repetitions else next(iter(work), None):
+            if scheduled := tuple(item for item in batch.scheduled if not self._is_given_up(item)):
+                return _text(replace(batch, scheduled=scheduled))
         return None
 
-    def _is_given_up(self, due: Due) -> bool:
+    def _is_given_up(self, scheduled: ScheduledCase) -> bool:
         """Whether the rest of a function is not run; that is the case's verdict then."""
-        lost = self._lost[due.case.function]
+        lost = self._lost[scheduled.case.function]
         if lost < self._empty.limits.lost:
             return False
-        reason = f"{lost} cases of {due.case.function} have crashed, hung or run out of memory"
-        self._report(due.case, Outcome(Verdict.not_run, f"not run: {reason}"), 0.0)
+        reason = f"{lost} cases of {scheduled.case.function} have crashed, hung or run out of memory"
+        self._report(scheduled.case, Outcome(Verdict.not_run, f"not run: {reason}"), 0.0)
         return True
 
     def _killed(self, text: str) -> None:
         """Every worker that was given this batch has died: find out by which case, one at a time."""
         batch = from_json(Batch, json.loads(text))
-        if len(batch.due) > 1:
-            self._again += [replace(batch, due=(one,)) for one in batch.due]
+        if len(batch.scheduled) > 1:
+            self._repetitions += [replace(batch, scheduled=(item,)) for item in batch.scheduled]
             return
-        for one in batch.due:
-            self._lost[one.case.function] += 1
-            self._report(one.case, Outcome(Verdict.crashed, "every worker that ran it alone has died"), 0.0)
+        for item in batch.scheduled:
+            self._lost[item.case.function] += 1
+            self._report(item.case, Outcome(Verdict.crashed, "every worker that ran it alone has died"), 0.0)
 
     def _check(self, result: BatchResult) -> None:
         """Whether the worker can be used, and has the vendor that was described."""

@@ -16,7 +16,7 @@ from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.execution.verdict import Outcome
 from diopi_test.harness.collection import RUNTIME, Collected
 from diopi_test.harness.isolation.description import Description
-from diopi_test.harness.isolation.executor import Due, Executor
+from diopi_test.harness.isolation.executor import Executor, ScheduledCase
 from diopi_test.harness.isolation.fork_server import ForkServerError
 from diopi_test.harness.options import CaseOptions, Limits
 
@@ -39,7 +39,7 @@ class Batch:
     vendor: str
     limits: Limits
     options: CaseOptions
-    due: tuple[Due, ...] = ()
+    scheduled: tuple[ScheduledCase, ...] = ()
     retries: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -91,7 +91,7 @@ class Devices:
         self._timer = Timer(IDLE, self.close)
 
     @contextmanager
-    def lent(self, batch: Batch) -> Iterator[Executor]:
+    def lend(self, batch: Batch) -> Iterator[Executor]:
         """An executor for this batch, kept for the next one unless something is raised."""
         with self._lock:
             self._timer.cancel()
@@ -105,9 +105,9 @@ class Devices:
         except BaseException as error:
             executor.__exit__(type(error))
             raise
-        self._keep(batch.run, executor)
+        self._return(batch.run, executor)
 
-    def _keep(self, run: str, executor: Executor) -> None:
+    def _return(self, run: str, executor: Executor) -> None:
         with self._lock:
             is_wanted = run == self._run and run not in self.abandoned
             if is_wanted:
@@ -126,8 +126,8 @@ class Devices:
         return _close(leaving)
 
     def _take_all(self) -> list[Executor]:
-        taken, self._idle = self._idle, []
-        return taken
+        idle, self._idle = self._idle, []
+        return idle
 
 
 DEVICES = Devices()
@@ -139,13 +139,13 @@ def run_batch(text: str) -> str:
     batch = from_json(Batch, json.loads(text))
     _check_files(batch)
     try:
-        result = _ran(batch)
+        result = _run(batch)
     except ForkServerError:  # an accident of this machine: memory that ran out, say
-        result = _ran(batch)
+        result = _run(batch)
     return json.dumps(to_json(result))
 
 
-def _ran(batch: Batch) -> BatchResult:
+def _run(batch: Batch) -> BatchResult:
     ended: list[EndedCase] = []
 
     def report(case: Collected, outcome: Outcome, seconds: float) -> None:
@@ -154,19 +154,19 @@ def _ran(batch: Batch) -> BatchResult:
             raise ClusterError("the run was interrupted")
 
     try:
-        with DEVICES.lent(batch) as executor:
-            said = executor.describe()
-            executor.run([batch.due] if batch.due else [], report, lambda case_id: batch.retries[case_id])
+        with DEVICES.lend(batch) as executor:
+            vendor = executor.describe()
+            executor.run([batch.scheduled] if batch.scheduled else [], report, lambda case_id: batch.retries[case_id])
             notes, executor.notes = tuple(executor.notes), []
     except VendorError as error:
         is_there = not isinstance(error, VendorNotFoundError)
         return BatchResult(worker_name(), "", None, tuple(ended), (), str(error), is_there)
-    description = None if batch.due else said
-    return BatchResult(worker_name(), f"{said.name} {said.version}", description, tuple(ended), notes, None, True)
+    description = None if batch.scheduled else vendor
+    return BatchResult(worker_name(), f"{vendor.name} {vendor.version}", description, tuple(ended), notes, None, True)
 
 
 def _check_files(batch: Batch) -> None:
-    for path in {due.path for due in batch.due if due.case.function != RUNTIME}:
+    for path in {scheduled.path for scheduled in batch.scheduled if scheduled.case.function != RUNTIME}:
         if not path.is_file():
             raise ClusterError(
                 f"worker {worker_name()} has no baseline file {path}: all workers need the baseline under the path it "

@@ -24,12 +24,12 @@ from diopi_test.harness.session import Session
 T = TypeVar("T")
 
 
-def the_only(cases: Sequence[T], name: Callable[[T], str]) -> T:
+def select_only_case(cases: Sequence[T], name: Callable[[T], str]) -> T:
     """The only one of the cases selected; SelectionError, which names some, if there is not exactly one."""
     if len(cases) != 1:
-        some = f": {', '.join(map(name, cases[:NEAR]))}" if cases else ""
+        examples = f": {', '.join(map(name, cases[:NEAR]))}" if cases else ""
         more = ", …" if len(cases) > NEAR else ""
-        raise SelectionError(f"--debug runs exactly one case, but {len(cases) or 'none'} are selected{some}{more}")
+        raise SelectionError(f"--debug runs exactly one case, but {len(cases) or 'none'} are selected{examples}{more}")
     return cases[0]
 
 

@@ -58,5 +58,5 @@ def compute_results(
 
 def with_results(level: StoredLevel, cases: Sequence[Collected]) -> list[Collected]:
     """Return the cases that have results, and those of the runtime, which need none."""
-    made = {case.id: case for case in collect_level(level)}
-    return [made.get(case.id, case) for case in cases if case.function == RUNTIME or case.id in made]
+    stored = {case.id: case for case in collect_level(level)}
+    return [stored.get(case.id, case) for case in cases if case.function == RUNTIME or case.id in stored]

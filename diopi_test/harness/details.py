@@ -23,7 +23,7 @@ def details(checks: Iterable[CheckResult]) -> Iterator[str]:
     """
     places: dict[tuple[str, str], Difference] = {}
     for finding in checks:
-        for place in finding.where if not finding.passed else ():
+        for place in finding.differences if not finding.passed else ():
             places.setdefault((place.tensor, place.call), place)
     arguments: Mapping[str, str] = {}
     for place in places.values():

@@ -53,7 +53,7 @@ def dump(case: BaselineCase, records: Mapping[str, CallRecord], folder: Path) ->
     crashed, it has what was to be given and what is expected. Raises DumpError if it can't be written.
     """
     path = folder / f"{file_name(case.id)}{SUFFIX}"
-    arrays = dict([*_given(case), *_demanded(case), *_left(records)])
+    arrays = dict([*_argument_arrays(case), *_expected_arrays(case), *_left(records)])
     info = json.dumps(_info(case, records, arrays), indent=1)
     plain = {name: _widened(array) for name, array in arrays.items()}
     temporary = path.with_name(f".{secrets.token_hex(8)}{SUFFIX}")
@@ -81,22 +81,22 @@ def file_name(case: str) -> str:
     return safe if safe == name else f"{safe}-{digest[:12]}"
 
 
-def _given(case: BaselineCase) -> Arrays:
+def _argument_arrays(case: BaselineCase) -> Arrays:
     for name, value in case.arguments.items():
-        for which, entry in _entries(name, value):
+        for entry_name, entry in _entries(name, value):
             if isinstance(entry, BaselineTensor):
-                yield f"input.{which}", entry.values
+                yield f"input.{entry_name}", entry.values
 
 
-def _demanded(case: BaselineCase) -> Arrays:
+def _expected_arrays(case: BaselineCase) -> Arrays:
     for name, value in case.expected.items():
-        for which, entry in _entries(name, value):
+        for entry_name, entry in _entries(name, value):
             if isinstance(entry, Expected):
-                yield f"expected.{which}", entry.values
+                yield f"expected.{entry_name}", entry.values
                 if entry.unit is not None:
-                    yield f"budget.{which}", K * entry.unit
+                    yield f"budget.{entry_name}", K * entry.unit
                 if entry.specified is not None:
-                    yield f"specified.{which}", entry.specified
+                    yield f"specified.{entry_name}", entry.specified
 
 
 def _left(records: Mapping[str, CallRecord]) -> Arrays:
@@ -107,12 +107,12 @@ def _left(records: Mapping[str, CallRecord]) -> Arrays:
             elif record.before is not None and (record.before != record.after).any():
                 yield f"changed.{call}.{record.name}", record.values
         for value in run.values:
-            yield f"result.{call}.{value.name}", np.asarray(value.given)
+            yield f"result.{call}.{value.name}", np.asarray(value.actual)
 
 
 def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
     """An argument or result, or the entries of an array of them, by name."""
-    return [(f"{name}.{i}", one) for i, one in enumerate(value)] if isinstance(value, list) else [(name, value)]
+    return [(f"{name}.{i}", entry) for i, entry in enumerate(value)] if isinstance(value, list) else [(name, value)]
 
 
 def _info(case: BaselineCase, records: Mapping[str, CallRecord], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _as_json(value: Any) -> Any:
 
 def _tensors(run: CallRecord) -> dict[str, str]:
     """How the tensors of a call lay in memory, by name."""
-    return {one.name: tensor_in_words(one.dtype, one.shape, one.strides, one.offset) for one in run.tensors}
+    return {entry.name: tensor_in_words(entry.dtype, entry.shape, entry.strides, entry.offset) for entry in run.tensors}
 
 
 _BFLOAT16 = to_numpy(Dtype.bfloat16)

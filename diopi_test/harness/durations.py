@@ -40,13 +40,13 @@ class Distance:
     times: float
 
 
-def by_function(cases: Iterable[CaseRecord]) -> Sequence[FunctionTime]:
+def group_by_function(cases: Iterable[CaseRecord]) -> Sequence[FunctionTime]:
     """How long the cases of each function took, the longest first."""
     seconds: Mapping[str, list[float]] = defaultdict(list)
     for case in cases:
         seconds[case.function].append(case.seconds)
-    times = (FunctionTime(function, len(each), sum(each)) for function, each in seconds.items())
-    return sorted(times, key=lambda one: (-one.seconds, one.function))
+    functions = (FunctionTime(function, len(times), sum(times)) for function, times in seconds.items())
+    return sorted(functions, key=lambda entry: (-entry.seconds, entry.function))
 
 
 def slowest(cases: Iterable[CaseRecord]) -> Sequence[CaseRecord]:
@@ -63,7 +63,7 @@ def distances(cases: Iterable[CaseRecord]) -> Sequence[Distance]:
             continue
         if case.function not in largest or timing.bytes > largest[case.function].timing.bytes:
             largest[case.function] = Distance(case.id, timing, timing.distance)
-    return sorted(largest.values(), key=lambda one: (-one.times, one.id))
+    return sorted(largest.values(), key=lambda entry: (-entry.times, entry.id))
 
 
 def show_durations(cases: Sequence[CaseRecord], number: int, console: Console) -> None:
@@ -74,8 +74,8 @@ def show_durations(cases: Sequence[CaseRecord], number: int, console: Console) -
 
 def _tables(cases: Sequence[CaseRecord], number: int) -> Iterator[Table]:
     functions = _table("the functions that took longest", "seconds", "cases", "function")
-    for one in by_function(cases)[:number]:
-        functions.add_row(f"{one.seconds:.2f}", str(one.cases), one.function)
+    for entry in group_by_function(cases)[:number]:
+        functions.add_row(f"{entry.seconds:.2f}", str(entry.cases), entry.function)
     yield functions
     longest = _table("the cases that took longest", "seconds", "case")
     for case in slowest(cases)[:number]:

@@ -21,7 +21,7 @@ class Interruption:
 
     def __init__(self) -> None:
         self._last = -_PATIENCE
-        self._told = ""
+        self._message = ""
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interruption:
@@ -36,11 +36,11 @@ class Interruption:
 
     def check(self) -> None:
         """Raise what was raised before and is lost, as it is in a finaliser or a callback of the garbage collector."""
-        if self._told:
-            raise KeyboardInterrupt(self._told)
+        if self._message:
+            raise KeyboardInterrupt(self._message)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if time.monotonic() - self._last >= _PATIENCE:
             self._last = time.monotonic()
-            self._told = f"interrupted by {signal.Signals(number).name}"
-            raise KeyboardInterrupt(self._told)
+            self._message = f"interrupted by {signal.Signals(number).name}"
+            raise KeyboardInterrupt(self._message)

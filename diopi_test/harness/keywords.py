@@ -74,19 +74,22 @@ class Keywords:
         """The compiled expression. The import takes 40 ms, which a run without `-k` does not spend."""
         from _pytest.mark import expression
 
-        wrong: tuple[type[Exception], ...] = (SyntaxError, getattr(expression, "ParseError", SyntaxError))  # pytest 8
+        syntax_errors: tuple[type[Exception], ...] = (
+            SyntaxError,
+            getattr(expression, "ParseError", SyntaxError),
+        )  # pytest 8
         if (place := self.text.find("=")) >= 0:
-            raise SelectionError(self._shown("words take no parameters", place + 1))
+            raise SelectionError(self._point_at("words take no parameters", place + 1))
         try:
             return expression.Expression.compile(self.text)
-        except wrong as error:
+        except syntax_errors as error:
             message, column = (
                 getattr(error, new, None) or getattr(error, old)
                 for new, old in (("msg", "message"), ("offset", "column"))
             )
-            raise SelectionError(self._shown(message, column)) from error
+            raise SelectionError(self._point_at(message, column)) from error
 
-    def _shown(self, message: str, column: int) -> str:
+    def _point_at(self, message: str, column: int) -> str:
         """What is wrong, and under the expression a caret at its column, the first being 1."""
         message, line = ("".join(c if c.isprintable() else " " for c in text) for text in (message, self.text))
         return f"-k {self.text!r}: {message}\n    {line}\n    {' ' * (column - 1)}^"

@@ -21,7 +21,7 @@ import platformdirs
 
 SUFFIX = ".log.jsonl"
 
-KEPT = 50
+MAX_LOGS = 50
 """Logs in the user's folder; the oldest beyond that go when a new one comes."""
 
 _SEAL = len(',"crc32":"01234567"}')
@@ -75,7 +75,7 @@ class LogWriter:
 
     def write(self, kind: str, content: Any) -> None:
         """Append a line."""
-        line = sealed(LogRecord(kind, content))
+        line = seal(LogRecord(kind, content))
         if not self.failure:
             try:
                 written = os.write(self._file, line)
@@ -105,7 +105,7 @@ class LogWriter:
             self.path.unlink(missing_ok=True)
 
 
-def sealed(entry: LogRecord) -> bytes:
+def seal(entry: LogRecord) -> bytes:
     """The line of an entry."""
     text = json.dumps({"kind": entry.kind, "content": entry.content}, separators=(",", ":"))
     return f'{text[:-1]},"crc32":"{zlib.crc32(text.encode()):08x}"}}\n'.encode()
@@ -186,7 +186,7 @@ def new_log() -> Path:
     folder = state_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for old in sorted(folder.glob(f"*{SUFFIX}"))[: -KEPT + 1]:
+        for old in sorted(folder.glob(f"*{SUFFIX}"))[: -MAX_LOGS + 1]:
             old.unlink(missing_ok=True)
     except OSError as error:
         raise LogError(f"{folder} can't be used for logs: {error}; name a log with --log") from error

@@ -12,7 +12,7 @@ from diopi_test.execution.verdict import Verdict
 from diopi_test.harness.records import CaseRecord, ModelReport
 from diopi_test.models.files import load_shipped_trace, model_names
 
-RIGHT = (Verdict.passed, Verdict.waived)
+SUCCESSFUL = (Verdict.passed, Verdict.waived)
 
 WORST = (
     *(Verdict.crashed, Verdict.timed_out, Verdict.out_of_memory, Verdict.failed, Verdict.flaky),
@@ -35,17 +35,18 @@ def _report(name: str, ended: Mapping[tuple[str, str], Verdict]) -> ModelReport:
         function: [ended.get((function, label), Verdict.not_run) for label in labels]
         for function, labels in labels_of(name).items()
     }
-    every = [verdict for one in verdicts.values() for verdict in one]
-    passed, not_run = sum(verdict in RIGHT for verdict in every), every.count(Verdict.not_run)
-    worst = {function: next((v for v in WORST if v in one), None) for function, one in sorted(verdicts.items())}
-    wrong = {function: verdict for function, verdict in worst.items() if verdict is not None}
-    return ModelReport(name, len(every), passed, not_run, wrong, tuple(sorted(load_shipped_trace(name).not_mapped)))
+    all_verdicts = [verdict for found in verdicts.values() for verdict in found]
+    passed, not_run = sum(verdict in SUCCESSFUL for verdict in all_verdicts), all_verdicts.count(Verdict.not_run)
+    worst = {function: next((v for v in WORST if v in found), None) for function, found in sorted(verdicts.items())}
+    failures = {function: verdict for function, verdict in worst.items() if verdict is not None}
+    not_mapped = tuple(sorted(load_shipped_trace(name).not_mapped))
+    return ModelReport(name, len(all_verdicts), passed, not_run, failures, not_mapped)
 
 
 def show_models(models: Sequence[ModelReport], console: Console) -> None:
     """Print a line for each network that the vendor can't train, or not as far as was tried, then how many it can."""
     for model in models:
-        reasons = [f"{function} {verdict.replace('_', ' ')}" for function, verdict in model.wrong.items()]
+        reasons = [f"{function} {verdict.replace('_', ' ')}" for function, verdict in model.failures.items()]
         reasons += [f"{operator} not mapped" for operator in model.not_mapped]
         reasons += [f"{model.not_run} of {model.calls} calls not run"] if model.not_run else []
         if reasons:

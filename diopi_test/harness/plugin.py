@@ -19,7 +19,7 @@ from diopi_test.baseline.store import SUFFIX, BaselineError
 from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.verdict import EXECUTED, UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.harness.collection import RUNTIME, Collected, collect_file, collect_runtime
-from diopi_test.harness.isolation.executor import Due, Executor
+from diopi_test.harness.isolation.executor import Executor, ScheduledCase
 from diopi_test.harness.isolation.fork_server import ForkServerError
 from diopi_test.harness.options import TIMEOUT, CaseOptions, Limits
 from diopi_test.harness.waivers import Waivers
@@ -59,8 +59,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(ExecutedCases(), "diopi_executed_cases")
-    if (given := config.getoption("shuffle")) is not None:
-        config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _seed(given))
+    if (seed_text := config.getoption("shuffle")) is not None:
+        config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _seed(seed_text))
 
 
 @final
@@ -93,9 +93,9 @@ class ExecutedCases:
             terminalreporter.write_line(f"diopi: none of {self._reported} cases was executed; see -rs for the reasons")
 
 
-def _seed(given: str) -> int:
+def _seed(seed_text: str) -> int:
     try:
-        return parse_seed(given)
+        return parse_seed(seed_text)
     except ValueError as error:
         raise pytest.UsageError(f"--shuffle: {error}") from error
 
@@ -119,7 +119,7 @@ def executor_of(config: pytest.Config) -> Executor:
         executor = Executor(config.getoption("vendor"), 1, limits, options)
         config.stash[_executor_key] = executor.__enter__()
         description = executor.describe()
-        config.stash[_waivers_key] = Waivers.of_vendor(description.name, description.waivers)
+        config.stash[_waivers_key] = Waivers.from_vendor(description.name, description.waivers)
     return config.stash[_executor_key]
 
 
@@ -135,7 +135,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 @pytest.hookimpl(tryfirst=True)  # before -k is applied
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("runtime_cases"):
-        items[:0] = [CaseItem.of(session, case) for case in collect_runtime()]
+        items[:0] = [CaseItem.create(session, case) for case in collect_runtime()]
     if _seed_key in config.stash:
         cases = [item for item in items if isinstance(item, CaseItem)]
         others = [item for item in items if not isinstance(item, CaseItem)]
@@ -151,7 +151,7 @@ class CaseItem(pytest.Item):
         self.case = case
 
     @classmethod
-    def of(cls, parent: pytest.Collector, case: Collected) -> CaseItem:
+    def create(cls, parent: pytest.Collector, case: Collected) -> CaseItem:
         """Return the item of a case.
 
         The node ID is a text, which pytest parses as it parses those in its cache: `--lf` compares the two.
@@ -162,7 +162,7 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         """Run the case and turn its verdict into pytest's terms."""
         try:
-            executor_of(self.config).run([[self._due()]], self._take)
+            executor_of(self.config).run([[self._scheduled()]], self._take)
         except (VendorError, ForkServerError) as error:
             self.session.shouldstop = str(error)
             raise CaseFailedError(str(error)) from error
@@ -176,11 +176,11 @@ class CaseItem(pytest.Item):
         if record.verdict is not Verdict.passed:
             pytest.skip(f"{record.verdict}: {record.message}")
 
-    def _due(self) -> Due:
+    def _scheduled(self) -> ScheduledCase:
         """The case with its file, whose digest the device process compares again."""
         if self.case.function == RUNTIME:
-            return Due(self.path, self.case)
-        return Due(self.path, self.case, open_level_of_file(self.path).sha256(self.path.stem))
+            return ScheduledCase(self.path, self.case)
+        return ScheduledCase(self.path, self.case, open_level_of_file(self.path).sha256(self.path.stem))
 
     def _take(self, case: Collected, outcome: Outcome, seconds: float) -> None:
         self._record = case.record(outcome, seconds)
@@ -205,6 +205,6 @@ class BaselineCollector(pytest.File):
         try:
             open_level_of_file(self.path).verify([self.path.stem])
             for case in collect_file(self.path):
-                yield CaseItem.of(self, case)
+                yield CaseItem.create(self, case)
         except BaselineError as error:
             raise self.CollectError(str(error)) from error

@@ -67,7 +67,7 @@ class Header:
     strict: bool
 
     @classmethod
-    def of(cls, options: RunOptions, digest: str) -> Header:
+    def create(cls, options: RunOptions, digest: str) -> Header:
         """The header of a run that begins now."""
         return cls(
             SCHEMA_VERSION,
@@ -93,13 +93,13 @@ class Recorder:
 
     def begin(self, digest: str) -> None:
         """The run begins, on a baseline of that digest."""
-        self._log.write("run", to_json(Header.of(self._options, digest)))
+        self._log.write("run", to_json(Header.create(self._options, digest)))
 
     def resume(self) -> None:
         """A run that did not come to its end goes on."""
         self._log.write("resumed", to_json(environment()))
 
-    def due(self, ids: Sequence[str]) -> None:
+    def schedule(self, ids: Sequence[str]) -> None:
         """These cases are to be run."""
         self._log.write("due", list(ids))
 
@@ -145,8 +145,8 @@ class Recorder:
         """What the log has by now."""
         lines = self._log.lines()
         if not self._log.failure:
-            return LogContent.of_lines(lines, self._log.path)
-        content = LogContent.of(whole_entries(lines), self._log.path)
+            return LogContent.from_lines(lines, self._log.path)
+        content = LogContent.from_records(whole_entries(lines), self._log.path)
         content.errors.append(f"the log is not complete: {self._log.failure}")
         return content
 
@@ -172,7 +172,7 @@ class LogContent:
     path: Path
     header: Header
     vendor: VendorInfo
-    due: Sequence[str] | None = None
+    schedule: Sequence[str] | None = None
     cases: dict[str, CaseRecord] = field(default_factory=dict)
     stopped: str = ""
     errors: list[str] = field(default_factory=list)
@@ -187,24 +187,24 @@ class LogContent:
         """What the log at `path` tells, of a run that may still go on; LogError if it is none."""
         lines = checked_lines(path)
         goes_on = not lines[-1].endswith(b"\n")  # the last line is being written
-        return cls.of_lines(lines[:-1] if goes_on else lines, path)
+        return cls.from_lines(lines[:-1] if goes_on else lines, path)
 
     @classmethod
-    def of_lines(cls, lines: Sequence[bytes], path: Path) -> LogContent:
+    def from_lines(cls, lines: Sequence[bytes], path: Path) -> LogContent:
         """What these lines of a log tell; damaged ones are an error of the run."""
-        content = cls.of(whole_entries(lines), path)
+        content = cls.from_records(whole_entries(lines), path)
         if damaged := damaged_lines(lines):
             number = "1 line" if len(damaged) == 1 else f"{len(damaged)} lines"
             content.errors.append(f"the log is damaged: {number} can't be read, the first is line {damaged[0]}")
         return content
 
     @classmethod
-    def of_failed(cls, options: RunOptions, reason: str) -> LogContent:
+    def from_failure(cls, options: RunOptions, reason: str) -> LogContent:
         """What the log of a run would tell that could not begin."""
-        return cls(Path(), Header.of(options, ""), VendorInfo(options.vendor, ""), errors=[reason])
+        return cls(Path(), Header.create(options, ""), VendorInfo(options.vendor, ""), errors=[reason])
 
     @classmethod
-    def of(cls, entries: Iterable[LogRecord], path: Path) -> LogContent:
+    def from_records(cls, entries: Iterable[LogRecord], path: Path) -> LogContent:
         """What these entries tell, of a log at `path`; LogError if it does not begin with its header."""
         entries = iter(entries)
         first = next(entries, None)
@@ -232,7 +232,7 @@ class LogContent:
                 if record.id not in self.cases or record.verdict in UNSUCCESSFUL:
                     self.cases[record.id] = record
             case "due":
-                self.due = read_value(tuple[str, ...], entry.content, "due")
+                self.schedule = read_value(tuple[str, ...], entry.content, "due")
             case "vendor":
                 self._take_vendor(from_json(VendorInfo, entry.content))
             case "run":
@@ -281,8 +281,8 @@ class LogContent:
     def _summary(self, all_cases: Sequence[CaseRecord]) -> Summary:
         cases = [case for case in all_cases if case.verdict is not Verdict.not_run]
         has_verdict = {case.id for case in cases}
-        not_run = [name for name in self.due or () if name not in has_verdict]
-        reason = self.stopped or ("" if self.due else "no case was collected")
+        not_run = [name for name in self.schedule or () if name not in has_verdict]
+        reason = self.stopped or ("" if self.schedule else "no case was collected")
         if not reason and (missed := [name for name in not_run if not self._is_excused(name)]):
             given_up = next((self.cases[name].message for name in missed if name in self.cases), "")
             reason = given_up or "the others ended without one"
@@ -290,12 +290,15 @@ class LogContent:
             reason = "the run has not ended: it still goes on, or was killed"
         return Summary(
             **count(cases),
-            collected=None if self.due is None else len(self.due),
+            collected=None if self.schedule is None else len(self.schedule),
             not_run=len(not_run),
             first_not_run=tuple(not_run[:NAMED]),
             incomplete=bool(reason),
             reason=reason,
-            classes={one.name: Counts(**count(case for case in cases if case.class_ is one)) for one in CaseClass},
+            classes={
+                case_class.name: Counts(**count(case for case in cases if case.class_ is case_class))
+                for case_class in CaseClass
+            },
             seconds=round(self.seconds, 3),
         )
 

@@ -81,7 +81,10 @@ def count(cases: Iterable[CaseRecord]) -> dict[str, int]:
     """The fields of `Counts` for some cases."""
     verdicts = Counter(case.verdict for case in cases)
     counted = [verdict for verdict in Verdict if verdict is not Verdict.not_run]
-    return {"total": sum(verdicts[one] for one in counted), **{one.value: verdicts[one] for one in counted}}
+    return {
+        "total": sum(verdicts[verdict] for verdict in counted),
+        **{verdict.value: verdicts[verdict] for verdict in counted},
+    }
 
 
 @dataclass(frozen=True)
@@ -266,7 +269,7 @@ class ModelReport:
         calls: number of different calls that a step of it makes.
         passed: number of those that passed, or are waived.
         not_run: number of those without a verdict.
-        wrong: the functions of which a call did not pass, and the worst verdict.
+        failures: the functions with a call that did not pass, with the worst verdict of its calls.
         not_mapped: operators of PyTorch it calls that no function of the standard serves.
     """
 
@@ -274,7 +277,7 @@ class ModelReport:
     calls: int
     passed: int
     not_run: int
-    wrong: Mapping[str, Verdict]
+    failures: Mapping[str, Verdict] = field(metadata={"key": "wrong"})
     not_mapped: tuple[str, ...]
 
     @property

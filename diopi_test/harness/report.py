@@ -61,15 +61,15 @@ def _show_errors(report: Report, console: Console, limit: int = 5) -> None:
 
 
 def _show_unsuccessful(report: Report, console: Console, limit: int = 20) -> None:
-    wrong = [case for case in report.cases if case.verdict in UNSUCCESSFUL and report.decides(case.class_)]
-    for case in wrong[:limit]:
+    unsuccessful = [case for case in report.cases if case.verdict in UNSUCCESSFUL and report.decides(case.class_)]
+    for case in unsuccessful[:limit]:
         console.print(f"[red]{case.verdict}[/] {escape(case.id)}", highlight=False)
         console.print(f"  {case.message}", highlight=False, markup=False)
         for line in details(case.checks):
             console.print(f"    {line}", highlight=False, markup=False, soft_wrap=True)
         console.print(f"  {case.command}", highlight=False, markup=False, style="dim", soft_wrap=True)
-    if len(wrong) > limit:
-        console.print(f"… and {len(wrong) - limit} more; --json FILE lists them all")
+    if len(unsuccessful) > limit:
+        console.print(f"… and {len(unsuccessful) - limit} more; --json FILE lists them all")
 
 
 def _show_closest(report: Report, console: Console, rows: int = 5) -> None:
@@ -84,7 +84,7 @@ def _show_closest(report: Report, console: Console, rows: int = 5) -> None:
     console.print(table)
 
 
-_TOLD = {
+_REPORTED_STATES = {
     WaiverState.expired: "expired waivers",
     WaiverState.not_needed: "waivers that are not needed",
     WaiverState.matched_nothing: "waivers that match no case of this run",
@@ -95,15 +95,15 @@ _TOLD = {
 def _show_waivers(waivers: WaiverReport, console: Console, limit: int = 5) -> None:
     for improvement in waivers.improvements:
         change = f"{improvement.was} → {improvement.now}".replace("_", " ")
-        told = f"improved: {improvement.pattern}: {change} ({improvement.number}: {', '.join(improvement.first)}"
+        line = f"improved: {improvement.pattern}: {change} ({improvement.number}: {', '.join(improvement.first)}"
         more = ", …" if improvement.number > len(improvement.first) else ""
-        console.print(f"{told}{more})", highlight=False, markup=False, soft_wrap=True)
-    for state, title in _TOLD.items():
+        console.print(f"{line}{more})", highlight=False, markup=False, soft_wrap=True)
+    for state, title in _REPORTED_STATES.items():
         patterns = [use.waiver.pattern for use in waivers.in_state(state)]
         if patterns:
             more = ", …" if len(patterns) > limit else ""
-            told = f"{title}: {len(patterns)} ({', '.join(patterns[:limit])}{more})"
-            console.print(told, highlight=False, markup=False, soft_wrap=True)
+            line = f"{title}: {len(patterns)} ({', '.join(patterns[:limit])}{more})"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _show_draw(report: Report, console: Console) -> None:
@@ -117,8 +117,8 @@ def _show_incomplete(report: Report, console: Console) -> None:
     if not summary.incomplete:
         return
     number = "an unknown number of" if summary.collected is None else summary.collected
-    told = f"incomplete: {summary.total} of {number} cases have a verdict, {summary.reason}"
-    console.print(told, style="red", highlight=False, markup=False, soft_wrap=True)
+    line = f"incomplete: {summary.total} of {number} cases have a verdict, {summary.reason}"
+    console.print(line, style="red", highlight=False, markup=False, soft_wrap=True)
     if named := ", ".join(summary.first_not_run):
         more = ", …" if summary.not_run > len(summary.first_not_run) else ""
         console.print(f"  not run: {named}{more}", highlight=False, markup=False, soft_wrap=True)

@@ -44,7 +44,7 @@ def run_case(
         if observe:
             observe({})
         return Outcome(_VERDICT_OF_CODE.get(first.code, Verdict.failed), first.problem)
-    sequence = _continued(vendor, device, case, first) if case.smoke and first.is_right else CallSequence(first)
+    sequence = _continued(vendor, device, case, first) if case.smoke and first.is_successful else CallSequence(first)
     if observe:
         observe(sequence.records)
     compared = [finding for compare in COMPARISONS if (finding := compare(sequence)) is not None]
@@ -85,7 +85,7 @@ def _continued(vendor: BaseVendor, device: Device, case: BaselineCase, first: At
     relaid = None
     if not queued.problem and _is_in_leading_type(case):
         relaid = _attempt(vendor, device, case, CallMode(elsewhere=True, relaid=True))
-    return CallSequence(first, queued, waited, relaid, _out_of_place(vendor, device, case))
+    return CallSequence(first, queued, waited, relaid, _run_out_of_place(vendor, device, case))
 
 
 def _is_in_leading_type(case: BaselineCase) -> bool:
@@ -94,7 +94,7 @@ def _is_in_leading_type(case: BaselineCase) -> bool:
     return case.dtype is Dtype.float32 or (Dtype.float32 not in dtypes and case.dtype in dtypes[:1])
 
 
-def _out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) -> CallRecord | None:
+def _run_out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) -> CallRecord | None:
     """What the call that an in-place case is to agree with left behind, if there is one and it succeeds."""
     plain = out_of_place(case)
     if plain is None or not vendor.has(plain.function):
@@ -111,11 +111,11 @@ def derive_outcome(findings: Sequence[CheckResult], enabled_checks: Container[st
     return Outcome(Verdict.failed if message else Verdict.passed, message, heard)
 
 
-def with_findings(outcome: Outcome, more: Sequence[CheckResult]) -> Outcome:
+def add_check_results(outcome: Outcome, more: Sequence[CheckResult]) -> Outcome:
     """Return `outcome` with `more` check results; failed if one of them failed and the case had succeeded before."""
     if not more:
         return outcome
-    wrong = [f"{finding.check}: {finding.message}" for finding in more if not finding.passed]
-    verdict = Verdict.failed if wrong and outcome.verdict not in UNSUCCESSFUL else outcome.verdict
-    message = "; ".join(filter(None, (outcome.message, *wrong)))
+    failures = [f"{finding.check}: {finding.message}" for finding in more if not finding.passed]
+    verdict = Verdict.failed if failures and outcome.verdict not in UNSUCCESSFUL else outcome.verdict
+    message = "; ".join(filter(None, (outcome.message, *failures)))
     return replace(outcome, verdict=verdict, message=message, check_results=[*outcome.check_results, *more])

@@ -34,7 +34,7 @@ from diopi_test.harness.collection import (
 )
 from diopi_test.harness.described import compute_results, described_folder, with_results
 from diopi_test.harness.dump import DumpError, dump
-from diopi_test.harness.isolation.executor import Due
+from diopi_test.harness.isolation.executor import ScheduledCase
 from diopi_test.harness.isolation.fork_server import ForkServerError
 from diopi_test.harness.keywords import SelectionError
 from diopi_test.harness.log import LogError, LogWriter
@@ -66,11 +66,11 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
     start = time.monotonic()
     try:
         with executor_of(options) as executor:
-            due = _begin(options, recorder, resumed)  # while the executor comes up
-            if due:
-                _run_cases(due, executor, recorder, waivers, Monitor(recorder, len(due), console, options))
+            scheduled = _begin(options, recorder, resumed)  # while the executor comes up
+            if scheduled:
+                _run_cases(scheduled, executor, recorder, waivers, Monitor(recorder, len(scheduled), console, options))
                 if options.dump is not None:
-                    _dump_lost(due, recorder, options)
+                    _dump_lost(scheduled, recorder, options)
         for note in (*errors, *executor.notes):
             recorder.error(note)
     except (VendorNotFoundError, SelectionError, BaselineError, LogError):
@@ -94,9 +94,9 @@ def prepare(options: RunOptions, console: Console) -> list[str]:
         return []
     from diopi_test.baseline.generate import generate  # needs the oracle, which other levels do without
 
-    def tell(function: str, made: int) -> None:
-        if made:
-            console.print(f"made the results of {made} cases of {function}", highlight=False)
+    def tell(function: str, count: int) -> None:
+        if count:
+            console.print(f"made the results of {count} cases of {function}", highlight=False)
 
     functions = sorted({case.function for case in list_drawn(options)} - {RUNTIME})
     if data := described_folder(options):
@@ -151,7 +151,7 @@ def _selected(options: RunOptions, functions: Sequence[str], cases: Sequence[Col
     return options.selection.apply(known)
 
 
-def _begin(options: RunOptions, recorder: Recorder, resumed: bool) -> Sequence[Due]:
+def _begin(options: RunOptions, recorder: Recorder, resumed: bool) -> Sequence[ScheduledCase]:
     """Record what is to be run, and return what of that is left."""
     level, cases = collect(options)
     functions = sorted({case.function for case in cases} - {RUNTIME})
@@ -161,13 +161,13 @@ def _begin(options: RunOptions, recorder: Recorder, resumed: bool) -> Sequence[D
         done = _resume(recorder, level, ids)
     else:
         recorder.begin(level.digest)
-        recorder.due(ids)
+        recorder.schedule(ids)
         done = set()
     if not cases:
         recorder.stopped(options.selection.nothing(level.functions, cases))
     files = {RUNTIME: (Path(), None), **{name: (level.path(name), level.sha256(name)) for name in functions}}
     left = [(case, *files[case.function]) for case in cases if case.id not in done]
-    return [Due(path, case, sha256) for case, path, sha256 in left]
+    return [ScheduledCase(path, case, sha256) for case, path, sha256 in left]
 
 
 def _resume(recorder: Recorder, level: StoredLevel, ids: Sequence[str]) -> set[str]:
@@ -182,22 +182,22 @@ def _resume(recorder: Recorder, level: StoredLevel, ids: Sequence[str]) -> set[s
             f"that of {level.folder} is {level.digest}"
         )
     recorder.resume()
-    if content.due is None:
-        recorder.due(ids)
+    if content.schedule is None:
+        recorder.schedule(ids)
     return {case.id for case in content.cases.values() if case.verdict is not Verdict.not_run}
 
 
 def _run_cases(
-    due: Sequence[Due], executor: CaseExecutor, recorder: Recorder, waivers: Waivers, monitor: Monitor
+    scheduled: Sequence[ScheduledCase], executor: CaseExecutor, recorder: Recorder, waivers: Waivers, monitor: Monitor
 ) -> None:
     description = executor.describe()
     recorder.vendor(description)
-    monitor.waivers = waivers + Waivers.of_vendor(description.name, description.waivers)
+    monitor.waivers = waivers + Waivers.from_vendor(description.name, description.waivers)
     recorder.waivers(monitor.waivers)
     with monitor:
-        executor.run(in_batches(due), monitor.report, monitor.waivers.retries_for)
+        executor.run(split_into_batches(scheduled), monitor.report, monitor.waivers.retries_for)
     if description.claims:
-        paths = sorted({one.path for one in due if one.case.function != RUNTIME})
+        paths = sorted({item.path for item in scheduled if item.case.function != RUNTIME})
         try:
             if claims := compare_claims(description.claims, recorder.content().report().cases, paths):
                 recorder.claims(claims)
@@ -205,24 +205,24 @@ def _run_cases(
             recorder.error(str(error))
 
 
-def _dump_lost(due: Sequence[Due], recorder: Recorder, options: RunOptions) -> None:
+def _dump_lost(scheduled: Sequence[ScheduledCase], recorder: Recorder, options: RunOptions) -> None:
     """Write what was given to those cases that took their process with them, which could not do it."""
     assert options.dump is not None
     lost = {case.id for case in recorder.content().cases.values() if case.verdict in LOST}
-    stored = [(one, one.sha256) for one in due if one.case.id in lost and one.sha256 is not None]
+    stored = [(item, item.sha256) for item in scheduled if item.case.id in lost and item.sha256 is not None]
     try:
         if stored:
-            check_readable({one.path: sha256 for one, sha256 in stored})
-        for one, sha256 in stored:
-            made = make(BaselineFile(one.path, sha256), one.case, options.of_cases.conversions)
-            dump(made.case, {}, options.dump)
+            check_readable({item.path: sha256 for item, sha256 in stored})
+        for item, sha256 in stored:
+            count = make(BaselineFile(item.path, sha256), item.case, options.of_cases.conversions)
+            dump(count.case, {}, options.dump)
     except (DumpError, BaselineError) as error:
         recorder.error(str(error))
 
 
-def in_batches(due: Sequence[Due], size: int = BATCH) -> Iterator[Sequence[Due]]:
+def split_into_batches(scheduled: Sequence[ScheduledCase], size: int = BATCH) -> Iterator[Sequence[ScheduledCase]]:
     """The cases in their order, some at a time."""
-    return (due[start : start + size] for start in range(0, len(due), size))
+    return (scheduled[start : start + size] for start in range(0, len(scheduled), size))
 
 
 @final
@@ -236,7 +236,7 @@ class Monitor:
     def __init__(self, recorder: Recorder, number: int, console: Console, options: RunOptions) -> None:
         self.waivers = Waivers()
         self._recorder = recorder
-        self._most = options.max_failures
+        self._max_failures = options.max_failures
         self._strict = options.strict
         self._failed = 0
         self._progress = VisibleProgress(console)
@@ -257,5 +257,5 @@ class Monitor:
         counts = self._strict or case.case_class.is_demanded
         is_wrong = counts and outcome.verdict in UNSUCCESSFUL
         self._failed += is_wrong and self.waivers.apply(record).verdict in UNSUCCESSFUL
-        if self._most is not None and self._failed >= self._most:
+        if self._max_failures is not None and self._failed >= self._max_failures:
             raise EnoughError(f"stopped after {self._failed} failures")

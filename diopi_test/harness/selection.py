@@ -54,32 +54,32 @@ class Shard:
     """One of several parts of equal size."""
 
     number: int
-    of: int
+    count: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.number <= self.of:
+        if not 1 <= self.number <= self.count:
             raise SelectionError(f"there is no shard {self}: expected I/N with 1 ≤ I ≤ N")
 
     def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
+        return f"{self.number}/{self.count}"
 
     @classmethod
     def parse(cls, text: str) -> Shard:
         """`2/8` is the second of eight; SelectionError for anything else."""
-        number, _, of = text.partition("/")
-        if not (number.isdecimal() and of.isdecimal()):
+        number, _, count = text.partition("/")
+        if not (number.isdecimal() and count.isdecimal()):
             raise SelectionError(f"{text!r} is no shard: expected I/N, 2/8 for the second of eight")
-        return cls(int(number), int(of))
+        return cls(int(number), int(count))
 
     def part(self, items: Sequence[T], size: Callable[[T], int] = lambda item: 1) -> list[T]:
         """The items whose middle lies in the part: neighbours stay together, and every item is in exactly one part."""
         sizes = [size(item) for item in items]
-        kept, before, total = [], 0, sum(sizes)
-        for item, its in zip(items, sizes, strict=True):
-            if (2 * before + its) * self.of // (2 * total or 1) == self.number - 1:
-                kept.append(item)
-            before += its
-        return kept
+        part, before, total = [], 0, sum(sizes)
+        for item, item_size in zip(items, sizes, strict=True):
+            if (2 * before + item_size) * self.count // (2 * total or 1) == self.number - 1:
+                part.append(item)
+            before += item_size
+        return part
 
 
 @dataclass(frozen=True)
@@ -243,27 +243,27 @@ NOUNS = {
 """What the values of an option are called in messages."""
 
 
-def check_names(option: str, given: Iterable[str], known: Callable[[], Sequence[str]]) -> None:
+def check_names(option: str, names: Iterable[str], known: Callable[[], Sequence[str]]) -> None:
     """Raise SelectionError, with similar names, if the value of an option is not a known name.
 
     Args:
         option: the option, which begins the message.
-        given: the names, which may begin with `no-`.
+        names: the names, which may begin with `no-`.
         known: returns the known names.
 
     Raises:
         SelectionError: for the first name that is not known.
     """
-    for name in (value.removeprefix(NOT) for value in given):
+    for name in (value.removeprefix(NOT) for value in names):
         if name not in known():
             similar = _near(name, known(), ()) or get_close_matches(name, known())
             raise SelectionError(f"{option}: {describe_unknown(name, known(), NOUNS[option], similar)}")
 
 
-def is_named(name: str, given: Sequence[str]) -> bool:
+def is_named(name: str, names: Sequence[str]) -> bool:
     """Whether those given want a name: they do not exclude it, and it is among the others if there are any."""
-    included = [value for value in given if not value.startswith(NOT)]
-    return f"{NOT}{name}" not in given and (not included or name in included)
+    included = [value for value in names if not value.startswith(NOT)]
+    return f"{NOT}{name}" not in names and (not included or name in included)
 
 
 def _near(word: str, functions: Sequence[str], ids: Sequence[str]) -> list[str]:

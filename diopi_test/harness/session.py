@@ -62,37 +62,37 @@ class Session:
         """Run one case, made of the baseline file at `path`; BaselineError if that is damaged or of another digest."""
         if case.function == RUNTIME:
             return self._run_runtime_case(case.label)
-        made = make(self._files.get(path, sha256), case, self._options.conversions)
+        made_case = make(self._files.get(path, sha256), case, self._options.conversions)
         if self._options.dump is not None:
-            outcome = self._run_and_dump(made, self._options.dump)
+            outcome = self._run_and_dump(made_case, self._options.dump)
         else:
-            outcome = run_made(self.vendor, self.device, made, self._options.enabled_checks)
-        is_timed = self._options.perf and outcome.verdict is Verdict.passed and made.flaw is None
-        return self._timed(outcome, made.case) if is_timed else outcome
+            outcome = run_made_case(self.vendor, self.device, made_case, self._options.enabled_checks)
+        is_timed = self._options.perf and outcome.verdict is Verdict.passed and made_case.flaw is None
+        return self._timed(outcome, made_case.case) if is_timed else outcome
 
     def _timed(self, outcome: Outcome, case: BaselineCase) -> Outcome:
         """The outcome with how long the call takes; failed if it is refused when it is made again."""
         try:
             return replace(outcome, timing=timing_of(self.vendor, self.device, case, self._bandwidth))
         except RefusedError as refused:
-            told = f"{refused.code.name} when the call was repeated to time it: {self.vendor.last_error()}"
-            return Outcome(Verdict.failed, told, outcome.check_results)
+            message = f"{refused.code.name} when the call was repeated to time it: {self.vendor.last_error()}"
+            return Outcome(Verdict.failed, message, outcome.check_results)
 
     @cached_property
     def _bandwidth(self) -> float | None:
         return copy_bandwidth(self.device)
 
-    def _run_and_dump(self, made: MadeCase, folder: Path) -> Outcome:
+    def _run_and_dump(self, made_case: MadeCase, folder: Path) -> Outcome:
         """Run a case, and write what it was given and made into a file if it does not pass."""
         records: dict[str, CallRecord] = {}
-        outcome = run_made(self.vendor, self.device, made, self._options.enabled_checks, records.update)
+        outcome = run_made_case(self.vendor, self.device, made_case, self._options.enabled_checks, records.update)
         if outcome.verdict not in UNSUCCESSFUL:
             return outcome
         try:
-            told = f"dumped to {dump(made.case, records, folder)}"
+            message = f"dumped to {dump(made_case.case, records, folder)}"
         except DumpError as error:
-            told = str(error)
-        return Outcome(outcome.verdict, f"{outcome.message}; {told}", outcome.check_results)
+            message = str(error)
+        return Outcome(outcome.verdict, f"{outcome.message}; {message}", outcome.check_results)
 
     def _run_runtime_case(self, name: str) -> Outcome:
         case = next(case for case in RUNTIME_CASES if case.name == name)
@@ -107,14 +107,14 @@ class Session:
         self.device.close()
 
 
-def run_made(
+def run_made_case(
     vendor: BaseVendor,
     device: Device,
-    made: MadeCase,
+    made_case: MadeCase,
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
     """Run a case of whatever kind, see `run_case`."""
-    if made.flaw is not None:
-        return run_negative_case(vendor, device, NegativeCase(made.case, made.flaw), enabled_checks, observe)
-    return run_case(vendor, device, made.case, enabled_checks, observe)
+    if made_case.flaw is not None:
+        return run_negative_case(vendor, device, NegativeCase(made_case.case, made_case.flaw), enabled_checks, observe)
+    return run_case(vendor, device, made_case.case, enabled_checks, observe)

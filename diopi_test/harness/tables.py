@@ -42,8 +42,10 @@ def read_tables(path: Path, kinds: Mapping[str, TableKind]) -> dict[str, tuple[A
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             problems.append(f"{path}: expected tables [[{name}]], found {name} = {tables!r}")
             continue
-        read = [_read_table(kind, table, _where(path, name, kind, i, table)) for i, table in enumerate(tables, 1)]
-        problems += [problem for _, wrong in read for problem in wrong]
+        read = [
+            _read_table(kind, table, _describe_place(path, name, kind, i, table)) for i, table in enumerate(tables, 1)
+        ]
+        problems += [problem for _, problems_of_table in read for problem in problems_of_table]
         records[name] = tuple(record for record, _ in read)
     if problems:
         raise TableError("\n".join(problems))
@@ -58,28 +60,30 @@ def _parse(path: Path) -> dict[str, Any]:
         raise TableError(f"{path}: {reason}") from error
 
 
-def _where(path: Path, name: str, kind: TableKind, number: int, table: Mapping[str, Any]) -> str:
+def _describe_place(path: Path, name: str, kind: TableKind, number: int, table: Mapping[str, Any]) -> str:
     called = table.get(kind.named_by)
     return f"{path}: [[{name}]] {number}" + (f" ({called})" if isinstance(called, str) and called else "")
 
 
-def _read_table(kind: TableKind, table: Mapping[str, Any], where: str) -> tuple[Any, Sequence[str]]:
+def _read_table(kind: TableKind, table: Mapping[str, Any], place: str) -> tuple[Any, Sequence[str]]:
     """The record, and what is wrong with it; None for a record that can't be made."""
     by_key = {json_key(field): field for field in fields(kind.record)}
-    problems = [f"{where}: key {describe_unknown(key, by_key, 'keys')}" for key in table if key not in by_key]
-    problems += [f"{where}: {key} is missing" for key, field in by_key.items() if _is_due(field) and key not in table]
+    problems = [f"{place}: key {describe_unknown(key, by_key, 'keys')}" for key in table if key not in by_key]
+    problems += [
+        f"{place}: {key} is missing" for key, field in by_key.items() if _is_required(field) and key not in table
+    ]
     values: dict[str, Any] = {}
     for key, field in by_key.items():
         if key in table:
             try:
-                values[field.name] = read_value(field_types(kind.record)[field.name], table[key], f"{where}: {key}")
+                values[field.name] = read_value(field_types(kind.record)[field.name], table[key], f"{place}: {key}")
             except RecordError as error:
                 problems.append(str(error))
     if problems:
         return None, problems
     record = kind.record(**values)
-    return record, [f"{where}: {problem}" for problem in kind.problems(record)]
+    return record, [f"{place}: {problem}" for problem in kind.problems(record)]
 
 
-def _is_due(field: Field[Any]) -> bool:
+def _is_required(field: Field[Any]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING

@@ -24,15 +24,15 @@ _MESSAGE = 150
 
 def draft(report: Report) -> str:
     """The TOML text, with an entry for each group of cases that did not pass; empty if there are none."""
-    wrong = sorted(filter(_is_wrong, report.cases), key=_group)
-    if not wrong:
+    failed = sorted(filter(_is_wrong, report.cases), key=_group)
+    if not failed:
         return ""
     of_function = defaultdict(list)
     for case in report.cases:
         of_function[case.function].append(case)
     entries = [
         _entry(pattern, cases)
-        for (function, _), group in groupby(wrong, key=_group)
+        for (function, _), group in groupby(failed, key=_group)
         for pattern, cases in _patterns(list(group), of_function[function])
     ]
     return "\n".join((HEAD.format(vendor=_comment(report.vendor.title), level=report.baseline.level), *entries))
@@ -63,8 +63,8 @@ def _patterns(group: Sequence[CaseRecord], known: Sequence[CaseRecord]) -> Itera
 
 def _entry(pattern: str, cases: Sequence[CaseRecord]) -> str:
     first = cases[0]
-    about = f"{len(cases)} cases, the first is {first.id}: " if len(cases) > 1 else ""
-    lines = [f"# {about}{_comment(first.message)}"]
+    number = f"{len(cases)} cases, the first is {first.id}: " if len(cases) > 1 else ""
+    lines = [f"# {number}{_comment(first.message)}"]
     if first.verdict == "flaky":
         lines += ["[[flaky]]", f"pattern = {_text(pattern)}", "retries = 2"]
     else:
@@ -87,5 +87,5 @@ def _text(value: str) -> str:
 def _comment(message: str) -> str:
     """A message as it may stand in a comment, in one line."""
     line = " ".join(message.split())
-    shown = line if len(line) <= _MESSAGE else f"{line[: _MESSAGE - 1]}…"
-    return "".join(character if character.isprintable() else "�" for character in shown)
+    shortened = line if len(line) <= _MESSAGE else f"{line[: _MESSAGE - 1]}…"
+    return "".join(character if character.isprintable() else "�" for character in shortened)

@@ -79,7 +79,7 @@ class Waivers:
         return cls(tuple(entry for path in paths for entry in _read(path)))
 
     @classmethod
-    def of_vendor(cls, vendor: str, waivers: Sequence[Waiver]) -> Waivers:
+    def from_vendor(cls, vendor: str, waivers: Sequence[Waiver]) -> Waivers:
         """Those that the vendor called `vendor` brings; TableError if one says nothing, or nothing that is known."""
         problems = [
             f"vendor {vendor}: waiver {number} ({waiver.pattern}): {problem}"
@@ -90,9 +90,9 @@ class Waivers:
             raise TableError("\n".join(problems))
         return cls(tuple(WaiverRule(waiver, f"vendor {vendor}") for waiver in waivers))
 
-    def __add__(self, others: Waivers) -> Waivers:
+    def __add__(self, additional: Waivers) -> Waivers:
         """These, then the others."""
-        return replace(self, entries=self.entries + others.entries)
+        return replace(self, entries=self.entries + additional.entries)
 
     def apply(self, record: CaseRecord) -> CaseRecord:
         """The record, waived if an entry covers how the case ended; else with why none of those that match it does."""
@@ -101,7 +101,7 @@ class Waivers:
         matching = [self.entries[number] for number in self._matching(record.id)]
         taking = next((entry for entry in matching if self._takes(entry, record)), None)
         if taking is None:
-            notes = (self._refusal(entry, record) for entry in matching)
+            notes = (self._explain_mismatch(entry, record) for entry in matching)
             return replace(record, message="; ".join(filter(None, (record.message, *notes))))
         message = f"{taking.waiver.reason} ({_change(taking.waiver, record.verdict)}: {record.message})"
         return replace(record, verdict=Verdict.waived, message=message, waived_verdict=record.verdict)
@@ -145,7 +145,7 @@ class Waivers:
     def _takes(self, entry: WaiverRule, record: CaseRecord) -> bool:
         return _covers(entry.waiver, record) and not self._is_expired(entry.waiver)
 
-    def _refusal(self, entry: WaiverRule, record: CaseRecord) -> str:
+    def _explain_mismatch(self, entry: WaiverRule, record: CaseRecord) -> str:
         """Why an entry that matches a case does not waive it."""
         waiver = entry.waiver
         if _covers(waiver, record):
@@ -205,10 +205,10 @@ def least_ratio(record: CaseRecord) -> float | None:
 
     None if something else is wrong as well, or nothing is.
     """
-    wrong = [finding for finding in record.checks if not finding.passed]
-    if [finding.check for finding in wrong] != ["values"]:
+    failed = [finding for finding in record.checks if not finding.passed]
+    if [finding.check for finding in failed] != ["values"]:
         return None
-    ratio = max(wrong[0].ratio or 0.0, (wrong[0].rms or 0.0) / R)
+    ratio = max(failed[0].ratio or 0.0, (failed[0].rms or 0.0) / R)
     return ratio if ratio > 1 else None
 
 
@@ -270,9 +270,9 @@ def _function_of(case_id: str) -> str:
 
 def _is_elsewhere(waiver: Waiver, functions: Iterable[str]) -> bool:
     """Whether a waiver is about standard functions of which none was run."""
-    about = waiver.pattern.partition("[")[0]
-    return not any(matches(about, name) for name in functions) and any(
-        matches(about, name) for name in (*prototypes(), RUNTIME)
+    function_pattern = waiver.pattern.partition("[")[0]
+    return not any(matches(function_pattern, name) for name in functions) and any(
+        matches(function_pattern, name) for name in (*prototypes(), RUNTIME)
     )
 
 

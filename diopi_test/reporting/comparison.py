@@ -10,7 +10,7 @@ from typing import final
 from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
 from diopi_test.harness.records import SCHEMA_VERSION, BaselineInfo, CaseRecord, Report, VendorInfo
 
-RIGHT = frozenset({Verdict.passed, Verdict.waived})
+SUCCESSFUL = frozenset({Verdict.passed, Verdict.waived})
 
 FACTOR = 2.0
 """How many times as much of its budget a case uses, or as long a function takes, to be told."""
@@ -81,7 +81,9 @@ class Slower:
     @property
     def in_words(self) -> tuple[str, str]:
         """Both times with their unit."""
-        before, after = (f"{one * 1e6:.1f} µs" if self.timed else f"{one:.2f} s" for one in (self.before, self.after))
+        before, after = (
+            f"{seconds * 1e6:.1f} µs" if self.timed else f"{seconds:.2f} s" for seconds in (self.before, self.after)
+        )
         return before, after
 
 
@@ -120,7 +122,7 @@ class ReportComparison:
     less_accurate: tuple[LessAccurate, ...]
     slower: tuple[Slower, ...]
 
-    def of(self, change: Change) -> Sequence[ChangedCase]:
+    def cases_with(self, change: Change) -> Sequence[ChangedCase]:
         """The cases of which this became."""
         return [case for case in self.cases if case.change is change]
 
@@ -128,7 +130,7 @@ class ReportComparison:
     def counts(self) -> Mapping[str, int]:
         """How many cases, or functions, of each kind there are."""
         accuracy = {"less accurate": len(self.less_accurate), "slower": len(self.slower)}
-        return {change: len(self.of(change)) for change in Change} | accuracy | {"alike": self.same}
+        return {change: len(self.cases_with(change)) for change in Change} | accuracy | {"alike": self.same}
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -143,7 +145,7 @@ class ReportComparison:
     @property
     def exit_status(self) -> int:
         """1 if a case that counts is broken, 3 if none is but a run has errors, else 0."""
-        if any(case.counts for case in self.of(Change.broken)):
+        if any(case.counts for case in self.cases_with(Change.broken)):
             return 1
         return 3 if self.before.errors or self.after.errors else 0
 
@@ -152,16 +154,16 @@ def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComp
     """What changed from one run to another; a `factor` as in `FACTOR`."""
     old, new = ({case.id: case for case in report.cases} for report in (before, after))
     changed = [_changed(old.get(name), new.get(name), after) for name in sorted({*old, *new})]
-    both = [(old[name], new[name]) for name in old if name in new]
-    told = tuple(case for case in changed if case is not None)
+    pairs = [(old[name], new[name]) for name in old if name in new]
+    changed_cases = tuple(case for case in changed if case is not None)
     return ReportComparison(
         SCHEMA_VERSION,
         RunInfo(before.vendor, before.baseline, before.summary.incomplete, before.errors),
         RunInfo(after.vendor, after.baseline, after.summary.incomplete, after.errors),
-        len(changed) - len(told),
-        told,
-        tuple(sorted(_less_accurate(both, factor), key=lambda one: one.before / one.after)),
-        tuple(sorted(_slower(both, factor), key=lambda one: one.before / one.after)),
+        len(changed) - len(changed_cases),
+        changed_cases,
+        tuple(sorted(_less_accurate(pairs, factor), key=lambda case: case.before / case.after)),
+        tuple(sorted(_slower(pairs, factor), key=lambda case: case.before / case.after)),
     )
 
 
@@ -170,7 +172,7 @@ def _changed(old: CaseRecord | None, new: CaseRecord | None, after: Report) -> C
     last = new or old
     assert last is not None
     was, now = (case.verdict if case else None for case in (old, new))
-    if was is now or {was, now} <= RIGHT:
+    if was is now or {was, now} <= SUCCESSFUL:
         return None
     return ChangedCase(last.id, _change(was, now), was, now, last.message, after.decides(last.class_))
 
@@ -180,24 +182,24 @@ def _change(was: Verdict | None, now: Verdict | None) -> Change:
         return Change.new
     if now is None:
         return Change.gone
-    if now in RIGHT:
+    if now in SUCCESSFUL:
         return Change.fixed
-    if was in RIGHT or (now in UNSUCCESSFUL and was not in UNSUCCESSFUL):
+    if was in SUCCESSFUL or (now in UNSUCCESSFUL and was not in UNSUCCESSFUL):
         return Change.broken
     return Change.otherwise
 
 
-def _less_accurate(both: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> Iterator[LessAccurate]:
-    for old, new in both:
+def _less_accurate(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> Iterator[LessAccurate]:
+    for old, new in pairs:
         passed = old.verdict is new.verdict is Verdict.passed
         if passed and new.ratio >= LEAST_RATIO and new.ratio > factor * old.ratio:
             yield LessAccurate(new.id, old.ratio, new.ratio)
 
 
-def _slower(both: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> Iterator[Slower]:
+def _slower(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> Iterator[Slower]:
     """The functions that got slower, by what was timed of the calls where both runs did that."""
     took, timed = _Seconds(), _Seconds()
-    for old, new in both:
+    for old, new in pairs:
         took.add(new.function, old.seconds, new.seconds)
         if old.timing and new.timing:
             timed.add(new.function, old.timing.seconds, new.timing.seconds)

@@ -98,8 +98,8 @@ def derived(report: Report) -> Mapping[str, bytes]:
     return {
         "report.json": _encoded(to_json(report)),
         "report.xml": junit(report).encode(),
-        "report.html": html.of_report(report).encode(),
-        "summary.md": markdown.of_report(report).encode(),
+        "report.html": html.render_report(report).encode(),
+        "summary.md": markdown.render_report(report).encode(),
     }
 
 
@@ -136,11 +136,11 @@ class Archive:
     def evidence(self) -> Evidence:
         """What it says of itself; EvidenceError if that can't be read."""
         try:
-            given = json.loads(self.members[INDEX])
-            found = given.get("schema_version") if isinstance(given, dict) else None
+            index = json.loads(self.members[INDEX])
+            found = index.get("schema_version") if isinstance(index, dict) else None
             if found != VERSION:
                 raise ValueError(f"expected schema_version {VERSION}, found {found}")
-            return from_json(Evidence, given)
+            return from_json(Evidence, index)
         except (KeyError, ValueError, RecursionError) as error:
             raise EvidenceError(f"{INDEX} is missing or can't be read: {error}") from error
 
@@ -175,13 +175,13 @@ def _members(content: bytes) -> Mapping[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as file:
             found = file.infolist()
-            if any(one.compress_type != zipfile.ZIP_STORED for one in found):
+            if any(member.compress_type != zipfile.ZIP_STORED for member in found):
                 raise EvidenceError("it was packed anew: a member is compressed")
-            if (size := sum(one.file_size for one in found)) > len(content):
+            if (size := sum(member.file_size for member in found)) > len(content):
                 raise EvidenceError(f"its members have {size} bytes, more than its own {len(content)}")
-            if len({one.filename for one in found}) != len(found):
+            if len({member.filename for member in found}) != len(found):
                 raise EvidenceError("a name is there twice")
-            return {one.filename: file.read(one) for one in found}
+            return {member.filename: file.read(member) for member in found}
     except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
         raise EvidenceError(f"it is no ZIP file, truncated or damaged: {error}") from error
 
@@ -191,7 +191,7 @@ def _examined(log: bytes, manifest: bytes) -> tuple[LogContent | None, list[str]
     lines = log.splitlines(keepends=True)
     problems = list(_damages(lines))
     try:
-        content = LogContent.of(whole_entries(lines), Path(LOG))
+        content = LogContent.from_records(whole_entries(lines), Path(LOG))
     except (LogError, ValueError) as error:
         return None, [*problems, f"the log can't be read: {error}"]
     return content, [*problems, *_differences(content, manifest)]

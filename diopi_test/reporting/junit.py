@@ -80,8 +80,8 @@ def _add_outcome(element: Element, case: CaseRecord, *, counts: bool) -> None:
         SubElement(element, "skipped", message=_text(f"does not count: {case.verdict}: {case.message}"))
     else:
         kind = "error" if case.verdict in LOST else "failure"
-        told = SubElement(element, kind, message=_text(case.message), type=case.verdict)
-        told.text = _text("\n".join(_body(case)))
+        child = SubElement(element, kind, message=_text(case.message), type=case.verdict)
+        child.text = _text("\n".join(_body(case)))
 
 
 def _body(case: CaseRecord) -> Iterable[str]:

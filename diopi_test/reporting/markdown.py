@@ -9,25 +9,25 @@ from typing import TypeVar
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.harness.details import details
-from diopi_test.harness.durations import by_function, distances, slowest
+from diopi_test.harness.durations import distances, group_by_function, slowest
 from diopi_test.harness.records import CaseRecord, Counts, Report
 from diopi_test.reporting.comparison import Change, ChangedCase, ReportComparison
 
 T = TypeVar("T")
 
-TOLD = 20
+MAX_LISTED = 20
 """Cases that are told one by one; of the others there is the number."""
 
 LONGEST = 400
 """Characters of a message."""
 
 
-def of_report(report: Report, durations: int = 0) -> str:
+def render_report(report: Report, durations: int = 0) -> str:
     """The summary of a report: counts by class, then what went wrong, and so many of what took longest."""
     return "".join(f"{line}\n" for line in _report_lines(report, durations))
 
 
-def of_comparison(comparison: ReportComparison) -> str:
+def render_comparison(comparison: ReportComparison) -> str:
     """What changed, that which broke first."""
     return "".join(f"{line}\n" for line in _comparison_lines(comparison))
 
@@ -35,14 +35,14 @@ def of_comparison(comparison: ReportComparison) -> str:
 def _report_lines(report: Report, durations: int) -> Iterator[str]:
     yield f"### {_headline(report)}"
     yield ""
-    yield from (f"- {_code(error)}" for error in report.errors[:TOLD])
+    yield from (f"- {_code(error)}" for error in report.errors[:MAX_LISTED])
     if report.summary.incomplete:
         yield f"**Incomplete**: {report.summary.not_run} cases have no verdict. {_code(report.summary.reason)}"
     yield ""
     yield from _class_table(report)
-    wrong = [case for case in report.cases if case.verdict in UNSUCCESSFUL and report.decides(case.class_)]
-    if wrong:
-        yield from _folded(f"{len(wrong)} cases went wrong", _told(wrong, _wrong_case))
+    unsuccessful = [case for case in report.cases if case.verdict in UNSUCCESSFUL and report.decides(case.class_)]
+    if unsuccessful:
+        yield from _folded(f"{len(unsuccessful)} cases went wrong", _list_first(unsuccessful, _wrong_case))
     if durations:
         yield from _durations(report, durations)
     if report.models:
@@ -65,7 +65,7 @@ def _headline(report: Report) -> str:
 def _class_table(report: Report) -> Iterator[str]:
     """A row a class of which there are cases, a column a verdict that some case has."""
     classes = {CaseClass[name]: counts for name, counts in report.summary.classes.items() if counts.total}
-    verdicts = [one for one in Verdict if one is not Verdict.not_run and report.summary.number([one])]
+    verdicts = [verdict for verdict in Verdict if verdict is not Verdict.not_run and report.summary.number([verdict])]
     yield from _table(
         ["class", *(verdict.replace("_", " ") for verdict in verdicts)],
         [[_class_name(report, class_), *_numbers(counts, verdicts)] for class_, counts in classes.items()],
@@ -89,13 +89,13 @@ def _wrong_case(case: CaseRecord) -> Iterator[str]:
 
 def _durations(report: Report, number: int) -> Iterator[str]:
     """The functions and cases that took longest, and the calls that are slow for what they do."""
-    functions = by_function(report.cases)[:number]
-    rows = [[_code(one.function), str(one.cases), f"{one.seconds:.2f} s"] for one in functions]
+    functions = group_by_function(report.cases)[:number]
+    rows = [[_code(entry.function), str(entry.cases), f"{entry.seconds:.2f} s"] for entry in functions]
     yield from _folded("functions that took longest", _table(["function", "cases", "took"], rows))
     cases = [[_code(case.id), f"{case.seconds:.2f} s"] for case in slowest(report.cases)[:number]]
     yield from _folded("cases that took longest", _table(["case", "took"], cases))
     if far := distances(report.cases)[:number]:
-        times = [[_code(one.id), f"{one.timing.seconds * 1e6:.1f} µs", f"{one.times:.3g}"] for one in far]
+        times = [[_code(entry.id), f"{entry.timing.seconds * 1e6:.1f} µs", f"{entry.times:.3g}"] for entry in far]
         yield from _folded("calls farthest from memory bandwidth", _table(["case", "took", "× a copy"], times))
 
 
@@ -108,15 +108,18 @@ def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
     numbers = [f"{number:,}" for number in comparison.counts.values()]
     yield from _table(list(comparison.counts), [numbers])
     for change in Change:
-        if cases := comparison.of(change):
-            yield from _folded(f"{len(cases)} {change}", _told(cases, _changed_case))
+        if cases := comparison.cases_with(change):
+            yield from _folded(f"{len(cases)} {change}", _list_first(cases, _changed_case))
     if comparison.less_accurate:
-        rows = [[_code(one.id), f"{one.before:.3g}", f"{one.after:.3g}"] for one in comparison.less_accurate[:TOLD]]
+        rows = [
+            [_code(entry.id), f"{entry.before:.3g}", f"{entry.after:.3g}"]
+            for entry in comparison.less_accurate[:MAX_LISTED]
+        ]
         yield from _folded(
             f"{len(comparison.less_accurate)} less accurate", _table(["case", "error / budget before", "after"], rows)
         )
     if comparison.slower:
-        rows = [[_code(one.function), *one.in_words] for one in comparison.slower[:TOLD]]
+        rows = [[_code(entry.function), *entry.in_words] for entry in comparison.slower[:MAX_LISTED]]
         yield from _folded(f"{len(comparison.slower)} slower", _table(["function", "before", "after"], rows))
 
 
@@ -128,12 +131,12 @@ def _was(verdict: Verdict | None) -> str:
     return "not run" if verdict is None else verdict.replace("_", " ")
 
 
-def _told(cases: Sequence[T], lines: Callable[[T], Iterable[str]]) -> Iterator[str]:
+def _list_first(cases: Sequence[T], lines: Callable[[T], Iterable[str]]) -> Iterator[str]:
     """The first of the cases, then how many others there are."""
-    for case in cases[:TOLD]:
+    for case in cases[:MAX_LISTED]:
         yield from lines(case)
-    if len(cases) > TOLD:
-        yield f"- … and {len(cases) - TOLD:,} more"
+    if len(cases) > MAX_LISTED:
+        yield f"- … and {len(cases) - MAX_LISTED:,} more"
 
 
 def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -158,9 +161,13 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 def _code(text: str) -> str:
     """A text as it is, in a line, within a fence longer than any in it; what is too long is cut."""
     line = " ".join(text.split())
-    shown = line if len(line) <= LONGEST else f"{line[:LONGEST]} …"
-    fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
-    return f"{fence} {shown} {fence}" if shown.startswith("`") or shown.endswith("`") else f"{fence}{shown}{fence}"
+    shortened = line if len(line) <= LONGEST else f"{line[:LONGEST]} …"
+    fence = "`" * (1 + max(map(len, re.findall("`+", shortened)), default=0))
+    return (
+        f"{fence} {shortened} {fence}"
+        if shortened.startswith("`") or shortened.endswith("`")
+        else f"{fence}{shortened}{fence}"
+    )
 
 
 def _escaped(text: str) -> str:

@@ -38,17 +38,17 @@ def check(content: bytes, signature: bytes, signers: Path | None, signer: str | 
         file = Path(folder) / "content.sig"
         file.write_bytes(signature)
         trusted = ("verify", "-f", signers, "-I", signer) if signers is not None else ("check-novalidate",)
-        return _ssh_keygen("-Y", *trusted, "-n", NAMESPACE, "-s", file, given=content)
+        return _ssh_keygen("-Y", *trusted, "-n", NAMESPACE, "-s", file, content=content)
 
 
-def _ssh_keygen(*words: object, given: bytes | None = None) -> str:
+def _ssh_keygen(*words: object, content: bytes | None = None) -> str:
     """What ssh-keygen prints; SignatureError if it fails, or is not there."""
     command = ["ssh-keygen", *map(str, words)]
     try:
-        done = subprocess.run(command, input=given, capture_output=True, check=False)
+        done = subprocess.run(command, input=content, capture_output=True, check=False)
     except OSError as error:
         raise SignatureError(f"signatures need OpenSSH's ssh-keygen: {error}") from error
-    said = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
+    output = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
     if done.returncode:
-        raise SignatureError(f"ssh-keygen ended with {done.returncode}: {said}")
-    return said
+        raise SignatureError(f"ssh-keygen ended with {done.returncode}: {output}")
+    return output

@@ -24,7 +24,7 @@ from diopi_test.harness.options import RunOptions
 from diopi_test.harness.output import check_writable, write_text
 from diopi_test.harness.recorder import Header, LogContent
 from diopi_test.harness.records import CaseRecord, VendorInfo
-from diopi_test.harness.run_case import with_findings
+from diopi_test.harness.run_case import add_check_results
 from diopi_torch.backend import backend, chosen_vendor
 from diopi_torch.compare.calls import RecordedCall
 from diopi_torch.compare.comparison import NotComparableError, compute_expected, derive_call_outcome
@@ -146,7 +146,7 @@ class Comparison(Observation):
         incorrect = [tensor for tensor in tensors if not tensor.is_correct]
         if calls:
             message = "; ".join(tensor.lines[0] for tensor in incorrect)
-            outcome = with_findings(calls[-1].outcome, [CheckResult("operator", not incorrect, message)])
+            outcome = add_check_results(calls[-1].outcome, [CheckResult("operator", not incorrect, message)])
             calls[-1] = replace(calls[-1], outcome=outcome)
         failed = bool(incorrect) or any(call.outcome.verdict is Verdict.failed for call in calls)
         counts = self.counts.setdefault(name, Counter())
@@ -183,7 +183,7 @@ class Comparison(Observation):
         vendor = backend().vendor
         return LogContent(
             Path(),
-            Header.of(self._options(), ""),
+            Header.create(self._options(), ""),
             VendorInfo(vendor.name, vendor.version),
             list(self._records),
             self._records,

@@ -24,10 +24,10 @@ def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks
 def report_of(records: Sequence[CaseRecord], vendor: str = "small") -> Report:
     """The report of a run of these cases."""
     entries = [
-        LogRecord("run", to_json(Header.of(RunOptions(vendor), ""))),
+        LogRecord("run", to_json(Header.create(RunOptions(vendor), ""))),
         LogRecord("vendor", to_json(VendorInfo(vendor, "1.0"))),
         LogRecord("due", [record.id for record in records]),
         *(LogRecord("case", to_json(record)) for record in records),
         LogRecord("end", 0.0),
     ]
-    return LogContent.of(entries, Path("log")).report()
+    return LogContent.from_records(entries, Path("log")).report()

@@ -49,7 +49,7 @@ WRONG = replace(
         "failed",
         "values: out: 2 of 6 elements are wrong",
         CheckResult("form", True),
-        CheckResult("values", False, "out: 2 of 6 elements are wrong", 2.0, where=(PLACE,)),
+        CheckResult("values", False, "out: 2 of 6 elements are wrong", 2.0, differences=(PLACE,)),
     ),
     command="diopi-test run --vendor small --case 'diopiAdd[float32-row]'",
 )

@@ -60,8 +60,8 @@ def _check_copies(vendor: BaseVendor, direction: str) -> None:
             source, before = payload(nbytes + 2 * MARGIN), background(nbytes + 2 * MARGIN)
             expected = before.copy()
             expected[end : end + nbytes] = source[start : start + nbytes]
-            given = _copied(stream, blocks, direction, source[start:], before.copy(), end, nbytes)
-            require_equal(f"{direction} of {nbytes} bytes from offset {start} to {end}", given, expected)
+            actual = _copied(stream, blocks, direction, source[start:], before.copy(), end, nbytes)
+            require_equal(f"{direction} of {nbytes} bytes from offset {start} to {end}", actual, expected)
 
 
 def _copied(
@@ -90,11 +90,15 @@ def _copied(
 def large_copies_are_exact(vendor: BaseVendor) -> None:
     """16 MiB and a byte to the device, within it and back."""
     sent = payload(16 * MIB + 1)
-    with open_device(vendor) as device, allocated(device, sent.size, sent.size) as (one, two), Stream(device) as stream:
+    with (
+        open_device(vendor) as device,
+        allocated(device, sent.size, sent.size) as (first, second),
+        Stream(device) as stream,
+    ):
         received = np.full_like(sent, 255)
-        stream.h2d(two, address_of(received), sent.size)  # memory may hold the right bytes since it was used before
-        stream.h2d(one, address_of(sent), sent.size)
-        stream.d2d(two, one, sent.size)
-        stream.d2h(address_of(received), two, sent.size)
+        stream.h2d(second, address_of(received), sent.size)  # memory may hold the right bytes since it was used before
+        stream.h2d(first, address_of(sent), sent.size)
+        stream.d2d(second, first, sent.size)
+        stream.d2h(address_of(received), second, sent.size)
         stream.synchronize()
         require_equal(f"{sent.size} bytes to the device, within it and back", received, sent)

@@ -64,8 +64,8 @@ def blocks_do_not_overlap(vendor: BaseVendor) -> None:
         for address, values in zip(addresses, read, strict=True):
             stream.d2h(address_of(values), address, values.size)
         stream.synchronize()
-        for given, expected in zip(read, written, strict=True):
-            require_equal(f"a block of {given.size} bytes among {len(sizes)}", given, expected)
+        for actual, expected in zip(read, written, strict=True):
+            require_equal(f"a block of {actual.size} bytes among {len(sizes)}", actual, expected)
 
 
 def _check_disjoint(blocks: Sequence[_Block]) -> None:
@@ -117,9 +117,9 @@ def check_exhaustion(device: Device, nbytes: int) -> None:
         address = device.malloc(nbytes)
     except CallError as error:
         require(error.code is Error.ErrorOccurred, f"a block of {nbytes} bytes gave {error.code.name}")
-        what = f"the runtime's last error after malloc({nbytes}) failed"
-        require(not error.text.endswith(": "), f"{what} is empty")  # lib_rt's words, a colon, the vendor's
-        require_text(what, device.last_error, may_be_empty=True)  # who reads it first may have taken it away
+        subject = f"the runtime's last error after malloc({nbytes}) failed"
+        require(not error.text.endswith(": "), f"{subject} is empty")  # lib_rt's words, a colon, the vendor's
+        require_text(subject, device.last_error, may_be_empty=True)  # who reads it first may have taken it away
     else:
         raise RuntimeCaseError(f"malloc({nbytes}) gave the address {address:#x}, expected no memory to be left")
 

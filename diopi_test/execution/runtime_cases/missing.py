@@ -25,7 +25,7 @@ NBYTES = 64
 def each_missing_function_has_its_own_error(vendor: BaseVendor) -> None:
     """A call that needs a function gives the standard's code when it is not registered, and works when it is."""
     host = payload(NBYTES)
-    with open_device(vendor) as device, allocated(device, NBYTES, NBYTES) as (one, two), Stream(device) as stream:
+    with open_device(vendor) as device, allocated(device, NBYTES, NBYTES) as (first, second), Stream(device) as stream:
         spare, unused = Stream(device), device.malloc(NBYTES)
         calls: dict[str, Callable[[], object]] = {
             "stream_create": lambda: Stream(device).close(),
@@ -33,9 +33,9 @@ def each_missing_function_has_its_own_error(vendor: BaseVendor) -> None:
             "stream_destroy": spare.close,
             "malloc": lambda: device.free(device.malloc(NBYTES)),
             "free": lambda: device.free(unused),
-            "h2d": lambda: stream.h2d(one, address_of(host), NBYTES),
-            "d2d": lambda: stream.d2d(two, one, NBYTES),
-            "d2h": lambda: stream.d2h(address_of(host), two, NBYTES),
+            "h2d": lambda: stream.h2d(first, address_of(host), NBYTES),
+            "d2d": lambda: stream.d2d(second, first, NBYTES),
+            "d2h": lambda: stream.d2h(address_of(host), second, NBYTES),
             "last_error": lambda: device.last_error,
         }
         for service in SERVICES:

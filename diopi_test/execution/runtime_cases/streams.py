@@ -64,10 +64,10 @@ class _Chain:
         """Read the last slot."""
         self.stream.d2h(address_of(self._received), self._block + (self._slots - 1) * HOP, HOP)
 
-    def check(self, what: str) -> None:
+    def check(self, subject: str) -> None:
         """Wait, and compare."""
         self.stream.synchronize()
-        require_equal(f"{what}: after {self._slots} dependent copies", self._received, self._sent[-HOP:])
+        require_equal(f"{subject}: after {self._slots} dependent copies", self._received, self._sent[-HOP:])
 
     def enqueue(self) -> None:
         """All of it."""
@@ -156,12 +156,12 @@ def one_stream_sees_what_another_was_waited_for(vendor: BaseVendor) -> None:
     with (
         open_device(vendor) as device,
         allocated(device, MIB) as (block,),
-        Stream(device) as one,
+        Stream(device) as first,
         Stream(device) as two,
     ):
         received = np.full_like(sent, 255)
-        one.h2d(block, address_of(sent), MIB)
-        one.synchronize()
+        first.h2d(block, address_of(sent), MIB)
+        first.synchronize()
         two.d2h(address_of(received), block, MIB)
         two.synchronize()
         require_equal(f"{MIB} bytes written on one stream, read on another", received, sent)

@@ -85,17 +85,17 @@ def background(nbytes: int) -> Bytes:
     return np.random.default_rng(nbytes).integers(128, 256, nbytes, np.uint8)
 
 
-def require_equal(what: str, given: Bytes, expected: Bytes) -> None:
-    wrong = np.flatnonzero(given != expected)
-    if wrong.size:
-        i = int(wrong[0])
+def require_equal(subject: str, actual: Bytes, expected: Bytes) -> None:
+    differing = np.flatnonzero(actual != expected)
+    if differing.size:
+        i = int(differing[0])
         raise RuntimeCaseError(
-            f"{what}: {wrong.size} of {given.size} bytes are wrong, the first at {i}: "
-            f"{given[i]:#04x}, expected {expected[i]:#04x}"
+            f"{subject}: {differing.size} of {actual.size} bytes are wrong, the first at {i}: "
+            f"{actual[i]:#04x}, expected {expected[i]:#04x}"
         )
 
 
-def require_text(what: str, text: object, *, may_be_empty: bool = False) -> None:
-    require(isinstance(text, str), f"{what} is a {type(text).__name__}, expected text")
-    require(may_be_empty or bool(str(text).strip()), f"{what} is empty")
-    require("\N{REPLACEMENT CHARACTER}" not in str(text), f"{what} is not UTF-8: {text!r}")
+def require_text(subject: str, text: object, *, may_be_empty: bool = False) -> None:
+    require(isinstance(text, str), f"{subject} is a {type(text).__name__}, expected text")
+    require(may_be_empty or bool(str(text).strip()), f"{subject} is empty")
+    require("\N{REPLACEMENT CHARACTER}" not in str(text), f"{subject} is not UTF-8: {text!r}")

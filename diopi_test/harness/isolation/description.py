@@ -24,12 +24,12 @@ class Description:
     waivers: tuple[Waiver, ...]
 
     @classmethod
-    def of(cls, vendor: BaseVendor) -> Description:
+    def from_vendor(cls, vendor: BaseVendor) -> Description:
         """The description of a vendor."""
         return cls(str(vendor.name), str(vendor.version), vendor.claims, vendor.waivers)
 
 
-def opened(vendor: BaseVendor) -> Device:
+def open_working_device(vendor: BaseVendor) -> Device:
     """The device of a vendor, which was seen to work; VendorError with what does not."""
     step = "its device can't be opened"
     try:
@@ -55,6 +55,8 @@ def _copy_there_and_back(device: Device) -> None:
             context.stream.synchronize()
         finally:
             device.free(block)
-    if len(wrong := np.flatnonzero(sent != received)):
-        at = int(wrong[0])
-        raise ValueError(f"{len(wrong)} bytes differ, first at {at}: sent {sent[at]}, received {received[at]}")
+    if len(differing := np.flatnonzero(sent != received)):
+        position = int(differing[0])
+        raise ValueError(
+            f"{len(differing)} bytes differ, first at {position}: sent {sent[position]}, received {received[position]}"
+        )

@@ -13,26 +13,26 @@ STATISTICS = Path("/proc/self/statm")
 """Where Linux tells how much memory a process has; elsewhere it can't be limited."""
 
 
-def how(status: int) -> str:
+def describe_exit(status: int) -> str:
     """What a status of `os.wait` says, as what the process did."""
     if not os.WIFSIGNALED(status):
         return f"left its process with exit code {os.waitstatus_to_exitcode(status)}"
     number = os.WTERMSIG(status)
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     described = signal.strsignal(number)
-    told = f"was ended by {name}" + (f" ({described.lower()})" if described else "")
-    return f"{told}, as the system ends processes when memory runs out" if number == signal.SIGKILL else told
+    text = f"was ended by {name}" + (f" ({described.lower()})" if described else "")
+    return f"{text}, as the system ends processes when memory runs out" if number == signal.SIGKILL else text
 
 
-def with_output(text: str, output: str) -> str:
+def append_output(text: str, output: str) -> str:
     """The text, and what the process wrote in the end, if it wrote anything."""
     return f"{text}; its output: {output}" if output else text
 
 
-def outcome_of_end(status: int, why: tuple[Verdict, str] | None, output: str) -> Outcome:
+def outcome_of_end(status: int, end_reason: tuple[Verdict, str] | None, output: str) -> Outcome:
     """The outcome of a case whose process ended; `why` if it was made to."""
-    verdict, text = why or (Verdict.crashed, f"the vendor {how(status)}")
-    return Outcome(verdict, with_output(text, output))
+    verdict, text = end_reason or (Verdict.crashed, f"the vendor {describe_exit(status)}")
+    return Outcome(verdict, append_output(text, output))
 
 
 def cpu_seconds(process: int) -> float:

@@ -16,7 +16,13 @@ from diopi_test.baseline.codec import from_json
 from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.harness.collection import Collected
 from diopi_test.harness.isolation.description import Description
-from diopi_test.harness.isolation.ending import cpu_seconds, how, outcome_of_end, resident_bytes, with_output
+from diopi_test.harness.isolation.ending import (
+    append_output,
+    cpu_seconds,
+    describe_exit,
+    outcome_of_end,
+    resident_bytes,
+)
 from diopi_test.harness.isolation.fork_server import Ended, ForkServer, WorkerProcess
 from diopi_test.harness.options import CaseOptions, Limits
 
@@ -29,13 +35,13 @@ BUSY = 0.03
 LIMITS, CASE_OPTIONS = Limits(), CaseOptions()
 """What holds if nobody says."""
 
-LAST_WORDS = 0.3
+STACK_DUMP = 0.3
 """Seconds between the signal that has a hanging process say where it is, and the one that ends it."""
 
-CONFIRMED = 5
+MAX_CONFIRMED = 5
 """Failures of a function that are confirmed by running their cases alone; further ones are believed as they are."""
 
-STARTS = 3
+MAX_FAILED_STARTS = 3
 """How often in a row a vendor that has started before may fail to."""
 
 _MEMORY_INTERVAL = 0.05
@@ -44,7 +50,7 @@ _MEMORY_INTERVAL = 0.05
 
 @final
 @dataclass(frozen=True)
-class Due:
+class ScheduledCase:
     """A case that is to be run, and the baseline file it is made of, with the digest that has; None if it is any."""
 
     path: Path
@@ -96,7 +102,7 @@ class _Worker:
     """
 
     process: WorkerProcess | None = None
-    work: deque[Due] = field(default_factory=deque)
+    work: deque[ScheduledCase] = field(default_factory=deque)
     has_loaded: bool = False
     is_ready: bool = False
     served: int = 0
@@ -105,8 +111,8 @@ class _Worker:
     cpu: float = 0.0
     deadline: float = 0.0
     output: int = 0
-    why: tuple[Verdict, str] | None = None
-    answered: bool = False
+    end_reason: tuple[Verdict, str] | None = None
+    has_answered: bool = False
     repetition: _Repetition | None = None
 
     @property
@@ -114,12 +120,12 @@ class _Worker:
         """Whether something is to be expected of its process."""
         return bool(self.work) or (self.process is not None and not self.is_ready)
 
-    def holds(self, process: WorkerProcess) -> None:
+    def adopt(self, process: WorkerProcess) -> None:
         """Take in a new process."""
         self.process, self.is_ready, self.served, self.latest, self.output = process, False, 0, "", 0
-        self.has_loaded, self.why, self.answered = False, None, False
+        self.has_loaded, self.end_reason, self.has_answered = False, None, False
 
-    def expects(self, seconds: float, cpu: float) -> None:
+    def begin_step(self, seconds: float, cpu: float) -> None:
         """A step of the start of its process begins, which has used so much CPU."""
         self.began, self.cpu = time.monotonic(), cpu
         self.deadline = self.began + seconds
@@ -145,8 +151,8 @@ class Executor:
         self._fork_server = ForkServer()
         self._selector = DefaultSelector()
         self._workers = [_Worker() for _ in range(workers)]
-        self._again: deque[tuple[Due, _Repetition]] = deque()
-        self._left: deque[Sequence[Due]] = deque()  # of batches whose process ended
+        self._repetitions: deque[tuple[ScheduledCase, _Repetition]] = deque()
+        self._returned: deque[Sequence[ScheduledCase]] = deque()  # of batches whose process ended
         self._lost: Counter[str] = Counter()
         self._confirmed: Counter[str] = Counter()
         self._failed_starts = 0
@@ -164,46 +170,50 @@ class Executor:
         finally:
             self._selector.close()
             self._fork_server.close()
-            for slot in self._workers:
-                if slot.process is not None:
-                    slot.process.close()
+            for worker in self._workers:
+                if worker.process is not None:
+                    worker.process.close()
 
     def renew(self) -> None:
         """End the processes, which have nothing to do: the next case is the first of a new one."""
-        for slot in self._workers:
-            self._retire(slot)
+        for worker in self._workers:
+            self._retire(worker)
 
     def _close_devices(self) -> None:
         """Let the processes that have nothing to do close their devices, and note what goes wrong with that."""
-        open_slots = {slot.process.number: slot for slot in self._workers if slot.process and not slot.is_busy}
-        for slot in open_slots.values():
-            assert slot.process is not None
-            slot.process.hang_up()
+        open_workers = {
+            worker.process.number: worker for worker in self._workers if worker.process and not worker.is_busy
+        }
+        for worker in open_workers.values():
+            assert worker.process is not None
+            worker.process.hang_up()
         end = time.monotonic() + CLOSING
-        while open_slots and time.monotonic() < end:
+        while open_workers and time.monotonic() < end:
             self._selector.select(end - time.monotonic())
             for ended in self._fork_server.ended():
-                if (closed := open_slots.pop(ended.process, None)) and ended.status:
+                if (closed := open_workers.pop(ended.process, None)) and ended.status:
                     assert closed.process is not None
                     output = closed.process.output_since(closed.output)
-                    self.notes.append(with_output(f"when it closed its device the vendor {how(ended.status)}", output))
+                    self.notes.append(
+                        append_output(f"when it closed its device the vendor {describe_exit(ended.status)}", output)
+                    )
 
     # What the vendor says.
 
     def describe(self) -> Description:
         """What the vendor says of itself; VendorError that says why if it does not start or is not there."""
-        slot = self._workers[0]
-        if slot.process is None:
-            self._start(slot)
-        while self._description is None or not slot.is_ready:
-            self._step()
+        worker = self._workers[0]
+        if worker.process is None:
+            self._start(worker)
+        while self._description is None or not worker.is_ready:
+            self._process_events()
         return self._description
 
     # Who runs what.
 
     def run(
         self,
-        batches: Iterable[Sequence[Due]],
+        batches: Iterable[Sequence[ScheduledCase]],
         report: Callable[[Collected, Outcome, float], None],
         retries: Callable[[str], int] = lambda case_id: 0,
     ) -> None:
@@ -213,214 +223,221 @@ class Executor:
         does not start any more: what was not reported has not been run.
         """
         self._batches, self._report, self._retries = iter(batches), report, retries
-        while self._feed():
-            self._step()
+        while self._distribute_work():
+            self._process_events()
 
-    def _feed(self) -> bool:
+    def _distribute_work(self) -> bool:
         """Give work to all that have none; whether anybody has."""
-        for slot in self._workers:
-            if not slot.is_busy:
-                self._hand_over(slot)
-        return any(slot.is_busy for slot in self._workers)
+        for worker in self._workers:
+            if not worker.is_busy:
+                self._assign_next(worker)
+        return any(worker.is_busy for worker in self._workers)
 
-    def _hand_over(self, slot: _Worker) -> None:
-        if self._again:
-            due, slot.repetition = self._again.popleft()
-            self._retire(slot)
-            self._assign(slot, [due])
+    def _assign_next(self, worker: _Worker) -> None:
+        if self._repetitions:
+            scheduled, worker.repetition = self._repetitions.popleft()
+            self._retire(worker)
+            self._assign(worker, [scheduled])
         elif work := self._next_batch():
-            self._assign(slot, work)
+            self._assign(worker, work)
 
-    def _next_batch(self) -> Sequence[Due]:
+    def _next_batch(self) -> Sequence[ScheduledCase]:
         """The cases to be run next, less those of functions that were given up."""
-        while batch := self._left.popleft() if self._left else next(self._batches, None):
-            if work := [due for due in batch if not self._is_given_up(due)]:
+        while batch := self._returned.popleft() if self._returned else next(self._batches, None):
+            if work := [scheduled for scheduled in batch if not self._is_given_up(scheduled)]:
                 return work
         return ()
 
-    def _is_given_up(self, due: Due) -> bool:
+    def _is_given_up(self, scheduled: ScheduledCase) -> bool:
         """Whether the rest of a function is not run; that is the case's verdict then."""
-        lost = self._lost[due.case.function]
+        lost = self._lost[scheduled.case.function]
         if lost < self._limits.lost:
             return False
-        reason = f"{lost} cases of {due.case.function} have crashed, hung or run out of memory"
-        self._report(due.case, Outcome(Verdict.not_run, f"not run: {reason}"), 0.0)
+        reason = f"{lost} cases of {scheduled.case.function} have crashed, hung or run out of memory"
+        self._report(scheduled.case, Outcome(Verdict.not_run, f"not run: {reason}"), 0.0)
         return True
 
-    def _assign(self, slot: _Worker, work: Sequence[Due]) -> None:
-        slot.work = deque(work)
-        if slot.process is None:
-            self._start(slot)
-        assert slot.process is not None
-        slot.process.send([due.task for due in work])
-        if slot.is_ready:
-            self._begin(slot)
+    def _assign(self, worker: _Worker, work: Sequence[ScheduledCase]) -> None:
+        worker.work = deque(work)
+        if worker.process is None:
+            self._start(worker)
+        assert worker.process is not None
+        worker.process.send([scheduled.task for scheduled in work])
+        if worker.is_ready:
+            self._begin_case(worker)
 
-    def _begin(self, slot: _Worker) -> None:
+    def _begin_case(self, worker: _Worker) -> None:
         """The process begins with its next case."""
-        slot.began = time.monotonic()
-        slot.deadline = slot.began + self._limits.timeout
+        worker.began = time.monotonic()
+        worker.deadline = worker.began + self._limits.timeout
 
-    def _done(self, slot: _Worker, outcome: Outcome, seconds: float) -> None:
+    def _finish_case(self, worker: _Worker, outcome: Outcome, seconds: float) -> None:
         """The running case has come to something, which is its verdict, or shows that it must be run alone."""
-        due, repetition = slot.work.popleft(), slot.repetition
-        neighbour, slot.latest, slot.repetition = slot.latest, due.case.id, None
-        slot.served += 1
-        wrong = outcome.verdict in UNSUCCESSFUL
-        if wrong and repetition is None and slot.served > 1 and self._confirmed[due.case.function] < CONFIRMED:
-            self._again.append((due, _Repetition(outcome, neighbour)))
+        scheduled, repetition = worker.work.popleft(), worker.repetition
+        neighbour, worker.latest, worker.repetition = worker.latest, scheduled.case.id, None
+        worker.served += 1
+        is_unsuccessful = outcome.verdict in UNSUCCESSFUL
+        if (
+            is_unsuccessful
+            and repetition is None
+            and worker.served > 1
+            and self._confirmed[scheduled.case.function] < MAX_CONFIRMED
+        ):
+            self._repetitions.append((scheduled, _Repetition(outcome, neighbour)))
             return
         attempts = repetition.attempts if repetition else 0
-        if wrong and attempts < self._retries(due.case.id):
+        if is_unsuccessful and attempts < self._retries(scheduled.case.id):
             first = repetition or _Repetition(outcome, neighbour, 0)
-            self._again.append((due, _Repetition(first.before, first.neighbour, attempts + 1)))
+            self._repetitions.append((scheduled, _Repetition(first.before, first.neighbour, attempts + 1)))
             return
         outcome = repetition.resolve(outcome) if repetition else outcome
-        self._confirmed[due.case.function] += wrong
-        self._lost[due.case.function] += outcome.verdict in LOST
-        self._report(due.case, outcome, seconds)
+        self._confirmed[scheduled.case.function] += is_unsuccessful
+        self._lost[scheduled.case.function] += outcome.verdict in LOST
+        self._report(scheduled.case, outcome, seconds)
 
     # Processes.
 
-    def _start(self, slot: _Worker) -> None:
-        slot.holds(self._fork_server.start(self._vendor, self._options))
-        assert slot.process is not None
-        self._selector.register(slot.process.channel, EVENT_READ, slot)
-        slot.expects(LOADING, 0.0)
+    def _start(self, worker: _Worker) -> None:
+        worker.adopt(self._fork_server.start(self._vendor, self._options))
+        assert worker.process is not None
+        self._selector.register(worker.process.channel, EVENT_READ, worker)
+        worker.begin_step(LOADING, 0.0)
 
-    def _retire(self, slot: _Worker) -> None:
+    def _retire(self, worker: _Worker) -> None:
         """End the process of an idle slot: the next case is to be the first of another."""
-        if slot.process is not None:
-            self._fork_server.signal(slot.process, signal.SIGKILL)
-            self._release(slot)
+        if worker.process is not None:
+            self._fork_server.signal(worker.process, signal.SIGKILL)
+            self._release(worker)
 
-    def _release(self, slot: _Worker) -> None:
-        assert slot.process is not None
-        if slot.process.is_open:
-            self._selector.unregister(slot.process.channel)
-        slot.process.close()
-        slot.process = None
+    def _release(self, worker: _Worker) -> None:
+        assert worker.process is not None
+        if worker.process.is_open:
+            self._selector.unregister(worker.process.channel)
+        worker.process.close()
+        worker.process = None
 
-    def _step(self) -> None:
+    def _process_events(self) -> None:
         """Wait until something happens, and deal with it."""
-        for key, _ in self._selector.select(self._patience()):
+        for key, _ in self._selector.select(self._seconds_to_deadline()):
             if key.data is not None:
-                self._listen(key.data)
+                self._receive_messages(key.data)
         for ended in self._fork_server.ended():
-            for slot in self._workers:
-                if slot.process is not None and slot.process.number == ended.process:
-                    self._listen(slot)
-                    self._lose(slot, ended)
-        for slot in self._workers:
-            if slot.is_busy:
-                self._enforce_limits(slot)
+            for worker in self._workers:
+                if worker.process is not None and worker.process.number == ended.process:
+                    self._receive_messages(worker)
+                    self._handle_exit(worker, ended)
+        for worker in self._workers:
+            if worker.is_busy:
+                self._enforce_limits(worker)
 
-    def _patience(self) -> float:
+    def _seconds_to_deadline(self) -> float:
         """Seconds until the next limit is due."""
         now = time.monotonic()
-        waits = [slot.deadline - now for slot in self._workers if slot.is_busy]
+        waits = [worker.deadline - now for worker in self._workers if worker.is_busy]
         if self._limits.memory:
             waits.append(_MEMORY_INTERVAL)
         return max(0.0, min(waits, default=0.0))
 
-    def _listen(self, slot: _Worker) -> None:
+    def _receive_messages(self, worker: _Worker) -> None:
         """Take in what the process of a slot has said."""
-        process = slot.process
+        process = worker.process
         if process is None:  # it was heard before its end
             return
         was_open = process.is_open
         for message in process.received():
             match message:
                 case {"outcome": outcome, "seconds": seconds, "output": output}:
-                    slot.output, slot.answered = output, slot.why is not None
-                    self._done(slot, from_json(Outcome, outcome), seconds)
-                    self._begin(slot)
+                    worker.output, worker.has_answered = output, worker.end_reason is not None
+                    self._finish_case(worker, from_json(Outcome, outcome), seconds)
+                    self._begin_case(worker)
                 case {"loaded": description}:
-                    self._description, slot.has_loaded = from_json(Description, description), True
-                    slot.expects(PROBING, cpu_seconds(process.number))
+                    self._description, worker.has_loaded = from_json(Description, description), True
+                    worker.begin_step(PROBING, cpu_seconds(process.number))
                 case {"ready": True}:
-                    slot.is_ready, self._has_started, self._failed_starts = True, True, 0
-                    self._begin(slot)
+                    worker.is_ready, self._has_started, self._failed_starts = True, True, 0
+                    self._begin_case(worker)
                 case {"refused": reason, "found": found}:
                     raise (VendorError if found else VendorNotFoundError)(reason)
         if was_open and not process.is_open:
             self._selector.unregister(process.channel)
-            self._hang_up_on(slot, process)
+            self._handle_closed_channel(worker, process)
 
-    def _hang_up_on(self, slot: _Worker, process: WorkerProcess) -> None:
+    def _handle_closed_channel(self, worker: _Worker, process: WorkerProcess) -> None:
         """Nothing more is read from the process of a slot: it has ended, or the vendor has misused its channel."""
-        if process.is_damaged and not slot.is_busy:
-            self.notes.append(f"after {slot.latest}, in no case, the vendor {process.misuse}")
-            self._retire(slot)
+        if process.is_damaged and not worker.is_busy:
+            self.notes.append(f"after {worker.latest}, outside any case, the vendor {process.misuse}")
+            self._retire(worker)
         else:
-            slot.deadline = time.monotonic() + (0.0 if process.is_damaged else LAST_WORDS)
+            worker.deadline = time.monotonic() + (0.0 if process.is_damaged else STACK_DUMP)
 
-    def _lose(self, slot: _Worker, ended: Ended) -> None:
+    def _handle_exit(self, worker: _Worker, ended: Ended) -> None:
         """The process of a slot has ended: by itself, or as it was told to."""
-        assert slot.process is not None
-        output = slot.process.output_since(slot.output)
-        self._release(slot)
-        if not slot.is_ready:
-            self._fail_to_start(slot, ended, output)
+        assert worker.process is not None
+        output = worker.process.output_since(worker.output)
+        self._release(worker)
+        if not worker.is_ready:
+            self._handle_failed_start(worker, ended, output)
             return
-        slot.is_ready = False
-        if slot.work:
-            if not slot.answered:
-                outcome = outcome_of_end(ended.status, slot.why, output)
-                self._done(slot, outcome, time.monotonic() - slot.began)
-            self._put_back(slot)
+        worker.is_ready = False
+        if worker.work:
+            if not worker.has_answered:
+                outcome = outcome_of_end(ended.status, worker.end_reason, output)
+                self._finish_case(worker, outcome, time.monotonic() - worker.began)
+            self._put_back(worker)
         else:
-            self.notes.append(with_output(f"after {slot.latest}, in no case, the vendor {how(ended.status)}", output))
+            self.notes.append(
+                append_output(f"after {worker.latest}, in no case, the vendor {describe_exit(ended.status)}", output)
+            )
 
-    def _put_back(self, slot: _Worker) -> None:
+    def _put_back(self, worker: _Worker) -> None:
         """The cases handed to a process that has ended are for the next that has nothing to do."""
-        if slot.work:
-            self._left.appendleft(list(slot.work))
-            slot.work.clear()
+        if worker.work:
+            self._returned.appendleft(list(worker.work))
+            worker.work.clear()
 
-    def _fail_to_start(self, slot: _Worker, ended: Ended, output: str) -> None:
+    def _handle_failed_start(self, worker: _Worker, ended: Ended, output: str) -> None:
         """Try again with a vendor that has started before; VendorError if it never did, or no longer does."""
-        told = slot.why[1] if slot.why else how(ended.status)
+        exit_text = worker.end_reason[1] if worker.end_reason else describe_exit(ended.status)
         self._failed_starts += 1
-        if not self._has_started or self._failed_starts >= STARTS:
-            raise VendorError(with_output(f"vendor {self._vendor} does not start: it {told}", output))
-        self._put_back(slot)
+        if not self._has_started or self._failed_starts >= MAX_FAILED_STARTS:
+            raise VendorError(append_output(f"vendor {self._vendor} does not start: it {exit_text}", output))
+        self._put_back(worker)
 
     # Limits.
 
-    def _enforce_limits(self, slot: _Worker) -> None:
-        assert slot.process is not None
-        if time.monotonic() >= slot.deadline:
-            self._end_late(slot, slot.process)
-        elif self._limits.memory and slot.is_ready and slot.why is None:
-            taken = resident_bytes(slot.process.number)
-            if taken > self._limits.memory:
-                text = f"the process has {taken >> 20} MiB of memory, and may have {self._limits.memory >> 20}"
-                self._end(slot, (Verdict.out_of_memory, text), signal.SIGKILL)
+    def _enforce_limits(self, worker: _Worker) -> None:
+        assert worker.process is not None
+        if time.monotonic() >= worker.deadline:
+            self._end_late(worker, worker.process)
+        elif self._limits.memory and worker.is_ready and worker.end_reason is None:
+            used = resident_bytes(worker.process.number)
+            if used > self._limits.memory:
+                text = f"the process has {used >> 20} MiB of memory, and may have {self._limits.memory >> 20}"
+                self._end_process(worker, (Verdict.out_of_memory, text), signal.SIGKILL)
 
-    def _end_late(self, slot: _Worker, process: WorkerProcess) -> None:
+    def _end_late(self, worker: _Worker, process: WorkerProcess) -> None:
         """First ask a process that takes too long where it is, then end it."""
-        if slot.why is not None:
-            self._end(slot, slot.why, signal.SIGKILL)
+        if worker.end_reason is not None:
+            self._end_process(worker, worker.end_reason, signal.SIGKILL)
         elif not process.is_open:
-            text = f"the vendor {process.misuse}" if slot.is_ready else process.misuse
-            self._end(slot, (Verdict.crashed, text), signal.SIGKILL)
-        elif slot.is_ready:
+            text = f"the vendor {process.misuse}" if worker.is_ready else process.misuse
+            self._end_process(worker, (Verdict.crashed, text), signal.SIGKILL)
+        elif worker.is_ready:
             reason = f"not done after {self._limits.timeout:g} s"
-            self._end(slot, (Verdict.timed_out, reason), signal.SIGABRT)
-        elif self._is_busy_starting(slot, process):
-            slot.deadline = slot.began + STARTING_BUSY
+            self._end_process(worker, (Verdict.timed_out, reason), signal.SIGABRT)
+        elif self._is_busy_starting(worker, process):
+            worker.deadline = worker.began + STARTING_BUSY
         else:
-            step, seconds = "show that it works" if slot.has_loaded else "load", slot.deadline - slot.began
-            self._end(slot, (Verdict.timed_out, f"did not {step} in {seconds:.0f} s"), signal.SIGABRT)
+            step, seconds = "show that it works" if worker.has_loaded else "load", worker.deadline - worker.began
+            self._end_process(worker, (Verdict.timed_out, f"did not {step} in {seconds:.0f} s"), signal.SIGABRT)
 
-    def _is_busy_starting(self, slot: _Worker, process: WorkerProcess) -> bool:
+    def _is_busy_starting(self, worker: _Worker, process: WorkerProcess) -> bool:
         """Whether a process that was to be done with a step of its start is at it, and has more time for that."""
-        passed = time.monotonic() - slot.began
-        return passed < STARTING_BUSY and cpu_seconds(process.number) - slot.cpu > BUSY * passed
+        passed = time.monotonic() - worker.began
+        return passed < STARTING_BUSY and cpu_seconds(process.number) - worker.cpu > BUSY * passed
 
-    def _end(self, slot: _Worker, why: tuple[Verdict, str], number: signal.Signals) -> None:
-        assert slot.process is not None
-        slot.why = why
-        slot.deadline = time.monotonic() + LAST_WORDS
-        self._fork_server.signal(slot.process, number)
+    def _end_process(self, worker: _Worker, end_reason: tuple[Verdict, str], number: signal.Signals) -> None:
+        assert worker.process is not None
+        worker.end_reason = end_reason
+        worker.deadline = time.monotonic() + STACK_DUMP
+        self._fork_server.signal(worker.process, number)

@@ -25,10 +25,10 @@ _BOOTSTRAP = (
     "from diopi_test.harness.isolation.fork_server_main import main; main(int(sys.argv[2]), int(sys.argv[3]))"
 )
 
-FAREWELL = 1.0
+EXIT_SECONDS = 1.0
 """Seconds the nursery has to end by itself."""
 
-ANSWERING, TAKING = 300.0, 30.0
+ANSWER_SECONDS, SEND_SECONDS = 300.0, 30.0
 """Seconds the nursery has to answer, which imports everything first; and any process to take a message."""
 
 _STACK = b"Fatal Python error: "
@@ -72,7 +72,7 @@ class WorkerProcess:
 
     def send(self, tasks: Sequence[Any]) -> None:
         """Hand over tasks; nothing happens if the process has ended, or does not take them: it has a deadline."""
-        self.channel.settimeout(TAKING)
+        self.channel.settimeout(SEND_SECONDS)
         with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
             self.channel.sendall(frame(tasks))
 
@@ -113,8 +113,12 @@ class WorkerProcess:
         Of either the beginning and the end are kept if it is longer than `longest` bytes.
         """
         size = os.fstat(self._output).st_size
-        told = self._start_of_stack(start, size)
-        return "\n".join(filter(None, [self._shortened(start, told, longest), self._shortened(told, size, longest)]))
+        start_of_stack = self._start_of_stack(start, size)
+        return "\n".join(
+            filter(
+                None, [self._shortened(start, start_of_stack, longest), self._shortened(start_of_stack, size, longest)]
+            )
+        )
 
     def _start_of_stack(self, start: int, stop: int) -> int:
         start = max(start, stop - _LONGEST_STACK)
@@ -172,20 +176,20 @@ class ForkServer:
 
     def _started(self, command: bytes, files: Sequence[int]) -> int:
         """Give the command to start a process, and wait for its number."""
-        self._control.settimeout(TAKING)
+        self._control.settimeout(SEND_SECONDS)
         try:
             socket.send_fds(self._control, [command], files)
         except OSError as error:
             raise ForkServerError(f"{_HAS_ENDED}: {error}") from error
-        others: list[dict[str, Any]] = []
+        earlier: list[dict[str, Any]] = []
         while "started" not in (message := self._next()):
-            others.append(message)
-        self._messages.extendleft(reversed(others))
+            earlier.append(message)
+        self._messages.extendleft(reversed(earlier))
         return int(message["started"])
 
     def signal(self, process: WorkerProcess, number: int) -> None:
         """Send a signal to a device process and all it has started. NurseryError if the nursery itself has ended."""
-        self._control.settimeout(TAKING)
+        self._control.settimeout(SEND_SECONDS)
         try:
             self._control.sendall(frame({"signal": [process.number, int(number)]}))
         except OSError as error:
@@ -201,14 +205,14 @@ class ForkServer:
         """End the nursery and all its device processes at once."""
         self._control.close()
         try:
-            self._process.wait(FAREWELL)
+            self._process.wait(EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.send_signal(signal.SIGKILL)  # with which its processes end, too
             self._process.wait()
 
     def _next(self) -> dict[str, Any]:
         while not self._messages:
-            self._receive(ANSWERING)
+            self._receive(ANSWER_SECONDS)
         return self._messages.popleft()
 
     def _receive(self, seconds: float) -> None:

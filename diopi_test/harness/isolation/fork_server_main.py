@@ -63,7 +63,7 @@ class ForkServerLoop:
             if self._wakeup in ready:
                 with suppress(BlockingIOError):
                     os.read(self._wakeup, CHUNK)
-                self._tell_ended()
+                self._report_ended()
             if self._control in ready:
                 content, files, _, _ = socket.recv_fds(self._control, CHUNK, 16)
                 if not content:
@@ -78,21 +78,23 @@ class ForkServerLoop:
         case_options = from_json(CaseOptions, options)
         if case_options.draws_inputs:
             import_oracle()
-        nursery = os.getpid()
+        fork_server = os.getpid()
         process = os.fork()
         if not process:
-            self._become_worker(nursery, vendor, case_options, channel, output)
+            self._become_worker(fork_server, vendor, case_options, channel, output)
         os.setpgid(process, process)
         os.close(channel)
         os.close(output)
         self._alive.add(process)
-        self._tell({"started": process})
+        self._send({"started": process})
 
-    def _become_worker(self, nursery: int, vendor: str, options: CaseOptions, channel: int, output: int) -> NoReturn:
+    def _become_worker(
+        self, fork_server: int, vendor: str, options: CaseOptions, channel: int, output: int
+    ) -> NoReturn:
         status = 1
         try:
             os.setpgid(0, 0)  # the parent does so as well: whoever comes first
-            end_with(nursery)
+            end_with(fork_server)
             os.close(signal.set_wakeup_fd(-1))
             for number in (signal.SIGCHLD, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
@@ -116,7 +118,7 @@ class ForkServerLoop:
             with suppress(ProcessLookupError):
                 os.killpg(process, number)
 
-    def _tell_ended(self) -> None:
+    def _report_ended(self) -> None:
         for process in list(self._alive):
             ended = os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None:
@@ -124,9 +126,9 @@ class ForkServerLoop:
             _end_group(process)  # what it has started, before its number can be another's
             _, status, usage = os.wait4(process, 0)
             self._alive.remove(process)
-            self._tell({"ended": [process, status, usage.ru_utime + usage.ru_stime]})
+            self._send({"ended": [process, status, usage.ru_utime + usage.ru_stime]})
 
-    def _tell(self, message: Any) -> None:
+    def _send(self, message: Any) -> None:
         self._control.sendall(frame(message))
 
 

@@ -35,14 +35,14 @@ class ProcessState:
         _libm.fegetenv(self._environment)
         self._before = _state()
 
-    def restored(self) -> Sequence[str]:
+    def restore(self) -> Sequence[str]:
         """What was changed since, in words; everything is as it was afterwards."""
         now = _state()
         if now == self._before:
             return ()
         changed = [
-            f"{what} was {before!r} and is {after!r}"
-            for (what, before), after in zip(self._before.items(), now.values(), strict=True)
+            f"{property_name} was {before!r} and is {after!r}"
+            for (property_name, before), after in zip(self._before.items(), now.values(), strict=True)
             if before != after
         ]
         _libm.fesetenv(self._environment)
@@ -72,7 +72,7 @@ def _working_directory() -> str:
 
 def check_process_state(state: ProcessState, forks: ForkWatch) -> Iterator[CheckResult]:
     """One failed finding for all that a case has left behind in the process; none if there is nothing."""
-    changed = list(state.restored())
+    changed = list(state.restore())
     if forks.has_returned():
         changed.append("the process was forked, and the copy returned from the call as well")
     if changed:

@@ -19,18 +19,18 @@ from diopi_test.cases.model import CaseClass
 from diopi_test.execution.forks import ForkWatch, watch_forks
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.collection import Collected
-from diopi_test.harness.isolation.description import Description, opened
+from diopi_test.harness.isolation.description import Description, open_working_device
 from diopi_test.harness.isolation.messages import CHUNK, MessageReader, frame
 from diopi_test.harness.isolation.process_state import ProcessState, check_process_state
 from diopi_test.harness.options import CaseOptions
 from diopi_test.harness.output import printable
-from diopi_test.harness.run_case import with_findings
+from diopi_test.harness.run_case import add_check_results
 from diopi_test.harness.session import Session
 
-LONGEST = 10_000
+MAX_MESSAGE = 10_000
 """Characters of a message; of a longer one the beginning and the end are kept."""
 
-MOST_OUTPUT = 2**20
+MAX_OUTPUT = 2**20
 """Bytes of output that are kept from one case to the next."""
 
 
@@ -42,24 +42,24 @@ def serve(channel: socket.socket, vendor_name: str, options: CaseOptions) -> Non
     faulthandler.enable(file=sys.__stderr__ or 2)
     forks = watch_forks()
     try:
-        vendor = _loaded(vendor_name)
+        vendor = _load_vendor(vendor_name)
         forks.end_copies()
-        _send(channel, {"loaded": to_json(Description.of(vendor))})
-        session = Session(vendor, opened(vendor), options)
+        _send(channel, {"loaded": to_json(Description.from_vendor(vendor))})
+        session = Session(vendor, open_working_device(vendor), options)
     except VendorError as error:
         forks.end_copies()
-        _send(channel, {"refused": shortened(str(error)), "found": not isinstance(error, VendorNotFoundError)})
+        _send(channel, {"refused": shorten(str(error)), "found": not isinstance(error, VendorNotFoundError)})
         return
     process_state = ProcessState()  # once: they are put back after each case
     _send(channel, {"ready": True})
-    for tasks in _received(channel):
+    for tasks in _receive(channel):
         for task in tasks:
-            outcome, seconds = _timed(session, process_state, forks, *task)
+            outcome, seconds = _run_timed(session, process_state, forks, *task)
             _send(channel, {"outcome": to_json(outcome), "seconds": seconds, "output": _output_size()})
     session.close()
 
 
-def _loaded(name: str) -> BaseVendor:
+def _load_vendor(name: str) -> BaseVendor:
     try:
         return find_vendor(name)
     except VendorError:
@@ -68,20 +68,20 @@ def _loaded(name: str) -> BaseVendor:
         raise VendorError(f"vendor {name} can't be loaded: {describe_exception(error)}") from error
 
 
-def _timed(
+def _run_timed(
     session: Session, process_state: ProcessState, forks: ForkWatch, path: str, sha256: str | None, case: Sequence[str]
 ) -> tuple[Outcome, float]:
     function, label, dtype, case_class, base = case
     collected = Collected(function, label, dtype, CaseClass(case_class), base)
     start = time.perf_counter()
-    outcome = outcome_whatever_is_raised(session, Path(path), sha256, collected)
+    outcome = run_and_catch(session, Path(path), sha256, collected)
     seconds = time.perf_counter() - start
     forks.end_copies()
-    outcome = with_findings(outcome, list(check_process_state(process_state, forks)))
-    return replace(outcome, message=shortened(outcome.message)), seconds
+    outcome = add_check_results(outcome, list(check_process_state(process_state, forks)))
+    return replace(outcome, message=shorten(outcome.message)), seconds
 
 
-def outcome_whatever_is_raised(session: Session, path: Path, sha256: str | None, case: Collected) -> Outcome:
+def run_and_catch(session: Session, path: Path, sha256: str | None, case: Collected) -> Outcome:
     """The outcome of a case; failed where a vendor raises what would end, skip or interrupt a run."""
     try:
         return session.run(path, case, sha256)
@@ -91,11 +91,11 @@ def outcome_whatever_is_raised(session: Session, path: Path, sha256: str | None,
         return Outcome(Verdict.failed, f"{type(error).__name__} was raised: {exception_text(error)}".removesuffix(": "))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """The text as it can be printed, less what is too much in the middle."""
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_MESSAGE:
         return printable(text)
-    half = LONGEST // 2
+    half = MAX_MESSAGE // 2
     return printable(f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}")
 
 
@@ -105,7 +105,7 @@ def _output_size() -> int:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         size = os.fstat(2).st_size
-        if size > MOST_OUTPUT:
+        if size > MAX_OUTPUT:
             os.ftruncate(2, 0)
             size = os.lseek(2, 0, os.SEEK_SET)
         return size
@@ -117,7 +117,7 @@ def _send(channel: socket.socket, message: Any) -> None:
     channel.sendall(frame(message))
 
 
-def _received(channel: socket.socket) -> Iterator[Any]:
+def _receive(channel: socket.socket) -> Iterator[Any]:
     """The messages as they come, until there are no more."""
     reader = MessageReader()
     while content := channel.recv(CHUNK):

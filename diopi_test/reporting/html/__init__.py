@@ -18,13 +18,13 @@ OF_REPORT = ("page.js", "data.js", "overview.js", "functions.js", "cases.js", "r
 OF_COMPARISON = ("page.js", "comparison.js")
 
 
-def of_report(report: Report) -> str:
+def render_report(report: Report) -> str:
     """The page of a report."""
-    made = f"{report.baseline.level} {report.baseline.digest[:12]}, DIOPI {report.proto_version}"
-    return page(report.vendor.title, {"made": made, **columns_of(report)}, OF_REPORT)
+    origin = f"{report.baseline.level} {report.baseline.digest[:12]}, DIOPI {report.proto_version}"
+    return page(report.vendor.title, {"made": origin, **columns_of(report)}, OF_REPORT)
 
 
-def of_comparison(comparison: ReportComparison) -> str:
+def render_comparison(comparison: ReportComparison) -> str:
     """The page of two runs compared."""
     names = [run.vendor.title for run in (comparison.before, comparison.after)]
     data = {

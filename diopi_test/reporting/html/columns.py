@@ -77,7 +77,7 @@ def _columns(cases: Sequence[CaseRecord], tables: _Tables) -> Mapping[str, Any]:
         "class": lambda case: case.class_,
         "verdict": lambda case: case.verdict,
         "command": lambda case: case.command.removesuffix(shlex.quote(case.id)),
-        "checks": lambda case: tuple((tables.number("check", one.check), int(one.passed)) for one in case.checks),
+        "checks": lambda case: tuple((tables.number("check", check.check), int(check.passed)) for check in case.checks),
     }
     return {
         **{name: [tables.number(name, value(case)) for case in cases] for name, value in numbered.items()},
@@ -113,7 +113,7 @@ def _details(cases: Sequence[CaseRecord]) -> Mapping[int, Any]:
         case = cases[number]
         found = {
             "message": _cut(case.message, LONG),
-            "findings": [to_json(one) for one in case.checks if not one.passed],
+            "findings": [to_json(check) for check in case.checks if not check.passed],
         }
         left -= len(str(found))
         if left < 0:

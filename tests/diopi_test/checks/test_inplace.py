@@ -46,7 +46,7 @@ def test_results_further_apart_do_not() -> None:
     assert failed_checks(outcome) == ["inplace"]
     assert "input: 1 of 35 elements differ, the first at (0, 0)" in outcome.message
     assert "out of place" in outcome.message
-    (place,) = next(finding.where for finding in outcome.check_results if not finding.passed)
+    (place,) = next(finding.differences for finding in outcome.check_results if not finding.passed)
     assert (place.tensor, place.index, place.problem) == ("input", (0, 0), "differ")
 
 

@@ -62,8 +62,8 @@ def test_equal_elements_are_one_error() -> None:
     ],
 )
 def test_nothing_wrong_is_within_a_multiple_of_the_budget(given: Any, expected: Expected, ratio: float | None) -> None:
-    result = SimpleNamespace(name="out", given=np.asarray(given, to_numpy(expected.dtype)), expected=expected)
-    slightly_off = SimpleNamespace(name="other", given=np.float32(1 + 2**-20), expected=rounded(1.0))
+    result = SimpleNamespace(name="out", actual=np.asarray(given, to_numpy(expected.dtype)), expected=expected)
+    slightly_off = SimpleNamespace(name="other", actual=np.float32(1 + 2**-20), expected=rounded(1.0))
     run = SimpleNamespace(
         results=list,
         values=[result],

@@ -34,11 +34,11 @@ def odd_columns(view: Any) -> None:
 
 
 def test_the_worst_element_with_its_inputs_and_the_whole_call() -> None:
-    (place,) = failed(outcome(odd_columns))["values"].where
-    assert (place.tensor, place.problem, place.wrong, place.total) == ("out", "are wrong", 8, 20)
+    (place,) = failed(outcome(odd_columns))["values"].differences
+    assert (place.tensor, place.problem, place.wrong_count, place.total) == ("out", "are wrong", 8, 20)
     assert place.index == (2, 3)
-    assert float(place.given) == pytest.approx(2 * float(place.expected), rel=0.01)
-    assert place.error == pytest.approx(abs(float(place.given) - float(place.expected)), rel=1e-6)
+    assert float(place.actual) == pytest.approx(2 * float(place.expected), rel=0.01)
+    assert place.error == pytest.approx(abs(float(place.actual) - float(place.expected)), rel=1e-6)
     assert place.ratio is not None and place.ratio > 1e4
     assert [pattern.kind for pattern in place.patterns] == [PatternKind.slice]
     assert float(place.inputs["input"]) - 0.75 * float(place.inputs["other"]) == pytest.approx(float(place.expected))
@@ -65,7 +65,7 @@ def test_what_is_not_finite_is_the_worst() -> None:
         view[0, 0] = 1e30
         view[3, 1] = np.nan
 
-    (place,) = failed(outcome(change))["values"].where
+    (place,) = failed(outcome(change))["values"].differences
     assert (place.index, place.error) == ((3, 1), np.inf)
 
 
@@ -74,7 +74,7 @@ def test_integers_are_measured_too() -> None:
         view[1, 1] += 1
         view[1, 4] += 9
 
-    (place,) = failed(outcome(change, label="int32-row"))["values"].where
+    (place,) = failed(outcome(change, label="int32-row"))["values"].differences
     assert (place.index, place.error, place.budget) == ((1, 4), 9, None)
 
 
@@ -82,7 +82,7 @@ def test_special_inputs_are_named() -> None:
     def flush(view: Any) -> None:
         view[np.isnan(view)] = 0
 
-    (place,) = failed(outcome(flush, "diopiSin", "float32-special"))["values"].where
+    (place,) = failed(outcome(flush, "diopiSin", "float32-special"))["values"].differences
     assert "only where expected is NaN" in place.common
 
 
@@ -91,7 +91,7 @@ def test_too_large_a_mean_has_a_place() -> None:
         view[...] = view.astype("bfloat16").astype(np.float16)
 
     finding = failed(outcome(change, "diopiSin", "float16-long"))["values"]
-    (place,) = finding.where
+    (place,) = finding.differences
     assert "root mean square" in finding.message
     assert place.problem == "have errors above 1 unit"
     assert place.ratio is not None and 1 / 8 < place.ratio < 1
@@ -105,7 +105,7 @@ def test_a_second_call_is_named_and_its_offsets_shown() -> None:
         if len(calls) > 1:
             odd_columns(view)
 
-    (place,) = failed(outcome(change))["repeat"].where
+    (place,) = failed(outcome(change))["repeat"].differences
     assert place.call == "a second call"
     assert place.arguments["input"] == "float32 (4, 5), strides (5, 1), offset 64"
 
@@ -118,17 +118,17 @@ def test_other_bits_in_the_second_call_have_a_place() -> None:
         if len(calls) == 2:
             view[-1, -1] = np.nextafter(view[-1, -1], np.float32(9))
 
-    (place,) = failed(outcome(change))["repeat"].where
+    (place,) = failed(outcome(change))["repeat"].differences
     assert (place.problem, place.index, place.call) == ("have other bits", (3, 4), "a second call")
 
 
 def test_inputs_and_unwritten_results_have_a_place() -> None:
     written = outcome_of(FaultyVendor("faulty", faulty.input_written), "diopiSqrt", "float32-matrix")
-    (place,) = failed(written)["inputs"].where
+    (place,) = failed(written)["inputs"].differences
     assert (place.tensor, place.problem, place.index, place.inputs) == ("input", "changed", (0, 0), {})
     left = outcome_of(FaultyVendor("faulty", faulty.unwritten_tail), "diopiSqrt", "float32-matrix")
-    (place,) = failed(left)["written"].where
-    assert (place.problem, place.index, place.given) == ("were not written", (6, 4), "nan")
+    (place,) = failed(left)["written"].differences
+    assert (place.problem, place.index, place.actual) == ("were not written", (6, 4), "nan")
 
 
 def test_arrays_of_tensors_name_the_entry_and_no_more_than_a_few() -> None:
@@ -137,13 +137,13 @@ def test_arrays_of_tensors_name_the_entry_and_no_more_than_a_few() -> None:
             tensor.view()[...] += 1
 
     found = outcome_of(FaultyVendor("faulty", change), "diopiSplitWithSizes", "float32-rows")
-    places = failed(found)["values"].where
+    places = failed(found)["values"].differences
     assert 1 < len(places) <= 3
     assert [place.tensor for place in places] == [f"outs.{number}" for number in range(len(places))]
 
 
 def test_a_place_is_json_and_back() -> None:
-    for place in failed(outcome(odd_columns))["values"].where:
+    for place in failed(outcome(odd_columns))["values"].differences:
         assert from_json(Difference, to_json(place)) == place
 
 

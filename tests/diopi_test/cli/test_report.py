@@ -15,7 +15,7 @@ from reports import read_report
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.cli import main
-from diopi_test.harness.log import LogRecord, sealed
+from diopi_test.harness.log import LogRecord, seal
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.recorder import Header
 from diopi_test.harness.records import CaseRecord
@@ -30,15 +30,15 @@ def call(*words: object) -> Result:
 def write_log(path: Path, cases: Sequence[CaseRecord], *due: str) -> Path:
     """A log of a run of these cases, and of others that were due but did not end."""
     names = [*(case.id for case in cases), *due]
-    entries = [LogRecord("run", to_json(Header.of(RunOptions("small"), ""))), LogRecord("due", names)]
+    entries = [LogRecord("run", to_json(Header.create(RunOptions("small"), ""))), LogRecord("due", names)]
     ended = [*(LogRecord("case", to_json(case)) for case in cases), LogRecord("end", 0.5)]
-    path.write_bytes(b"".join(map(sealed, [*entries, *ended])))
+    path.write_bytes(b"".join(map(seal, [*entries, *ended])))
     return path
 
 
 def append(path: Path, *entries: LogRecord) -> None:
     with path.open("ab") as file:
-        file.write(b"".join(map(sealed, entries)))
+        file.write(b"".join(map(seal, entries)))
 
 
 def test_every_form_is_made_of_a_log(tmp_path: Path) -> None:
@@ -179,8 +179,8 @@ def test_what_is_no_report_is_wrong_usage(command: list[str], content: str, tmp_
 
 def test_a_log_of_another_version_is_none(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log", [RIGHT])
-    header = to_json(Header.of(RunOptions("small"), "")) | {"schema_version": 99}
-    log.write_bytes(sealed(LogRecord("run", header)))
+    header = to_json(Header.create(RunOptions("small"), "")) | {"schema_version": 99}
+    log.write_bytes(seal(LogRecord("run", header)))
     done = call("report", log)
     assert done.exit_code == 2
     assert "expected a log with schema_version 2, found 99" in done.output

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.cli import main
-from diopi_test.harness.log import LogRecord, read_log, sealed
+from diopi_test.harness.log import LogRecord, read_log, seal
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.recorder import Header
 
@@ -116,9 +116,9 @@ def test_the_command_of_a_foreign_log_is_shown_and_not_run(
 ) -> None:
     (tmp_path / "evil.py").write_text("raise SystemExit('evil was done')")
     monkeypatch.syspath_prepend(tmp_path)
-    begun = to_json(Header.of(RunOptions("evil:vendor"), "")) | header
+    begun = to_json(Header.create(RunOptions("evil:vendor"), "")) | header
     log = tmp_path / "run.log"
-    log.write_bytes(sealed(LogRecord("run", begun)))
+    log.write_bytes(seal(LogRecord("run", begun)))
     done = resume(log)
     assert done.exit_code == 3
     assert message in " ".join(done.output.split())

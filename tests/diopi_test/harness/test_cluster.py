@@ -26,10 +26,10 @@ from diopi_test.baseline.level import open_level
 from diopi_test.baseline.manifest import read_manifest
 from diopi_test.cli import main
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.cluster import ClusterExecutor, by_function
+from diopi_test.harness.cluster import ClusterExecutor, split_by_function
 from diopi_test.harness.cluster_worker import Batch
 from diopi_test.harness.collection import Collected, collect_level
-from diopi_test.harness.isolation.executor import CASE_OPTIONS, LIMITS, Due
+from diopi_test.harness.isolation.executor import CASE_OPTIONS, LIMITS, ScheduledCase
 from diopi_test.harness.options import Limits
 
 STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
@@ -60,16 +60,16 @@ def diopi_test(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=variables)
 
 
-def due_cases(data: Path, expression: str = "") -> list[Due]:
+def due_cases(data: Path, expression: str = "") -> list[ScheduledCase]:
     level = open_level(data / "smoke")
     return [
-        Due(level.path(case.function), case, level.sha256(case.function))
+        ScheduledCase(level.path(case.function), case, level.sha256(case.function))
         for case in collect_level(level)
         if expression in case.id
     ]
 
 
-def one_by_one(due: list[Due]) -> list[list[Due]]:
+def one_by_one(due: list[ScheduledCase]) -> list[list[ScheduledCase]]:
     return [[one] for one in due]
 
 
@@ -150,7 +150,7 @@ def test_a_vendor_that_does_not_start_is_named_with_the_worker(cluster: LocalClu
         executor.describe()
     with ClusterExecutor(cluster.address, STUB_VENDOR) as executor:
         executor.run([], Reports())
-        missing = Due(data / "nowhere.h5", Collected("diopiSqrt", "float32-matrix"), None)
+        missing = ScheduledCase(data / "nowhere.h5", Collected("diopiSqrt", "float32-matrix"), None)
         with pytest.raises(ClusterError, match=r"worker tcp://.* has no baseline file .*nowhere\.h5"):
             executor.run([[missing]], Reports())
 
@@ -203,10 +203,11 @@ def test_a_cluster_without_devices_is_told_how_to_offer_them(tmp_path: Path, mon
 
 def test_batches_are_cut_where_the_function_changes_unless_they_are_mixed() -> None:
     sqrt, other_sqrt, neg = (
-        Due(Path(), Collected(function, label)) for function, label in (("Sqrt", "a"), ("Sqrt", "b"), ("Neg", "a"))
+        ScheduledCase(Path(), Collected(function, label))
+        for function, label in (("Sqrt", "a"), ("Sqrt", "b"), ("Neg", "a"))
     )
-    assert list(by_function([[sqrt, other_sqrt, neg]])) == [[sqrt, other_sqrt], [neg]]
-    assert list(by_function([[sqrt, neg, other_sqrt]])) == [[sqrt, neg, other_sqrt]]
+    assert list(split_by_function([[sqrt, other_sqrt, neg]])) == [[sqrt, other_sqrt], [neg]]
+    assert list(split_by_function([[sqrt, neg, other_sqrt]])) == [[sqrt, neg, other_sqrt]]
 
 
 def test_what_ends_all_its_workers_is_found_case_by_case(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,13 +217,13 @@ def test_what_ends_all_its_workers_is_found_case_by_case(monkeypatch: pytest.Mon
         cluster: Cluster, work: object, next_item: Callable[[], str], killed: Callable[[str], None]
     ) -> Iterator[Any]:
         while text := next_item():
-            tried.append(len(from_json(Batch, json.loads(text)).due))
+            tried.append(len(from_json(Batch, json.loads(text)).scheduled))
             killed(text)
         yield from ()
 
     monkeypatch.setattr(Cluster, "calls", calls)
     reports, executor = Reports(), ClusterExecutor("tcp://nowhere:1", STUB_VENDOR, Limits(lost=2))
-    executor.run([[Due(Path(), Collected("diopiSqrt", label)) for label in "abc"]], reports)
+    executor.run([[ScheduledCase(Path(), Collected("diopiSqrt", label)) for label in "abc"]], reports)
     assert tried == [3, 1, 1]
     crashed, not_run = Verdict.crashed, Verdict.not_run
     assert reports.verdicts == {"diopiSqrt[a]": crashed, "diopiSqrt[b]": crashed, "diopiSqrt[c]": not_run}
@@ -246,6 +247,6 @@ def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyP
 
 
 def test_a_batch_is_its_json() -> None:
-    due = Due(Path("/x.h5"), Collected("diopiSqrt", "float32-matrix", "float32"), "0" * 64)
+    due = ScheduledCase(Path("/x.h5"), Collected("diopiSqrt", "float32-matrix", "float32"), "0" * 64)
     batch = Batch("run", "vendor", LIMITS, CASE_OPTIONS, (due,), {due.case.id: 1})
     assert from_json(Batch, json.loads(json.dumps(to_json(batch)))) == batch

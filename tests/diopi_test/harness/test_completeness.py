@@ -187,7 +187,7 @@ def test_device_processes_that_do_not_come_up_end_the_run(data: Path, tmp_path: 
 def content_of(folder: Path, collected: list[Collected], **verdicts: Verdict) -> LogContent:
     recorder = Recorder(LogWriter(folder / "log"), RunOptions("any"))
     recorder.begin("")
-    recorder.due([case.id for case in collected])
+    recorder.schedule([case.id for case in collected])
     for case in collected:
         if case.label in verdicts:
             recorder.case(case.record(Outcome(verdicts[case.label]), 0.5))

@@ -13,7 +13,7 @@ from trials import baseline_case
 from diopi_impl import VendorError
 from diopi_test.baseline.store import Provenance, baseline_file, write_baseline_file
 from diopi_test.harness.collection import Collected
-from diopi_test.harness.debug import debug, the_only
+from diopi_test.harness.debug import debug, select_only_case
 from diopi_test.harness.keywords import SelectionError
 from diopi_test.harness.options import CaseOptions
 
@@ -88,8 +88,8 @@ def test_the_hints_come_before_the_vendor_is_loaded(file: Path, monkeypatch: pyt
 
 
 def test_exactly_one_case_must_be_selected() -> None:
-    assert the_only(["one"], str) == "one"
+    assert select_only_case(["one"], str) == "one"
     with pytest.raises(SelectionError, match=r"exactly one case, but none are selected$"):
-        the_only([], str)
+        select_only_case([], str)
     with pytest.raises(SelectionError, match=r"but 11 are selected: 0, 1, .*, 9, …$"):
-        the_only(list(range(11)), str)
+        select_only_case(list(range(11)), str)

@@ -9,7 +9,7 @@ from case_records import case_record, report_of
 from rich.console import Console
 
 from diopi_test.execution.timing import Timing
-from diopi_test.harness.durations import by_function, distances, show_durations, slowest
+from diopi_test.harness.durations import distances, group_by_function, show_durations, slowest
 from diopi_test.harness.records import CaseRecord
 from diopi_test.reporting import markdown
 
@@ -32,7 +32,7 @@ CASES = [
 
 
 def test_functions_and_cases_by_time() -> None:
-    assert [(one.function, one.cases, one.seconds) for one in by_function(CASES)] == [
+    assert [(one.function, one.cases, one.seconds) for one in group_by_function(CASES)] == [
         ("diopiAdd", 2, 3.0),
         ("diopiMul", 1, 2.5),
         ("diopiSub", 2, 0.25),
@@ -55,6 +55,6 @@ def test_they_are_shown() -> None:
     shown = output.getvalue()
     assert "diopiSub" not in shown
     assert "farthest from memory bandwidth" in shown
-    text = markdown.of_report(report_of(CASES), durations=1)
+    text = markdown.render_report(report_of(CASES), durations=1)
     assert "| `diopiAdd` | 2 | 3.00 s |" in text
     assert "| `diopiMul[float32-a]` | 100.0 µs | 100 |" in text

@@ -14,7 +14,7 @@ from diopi_test.baseline.manifest import ListedCase
 from diopi_test.cases.model import CaseClass
 from diopi_test.cli import main
 from diopi_test.execution.verdict import CheckResult
-from diopi_test.harness.log import LogRecord, sealed
+from diopi_test.harness.log import LogRecord, seal
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.recorder import Header
 from diopi_test.harness.records import CaseRecord
@@ -50,10 +50,10 @@ def test_report_of_version_1_is_read_with_current_names(tmp_path: Path) -> None:
 
 def test_log_of_version_1_is_read_with_current_names(tmp_path: Path) -> None:
     file = tmp_path / "run.log.jsonl"
-    header = to_json(Header.of(RunOptions("small"), ""))
+    header = to_json(Header.create(RunOptions("small"), ""))
     records = [LogRecord("run", header), LogRecord("due", [NEGATIVE.id]), LogRecord("case", to_json(NEGATIVE))]
     former = [LogRecord(record.kind, in_version_1(record.content)) for record in records]
-    file.write_bytes(b"".join(map(sealed, [*former, LogRecord("end", 0.5)])))
+    file.write_bytes(b"".join(map(seal, [*former, LogRecord("end", 0.5)])))
     assert b"refusal" in file.read_bytes() and b"surroundings" in file.read_bytes()
     report = read_report(file)
     assert_has_current_names(report.cases[0])

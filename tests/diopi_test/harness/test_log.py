@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from diopi_test.harness.log import (
-    KEPT,
+    MAX_LOGS,
     SUFFIX,
     LogError,
     LogExistsError,
@@ -15,7 +15,7 @@ from diopi_test.harness.log import (
     damaged_lines,
     new_log,
     read_log,
-    sealed,
+    seal,
     whole_entries,
 )
 
@@ -36,8 +36,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_every_cut_leaves_the_lines_before_it(tmp_path: Path) -> None:
-    content = b"".join(map(sealed, ENTRIES))
-    first = len(sealed(ENTRIES[0]))
+    content = b"".join(map(seal, ENTRIES))
+    first = len(seal(ENTRIES[0]))
     for length in range(len(content)):
         found = list(whole_entries(content[:length].splitlines(keepends=True)))
         assert found == ENTRIES[: len(found)]
@@ -45,7 +45,7 @@ def test_every_cut_leaves_the_lines_before_it(tmp_path: Path) -> None:
 
 
 def test_a_changed_line_is_passed_over() -> None:
-    line = sealed(ENTRIES[0])
+    line = seal(ENTRIES[0])
     for position in range(len(line) - 1):
         changed = bytearray(line)
         changed[position] ^= 1
@@ -54,7 +54,7 @@ def test_a_changed_line_is_passed_over() -> None:
 
 def test_a_log_goes_on_after_a_half_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    path.write_bytes(sealed(ENTRIES[0]) + sealed(ENTRIES[1])[:20])
+    path.write_bytes(seal(ENTRIES[0]) + seal(ENTRIES[1])[:20])
     assert list(write(path, ENTRIES[2], resumed=True).entries()) == [ENTRIES[0], ENTRIES[2]]
 
 
@@ -68,8 +68,8 @@ def test_a_new_log_is_not_appended_to_an_existing_one(tmp_path: Path) -> None:
 
 
 def test_a_changed_line_is_damage_and_a_torn_one_before_a_resumption_is_not() -> None:
-    whole, torn = sealed(ENTRIES[1]), sealed(ENTRIES[1])[:20] + b"\n"
-    changed, resumed = whole.replace(b"text", b"tent"), sealed(LogRecord("resumed", {}))
+    whole, torn = seal(ENTRIES[1]), seal(ENTRIES[1])[:20] + b"\n"
+    changed, resumed = whole.replace(b"text", b"tent"), seal(LogRecord("resumed", {}))
     assert damaged_lines([whole, torn, resumed, whole]) == []
     assert damaged_lines([whole, changed, resumed, torn]) == [2, 4]
 
@@ -101,7 +101,7 @@ def test_a_folder_that_cannot_hold_logs_is_told(tmp_path: Path, monkeypatch: pyt
 def test_new_logs_replace_the_oldest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     folder = new_log().parent
-    for number in range(KEPT + 5):
+    for number in range(MAX_LOGS + 5):
         (folder / f"{number:03}{SUFFIX}").touch()
     (folder / "mine.txt").touch()
     assert new_log().parent == folder

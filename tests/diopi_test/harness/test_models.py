@@ -45,7 +45,7 @@ def shown(*models: ModelReport) -> str:
 def test_a_network_whose_calls_pass_can_be_trained() -> None:
     report = only(ended(TRAINED, diopiMul=Verdict.waived))
     assert report.trains
-    assert (report.name, report.passed, report.wrong) == (TRAINED, report.calls, {})
+    assert (report.name, report.passed, report.failures) == (TRAINED, report.calls, {})
     assert shown(report) == "models: 1 of 1 can be trained\n"
 
 
@@ -53,13 +53,13 @@ def test_a_network_whose_calls_pass_can_be_trained() -> None:
 def test_one_wrong_call_is_enough(verdict: Verdict) -> None:
     report = only(ended(TRAINED, diopiMul=verdict))
     assert not report.trains
-    assert report.wrong == {"diopiMul": verdict}
+    assert report.failures == {"diopiMul": verdict}
     assert f"  ncf: diopiMul {verdict.replace('_', ' ')}\nmodels: 0 of 1 can be trained" in shown(report)
 
 
 def test_a_call_that_was_not_run_leaves_it_open() -> None:
     report = only(ended(TRAINED, diopiMul=Verdict.not_run))
-    assert (report.trains, report.not_run, report.wrong) == (False, 1, {})
+    assert (report.trains, report.not_run, report.failures) == (False, 1, {})
     assert f"  ncf: 1 of {report.calls} calls not run\n" in shown(report)
 
 

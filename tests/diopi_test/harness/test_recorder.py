@@ -9,7 +9,7 @@ import pytest
 
 from diopi_impl import VendorError
 from diopi_test.harness.isolation.description import Description
-from diopi_test.harness.log import LogError, LogRecord, LogWriter, sealed
+from diopi_test.harness.log import LogError, LogRecord, LogWriter, seal
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.recorder import LogContent, Recorder
 from diopi_test.harness.records import VendorInfo
@@ -54,6 +54,6 @@ def test_a_log_of_two_runs_or_vendors_is_refused(tmp_path: Path) -> None:
     path.write_bytes(begun + begun)
     with pytest.raises(LogError, match="has the lines of more than one run"):
         LogContent.read(path)
-    path.write_bytes(begun + sealed(LogRecord("vendor", {"name": "chip", "version": "2.0"})))
+    path.write_bytes(begun + seal(LogRecord("vendor", {"name": "chip", "version": "2.0"})))
     with pytest.raises(LogError, match=r"has results of the vendor chip 1\.0, and the vendor is chip 2\.0"):
         LogContent.read(path)

@@ -215,7 +215,7 @@ def test_a_waiver_alone_asks_for_no_retry() -> None:
 
 def test_files_come_in_order_then_the_vendor(file: Callable[[str], Path]) -> None:
     path = file('[[waiver]]\npattern = "diopiAdd[*"\nreason = "of the file"\nexpires = 2027-01-31\nlink = "https://x"')
-    waivers = Waivers.read([path]) + Waivers.of_vendor("small", [Waiver("*", "of the vendor")])
+    waivers = Waivers.read([path]) + Waivers.from_vendor("small", [Waiver("*", "of the vendor")])
     assert [entry.source for entry in waivers.entries] == [str(path), "vendor small"]
     assert waivers.entries[0].waiver == Waiver("diopiAdd[*", "of the file", link="https://x", expires=date(2027, 1, 31))
     assert waivers.apply(FAILED).message.startswith("of the file")
@@ -223,14 +223,14 @@ def test_files_come_in_order_then_the_vendor(file: Callable[[str], Path]) -> Non
 
 def test_waivers_of_the_vendors_at_hand() -> None:
     pytest.importorskip("torch")
-    waivers = Waivers.of_vendor("torch_cpu", find_vendor("torch_cpu").waivers)
+    waivers = Waivers.from_vendor("torch_cpu", find_vendor("torch_cpu").waivers)
     record = case_record("diopiErfInp[bfloat16-special]", "failed")
     assert waivers.apply(record).verdict is Verdict.waived
 
 
 def test_a_vendor_that_waives_nonsense() -> None:
     with pytest.raises(TableError) as caught:
-        Waivers.of_vendor("small", [Waiver("a", "why"), Waiver("diopiAdd[[]x]", "", "green")])
+        Waivers.from_vendor("small", [Waiver("a", "why"), Waiver("diopiAdd[[]x]", "", "green")])
     assert str(caught.value).splitlines() == [
         "vendor small: waiver 2 (diopiAdd[[]x]): pattern: brackets stand for themselves; "
         "expected 'diopiAdd[x]', found 'diopiAdd[[]x]'",

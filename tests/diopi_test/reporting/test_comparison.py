@@ -51,7 +51,7 @@ def test_what_becomes_of_a_case(before: str | None, after: str | None, change: C
 def test_refusals_that_are_accepted_now_break_nothing_that_counts() -> None:
     before, after = (replace(case_record(NAME, v), class_=CaseClass.negative) for v in ("passed", "failed"))
     found = compared(before, after)
-    assert [case.counts for case in found.of(Change.broken)] == [False]
+    assert [case.counts for case in found.cases_with(Change.broken)] == [False]
     assert found.exit_status == 0
 
 
@@ -101,10 +101,12 @@ def test_what_makes_a_comparison_doubtful_is_said() -> None:
 
 
 def test_a_comparison_in_markdown() -> None:
-    text = markdown.of_comparison(compared(case_record(NAME, "passed"), case_record(NAME, "failed", "out | is wrong")))
+    text = markdown.render_comparison(
+        compared(case_record(NAME, "passed"), case_record(NAME, "failed", "out | is wrong"))
+    )
     assert text.startswith("### ❌ small 1.0 → small 1.0\n")
     assert "| 1 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |" in text
     assert f"- `{NAME}`: passed → failed `out | is wrong`" in text
-    slow = markdown.of_comparison(compared(passed(0.2), passed(0.9, 5.0)))
+    slow = markdown.render_comparison(compared(passed(0.2), passed(0.9, 5.0)))
     assert slow.startswith("### ✅")
     assert f"| `{NAME}` | 0.2 | 0.9 |" in slow and "| `diopiAdd` | 0.50 s | 5.00 s |" in slow

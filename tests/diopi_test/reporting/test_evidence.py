@@ -16,7 +16,7 @@ import pytest
 from case_records import case_record
 
 from diopi_test.baseline.codec import to_json
-from diopi_test.harness.log import LogRecord, sealed
+from diopi_test.harness.log import LogRecord, seal
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.recorder import Header
 from diopi_test.harness.records import VendorInfo
@@ -33,13 +33,13 @@ CASES = [case_record("diopiAdd[float32-x]", "passed"), case_record("diopiAdd[flo
 def log_of(*more: bytes, verdict: str = "failed") -> bytes:
     cases = [CASES[0], case_record(CASES[1].id, verdict)]
     entries = [
-        LogRecord("run", to_json(Header.of(RunOptions("small"), DIGEST))),
+        LogRecord("run", to_json(Header.create(RunOptions("small"), DIGEST))),
         LogRecord("vendor", to_json(VendorInfo("small", "1.0"))),
         LogRecord("due", [case.id for case in cases]),
         *(LogRecord("case", to_json(case)) for case in cases),
         LogRecord("end", 0.5),
     ]
-    return b"".join([*map(sealed, entries), *more])
+    return b"".join([*map(seal, entries), *more])
 
 
 def members() -> dict[str, bytes]:
@@ -177,7 +177,7 @@ def test_an_index_that_is_none(index: bytes) -> None:
 
 def test_what_a_killed_run_left_is_no_damage_if_it_was_resumed() -> None:
     torn = b'{"kind":"case","content":{"id":"dio\n'
-    resumed = sealed(LogRecord("resumed", {}))
+    resumed = seal(LogRecord("resumed", {}))
     assert evidence.pack(log_of(torn, resumed), SEALED)
     with pytest.raises(EvidenceError, match="line 7 of the log is damaged"):
         evidence.pack(log_of(torn), SEALED)
@@ -213,4 +213,4 @@ def test_an_archive_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: p
 
 def test_a_log_that_is_none_is_not_packed() -> None:
     with pytest.raises(EvidenceError, match="the log can't be read"):
-        evidence.pack(sealed(LogRecord("due", [])), SEALED)
+        evidence.pack(seal(LogRecord("due", [])), SEALED)

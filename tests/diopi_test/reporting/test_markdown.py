@@ -13,7 +13,7 @@ from diopi_test.reporting import markdown
 
 
 def test_a_run_that_passed() -> None:
-    text = markdown.of_report(report_of([case_record("diopiAdd[float32-x]", "passed")]))
+    text = markdown.render_report(report_of([case_record("diopiAdd[float32-x]", "passed")]))
     assert text.startswith("### ✅ small 1.0: 1 of 1 cases passed\n")
     assert "| class | passed |\n| --- | ---: |\n| basic | 1 |\n" in text
     assert "<details>" not in text
@@ -22,7 +22,7 @@ def test_a_run_that_passed() -> None:
 def test_what_went_wrong_is_told_and_what_does_not_count_is_not() -> None:
     wrong = case_record("diopiAdd[float32-x]", "failed", "values: out is wrong")
     negative = replace(case_record("diopiAdd[float32-y]", "failed", "accepted"), class_=CaseClass.negative)
-    text = markdown.of_report(report_of([wrong, negative]))
+    text = markdown.render_report(report_of([wrong, negative]))
     assert text.startswith("### ❌")
     assert "<summary>1 cases went wrong</summary>" in text
     assert "- **failed** `diopiAdd[float32-x]`: `values: out is wrong`" in text
@@ -33,13 +33,13 @@ def test_what_went_wrong_is_told_and_what_does_not_count_is_not() -> None:
 def test_an_incomplete_run_is_no_success() -> None:
     whole = report_of([case_record("diopiAdd[float32-x]", "passed")])
     summary = replace(whole.summary, incomplete=True, not_run=3, reason="interrupted by SIGINT")
-    text = markdown.of_report(replace(whole, summary=summary))
+    text = markdown.render_report(replace(whole, summary=summary))
     assert text.startswith("### ❔") and "3 cases have no verdict" in text and "`interrupted by SIGINT`" in text
 
 
 def test_many_failures_with_long_messages_fit_into_a_comment() -> None:
     wrong = [case_record(f"diopiAdd[float32-{number}]", "failed", "x" * 10_000) for number in range(500)]
-    text = markdown.of_report(report_of(wrong))
+    text = markdown.render_report(report_of(wrong))
     assert len(text) < 30_000
     assert "- … and 480 more" in text
 
@@ -54,15 +54,15 @@ def test_many_failures_with_long_messages_fit_into_a_comment() -> None:
     ],
 )
 def test_messages_are_shown_as_they_are(said: str, shown: str) -> None:
-    assert f": {shown}\n" in markdown.of_report(report_of([case_record("diopiAdd[float32-x]", "failed", said)]))
+    assert f": {shown}\n" in markdown.render_report(report_of([case_record("diopiAdd[float32-x]", "failed", said)]))
 
 
 def test_the_name_of_a_vendor_is_no_markup() -> None:
-    text = markdown.of_report(report_of([case_record("diopiAdd[float32-x]", "passed")], vendor="<img>_a_"))
+    text = markdown.render_report(report_of([case_record("diopiAdd[float32-x]", "passed")], vendor="<img>_a_"))
     assert text.startswith("### ✅ \\<img\\>\\_a\\_ 1.0")
 
 
 def test_networks_that_can_be_trained() -> None:
     report = report_of([case_record("diopiAdd[float32-x]", "passed")])
     models = (ModelReport("resnet", 3, 3, 0, {}, ()), ModelReport("bert", 3, 2, 1, {}, ()))
-    assert "1 of 2 networks can be trained." in markdown.of_report(replace(report, models=models))
+    assert "1 of 2 networks can be trained." in markdown.render_report(replace(report, models=models))

@@ -11,7 +11,7 @@ from diopi_impl import VendorError, VendorNotFoundError
 from diopi_test.baseline.level import open_level
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.collection import Collected, collect_level
-from diopi_test.harness.isolation.executor import Due, Executor
+from diopi_test.harness.isolation.executor import Executor, ScheduledCase
 from diopi_test.harness.isolation.fork_server import ForkServer, ForkServerError
 from diopi_test.harness.options import CaseOptions, Limits
 
@@ -19,9 +19,9 @@ STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 
 @pytest.fixture(scope="module")
-def due(tmp_path_factory: pytest.TempPathFactory) -> list[Due]:
+def due(tmp_path_factory: pytest.TempPathFactory) -> list[ScheduledCase]:
     level = open_level(make_level(tmp_path_factory.mktemp("baseline") / "smoke", "diopiSqrt", "diopiNeg"))
-    return [Due(level.path(one.function), one, level.sha256(one.function)) for one in collect_level(level)]
+    return [ScheduledCase(level.path(one.function), one, level.sha256(one.function)) for one in collect_level(level)]
 
 
 class Verdicts(dict[str, Verdict]):
@@ -34,12 +34,12 @@ class Verdicts(dict[str, Verdict]):
         self.messages = {**getattr(self, "messages", {}), case.id: outcome.message}
 
 
-def batches(due: list[Due], size: int) -> Iterator[list[Due]]:
+def batches(due: list[ScheduledCase], size: int) -> Iterator[list[ScheduledCase]]:
     return (due[start : start + size] for start in range(0, len(due), size))
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_every_case_is_reported_once(due: list[Due], workers: int) -> None:
+def test_every_case_is_reported_once(due: list[ScheduledCase], workers: int) -> None:
     verdicts = Verdicts()
     with Executor(STUB_VENDOR, workers) as executor:
         description = executor.describe()
@@ -50,7 +50,7 @@ def test_every_case_is_reported_once(due: list[Due], workers: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5])
-def test_what_crashes_costs_no_other_case(due: list[Due], size: int) -> None:
+def test_what_crashes_costs_no_other_case(due: list[ScheduledCase], size: int) -> None:
     stored = [one for one in due if not one.case.base][:12]
     verdicts = Verdicts()
     with Executor("faulty:crashing", 2, Limits(lost=100)) as executor:
@@ -60,7 +60,7 @@ def test_what_crashes_costs_no_other_case(due: list[Due], size: int) -> None:
     assert all("SIGABRT" in message for message in verdicts.messages.values())
 
 
-def test_a_function_is_given_up_after_so_many_crashes(due: list[Due]) -> None:
+def test_a_function_is_given_up_after_so_many_crashes(due: list[ScheduledCase]) -> None:
     stored = [one for one in due if not one.case.base and one.case.function == "diopiSqrt"]
     verdicts = Verdicts()
     with Executor("faulty:crashing", 1, Limits(lost=2)) as executor:
@@ -71,7 +71,7 @@ def test_a_function_is_given_up_after_so_many_crashes(due: list[Due]) -> None:
     assert {verdicts[name] for name in verdicts if name not in lost} == {Verdict.not_run}
 
 
-def test_what_fails_in_company_alone_is_flaky(due: list[Due]) -> None:
+def test_what_fails_in_company_alone_is_flaky(due: list[ScheduledCase]) -> None:
     stored = [one for one in due if not one.case.base][:6]
     verdicts = Verdicts()
     with Executor("moody:vendor", 1) as executor:
@@ -81,7 +81,7 @@ def test_what_fails_in_company_alone_is_flaky(due: list[Due]) -> None:
     assert f"in a process in which {stored[0].case.id} had run before" in verdicts.messages[stored[1].case.id]
 
 
-def test_a_hang_is_asked_where_it_is_and_ended(due: list[Due]) -> None:
+def test_a_hang_is_asked_where_it_is_and_ended(due: list[ScheduledCase]) -> None:
     verdicts = Verdicts()
     start = time.monotonic()
     with Executor("faulty:hanging", 1, Limits(timeout=1)) as executor:
@@ -109,11 +109,11 @@ def test_a_nursery_that_ends_is_told() -> None:
     nursery.close()
 
 
-def test_a_file_that_changed_meanwhile_is_no_baseline(due: list[Due], tmp_path: Path) -> None:
+def test_a_file_that_changed_meanwhile_is_no_baseline(due: list[ScheduledCase], tmp_path: Path) -> None:
     other = tmp_path / due[0].path.name
     other.write_bytes(due[-1].path.read_bytes() + b"\0")
     verdicts = Verdicts()
     with Executor(STUB_VENDOR, 1) as executor:
-        executor.run([[Due(other, due[0].case, due[0].sha256)]], verdicts)
+        executor.run([[ScheduledCase(other, due[0].case, due[0].sha256)]], verdicts)
     assert set(verdicts.values()) == {Verdict.failed}
     assert "BaselineError was raised" in verdicts.messages[due[0].case.id]

@@ -87,7 +87,7 @@ def test_nobody_waits_for_a_message_that_has_only_begun(pair: tuple[socket, Work
 def test_a_process_that_takes_no_tasks_is_not_waited_for_forever(
     pair: tuple[socket, WorkerProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("diopi_test.harness.isolation.fork_server.TAKING", 0.01)
+    monkeypatch.setattr("diopi_test.harness.isolation.fork_server.SEND_SECONDS", 0.01)
     _, process = pair
     process.send(["x" * 2**22])
     assert process.is_open

@@ -53,7 +53,7 @@ def test_details_are_of_what_went_wrong() -> None:
 
 
 def test_when_there_is_not_room_for_all_details_every_function_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = CheckResult("values", False, "wrong", where=(PLACE,))
+    wrong = CheckResult("values", False, "wrong", differences=(PLACE,))
     failed = [case_record(f"diopi{name}[float32-{number}]", "failed", "x", wrong) for name in "AB" for number in "123"]
     one = len(str(columns_of(report_of(failed))["details"][0]))
     monkeypatch.setattr(module, "DETAILS", 3 * one)

@@ -26,7 +26,7 @@ def driver() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(html.of_report(shown_report(more=250)), "utf-8")
+    path.write_text(html.render_report(shown_report(more=250)), "utf-8")
     return path
 
 
@@ -178,7 +178,7 @@ def test_every_view_of_every_page_can_be_shown_whatever_the_data_hold(
     assert driver.execute_script("return window.stolen") is None
     assert quiet(driver)
     page = tmp_path / "troubled.html"
-    page.write_text(html.of_report(troubled_report()), "utf-8")
+    page.write_text(html.render_report(troubled_report()), "utf-8")
     browsers.open_page(driver, page)
     assert the(driver, ".headline strong").text == "No verdict"
     assert texts(driver, ".warnings > li")[0].startswith("Incomplete: 9 cases have no verdict. interrupted")
@@ -187,13 +187,13 @@ def test_every_view_of_every_page_can_be_shown_whatever_the_data_hold(
         assert text in the(driver, "main").text
     assert quiet(driver)
     page = tmp_path / "empty.html"
-    page.write_text(html.of_report(report_of([])), "utf-8")
+    page.write_text(html.render_report(report_of([])), "utf-8")
     for view in ("overview", "functions", "cases", "durations", "run"):
         browsers.open_page(driver, page, f"#/{view}")
         assert the(driver, "main").text
     assert quiet(driver)
     page = tmp_path / "changes.html"
-    page.write_text(html.of_comparison(compare(shown_report(3), shown_report(5))), "utf-8")
+    page.write_text(html.render_comparison(compare(shown_report(3), shown_report(5))), "utf-8")
     browsers.open_page(driver, page)
     assert texts(driver, "tbody th") == ["diopiSub[float32-0003]", "diopiSub[float32-0004]"]
     assert quiet(driver)

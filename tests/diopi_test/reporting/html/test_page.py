@@ -40,7 +40,9 @@ class Elements(HTMLParser):
             self.scripts.append(data)
 
 
-@pytest.mark.parametrize("page", [html.of_report(shown_report()), html.of_comparison(compare(*[shown_report()] * 2))])
+@pytest.mark.parametrize(
+    "page", [html.render_report(shown_report()), html.render_comparison(compare(*[shown_report()] * 2))]
+)
 def test_a_page_is_one_file(page: str) -> None:
     elements = Elements(page)
     assert {"link", "img", "iframe"} & set(elements.tags) == set()
@@ -52,7 +54,7 @@ def test_a_page_is_one_file(page: str) -> None:
 
 
 def test_what_comes_from_data_is_no_markup() -> None:
-    elements = Elements(html.of_report(shown_report()))
+    elements = Elements(html.render_report(shown_report()))
     assert elements.tags.count("script") == 3
     data = json.loads(elements.scripts[1])
     assert HOSTILE in data["messages"].values()
@@ -60,7 +62,7 @@ def test_what_comes_from_data_is_no_markup() -> None:
 
 
 def test_the_title_is_no_markup() -> None:
-    page = html.of_report(replace(shown_report(), vendor=VendorInfo("<b>", "1")))
+    page = html.render_report(replace(shown_report(), vendor=VendorInfo("<b>", "1")))
     assert "<title>&lt;b&gt; 1</title>" in page
 
 
