@@ -41,8 +41,8 @@ def compute_results(
         rejected_cases_file,
     )
 
-    def tell(function: str, made: ComputationOutcome) -> None:
-        console.print(f"computed the results of {made.cases} cases of {function}", highlight=False)
+    def tell(function: str, results: ComputationOutcome) -> None:
+        console.print(f"computed the results of {results.cases} cases of {function}", highlight=False)
 
     compute_described(data, level, functions, process_map(workers), list_stored_cases, tell)
     errors = []
@@ -50,8 +50,8 @@ def compute_results(
         refused, failed = cases_without_results(data, function)
         errors += failed
         if refused:
-            where = rejected_cases_file(data, function)
-            line = f"the reference refuses {len(refused)} cases of {function}, which are not run; see {where}"
+            file = rejected_cases_file(data, function)
+            line = f"the reference refuses {len(refused)} cases of {function}, which are not run; see {file}"
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     return errors
 

@@ -138,8 +138,8 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
         items[:0] = [CaseItem.create(session, case) for case in collect_runtime()]
     if _seed_key in config.stash:
         cases = [item for item in items if isinstance(item, CaseItem)]
-        others = [item for item in items if not isinstance(item, CaseItem)]
-        items[:] = [*others, *shuffle_by_seed(cases, config.stash[_seed_key], lambda item: item.case.id)]
+        other_items = [item for item in items if not isinstance(item, CaseItem)]
+        items[:] = [*other_items, *shuffle_by_seed(cases, config.stash[_seed_key], lambda item: item.case.id)]
 
 
 @final

@@ -59,8 +59,8 @@ def _schema(kind: Any, title: str) -> Schema:
 
 
 def _schema_of(kind: Any, definitions: dict[str, Schema]) -> Schema:
-    if given := optional_type(kind):
-        return {"anyOf": [_schema_of(given, definitions), {"type": "null"}]}
+    if inner := optional_type(kind):
+        return {"anyOf": [_schema_of(inner, definitions), {"type": "null"}]}
     if is_dataclass(kind):
         return _reference_to(kind, definitions)
     if get_origin(kind) is Mapping:

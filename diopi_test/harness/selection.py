@@ -142,8 +142,10 @@ class Selection:
     def apply(self, cases: Iterable[Collected]) -> list[Collected]:
         """The cases that are selected: filtered, then drawn and put in order, then those of the shard."""
         chosen = [case for case in cases if self.wants(case)]
-        drawn = self._draw({case.function for case in chosen})
-        ordered = shuffle_by_seed((case for case in chosen if case.function in drawn), self.seed, lambda case: case.id)
+        sampled = self._draw({case.function for case in chosen})
+        ordered = shuffle_by_seed(
+            (case for case in chosen if case.function in sampled), self.seed, lambda case: case.id
+        )
         return self.shard.part(ordered) if self.shard else ordered
 
     def apply_to_functions(self, names: Sequence[str], size: Callable[[str], int] = lambda name: 1) -> list[str]:
@@ -156,8 +158,8 @@ class Selection:
         if not chosen:
             number = pluralize(len(names), "function")
             raise SelectionError(f"{self.described()} matches none of {number}.{self.near(names)}")
-        drawn = self._draw(set(chosen))
-        ordered = shuffle_by_seed((name for name in chosen if name in drawn), self.seed)
+        sampled = self._draw(set(chosen))
+        ordered = shuffle_by_seed((name for name in chosen if name in sampled), self.seed)
         return self.shard.part(ordered, size) if self.shard else ordered
 
     def absent(self, cases: Iterable[Collected]) -> list[str]:
