@@ -22,8 +22,8 @@ import torch
 import diopi_engine
 from diopi_engine import Input
 from diopi_engine.conformance.bench import NotConformingError
-from diopi_engine.conformance.models.making import samples_of
-from diopi_engine.conformance.models.zoo import Network, resnet, settled
+from diopi_engine.conformance.models.making import compute_samples
+from diopi_engine.conformance.models.zoo import Network, resnet, with_trained_statistics
 from diopi_engine.proto import headers
 from diopi_engine.runtime.build import build
 
@@ -39,7 +39,7 @@ def network(width: int, size: int, classes: int) -> Network:
     """ResNet-18 with random weights."""
     torch.manual_seed(0)
     inputs = [Input("pictures", ("b", 3, size, size), layout="NCHW")]
-    return Network(settled(resnet(width, classes=classes)), inputs, ["classes"])
+    return Network(with_trained_statistics(resnet(width, classes=classes)), inputs, ["classes"])
 
 
 def compiled(folder: Path, library: Path) -> Path:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--library", type=Path, help="a libhgrt.so; the reference runtime is built if none is named")
     options = parser.parse_args(arguments)
     made = network(options.width, options.size, options.classes)
-    samples = samples_of(made, DIFFERENT)
+    samples = compute_samples(made, DIFFERENT)
     chosen = {batch: np.arange(batch) % DIFFERENT for batch in BATCHES}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

@@ -1,7 +1,7 @@
-"""Compiled networks: made of functions of JAX and modules of PyTorch, and run through the interfaces of chips.
+"""Compiled networks: compiled from JAX functions and PyTorch modules, and run through the interfaces of chips.
 
-`compile` makes an engine, `link` a group of several; `Engine` is one, as bytes and as a function. `proto` declares the
-interfaces by which programs in C and C++ load engines and run them.
+`compile` creates an engine, and `link` creates a group of engines. An `Engine` can be stored as bytes and called as a
+function. `proto` declares the interfaces through which programs in C and C++ load and run engines.
 """
 
 from diopi_engine.compiling import BATCH, Input, compile

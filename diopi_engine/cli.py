@@ -32,12 +32,12 @@ def show(file: Path, network: bool) -> None:
         engine = Engine.from_bytes(data)
     except (OSError, EngineFileError) as error:
         raise click.ClickException(f"{file}: {error}") from error
-    click.echo("\n".join(described(engine.manifest, container.unpack(data))))
+    click.echo("\n".join(describe(engine.manifest, container.unpack(data))))
     if network:
         click.echo(engine.exported.mlir_module())
 
 
-def described(manifest: Manifest, members: dict[str, bytes]) -> list[str]:
+def describe(manifest: Manifest, members: dict[str, bytes]) -> list[str]:
     """Return the lines that describe an engine file.
 
     Args:
@@ -115,7 +115,7 @@ def check(library: Path, chosen: str, vendor: str, timeout: float) -> None:
 
     Exit status: 0 no case failed; 1 a case failed; 2 wrong usage; 3 no case was run.
     """
-    from diopi_engine.conformance.interfaces import NoInterfaceError, cases_of
+    from diopi_engine.conformance.interfaces import NoInterfaceError, find_cases
     from diopi_engine.conformance.run import run
     from diopi_impl.errors import VendorError
     from diopi_impl.plugins import find_vendor
@@ -125,7 +125,7 @@ def check(library: Path, chosen: str, vendor: str, timeout: float) -> None:
     except VendorError as error:
         raise click.BadParameter(str(error), param_hint="--vendor") from error
     try:
-        cases = [name for name in cases_of(library) if chosen in name]
+        cases = [name for name in find_cases(library) if chosen in name]
     except NoInterfaceError as error:
         raise click.ClickException(str(error)) from error
     count = {"passed": 0, "not_run": 0}

@@ -1,4 +1,4 @@
-"""`compile`: an engine of a function of JAX, or of a module or exported program of PyTorch."""
+"""`compile`: create an engine from a JAX function, or from a module or exported program of PyTorch."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from diopi_engine.proto.hgrt import MAX_DIMS
 from diopi_engine.sizes import sample_bytes
 
 BATCH = "b"
-"""Stands for the size of the batch in the shape of an input."""
+"""Represents the size of the batch in the shape of an input."""
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
-"""JAX's names of the platforms that networks are lowered for if nothing else is asked for."""
+"""JAX's names of the platforms that networks are lowered for by default."""
 
 
 @final
@@ -42,9 +42,9 @@ class Input:
     """An input of a network to be compiled.
 
     Attributes:
-        shape: its sizes; the first one may be `BATCH`, in all inputs or in none.
-        dtype: element type, as NumPy names it.
-        layout: what its axes are: `LINEAR`, `NCHW` or `NHWC`.
+        shape: the sizes; the first one may be `BATCH`, in all inputs or in none.
+        dtype: the element type, by its name in NumPy.
+        layout: the meaning of the axes: `LINEAR`, `NCHW` or `NHWC`.
     """
 
     name: str
@@ -59,9 +59,9 @@ class Network:
     """A function to be compiled.
 
     Attributes:
-        function: of the weights and the inputs; its results are a flat sequence.
-        weights: by name.
-        wide: whether it is traced with JAX's element types of 64 bits.
+        function: the function of the weights and the inputs; its results are a flat sequence.
+        weights: the weights by name.
+        wide: whether JAX traces it with 64-bit element types.
     """
 
     function: Callable[..., Sequence[Any]]
@@ -82,28 +82,32 @@ def compile(
     cores: int = 1,
     platforms: Sequence[str] = PLATFORMS,
 ) -> Engine:
-    """An engine of a network, alone in its group.
+    """Compile a network to an engine that is alone in its group.
 
     Args:
-        network: a function of JAX, of the inputs, after the weights if there are any; a `torch.nn.Module` in the mode
-            it is to run in, or what `torch.export.export` makes of one. Results may be nested.
-        inputs: in the order of the arguments.
-        weights: of a function of JAX, nested as it takes them.
-        outputs: names of the results, in order; `output0` and so on if there are none.
-        max_batch: largest batch of one execution.
-        patch: largest part of a batch that is computed at a time.
-        mode: `normal`: each core computes patches of its own; `weight_split`: all compute one together.
-        cores: that the engine runs on.
-        platforms: that the network is lowered for.
+        network: a JAX function of the weights, if there are any, and the inputs; a `torch.nn.Module` in the mode in
+            which it will run; or a result of `torch.export.export`. Results may be nested.
+        inputs: the inputs in the order of the arguments.
+        weights: the weights of a JAX function, nested as its argument.
+        outputs: the names of the results, in order; the default is `output0` and so on.
+        name: the name of the engine.
+        max_batch: the largest batch of one execution.
+        patch: the largest part of a batch that is computed at a time.
+        mode: `normal`: each core computes separate patches; `weight_split`: all cores compute one patch together.
+        cores: the number of cores that the engine runs on.
+        platforms: the platforms that the network is lowered for.
 
-    CompileError if something of it can't be: a function that needs the value of the batch, samples of a batch that
-    depend on one another, an operator that is not served.
+    Returns:
+        The engine.
+
+    Raises CompileError if the network can't be compiled: a function depends on the value of the batch size, samples
+    of a batch depend on one another, or an operator is not supported.
     """
     _check(inputs, mode, cores)
     has_batch = any(BATCH in binding.shape for binding in inputs)
     converted_network = _network(network, weights, inputs)
     arrays = [_array(key, value) for key, value in converted_network.weights.items()]
-    exported = _exported(converted_network, inputs, arrays, platforms)
+    exported = _export(converted_network, inputs, arrays, platforms)
     bindings = _bindings(inputs, outputs, exported)
     max_batch, patch = (max_batch, min(patch, max_batch)) if has_batch else (1, 1)
     together = cores if mode == "weight_split" else 1
@@ -117,7 +121,7 @@ def compile(
 
 
 def _engine(manifest: Manifest, network: bytes, weights: Mapping[str, Array]) -> Engine:
-    """An engine of a manifest that says all but the weights and the name of the group, in which it is alone."""
+    """Return an engine for a manifest that lacks only the weights and the name of the group."""
     group = sha256(network + b"".join(sha256(array.tobytes()).encode() for array in weights.values()))
     described = tuple(Weight(name, str(array.dtype), array.shape) for name, array in weights.items())
     return Engine(replace(manifest, group=group, weights=described), network, [*weights.values()])
@@ -150,11 +154,11 @@ def _check(inputs: Sequence[Input], mode: str, cores: int) -> None:
 
 def _network(network: Any, weights: Any, inputs: Sequence[Input]) -> Network:
     if type(network).__module__.startswith("torch.") or hasattr(network, "state_dict"):
-        from diopi_engine.aten.program import converted  # which needs PyTorch
+        from diopi_engine.aten.program import convert_program  # which needs PyTorch
 
         if weights is not None:
             raise CompileError("weights are given, and a module of PyTorch has its own")
-        return Network(*converted(network, [(binding.shape, binding.dtype) for binding in inputs]), wide=True)
+        return Network(*convert_program(network, [(binding.shape, binding.dtype) for binding in inputs]), wide=True)
     leaves, tree = jax.tree_util.tree_flatten_with_path(weights)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") or "weight" for path, _ in leaves]
 
@@ -175,7 +179,7 @@ def _array(name: str, value: Any) -> Array:
     return array
 
 
-def _exported(
+def _export(
     network: Network, inputs: Sequence[Input], weights: Sequence[Any], platforms: Sequence[str]
 ) -> export.Exported:
     scope = export.SymbolicScope()
@@ -225,7 +229,7 @@ def _output(name: str, aval: Any, has_batch: bool) -> Binding:
 def _memory(
     exported: export.Exported, weights: Sequence[Any], bindings: Sequence[Binding], patch: int, parts: int
 ) -> int:
-    """Local memory of a core, in bytes: its part of the weights, and a patch of what it takes, gives and makes."""
+    """Return the local memory that a core needs, in bytes: its part of the weights, and the data of a patch."""
     with jax.enable_x64(True):
         types = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in weights]
         types += [
@@ -241,9 +245,15 @@ def _memory(
 
 
 def _check_samples(engine: Engine) -> None:
-    """CompileError if a sample's results depend on another sample, which batches that are split do not allow.
+    """Check that the results of a sample do not depend on other samples, because batches are split.
 
-    The second sample becomes NaN; the first one's results must not.
+    The second sample becomes NaN, which must not change the results of the first one.
+
+    Args:
+        engine: the engine.
+
+    Raises:
+        CompileError: if samples depend on one another.
     """
     floating = [jnp.issubdtype(numpy_type(binding.dtype), jnp.floating) for binding in engine.manifest.inputs]
     if not any(floating):

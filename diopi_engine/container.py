@@ -1,7 +1,8 @@
-"""The container of an engine file: a zip archive of stored members, with a digest of each.
+"""The container of an engine file: an uncompressed zip archive with a digest of each member.
 
-A set of members is one file and no other: `unpack` takes only the very bytes that `pack` makes of what it finds there.
-So nothing can be added, left out, repeated, renamed or hidden between members, and a changed bit shows.
+A set of members corresponds to exactly one file: `unpack` accepts only the bytes that `pack` creates from the members
+that it finds. Therefore nothing can be added, omitted, repeated, renamed or hidden between members, and every changed
+bit is detected.
 """
 
 from __future__ import annotations
@@ -17,23 +18,24 @@ from diopi_engine.errors import EngineFileError
 _DATE = (1980, 1, 1, 0, 0, 0)
 _SEAL = b"diopi engine, sha256 of the first member: "
 _MALFORMED = (zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
-"""What zipfile raises for bytes that are no archive it can read."""
+"""The exceptions that zipfile raises for bytes that are not a valid archive."""
 
 _RECORDS = {b"PK\3\4": "<18xI4xHH", b"PK\1\2": "<28xHHH12x", b"PK\5\6": "<20xH"}
-"""By its signature, how each record of an archive begins: a member, an entry of the directory, its end. The numbers are
-how many bytes of each kind come behind that."""
+"""The format of the beginning of each kind of record, by its signature: member, directory entry, end of the directory.
+The numbers are the lengths of the variable parts that follow.
+"""
 
 LARGEST = (1 << 32) - 1
-"""Bytes that a file has at most: its sizes are numbers of 32 bits."""
+"""Maximum size of a file in bytes, because the archive stores sizes in 32 bits."""
 
 
 def sha256(data: bytes) -> str:
-    """The digest of some bytes, in hexadecimal."""
+    """Return the SHA-256 digest of bytes in hexadecimal notation."""
     return hashlib.sha256(data).hexdigest()
 
 
 def pack(members: Mapping[str, bytes]) -> bytes:
-    """The file that has these members, by name and in this order, none of them compressed."""
+    """Return the file with these members in this order, without compression."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, data in members.items():
@@ -43,7 +45,7 @@ def pack(members: Mapping[str, bytes]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, bytes]:
-    """The members of a file, by name and in order; EngineFileError if it is not one that `pack` makes."""
+    """Return the members of a file by name, in order; raise EngineFileError if `pack` would not create this file."""
     try:
         members = _members(data)
     except _MALFORMED as error:
@@ -54,12 +56,19 @@ def unpack(data: bytes) -> dict[str, bytes]:
 
 
 def extent(read: Callable[[int, int], bytes]) -> int:
-    """How many bytes a file has whose end is not known, by what it says itself.
+    """Return the size of a file of unknown length, according to its records.
+
+    The result may still not be a file that `pack` creates.
 
     Args:
-        read: so many bytes from an offset on; EngineFileError if there are not so many.
+        read: returns a number of bytes (second argument) at an offset (first argument); raises EngineFileError if there
+            are fewer.
 
-    EngineFileError if there is no archive. It may still be none that `pack` makes.
+    Returns:
+        The size in bytes.
+
+    Raises:
+        EngineFileError: if there is no archive.
     """
     offset, signature = 0, b""
     while signature != b"PK\5\6":

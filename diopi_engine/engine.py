@@ -1,4 +1,4 @@
-"""An engine: a compiled network with its weights, as bytes and as a function of JAX."""
+"""An engine: a compiled network with its weights, which can be stored as bytes and called as a JAX function."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from diopi_engine.manifest import COMPILER, FORMAT, Binding, Manifest, Weight
 MANIFEST, NETWORK = "manifest.json", "network.stablehlo"
 
 _CALLBACK = re.compile(r"custom_call @(\w*callback\w*)")
-"""What in a network would call a function of the process that runs it."""
+"""Matches calls to functions of the running process, which a network must not contain."""
 
 Array = np.ndarray[Any, Any]
 
@@ -35,9 +35,9 @@ class Engine:
     """A compiled network.
 
     Attributes:
-        manifest: what it is.
-        network: StableHLO, as `jax.export` serializes it. Its arguments are the weights and the inputs, in order.
-        weights: in the order of the manifest.
+        manifest: the description of the engine.
+        network: StableHLO serialized by `jax.export`. Its arguments are the weights and the inputs, in order.
+        weights: the weights in the order of the manifest.
     """
 
     manifest: Manifest
@@ -46,7 +46,7 @@ class Engine:
 
     @cached_property
     def exported(self) -> export.Exported:
-        """The network as JAX calls it; EngineFileError if it is none, or not what the manifest says."""
+        """The network as a callable of JAX; raises EngineFileError if it is invalid or contradicts the manifest."""
         try:
             exported = export.deserialize(bytearray(self.network))
         except Exception as error:  # whatever its readers raise
@@ -57,16 +57,22 @@ class Engine:
         return exported
 
     def to_bytes(self) -> bytes:
-        """The engine file."""
+        """Return the bytes of the engine file."""
         members = {NETWORK: self.network} | {_member(n): _npy(array) for n, array in enumerate(self.weights)}
         digests = {name: container.sha256(data) for name, data in members.items()}
         return container.pack({MANIFEST: replace(self.manifest, members=digests).encoded(), **members})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Engine:
-        """The engine of a file's bytes.
+        """Return the engine in the bytes of a file.
 
-        EngineVersionError if another version made it, EngineFileError if it is damaged or no engine.
+        Raises EngineVersionError if another version compiled it, and EngineFileError if it is damaged or not an engine.
+
+        Args:
+            data: the bytes of the file.
+
+        Returns:
+            The engine.
         """
         members = container.unpack(data)
         manifest = read_manifest(members)
@@ -77,7 +83,7 @@ class Engine:
         return engine
 
     def save(self, path: Path) -> None:
-        """Write the engine file, whole or not at all."""
+        """Write the engine file atomically."""
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
             try:
                 file.write(self.to_bytes())
@@ -89,17 +95,17 @@ class Engine:
 
     @classmethod
     def load(cls, path: Path) -> Engine:
-        """The engine of a file; OSError if it can't be read, else as `from_bytes`."""
+        """Read an engine file; raise OSError if it can't be read, and the errors of `from_bytes`."""
         return cls.from_bytes(path.read_bytes())
 
     def __call__(self, *inputs: Array) -> list[Array]:
-        """The outputs for these inputs, on JAX's default device. ValueError for inputs of other sizes or types."""
+        """Return the outputs for these inputs on JAX's default device; raise ValueError for other shapes or types."""
         with jax.enable_x64(True):
             return [np.asarray(output) for output in self.exported.call(*self.weights, *inputs)]
 
 
 def read_manifest(members: dict[str, bytes]) -> Manifest:
-    """The manifest among the members of a file; EngineFileError, EngineVersionError."""
+    """Return the manifest among the members of a file; raise EngineFileError or EngineVersionError if it is invalid."""
     if next(iter(members), None) != MANIFEST:
         raise EngineFileError(f"the first member is {next(iter(members), 'none')}, expected {MANIFEST}")
     manifest = Manifest.decoded(members[MANIFEST])
@@ -112,34 +118,34 @@ def read_manifest(members: dict[str, bytes]) -> Manifest:
 
 
 def numpy_type(dtype: str) -> np.dtype[Any]:
-    """The type that NumPy has for the element type of a binding or weight."""
+    """Return the NumPy type for the element type of a binding or weight."""
     return np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
 
 
 def _check_members(manifest: Manifest, members: dict[str, bytes]) -> None:
     expected = [NETWORK, *(_member(n) for n in range(len(manifest.weights)))]
     if [*manifest.members] != expected or [*members] != [MANIFEST, *expected]:
-        raise EngineFileError(f"the members are {_listed(members)}, expected {_listed([MANIFEST, *expected])}")
+        raise EngineFileError(f"the members are {_join_names(members)}, expected {_join_names([MANIFEST, *expected])}")
     for name, digest in manifest.members.items():
         if container.sha256(members[name]) != digest:
             raise EngineFileError(f"member {name} is not what was written: its digest is another")
 
 
 def _check_types(manifest: Manifest, exported: export.Exported) -> None:
-    """EngineFileError unless the network has the arguments and results that the manifest says."""
+    """Raise EngineFileError unless the arguments and results of the network match the manifest."""
     weights = [f"{weight.dtype}{list(weight.shape)}" for weight in manifest.weights]
     for subject, avals, expected in (
-        ("arguments", exported.in_avals, [*weights, *map(_typed, manifest.inputs)]),
-        ("results", exported.out_avals, [*map(_typed, manifest.outputs)]),
+        ("arguments", exported.in_avals, [*weights, *map(_format_type, manifest.inputs)]),
+        ("results", exported.out_avals, [*map(_format_type, manifest.outputs)]),
     ):
         found = [f"{aval.dtype}{[size if isinstance(size, int) else None for size in aval.shape]}" for aval in avals]
         if found != expected:
             raise EngineFileError(
-                f"the network has the {subject} {_listed(found)}, the manifest says {_listed(expected)}"
+                f"the network has the {subject} {_join_names(found)}, the manifest says {_join_names(expected)}"
             )
 
 
-def _typed(binding: Binding) -> str:
+def _format_type(binding: Binding) -> str:
     return f"{binding.dtype}{list(binding.shape)}"
 
 
@@ -169,7 +175,7 @@ def _array(weight: Weight, data: bytes) -> Array:
     return array
 
 
-def _listed(names: Any) -> str:
-    """Names in a message: the first few."""
+def _join_names(names: Any) -> str:
+    """Return the first few names for a message."""
     listed = [*map(str, names)]
     return ", ".join([*listed[:8], *([f"... ({len(listed)})"] if len(listed) > 8 else [])])

@@ -1,4 +1,4 @@
-"""`link`: engines become a group, with cores and local memory planned for all of them."""
+"""`link`: combine engines to a group, with a plan of cores and local memory for all of them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from diopi_engine.errors import LinkError
 from diopi_engine.manifest import MAX_CORES, Control
 
 LOCAL_MEMORY = 256 << 20
-"""Bytes of local memory that a core has if nothing else is said."""
+"""Default size of a core's local memory in bytes."""
 
 
 @final
 @dataclass
 class _Core:
-    """A core of a virtual device: the engines it is to run, by number, and the memory they need."""
+    """A core of a virtual device: the numbers of the engines that run on it, and the memory that they need."""
 
     device: int
     number: int
@@ -28,11 +28,11 @@ class _Core:
     largest: int = 0
 
     def fits(self, weights: int, patch: int) -> bool:
-        """Whether an engine's weights have room beside the others', and the largest patch of them all."""
+        """Return whether the weights of an engine fit beside those of the others and the largest patch."""
         return self.weights + weights + max(self.largest, patch) <= self.memory
 
     def take(self, engine: int, weights: int, patch: int) -> None:
-        """Plan an engine for this core."""
+        """Assign an engine to this core."""
         self.engines.append(engine)
         self.weights += weights
         self.largest = max(self.largest, patch)
@@ -41,23 +41,29 @@ class _Core:
 def link(
     engines: Sequence[Engine], *, devices: int = 1, cores: int = MAX_CORES, local_memory: int = LOCAL_MEMORY
 ) -> list[Engine]:
-    """The engines as one group, in the same order: contexts of one of them allocate for all.
+    """Link engines to a group; the execution context of one of them allocates cores for all.
 
-    Each gets cores of one virtual device, of its own as long as there are enough. Engines that get the same cores share
-    their memory: the weights of all stay there, and what they compute is there one after the other.
+    Each engine is assigned to cores of one virtual device, to separate ones as long as there are enough. Engines on the
+    same cores share their memory: the weights of all engines stay there, and their intermediate data alternates.
 
     Args:
-        devices, cores: virtual devices, and cores of each, 1 to 32.
-        local_memory: of a core, in bytes.
+        engines: the engines.
+        devices: the number of virtual devices.
+        cores: the number of cores of each device, 1 to 32.
+        local_memory: the local memory of a core in bytes.
 
-    LinkError if an engine does not fit, or another mode runs on each device.
+    Returns:
+        The linked engines in the same order.
+
+    Raises:
+        LinkError: if an engine does not fit, or each device already runs another mode.
     """
     if not engines or devices < 1 or not 1 <= cores <= MAX_CORES:
         raise LinkError(f"{len(engines)} engines on {devices} devices of {cores} cores, expected 1 or more of each")
     plan = [[_Core(device, number, local_memory) for number in range(cores)] for device in range(devices)]
     modes: dict[int, str] = {}
     placed = {
-        n: _place(n, engines, plan, modes) for n in sorted(range(len(engines)), key=lambda n: -_wanted(engines[n]))
+        n: _place(n, engines, plan, modes) for n in sorted(range(len(engines)), key=lambda n: -_core_count(engines[n]))
     }
     groups = _memory_groups([placed[n] for n in range(len(engines))])
     scheme = tuple(
@@ -76,12 +82,12 @@ def link(
     ]
 
 
-def _wanted(engine: Engine) -> int:
+def _core_count(engine: Engine) -> int:
     return engine.manifest.control.core_mask.bit_count()
 
 
 def _needs(engine: Engine) -> tuple[int, int]:
-    """Bytes on each core: of weights, and of a patch."""
+    """Return the number of bytes on each core for weights and for a patch."""
     control: Control = engine.manifest.control
     parts = control.cores_per_batch if control.mode == "weight_split" else 1
     weights = -(-sum(array.nbytes for array in engine.weights) // parts)
@@ -91,19 +97,19 @@ def _needs(engine: Engine) -> tuple[int, int]:
 def _place(
     number: int, engines: Sequence[Engine], plan: Sequence[Sequence[_Core]], modes: dict[int, str]
 ) -> list[_Core]:
-    """The cores for an engine: those with the fewest engines, of the device where these are fewest."""
+    """Return the cores for an engine: those with the fewest engines, on the device where these are fewest."""
     engine, control, needs = engines[number], engines[number].manifest.control, _needs(engines[number])
     choices = []
     for device, cores in enumerate(plan):
         fitting = sorted(
             (core for core in cores if core.fits(*needs)), key=lambda core: (len(core.engines), core.number)
         )
-        if len(fitting) >= _wanted(engine) and modes.get(device, control.mode) == control.mode:
-            chosen = fitting[: _wanted(engine)]
+        if len(fitting) >= _core_count(engine) and modes.get(device, control.mode) == control.mode:
+            chosen = fitting[: _core_count(engine)]
             choices.append((sum(len(core.engines) for core in chosen), device, chosen))
     if not choices:
         raise LinkError(
-            f"engine {control.name!r} needs {_wanted(engine)} cores of one device in mode {control.mode} with "
+            f"engine {control.name!r} needs {_core_count(engine)} cores of one device in mode {control.mode} with "
             f"{sum(needs)} bytes of local memory each: no device has so many left"
         )
     _, device, chosen = min(choices, key=lambda choice: choice[:2])
@@ -114,7 +120,7 @@ def _place(
 
 
 def _memory_groups(placed: Sequence[Sequence[_Core]]) -> list[int]:
-    """A number an engine, which those have in common that share a core, perhaps through others."""
+    """Return a number per engine that is equal for engines that share a core, directly or through others."""
     groups = list(range(len(placed)))
     for cores in placed:
         for core in cores:

@@ -1,4 +1,4 @@
-"""The manifest of an engine: what it takes and gives, the scheme of its group, and what its file consists of."""
+"""The manifest of an engine: its inputs and outputs, the scheme of its group, and the members of its file."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from diopi_engine.errors import EngineFileError
 from diopi_engine.proto.hgrt import MAX_DIMS, DataType, Layout
 
 FORMAT = 1
-"""Of the file: which members it has, and what the manifest says."""
+"""Version of the file format: the set of members and the structure of the manifest."""
 
 COMPILER = "1.0"
-"""Version of the compiler: engines of another one are refused."""
+"""Version of the compiler; engines of other versions are rejected."""
 
 MAX_CORES = 32
-"""Cores of a device: as many as a mask has bits."""
+"""Maximum number of cores of a device, the number of bits of a mask."""
 
 MODES = ("normal", "weight_split")
-"""How the cores of an engine share the work: see hgExecuteMode."""
+"""How the cores of an engine share the work; see hgExecuteMode."""
 
 DTYPES = tuple(dtype.name.lower() for dtype in DataType)
-"""Element types, as NumPy names them."""
+"""The element types, by their names in NumPy."""
 
 LAYOUTS = tuple(layout.name for layout in Layout)
-"""What the axes are: see hgLayout."""
+"""The meaning of the axes; see hgLayout."""
 
 
 @dataclass(frozen=True)
 class Binding:
-    """An input or output.
+    """An input or output of an engine.
 
     Attributes:
-        shape: its sizes; the first one is None for a batch.
+        shape: the sizes; the first one is None for a batch.
         dtype: one of `DTYPES`.
         layout: one of `LAYOUTS`.
     """
@@ -49,7 +49,7 @@ class Binding:
 
 @dataclass(frozen=True)
 class Control:
-    """What a scheme says of one engine of its group: see hgEngineControl. `memory` is in bytes."""
+    """The entry of a scheme for one engine of its group, with `memory` in bytes; see hgEngineControl."""
 
     name: str
     virtual_device: int
@@ -71,18 +71,18 @@ class Weight:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that is known of an engine without its network.
+    """The description of an engine without its network.
 
     Attributes:
-        name: it was compiled with.
+        name: the name with which it was compiled.
         bindings: inputs, then outputs, in the order of the network's arguments and results.
-        max_batch: largest batch of an execution on the cores of one scheme; 1 if sizes are fixed.
-        patch: largest part of a batch that is computed at a time.
+        max_batch: the largest batch of an execution on the cores of one scheme; 1 if sizes are fixed.
+        patch: the largest part of a batch that is computed at a time.
         platforms: JAX's names of the platforms that the network was lowered for.
-        group: names the group; engines of one group have the same.
+        group: the name of the group, which is equal for all engines of a group.
         engine: its number in the group.
-        scheme: an entry an engine of the group.
-        weights: in the order of the network's arguments, before the inputs.
+        scheme: one entry per engine of the group.
+        weights: the weights in the order of the network's arguments, before the inputs.
         members: the digest of each other member of the file.
     """
 
@@ -101,7 +101,7 @@ class Manifest:
 
     @property
     def control(self) -> Control:
-        """What the scheme says of this engine."""
+        """The entry of the scheme for this engine."""
         return self.scheme[self.engine]
 
     @property
@@ -116,21 +116,21 @@ class Manifest:
 
     @property
     def has_batch(self) -> bool:
-        """Whether the first size of every binding is that of the batch."""
+        """Whether the first size of every binding is the size of the batch."""
         return any(None in binding.shape for binding in self.bindings)
 
     def encoded(self) -> bytes:
-        """The text of the manifest, which is the same for the same manifest."""
+        """Return the text of the manifest, which is unique."""
         return (json.dumps(asdict(self), indent=1) + "\n").encode()
 
     @classmethod
     def decoded(cls, text: bytes) -> Manifest:
-        """The manifest of a text; EngineFileError if it is none, or says what can't be."""
+        """Return the manifest in a text; raise EngineFileError if the text is invalid or contradictory."""
         try:
             value = json.loads(text)
         except ValueError as error:
             raise EngineFileError(f"the manifest is not JSON: {error}") from None
-        manifest = _decoded(cls, value, "manifest")
+        manifest = _decode(cls, value, "manifest")
         _check(manifest)
         if manifest.encoded() != text:
             raise EngineFileError("the manifest is not written as the compiler writes it")
@@ -140,8 +140,8 @@ class Manifest:
 T = TypeVar("T")
 
 
-def _decoded(kind: type[T], value: Any, location: str) -> T:
-    """A value of JSON as one of `kind`; EngineFileError if it is of another."""
+def _decode(kind: type[T], value: Any, location: str) -> T:
+    """Return a JSON value as an instance of `kind`; raise EngineFileError if it has another type."""
     hints = get_type_hints(kind) if is_dataclass(kind) else {}
     names = [field.name for field in fields(kind)] if is_dataclass(kind) else []
     if not isinstance(value, dict) or list(value) != names:
@@ -152,7 +152,7 @@ def _decoded(kind: type[T], value: Any, location: str) -> T:
 def _value(kind: Any, value: Any, location: str) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
-        return _decoded(kind, value, location)  # type: ignore[arg-type]  # a class of them, not one
+        return _decode(kind, value, location)  # type: ignore[arg-type]  # a class of them, not one
     if origin is tuple and isinstance(value, list):
         return tuple(_value(arguments[0], item, f"{location}[{n}]") for n, item in enumerate(value))
     if origin is Mapping and isinstance(value, dict):
@@ -170,7 +170,7 @@ def _short(value: Any) -> str:
 
 
 def _check(manifest: Manifest) -> None:
-    """EngineFileError if the manifest says what can't be, of whatever version it is."""
+    """Raise EngineFileError if the manifest is contradictory in any version."""
     for binding in manifest.bindings:
         known = binding.dtype in DTYPES and binding.layout in LAYOUTS and len(binding.shape) <= MAX_DIMS
         if not known or None in binding.shape[1:] or any(size is not None and size < 0 for size in binding.shape):

@@ -1,4 +1,4 @@
-"""How many bytes bindings have."""
+"""The sizes of bindings in bytes."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from diopi_engine.manifest import Binding
 
 
 def sample_bytes(binding: Binding) -> int:
-    """Bytes of one element of a batch; of the whole binding if its sizes are fixed."""
+    """Return the size in bytes of one sample of a batch, or of the whole binding if its sizes are fixed."""
     return prod(1 if size is None else size for size in binding.shape) * numpy_type(binding.dtype).itemsize

@@ -1,7 +1,8 @@
-"""Any vendor of the standard as a device of PyTorch: after `import diopi_torch` there is `torch.device("diopi")`.
+"""Any vendor of the standard as a PyTorch device: importing `diopi_torch` registers `torch.device("diopi")`.
 
-The vendor is the one that `use_vendor` or the environment variable DIOPI_TORCH_VENDOR names; else the reference vendor.
-It is opened when the device is first used. Needs the extra `torch`; a PyTorch that is not supported is an ImportError.
+`use_vendor` or the environment variable DIOPI_TORCH_VENDOR selects the vendor; the default is the reference vendor. The
+vendor is opened when the device is first used. The package needs the extra `torch` and raises ImportError for
+unsupported versions of PyTorch.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from diopi_torch.versions import SUPPORTED, check_version
 check_version(torch.__version__)
 
 from diopi_torch.backend import BackendError, use_vendor  # noqa: E402  # behind the check, as all that needs PyTorch
-from diopi_torch.comparing import autocompare, capture, compare_from_the_beginning  # noqa: E402 - behind the check, too
+from diopi_torch.comparing import autocompare, capture, compare_from_environment  # noqa: E402 - behind the check, too
 from diopi_torch.fallback import fallbacks, reset_fallbacks  # noqa: E402 - behind the check, too
 from diopi_torch.registration import register  # noqa: E402 - behind the check, too
 from diopi_torch.settings import SettingError  # noqa: E402 - behind the check, too
@@ -33,4 +34,4 @@ __all__ = [
 ]
 
 register()
-compare_from_the_beginning()
+compare_from_environment()

@@ -1,4 +1,4 @@
-"""The command line: `python -m diopi_torch ops` lists what a vendor serves."""
+"""The command line: `python -m diopi_torch ops` lists the operators that a vendor supports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from diopi_impl.errors import VendorError
 from diopi_impl.plugins import find_vendor
-from diopi_torch.listing import FALLBACK, SERVED, UNSUPPORTED, entries
+from diopi_torch.listing import FALLBACK, SERVED, UNSUPPORTED, list_operators
 from diopi_torch.settings import vendor_name
 
 
@@ -31,7 +31,7 @@ def ops(vendor: str, status: str | None) -> None:
     Each line has the name of an operator, the function that serves it, and the status of its calls.
     """
     try:
-        found = list(entries(find_vendor(vendor)))
+        found = list(list_operators(find_vendor(vendor)))
     except VendorError as error:
         raise click.UsageError(str(error)) from None
     for entry in found:

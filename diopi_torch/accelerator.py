@@ -1,6 +1,6 @@
-"""`torch.accelerator` for the device: what PyTorch asks of compiled code there, `torch.diopi` does.
+"""Support for `torch.accelerator`: its functions call those of `torch.diopi`.
 
-That is waiting, streams and memory. PyTorch's functions go on for any other accelerator.
+These are the functions for synchronization, streams and memory. For other accelerators they still call PyTorch.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "memory_stats": device.memory_stats,
     "reset_peak_memory_stats": device.reset_peak_memory_stats,
 }
-"""By name, what does the work."""
+"""The implementations, by the name of the function in PyTorch."""
 
 
-def _either(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+def _dispatch_by_device(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():  # the tracer sees PyTorch's own, which it knows
@@ -43,8 +43,8 @@ def _either(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[
 
 
 def install() -> None:
-    """Put the functions in the place of PyTorch's."""
+    """Replace the functions of PyTorch."""
     for module in (torch.accelerator, torch.accelerator.memory):
         for name, ours in FUNCTIONS.items():
             if hasattr(module, name):
-                setattr(module, name, _either(getattr(module, name), ours))
+                setattr(module, name, _dispatch_by_device(getattr(module, name), ours))

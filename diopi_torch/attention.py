@@ -1,6 +1,6 @@
-"""Attention and encoder layers in evaluation, which PyTorch asks of a device as one operator without gradients.
+"""Attention and encoder layers for evaluation, which PyTorch calls as single operators without gradients.
 
-They are composed of operators that functions serve. Source: the slow paths of `torch.nn.MultiheadAttention` and
+They are composed of operators that functions implement. Source: the slow paths of `torch.nn.MultiheadAttention` and
 `torch.nn.TransformerEncoderLayer`, which compute the same (Vaswani et al. 2017).
 """
 
@@ -17,8 +17,8 @@ from torch.nn import functional
 
 from diopi_torch.fallback import refuse_nested
 
-_OF_KEYS = 1
-"""The mask type of `[batch, keys]`; any other has the last axes of the scores, `[batch, heads, queries, keys]`."""
+_KEY_PADDING_MASK = 1
+"""The mask type for masks `[batch, keys]`; others broadcast to the scores `[batch, heads, queries, keys]`."""
 
 
 def multi_head_attention(
@@ -36,9 +36,13 @@ def multi_head_attention(
     average_attn_weights: bool = True,
     mask_type: int | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention of `[batch, queries, embed_dim]`, and its weights, a head's or their mean, if they are wanted.
+    """Return multi-head attention and, if requested, its weights.
 
-    What the mask is not 0 for has no weight.
+    The parameters are those of `torch.ops.aten._native_multi_head_attention`. Keys for which the mask is nonzero have
+    no weight.
+
+    Returns:
+        The attention of shape `[batch, queries, embed_dim]`, and the weights per head or their mean, or None.
     """
     projections = zip((query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True)
     queries, keys, values = (
@@ -46,7 +50,7 @@ def multi_head_attention(
     )
     scores = queries / math.sqrt(embed_dim / num_head) @ keys.transpose(2, 3)
     if mask is not None:
-        hidden = mask[:, None, None] if mask_type == _OF_KEYS else mask
+        hidden = mask[:, None, None] if mask_type == _KEY_PADDING_MASK else mask
         scores = scores.masked_fill(hidden.bool(), -math.inf)
     weights = scores.softmax(3)
     attended = functional.linear((weights @ values).transpose(1, 2).flatten(2), proj_weight, proj_bias)
@@ -77,7 +81,7 @@ def encoder_layer(
     mask: Tensor | None = None,
     mask_type: int | None = None,
 ) -> Tensor:
-    """An encoder layer on `[batch, length, embed_dim]`; normalised before each part, or after it."""
+    """Return the result of an encoder layer for `[batch, length, embed_dim]`, normalized before or after each."""
 
     def attention(x: Tensor) -> Tensor:
         projections = qkv_weight, qkv_bias, proj_weight, proj_bias
@@ -99,7 +103,7 @@ def encoder_layer(
 
 
 def is_left_aligned(t: Tensor, mask: Tensor) -> bool:
-    """Whether an encoder may make nested tensors of a batch: no, since the device has none. It pads then."""
+    """Return False: the device has no nested tensors, so encoders pad their batches instead."""
     return False
 
 
@@ -109,4 +113,4 @@ FAST_PATHS: Mapping[str, Callable[..., Any]] = {
     "_nested_tensor_from_mask_left_aligned": is_left_aligned,
     "_nested_tensor_from_mask": partial(refuse_nested, torch.ops.aten._nested_tensor_from_mask.default),
 }
-"""By the operator's name."""
+"""The implementations by operator name."""

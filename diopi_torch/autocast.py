@@ -1,7 +1,7 @@
 """Automatic mixed precision: `torch.autocast("diopi")`.
 
-Which operators compute in the lower precision, and which in float32, are the lists of PyTorch's documentation,
-"Autocast Op Reference", as far as they are operators of ATen.
+The lists of operators that compute in lower precision or in float32 are those of the "Autocast Op Reference" in
+PyTorch's documentation, as far as they are operators of ATen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 
 from diopi_torch.operators import overload
 from diopi_torch.settings import NAME
-from diopi_torch.tensors import is_ours
+from diopi_torch.tensors import is_on_device
 
 KEY = "AutocastPrivateUse1"
 
@@ -41,7 +41,7 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 
 def install(library: torch.library.Library) -> None:
-    """Enter the kernels of ATen's operators that change the precision."""
+    """Register the kernels of the operators that change the precision."""
     for name in LOWER:
         library.impl(name, _cast(overload(name), lambda tensor: tensor.is_floating_point(), _lower), KEY)
     for name in FULL:
@@ -59,12 +59,12 @@ def _full() -> torch.dtype:
 def _cast(
     operator: torch._ops.OpOverload, changes: Callable[[torch.Tensor], bool], dtype: Callable[[], torch.dtype]
 ) -> Callable[..., Any]:
-    """The kernel of an operator that gets tensors of the device in another element type; float64 stays."""
+    """Return the kernel of an operator that converts tensors of the device, except float64, to another element type."""
 
     def cast(value: Any) -> Any:
         if isinstance(value, list | tuple):
             return type(value)(map(cast, value))
-        if not is_ours(value) or value.dtype is torch.float64 or not changes(value):
+        if not is_on_device(value) or value.dtype is torch.float64 or not changes(value):
             return value
         return value.to(dtype())
 

@@ -1,4 +1,4 @@
-"""The vendor behind the device: opened when the first tensor or number is asked of it."""
+"""The vendor that implements the device; it is opened when the first tensor or random number is requested."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from diopi_torch.streams import Stream, StreamChoice
 from lib_rt import Generator
 
 DEFAULT_SEED = 67280421310721
-"""Of the generator before anybody seeds it."""
+"""The seed of the generator until the program sets one."""
 
 
 class BackendError(RuntimeError):
-    """The device can't be used as asked; the message says why."""
+    """The device can't be used as requested; the message states the reason."""
 
 
 @final
 class Backend:
-    """A vendor's device in use: its streams, its memory, its generator, and how operators are done on it."""
+    """An open device of a vendor, with its streams, memory and generator."""
 
     def __init__(self, vendor: BaseVendor) -> None:
         self.vendor = vendor
@@ -46,7 +46,7 @@ class Backend:
         return self.streams.current
 
     def include(self, stream: Stream) -> None:
-        """Wait for this stream too where all are waited for, as long as it lives."""
+        """Let `synchronize` also wait for this stream, for as long as the stream exists."""
         self._streams.add(stream)
 
     def synchronize(self) -> None:
@@ -55,13 +55,13 @@ class Backend:
             stream.synchronize()
 
     def leave_memory(self) -> None:
-        """Wait for all streams, which keep nothing that is about memory that nobody uses."""
+        """Wait for all streams and let them drop their references to memory that no tensor uses."""
         for stream in list(self._streams):
             stream.synchronize()
             stream.forget()
 
     def close(self) -> None:
-        """End the vendor's device, after waiting for it. Tensors that are left can be dropped, and nothing else."""
+        """Wait for the vendor's device and close it; tensors that still exist can only be deleted."""
         if self.process != os.getpid():
             return
         self.allocator.empty_cache()
@@ -77,9 +77,14 @@ _chosen: str | None = None
 
 
 def use_vendor(name: str) -> None:
-    """Make the vendor called `name` the device: a registered name, `module:attribute`, or the path of a library.
+    """Select the vendor of the device.
 
-    BackendError if another one is in use; VendorError if there is none of that name.
+    Args:
+        name: a registered name, `module:attribute` or the path of a library.
+
+    Raises:
+        BackendError: if another vendor is already in use.
+        VendorError: if there is no such vendor.
     """
     global _chosen
     with _lock:
@@ -90,22 +95,22 @@ def use_vendor(name: str) -> None:
 
 
 def chosen_vendor() -> str:
-    """The name of the vendor that is, or will be, the device."""
+    """Return the name of the vendor that the device uses or will use."""
     return _chosen or vendor_name()
 
 
 def is_open() -> bool:
-    """Whether the device was used."""
+    """Return whether the device has been used."""
     return _backend is not None
 
 
 def is_forked() -> bool:
-    """Whether the device was used before this process was forked, so that it can't be used here."""
+    """Return whether the process was forked after the device was used, so that it can't use the device."""
     return _backend is not None and _backend.process != os.getpid()
 
 
 def backend() -> Backend:
-    """The device, opened the first time. BackendError in a process forked from one that uses it."""
+    """Return the device, which the first call opens; raise BackendError in a process forked from one that uses it."""
     global _backend
     if _backend is None:
         with _lock:

@@ -1,8 +1,8 @@
-"""Collectives between processes: the backend `dicl` of `torch.distributed`, which is gloo on the device's memory.
+"""Collectives between processes: the backend `dicl` of `torch.distributed`, which runs gloo on the device's memory.
 
-Every collective goes through an operator of the namespace `c10d`. For the device these get one kernel: it calls the
-same operator with the tensors on the host, which are the device's memory itself where the host can address that. The
-work that it returns is done when the results are on the device.
+Every collective calls an operator of the namespace `c10d`. The device registers one kernel for these operators: it
+calls the same operator with tensors on the host, which share the device's memory if the host can address it. The
+returned work is complete when the results are on the device.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 from diopi_torch.backend import backend
 from diopi_torch.settings import NAME
-from diopi_torch.tensors import on_host
+from diopi_torch.tensors import read_to_host
 
 BACKEND = "dicl"
-"""What `torch.distributed.init_process_group` is given."""
+"""The name to pass to `torch.distributed.init_process_group`."""
 
 KEY = "PrivateUse1"
 
 _READ = frozenset({"input", "input_tensor", "input_tensors", "inputs", "input_list"})
-"""Names of arguments that a collective does not write: the schemas don't say which those are."""
+"""Names of arguments that a collective does not write; the schemas do not contain this information."""
 
 _SENDS = frozenset({"send", "barrier"})
 """Operators that write none of their tensors."""
@@ -37,11 +37,11 @@ _SENDS = frozenset({"send", "barrier"})
 _POINT_TO_POINT = frozenset({"send", "recv_", "recv_any_source_"})
 
 _NOT_IN_GLOO = frozenset({torch.int16, torch.uint16, torch.uint32, torch.uint64})
-"""Element types that gloo sends from one process to another, and nothing else."""
+"""Element types for which gloo supports only transfers from one process to another."""
 
 
 def install(library: torch.library.Library) -> None:
-    """Register the backend, and its kernels in a library of the namespace `c10d`."""
+    """Register the backend and its kernels in a library of the namespace `c10d`."""
     dist.Backend.register_backend(BACKEND, _gloo, devices=[NAME, "cpu"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch says that kernels are replaced, which is what shall happen
@@ -52,19 +52,19 @@ def install(library: torch.library.Library) -> None:
 
 
 def _gloo(store: Store, rank: int, size: int, timeout: timedelta) -> Any:
-    """What does the collectives of one group."""
+    """Return the gloo process group of one group."""
     group = dist.ProcessGroupGloo(store, rank, size, timeout=timeout)
     group._set_sequence_number_for_group()
     return group
 
 
 def _collective(operator: torch._ops.OpOverload, *args: Any) -> Any:
-    """Call a collective with the tensors on the host. RuntimeError if gloo does not have it."""
+    """Call a collective with the tensors on the host; raise RuntimeError if gloo does not support it."""
     name = operator._schema.name.removeprefix("c10d::")
     arguments = {argument.name: value for argument, value in zip(operator._schema.arguments, args, strict=False)}
     _check(name, arguments)
     exchange = _Exchange(args[0])
-    returned = operator(*(exchange.sent(value, writes=key not in _READ) for key, value in arguments.items()))
+    returned = operator(*(exchange.send_to_host(value, writes=key not in _READ) for key, value in arguments.items()))
     if name in _SENDS:
         return returned
     work = dist.Work.unbox(returned[-1] if isinstance(returned, tuple) else returned)
@@ -73,7 +73,7 @@ def _collective(operator: torch._ops.OpOverload, *args: Any) -> Any:
 
 
 def _check(name: str, arguments: Mapping[str, Any]) -> None:
-    """RuntimeError for what gloo does not have."""
+    """Raise RuntimeError for collectives and element types that gloo does not support."""
     called = name.rstrip("_")
     dtypes = {value.dtype for value in tree_leaves(list(arguments.values())) if isinstance(value, torch.Tensor)}
     lacking = [dtype for dtype in dtypes if dtype in _NOT_IN_GLOO or (called == "gather" and dtype.is_complex)]
@@ -83,10 +83,10 @@ def _check(name: str, arguments: Mapping[str, Any]) -> None:
 
 @final
 class _Exchange:
-    """The tensors of one collective: here and on the host.
+    """The tensors of one collective on the device and on the host.
 
     Args:
-        results: what the operator returns besides the work, in the form in which it was given.
+        results: the results of the operator besides the work, in their nested form.
     """
 
     def __init__(self, results: Any) -> None:
@@ -94,11 +94,11 @@ class _Exchange:
         self._written: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._lock = threading.Lock()
 
-    def sent(self, value: Any, *, writes: bool) -> Any:
-        """An argument with its tensors on the host, after the work on the current stream."""
+    def send_to_host(self, value: Any, *, writes: bool) -> Any:
+        """Return an argument with its tensors on the host, after the work on the current stream is done."""
 
         def moved(tensor: torch.Tensor) -> torch.Tensor:
-            host = on_host(tensor) if tensor.device.type == NAME else tensor
+            host = read_to_host(tensor) if tensor.device.type == NAME else tensor
             if writes and host.data_ptr() != tensor.data_ptr():
                 self._written.append((tensor, host))
             return host
@@ -106,7 +106,7 @@ class _Exchange:
         return tree_map_only(torch.Tensor, moved, value)
 
     def finish(self) -> None:
-        """Bring what came to the device, unless it is there."""
+        """Copy received data to the device unless host and device share the memory."""
         with self._lock, torch.no_grad():
             written, self._written = self._written, []
             for tensor, host in written:
@@ -117,11 +117,11 @@ class _Exchange:
 
 @final
 class _Work(dist.Work):
-    """The work of a collective, as gloo does it; then the results are brought to the device, once.
+    """The work of a collective: waits for gloo and then copies the results to the device once.
 
-    PyTorch's compiled code holds it without holding the object of Python, which has to live until it is asked: so it is
-    `_unasked` until it is waited for, or its future is taken. Work made of a future would not say, when it is waited
-    for, that it failed.
+    PyTorch's compiled code keeps the work but not its Python object, which must exist until the results are requested.
+    Therefore `_unasked` holds the object until the program waits for it or takes its future. Work that is created from
+    a future would not report a failure when the program waits for it.
     """
 
     def __init__(self, work: Any, exchange: _Exchange) -> None:
@@ -131,14 +131,14 @@ class _Work(dist.Work):
         _unasked.add(self)
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        """Wait until the results are on the device; RuntimeError if the collective failed."""
+        """Wait until the results are on the device; raise RuntimeError if the collective failed."""
         _unasked.discard(self)
         self._work.wait(timeout)
         self._exchange.finish()
         return True
 
     def get_future(self) -> Any:
-        """A future of the device's tensors."""
+        """Return a future of the device's tensors."""
         _unasked.discard(self)
 
         def results(done: Any) -> Any:
@@ -149,7 +149,7 @@ class _Work(dist.Work):
         return self._work.get_future().then(results)
 
     def is_completed(self) -> bool:
-        """Whether the results are on the device."""
+        """Return whether the results are on the device."""
         done = bool(self._work.is_completed())
         if done:
             self._exchange.finish()

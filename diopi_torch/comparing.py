@@ -1,4 +1,4 @@
-"""`autocompare` and `capture`: what sees the suite is imported by them, when they are used."""
+"""`autocompare` and `capture`; they import the modules that need the suite when they are called."""
 
 from __future__ import annotations
 
@@ -10,50 +10,62 @@ from diopi_torch.settings import AUTOCOMPARE
 
 if TYPE_CHECKING:
     from diopi_torch.compare.capture import Capture
-    from diopi_torch.compare.session import Comparison
+    from diopi_torch.compare.session import ComparisonSession
 
 ALL = ".*"
-"""Every operator that functions serve."""
+"""Matches every operator that functions implement."""
 
 
 def autocompare(
     operators: str = ALL, *, report: str | os.PathLike[str] | None = None, quiet: bool = False
-) -> Comparison:
-    """Compare calls of operators with the CPU, until what is returned is closed: it is a context manager, too.
+) -> ComparisonSession:
+    """Compare calls of operators with the CPU until the returned session is closed.
 
     Args:
-        operators: regular expressions with commas between them, as `DIPU_AUTOCOMPARE_OPS_LIST` has them.
-        report: the file for the suite's report, which is written at the end; failed calls become cases in the folder
-            of that name with `.cases` in the place of its suffix.
-        quiet: whether nothing is printed to stderr.
+        operators: regular expressions separated by commas, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
+        report: the file for the suite's report, which is written at the end. Failed calls are stored as cases in the
+            folder with the same name and the suffix `.cases`.
+        quiet: whether to print nothing to stderr.
 
-    SettingError for a wrong expression, or one that matches no operator that a function serves; OSError if the report
-    can't be written, or there are cases already.
+    Returns:
+        The session, which is also a context manager.
+
+    Raises SettingError for an invalid expression or one that matches no operator, and OSError if the report can't be
+    written or the folder contains cases.
     """
-    from diopi_torch.compare.session import Comparison, to_stderr
+    from diopi_torch.compare.session import ComparisonSession, print_to_stderr
 
-    return Comparison(operators, Path(report) if report else None, _nothing if quiet else to_stderr, "operators")
+    return ComparisonSession(
+        operators, Path(report) if report else None, _ignore_line if quiet else print_to_stderr, "operators"
+    )
 
 
 def capture(folder: str | os.PathLike[str], operators: str = ALL) -> Capture:
-    """Keep calls of operators as cases for `diopi-test run --data FOLDER`, until what is returned is closed.
+    """Store calls of operators as cases until the returned capture is closed.
 
-    Of calls that differ in their values alone, the first is kept. Errors are those of `autocompare`.
+    If calls differ only in their values, only the first one is stored. Errors are those of `autocompare`.
+
+    Args:
+        folder: the folder for `diopi-test run --data`.
+        operators: regular expressions separated by commas, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
+
+    Returns:
+        The capture, which is also a context manager.
     """
     from diopi_torch.compare.capture import Capture
 
     return Capture(Path(folder), operators, "operators")
 
 
-def compare_from_the_beginning() -> Comparison | None:
-    """Compare what the environment says, if anything, until the process ends; SettingError if that is wrong."""
+def compare_from_environment() -> ComparisonSession | None:
+    """Compare the operators that the environment names until the process ends; return None if it names none."""
     choice = os.environ.get(AUTOCOMPARE, "").strip()
     if not choice:
         return None
-    from diopi_torch.compare.session import Comparison, to_stderr
+    from diopi_torch.compare.session import ComparisonSession, print_to_stderr
 
-    return Comparison(choice, None, to_stderr, AUTOCOMPARE)
+    return ComparisonSession(choice, None, print_to_stderr, AUTOCOMPARE)
 
 
-def _nothing(line: str) -> None:
+def _ignore_line(line: str) -> None:
     pass

@@ -1,6 +1,6 @@
-"""`torch.diopi`: the device as PyTorch's other accelerators show themselves, by functions of the same names.
+"""The module `torch.diopi`, with the functions that PyTorch's other accelerators have.
 
-There is one device, number 0: the runtime of the standard knows no others.
+There is one device, number 0, because the runtime of the standard has no concept of several devices.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from diopi_torch.settings import NAME
 
 
 def is_available() -> bool:
-    """True: what is wrong with a vendor is said when it is used."""
+    """Return True; errors of a vendor are raised when the device is used."""
     return True
 
 
 def is_initialized() -> bool:
-    """Whether the device was used."""
+    """Return whether the device has been used."""
     return is_open() and not is_forked()
 
 
 def __getattr__(name: str) -> Any:
-    """`_initialized`, by which checkpoints ask whether the generator has a state."""
+    """Return `_initialized`, which checkpoints use to find out whether the generator has a state."""
     if name == "_initialized":
         return is_initialized()
     raise AttributeError(f"module 'torch.{NAME}' has no attribute {name!r}")
@@ -45,17 +45,17 @@ def _is_in_bad_fork() -> bool:
 
 
 def device_count() -> int:
-    """1."""
+    """Return 1, the number of devices."""
     return 1
 
 
 def current_device() -> int:
-    """0, the number of the only device."""
+    """Return 0, the number of the only device."""
     return 0
 
 
 def _index(device: Any) -> int:
-    """The number of a device, named in any way; RuntimeError if there is none of it."""
+    """Return the number of a device in any notation; raise RuntimeError if there is no such device."""
     if device is None or isinstance(device, int):
         index, kind = device or 0, NAME
     else:
@@ -67,13 +67,13 @@ def _index(device: Any) -> int:
 
 
 def set_device(device: Any) -> None:
-    """Choose a device: number 0. RuntimeError for any other."""
+    """Select a device; raise RuntimeError for any number except 0."""
     _index(device)
 
 
 @final
 class device:  # noqa: N801  # so it is called for every accelerator
-    """A context manager that chooses a device: number 0."""
+    """A context manager that selects a device; the only valid number is 0."""
 
     def __init__(self, device: Any) -> None:
         self.idx = _index(device)
@@ -87,13 +87,13 @@ class device:  # noqa: N801  # so it is called for every accelerator
 
 @final
 class DeviceProperties:
-    """What is known of the device.
+    """The properties of the device.
 
     Attributes:
-        name: of the vendor.
-        version: of its implementation.
-        total_memory: bytes, None where the runtime can't say.
-        host_addressable: whether the host reads and writes the device's memory itself.
+        name: the name of the vendor.
+        version: the version of its implementation.
+        total_memory: the size of the memory in bytes; None if the runtime does not know it.
+        host_addressable: whether the host can read and write the device's memory directly.
     """
 
     def __init__(self) -> None:
@@ -109,25 +109,25 @@ class DeviceProperties:
 
 
 def get_device_properties(device: Any = None) -> DeviceProperties:
-    """What is known of the device."""
+    """Return the properties of the device."""
     _index(device)
     return DeviceProperties()
 
 
 def get_device_name(device: Any = None) -> str:
-    """The vendor's name and version."""
+    """Return the vendor's name and version."""
     _index(device)
     return f"{backend().vendor.name} {backend().vendor.version}"
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until all streams are done."""
+    """Wait until the work on all streams is complete."""
     _index(device)
     backend().synchronize()
 
 
 class Stream(streams.Stream):
-    """A queue of the device; all have one priority."""
+    """A queue of work on the device; all streams have the same priority."""
 
     def __init__(self, device: Any = None, priority: int = 0) -> None:
         _index(device)
@@ -136,7 +136,7 @@ class Stream(streams.Stream):
         self._chosen: list[AbstractContextManager[streams.Stream]] = []
 
     def __enter__(self) -> streams.Stream:
-        """Work on it in this thread until the context ends."""
+        """Use the stream in this thread until the context ends."""
         self._chosen.append(stream(self))
         return self._chosen[-1].__enter__()
 
@@ -145,40 +145,42 @@ class Stream(streams.Stream):
 
 
 class Event(streams.Event):
-    """A point in the work of a stream, the current one unless another is named."""
+    """A point in the work of a stream; the default is the current stream."""
 
     def record(self, stream: streams.Stream | None = None) -> None:
+        """Record the event on a stream."""
         super().record(stream or backend().stream)
 
     def wait(self, stream: streams.Stream | None = None) -> None:
+        """Let later work on a stream start after the event."""
         super().wait(stream or backend().stream)
 
 
 def current_stream(device: Any = None) -> streams.Stream:
-    """The stream that this thread works on."""
+    """Return the stream that this thread uses."""
     _index(device)
     return backend().stream
 
 
 def default_stream(device: Any = None) -> streams.Stream:
-    """The stream that threads work on which chose none; gradients are computed on it too."""
+    """Return the stream of threads that have not selected one; gradients are computed on it, too."""
     _index(device)
     return backend().default_stream
 
 
 def set_stream(stream: streams.Stream | None) -> None:
-    """Work on this stream in this thread; None changes nothing."""
+    """Use this stream in this thread; None changes nothing."""
     if stream is not None:
-        backend().streams.current = _ours(stream)
+        backend().streams.current = _check_stream(stream)
 
 
 def stream(stream: streams.Stream | None) -> AbstractContextManager[streams.Stream]:
-    """A context manager: work on this stream meanwhile; None changes nothing."""
-    return backend().streams.choosing(backend().stream if stream is None else _ours(stream))
+    """Return a context manager that uses this stream in this thread; None changes nothing."""
+    return backend().streams.use_stream(backend().stream if stream is None else _check_stream(stream))
 
 
-def _ours(stream: streams.Stream) -> streams.Stream:
-    """A stream; TypeError for what is none of the device, such as PyTorch's compiled one."""
+def _check_stream(stream: streams.Stream) -> streams.Stream:
+    """Return the stream; raise TypeError if it does not belong to the device, such as PyTorch's compiled stream."""
     if not isinstance(stream, streams.Stream):
         raise TypeError(f"expected a torch.{NAME}.Stream, found {stream!r}")
     return stream
@@ -190,13 +192,13 @@ def _record_stream(original: Callable[..., None]) -> Callable[..., None]:
         if self.device.type != NAME:
             original(self, stream)
         else:
-            _ours(stream).retain(self)
+            _check_stream(stream).retain(self)
 
     return record_stream
 
 
 def install() -> None:
-    """Let tensors record streams of the device, which PyTorch's compiled method does not take."""
+    """Let tensors record streams of the device, which PyTorch's compiled method does not support."""
     torch.Tensor.record_stream = _record_stream(torch.Tensor.record_stream)  # type: ignore[method-assign]  # as said
 
 
@@ -207,7 +209,7 @@ def manual_seed(seed: int) -> None:
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed the generators of all devices. `torch.manual_seed` calls it."""
+    """Seed the generators of all devices; `torch.manual_seed` calls this function."""
     manual_seed(seed)
 
 
@@ -217,12 +219,12 @@ def seed() -> None:
 
 
 def initial_seed() -> int:
-    """The seed of the device's generator."""
+    """Return the seed of the device's generator."""
     return backend().generator.seed
 
 
 def get_rng_state(device: Any = None) -> torch.Tensor:
-    """The seed and how many numbers were drawn: 16 bytes."""
+    """Return the state of the generator: 16 bytes with the seed and the number of values drawn."""
     _index(device)
     generator = backend().generator
     state = generator.seed.to_bytes(8, "little") + generator.offset.to_bytes(8, "little")
@@ -230,7 +232,7 @@ def get_rng_state(device: Any = None) -> torch.Tensor:
 
 
 def set_rng_state(new_state: torch.Tensor, device: Any = None) -> None:
-    """Go on from a state that `get_rng_state` gave; ValueError for anything else."""
+    """Restore a state from `get_rng_state`; raise ValueError for any other tensor."""
     _index(device)
     if new_state.dtype is not torch.uint8 or new_state.numel() != 16:
         raise ValueError(f"a state has 16 elements of torch.uint8, this has {new_state.numel()} of {new_state.dtype}")
@@ -240,12 +242,12 @@ def set_rng_state(new_state: torch.Tensor, device: Any = None) -> None:
 
 
 def get_rng_state_all() -> list[torch.Tensor]:
-    """The states of all devices."""
+    """Return the states of all devices."""
     return [get_rng_state()]
 
 
 def set_rng_state_all(new_states: Sequence[torch.Tensor]) -> None:
-    """Go on from these states, one a device."""
+    """Restore these states, one per device."""
     for state in new_states:
         set_rng_state(state)
 
@@ -258,33 +260,33 @@ def _usage(device: Any, read: Callable[[Any], Usage]) -> Usage:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors have, rounded up as they are allocated."""
+    """Return the number of bytes that tensors occupy, including rounding of allocations."""
     return _usage(device, lambda allocator: allocator.allocated).current
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that tensors ever had since the peak was reset."""
+    """Return the maximum number of bytes that tensors occupied since the peak was reset."""
     return _usage(device, lambda allocator: allocator.allocated).peak
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes asked of the vendor and not given back: those of tensors, and cached ones."""
+    """Return the number of bytes allocated from the vendor, for tensors and in the cache."""
     return _usage(device, lambda allocator: allocator.reserved).current
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes that were ever reserved since the peak was reset."""
+    """Return the maximum number of bytes that were reserved since the peak was reset."""
     return _usage(device, lambda allocator: allocator.reserved).peak
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Let the peaks begin anew, with what is in use now."""
+    """Reset the peaks to the current usage."""
     _usage(device, lambda allocator: allocator.allocated).reset_peak()
     _usage(device, lambda allocator: allocator.reserved).reset_peak()
 
 
 def memory_stats(device: Any = None) -> Mapping[str, int]:
-    """What the functions above give, by the names that PyTorch has for them."""
+    """Return the results of the functions above, by their names in PyTorch."""
     return {
         "allocated_bytes.all.current": memory_allocated(device),
         "allocated_bytes.all.peak": max_memory_allocated(device),
@@ -294,13 +296,22 @@ def memory_stats(device: Any = None) -> Mapping[str, int]:
 
 
 def empty_cache() -> None:
-    """Give memory that no tensor has back to the vendor, after waiting for all streams."""
+    """Wait for all streams and return cached memory to the vendor."""
     backend().allocator.empty_cache()
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Free bytes and all bytes of memory. RuntimeError where the device's memory is not the host's: no function of the
-    standard's runtime tells."""
+    """Return the free and the total size of the memory in bytes.
+
+    Args:
+        device: the device.
+
+    Returns:
+        The number of free bytes and of all bytes.
+
+    Raises:
+        RuntimeError: if the device has its own memory, because the runtime of the standard can't query its size.
+    """
     _index(device)
     if not backend().device.host_addressable:
         raise RuntimeError(f"the runtime of {backend().vendor.name} has no way to ask how much memory there is")
@@ -308,11 +319,11 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 
 def _physical_memory() -> tuple[int, int]:
-    """Free and all bytes of the host's memory."""
+    """Return the number of free bytes and of all bytes of the host's memory."""
     page = os.sysconf("SC_PAGE_SIZE")
     return page * os.sysconf("SC_AVPHYS_PAGES"), page * os.sysconf("SC_PHYS_PAGES")
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
-    """The element types of autocast."""
+    """Return the element types of autocast."""
     return [torch.bfloat16, torch.float16]

@@ -1,7 +1,7 @@
-"""Printing operators as they are called: DIPU_DUMP_OP_ARGS, from 0, which is nothing, to 3.
+"""Print operators as they are called: DIPU_DUMP_OP_ARGS from 0 (nothing) to 3.
 
-1 prints the name of an operator and the function that serves it, or `CPU`; 2 its arguments, too; 3 their values, too.
-The variable counts as `os.environ` has it when an operator is called.
+Level 1 prints the name of an operator and the function that implements it, or `CPU`. Level 2 adds its arguments and
+level 3 their values. The variable is read from `os.environ` whenever an operator is called.
 """
 
 from __future__ import annotations
@@ -14,53 +14,63 @@ from typing import Any, cast
 import torch
 
 from diopi_proto.aten.mapping import FunctionCall
-from diopi_torch.functions import Performed, watched
+from diopi_torch.functions import PerformCall, watch_calls
 from diopi_torch.parts import is_sparse, parts
 from diopi_torch.settings import SettingError
-from diopi_torch.tensors import is_ours, on_host
+from diopi_torch.tensors import is_on_device, read_to_host
 
 VARIABLE = "DIPU_DUMP_OP_ARGS"
 
 LEVELS = ("0", "1", "2", "3")
 
 environment: Mapping[Any, Any] = cast(Any, os.environ)._data
-"""What `os.environ` is a view of: a key is looked up there in a twentieth of the time."""
+"""The mapping behind `os.environ`, in which a look-up takes a twentieth of the time."""
 
 KEY = cast(Any, os.environ).encodekey(VARIABLE)
-"""The variable as that names it."""
+"""The key of the variable in that mapping."""
 
 CPU = "CPU"
-"""Stands for a function where an operator runs on the CPU."""
+"""Takes the place of a function if an operator runs on the CPU."""
 
 
-def dumped(
+def call_and_dump(
     name: str, operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], do: Callable[[], Any]
 ) -> Any:
-    """Do what an operator does, and print it when a function is called for it, its arguments as they were before.
+    """Run an operator, and print it with its arguments from before the call if it calls a function.
 
-    SettingError if the variable has a value that means nothing.
+    Args:
+        name: the name of the operator to print.
+        operator: the operator.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+        do: a function that runs the operator.
+
+    Returns:
+        The result of `do`.
+
+    Raises SettingError if the variable has an invalid value.
     """
     if not (level := _level()):
         return do()
-    lines = list(_lines(operator, args, kwargs, level))
+    lines = list(_argument_lines(operator, args, kwargs, level))
 
-    def watch(call: FunctionCall, perform: Performed) -> Mapping[str, Any]:
-        _say(name, call.function, lines)
+    def watch(call: FunctionCall, perform: PerformCall) -> Mapping[str, Any]:
+        _print_operator(name, call.function, lines)
         lines.clear()  # the arguments once, however many functions do it
         return perform()
 
-    with watched(watch):
+    with watch_calls(watch):
         return do()
 
 
 def dump_fallback(name: str, operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Print an operator that is about to run on the CPU; SettingError as above."""
+    """Print an operator that is about to run on the CPU; errors are those of `call_and_dump`."""
     if level := _level():
-        _say(name, CPU, list(_lines(operator, args, kwargs, level)))
+        _print_operator(name, CPU, list(_argument_lines(operator, args, kwargs, level)))
 
 
-def _say(name: str, function: str, lines: Sequence[str]) -> None:
-    """Print an operator, what serves it, and its arguments."""
+def _print_operator(name: str, function: str, lines: Sequence[str]) -> None:
+    """Print an operator, the function that implements it, and its arguments."""
     print("\n".join([f"{name}: {function}", *lines]), file=sys.stderr, flush=True)
 
 
@@ -71,10 +81,10 @@ def _level() -> int:
     return int(level)
 
 
-def _lines(
+def _argument_lines(
     operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], level: int
 ) -> Iterator[str]:
-    """The arguments of a call as text."""
+    """Yield the arguments of a call as text."""
     names = [argument.name for argument in operator._schema.arguments]
     if level >= 2:
         for name, value in {**dict(zip(names, args, strict=False)), **kwargs}.items():
@@ -90,15 +100,15 @@ def _argument(name: str, value: Any, *, with_values: bool) -> Iterator[str]:
         for part, tensor in parts(value).items():
             yield from _argument(f"{name}.{part}", tensor, with_values=with_values)
     elif isinstance(value, torch.Tensor):
-        yield f"  {name}: {described(value)}"
+        yield f"  {name}: {format_tensor(value)}"
         if with_values:
             yield from (f"    {line}" for line in str(_values(value)).splitlines())
     else:
         yield f"  {name}: {value!r}"
 
 
-def described(tensor: torch.Tensor) -> str:
-    """A tensor with everything but its values."""
+def format_tensor(tensor: torch.Tensor) -> str:
+    """Return a description of a tensor without its values."""
     facts = {
         "numel": tensor.numel(),
         "sizes": list(tensor.shape),
@@ -114,5 +124,5 @@ def described(tensor: torch.Tensor) -> str:
 
 
 def _values(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor of the CPU with the same values."""
-    return on_host(tensor).detach() if is_ours(tensor) else tensor.detach()
+    """Return a CPU tensor with the same values."""
+    return read_to_host(tensor).detach() if is_on_device(tensor) else tensor.detach()

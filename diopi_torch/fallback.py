@@ -1,7 +1,7 @@
-"""Operators on the CPU, where the vendor does not serve them.
+"""Run operators on the CPU if the vendor does not support them.
 
-The arguments go to the CPU, what it returns comes back, and what the operator's schema says it writes is written back.
-Where the host can address the device's memory, arguments need no copy.
+The arguments are copied to the CPU and the results back to the device, including arguments that the operator writes
+according to its schema. If the host can address the device's memory, arguments are not copied.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ import torch
 from diopi_proto.types import Number
 from diopi_torch import dump
 from diopi_torch.backend import backend
-from diopi_torch.parts import is_sparse, with_parts, write
+from diopi_torch.parts import is_sparse, replace_parts, write
 from diopi_torch.settings import NAME
-from diopi_torch.tensors import is_ours, on_host, upload
+from diopi_torch.tensors import is_on_device, read_to_host, upload
 
 HIDDEN_WRITES: Mapping[str, frozenset[str]] = {
     "aten::native_batch_norm": frozenset({"running_mean", "running_var"}),
 }
-"""Arguments that an operator writes although its schema does not say so."""
+"""Arguments that an operator writes although its schema does not declare it."""
 
 ASKS_FOR_GRADIENTS = frozenset({"aten::_sparse_mm_reduce_impl"})
-"""Operators that compute for their gradients what they leave out where none are wanted."""
+"""Operators that skip results needed only for gradients unless gradients are requested."""
 
 NUMBERS = (bool, int, float, complex)
-"""What PyTorch gives a kernel in the place of tensors that it made of numbers."""
+"""Types of numbers that PyTorch may pass to a kernel instead of tensors."""
 
 _counts: Counter[str] = Counter()
 _lock = threading.Lock()
 
 
 def fallbacks() -> Mapping[str, int]:
-    """How often each operator ran on the CPU, by its name without `aten::`, most often first."""
+    """Return how often each operator ran on the CPU, by its name without `aten::`, in descending order of the count."""
     with _lock:
         return dict(_counts.most_common())
 
 
 def reset_fallbacks() -> None:
-    """Count anew."""
+    """Reset the counts of `fallbacks`."""
     with _lock:
         _counts.clear()
 
 
-def count(operator: str) -> None:
-    """Note that an operator ran on the CPU."""
+def count_fallback(operator: str) -> None:
+    """Count a run of an operator on the CPU."""
     with _lock:
         _counts[operator] += 1
 
 
 def operator_name(operator: torch._ops.OpOverload) -> str:
-    """The name of an operator with its overload, if that has a name, without `aten::`."""
+    """Return the name of an operator without `aten::`, with its overload unless that is the default."""
     name, overload = operator._schema.name.removeprefix("aten::"), operator._overloadname
     return name if overload == "default" else f"{name}.{overload}"
 
@@ -62,21 +62,29 @@ def operator_name(operator: torch._ops.OpOverload) -> str:
 def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
     """Call an operator of ATen on the CPU with tensors of the device.
 
-    Raises what the operator raises; NotImplementedError if the CPU does not have it.
+    Errors of the operator propagate, and NotImplementedError if the CPU does not have it.
+
+    Args:
+        operator: the operator.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+
+    Returns:
+        The results, with tensors on the device.
     """
     name = operator_name(operator)
-    count(name)
+    count_fallback(name)
     if dump.KEY in dump.environment:
         dump.dump_fallback(name, operator, args, kwargs)
     transfer = _Transfer(operator)
-    transferred = transfer.sent(args, kwargs)
+    transferred = transfer.send_to_host(args, kwargs)
     returned = operator(**transferred)
     transfer.write_back()
-    return transfer.received(returned)
+    return transfer.receive(returned)
 
 
 def refuse_nested(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> NoReturn:
-    """NotImplementedError: there are no nested tensors with sizes of their own."""
+    """Raise NotImplementedError: the device does not support nested tensors."""
     raise NotImplementedError(
         f"{NAME} has no nested tensors, which {operator_name(operator)} takes or gives: make them with "
         "layout=torch.jagged, and a TransformerEncoder with enable_nested_tensor=False"
@@ -84,7 +92,7 @@ def refuse_nested(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) ->
 
 
 class _Transfer:
-    """One call's tensors: here and there."""
+    """The tensors of one call on the device and on the CPU."""
 
     def __init__(self, operator: torch._ops.OpOverload) -> None:
         self._operator = operator
@@ -93,28 +101,28 @@ class _Transfer:
         self._pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._written: list[tuple[torch.Tensor, torch.Tensor]] = []
 
-    def sent(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as the CPU takes them, by name."""
+    def send_to_host(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments for the CPU by name."""
         named = {argument.name: value for argument, value in zip(self._declared, args, strict=False)} | dict(kwargs)
         for argument in self._declared:
             if isinstance(argument.type, torch.TensorType) and isinstance(named.get(argument.name), NUMBERS):
-                named[argument.name] = _tensor_of(named[argument.name], named.values())
-        sent = {a.name: self._sent(a, named[a.name]) for a in self._declared if a.name in named}
+                named[argument.name] = _tensor_from_number(named[argument.name], named.values())
+        sent = {a.name: self._argument_to_host(a, named[a.name]) for a in self._declared if a.name in named}
         return sent | self._generator(named)
 
-    def _sent(self, argument: Any, value: Any) -> Any:
+    def _argument_to_host(self, argument: Any, value: Any) -> Any:
         writes = argument.alias_info is not None and argument.alias_info.is_write
         if isinstance(value, torch.device):
             return torch.device("cpu") if value.type == NAME else value
-        to_host = _empty_like if writes and argument.kwarg_only else on_host
-        return _mapped(lambda tensor: self._paired(tensor, to_host, writes or argument.name in self._hidden), value)
+        to_host = _empty_like if writes and argument.kwarg_only else read_to_host
+        return _map_tensors(lambda tensor: self._pair(tensor, to_host, writes or argument.name in self._hidden), value)
 
-    def _paired(
+    def _pair(
         self, tensor: torch.Tensor, to_host: Callable[[torch.Tensor], torch.Tensor], writes: bool
     ) -> torch.Tensor:
-        if not is_ours(tensor):
+        if not is_on_device(tensor):
             return tensor
-        host = with_parts(tensor, on_host) if is_sparse(tensor) else to_host(tensor)
+        host = replace_parts(tensor, read_to_host) if is_sparse(tensor) else to_host(tensor)
         if self._operator._schema.name in ASKS_FOR_GRADIENTS:
             host.requires_grad_(tensor.requires_grad)
         self._pairs.append((tensor, host))
@@ -123,32 +131,32 @@ class _Transfer:
         return host
 
     def _generator(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """A generator of the CPU, seeded by the device's: so seeding that seeds what falls back too."""
+        """Return a CPU generator seeded by the device's, so that its seed also determines the fallback's results."""
         if any(argument.name == "generator" for argument in self._declared) and arguments.get("generator") is None:
             return {"generator": host_generator()}
         return {}
 
     def write_back(self) -> None:
-        """Bring what was written to the device."""
+        """Copy written arguments to the device."""
         for tensor, host in self._written:
             if is_sparse(tensor):
-                write(tensor, with_parts(host, upload))
+                write(tensor, replace_parts(host, upload))
                 continue
             if tensor.shape != host.shape:
                 tensor.resize_(host.shape)
             if tensor.data_ptr() != host.data_ptr():
                 tensor.copy_(host)
 
-    def received(self, returned: Any) -> Any:
-        """What the operator returned, on the device."""
-        return _mapped(self._received, returned)
+    def receive(self, returned: Any) -> Any:
+        """Return the operator's results on the device."""
+        return _map_tensors(self._received, returned)
 
     def _received(self, returned: torch.Tensor) -> torch.Tensor:
         for tensor, host in self._pairs:
             if returned is host:
                 return tensor
         if is_sparse(returned):
-            return with_parts(returned, self._received)
+            return replace_parts(returned, self._received)
         if returned.layout is not torch.strided:
             name = operator_name(self._operator)
             raise NotImplementedError(f"{NAME} has no tensors of the layout {returned.layout}, which {name} gives")
@@ -161,7 +169,7 @@ class _Transfer:
 
 
 def host_generator() -> torch.Generator:
-    """A generator of the CPU whose numbers follow from the device's seed and how much was drawn."""
+    """Return a CPU generator whose seed depends on the seed and position of the device's generator."""
     generator = backend().generator
     generator.offset += 1
     host = torch.Generator()
@@ -169,21 +177,21 @@ def host_generator() -> torch.Generator:
     return host
 
 
-def _tensor_of(number: Number | complex, arguments: Iterable[Any]) -> torch.Tensor:
-    """A number where an operator takes a tensor, of the element type that it gives the first of the others."""
+def _tensor_from_number(number: Number | complex, arguments: Iterable[Any]) -> torch.Tensor:
+    """Return a number as a tensor with the element type that it has as an operand of the other arguments."""
     tensor = next(value for value in arguments if isinstance(value, torch.Tensor))
     return torch.tensor(number, dtype=torch.result_type(tensor, number))
 
 
 def _empty_like(tensor: torch.Tensor) -> torch.Tensor:
-    """What an operator resizes and writes for `tensor`: memory that is not its own it could not resize."""
+    """Return an empty tensor in place of `tensor` that an operator can resize, because it owns its memory."""
     return torch.empty(0, dtype=tensor.dtype)
 
 
-def _mapped(function: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
-    """A value with each tensor replaced."""
+def _map_tensors(function: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
+    """Return a value with each tensor replaced."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if isinstance(value, list | tuple):
-        return type(value)([_mapped(function, entry) for entry in value])
+        return type(value)([_map_tensors(function, entry) for entry in value])
     return value

@@ -1,4 +1,4 @@
-"""Calling functions of the standard with tensors of the device."""
+"""Call functions of the standard with tensors of the device."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from diopi_proto.types import Dtype, Error, Reduction, RoundMode, Scalar
 from diopi_torch.backend import Backend, backend
 from diopi_torch.layout import TORCH_DTYPES, Layout
 from diopi_torch.streams import Stream
-from diopi_torch.tensors import is_dense, new
+from diopi_torch.tensors import allocate_now, is_dense
 from lib_rt import Context, Tensor
 
-NOT_HERE = frozenset({Error.NoImplement, Error.ForceFallbackToCPU, Error.DtypeNotSupported, Error._5DNotSupported})
-"""Codes with which a vendor says that it does not do what is asked, not that something is wrong with it."""
+UNSUPPORTED_CODES = frozenset(
+    {Error.NoImplement, Error.ForceFallbackToCPU, Error.DtypeNotSupported, Error._5DNotSupported}
+)
+"""Error codes that mean that the vendor does not support a call, not that the call failed."""
 
 
 _OUTSIDE = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
-"""How PyTorch behaves outside of operators, and so for a vendor that calls it: with gradients, say."""
+"""The dispatch state outside of operators, for example with gradients, for vendors that call PyTorch."""
 
 _outside = torch._C._ForceDispatchKeyGuard
 
@@ -37,18 +39,18 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class NotServedError(Exception):
-    """The vendor does not serve a call; the message says what it lacks. Nothing was written."""
+    """The vendor does not support a call; the message states the reason, and nothing was written."""
 
 
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class Slot:
-    """Stands in a plan for a tensor.
+    """A placeholder for a tensor in a plan.
 
     Attributes:
-        number: of the tensor among those of the call.
-        layout: of it.
-        memory: the number of the first tensor of the call that is in the same memory.
+        number: the number of the tensor among those of the call.
+        layout: its layout.
+        memory: the number of the first tensor of the call that uses the same memory.
     """
 
     number: int
@@ -57,12 +59,12 @@ class Slot:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Elements along each axis."""
+        """The number of elements along each axis."""
         return self.layout.shape
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Distance in elements along each axis."""
+        """The distance between neighbors along each axis, in elements."""
         return self.layout.strides
 
     @property
@@ -74,17 +76,17 @@ class Slot:
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class PlaceholderValue:
-    """Stands in a plan for what is no tensor, and made for each call: a generator; by its number, too."""
+    """A placeholder in a plan for a value that is no tensor and differs between calls, such as a generator."""
 
     number: int
 
 
 @final
 class PlaceholderNumber(float):
-    """Stands in a plan for a number that each call has its own of; the value is that of the call it was found for.
+    """A placeholder in a plan for a number that differs between calls; its value is that of the first call.
 
     Attributes:
-        number: its place among the tensors and other values of the call.
+        number: its position among the tensors and other values of the call.
     """
 
     __slots__ = ("number",)
@@ -92,7 +94,7 @@ class PlaceholderNumber(float):
 
     @classmethod
     def at_position(cls, number: int, value: float) -> PlaceholderNumber:
-        """The one of this place."""
+        """Return the placeholder for this position."""
         instance = cls(value)
         instance.number = number
         return instance
@@ -100,7 +102,7 @@ class PlaceholderNumber(float):
 
 @final
 class Operand:
-    """A tensor of a call as the standard sees it, for those who watch."""
+    """A tensor of a call in terms of the standard, for functions that watch calls."""
 
     __slots__ = ("dtype", "shape", "strides", "tensor")
 
@@ -109,19 +111,19 @@ class Operand:
         self.shape, self.strides, self.dtype = layout.shape, layout.strides, layout.dtype
 
 
-Performed = Callable[[], Mapping[str, Any]]
-"""Performs a call; the results that the vendor made, by name."""
+PerformCall = Callable[[], Mapping[str, Any]]
+"""A function that performs a call and returns the results that the vendor allocated, by name."""
 
-Watch = Callable[[FunctionCall, Performed], Mapping[str, Any]]
-"""Has a call performed, by what it is given for that, looking at what there is before and after it."""
+Watch = Callable[[FunctionCall, PerformCall], Mapping[str, Any]]
+"""A function that performs a call with the given `PerformCall` and can inspect the tensors before and after it."""
 
 watches: dict[int, Watch] = {}
-"""By the number of the thread whose calls are watched."""
+"""The watch of each thread whose calls are watched, by thread number."""
 
 
 @contextmanager
-def watched(watch: Watch) -> Iterator[None]:
-    """Have a watch perform the calls that this thread makes meanwhile; one that watches already is within it."""
+def watch_calls(watch: Watch) -> Iterator[None]:
+    """Let a watch perform the calls of this thread during the context; an outer watch wraps the inner one."""
     thread, before = get_ident(), watches.get(get_ident())
     watches[thread] = watch if before is None else lambda call, do: watch(call, lambda: before(call, do))
     try:
@@ -135,10 +137,10 @@ def watched(watch: Watch) -> Iterator[None]:
 
 @final
 class PreparedCall:
-    """A call of a function whose tensors are not known yet.
+    """A call of a function whose tensors are supplied later.
 
     Args:
-        call: it, with slots for tensors.
+        call: the call, with slots for tensors.
     """
 
     __slots__ = ("_boxes", "_call", "_constants", "_has_more", "_lists", "_scalars", "_tensors", "_values", "function")
@@ -162,25 +164,33 @@ class PreparedCall:
 
     @property
     def makes(self) -> int:
-        """How many results the vendor makes."""
+        """The number of results that the vendor allocates."""
         return len(self._boxes)
 
     def perform(self, values: Sequence[Any], device: Backend, stream: Stream) -> Mapping[str, Any]:
-        """Call it on a stream, with tensors by their numbers; the results that the vendor made, by name.
+        """Call the function on a stream.
 
-        Raises NotServedError if the vendor does not do it, RuntimeError with its explanation if the call fails.
+        Raises NotServedError if the vendor does not support the call, and RuntimeError with its message if it fails.
+
+        Args:
+            values: the tensors and other values by their numbers.
+            device: the device.
+            stream: the stream.
+
+        Returns:
+            The results that the vendor allocated, by name.
         """
         watch = watches.get(get_ident())
         if watch is None:
             return self.perform_unwatched(values, device, stream)
-        return watch(self._with(values), lambda: self.perform_unwatched(values, device, stream))
+        return watch(self._fill(values), lambda: self.perform_unwatched(values, device, stream))
 
     def perform_unwatched(self, values: Sequence[Any], device: Backend, stream: Stream) -> Mapping[str, Any]:
-        """As `perform`, whoever watches."""
+        """Call the function like `perform`, but ignore watches."""
         arguments = self._constants.copy()
         stream.place(arguments, self._tensors, values)
         if self._has_more:
-            self._add_to(arguments, values, stream.opened)
+            self._add_to(arguments, values, stream.open_tensor)
         context = stream.context
         try:
             if device.vendor.calls_torch:
@@ -188,14 +198,14 @@ class PreparedCall:
             else:
                 code = device.vendor.call(self.function, context, *arguments)
             if code is not _SUCCESS:
-                raise refusal(device, self.function, code)
+                raise make_error(device, self.function, code)
             return self._received(arguments) if self._boxes else _NOTHING
         finally:
             if context.has_required:
                 stream.end_context()
 
     def _add_to(self, arguments: list[Any], values: Sequence[Any], opened: Callable[[Any, Layout], Tensor]) -> None:
-        """Lists of tensors, what is none, and places for what the vendor makes."""
+        """Add lists of tensors, values that are not tensors, and boxes for results that the vendor allocates."""
         for place, slots in self._lists:
             arguments[place] = [slot and opened(values[slot.number], slot.layout) for slot in slots]
         for place, number in self._values:
@@ -204,10 +214,10 @@ class PreparedCall:
             arguments[place] = Box()
 
     def _received(self, arguments: Sequence[Any]) -> Mapping[str, Any]:
-        return {name: _received(arguments[place].value) for place, name in self._boxes}
+        return {name: _received_result(arguments[place].value) for place, name in self._boxes}
 
-    def _with(self, values: Sequence[Any]) -> FunctionCall:
-        """The call with these tensors."""
+    def _fill(self, values: Sequence[Any]) -> FunctionCall:
+        """Return the call with these tensors."""
 
         def known(value: Any) -> Any:
             if isinstance(value, Slot):
@@ -230,14 +240,14 @@ def _call_outside(vendor: BaseVendor, function: str, context: Context, arguments
         return vendor.call(function, context, *arguments)
 
 
-def refusal(device: Backend, function: str, code: Error) -> Exception:
-    """What is raised for a code other than success."""
+def make_error(device: Backend, function: str, code: Error) -> Exception:
+    """Return the exception for an error code."""
     message = f"{function} answered {code.name}: {device.vendor.last_error()}"
-    return NotServedError(message) if code in NOT_HERE else RuntimeError(f"{device.vendor.name}: {message}")
+    return NotServedError(message) if code in UNSUPPORTED_CODES else RuntimeError(f"{device.vendor.name}: {message}")
 
 
 def _value(parameter: Parameter, call: FunctionCall) -> Any:
-    """What is passed for a parameter; slots as they are."""
+    """Return the value to pass for a parameter; slots are unchanged."""
     if parameter.role is Role.count:
         return _count(call)
     if issubclass(parameter.annotation, kinds.NewOut) or parameter.annotation in (kinds.OutBool, kinds.OutI64):
@@ -256,11 +266,11 @@ def _count(call: FunctionCall) -> int:
     return next(len(value) for value in (*call.arguments.values(), *call.results.values()) if isinstance(value, list))
 
 
-def _received(value: Any) -> Any:
-    """What the vendor made: a tensor in memory of the device's own, or a number."""
+def _received_result(value: Any) -> Any:
+    """Return a result that the vendor allocated: a tensor in memory of the device, or a number."""
     if not isinstance(value, Tensor):
         return value
-    received = new(value.shape, TORCH_DTYPES[value.dtype], value.strides)
+    received = allocate_now(value.shape, TORCH_DTYPES[value.dtype], value.strides)
     if not is_dense(received):
         raise NotServedError(f"a result of shape {value.shape} has strides {value.strides}, with gaps")
     nbytes = value.numel * value.element_size

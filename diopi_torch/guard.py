@@ -1,8 +1,8 @@
-"""Errors in gradients: hooks that raise, on the thread on which PyTorch computes the gradients of a device.
+"""Support for hooks that raise errors on the thread in which PyTorch computes the gradients of a device.
 
-When such a hook raises, PyTorch unwinds its stack with Python's error still pending, and asks the guard of the device
-for its type meanwhile. Python makes a SystemError of a call that returns with an error pending, and the process would
-end. So the guard takes the error away, and what began to compute the gradients raises it.
+If a hook raises, PyTorch unwinds its stack with the Python error still pending and asks the guard of the device for its
+type. Python raises SystemError if a call returns with a pending error, and the process would end. Therefore the guard
+takes the pending error, and the function that started the computation of gradients raises it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _pending: list[BaseException] = []
 _lock = threading.Lock()
 
 _call = partial(int)
-"""Any call that Python checks: of a function that it has specialised it might not."""
+"""A call that Python always checks for pending errors; it may skip the check for functions that it has specialized."""
 
 
 class DeviceGuard(torch._C._acc.DeviceGuard):
-    """What PyTorch asks for the type of the device."""
+    """The object that PyTorch asks for the type of the device."""
 
     def type_(self) -> Any:
-        """`PrivateUse1`. An error that is pending in this thread is kept for later."""
+        """Return `PrivateUse1`; store an error that is pending in this thread."""
         try:
             _call()
         except SystemError as error:
@@ -34,7 +34,7 @@ class DeviceGuard(torch._C._acc.DeviceGuard):
         return torch._C._autograd.DeviceType.PrivateUse1
 
 
-def _raising(run_backward: Callable[..., Any]) -> Callable[..., Any]:
+def _raise_pending_errors(run_backward: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(run_backward)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -50,6 +50,6 @@ def _raising(run_backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install() -> None:
-    """Have the error raised where gradients are asked for."""
+    """Let the functions that compute gradients raise stored errors."""
     for module in (torch.autograd, torch.autograd.graph):
-        module._engine_run_backward = _raising(module._engine_run_backward)  # type: ignore[attr-defined]  # no public name
+        module._engine_run_backward = _raise_pending_errors(module._engine_run_backward)  # type: ignore[attr-defined]  # no public name

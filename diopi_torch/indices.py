@@ -1,4 +1,4 @@
-"""Indices of the CPU: PyTorch takes them for tensors of any device, and leaves it to that to bring them there."""
+"""Support for CPU tensors as indices; PyTorch accepts them for all devices and lets the device copy them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import torch
 from diopi_torch.settings import NAME
 
 _INDICES = "List[Optional[Tensor]]"
-"""The type of an argument that indexes another, in schemas."""
+"""The type of index arguments in schemas."""
 
 
-def with_indices_here(operator: torch._ops.OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel whose indices may be on the CPU; the kernel itself if its operator takes none."""
+def accept_cpu_indices(operator: torch._ops.OpOverload, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that also accepts indices on the CPU; return `kernel` if its operator has no indices."""
     places = [place for place, argument in enumerate(operator._schema.arguments) if str(argument.type) == _INDICES]
     if not places:
         return kernel

@@ -1,4 +1,4 @@
-"""Operators that every device needs, whatever the vendor has: those that make memory, look at it, or copy it."""
+"""Operators that every device needs independently of the vendor: they create, inspect or copy memory."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 
 import torch
 
-from diopi_torch.fallback import count
+from diopi_torch.fallback import count_fallback
 from diopi_torch.functions import NotServedError
 from diopi_torch.layout import contiguous_strides, extent
 from diopi_torch.operators import COPY
-from diopi_torch.sdpa import choice
+from diopi_torch.sdpa import choose_backend
 from diopi_torch.settings import NAME
-from diopi_torch.tensors import CPU_KEYS, copy_bytes, is_dense, is_ours, new, on_host
+from diopi_torch.tensors import CPU_KEYS, allocate_now, copy_bytes, is_dense, is_on_device, read_to_host
 
 aten = torch.ops.aten
 
 Kernel = Callable[..., Any]
 
 KERNELS: dict[str, Kernel] = {}
-"""By the operator's name."""
+"""The kernels by operator name."""
 
 
 def kernel(name: str) -> Callable[[Kernel], Kernel]:
-    """Enter the decorated kernel of an operator."""
+    """Return a decorator that registers a function as the kernel of the operator `name`."""
 
     def enter(function: Kernel) -> Kernel:
         KERNELS[name] = function
@@ -47,7 +47,7 @@ VIEWS = (
     aten.set_.source_Tensor,
     aten.is_set_to.default,
 )
-"""Operators of which the CPU's kernels look at shapes, strides and storages alone."""
+"""Operators whose CPU kernels use only shapes, strides and storages."""
 
 
 for _operator in VIEWS:
@@ -77,7 +77,7 @@ def _empty(
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
     try:
-        return new(size, dtype or torch.get_default_dtype(), strides)
+        return allocate_now(size, dtype or torch.get_default_dtype(), strides)
     except OverflowError:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)}") from None
 
@@ -100,14 +100,14 @@ def _empty_strided(
     try:
         if stride and min(stride) < 0:
             raise OverflowError
-        return new(size, dtype or torch.get_default_dtype(), stride)
+        return allocate_now(size, dtype or torch.get_default_dtype(), stride)
     except OverflowError:
         arguments = f"sizes={list(size)} and strides={list(stride)}"
         raise RuntimeError(f"Storage size calculation overflowed with {arguments}") from None
 
 
 def _check_place(device: torch.device | None, pin_memory: bool | None) -> None:
-    """RuntimeError, as PyTorch's, for memory that the device does not have."""
+    """Raise the same RuntimeError as PyTorch for memory that the device does not have."""
     if pin_memory:
         raise RuntimeError("Only dense CPU tensors can be pinned")
     if device is not None and device.index:
@@ -116,7 +116,7 @@ def _check_place(device: torch.device | None, pin_memory: bool | None) -> None:
 
 @kernel("set_")
 def _set(self: torch.Tensor) -> torch.Tensor:
-    return _set_storage(self, new([0], self.dtype).untyped_storage(), 0, [0])
+    return _set_storage(self, allocate_now([0], self.dtype).untyped_storage(), 0, [0])
 
 
 @kernel("resize_")
@@ -138,7 +138,7 @@ def _resize(
 
 @kernel("_resize_output_")
 def _resize_output(self: torch.Tensor, size: Sequence[int], device: torch.device) -> torch.Tensor:
-    """Resize a tensor that is given to be written, with PyTorch's warning if it holds something."""
+    """Resize an output tensor; issue PyTorch's warning if it is not empty."""
     if list(self.shape) == list(size):
         return self
     if self.numel():
@@ -164,13 +164,13 @@ def _zeros(
     device: torch.device | None = None,
     pin_memory: bool | None = None,
 ) -> torch.Tensor:
-    """Zeros that gradients are made of; PyTorch has them without memory."""
-    return new(size, dtype or torch.get_default_dtype()).zero_()
+    """Return zeros for gradients, which PyTorch represents without memory."""
+    return allocate_now(size, dtype or torch.get_default_dtype()).zero_()
 
 
 @kernel("_to_copy")
 def _to_copy(self: torch.Tensor, *, non_blocking: bool = False, **options: Any) -> torch.Tensor:
-    """A copy of another type or on another device. One to the host that does not block would want pinned memory."""
+    """Return a copy with another type or on another device; asynchronous copies to the host need pinned memory."""
     return aten._to_copy.default.redispatch(CPU_KEYS, self, non_blocking=False, **options)
 
 
@@ -181,7 +181,7 @@ def _native_dropout_backward(grad_output: torch.Tensor, mask: torch.Tensor, scal
 
 @kernel("_local_scalar_dense")
 def _local_scalar_dense(self: torch.Tensor) -> Any:
-    return on_host(self).item()
+    return read_to_host(self).item()
 
 
 @kernel("is_pinned")
@@ -190,20 +190,20 @@ def _is_pinned(self: torch.Tensor, device: torch.device | None = None) -> bool:
 
 
 def pin(self: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:
-    """Pinned memory of the CPU, for copies that don't wait: RuntimeError."""
+    """Raise RuntimeError: the device has no pinned CPU memory for asynchronous copies."""
     raise RuntimeError(f"{NAME} has no pinned memory: leave pin_memory out, copies to the device wait in any case")
 
 
-KERNELS["_fused_sdp_choice"] = choice
+KERNELS["_fused_sdp_choice"] = choose_backend
 
 
 @kernel("_copy_from")
 def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
-    source, target = _as_stored(self), _as_stored(dst)
+    source, target = _without_lazy_bits(self), _without_lazy_bits(dst)
     source = source if source.shape == target.shape else source.expand(target.shape)
-    if is_ours(source) and is_ours(target):
+    if is_on_device(source) and is_on_device(target):
         _copy_on_device(source, target)
-    elif is_ours(target):
+    elif is_on_device(target):
         _copy_to_device(source, target)
     else:
         _copy_to_host(source, target)
@@ -215,11 +215,11 @@ def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False
 
 
 FALLTHROUGH = {"_copy_from": ("Conjugate", "Negative")}
-"""Kernels that take tensors to be conjugated, or negated, when they are read: PyTorch does that by copying them."""
+"""Kernels that handle tensors with a lazy conjugation or negation, which PyTorch would otherwise copy first."""
 
 
-def _as_stored(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor's elements as they are in memory, not conjugated or negated."""
+def _without_lazy_bits(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the elements of a tensor as they are in memory, without lazy conjugation or negation."""
     stored = aten._conj(tensor) if tensor.is_conj() else tensor
     return aten._neg_view(stored) if stored.is_neg() else stored
 
@@ -230,7 +230,7 @@ def _copy_from_and_resize(self: torch.Tensor, dst: torch.Tensor) -> torch.Tensor
 
 
 def _is_plain_copy(source: torch.Tensor, target: torch.Tensor) -> bool:
-    """Whether copying the bytes copies the elements."""
+    """Return whether copying the bytes copies the elements."""
     return source.dtype == target.dtype and source.stride() == target.stride() and is_dense(source)
 
 
@@ -241,15 +241,15 @@ def _copy_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
         copy_bytes(target, source)
         return
     try:
-        COPY.served((target, source), {})
+        COPY.serve((target, source), {})
     except NotServedError:
-        count("copy_")
-        _copy_on_host(on_host(source), target)
+        count_fallback("copy_")
+        _copy_on_host(read_to_host(source), target)
 
 
 def _copy_on_host(source: torch.Tensor, target: torch.Tensor) -> None:
-    """Copy a CPU tensor to one of the device that may have gaps, which stay as they are."""
-    host_array = on_host(target)
+    """Copy a CPU tensor to a tensor of the device whose memory may have gaps, which stay unchanged."""
+    host_array = read_to_host(target)
     host_array.copy_(source)
     if host_array.data_ptr() != target.data_ptr():
         span = [extent(target.shape, target.stride())]
@@ -258,7 +258,7 @@ def _copy_on_host(source: torch.Tensor, target: torch.Tensor) -> None:
 
 def _copy_to_device(source: torch.Tensor, target: torch.Tensor) -> None:
     if not is_dense(target):
-        whole = new(target.shape, target.dtype)
+        whole = allocate_now(target.shape, target.dtype)
         _copy_to_device(source, whole)
         _copy_on_device(whole, target)
         return

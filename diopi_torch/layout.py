@@ -1,4 +1,4 @@
-"""Where in memory the elements of a tensor are, and what they are: for PyTorch, the standard and DLPack alike.
+"""Element type, shape and strides of tensors for PyTorch, the standard and DLPack.
 
 Source: dlpack.h, version 0.8.
 """
@@ -18,7 +18,7 @@ from diopi_proto.types import Dtype
 DTYPES: dict[torch.dtype, Dtype] = {
     getattr(torch, dtype.name): dtype for dtype in Dtype if isinstance(getattr(torch, dtype.name, None), torch.dtype)
 }
-"""The element types that PyTorch and the standard share."""
+"""The element types that PyTorch and the standard have in common."""
 
 TORCH_DTYPES = {dtype: torch_dtype for torch_dtype, dtype in DTYPES.items()}
 
@@ -56,26 +56,26 @@ def _type_code(dtype: torch.dtype) -> int:
 
 @lru_cache(maxsize=2**12)
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides, in elements, of a row-major tensor; axes of size 0 count as 1."""
+    """Return the strides of a row-major tensor, in elements; axes of size 0 count as 1."""
     return tuple(prod(max(size, 1) for size in shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to the last in memory, both counted."""
+    """Return the number of elements in memory from the first to the last, inclusive."""
     return 0 if 0 in shape else 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
 
 
 @final
 class Layout:
-    """Shape, strides and element type of a tensor. `layout_of` gives one for all tensors that have them.
+    """Shape, strides and element type of a tensor; `layout_of` shares the instances.
 
     Attributes:
-        shape: elements along each axis.
-        strides: distance in elements along each axis.
-        torch_dtype: the element type.
-        dtype: the same in the standard; `unsupported` if it has none.
-        nbytes: from the first element to the last, both counted.
-        description: what a DLTensor on the device is but for its address.
+        shape: the number of elements along each axis.
+        strides: the distance between neighbors along each axis, in elements.
+        torch_dtype: the element type in PyTorch.
+        dtype: the element type in the standard, or `unsupported`.
+        nbytes: the number of bytes from the first element to the last, inclusive.
+        description: the DLTensor of such a tensor on the device without its address.
     """
 
     __slots__ = ("_sizes", "description", "dtype", "nbytes", "shape", "strides", "torch_dtype")
@@ -99,4 +99,4 @@ class Layout:
 
 
 layout_of = lru_cache(maxsize=2**14)(Layout)
-"""The layout of this shape, these strides and this element type."""
+"""Return the layout for a shape, strides and an element type."""

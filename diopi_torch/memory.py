@@ -1,4 +1,4 @@
-"""Memory of the device, kept for reuse: asking a vendor for memory costs more than most operators."""
+"""A cache of device memory: allocations from a vendor take longer than most operators."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from lib_rt import CallError, Device
 from lib_rt.library import ffi, pointer
 
 GRANULE = 512
-"""Bytes: sizes are rounded up to a multiple of it, so that tensors of nearly one size can follow one another."""
+"""Sizes are rounded up to a multiple of this number of bytes, so that tensors of similar sizes can reuse a block."""
 
 
 class DeviceMemoryError(MemoryError):
-    """The device has not enough memory, not even after everything cached was given back."""
+    """The device does not have enough memory, even after the cache was emptied."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of device memory: its address, its size in bytes, and the number of the stream that works on it.
+    """A block of device memory: its address, its size in bytes, and the number of the stream that uses it.
 
     Attributes:
         pointer: its address as a C pointer.
-        buffer: it as an object of Python, which nobody reads or writes where the host can't address it.
+        buffer: the block as a Python object, which nobody accesses if the host can't address the memory.
     """
 
     address: int
@@ -39,30 +39,30 @@ class Block:
 @final
 @dataclass(slots=True)
 class Usage:
-    """Bytes in use, and the most that ever were since the peak was reset."""
+    """The number of bytes in use, and its maximum since the peak was reset."""
 
     current: int = 0
     peak: int = 0
 
     def change(self, nbytes: int) -> None:
-        """Use so many bytes more."""
+        """Add `nbytes`, which may be negative, to the bytes in use."""
         self.current += nbytes
         self.peak = max(self.peak, self.current)
 
     def reset_peak(self) -> None:
-        """Forget what was in use before."""
+        """Reset the peak to the current usage."""
         self.peak = self.current
 
 
 @final
 class CachingAllocator:
-    """Hands out blocks, and keeps those given back for the stream that used them.
+    """An allocator that caches released blocks for the stream that used them.
 
-    What is given back may still be worked on: whoever gets it next enqueues on the same stream, behind that work.
+    Enqueued work may still use released blocks. The next owner enqueues its work on the same stream, after it.
 
     Args:
-        device: the memory's.
-        wait: waits for all work on the device; called before memory goes back to it.
+        device: the device that has the memory.
+        wait: a function that waits for all work on the device; it is called before memory is returned to the device.
     """
 
     def __init__(self, device: Device, wait: Callable[[], None]) -> None:
@@ -77,7 +77,7 @@ class CachingAllocator:
         """Gives a block back. Any thread may call it at any time, in the midst of an allocation too."""
 
     def allocate(self, nbytes: int, stream: int) -> Block:
-        """A block of at least `nbytes` for work on the stream of this number; DeviceMemoryError if there is none."""
+        """Return a block of at least `nbytes` for the stream with this number; or raise DeviceMemoryError."""
         size = (nbytes + GRANULE - 1) // GRANULE * GRANULE or GRANULE
         with self._lock:
             if self._returned:
@@ -92,12 +92,12 @@ class CachingAllocator:
             return block
 
     def collect(self) -> None:
-        """Bring the numbers up to date."""
+        """Update the usage counts."""
         with self._lock:
             self._collect()
 
     def empty_cache(self) -> None:
-        """Give all memory that nobody uses back to the device, after waiting for it."""
+        """Wait for the device and return all unused memory to it."""
         with self._lock:
             self._collect()
             self._release()
@@ -109,7 +109,7 @@ class CachingAllocator:
             self.allocated.current -= block.nbytes
 
     def _reserve(self, nbytes: int, stream: int) -> Block:
-        """New memory."""
+        """Return a new block from the device."""
         try:
             address = self._device.malloc(nbytes)
         except CallError:

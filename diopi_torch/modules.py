@@ -1,8 +1,8 @@
-"""Modules on the device: parameters that are shared stay so.
+"""Modules on the device: parameters that modules share remain shared.
 
-PyTorch moves a parameter to most devices in its place; to one that is `PrivateUse1` it makes a new parameter, one for
-each place that has it. Two modules that shared one, as an embedding and the last layer of many language models do,
-would be trained apart from then on, and nothing would say so.
+PyTorch moves parameters to most devices in place. For a device of type `PrivateUse1` it creates a new parameter for
+each module that has it. Modules that share a parameter, such as the embedding and the last layer of many language
+models, would then be trained separately without any message.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from torch import nn
 
 
 def install() -> None:
-    """Wrap what all of `to`, `cpu`, `double` and the like go through."""
+    """Wrap the method that implements `to`, `cpu`, `double` and similar methods."""
     original = nn.Module._apply
 
     def _apply(self: nn.Module, fn: Callable[..., Any], recurse: bool = True) -> nn.Module:
-        shared = _shared(self) if recurse else []
+        shared = _find_shared_parameters(self) if recurse else []
         returned = original(self, fn, recurse)
         for (module, name), *aliases in shared:
             for alias, alias_name in aliases:
@@ -29,8 +29,8 @@ def install() -> None:
     nn.Module._apply = _apply  # type: ignore[method-assign]  # as said above
 
 
-def _shared(root: nn.Module) -> list[list[tuple[nn.Module, str]]]:
-    """The places of each parameter that has several: modules and names there."""
+def _find_shared_parameters(root: nn.Module) -> list[list[tuple[nn.Module, str]]]:
+    """Return the modules and attribute names of each parameter that occurs several times."""
     places = defaultdict(list)
     for module in root.modules():
         for name, parameter in module._parameters.items():

@@ -1,8 +1,8 @@
-"""Operators that functions of the standard serve: the kernel of each overload, made of its line in the table.
+"""Kernels of operators that functions of the standard implement, each derived from its line in the table.
 
-One line serves the functional overload, the in-place one, and those that write given tensors. PyTorch itself says which
-results there are; the function writes them into memory made for them. What the vendor does not serve falls back to the
-CPU.
+One line describes the functional overload, the in-place overload and overloads with output arguments. PyTorch
+determines the form of the results; the function writes them into newly allocated memory. Calls that the vendor does not
+support fall back to the CPU.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import NotServedError
 from diopi_torch.layout import Layout, contiguous_strides, layout_of
-from diopi_torch.plans import Plan, Planning, Refusal, cache_plan, forms_of, shared
+from diopi_torch.plans import Plan, Planning, Refusal, cache_plan, describe_form, find_shared_memory
 from diopi_torch.recurrent import CELLS
 from diopi_torch.sdpa import ABOVE_AUTOGRAD
-from diopi_torch.shapes import layouts_of
+from diopi_torch.shapes import infer_layouts
 
-LEFT_OUT: Mapping[str, str] = {
+EXCLUDED_OPERATORS: Mapping[str, str] = {
     "_to_copy": "PyTorch composes it of making memory and copying",
     "clone": "PyTorch composes it of making memory and copying",
     "copy_": "a kernel of every device calls it",
 }
-"""Operators in the table for which no kernel is made of it, and why."""
+"""Operators in the table for which no kernel is derived, with the reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,41 +44,41 @@ class Kernel:
 
     Attributes:
         operator: the overload.
-        row: the operator whose line in the table serves it.
+        row: the line in the table that describes it.
     """
 
     operator: torch._ops.OpOverload
     row: Row
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Do what the operator does. Raises as PyTorch does for arguments that don't suit, or the vendor's error."""
+        """Run the operator; raise PyTorch's errors for invalid arguments, and errors of the vendor."""
         try:
             if dump.KEY in dump.environment:
-                return dump.dumped(self._name, self.operator, args, kwargs, lambda: self.served(args, kwargs))
-            return self.served(args, kwargs)
+                return dump.call_and_dump(self._name, self.operator, args, kwargs, lambda: self.serve(args, kwargs))
+            return self.serve(args, kwargs)
         except NotServedError:
             return fall_back(self.operator, *args, **kwargs)
 
-    def served(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Do it by functions; NotServedError if they can't."""
+    def serve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run the operator with functions; raise NotServedError if that is not possible."""
         tensors: list[Any] = []
-        form = forms_of(args, tensors)
+        form = describe_form(args, tensors)
         if kwargs:
-            form += [*kwargs, *forms_of(kwargs.values(), tensors)]
+            form += [*kwargs, *describe_form(kwargs.values(), tensors)]
         if self._writes:
-            form.append(shared(tensors))
+            form.append(find_shared_memory(tensors))
         device, key = backend(), (self, *form)
         plan = device.plans.get(key)
         if plan is None:
-            if self._outputs and self._resized(args, kwargs, tensors):
-                return self.served(args, kwargs)
-            plan = self._planned(key, args, kwargs, tensors)
+            if self._outputs and self._resize_outputs(args, kwargs, tensors):
+                return self.serve(args, kwargs)
+            plan = self._find_plan(key, args, kwargs, tensors)
         return plan.run(tensors, device)
 
-    def _resized(self, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Any]) -> bool:
-        """Give tensors that are given to be written the sizes that are due; whether some had others."""
+    def _resize_outputs(self, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Any]) -> bool:
+        """Resize the output arguments to the sizes of the results; return whether any size changed."""
         named = self.named(*_slots(Planning(tensors, range(len(tensors))), args, kwargs))
-        layouts = _listed(layouts_of(self.operator, named, self._outputs))
+        layouts = _as_sequence(infer_layouts(self.operator, named, self._outputs))
         pairs = [(named[name], layout) for name, layout in zip(self._outputs, layouts, strict=True)]
         resized = [(slot, layout) for slot, layout in pairs if slot.shape != layout.shape]
         for slot, layout in resized:
@@ -86,27 +86,27 @@ class Kernel:
             torch.ops.aten._resize_output_(out, list(layout.shape), out.device)
         return bool(resized)
 
-    def _planned(
+    def _find_plan(
         self, form: Hashable, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Any]
     ) -> Plan | Refusal:
-        """How calls of this form are done."""
+        """Return the plan for calls of this form."""
         found: Plan | Refusal | None = None
         lasts = True
-        for inplace in self._ways:
-            planning = Planning(tensors, shared(tensors) if self._writes else range(len(tensors)))
+        for inplace in self._inplace_choices:
+            planning = Planning(tensors, find_shared_memory(tensors) if self._writes else range(len(tensors)))
             try:
                 plan = self._plan(planning, self.named(*_slots(planning, args, kwargs)), inplace)
-                found = replace(plan, instead=found if isinstance(found, Plan) else None)
+                found = replace(plan, fallback=found if isinstance(found, Plan) else None)
             except NotServedError as error:
                 found = found or Refusal(str(error))
-            lasts = lasts and planning.lasts
+            lasts = lasts and planning.is_reusable
         assert found is not None
         if lasts:
             cache_plan(form, found)
         return found
 
     def _plan(self, planning: Planning, named: Mapping[str, Any], inplace: bool) -> Plan:
-        """How it is done; `inplace` by a function that writes its first argument, too."""
+        """Return a plan; `inplace` selects functions that write their first argument."""
         name = self._name if inplace else self.row.operator
         operator = Operator(name, named, inplace, planning)
         if self._makes_results:
@@ -114,10 +114,10 @@ class Kernel:
                 operator, self.row, [], lambda results: results[0] if len(results) == 1 else tuple(results)
             )
         if self._is_inplace:
-            layouts_of(self.operator, named)  # raises what PyTorch raises
+            infer_layouts(self.operator, named)  # raises what PyTorch raises
             target = next(iter(named.values()))
-            planning.check_written(_listed(target))
-            results = [None] if inplace and isinstance(target, list) else _listed(target)
+            planning.check_written(_as_sequence(target))
+            results = [None] if inplace and isinstance(target, list) else _as_sequence(target)
             return planning.plan(operator, self.row, results, lambda results: target if self._returns else None)
         if self._outputs:
             outputs = [named[name] for name in self._outputs]
@@ -125,11 +125,11 @@ class Kernel:
             return planning.plan(
                 operator, self.row, outputs, lambda results: outputs[0] if len(outputs) == 1 else tuple(outputs)
             )
-        returned = _results(planning, layouts_of(self.operator, named))
-        return planning.plan(operator, self.row, _listed(returned), lambda results: returned)
+        returned = _results(planning, infer_layouts(self.operator, named))
+        return planning.plan(operator, self.row, _as_sequence(returned), lambda results: returned)
 
     def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """All arguments by name, left out ones included."""
+        """Return all arguments by name, including default values."""
         return {**self._defaults, **dict(zip(self._defaults, args, strict=False)), **kwargs}
 
     @cached_property
@@ -143,22 +143,22 @@ class Kernel:
 
     @cached_property
     def _outputs(self) -> Sequence[str]:
-        """The arguments that are given to be written."""
+        """The names of the output arguments."""
         return written_outputs(self.operator)
 
     @cached_property
     def _writes(self) -> bool:
-        """Whether it writes any argument."""
+        """Whether the operator writes any argument."""
         return self.operator._schema.is_mutable
 
     @cached_property
     def _is_inplace(self) -> bool:
-        """Whether it writes its first argument."""
+        """Whether the operator writes its first argument."""
         return self._writes and not self._outputs and not self._makes_results
 
     @cached_property
-    def _ways(self) -> Sequence[bool]:
-        """Whether functions write the first argument: the ways to do it, the better ones last."""
+    def _inplace_choices(self) -> Sequence[bool]:
+        """The values of `inplace` to try when planning; the preferred one comes last."""
         if not self._is_inplace:
             return (False,)
         return (True,) if self._name == self.row.operator else (False, True)
@@ -169,7 +169,7 @@ class Kernel:
 
     @cached_property
     def _makes_results(self) -> bool:
-        """Whether the vendor decides the sizes of the results, or gives numbers."""
+        """Whether the vendor decides the sizes of the results or returns numbers."""
         plain = form_of_function(self.row.function, inplace=False, scalar=False)
         return plain is not None and not any(
             issubclass(p.annotation, kinds.Out | kinds.Outs | kinds.InOut | kinds.InOuts) for p in plain.results
@@ -177,10 +177,10 @@ class Kernel:
 
 
 class UniqueKernel(Kernel):
-    """The kernel of an operator that gives the distinct elements, or slices across an axis.
+    """The kernel of an operator that returns the distinct elements, or the distinct slices along an axis.
 
-    The vendor makes them, and how often they are there; the device makes where each element is among them. Of what is
-    not wanted there is an empty tensor, but across an axis PyTorch gives all.
+    The vendor allocates the distinct elements and their counts; the device allocates the positions. Results that are
+    not requested are empty tensors, but along an axis PyTorch returns all results.
     """
 
     def _plan(self, planning: Planning, named: Mapping[str, Any], inplace: bool) -> Plan:
@@ -203,48 +203,54 @@ class UniqueKernel(Kernel):
 
 
 def _slots(planning: Planning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Arguments with slots in the place of tensors."""
+    """Return the arguments with slots in place of tensors."""
     return [planning.slots(value) for value in args], {name: planning.slots(value) for name, value in kwargs.items()}
 
 
 def _results(planning: Planning, layouts: Any) -> Any:
-    """Slots for the tensors that are returned; numbers as they are."""
+    """Return slots for the returned tensors; numbers are unchanged."""
     if isinstance(layouts, list | tuple):
         return type(layouts)([_results(planning, layout) for layout in layouts])
     return planning.result(layouts) if isinstance(layouts, Layout) else layouts
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_sequence(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else [value]
 
 
 def written_outputs(operator: torch._ops.OpOverload) -> Sequence[str]:
-    """The arguments of an operator that are given to be written, and hold nothing yet."""
+    """Return the output arguments of an operator, whose previous contents are not used."""
     declared = operator._schema.arguments
     return [a.name for a in declared if a.kwarg_only and a.alias_info is not None and a.alias_info.is_write]
 
 
 def has_kernel(operator: torch._ops.OpOverload, key: str) -> bool:
-    """Whether PyTorch has a kernel of an operator for a dispatch key."""
+    """Return whether PyTorch has a kernel of an operator for a dispatch key."""
     return torch._C._dispatch_has_kernel_for_dispatch_key(operator._name, key)
 
 
 def is_composed(operator: torch._ops.OpOverload) -> bool:
-    """Whether PyTorch composes an operator of others above autograd, so that no device sees it.
+    """Return whether PyTorch composes an operator of others above autograd, so that its calls reach no device.
 
-    Where the CPU has a kernel of its own, there is a gradient too, and a device may have one.
+    If the CPU has a kernel for the operator, there is also a gradient, and a device may have a kernel, too.
+
+    Args:
+        operator: the operator.
+
+    Returns:
+        Whether the operator is composed.
     """
     return has_kernel(operator, "CompositeImplicitAutograd") and not has_kernel(operator, "CPU")
 
 
 @cache
 def kernels() -> Mapping[str, Kernel]:
-    """The kernels that the table gives, by the overload's name."""
+    """Return the kernels that the table describes, by the overload's name."""
     found: dict[str, Kernel] = {}
     for row in rows().values():
         if row.function == "diopiUnique":
             found[row.operator] = UniqueKernel(overload(row.operator), row)
-        elif row.operator not in LEFT_OUT and (row.function.startswith("diopi") or row.function in RULES):
+        elif row.operator not in EXCLUDED_OPERATORS and (row.function.startswith("diopi") or row.function in RULES):
             for operator in _overloads(overload(row.operator)):
                 if not is_composed(operator):
                     name = operator_name(operator)
@@ -254,7 +260,7 @@ def kernels() -> Mapping[str, Kernel]:
 
 @cache
 def decompositions() -> Mapping[str, Callable[..., Any]]:
-    """The kernels that make an operator of others, by PyTorch's own decompositions or ours, by the overload's name."""
+    """Return the kernels that decompose an operator with PyTorch's or our decompositions, by the overload's name."""
     decomposed = (overload(row.operator) for row in rows().values() if row.function == DECOMPOSED)
     overloads = (overload for packet in decomposed for overload in _overloads(packet))
     known = (overload for overload in overloads if overload in decomposition_table and not is_composed(overload))
@@ -266,7 +272,7 @@ def decompositions() -> Mapping[str, Callable[..., Any]]:
 
 
 def overload(name: str) -> torch._ops.OpOverload:
-    """The overload of ATen of this name; AttributeError if there is none."""
+    """Return the overload of ATen with this name; raise AttributeError if there is none."""
     stem, _, suffix = name.partition(".")
     return getattr(getattr(torch.ops.aten, stem), suffix or "default")
 
@@ -275,9 +281,16 @@ _FACTORY_ARGUMENTS = frozenset({"dtype", "layout", "device", "pin_memory"})
 
 
 def _overloads(operator: torch._ops.OpOverload) -> Iterator[torch._ops.OpOverload]:
-    """The overloads that one line serves: the functional one, or the in-place one alone if the line names that.
+    """Yield the overloads that one line describes: the functional one, or only the in-place one if the line names it.
 
-    What makes memory is left to PyTorch, which fills it by operators of other lines; but for what writes given tensors.
+    Overloads that allocate memory are left to PyTorch, which fills the memory with operators of other lines. Overloads
+    with output arguments are included.
+
+    Args:
+        operator: the operator of the line.
+
+    Yields:
+        The overloads.
     """
     packet, makes_memory = operator.overloadpacket, "device" in _types(operator)
     if not makes_memory:
@@ -290,21 +303,21 @@ def _overloads(operator: torch._ops.OpOverload) -> Iterator[torch._ops.OpOverloa
     for overload in (getattr(packet, name) for name in packet.overloads()):
         if not written_outputs(overload) or (makes_memory and has_kernel(overload, "CompositeExplicitAutograd")):
             continue
-        if _takes_the_same(overload, operator):
+        if _has_same_inputs(overload, operator):
             yield overload
 
 
-def _takes_the_same(overload: torch._ops.OpOverload, operator: torch._ops.OpOverload) -> bool:
-    """Whether an overload that writes given tensors takes what another does, but for where memory is made."""
+def _has_same_inputs(overload: torch._ops.OpOverload, operator: torch._ops.OpOverload) -> bool:
+    """Return whether an overload with output arguments has the same inputs as another, except allocation options."""
     types, written = _types(operator), written_outputs(overload)
     inputs = {name: kind for name, kind in _types(overload).items() if name not in written}
     return inputs.items() <= types.items() and set(types) - set(inputs) <= _FACTORY_ARGUMENTS
 
 
 def _types(operator: torch._ops.OpOverload) -> Mapping[str, str]:
-    """The types of an operator's arguments, by name."""
+    """Return the types of an operator's arguments by name."""
     return {argument.name: str(argument.type) for argument in operator._schema.arguments}
 
 
 COPY = Kernel(torch.ops.aten.copy_.default, rows()["copy_"])
-"""Copies on the device."""
+"""The kernel that copies on the device."""

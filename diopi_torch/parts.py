@@ -1,4 +1,4 @@
-"""Sparse tensors of PyTorch, as the tensors of indices and values that they are made of."""
+"""PyTorch's sparse tensors as the tensors of indices and values that they consist of."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PARTS: Mapping[torch.layout, tuple[str, ...]] = {
 
 
 def is_sparse(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is made of others."""
+    """Return whether a tensor consists of other tensors."""
     return tensor.layout in _PARTS
 
 
 def parts(tensor: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Indices and values of a sparse tensor, by name: of compressed rows the row pointers, columns and values."""
+    """Return the indices and values of a sparse tensor by name; for CSR: row pointers, columns and values."""
     return {name: getattr(tensor, name)() for name in _PARTS[tensor.layout]}
 
 
-def with_parts(tensor: torch.Tensor, changed: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-    """A sparse tensor like another, of its parts as they come out of `changed`."""
+def replace_parts(tensor: torch.Tensor, changed: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """Return a sparse tensor like `tensor` with each part replaced by `changed(part)`."""
     *indices, values = map(changed, parts(tensor).values())
     if tensor.layout is torch.sparse_coo:
         is_coalesced = tensor.is_coalesced()
@@ -40,7 +40,7 @@ def with_parts(tensor: torch.Tensor, changed: Callable[[torch.Tensor], torch.Ten
 
 
 def write(tensor: torch.Tensor, source: torch.Tensor) -> None:
-    """Give a sparse tensor the shape and elements of another one of its layout and device."""
+    """Overwrite a sparse tensor with the shape and elements of another one with the same layout and device."""
     if tensor.layout is not torch.sparse_coo:
         torch.ops.aten.resize_as_sparse_(tensor, source)
     tensor.copy_(source)

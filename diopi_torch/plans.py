@@ -1,9 +1,9 @@
-"""Plans: how calls of an operator are done, found once for all that have one form.
+"""Plans: the steps of an operator's calls, determined once for all calls of the same form.
 
-The form is all that the mapping to functions looks at: element types, shapes and strides of tensors, which of them
-share memory if the operator writes some, and the values of all else, but of floating point numbers in lists: an
-optimizer has others of these in each step. In a plan slots stand for tensors. Where a number was read from memory it
-serves one call.
+The form consists of everything that the mapping to functions depends on: element types, shapes and strides of tensors,
+which of them share memory if the operator writes some, and the values of other arguments. Floating-point numbers in
+lists are excluded, because optimizers change them in each step. In a plan, slots represent tensors. A plan for which a
+number was read from memory serves only one call.
 """
 
 from __future__ import annotations
@@ -21,31 +21,36 @@ from diopi_torch.backend import Backend, backend
 from diopi_torch.functions import NotServedError, PlaceholderNumber, PlaceholderValue, PreparedCall, Slot, watches
 from diopi_torch.layout import TORCH_DTYPES, Layout, contiguous_strides, layout_of
 from diopi_torch.streams import Stream
-from diopi_torch.tensors import allocate, is_ours, new, upload
+from diopi_torch.tensors import allocate, allocate_now, is_on_device, upload
 from lib_rt import Generator
 
 MAX_CACHED_PLANS = 4096
-"""Plans that a device keeps, so that a training loop finds its own."""
+"""Maximum number of plans that a device caches; it should cover a training loop."""
 
 Values = MutableSequence[Any]
-"""The tensors of a call, and the generators: those of its arguments, those returned, and those made for functions."""
+"""The tensors and generators of a call: arguments, results, and those created for functions."""
 
 _STANDS, _LISTS = (Slot, PlaceholderValue), (list, tuple)
 
 _Tensor = torch.Tensor
 
 Make = Callable[[Values], Any]
-"""Makes another of them."""
+"""A function that creates the next value from those before it."""
 
 
-def forms_of(values: Iterable[Any], found: list[Any], of_list: bool = False) -> list[Hashable]:
-    """All that decides how a call with these arguments is done; what else is in them is added to `found`.
+def describe_form(values: Iterable[Any], found: list[Any], of_list: bool = False) -> list[Hashable]:
+    """Return the form of a call with these arguments.
 
-    1, 1.0 and True, 0.0 and -0.0 are different. Of a tensor these are several, without a tuple around them, as most
-    arguments are tensors.
+    The values 1, 1.0 and True differ, and so do 0.0 and -0.0. The entries for a tensor are not wrapped in a tuple for
+    speed.
 
     Args:
-        of_list: whether these are the entries of a list, of which numbers are in `found`, too.
+        values: the arguments.
+        found: a list to which the tensors, generators and other values outside of the form are appended.
+        of_list: whether the values are entries of a list; then floating-point numbers are appended to `found`.
+
+    Returns:
+        Hashable entries that are equal for calls of the same form.
     """
     forms: list[Hashable] = []
     for value in values:
@@ -56,22 +61,22 @@ def forms_of(values: Iterable[Any], found: list[Any], of_list: bool = False) -> 
             found.append(value)
             forms.append(float)
         else:
-            forms.append(_form_of_other(value, found))
+            forms.append(_non_tensor_form(value, found))
     return forms
 
 
-def _form_of_other(value: Any, found: list[Any]) -> Hashable:
-    """Of what is no tensor."""
+def _non_tensor_form(value: Any, found: list[Any]) -> Hashable:
+    """Return the form of a value that is not a tensor."""
     if isinstance(value, _LISTS):
-        return type(value), *forms_of(value, found, of_list=True)
+        return type(value), *describe_form(value, found, of_list=True)
     if isinstance(value, torch.Generator):
         found.append(value)
         return torch.Generator
     return type(value), repr(value) if isinstance(value, float) else value
 
 
-def shared(values: Sequence[Any]) -> tuple[int, ...]:
-    """Of each of these tensors the number of the first in the same memory; of what is none its own."""
+def find_shared_memory(values: Sequence[Any]) -> tuple[int, ...]:
+    """Return, for each tensor, the number of the first one in the same memory; for other values their own number."""
     first: dict[int, int] = {}
     return tuple(
         [
@@ -84,25 +89,25 @@ def shared(values: Sequence[Any]) -> tuple[int, ...]:
 @final
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A function's call, and what goes with it.
+    """A function's call in a plan.
 
     Attributes:
         call: the call.
-        apart: results that are in the memory of an argument, which a function may read after it wrote; with the
-            numbers of those in their place in the call.
-        writes: whether an argument of the operator was written when it is done.
+        separate_results: results in the memory of an argument, which the function might read after writing, with the
+            numbers of the tensors that replace them in the call.
+        writes: whether an argument of the operator has been written after the step.
     """
 
     call: PreparedCall
-    apart: Sequence[tuple[Slot, int]]
+    separate_results: Sequence[tuple[Slot, int]]
     writes: bool
 
-    def done_apart(self, values: Values, device: Backend, stream: Stream) -> Iterable[Any]:
-        """Do it; what the vendor made."""
-        for result, number in self.apart:
-            values[number] = new(result.shape, result.layout.torch_dtype)
+    def run(self, values: Values, device: Backend, stream: Stream) -> Iterable[Any]:
+        """Perform the call and return the results that the vendor allocated."""
+        for result, number in self.separate_results:
+            values[number] = allocate_now(result.shape, result.layout.torch_dtype)
         found = self.call.perform(values, device, stream)
-        for result, number in self.apart:
+        for result, number in self.separate_results:
             values[result.number].copy_(values[number])
             values[number] = None  # the next step may have its memory
         return found.values()
@@ -111,17 +116,17 @@ class _Step:
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How calls of one form are done.
+    """The steps of calls of one form.
 
     Attributes:
-        operator: the operator's name.
-        uploads: the numbers of given tensors that have to be copied to the device.
-        results: what is returned; the numbers follow those of the given.
-        makes: what else is made before functions are called, in the order of its numbers, which follow these.
+        operator: the name of the operator.
+        uploads: the numbers of the arguments that must be copied to the device.
+        results: the layouts of the results; their numbers follow those of the arguments.
+        makes: functions that create further values before the calls, in the order of their numbers, which follow.
         steps: the calls.
-        room: how many values follow these; then there are those that the vendor makes.
-        returned: what the operator returns.
-        instead: what is done if the vendor does not do this.
+        room: the number of values for separate results, which follow; the values that the vendor allocates come last.
+        returned: the value that the operator returns.
+        fallback: the plan to use if the vendor does not support this one.
     """
 
     operator: str
@@ -131,12 +136,21 @@ class Plan:
     steps: Sequence[_Step]
     room: int
     returned: Any
-    instead: Plan | None = None
+    fallback: Plan | None = None
 
     def run(self, tensors: Sequence[Any], device: Backend) -> Any:
-        """Do it with these tensors and generators; what the operator returns.
+        """Run the plan and return the result of the operator.
 
-        NotServedError if the vendor does not do it, and nothing was written.
+        Args:
+            tensors: the tensors, generators and numbers of the call.
+            device: the device.
+
+        Returns:
+            The value that the operator returns.
+
+        Raises:
+            NotServedError: if the vendor does not support a call and nothing was written.
+            RuntimeError: if the vendor does not support a call after arguments were written.
         """
         values, stream, written = [*tensors], device.streams.current, False
         for number in self.uploads:
@@ -149,8 +163,8 @@ class Plan:
             values += [None] * self.room
         try:
             for step in self.steps:
-                if step.apart:
-                    values.extend(step.done_apart(values, device, stream))
+                if step.separate_results:
+                    values.extend(step.run(values, device, stream))
                 else:
                     perform = step.call.perform if watches else step.call.perform_unwatched
                     if received := perform(values, device, stream):
@@ -159,22 +173,22 @@ class Plan:
         except NotServedError as error:
             if written:
                 raise RuntimeError(f"{self.operator} was served in part: {error}") from error
-            if self.instead is None:
+            if self.fallback is None:
                 raise
-            return self.instead.run(tensors, device)
+            return self.fallback.run(tensors, device)
         returned = self.returned
-        return values[returned.number] if type(returned) is Slot else _filled(returned, values)
+        return values[returned.number] if type(returned) is Slot else _fill_placeholders(returned, values)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Stands for a plan where none can be made; the message says why."""
+    """Takes the place of a plan if there is none; the message states the reason."""
 
     message: str
 
     def run(self, tensors: Sequence[Any], device: Backend) -> Any:
-        """NotServedError."""
+        """Raise NotServedError."""
         raise NotServedError(self.message)
 
 
@@ -186,23 +200,27 @@ def cache_plan(form: Hashable, plan: Plan | Refusal) -> None:
     plans[form] = plan
 
 
-def _filled(value: Any, values: Sequence[Any]) -> Any:
-    """What is returned, with what stands for tensors and numbers replaced."""
+def _fill_placeholders(value: Any, values: Sequence[Any]) -> Any:
+    """Return the operator's result with placeholders for tensors and numbers replaced."""
     if isinstance(value, _STANDS):
         return values[value.number]
-    return type(value)([_filled(entry, values) for entry in value]) if isinstance(value, list | tuple) else value
+    return (
+        type(value)([_fill_placeholders(entry, values) for entry in value])
+        if isinstance(value, list | tuple)
+        else value
+    )
 
 
 @final
 class Planning:
-    """Finds a plan: the maker of the mapping to functions, who notes what has to be made.
+    """The search for a plan; it is the tensor factory of the mapping and records the values that a call must create.
 
     Args:
-        given: the tensors and generators of a call, in the order in which `forms_of` finds them.
-        memory: as `shared` has it.
+        tensors: the tensors and generators of a call, in the order of `describe_form`.
+        memory: the result of `find_shared_memory`.
 
     Attributes:
-        lasts: whether the plan serves other calls of the form, too.
+        is_reusable: whether the plan is valid for other calls of the form.
     """
 
     def __init__(self, tensors: Sequence[Any], memory: Sequence[int]) -> None:
@@ -213,13 +231,19 @@ class Planning:
         self._results: list[Layout] = []
         self._makes: list[Make] = []
         self._dtype: torch.dtype | None = None
-        self.lasts = True
+        self.is_reusable = True
 
     def slots(self, value: Any) -> Any:
-        """An argument with slots for what is in it; to be called in the order of `forms_of`.
+        """Return an argument with slots in place of tensors; must be called in the order of `describe_form`.
 
-        A tensor of the CPU with a single number is copied to the device, as PyTorch does; RuntimeError for any other
-        that is not on the device.
+        Args:
+            value: the argument. A CPU tensor with a single number is copied to the device, as in PyTorch.
+
+        Returns:
+            The argument with slots and placeholders.
+
+        Raises:
+            RuntimeError: if another tensor is not on the device.
         """
         if isinstance(value, list | tuple):
             return [self._number_of(entry) if isinstance(entry, float) else self.slots(entry) for entry in value]
@@ -229,7 +253,7 @@ class Planning:
         if isinstance(value, torch.Generator):
             return PlaceholderValue(number)
         layout = layout_of(tuple(value.shape), value.stride(), value.dtype)
-        if is_ours(value):
+        if is_on_device(value):
             return Slot(number, layout, self._memory[number])
         if value.device.type == "cpu" and value.dim() == 0:
             self._uploads.append(number)
@@ -240,7 +264,7 @@ class Planning:
         )
 
     def check_written(self, slots: Sequence[Any]) -> None:
-        """RuntimeError unless all of these tensors, which are written, are on the device."""
+        """Raise RuntimeError unless all of these tensors, which the operator writes, are on the device."""
         if any(isinstance(slot, Slot) and slot.number in self._uploads for slot in slots):
             raise RuntimeError("Expected all tensors to be on the same device, but what is written is on the CPU")
 
@@ -248,14 +272,21 @@ class Planning:
         return PlaceholderNumber.at_position(self._next(), value)
 
     def _next(self) -> int:
-        """The number of the next of the given."""
+        """Return the number of the next argument value."""
         self._found += 1
         return self._found - 1
 
     def result(self, layout: Layout) -> Slot:
-        """A tensor that is returned; NotServedError if the standard does not have its element type.
+        """Add a tensor that the operator returns; must be called before other values are created.
 
-        All of these are asked for before anything is made.
+        Args:
+            layout: the layout of the tensor.
+
+        Returns:
+            The slot of the tensor.
+
+        Raises:
+            NotServedError: if the standard does not have the element type.
         """
         if layout.dtype is Dtype.unsupported:
             raise NotServedError(f"{layout.torch_dtype} is no element type of the standard")
@@ -265,22 +296,32 @@ class Planning:
 
     @property
     def _number(self) -> int:
-        """Of the next tensor."""
+        """The number of the next tensor."""
         return len(self._tensors) + len(self._results) + len(self._makes)
 
     def make_slot(self, layout: Layout, make: Make, memory: int | None = None) -> Slot:
-        """A tensor that is made for each call."""
-        number = self._noted(make)
+        """Return the slot of a tensor that each call creates with `make`."""
+        number = self._note(make)
         return Slot(number, layout, number if memory is None else memory)
 
-    def _noted(self, make: Make) -> int:
+    def _note(self, make: Make) -> int:
         self._makes.append(make)
         return self._number - 1
 
     def plan(self, operator: Operator, row: Row, results: Sequence[Any], returned: Returned) -> Plan:
-        """The plan of an operator whose results are written to these tensors.
+        """Return the plan of an operator.
 
-        NotServedError if the standard or the vendor lacks something for it.
+        Args:
+            operator: the operator with slots in its arguments.
+            row: its line in the table.
+            results: the slots of its results.
+            returned: a function from placeholders of results that the vendor allocates to the operator's result.
+
+        Returns:
+            The plan.
+
+        Raises:
+            NotServedError: if the standard or the vendor does not support the call.
         """
         self._dtype = next((slot.layout.torch_dtype for slot in results if isinstance(slot, Slot)), None)
         try:
@@ -294,14 +335,15 @@ class Planning:
         first = self._number
         steps: list[_Step] = []
         for call in calls:
-            steps.append(_step(call, first + sum(len(step.apart) for step in steps), operator.inplace))
-        room = sum(len(step.apart) for step in steps)
+            steps.append(_step(call, first + sum(len(step.separate_results) for step in steps), operator.inplace))
+        room = sum(len(step.separate_results) for step in steps)
         received = [PlaceholderValue(first + room + n) for n in range(sum(step.call.makes for step in steps))]
         return Plan(operator.name, self._uploads, self._results, self._makes, steps, room, returned(received))
 
     # what the mapping asks for
 
     def tensor_from_numbers(self, value: Number | list[int]) -> Slot:
+        """Return the slot of a tensor with these numbers."""
         tensor = torch.tensor(value, dtype=torch.int64 if isinstance(value, list) else self._dtype)
         layout = layout_of(tuple(tensor.shape), tensor.stride(), tensor.dtype)
         if isinstance(value, PlaceholderNumber):
@@ -311,38 +353,41 @@ class Planning:
         return self.make_slot(layout, lambda values: upload(tensor))
 
     def read_number(self, tensor: Slot) -> Number | None:
+        """Return the value of a tensor with one element, which makes the plan specific to the call; otherwise None."""
         if tensor.shape or tensor.layout.torch_dtype.is_complex:
             return None
-        self.lasts = False
+        self.is_reusable = False
         return self._tensors[tensor.number].item()
 
     def restride(self, tensor: Slot, shape: tuple[int, ...], strides: tuple[int, ...]) -> Slot:
+        """Return the slot of a view with another shape and other strides."""
         layout = layout_of(shape, strides, tensor.layout.torch_dtype)
         return self.make_slot(layout, lambda values: values[tensor.number].as_strided(shape, strides), tensor.memory)
 
     def empty_like(self, tensor: Slot, dtype: Dtype) -> Slot:
+        """Return the slot of a new contiguous tensor with the same shape and another element type."""
         kind = TORCH_DTYPES[dtype]
         layout = layout_of(tensor.shape, contiguous_strides(tensor.shape), kind)
-        return self.make_slot(layout, lambda values: new(tensor.shape, kind))
+        return self.make_slot(layout, lambda values: allocate_now(tensor.shape, kind))
 
     def generator(self, argument: PlaceholderValue | None) -> PlaceholderValue:
-        """The device's, or one seeded with the next number that the operator's draws."""
+        """Return the placeholder of the device's generator, or of one seeded from the operator's generator."""
         if argument is None:
-            return PlaceholderValue(self._noted(lambda values: backend().generator))
-        return PlaceholderValue(self._noted(lambda values: _seeded_by(values[argument.number])))
+            return PlaceholderValue(self._note(lambda values: backend().generator))
+        return PlaceholderValue(self._note(lambda values: _seeded_generator(values[argument.number])))
 
 
 Returned = Callable[[Sequence[PlaceholderValue]], Any]
-"""From what the vendor makes to what an operator returns."""
+"""A function from the placeholders of results that the vendor allocates to the operator's result."""
 
 
-def _seeded_by(generator: torch.Generator) -> Generator:
+def _seeded_generator(generator: torch.Generator) -> Generator:
     return Generator(backend().device, int(torch.randint(2**63 - 1, (), generator=generator)))
 
 
 def _step(call: FunctionCall, number: int, inplace: bool) -> _Step:
-    """A call; results that are in the memory of its arguments get numbers from `number` on."""
-    read = {slot.memory for value in call.arguments.values() for slot in _listed(value) if isinstance(slot, Slot)}
+    """Return the step for a call; results in its arguments' memory get separate tensors, numbered from `number`."""
+    read = {slot.memory for value in call.arguments.values() for slot in _as_sequence(value) if isinstance(slot, Slot)}
     clash = {name: slot for name, slot in call.results.items() if isinstance(slot, Slot) and slot.memory in read}
     replaced, apart = dict(call.results), []
     for place, (name, slot) in enumerate(clash.items(), number):
@@ -352,5 +397,5 @@ def _step(call: FunctionCall, number: int, inplace: bool) -> _Step:
     return _Step(PreparedCall(replace(call, results=replaced)), apart, inplace or bool(apart))
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_sequence(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else [value]

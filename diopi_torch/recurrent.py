@@ -1,6 +1,6 @@
-"""Cells of LSTM and GRU, which PyTorch asks of a device as one operator: composed of those that functions serve.
+"""Cells of LSTM and GRU, which PyTorch calls as single operators, composed of operators that functions implement.
 
-Below autograd and above it, so that gradients are those of the parts.
+They are registered below and above autograd, so gradients are computed from those of the parts.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def lstm_cell(
     input_bias: Tensor | None = None,
     hidden_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The next state and cell (Hochreiter and Schmidhuber 1997), and a workspace, which nothing uses."""
-    gates = _with(input_gates, input_bias) + _with(hidden_gates, hidden_bias)
+    """Return the next state and cell (Hochreiter and Schmidhuber 1997), and an unused workspace."""
+    gates = _add_bias(input_gates, input_bias) + _add_bias(hidden_gates, hidden_bias)
     enter, forget, candidate, leave = gates.chunk(4, -1)
     cell = forget.sigmoid() * cx + enter.sigmoid() * candidate.tanh()
     return leave.sigmoid() * cell.tanh(), cell, gates.new_empty(0)
@@ -32,16 +32,16 @@ def gru_cell(
     input_bias: Tensor | None = None,
     hidden_bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The next state (Cho et al. 2014), and a workspace, which nothing uses."""
-    reset, update, new = _with(input_gates, input_bias).chunk(3, -1)
-    hidden_reset, hidden_update, hidden_new = _with(hidden_gates, hidden_bias).chunk(3, -1)
+    """Return the next state (Cho et al. 2014), and an unused workspace."""
+    reset, update, new = _add_bias(input_gates, input_bias).chunk(3, -1)
+    hidden_reset, hidden_update, hidden_new = _add_bias(hidden_gates, hidden_bias).chunk(3, -1)
     candidate = (new + (reset + hidden_reset).sigmoid() * hidden_new).tanh()
     return candidate + (update + hidden_update).sigmoid() * (hx - candidate), hx.new_empty(0)
 
 
-def _with(gates: Tensor, bias: Tensor | None) -> Tensor:
+def _add_bias(gates: Tensor, bias: Tensor | None) -> Tensor:
     return gates if bias is None else gates + bias
 
 
 CELLS: Mapping[str, Callable[..., Any]] = {"_thnn_fused_lstm_cell": lstm_cell, "_thnn_fused_gru_cell": gru_cell}
-"""By the operator's name."""
+"""The implementations by operator name."""

@@ -1,4 +1,4 @@
-"""Entering the device into PyTorch: its name, its module, and the kernels of its operators."""
+"""Register the device in PyTorch: its name, its module and the kernels of its operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 from diopi_torch import accelerator, autocast, device, guard, modules, sdpa, sparse, storage
 from diopi_torch.fallback import fall_back, refuse_nested
-from diopi_torch.indices import with_indices_here
+from diopi_torch.indices import accept_cpu_indices
 from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
 from diopi_torch.operators import decompositions, is_composed, kernels, overload
 from diopi_torch.recurrent import CELLS
@@ -20,24 +20,29 @@ from diopi_torch.settings import FORCE_FALLBACK, NAME, chosen_operators
 KEY = "PrivateUse1"
 
 _libraries: list[torch.library.Library] = []
-"""What was registered lasts as long as these."""
+"""References that keep the registrations alive."""
 
 
 def operator_names() -> Collection[str]:
-    """Every operator of ATen, with its overload if that has a name, without `aten::`."""
+    """Return the names of all operators of ATen, without `aten::` and with the overload unless it is the default."""
     names = torch._C._dispatch_get_all_op_names()
     return [name.removeprefix("aten::").removesuffix(".") for name in names if name.startswith("aten::")]
 
 
 @cache
 def forced_operators() -> frozenset[str]:
-    """The operators that the environment forces to the CPU, as it was at the first call; SettingError if it names some
-    that there are not."""
+    """Return the operators that the environment forces to the CPU, as read in the first call.
+
+    Returns:
+        The names of the operators.
+
+    Raises SettingError if the setting matches no operator.
+    """
     return chosen_operators(FORCE_FALLBACK, operator_names())
 
 
 def register() -> None:
-    """Make the device. SettingError if the environment names operators that there are not."""
+    """Register the device; raise SettingError if the environment names unknown operators."""
     forced = forced_operators()
     _setup_privateuseone_for_python_backend(NAME, device, device_guard=guard.DeviceGuard())
     guard.install()
@@ -53,7 +58,7 @@ def register() -> None:
         everything.fallback(fall_back, key)
         for name, kernel in sparse.kernels(key, operator_names()).items():
             aten.impl(name, kernel, key)
-    for name, kernel in _chosen(forced).items():
+    for name, kernel in _select_kernels(forced).items():
         aten.impl(name, kernel, KEY)
     for name, composed in {**CELLS, **sdpa.ABOVE_AUTOGRAD}.items():
         aten.impl(name, composed, f"Autograd{KEY}")
@@ -71,9 +76,9 @@ def register() -> None:
         collectives.install(_libraries[-1])
 
 
-def _chosen(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
-    """The kernels, by operator. What is forced to the CPU gets one too where PyTorch would compose it."""
+def _select_kernels(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
+    """Return the kernels by operator; operators forced to the CPU also get one if PyTorch would compose them."""
     falling = {name: overload(name) for name in forced if name not in KERNELS}
     forcing = {name: partial(fall_back, operator) for name, operator in falling.items() if not is_composed(operator)}
-    table = {name: with_indices_here(kernel.operator, kernel) for name, kernel in kernels().items()}
+    table = {name: accept_cpu_indices(kernel.operator, kernel) for name, kernel in kernels().items()}
     return {**table, **decompositions(), **forcing, **KERNELS}

@@ -1,4 +1,4 @@
-"""`scaled_dot_product_attention`: one operator, and its gradient another, where functions serve them.
+"""`scaled_dot_product_attention` and its gradient as single operators, if functions implement them.
 
 Source: torch.nn.functional.scaled_dot_product_attention; the gradient is that of "FlashAttention-2" (Dao 2023).
 """
@@ -16,11 +16,11 @@ from torch.nn.attention import SDPBackend
 from diopi_proto.aten.mapping import RULE_FUNCTIONS, find_unsupported_attention
 from diopi_torch.backend import backend
 
-ATTENDED = (torch.float32, torch.float16, torch.bfloat16)
-"""Element types of attention as one operator: the logarithms that its gradient needs are float32 in PyTorch."""
+ATTENTION_DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+"""Element types of the attention operator; in PyTorch, the logarithms that its gradient needs are float32."""
 
 
-def choice(
+def choose_backend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -31,10 +31,10 @@ def choice(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> int:
-    """How attention is done: by a function if the standard and the vendor have one, else by products and a softmax."""
+    """Return the implementation of attention: a function if it is supported, otherwise products and softmax."""
     lacks = find_unsupported_attention(query, key, value, attn_mask, dropout_p, is_causal)
     has = all(map(backend().vendor.has, RULE_FUNCTIONS["attention"])) and torch._C._get_overrideable_sdp_enabled()
-    is_one = lacks is None and has and query.dtype in ATTENDED
+    is_one = lacks is None and has and query.dtype in ATTENTION_DTYPES
     return (SDPBackend.OVERRIDEABLE if is_one else SDPBackend.MATH).value
 
 
@@ -49,9 +49,9 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """PyTorch asks compiled code alone for its choice, and composes attention without that."""
+    """Return the attention; the backend is chosen here, because PyTorch chooses it only for compiled devices."""
     tensors, flags = (query, key, value), (dropout_p, is_causal)
-    if choice(*tensors, attn_mask, *flags) == SDPBackend.OVERRIDEABLE.value:
+    if choose_backend(*tensors, attn_mask, *flags) == SDPBackend.OVERRIDEABLE.value:
         overload = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
         found: Tensor = overload(*tensors, None, *flags, scale=scale)[0]
         return found
@@ -60,7 +60,7 @@ def scaled_dot_product_attention(
     return found
 
 
-def attended(
+def attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -71,9 +71,16 @@ def attended(
     *,
     scale: float | None = None,
 ) -> tuple[Any, ...]:
-    """Attention of [B, H, S, D] each, the logarithms of what its softmax divides by, and the numbers of rows.
+    """Return the attention of query, key and value with the values that its gradient needs.
 
-    NotImplementedError for dropout, of which no two devices draw the same.
+    The parameters are those of `torch.ops.aten._scaled_dot_product_fused_attention_overrideable`; query, key and value
+    have the shape [B, H, S, D].
+
+    Returns:
+        The attention, the logarithms of the softmax denominators, and the remaining results of the operator.
+
+    Raises:
+        NotImplementedError: for dropout, because no two devices draw the same random numbers.
     """
     if dropout_p:
         raise NotImplementedError("attention as one operator has no dropout here")
@@ -84,7 +91,7 @@ def attended(
     return result, scores.logsumexp(3), *nothing, *sizes, *nothing, None
 
 
-def attended_backward(
+def attention_backward(
     grad_out: Tensor,
     query: Tensor,
     key: Tensor,
@@ -104,7 +111,7 @@ def attended_backward(
     *,
     scale: float | None = None,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of query, key, value and bias, from what `attended` gave."""
+    """Return the gradients of query, key, value and bias, computed from the results of `attention`."""
     shares = (_scores(query, key, attn_bias, is_causal, scale) - logsumexp[..., None]).exp()
     g, q, k, v, result = (tensor.to(shares.dtype) for tensor in (grad_out, query, key, value, out))
     of_scores = shares * (g @ v.mT - (g * result).sum(3, keepdim=True))
@@ -115,7 +122,7 @@ def attended_backward(
 
 
 def _scores(query: Tensor, key: Tensor, bias: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
-    """In float32 at least."""
+    """Return the scores, in float32 or a wider type."""
     dtype = torch.promote_types(query.dtype, torch.float32)
     scores = query.to(dtype) * _scale(query, scale) @ key.to(dtype).mT
     if bias is not None:
@@ -130,10 +137,10 @@ def _scale(query: Tensor, scale: float | None) -> float:
 
 
 ON_CPU: Mapping[str, Callable[..., Any]] = {
-    "_scaled_dot_product_fused_attention_overrideable": attended,
-    "_scaled_dot_product_fused_attention_overrideable_backward": attended_backward,
+    "_scaled_dot_product_fused_attention_overrideable": attention,
+    "_scaled_dot_product_fused_attention_overrideable_backward": attention_backward,
 }
-"""Operators that PyTorch's CPU lacks, by name: what falls back or is compared is called there."""
+"""Operators that the CPU lacks, by name; fallback and comparison call these implementations."""
 
 ABOVE_AUTOGRAD: Mapping[str, Callable[..., Any]] = {"scaled_dot_product_attention": scaled_dot_product_attention}
-"""What others with gradients are made of, by the operator's name."""
+"""Implementations composed of operators with gradients, by operator name."""

@@ -1,4 +1,4 @@
-"""The device's name, and what the environment says: the vendor, and operators chosen by name."""
+"""The name of the device and the environment variables: the vendor, and operators selected by name."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import re
 from collections.abc import Collection
 
 NAME = "diopi"
-"""What PyTorch calls the device."""
+"""The name of the device in PyTorch."""
 
 VENDOR = "DIOPI_TORCH_VENDOR"
-"""Names the vendor, as `diopi_impl.plugins.find_vendor` takes it; `DEFAULT_VENDOR` if it is not set."""
+"""Names the vendor in a form that `diopi_impl.plugins.find_vendor` accepts; the default is `DEFAULT_VENDOR`."""
 
 DEFAULT_VENDOR = "jax_cpu"
 
 FORCE_FALLBACK = "DIPU_FORCE_FALLBACK_OPS_LIST"
-"""Operators that run on the CPU whatever the vendor has."""
+"""Selects operators that always run on the CPU."""
 
 
 AUTOCOMPARE = "DIPU_AUTOCOMPARE_OPS_LIST"
-"""Operators that are compared with the CPU from the beginning."""
+"""Selects operators that are compared with the CPU from the start of the process."""
 
 
 class SettingError(ValueError):
-    """A variable of the environment has a value that means nothing; the message names both."""
+    """An environment variable has an invalid value; the message names both."""
 
 
 def vendor_name() -> str:
-    """The vendor that the environment names."""
+    """Return the name of the vendor in the environment, or the default."""
     return os.environ.get(VENDOR) or DEFAULT_VENDOR
 
 
 def chosen_operators(variable: str, known: Collection[str]) -> frozenset[str]:
-    """The operators among `known` that a variable of the environment chooses, as `matching_operators` has it."""
+    """Return the operators among `known` that an environment variable selects; see `matching_operators`."""
     return matching_operators(variable, os.environ.get(variable, ""), known)
 
 

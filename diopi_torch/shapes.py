@@ -1,4 +1,4 @@
-"""What an operator returns: shapes, strides and element types, as PyTorch itself says for tensors without memory."""
+"""Shapes, strides and element types of an operator's results, as computed by PyTorch for tensors without memory."""
 
 from __future__ import annotations
 
@@ -11,32 +11,38 @@ from diopi_torch.functions import NotServedError, PlaceholderNumber, Placeholder
 from diopi_torch.layout import Layout, layout_of
 
 Layouts = Layout | int | None | list[Any] | tuple[Any, ...]
-"""Of one tensor, of none, or of several, in the form in which they are returned; numbers as they are."""
+"""The layout of one tensor, None, or nested layouts in the form of the results; numbers are unchanged."""
 
 
-def layouts_of(operator: torch._ops.OpOverload, named: Mapping[str, Any], outputs: Collection[str] = ()) -> Layouts:
-    """What an operator returns for these arguments, given by name: of tensors given for results, what they should be.
+def infer_layouts(operator: torch._ops.OpOverload, named: Mapping[str, Any], outputs: Collection[str] = ()) -> Layouts:
+    """Return the layouts of the results of an operator; errors of PyTorch for invalid arguments propagate.
 
     Args:
-        outputs: names of arguments that are tensors given for results.
+        operator: the operator.
+        named: its arguments by name.
+        outputs: the names of the output arguments; their layouts are those that they should have.
 
-    Raises what PyTorch raises for arguments that don't suit; NotServedError if it can't tell.
+    Returns:
+        The layouts of the results.
+
+    Raises:
+        NotServedError: if PyTorch can't compute the layouts.
     """
-    metas = {name: _unsized(value) if name in outputs else _meta(value) for name, value in named.items()}
+    metas = {name: _empty_output(value) if name in outputs else _meta(value) for name, value in named.items()}
     try:
-        return _as_on_the_cpu(operator, named, _layouts(operator(**metas)))
+        return _adjust_to_cpu(operator, named, _layouts(operator(**metas)))
     except NotImplementedError as error:
         raise NotServedError(str(error)) from error
 
 
-def _as_on_the_cpu(operator: torch._ops.OpOverload, named: Mapping[str, Any], layouts: Layouts) -> Layouts:
-    """What the CPU returns where that is not what PyTorch says for tensors without memory."""
+def _adjust_to_cpu(operator: torch._ops.OpOverload, named: Mapping[str, Any], layouts: Layouts) -> Layouts:
+    """Replace the layouts that PyTorch computes for tensors without memory by the CPU's where they differ."""
     changed = _OTHERS_ON_THE_CPU.get(operator._schema.name)
     return changed(named, *layouts) if changed is not None and isinstance(layouts, tuple) else layouts
 
 
-def _normalized(named: Mapping[str, Any], normalized: Layout, *saved: Layout) -> Layouts:
-    """Batch normalisation saves statistics in the element type of its parameters, and nothing in evaluation."""
+def _adjust_normalization(named: Mapping[str, Any], normalized: Layout, *saved: Layout) -> Layouts:
+    """Let batch normalization save statistics in the type of its parameters, and nothing in evaluation mode."""
     parameters = (named[name] for name in ("weight", "bias", "running_mean", "running_var"))
     dtype = next(
         (parameter.layout.torch_dtype for parameter in parameters if parameter is not None), normalized.torch_dtype
@@ -48,15 +54,15 @@ def _normalized(named: Mapping[str, Any], normalized: Layout, *saved: Layout) ->
     return (normalized, *saved_layouts)
 
 
-def _attended(named: Mapping[str, Any], *layouts: Any) -> Layouts:
-    """Attention that draws nothing has no seed and no offset."""
+def _adjust_attention(named: Mapping[str, Any], *layouts: Any) -> Layouts:
+    """Remove seed and offset from attention that draws no random numbers."""
     *results, _, _, mask = layouts
     return (*results, None, None, mask)
 
 
 _OTHERS_ON_THE_CPU: Mapping[str, Callable[..., Layouts]] = {
-    "aten::native_batch_norm": _normalized,
-    "aten::_scaled_dot_product_fused_attention_overrideable": _attended,
+    "aten::native_batch_norm": _adjust_normalization,
+    "aten::_scaled_dot_product_fused_attention_overrideable": _adjust_attention,
 }
 
 
@@ -72,8 +78,8 @@ def _meta(value: Any) -> Any:
     return None if isinstance(value, PlaceholderValue) else value
 
 
-def _unsized(value: Slot) -> torch.Tensor:
-    """In the place of a tensor given for a result: what PyTorch resizes without a warning."""
+def _empty_output(value: Slot) -> torch.Tensor:
+    """Return an empty tensor in place of an output argument, which PyTorch resizes without a warning."""
     return torch.empty(0, dtype=value.layout.torch_dtype, device="meta")
 
 

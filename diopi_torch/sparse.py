@@ -1,7 +1,7 @@
 """Sparse tensors: PyTorch's own, whose parts are tensors of the device.
 
-PyTorch's kernels of the CPU that make them or look at their parts never touch the numbers, so they are the device's,
-too. A function of the standard multiplies compressed rows by a dense matrix; all else falls back.
+PyTorch's CPU kernels that create or inspect sparse tensors do not access the elements, so the device uses them, too. A
+function of the standard multiplies CSR matrices with dense ones; all other operators fall back to the CPU.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Error
 from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back
-from diopi_torch.functions import NotServedError, refusal
+from diopi_torch.functions import NotServedError, make_error
 from diopi_torch.layout import DTYPES
 from diopi_torch.operators import overload
 from diopi_torch.parts import parts
-from diopi_torch.tensors import new
+from diopi_torch.tensors import allocate_now
 from lib_rt import Tensor as NativeTensor
 
-LOOKS: Mapping[str, Collection[str]] = {
+STRUCTURE_OPERATORS: Mapping[str, Collection[str]] = {
     "SparsePrivateUse1": (
         *("_sparse_coo_tensor_with_dims", "_sparse_coo_tensor_with_dims_and_tensors", "empty.memory_format", "clone"),
         *("_indices", "_values", "indices", "values", "_nnz", "is_coalesced", "_coalesced_", "sparse_dim", "dense_dim"),
@@ -36,15 +36,16 @@ LOOKS: Mapping[str, Collection[str]] = {
         *("empty.memory_format", "clone", "copy_", "resize_as_sparse_"),
     ),
 }
-"""Operators that make sparse tensors, copy them, or look at their parts; by dispatch key, the first of coordinates, the
-second of compressed rows, columns or blocks."""
+"""Operators that create, copy or inspect sparse tensors, by dispatch key: the first for COO tensors, the second for
+compressed tensors.
+"""
 
 ON_CPU = {"SparsePrivateUse1": "SparseCPU", "SparseCsrPrivateUse1": "SparseCsrCPU"}
 """The dispatch keys of the CPU for the same tensors."""
 
 
 def mm(self: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices, one of them compressed."""
+    """Return the product of two matrices, one of which is compressed."""
     try:
         return _product(self, mat2)
     except NotServedError:
@@ -52,7 +53,7 @@ def mm(self: Tensor, mat2: Tensor) -> Tensor:
 
 
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta · self + alpha · mat1 @ mat2, one of these compressed; self is not read if beta is 0."""
+    """Return beta · self + alpha · mat1 @ mat2, where mat1 or mat2 is compressed; self is not read if beta is 0."""
     try:
         product = _product(mat1, mat2)
     except NotServedError:
@@ -62,21 +63,21 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: f
 
 
 def _product(rows: Tensor, matrix: Tensor) -> Tensor:
-    """Compressed rows [M, K] times a dense matrix [K, N]; NotServedError for other layouts, or if the vendor can't."""
+    """Return a CSR matrix [M, K] times a dense matrix [K, N]; raise NotServedError if that is not supported."""
     fits = rows.dim() == matrix.dim() == 2 and rows.shape[1] == matrix.shape[0] and rows.dtype == matrix.dtype
     if rows.layout is not torch.sparse_csr or matrix.layout is not torch.strided or not fits:
         raise NotServedError(f"the product of {rows.layout} and {matrix.layout}")
-    product = new((rows.shape[0], matrix.shape[1]), matrix.dtype)
+    product = allocate_now((rows.shape[0], matrix.shape[1]), matrix.dtype)
     with ExitStack() as opened:
         tensors = (product, matrix, *parts(rows).values())
-        out, mat2, crow, col, values = (opened.enter_context(_over(tensor)) for tensor in tensors)
+        out, mat2, crow, col, values = (opened.enter_context(_as_native(tensor)) for tensor in tensors)
         sparse = opened.enter_context(NativeTensor.sparse_csr(crow, col, values, tuple(rows.shape)))
         _call("diopiSpMM", out, sparse, mat2)
     return product
 
 
-def _over(tensor: Tensor) -> NativeTensor:
-    """A tensor of the device as functions take it."""
+def _as_native(tensor: Tensor) -> NativeTensor:
+    """Return a tensor of the device as the argument of a function."""
     storage, dtype = tensor.untyped_storage(), DTYPES[tensor.dtype]
     first = int(tensor.storage_offset()) if tensor.numel() else 0
     context, memory = backend().stream.context, (storage.data_ptr(), storage.nbytes())
@@ -84,24 +85,24 @@ def _over(tensor: Tensor) -> NativeTensor:
 
 
 def _call(function: str, *arguments: NativeTensor) -> None:
-    """Call a function; NotServedError if the vendor does not do it, RuntimeError if it fails."""
+    """Call a function; raise NotServedError if the vendor does not support it, and RuntimeError if it fails."""
     device = backend()
     if not device.vendor.has(function) or arguments[0].dtype not in lookup(function).dtypes:
         raise NotServedError(f"{device.vendor.name} has no {function} of {arguments[0].dtype.name}")
     code = device.vendor.call(function, device.stream.context, *arguments)
     if code is not Error.Success:
-        raise refusal(device, function, code)
+        raise make_error(device, function, code)
 
 
 PRODUCTS: Mapping[str, Callable[..., Tensor]] = {"mm": mm, "addmm": addmm}
-"""By the operator's name."""
+"""The implementations by operator name."""
 
 
 def kernels(key: str, names: Collection[str]) -> Mapping[str, Callable[..., Any]]:
-    """The kernels for a dispatch key, of those of all operators of these names that the CPU has for such tensors."""
+    """Return the kernels for a dispatch key, for all overloads of these operators that the CPU has for such tensors."""
     keys = torch._C.DispatchKeySet(torch._C._dispatch_key_parse(ON_CPU[key]))
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     on_cpu = {name: overload(name) for name in names if has(f"aten::{name}", ON_CPU[key])}
-    looking = {name: partial(on_cpu[name].redispatch, keys) for name in LOOKS[key]}
+    looking = {name: partial(on_cpu[name].redispatch, keys) for name in STRUCTURE_OPERATORS[key]}
     falling = {name: partial(fall_back, operator) for name, operator in on_cpu.items()}
     return {**falling, **looking, **(PRODUCTS if key == "SparseCsrPrivateUse1" else {})}

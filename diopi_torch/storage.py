@@ -1,7 +1,7 @@
-"""Storages on the device: saving, loading, pickling, deep copies, and other sizes.
+"""Storages on the device: saving, loading, pickling, deep copies and resizing.
 
-PyTorch makes storages for these by its C++ allocator of the device, of which a device without compiled code has none;
-asking for it ends the process. So the methods of Python through which all of this goes make them here.
+PyTorch allocates these storages with the C++ allocator of the device. A device without compiled code has none, and the
+process would abort. Therefore the Python methods that PyTorch uses for these purposes are replaced here.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import torch
 from torch.storage import _StorageBase
 
 from diopi_torch.settings import NAME
-from diopi_torch.tensors import copy_bytes, new
+from diopi_torch.tensors import allocate_now, copy_bytes
 
 
 def _bytes_of(storage: Any) -> torch.Tensor:
-    """The bytes of a storage as a tensor over them."""
+    """Return a tensor over the bytes of a storage."""
     nbytes = storage.nbytes()
-    tensor = new([0], torch.uint8) if storage.device.type == NAME else torch.empty(0, dtype=torch.uint8)
+    tensor = allocate_now([0], torch.uint8) if storage.device.type == NAME else torch.empty(0, dtype=torch.uint8)
     return tensor.set_(storage, 0, [nbytes], [1])
 
 
-def _copied(storage: Any) -> torch.UntypedStorage:
-    """A copy of a storage on the device."""
-    copy = new([storage.nbytes()], torch.uint8)
+def _copy_storage(storage: Any) -> torch.UntypedStorage:
+    """Return a copy of a storage on the device."""
+    copy = allocate_now([storage.nbytes()], torch.uint8)
     if storage.nbytes():
         copy_bytes(copy, _bytes_of(storage))
     return copy.untyped_storage()
@@ -34,7 +34,7 @@ def _copied(storage: Any) -> torch.UntypedStorage:
 def _clone(original: Callable[..., Any]) -> Callable[..., Any]:
     def clone(self: Any) -> Any:
         """Return a copy of this storage."""
-        return _copied(self) if self.device.type == NAME else original(self)
+        return _copy_storage(self) if self.device.type == NAME else original(self)
 
     return clone
 
@@ -44,7 +44,7 @@ def _to(original: Callable[..., Any]) -> Callable[..., Any]:
         """Return this storage on a device; itself if it is there."""
         if torch.device(device).type != NAME:
             return original(self, device=device, non_blocking=non_blocking)
-        return self if self.device.type == NAME else _copied(self)
+        return self if self.device.type == NAME else _copy_storage(self)
 
     return to
 
@@ -62,10 +62,11 @@ def _resize(original: Callable[..., Any]) -> Callable[..., Any]:
         """Change the size of this storage to so many bytes; the first ones stay as they are."""
         if self.device.type != NAME:
             return original(self, size)
-        resized = new([size], torch.uint8)
+        resized = allocate_now([size], torch.uint8)
         if common := min(size, self.nbytes()):
             copy_bytes(resized[:common], _bytes_of(self)[:common])
-        for replacement in (new([0], torch.uint8), resized):  # one of two storages that are swapped has to be empty
+        # one of two storages that are swapped must be empty
+        for replacement in (allocate_now([0], torch.uint8), resized):
             self._swap_data_ptr_(replacement.untyped_storage())
         return self
 
@@ -73,7 +74,7 @@ def _resize(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install() -> None:
-    """Put the methods in the place of PyTorch's, which go on for other devices."""
+    """Replace the methods of PyTorch; for other devices they call the original ones."""
     for name, wrap in (("clone", _clone), ("to", _to), ("cpu", _cpu)):
         setattr(_StorageBase, name, wrap(getattr(_StorageBase, name)))
     torch.UntypedStorage.resize_ = _resize(torch.UntypedStorage.resize_)  # type: ignore[method-assign]  # as said above

@@ -1,7 +1,8 @@
 """Streams and events of the device.
 
-The runtime of the standard has no events, and a stream can only be waited for. So an event is what its stream had to do
-when it was recorded, waited for at the latest when somebody asks: never too short, perhaps too long.
+The runtime of the standard has no events; the only operation is to wait for a stream. An event therefore represents the
+work that its stream had when it was recorded, and waits for the stream when somebody asks for it. It never waits too
+short, but perhaps too long.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from lib_rt import Context, Device, Tensor
 from lib_rt import Stream as NativeStream
 
 MAX_CACHED_TENSORS = 2**13
-"""Tensors that a stream keeps of those that operators were called with last: programs come back to the same memory."""
+"""Number of recently used tensors that a stream caches, because programs reuse memory."""
 
 _numbers = itertools.count()
 
 
 class Stream:
-    """A queue of the device. Work on one keeps its order, between two there is none but by events.
+    """A queue of the device; work on one stream runs in order, and events order the work of different streams.
 
     Attributes:
         stream_id: its number in this process.
@@ -43,7 +44,7 @@ class Stream:
 
     @property
     def device(self) -> torch.device:
-        """Where it is: there is one device."""
+        """The only device."""
         return torch.device(NAME, 0)
 
     @property
@@ -53,17 +54,22 @@ class Stream:
 
     @property
     def context(self) -> Context:
-        """What operators on the stream are called with."""
+        """The context for operators on the stream."""
         context = self._context
         if context is None:
             with self._lock:
                 context = self._context = self._context or Context(self._native.device, self._native)
         return context
 
-    def opened(self, tensor: torch.Tensor, layout: Layout) -> Tensor:
-        """What operators on the stream take for a tensor of this layout: its memory itself.
+    def open_tensor(self, tensor: torch.Tensor, layout: Layout) -> Tensor:
+        """Return a native tensor over the memory of `tensor`; it stays open for later calls.
 
-        It stays open, and is the same next time.
+        Args:
+            tensor: the tensor.
+            layout: its layout.
+
+        Returns:
+            The tensor for operators on the stream.
         """
         place = tensor.data_ptr(), layout
         found = self._tensors.get(place)
@@ -76,12 +82,12 @@ class Stream:
     def place(
         self, arguments: list[Any], places: Iterable[tuple[int, int, Layout]], values: Sequence[torch.Tensor]
     ) -> None:
-        """Put what operators take for tensors among arguments: at each place that of a number, and of a layout."""
+        """Insert native tensors into arguments; a place is a position, an index into `values` and a layout."""
         tensors = self._tensors
         for place, number, layout in places:
             tensor = values[number]
             found = tensors.get((tensor.data_ptr(), layout))
-            arguments[place] = self.opened(tensor, layout) if found is None else found
+            arguments[place] = self.open_tensor(tensor, layout) if found is None else found
 
     def _open(self, tensor: torch.Tensor, layout: Layout) -> Tensor:
         storage, offset = tensor.untyped_storage(), int(tensor.storage_offset()) if layout.nbytes else 0
@@ -89,11 +95,11 @@ class Stream:
         return Tensor.from_memory(self.context, *memory, layout.shape, layout.dtype, layout.strides, offset)
 
     def forget(self) -> None:
-        """Keep no tensors: their memory is about to be another's."""
+        """Drop all cached tensors, because their memory is about to be reused."""
         self._tensors = {}
 
     def end_context(self) -> None:
-        """Release what operators required in the context, after waiting; the next call gets a new one."""
+        """Wait and release the tensors that operators requested from the context; the next call gets a new context."""
         with self._lock:
             context, self._context = self._context, None
             self._tensors = {}
@@ -101,39 +107,39 @@ class Stream:
             context.close()
 
     def close(self) -> None:
-        """End it, after waiting for it."""
+        """Wait for the stream and destroy it."""
         self.end_context()
         self._native.close()
 
     def synchronize(self) -> None:
-        """Wait until everything enqueued is done."""
+        """Wait until all enqueued work is complete."""
         used, self._used = self._used, []
         self._native.synchronize()
         used.clear()
 
     def retain(self, tensor: torch.Tensor) -> None:
-        """Let the memory of a tensor live at least until it was waited for: what is enqueued may use that."""
+        """Keep the memory of a tensor alive until the stream has been waited for, because enqueued work may use it."""
         if len(self._used) == MAX_CACHED_TENSORS:
             self.synchronize()
         self._used.append(tensor.detach())
 
     def query(self) -> bool:
-        """True, after waiting: whether a stream is done, the runtime can't say."""
+        """Wait and return True, because the runtime can't tell whether a stream is idle."""
         self.synchronize()
         return True
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Record an event, a new one if none is given."""
+        """Record an event, or a new one, and return it."""
         recorded = event or Event()
         recorded.record(self)
         return recorded
 
     def wait_event(self, event: Event) -> None:
-        """Let what is enqueued from now on start after the event: the host waits for it."""
+        """Let later work on this stream start after the event; the host waits for it."""
         event.synchronize()
 
     def wait_stream(self, stream: Stream) -> None:
-        """Let what is enqueued from now on start after what `stream` has to do now: the host waits for it."""
+        """Let later work on this stream start after the current work of `stream`; the host waits for it."""
         stream.synchronize()
 
     def __repr__(self) -> str:
@@ -144,7 +150,7 @@ class Event:
     """A point in the work of a stream.
 
     Args:
-        enable_timing: whether it takes the time, for which recording it waits for the stream.
+        enable_timing: whether to measure the time, for which `record` waits for the stream.
         blocking: has no effect; waiting never spins.
     """
 
@@ -155,29 +161,29 @@ class Event:
         self._nanoseconds: int | None = None
 
     def record(self, stream: Stream) -> None:
-        """Mark what `stream` has to do now."""
+        """Record the current work of `stream`."""
         self._stream = stream
         if self.enable_timing:
             self.synchronize()
             self._nanoseconds = time.perf_counter_ns()
 
     def wait(self, stream: Stream) -> None:
-        """Let what `stream` does from now on start after the event."""
+        """Let later work of `stream` start after the event."""
         stream.wait_event(self)
 
     def synchronize(self) -> None:
-        """Wait until the event has come; at once if none was recorded, or it was waited for."""
+        """Wait until the recorded work is complete; return at once if nothing was recorded."""
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.synchronize()
 
     def query(self) -> bool:
-        """True, after waiting: see `Stream.query`."""
+        """Wait and return True; see `Stream.query`."""
         self.synchronize()
         return True
 
     def elapsed_time(self, end: Event) -> float:
-        """Milliseconds from this event to another; ValueError unless both take the time and were recorded."""
+        """Return the milliseconds from this event to `end`; raise ValueError unless both recorded the time."""
         if self._nanoseconds is None or end._nanoseconds is None:
             raise ValueError("elapsed_time needs two events that were made with enable_timing=True and recorded")
         return (end._nanoseconds - self._nanoseconds) / 1e6
@@ -185,14 +191,14 @@ class Event:
 
 @final
 class StreamChoice(threading.local):
-    """The current stream of each thread; `default` where a thread has chosen none."""
+    """The current stream of each thread; `default` for threads that have not selected a stream."""
 
     def __init__(self, default: Stream) -> None:
         self.current = default
 
     @contextmanager
-    def choosing(self, stream: Stream) -> Iterator[Stream]:
-        """Work on `stream` meanwhile."""
+    def use_stream(self, stream: Stream) -> Iterator[Stream]:
+        """Use `stream` during the context."""
         before, self.current = self.current, stream
         try:
             yield stream

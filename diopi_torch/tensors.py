@@ -1,8 +1,8 @@
-"""Tensors of PyTorch over memory of the vendor's, without copies and without compiled code.
+"""PyTorch tensors over memory of the vendor, without copies and without compiled code.
 
-PyTorch makes a tensor of whatever a DLPack capsule describes; device type 12, `kDLExtDev`, is its `PrivateUse1`. The
-capsule is one that NumPy made of an array over the memory, described anew before it is consumed: so the storage owns
-the array, and the array's end gives the memory back. Source: dlpack.h, version 0.8; torch.utils.dlpack.
+PyTorch creates a tensor from any DLPack capsule; device type 12, `kDLExtDev`, is `PrivateUse1`. The capsule comes from
+a NumPy array over the memory and is modified before PyTorch consumes it. The storage therefore owns the array, and the
+memory is released when the array is deleted. Source: dlpack.h, version 0.8; torch.utils.dlpack.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from diopi_torch.memory import Block, DeviceMemoryError
 from diopi_torch.settings import NAME
 
 CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-"""With which operators that only look at memory are called: those of the CPU never touch it."""
+"""The dispatch keys for operators that only inspect memory; the CPU's kernels do not access it."""
 
 _UNSUPPORTED = Dtype.unsupported
 
@@ -31,12 +31,12 @@ _cast = dlpack.cast
 _from_dlpack = torch._C._from_dlpack
 
 _HEADER = object.__basicsize__
-"""Bytes that all objects of Python begin with. In a capsule the pointer that it holds follows."""
+"""Size of the header of a Python object in bytes; in a capsule, the pointer to its contents follows."""
 
 
 @final
-class _Lent(np.ndarray[Any, Any]):
-    """The bytes of a block, which is given back when they end."""
+class _BlockBytes(np.ndarray[Any, Any]):
+    """The bytes of a block, which is released when they are deleted."""
 
     __slots__ = ("block", "give_back")
 
@@ -47,15 +47,25 @@ class _Lent(np.ndarray[Any, Any]):
         self.give_back(self.block)
 
 
-def _tensor_in(capsule: object) -> Any:
-    """The DLTensor of a capsule, to be changed."""
+def _dltensor_of(capsule: object) -> Any:
+    """Return the DLTensor of a capsule, which may be modified."""
     return _cast(_CAPSULE, id(capsule) + _HEADER)[0]
 
 
 def allocate(layout: Layout, device: Backend, stream: int) -> torch.Tensor:
-    """A tensor in fresh memory, which is not written, for work on the stream of this number.
+    """Allocate an uninitialized tensor.
 
-    torch.OutOfMemoryError if there is not enough; TypeError for an element type that the standard does not have.
+    Args:
+        layout: the layout of the tensor.
+        device: the device.
+        stream: the number of the stream that uses the tensor first.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        OutOfMemoryError: if there is not enough memory.
+        TypeError: if the standard does not have the element type.
     """
     if layout.dtype is _UNSUPPORTED:
         known = ", ".join(map(str, DTYPES))
@@ -64,35 +74,41 @@ def allocate(layout: Layout, device: Backend, stream: int) -> torch.Tensor:
         block = device.allocator.allocate(layout.nbytes, stream)
     except DeviceMemoryError as error:
         raise torch.OutOfMemoryError(f"{NAME} out of memory: {error}") from None
-    lent = _Lent(block.nbytes, np.uint8, block.buffer)
+    lent = _BlockBytes(block.nbytes, np.uint8, block.buffer)
     lent.block, lent.give_back = block, device.allocator.give_back
     capsule = lent.__dlpack__()
-    _tensor_in(capsule).description = layout.description[0]
+    _dltensor_of(capsule).description = layout.description[0]
     return _from_dlpack(capsule)
 
 
-def new(shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None) -> torch.Tensor:
-    """A tensor in fresh memory, as `made` gives it, for the current stream; contiguous if no strides are given."""
+def allocate_now(shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None) -> torch.Tensor:
+    """Allocate an uninitialized tensor for the current stream; the default is a contiguous one."""
     sizes, device = tuple(shape), backend()
     layout = layout_of(sizes, contiguous_strides(sizes) if strides is None else tuple(strides), dtype)
     return allocate(layout, device, device.stream.stream_id)
 
 
-def is_ours(value: object) -> bool:
-    """Whether a value is a tensor of the device."""
+def is_on_device(value: object) -> bool:
+    """Return whether a value is a tensor of the device."""
     return isinstance(value, torch.Tensor) and value.device.type == NAME
 
 
-def on_host(tensor: torch.Tensor) -> torch.Tensor:
-    """The elements of a tensor of the device on the CPU, strides and all, after waiting for the stream.
+def read_to_host(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a CPU tensor with the elements and strides of a tensor of the device, after waiting for the stream.
 
-    The memory itself where the host can address it, else a copy.
+    The CPU tensor uses the same memory if the host can address it, otherwise a copy.
+
+    Args:
+        tensor: a tensor of the device.
+
+    Returns:
+        The CPU tensor.
     """
     device = backend()
     device.stream.synchronize()
     if device.device.host_addressable:
         capsule = torch._C._to_dlpack(tensor)
-        _tensor_in(capsule).description.device.type = CPU
+        _dltensor_of(capsule).description.device.type = CPU
         return _from_dlpack(capsule)
     elements = extent(tensor.shape, tensor.stride())
     span = torch.empty(elements, dtype=tensor.dtype)
@@ -103,7 +119,7 @@ def on_host(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def is_dense(tensor: torch.Tensor) -> bool:
-    """Whether the elements fill a span of memory, each place once, in whatever order of the axes."""
+    """Return whether the elements fill a span of memory without gaps or overlaps, for any order of the axes."""
     if not tensor.numel():
         return True
     expected = 1
@@ -116,25 +132,22 @@ def is_dense(tensor: torch.Tensor) -> bool:
 
 
 def copy_bytes(target: torch.Tensor, source: torch.Tensor) -> None:
-    """Copy the elements between two dense tensors with the same element type, shape and strides; to or from the host.
-
-    Waits where the host is one side of it.
-    """
+    """Copy the elements between dense tensors of the same type, shape and strides; wait if one is on the host."""
     stream = backend().stream
     native, nbytes = stream.native, source.numel() * source.dtype.itemsize
     if not nbytes:
         return
     addresses = target.data_ptr(), source.data_ptr()
-    if is_ours(target) and is_ours(source):
+    if is_on_device(target) and is_on_device(source):
         native.d2d(*addresses, nbytes)
         return
-    (native.h2d if is_ours(target) else native.d2h)(*addresses, nbytes)
+    (native.h2d if is_on_device(target) else native.d2h)(*addresses, nbytes)
     stream.synchronize()
 
 
 def upload(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy of a CPU tensor on the device, with its strides if it is dense."""
+    """Return a copy of a CPU tensor on the device; it has the same strides if the tensor is dense."""
     dense = tensor if is_dense(tensor) else tensor.contiguous()
-    uploaded = new(dense.shape, dense.dtype, dense.stride())
+    uploaded = allocate_now(dense.shape, dense.dtype, dense.stride())
     copy_bytes(uploaded, dense)
     return uploaded

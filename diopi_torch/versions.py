@@ -1,4 +1,4 @@
-"""Which versions of PyTorch the device works with."""
+"""The versions of PyTorch that the device supports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SUPPORTED = ("2.13",)
 
 
 def check_version(version: str) -> None:
-    """ImportError unless the version of PyTorch is a supported one; patch level and build don't matter."""
+    """Raise ImportError unless the version of PyTorch is supported; patch level and build do not matter."""
     found = re.match(r"\d+\.\d+", version)
     if found is None or found[0] not in SUPPORTED:
         wanted = f"diopi_torch works with PyTorch {' or '.join(SUPPORTED)}"

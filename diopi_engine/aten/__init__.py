@@ -1,6 +1,6 @@
-"""Programs of PyTorch as functions of JAX: an interpreter of the graph that `torch.export` makes of a module.
+"""PyTorch programs as JAX functions: an interpreter of the graph that `torch.export` creates from a module.
 
-The graph is decomposed to Core ATen, PyTorch's set of operators from which all others can be composed. `operators` and
-the modules beside it have them as functions of `jax.numpy`; `program` walks the graph. Sizes that depend on the batch
-are symbolic dimensions of JAX, which compute as integers do.
+The graph is decomposed to Core ATen, the set of operators from which PyTorch composes all others. `operators` and the
+modules beside it implement these operators with `jax.numpy`; `program` interprets the graph. Sizes that depend on the
+batch are symbolic dimensions of JAX, which support integer arithmetic.
 """

@@ -1,4 +1,4 @@
-"""Operators of Core ATen that are layers: convolution, pooling, normalisation, interpolation."""
+"""Core ATen operators that are layers: convolution, pooling, normalization, interpolation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def convolution(
     pads = [(pad, pad) for pad in padding]
     spread = [1] * rank
     if transposed:
-        kernel, weight = weight.shape[2:], _flipped(weight, groups)
+        kernel, weight = weight.shape[2:], _transpose_kernel(weight, groups)
         reach = [far * (size - 1) for far, size in zip(dilation, kernel, strict=True)]
         pads = [(far - pad, far - pad + more) for far, pad, more in zip(reach, padding, output_padding, strict=True)]
         stride, spread = [1] * rank, list(stride)
@@ -40,15 +40,15 @@ def convolution(
     return result if bias is None else result + bias.reshape(-1, *[1] * rank)
 
 
-def _flipped(weight: Array, groups: int) -> Array:
-    """The kernel (in, out/groups, sizes…) of a transposed convolution as that of a convolution (out, in/groups, …)."""
+def _transpose_kernel(weight: Array, groups: int) -> Array:
+    """Convert a transposed convolution's kernel (in, out/groups, sizes…) to a convolution's (out, in/groups, …)."""
     channels, outputs, *sizes = weight.shape
     parts = weight.reshape(groups, channels // groups, outputs, *sizes).swapaxes(1, 2)
     return jnp.flip(parts.reshape(groups * outputs, channels // groups, *sizes), tuple(range(2, weight.ndim)))
 
 
 def _windows(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool) -> Any:
-    """Sizes, strides, dilations and padding of windows over all axes of x."""
+    """Return sizes, strides, dilations and padding of windows for all axes of x."""
     rank, lead = len(kernel), x.ndim - len(kernel)
     padding, dilation = _per_axis(padding, rank), _per_axis(dilation, rank)
     stride = _per_axis(stride or kernel, rank)
@@ -69,7 +69,7 @@ def _per_axis(sizes: Sizes, rank: int) -> tuple[int, ...]:
 def max_pool(
     x: Array, kernel: Sizes, stride: Sizes = (), padding: Sizes = (0,), dilation: Sizes = (1,), ceil_mode: bool = False
 ) -> tuple[Array, None]:
-    """The maxima; their places are not made."""
+    """Return the maxima without their positions."""
     kernel = _per_axis(kernel, x.ndim - 2)
     sizes, strides, dilations, pads = _windows(x, kernel, stride, padding, dilation, ceil_mode)
     least = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
@@ -104,13 +104,13 @@ def avg_pool(
 
 @operator("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d")
 def adaptive_avg_pool(x: Array, output_size: Sizes) -> Array:
-    return _along_axes(
+    return _multiply_axes(
         x, [_averages(have, want) for have, want in zip(x.shape[-len(output_size) :], output_size, strict=True)]
     )
 
 
 def _averages(have: int, want: int) -> np.ndarray[Any, Any]:
-    """The matrix (want, have) that averages the parts of an axis."""
+    """Return the matrix (want, have) that averages the parts of an axis."""
     matrix = np.zeros((want, have))
     for n in range(want):
         start, end = n * have // want, -(-(n + 1) * have // want)
@@ -118,8 +118,8 @@ def _averages(have: int, want: int) -> np.ndarray[Any, Any]:
     return matrix
 
 
-def _along_axes(x: Array, matrices: Sequence[np.ndarray[Any, Any]]) -> Array:
-    """Multiply the last axes with matrices (result, axis)."""
+def _multiply_axes(x: Array, matrices: Sequence[np.ndarray[Any, Any]]) -> Array:
+    """Multiply the last axes by matrices of shape (result, axis)."""
     for axis, matrix in enumerate(matrices, x.ndim - len(matrices)):
         x = jnp.moveaxis(jnp.tensordot(x, jnp.asarray(matrix, x.dtype), ((axis,), (1,))), -1, axis)
     return x
@@ -127,20 +127,20 @@ def _along_axes(x: Array, matrices: Sequence[np.ndarray[Any, Any]]) -> Array:
 
 @operator("upsample_bilinear2d.vec", "upsample_linear1d.vec", "upsample_trilinear3d.vec")
 def upsample_linear(x: Array, output_size: Sizes | None, align_corners: bool, scales: Sequence[float] | None) -> Array:
-    sizes = _resized(x, output_size, scales)
+    sizes = _output_sizes(x, output_size, scales)
     steps = scales if scales and output_size is None else [None] * len(sizes)
     axes_of = zip(x.shape[2:], sizes, steps, strict=True)
-    return _along_axes(x, [_linear(have, want, align_corners, scale) for have, want, scale in axes_of])
+    return _multiply_axes(x, [_linear(have, want, align_corners, scale) for have, want, scale in axes_of])
 
 
-def _resized(x: Array, output_size: Sizes | None, scales: Sequence[float] | None) -> Sizes:
+def _output_sizes(x: Array, output_size: Sizes | None, scales: Sequence[float] | None) -> Sizes:
     if output_size is not None:
         return output_size
     return [int(size * scale) for size, scale in zip(x.shape[2:], scales or (), strict=True)]
 
 
 def _linear(have: int, want: int, align_corners: bool, scale: float | None) -> np.ndarray[Any, Any]:
-    """The matrix (want, have) of linear interpolation along an axis."""
+    """Return the matrix (want, have) of linear interpolation along an axis."""
     places = np.arange(want, dtype=np.float64)
     if align_corners:
         places *= (have - 1) / max(want - 1, 1)
@@ -155,7 +155,7 @@ def _linear(have: int, want: int, align_corners: bool, scale: float | None) -> n
 
 @operator("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
 def upsample_nearest(x: Array, output_size: Sizes | None, scales: Sequence[float] | None) -> Array:
-    sizes = _resized(x, output_size, scales)
+    sizes = _output_sizes(x, output_size, scales)
     for axis, (have, want) in enumerate(zip(x.shape[2:], sizes, strict=True), 2):
         step = 1 / scales[axis - 2] if scales and output_size is None else have / want
         places = np.minimum((np.arange(want, dtype=np.float32) * np.float32(step)).astype(int), have - 1)
@@ -177,7 +177,7 @@ def batch_norm(
 def layer_norm(
     x: Array, shape: Sizes, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
-    normal, mean, scale = _normalised(x, range(-len(shape), 0), eps)
+    normal, mean, scale = _normalize(x, range(-len(shape), 0), eps)
     return _affine(normal, weight, bias), mean, scale
 
 
@@ -186,7 +186,7 @@ def group_norm(
     x: Array, weight: Array | None, bias: Array | None, n: Any, channels: int, size: Any, groups: int, eps: float
 ) -> tuple[Array, None, None]:
     parts = x.reshape(x.shape[0], groups, channels // groups, *x.shape[2:])
-    normal = _normalised(parts, range(2, parts.ndim), eps)[0].reshape(x.shape)
+    normal = _normalize(parts, range(2, parts.ndim), eps)[0].reshape(x.shape)
     shape = (1, -1, *[1] * (x.ndim - 2))
     return (
         _affine(normal, *(None if parameter is None else parameter.reshape(shape) for parameter in (weight, bias))),
@@ -199,7 +199,7 @@ def group_norm(
 def instance_norm(
     x: Array, weight: Array | None, bias: Array | None, training: bool, momentum: float, eps: float
 ) -> tuple[Array, None, None]:
-    normal = _normalised(x, [0, *range(2, x.ndim)], eps)[0]
+    normal = _normalize(x, [0, *range(2, x.ndim)], eps)[0]
     shape = (1, -1, *[1] * (x.ndim - 2))
     return (
         _affine(normal, *(None if parameter is None else parameter.reshape(shape) for parameter in (weight, bias))),
@@ -208,8 +208,8 @@ def instance_norm(
     )
 
 
-def _normalised(x: Array, dims: Sequence[int], eps: float) -> tuple[Array, Array, Array]:
-    """With mean 0 and variance 1 along axes; the mean, and the factor. Half precision in float32, as PyTorch does."""
+def _normalize(x: Array, dims: Sequence[int], eps: float) -> tuple[Array, Array, Array]:
+    """Return x normalized along `dims`, its mean and the factor; half precision is computed in float32."""
     x = x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
     mean = jnp.mean(x, axes(list(dims)), keepdims=True)
     scale = lax.rsqrt(jnp.var(x, axes(list(dims)), keepdims=True) + eps)

@@ -1,4 +1,4 @@
-"""Operators of Core ATen that move elements: views, joining, padding, gathering and scattering."""
+"""Core ATen operators that move elements: views, concatenation, padding, gathering and scattering."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jax import Array, lax
 from diopi_engine.aten.table import operator
 
 END = 2**63 - 1
-"""What PyTorch writes for the end of a slice that goes to the end."""
+"""The value with which PyTorch represents the end of a slice that extends to the end of the axis."""
 
 
 @operator("view")
@@ -98,7 +98,7 @@ def constant_pad(x: Array, pad: Sequence[int], value: float = 0) -> Array:
 
 
 def _widths(x: Array, pad: Sequence[int]) -> list[tuple[int, int]]:
-    """Elements before and after each axis, of a list that has the last axis first."""
+    """Return the padding before and after each axis for a list that starts with the last axis."""
     pairs = [(pad[n], pad[n + 1]) for n in range(0, len(pad), 2)]
     return [*[(0, 0)] * (x.ndim - len(pairs)), *reversed(pairs)]
 
@@ -153,7 +153,7 @@ def scatter_add(x: Array, dim: int, indices: Array, source: Array) -> Array:
 
 
 def _grid(x: Array, dim: int, indices: Array) -> tuple[Array, ...]:
-    """The indices along every axis for those along one."""
+    """Return index arrays for all axes from the indices along one axis."""
     grid = jnp.meshgrid(*(jnp.arange(size) for size in indices.shape), indexing="ij") if indices.ndim else []
     return tuple(indices if axis == dim % x.ndim else index for axis, index in enumerate(grid))
 

@@ -1,4 +1,4 @@
-"""Operators of Core ATen element by element, along axes, and on matrices; the graph says of which type results are."""
+"""Core ATen operators on elements, along axes and on matrices; the graph determines the types of their results."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def div(x: Array, other: Any, rounding_mode: str | None = None) -> Array:
     if rounding_mode == "floor":
         return jnp.floor_divide(x, other)
     if rounding_mode == "trunc" and not jnp.issubdtype(jnp.result_type(x, other), jnp.floating):
-        return _truncated(x, other)
+        return _divide_truncated(x, other)
     return jnp.trunc(x / other) if rounding_mode == "trunc" else x / other
 
 
-def _truncated(x: Array, other: Any) -> Array:
-    """The quotient of integers without its fraction."""
+def _divide_truncated(x: Array, other: Any) -> Array:
+    """Return the quotient of integers, truncated towards zero."""
     dtype = jnp.result_type(x, other)
     pair = jnp.broadcast_arrays(jnp.asarray(x, dtype), jnp.asarray(other, dtype))
     return lax.div(*pair)
@@ -126,42 +126,42 @@ def elu(x: Array, alpha: float = 1, scale: float = 1, input_scale: float = 1) ->
 
 @operator("_softmax")
 def softmax(x: Array, dim: int, half_to_float: bool) -> Array:
-    return jax.nn.softmax(_widened(x), dim)
+    return jax.nn.softmax(_to_float32(x), dim)
 
 
 @operator("_log_softmax")
 def log_softmax(x: Array, dim: int, half_to_float: bool) -> Array:
-    return jax.nn.log_softmax(_widened(x), dim)
+    return jax.nn.log_softmax(_to_float32(x), dim)
 
 
-def _widened(x: Array) -> Array:
-    """Half precision as float32, in which PyTorch sums it."""
+def _to_float32(x: Array) -> Array:
+    """Convert half precision to float32, in which PyTorch computes sums."""
     return x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
 
 
 def axes(dim: Axes) -> Any:
-    """The axes that a reduction of ATen is along: an empty list is all of them."""
+    """Return the axes of a reduction; in ATen, an empty list means all axes."""
     return None if dim is None or dim == [] else tuple(dim) if isinstance(dim, list | tuple) else dim
 
 
 @operator("sum.dim_IntList", "sum")
 def total(x: Array, dim: Axes = None, keepdim: bool = False, dtype: Any = None) -> Array:
-    return jnp.sum(_widened(x), axes(dim), keepdims=keepdim)
+    return jnp.sum(_to_float32(x), axes(dim), keepdims=keepdim)
 
 
 @operator("mean.dim", "mean")
 def mean(x: Array, dim: Axes = None, keepdim: bool = False, dtype: Any = None) -> Array:
-    return jnp.mean(_widened(x), axes(dim), keepdims=keepdim)
+    return jnp.mean(_to_float32(x), axes(dim), keepdims=keepdim)
 
 
 @operator("prod", "prod.dim_int")
 def prod(x: Array, dim: Axes = None, keepdim: bool = False, dtype: Any = None) -> Array:
-    return jnp.prod(_widened(x), axes(dim), keepdims=keepdim)
+    return jnp.prod(_to_float32(x), axes(dim), keepdims=keepdim)
 
 
 @operator("var.correction", "var.dim")
 def var(x: Array, dim: Axes = None, correction: int | None = None, keepdim: bool = False) -> Array:
-    return jnp.var(_widened(x), axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
+    return jnp.var(_to_float32(x), axes(dim), ddof=1 if correction is None else correction, keepdims=keepdim)
 
 
 @operator("amax")
@@ -201,7 +201,7 @@ def min_along(x: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]:
 
 @operator("cumsum")
 def cumsum(x: Array, dim: int, dtype: Any = None) -> Array:
-    return jnp.cumsum(_widened(x), dim)
+    return jnp.cumsum(_to_float32(x), dim)
 
 
 @operator("sort")

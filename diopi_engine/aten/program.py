@@ -1,4 +1,4 @@
-"""From a module or an exported program of PyTorch to a function of JAX and its weights."""
+"""Convert a PyTorch module or exported program to a JAX function and its weights."""
 
 from __future__ import annotations
 
@@ -19,34 +19,38 @@ from diopi_engine.aten import layers, movement, operators  # noqa: F401 - they e
 from diopi_engine.aten.table import OPERATORS
 from diopi_engine.errors import CompileError
 
-SAMPLES = 2
-"""Size of the batch that a module is traced with; PyTorch takes a batch of 1 for a fixed size."""
+TRACED_BATCH = 2
+"""Batch size for tracing a module; PyTorch would treat a batch of 1 as a fixed size."""
 
 _ON_SIZES = {
     getattr(python_operators, name) for name in ("add", "sub", "mul", "floordiv", "mod", "neg", "pow", "getitem")
 }
-"""Functions of Python in a graph: they compute with sizes, and take results apart."""
+"""Python functions in a graph: they compute with sizes and unpack results."""
 
 _ASSERTIONS = ("_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range_for_size", "sym_constrain_range")
-"""Operators that check what the trace took for granted; sizes are fixed but for the batch."""
+"""Operators that check assumptions of the trace; all sizes except the batch are fixed."""
 
 
-def converted(
+def convert_program(
     network: Any, inputs: Sequence[tuple[tuple[Any, ...], str]]
 ) -> tuple[Any, Mapping[str, np.ndarray[Any, Any]]]:
-    """The function, of weights and inputs, that a network is, and its weights by name.
+    """Convert a network to a function of weights and inputs, and its weights.
 
     Args:
         network: a `torch.nn.Module` or `ExportedProgram`.
-        inputs: shape and element type of each; a size that is no number is the batch.
+        inputs: shape and element type of each input; a size that is not a number is the batch.
 
-    CompileError if PyTorch can't export it, or an operator of it is not served.
+    Returns:
+        The function, and the weights by name.
+
+    Raises:
+        CompileError: if PyTorch can't export the network, or an operator is not supported.
     """
-    program = network if isinstance(network, ExportedProgram) else _exported(network, inputs)
+    program = network if isinstance(network, ExportedProgram) else _export(network, inputs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's own, about its own ways
         program = program.run_decompositions()
-    _leave_out_same_views(program.graph_module.graph)
+    _remove_identity_views(program.graph_module.graph)
     if lacking := sorted({_name(node) for node in _calls(program)} - set(OPERATORS) - set(_ASSERTIONS)):
         raise CompileError(f"operators of the network are not served: {', '.join(lacking)}")
     names = [spec.arg.name for spec in program.graph_signature.input_specs]
@@ -62,8 +66,8 @@ def converted(
     return function, {targets[name]: array for name, array in weights.items()}
 
 
-def _exported(module: torch.nn.Module, inputs: Sequence[tuple[tuple[Any, ...], str]]) -> ExportedProgram:
-    shapes = [tuple(size if isinstance(size, int) else SAMPLES for size in shape) for shape, _ in inputs]
+def _export(module: torch.nn.Module, inputs: Sequence[tuple[tuple[Any, ...], str]]) -> ExportedProgram:
+    shapes = [tuple(size if isinstance(size, int) else TRACED_BATCH for size in shape) for shape, _ in inputs]
     examples = tuple(
         torch.zeros(shape, dtype=getattr(torch, dtype)) for shape, (_, dtype) in zip(shapes, inputs, strict=True)
     )
@@ -78,8 +82,8 @@ def _exported(module: torch.nn.Module, inputs: Sequence[tuple[tuple[Any, ...], s
         raise CompileError(f"PyTorch can't export the module: {error}") from error
 
 
-def _leave_out_same_views(graph: torch.fx.Graph) -> None:
-    """Leave out nodes that ask for the strides that a tensor has, which arrays of JAX know nothing of."""
+def _remove_identity_views(graph: torch.fx.Graph) -> None:
+    """Remove nodes that only request the strides that a tensor already has; JAX arrays have no strides."""
     for node in graph.nodes:
         if node.op == "call_function" and node.target is torch.ops.aten.as_strided.default:
             source = node.args[0]
@@ -89,14 +93,14 @@ def _leave_out_same_views(graph: torch.fx.Graph) -> None:
 
 
 def _view(node: Any) -> list[tuple[Any, Any]]:
-    """Sizes and strides of a node's tensor, but for axes of one element."""
+    """Return sizes and strides of a node's tensor without axes of size 1."""
     value = node.meta["val"]
     sizes = zip(value.shape, value.stride(), strict=True)
     return [(str(size), str(stride)) for size, stride in sizes if str(size) != "1"]
 
 
 def _weights(program: ExportedProgram) -> dict[str, np.ndarray[Any, Any]]:
-    """Parameters, buffers and constants that the graph uses, by the name of their node."""
+    """Return the parameters, buffers and constants that the graph uses, by the name of their node."""
     used = {node.name for node in program.graph.nodes if node.op == "placeholder" and node.users}
     tensors = {**program.state_dict, **program.constants}
     specs = program.graph_signature.input_specs
@@ -114,7 +118,7 @@ def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
 
 
 def _calls(program: ExportedProgram) -> list[Any]:
-    """The nodes that call an operator of ATen."""
+    """Return the nodes that call an operator of ATen."""
     nodes = [node for node in program.graph.nodes if node.op == "call_function" and node.target not in _ON_SIZES]
     if unsupported := [str(node.target) for node in nodes if not isinstance(node.target, torch._ops.OpOverload)]:
         raise CompileError(f"the network calls {', '.join(unsupported)}, which is no operator of ATen")
@@ -122,12 +126,12 @@ def _calls(program: ExportedProgram) -> list[Any]:
 
 
 def _name(node: Any) -> str:
-    """The operator that a node calls, as the table names it."""
+    """Return the operator that a node calls, by its name in the table."""
     return str(node.target._name).removeprefix("aten::")
 
 
 def _run(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
-    """The user's outputs, for the values of placeholders by name."""
+    """Return the user's outputs for the values of placeholders by name."""
     kinds = {spec.arg.name for spec in program.graph_signature.output_specs if spec.kind is not OutputKind.USER_OUTPUT}
     if kinds:
         raise CompileError(f"the network changes {', '.join(sorted(kinds))}: compile it in the mode of evaluation")
@@ -137,12 +141,12 @@ def _run(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
 
     for node in program.graph.nodes:
         if node.op == "call_function":
-            values[node.name] = _called(node, substitute(node.args), substitute(node.kwargs))
+            values[node.name] = _call_operator(node, substitute(node.args), substitute(node.kwargs))
     output = next(node for node in program.graph.nodes if node.op == "output")
     return [jnp.asarray(result) for result in substitute(output.args[0])]
 
 
-def _called(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+def _call_operator(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
     if node.target in _ON_SIZES:
         return node.target(*arguments)
     name = _name(node)
@@ -152,13 +156,13 @@ def _called(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> An
         result = OPERATORS[name](*arguments, **named)
     except Exception as error:  # whatever JAX raises for it
         raise CompileError(f"{name} in {node.name}: {error}") from error
-    return _typed(result, node.meta.get("val"))
+    return _cast_results(result, node.meta.get("val"))
 
 
-def _typed(result: Any, example: Any) -> Any:
-    """Results in the element types that PyTorch gives them."""
+def _cast_results(result: Any, example: Any) -> Any:
+    """Convert results to the element types that PyTorch gives them."""
     if isinstance(example, list | tuple):
-        return [_typed(actual, expected) for actual, expected in zip(result, example, strict=True)]
+        return [_cast_results(actual, expected) for actual, expected in zip(result, example, strict=True)]
     if result is None or not isinstance(example, torch.Tensor):
         return result
     return jnp.asarray(result).astype(str(example.dtype).removeprefix("torch."))

@@ -1,4 +1,4 @@
-"""The table of operators: by ATen's name, with the overload if that is not `default`, a function of arrays."""
+"""The table of operators: a function of arrays for each name in ATen, with the overload unless it is `default`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 Function = Callable[..., Any]
 
 OPERATORS: dict[str, Function] = {}
-"""Every operator that is served; modules enter theirs when they are imported."""
+"""All supported operators; modules register theirs when they are imported."""
 
 
 def operator(*names: str) -> Callable[[Function], Function]:
-    """Enter the decorated function as what operators of these names do."""
+    """Return a decorator that registers a function as the implementation of operators."""
 
     def enter(function: Function) -> Function:
         OPERATORS.update(dict.fromkeys(names, function))

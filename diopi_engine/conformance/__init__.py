@@ -1,6 +1,8 @@
-"""Conformance to the interfaces of engines: cases that a library must pass, whoever made it.
+"""Conformance to the interfaces of engines: cases that every library must pass.
 
-`cases` has those of HanGuangRT, `bench` what they need, `networks` the engines they run; `nvdla` has the same for
-NVDLA's driver. `interfaces` says which a library has, `worker` runs cases in a process of its own, and `run` starts
-workers and says how each case ended.
+- `cases`: the cases of HanGuangRT; `bench` and `networks` have their fixtures and engines.
+- `nvdla`: the same for NVDLA's driver.
+- `interfaces`: detects the interfaces of a library.
+- `worker`: runs cases in a separate process.
+- `run`: starts workers and returns the verdict of each case.
 """

@@ -1,6 +1,7 @@
-"""What the cases need: a library with engines, and checks of what it answers.
+"""The fixture of the cases: a library with engines, and checks of its results.
 
-A case gets a bench, with all cores free, and leaves it so. It raises `NotConformingError` where the library is wrong.
+A case receives a bench with all cores free and must leave it so. It raises `NotConformingError` if the library violates
+the interface.
 """
 
 from __future__ import annotations
@@ -20,34 +21,34 @@ from diopi_engine.proto.declarations import Enumeration
 from diopi_engine.proto.hgrt import CoreAllocPolicy, DeviceAttribute
 
 CASES: dict[str, Callable[[Bench], None]] = {}
-"""Every case by its name."""
+"""All cases by name."""
 
 GUARD = np.float32(-12345)
-"""Fills what an output must leave as it was."""
+"""The value that fills the parts of outputs that a library must not write."""
 
 
 class NotConformingError(Exception):
-    """The library is wrong; the message says what it did and what was expected."""
+    """The library violates the interface; the message says what it did and what was expected."""
 
 
 class NotApplicableError(Exception):
-    """The case can't be run on this library; the message says why."""
+    """The case can't be run on this library; the message states the reason."""
 
 
 @final
 @dataclass(frozen=True)
 class Bench:
-    """A library, and the files of the engines."""
+    """A library and the files of the engines."""
 
     client: Client
     folder: Path
 
     def data(self, name: str) -> bytes:
-        """The bytes of an engine."""
+        """Return the bytes of an engine."""
         return self.folder.joinpath(name).read_bytes()
 
     def attribute(self, attribute: DeviceAttribute, device: int = 0) -> int:
-        """An attribute of a device."""
+        """Return an attribute of a device."""
         return int(self.client.get("hgDeviceGetAttribute", device, attribute))
 
     @property
@@ -57,20 +58,20 @@ class Bench:
 
     @contextmanager
     def engine(self, name: str = "layer") -> Iterator[Any]:
-        """An engine, which is destroyed at the end."""
+        """Create an engine, which is destroyed at the end of the context."""
         handle = self.client.engine(self.data(name))
         yield handle
         self.client.call("hgEngineDestroy", handle)
 
     @contextmanager
     def context(self, engine: Any, policy: CoreAllocPolicy = CoreAllocPolicy.MINIMUM, mask: int = 0) -> Iterator[Any]:
-        """A context, which is destroyed at the end."""
+        """Create an execution context, which is destroyed at the end of the context manager."""
         handle = self.client.context(engine, policy, mask)
         yield handle
         self.client.call("hgExecutionContextDestroy", handle)
 
     def check_batch(self, context: Any, size: int, name: str = "layer", seed: int = 0) -> None:
-        """A batch is computed right, and nothing but its outputs is written."""
+        """Check that a batch is computed correctly and that only its outputs are written."""
         x, y = batch(size, seed)
         copy = x.copy()
         self.client.execute(context, size, [x, y])
@@ -80,25 +81,25 @@ class Bench:
 
 
 def batch(size: int, seed: int = 0) -> tuple[Array, Array]:
-    """An input, and an output with room for one sample more."""
+    """Return an input, and an output with room for one more sample."""
     x = np.random.default_rng([size, seed]).standard_normal((size, networks.INPUTS)).astype(np.float32)
     return x, np.full((size + 1, networks.OUTPUTS), GUARD, np.float32)
 
 
 def case(function: Callable[[Bench], None]) -> Callable[[Bench], None]:
-    """Enter a case under its name."""
+    """Register a case under the name of its function."""
     CASES[function.__name__] = function
     return function
 
 
 def check(subject: str, found: Any, expected: Any) -> None:
-    """NotConformingError unless what was found is what was expected."""
+    """Raise NotConformingError unless `found` equals `expected`."""
     if found != expected:
         raise NotConformingError(f"{subject} is {found}, expected {expected}")
 
 
 def check_array(subject: str, found: Array, expected: Array) -> None:
-    """NotConformingError unless arrays agree within the rounding of float32 sums of a few terms."""
+    """Raise NotConformingError unless the arrays agree within the rounding of float32 sums of a few terms."""
     mismatches = ~np.isclose(found, expected, rtol=1e-5, atol=1e-6)
     if mismatches.any():
         place = tuple(int(index) for index in np.argwhere(mismatches)[0])
@@ -109,8 +110,8 @@ def check_array(subject: str, found: Array, expected: Array) -> None:
 
 
 @contextmanager
-def refused(subject: str, *results: Enumeration) -> Iterator[None]:
-    """What is done within must fail, with one of these results."""
+def expect_failure(subject: str, *results: Enumeration) -> Iterator[None]:
+    """Check that the calls in this context fail with one of these results."""
     try:
         yield
     except FailedCallError as error:

@@ -1,4 +1,4 @@
-"""The cases: what a program does with a library, and what the library must answer."""
+"""The cases of HanGuangRT: calls of a program and the results that a library must return."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diopi_engine.conformance.bench import (
     case,
     check,
     check_array,
-    refused,
+    expect_failure,
 )
 from diopi_engine.conformance.client import ffi
 from diopi_engine.proto.hgrt import (
@@ -47,19 +47,19 @@ def version_and_devices(bench: Bench) -> None:
 @case
 def devices_that_are_not_there(bench: Bench) -> None:
     for device in (-1, bench.client.get("hgDeviceGetCount")):
-        with refused(f"device {device}", Result.ERROR_INVALID_DEVICE):
+        with expect_failure(f"device {device}", Result.ERROR_INVALID_DEVICE):
             bench.client.call("hgDeviceSetCurrent", device)
-        with refused(f"an attribute of device {device}", Result.ERROR_INVALID_DEVICE):
+        with expect_failure(f"an attribute of device {device}", Result.ERROR_INVALID_DEVICE):
             bench.attribute(DeviceAttribute.CORE_COUNT, device)
 
 
 @case
 def pointers_that_are_null(bench: Bench) -> None:
-    with refused("a count into NULL", Result.ERROR_INVALID_ARGUMENT):
+    with expect_failure("a count into NULL", Result.ERROR_INVALID_ARGUMENT):
         bench.client.call("hgDeviceGetCount", ffi.NULL)
-    with refused("an engine of NULL", Result.ERROR_INVALID_ARGUMENT):
+    with expect_failure("an engine of NULL", Result.ERROR_INVALID_ARGUMENT):
         bench.client.get("hgEngineCreate", ffi.NULL, 100)
-    with bench.engine() as engine, refused("a context into NULL", Result.ERROR_INVALID_ARGUMENT):
+    with bench.engine() as engine, expect_failure("a context into NULL", Result.ERROR_INVALID_ARGUMENT):
         bench.client.call("hgEngineCreateExecutionContext", engine, ffi.NULL, MINIMUM, 0)
     check("the number of free cores", bench.free, bench.attribute(DeviceAttribute.CORE_COUNT))
 
@@ -70,10 +70,10 @@ def retaining_and_releasing(bench: Bench) -> None:
     mask = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
     check("the number of retained cores", mask.bit_count(), count - 1)
     check("the number of free cores", bench.free, 1)
-    with refused("more cores than are free", Result.ERROR_CORES_UNAVAILABLE):
+    with expect_failure("more cores than are free", Result.ERROR_CORES_UNAVAILABLE):
         bench.client.get("hgDeviceRetain", 0, 2, DevicePriority.P0)
     check("the cores that are retained", bench.attribute(DeviceAttribute.RETAINED_CORE_MASK), mask)
-    with refused("releasing a core that is not retained", Result.ERROR_INVALID_ARGUMENT):
+    with expect_failure("releasing a core that is not retained", Result.ERROR_INVALID_ARGUMENT):
         bench.client.call("hgDeviceRelease", 0, (1 << count) - 1)
     bench.client.call("hgDeviceRelease", 0, mask)
     check("the number of free cores", bench.free, count)
@@ -81,9 +81,9 @@ def retaining_and_releasing(bench: Bench) -> None:
 
 @case
 def retaining_nothing(bench: Bench) -> None:
-    with refused("retaining 0 cores", Result.ERROR_INVALID_ARGUMENT):
+    with expect_failure("retaining 0 cores", Result.ERROR_INVALID_ARGUMENT):
         bench.client.get("hgDeviceRetain", 0, 0, DevicePriority.P0)
-    with refused("releasing an empty mask", Result.ERROR_INVALID_ARGUMENT):
+    with expect_failure("releasing an empty mask", Result.ERROR_INVALID_ARGUMENT):
         bench.client.call("hgDeviceRelease", 0, 0)
 
 
@@ -99,7 +99,7 @@ def bindings_are_described(bench: Bench) -> None:
         check("the type of y", get("hgEngineGetBindingType", engine, 1), DataType.FLOAT32)
         is_input = [get("hgEngineGetBindingAttribute", engine, n, BindingAttribute.IS_INPUT) for n in (0, 1)]
         check("which bindings are inputs", is_input, [1, 0])
-        with refused("binding 2 of 2", Result.ERROR_INVALID_ARGUMENT):
+        with expect_failure("binding 2 of 2", Result.ERROR_INVALID_ARGUMENT):
             bench.client.text("hgEngineGetBindingName", engine, 2)
 
 
@@ -112,7 +112,7 @@ def the_scheme_is_described(bench: Bench) -> None:
         controls = [bench.client.get("hgSchemeGetEngineControl", scheme, n) for n in (0, 1)]
         check("the names", [ffi.string(control.engineName) for control in controls], [b"first", b"second"])
         check("the virtual cores", [control.coreMask for control in controls], [1, 2])
-        with refused("engine 2 of 2", Result.ERROR_INVALID_ARGUMENT):
+        with expect_failure("engine 2 of 2", Result.ERROR_INVALID_ARGUMENT):
             bench.client.get("hgSchemeGetEngineControl", scheme, 2)
 
 
@@ -122,16 +122,16 @@ def damaged_engines(bench: Bench) -> None:
     for bit in range(5, len(data) * 8, len(data) * 8 // 40):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
-        with refused(f"an engine with bit {bit} flipped", Result.ERROR_INVALID_FILE, Result.ERROR_VERSION):
+        with expect_failure(f"an engine with bit {bit} flipped", Result.ERROR_INVALID_FILE, Result.ERROR_VERSION):
             bench.client.engine(bytes(changed))
     for size in (0, 100, len(data) - 1):
-        with refused(f"{size} bytes of an engine", Result.ERROR_INVALID_FILE):
+        with expect_failure(f"{size} bytes of an engine", Result.ERROR_INVALID_FILE):
             bench.client.engine(data[:size])
 
 
 @case
 def engines_of_another_version(bench: Bench) -> None:
-    with refused("an engine of another compiler", Result.ERROR_VERSION):
+    with expect_failure("an engine of another compiler", Result.ERROR_VERSION):
         bench.client.engine(bench.data("older"))
 
 
@@ -162,7 +162,7 @@ def batches_that_can_not_be(bench: Bench) -> None:
     with bench.engine() as engine, bench.context(engine) as context:
         for size in (0, -1, networks.MAX_BATCH + 1):
             x, y = batch(networks.MAX_BATCH + 1)
-            with refused(f"a batch of {size}", Result.ERROR_BATCH_SIZE):
+            with expect_failure(f"a batch of {size}", Result.ERROR_BATCH_SIZE):
                 bench.client.execute(context, size, [x, y])
             check("whether the output is as it was", bool((y == GUARD).all()), True)
 
@@ -173,7 +173,7 @@ def bindings_that_can_not_be(bench: Bench) -> None:
     with bench.engine() as engine, bench.context(engine) as context:
         invalid: dict[str, list[Any]] = {"no input": [ffi.NULL, y], "no output": [x, ffi.NULL], "one memory": [y, y]}
         for subject, bindings in invalid.items():
-            with refused(f"bindings with {subject}", Result.ERROR_BINDING):
+            with expect_failure(f"bindings with {subject}", Result.ERROR_BINDING):
                 bench.client.execute(context, 3, bindings)
         check("whether the output is as it was", bool((y == GUARD).all()), True)
         bench.check_batch(context, 3)
@@ -189,11 +189,11 @@ def tensors_as_bindings(bench: Bench) -> None:
         ffi.memmove(ffi.cast("void*", y.ctypes.data), client.get("hgTensorMap", tensors[1]), y.nbytes)
         client.call("hgTensorUnmap", tensors[1])
         check_array("the output in a tensor", y[:6], networks.expected("layer", x))
-        with refused("bindings that are swapped", Result.ERROR_BINDING):
+        with expect_failure("bindings that are swapped", Result.ERROR_BINDING):
             client.execute(context, 6, tensors[::-1], info)
         for tensor in tensors:
             client.call("hgTensorDestroy", tensor)
-        with refused("destroyed tensors", Result.ERROR_INVALID_HANDLE):
+        with expect_failure("destroyed tensors", Result.ERROR_INVALID_HANDLE):
             client.execute(context, 6, tensors, info)
 
 
@@ -201,10 +201,10 @@ def tensors_as_bindings(bench: Bench) -> None:
 def one_context_an_engine(bench: Bench) -> None:
     with bench.engine() as engine, bench.context(engine):
         free = bench.free
-        with refused("a second context", Result.ERROR_CONTEXT_EXISTS):
+        with expect_failure("a second context", Result.ERROR_CONTEXT_EXISTS):
             bench.client.context(engine)
         check("the number of free cores", bench.free, free)
-        with refused("destroying an engine that has a context", Result.ERROR_IN_USE):
+        with expect_failure("destroying an engine that has a context", Result.ERROR_IN_USE):
             bench.client.call("hgEngineDestroy", engine)
 
 
@@ -213,13 +213,13 @@ def handles_of_what_is_gone(bench: Bench) -> None:
     with bench.engine() as engine, bench.context(engine) as context:
         pass
     x, y = batch(1)
-    with refused("a destroyed context", Result.ERROR_INVALID_HANDLE):
+    with expect_failure("a destroyed context", Result.ERROR_INVALID_HANDLE):
         bench.client.execute(context, 1, [x, y])
-    with refused("a context destroyed twice", Result.ERROR_INVALID_HANDLE):
+    with expect_failure("a context destroyed twice", Result.ERROR_INVALID_HANDLE):
         bench.client.call("hgExecutionContextDestroy", context)
-    with refused("a context of a destroyed engine", Result.ERROR_INVALID_HANDLE):
+    with expect_failure("a context of a destroyed engine", Result.ERROR_INVALID_HANDLE):
         bench.client.context(engine)
-    with refused("an engine for a tensor", Result.ERROR_INVALID_HANDLE):
+    with expect_failure("an engine for a tensor", Result.ERROR_INVALID_HANDLE):
         bench.client.get("hgTensorGetSize", ffi.cast("hgTensor", engine))
 
 
@@ -239,10 +239,10 @@ def cores_by_mask(bench: Bench) -> None:
     wanted = 1 << (count - 1)
     with bench.engine() as engine, bench.engine("other") as second:
         for mask in (0, 1 << count):
-            with refused(f"a mask of {mask:#x}", Result.ERROR_INVALID_ARGUMENT):
+            with expect_failure(f"a mask of {mask:#x}", Result.ERROR_INVALID_ARGUMENT):
                 bench.client.context(engine, AS_MASK, mask)
         with bench.context(engine, AS_MASK, wanted) as context:
-            with refused("cores that another context has", Result.ERROR_CORES_UNAVAILABLE):
+            with expect_failure("cores that another context has", Result.ERROR_CORES_UNAVAILABLE):
                 bench.client.context(second, AS_MASK, wanted)
             bench.check_batch(context, 9)
             remaining = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
@@ -254,7 +254,7 @@ def cores_by_mask(bench: Bench) -> None:
 def no_cores_are_left(bench: Bench) -> None:
     with bench.engine() as engine, bench.engine("other") as second, bench.context(engine, MAXIMUM) as context:
         for policy in (MINIMUM, MAXIMUM):
-            with refused("a context without cores", Result.ERROR_CORES_UNAVAILABLE):
+            with expect_failure("a context without cores", Result.ERROR_CORES_UNAVAILABLE):
                 bench.client.context(second, policy)
         bench.check_batch(context, 2)
 
@@ -300,9 +300,9 @@ def nothing_is_used_on_another_device(bench: Bench) -> None:
     x, y = batch(1)
     with bench.engine() as engine, bench.context(engine) as context:
         bench.client.call("hgDeviceSetCurrent", 1)
-        with refused("an engine of another device", Result.ERROR_WRONG_DEVICE):
+        with expect_failure("an engine of another device", Result.ERROR_WRONG_DEVICE):
             bench.client.get("hgEngineGetNbBindings", engine)
-        with refused("a context of another device", Result.ERROR_WRONG_DEVICE):
+        with expect_failure("a context of another device", Result.ERROR_WRONG_DEVICE):
             bench.client.execute(context, 1, [x, y])
         bench.client.call("hgDeviceSetCurrent", 0)
         bench.check_batch(context, 1)

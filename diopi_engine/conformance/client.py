@@ -1,4 +1,4 @@
-"""A library of HanGuangRT as a program in C uses it: by its functions alone."""
+"""A client of a HanGuangRT library that uses only its functions, as a program in C does."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ ffi.cdef(headers.cdef(hgrt.DECLARATIONS))
 
 
 class FailedCallError(Exception):
-    """A call did not answer that it was done.
+    """A call failed.
 
     Attributes:
-        result: what it answered; None if that is no result of its interface, or the library has no such function.
+        result: the result of the call; None if it is not a result of the interface, or if the library lacks the
+            function.
     """
 
     def __init__(self, result: Enumeration | None, text: str) -> None:
@@ -30,13 +31,13 @@ class FailedCallError(Exception):
 
 
 class Client:
-    """The library at a path."""
+    """A library, loaded from a path."""
 
     def __init__(self, path: Path) -> None:
         self.library: Any = ffi.dlopen(str(path))
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function; FailedCallError if it fails."""
+        """Call a function; raise FailedCallError if it fails."""
         function = getattr(self.library, name, None)
         if function is None:
             raise FailedCallError(None, f"the library has no {name}")
@@ -46,13 +47,13 @@ class Client:
             raise FailedCallError(result, self._last_error() if result else f"{name} answers {value}, no hgResult")
 
     def _last_error(self) -> str:
-        """Why the latest call failed, if the library says so."""
+        """Return the reason of the latest failure, if the library provides it."""
         text: Any = ffi.new("const char**")
         query = getattr(self.library, "hgGetLastErrorString", lambda _: Result.ERROR_NOT_SUPPORTED)
-        return _decoded(text[0]) if query(text) == Result.SUCCESS and text[0] else ""
+        return _decode(text[0]) if query(text) == Result.SUCCESS and text[0] else ""
 
     def get(self, name: str, *arguments: Any, position: int = -1) -> Any:
-        """What a function answers through its pointer, the last argument if no position is given."""
+        """Return the value that a function writes through the pointer argument at `position`, the last by default."""
         function: Function = next(candidate for candidate in hgrt.FUNCTIONS if candidate.name == name)
         place = position % len(function.parameters)
         output = ffi.new(function.parameters[place].type)
@@ -60,19 +61,19 @@ class Client:
         return output[0]
 
     def text(self, name: str, *arguments: Any) -> str:
-        """The text a function answers."""
-        return _decoded(self.get(name, *arguments))
+        """Return the text that a function returns."""
+        return _decode(self.get(name, *arguments))
 
     def engine(self, data: bytes) -> Any:
-        """The handle of an engine of these bytes."""
+        """Return the handle of an engine created from these bytes."""
         return self.get("hgEngineCreate", data, len(data))
 
     def context(self, engine: Any, policy: CoreAllocPolicy = CoreAllocPolicy.MINIMUM, mask: int = 0) -> Any:
-        """The handle of an engine's context."""
+        """Return the handle of a new execution context of an engine."""
         return self.get("hgEngineCreateExecutionContext", engine, policy, mask, position=1)
 
     def execute(self, context: Any, batch: int, arrays: Sequence[Any], info: Any = ffi.NULL) -> None:
-        """Execute on arrays in system memory, or handles of tensors."""
+        """Execute a batch with arrays in host memory or handles of tensors."""
         pointers = [
             ffi.cast("void*", array.ctypes.data if isinstance(array, np.ndarray) else ffi.cast("uintptr_t", array))
             for array in arrays
@@ -80,7 +81,7 @@ class Client:
         self.call("hgExecutionContextExecute", context, batch, ffi.new("void*[]", pointers), info)
 
     def tensor(self, array: Any, location: MemoryType = MemoryType.HOST) -> Any:
-        """The handle of a tensor that holds an array."""
+        """Return the handle of a new tensor with the contents of an array."""
         memory = ffi.new("hgMemDesc*", {"location": location, "alignment": 0})
         tensor = self.get("hgTensorCreate", tensor_desc(array), memory, 0)
         self.call("hgTensorData", tensor, ffi.from_buffer(array), array.nbytes)
@@ -88,12 +89,12 @@ class Client:
 
 
 def tensor_desc(array: Any) -> Any:
-    """The description of a tensor like an array."""
+    """Return the description of a tensor with the form of an array."""
     dims = {"nbDims": array.ndim, "d": [*array.shape, *[0] * (hgrt.MAX_DIMS - array.ndim)]}
     return ffi.new("hgTensorDesc*", {"type": hgrt.DataType[str(array.dtype).upper()], "layout": 0, "dims": dims})
 
 
-def _decoded(characters: Any) -> str:
+def _decode(characters: Any) -> str:
     text = ffi.string(characters)
     assert isinstance(text, bytes)
     return text.decode(errors="replace")

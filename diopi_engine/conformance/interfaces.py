@@ -1,4 +1,4 @@
-"""Which interface a library has: its symbols tell."""
+"""Detect the interfaces of a library from its symbols."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ CASES: Mapping[str, Sequence[str]] = {
     "hgEngineCreate": [*HGRT_CASES, *BY_OPERATORS, *AS_ENGINES],
     CREATE: [*NVDLA_CASES],
 }
-"""The names of the cases of each interface, by a symbol that each of its libraries has."""
+"""The names of the cases of each interface, by a symbol that all libraries with the interface export."""
 
 
 class NoInterfaceError(Exception):
-    """A library has no interface that there are cases of, or can't be loaded; the message says why."""
+    """A library has no known interface or can't be loaded; the message states the reason."""
 
 
-def cases_of(library: Path) -> list[str]:
-    """The names of the cases for a library. It is loaded by another process, which it may crash."""
+def find_cases(library: Path) -> list[str]:
+    """Return the names of the cases for a library, which a separate process loads because it may crash."""
     command = [sys.executable, "-I", str(Path(__file__).with_name("symbols.py")), str(library.resolve()), *CASES]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

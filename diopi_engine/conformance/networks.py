@@ -1,4 +1,4 @@
-"""The engines that the cases run: a layer in batches, and two of them with other weights as a group."""
+"""The engines that the cases run: single layers with a batch, and a group of two layers."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from diopi_engine.engine import Array
 INPUTS, OUTPUTS, MAX_BATCH, PATCH = 4, 3, 16, 4
 
 FACTORS: Mapping[str, float] = {"layer": 1.0, "first": 2.0, "second": -3.0, "other": 1.0}
-"""What distinguishes the weights of each engine: `first` and `second` are a group, the others are alone."""
+"""The factor that distinguishes the weights of each engine; `first` and `second` are a group, the others are alone."""
 
 NAMES = (*FACTORS, "older")
-"""The files; `older` is of another version of the compiler."""
+"""The names of the files; `older` has another version of the compiler."""
 
 
 def weights(name: str) -> Array:
-    """The matrix of an engine."""
+    """Return the matrix of an engine."""
     return np.arange(INPUTS * OUTPUTS, dtype=np.float32).reshape(INPUTS, OUTPUTS) / 8 * np.float32(FACTORS[name])
 
 
 def expected(name: str, x: Array) -> Array:
-    """What an engine makes of a batch."""
+    """Return the output of an engine for a batch."""
     return np.maximum(x @ weights(name) + 1, 0).astype(np.float32)
 
 
 def make(folder: Path) -> None:
-    """Compile the engines into files of their names."""
+    """Compile the engines to files with their names."""
     import jax.numpy as jnp
 
     from diopi_engine import Input, compile, link

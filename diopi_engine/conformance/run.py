@@ -1,4 +1,4 @@
-"""Runs the cases on a library, each in a process that does not outlive a case that fails, crashes or hangs."""
+"""Run the cases on a library; a process that runs cases ends when a case fails, crashes or hangs."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any, final
 
 from diopi_engine.conformance import networks
-from diopi_engine.conformance.models.names import BY_OPERATORS, networks_of
+from diopi_engine.conformance.models.names import BY_OPERATORS, find_networks
 from diopi_engine.conformance.nvdla import networks as loadables
 from diopi_engine.conformance.nvdla.bench import PREFIX
 
 TIMEOUT = 120.0
-"""Seconds a case may take, with the start of the library if it is the first of its process."""
+"""Maximum duration of a case in seconds, including the start of the library in the first case of a process."""
 
 
 @final
 @dataclass(frozen=True)
 class Verdict:
-    """How a case ended: `passed`, `failed`, `crashed`, `timed_out` or `not_run`, and why."""
+    """The verdict of a case, `passed`, `failed`, `crashed`, `timed_out` or `not_run`, and its reason."""
 
     case: str
     verdict: str
@@ -44,7 +44,7 @@ class _Worker:
         self._replies = os.fdopen(reading)
 
     def run(self, case: str, timeout: float) -> Verdict:
-        """Run a case."""
+        """Run a case and return its verdict."""
         try:
             self._process.stdin.write(f"{case}\n")
             self._process.stdin.flush()
@@ -67,13 +67,17 @@ class _Worker:
 
 
 def run(library: Path, cases: Sequence[str], timeout: float = TIMEOUT, vendor: str = "jax_cpu") -> Iterator[Verdict]:
-    """The verdicts of cases, as they end. A process goes on with the next case after one that passed.
+    """Run cases and yield their verdicts; after a case that passed, the same process runs the next one.
 
     Args:
-        library: of the interface that the cases are of.
-        cases: their names.
-        timeout: seconds a case may take.
-        vendor: that runs networks operator by operator, as `diopi_impl.plugins.find_vendor` takes it.
+        library: the library, which has the interface of the cases.
+        cases: the names of the cases.
+        timeout: the maximum duration of a case in seconds.
+        vendor: the vendor that runs networks operator by operator, in a form that `diopi_impl.plugins.find_vendor`
+            accepts.
+
+    Yields:
+        The verdict of each case when it ends.
     """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -81,10 +85,10 @@ def run(library: Path, cases: Sequence[str], timeout: float = TIMEOUT, vendor: s
         lacking = _make_models(folder, cases)
         workers: dict[str, _Worker] = {}
         for case in cases:
-            if lacking and networks_of(case):
+            if lacking and find_networks(case):
                 yield Verdict(case, "not_run", lacking)
                 continue
-            module = _worker_of(case)
+            module = _worker_module(case)
             worker = workers.pop(module, None) or _Worker(
                 module, vendor if case in BY_OPERATORS else str(library), folder
             )
@@ -98,16 +102,16 @@ def run(library: Path, cases: Sequence[str], timeout: float = TIMEOUT, vendor: s
             worker.close()
 
 
-def _worker_of(case: str) -> str:
-    """The module whose process runs a case."""
+def _worker_module(case: str) -> str:
+    """Return the module whose process runs a case."""
     if case in BY_OPERATORS:
         return "models.by_operators"
     return "nvdla.worker" if case.startswith(PREFIX) else "worker"
 
 
 def _make_networks(folder: Path, cases: Sequence[str]) -> None:
-    """Compile what cases run."""
-    workers = {_worker_of(case) for case in cases}
+    """Compile the networks that cases run."""
+    workers = {_worker_module(case) for case in cases}
     if "nvdla.worker" in workers:
         loadables.make(folder)
     if "worker" in workers:
@@ -115,8 +119,8 @@ def _make_networks(folder: Path, cases: Sequence[str]) -> None:
 
 
 def _make_models(folder: Path, cases: Sequence[str]) -> str:
-    """Write the files of the networks that cases need; why that can't be, if it can't."""
-    wanted = dict.fromkeys(name for case in cases for name in networks_of(case))
+    """Write the files of the networks that cases need; return the reason if that fails."""
+    wanted = dict.fromkeys(name for case in cases for name in find_networks(case))
     if not wanted:
         return ""
     if importlib.util.find_spec("torch") is None:

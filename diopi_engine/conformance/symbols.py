@@ -1,4 +1,7 @@
-"""`python symbols.py LIBRARY NAME...`: which symbols a library has, as JSON. It is run as a file, to import nothing."""
+"""Print the given symbols that a library has as JSON: `python symbols.py LIBRARY NAME...`.
+
+The file is run as a script so that it imports nothing else.
+"""
 
 import ctypes
 import json

@@ -1,6 +1,7 @@
-"""`python -m diopi_engine.conformance.worker LIBRARY FOLDER DESCRIPTOR`: runs the cases that are named on its input.
+"""Run the cases named on standard input: `python -m diopi_engine.conformance.worker LIBRARY FOLDER DESCRIPTOR`.
 
-Of each it writes a line of JSON, verdict and detail, to the file descriptor: the library may print what it likes.
+For each case it writes a line of JSON with verdict and detail to the file descriptor, because the library may print to
+standard output.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ T = TypeVar("T")
 
 
 def serve(cases: Mapping[str, Callable[[T], Any]], bench: T, descriptor: int) -> None:
-    """Run cases with what they need until there are no more."""
+    """Run cases on a bench until the input ends."""
     with os.fdopen(descriptor, "w") as replies:
         for name in sys.stdin:
-            print(json.dumps(verdict_of(cases[name.strip()], bench)), file=replies, flush=True)
+            print(json.dumps(run_case(cases[name.strip()], bench)), file=replies, flush=True)
 
 
-def verdict_of(case: Callable[[T], Any], bench: T) -> tuple[str, str]:
-    """How a case ended: `passed`, `failed` or `not_run`, and why, or what it says besides."""
+def run_case(case: Callable[[T], Any], bench: T) -> tuple[str, str]:
+    """Run a case; return `passed`, `failed` or `not_run`, and the reason or a remark."""
     try:
         return "passed", case(bench) or ""
     except NotConformingError as error:

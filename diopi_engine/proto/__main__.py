@@ -1,4 +1,4 @@
-"""`python -m diopi_engine.proto`: tells a build where the headers are, and regenerates them."""
+"""`python -m diopi_engine.proto`: print the folder of the headers, or regenerate them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from diopi_engine.proto import headers
 
 
 def main() -> None:
-    """Do what the one option asked for says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m diopi_engine.proto", description=__doc__)
     choice = parser.add_mutually_exclusive_group(required=True)
     choice.add_argument("--include-dir", action="store_true", help="print the folder that holds hgrt.h and nvdla.h")

@@ -1,4 +1,4 @@
-"""The vocabulary of the tables: enumerations, structures, other types and functions, as C declares them."""
+"""Declarations of enumerations, structures, other types and functions of C, from which the tables consist."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ class Enumeration(IntEnum):
     meaning: str
 
     def __new__(cls, value: int, meaning: str) -> Self:
+        """Create a member with a value and a meaning."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.meaning = meaning
@@ -21,19 +22,19 @@ class Enumeration(IntEnum):
 
     @classmethod
     def find(cls, value: int) -> Self | None:
-        """The member of a value; None if there is none."""
+        """Return the member with a value, or None."""
         return next((member for member in cls if member == value), None)
 
 
 @final
 @dataclass(frozen=True)
 class Enum:
-    """An enumeration as C knows it.
+    """The declaration of an enumeration in C.
 
     Attributes:
-        name: of the C type.
-        prefix: what C puts before the names of the members.
-        members: the enumeration; its docstring is that of the type.
+        name: the name of the C type.
+        prefix: the prefix of the members' names in C.
+        members: the enumeration; its docstring is the documentation of the type.
         ours: whether its names or numbers are decided here.
     """
 
@@ -44,7 +45,7 @@ class Enum:
 
     @property
     def doc(self) -> str:
-        """What the type is."""
+        """The documentation of the type."""
         return self.members.__doc__ or ""
 
 
@@ -62,7 +63,7 @@ class Constant:
 @final
 @dataclass(frozen=True)
 class Typedef:
-    """A type that is another one, or a pointer to what only the library knows: `declared` is the C text."""
+    """A type alias or an opaque pointer; `declared` is the C text."""
 
     declared: str
     doc: str
@@ -72,7 +73,7 @@ class Typedef:
 @final
 @dataclass(frozen=True)
 class Field:
-    """A member of a structure: its declaration in C, and its meaning."""
+    """A member of a structure: its declaration in C and its meaning."""
 
     declared: str
     doc: str
@@ -101,12 +102,12 @@ class Parameter:
 @final
 @dataclass(frozen=True)
 class Function:
-    """A function of C, or a method of a C++ class.
+    """A function of C or a method of a C++ class.
 
     Attributes:
-        name: of the function.
-        declared: its parameters as C declares them, empty for none.
-        doc: what it does, and with which errors.
+        name: the name of the function.
+        declared: the parameters as in C; empty if there are none.
+        doc: the meaning and the errors.
         returns: the type of its result.
         ours: whether its name or its parameters are decided here.
     """
@@ -119,7 +120,7 @@ class Function:
 
     @property
     def parameters(self) -> list[Parameter]:
-        """The parameters in order, but for the dots of a variable number."""
+        """The parameters in order, without the dots of variable arguments."""
         texts = [text.strip() for text in self.declared.split(",") if text.strip() not in ("", "...")]
         return [Parameter(text[: -len(name)].strip(), name) for text in texts for name in [_last_word(text)]]
 

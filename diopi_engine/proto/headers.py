@@ -1,4 +1,4 @@
-"""Renders the headers `hgrt.h` and `nvdla.h` from the tables."""
+"""Generate the headers `hgrt.h` and `nvdla.h` from the tables."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from diopi_engine.proto.declarations import Constant, Declaration, Enum, Functio
 from diopi_proto.headers import wrap_declaration
 
 INCLUDE_DIR = Path(str(files("diopi_engine"))) / "proto" / "include"
-"""The folder a compiler searches: headers are included as `<hgrt.h>`."""
+"""The include folder for compilers: headers are included as `<hgrt.h>`."""
 
 OURS = "Ours."
-"""Ends the comment of what is decided here."""
+"""The last word of the comment of a declaration that is decided here."""
 
 _EXPORT = """\
 #if defined(__GNUC__) || defined(__clang__)
@@ -68,30 +68,30 @@ protected:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all headers."""
+    """Return the names of all headers."""
     return tuple(_HEADERS)
 
 
 def render(header: str) -> str:
-    """The text of the header called `header`, one of `names()`; KeyError if there is no such header."""
+    """Return the text of the header called `header`, one of `names()`; raise KeyError for any other name."""
     return _HEADERS[header]()
 
 
 def write(folder: Path) -> None:
-    """Write every header into `folder`, which is made if it isn't there."""
+    """Write every header to `folder`, and create the folder if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     for header in names():
         folder.joinpath(header).write_text(render(header), "utf-8")
 
 
 def cdef(declarations: Sequence[Declaration]) -> str:
-    """Declarations as cffi reads them: without comments and attributes."""
+    """Return declarations for cffi, without comments and attributes."""
     return "".join(f"{_plain(declaration)}\n" for declaration in declarations)
 
 
 def _hgrt() -> str:
     subject = "HanGuangRT: loads compiled networks, and runs them on the cores of a device."
-    body = "\n".join(_documented(declaration, "HG_EXPORT ") for declaration in hgrt.DECLARATIONS)
+    body = "\n".join(_with_comment(declaration, "HG_EXPORT ") for declaration in hgrt.DECLARATIONS)
     return _TEXT.format(subject=subject, guard="HGRT", export=_EXPORT.format("HG_EXPORT"), body=body, cpp="")
 
 
@@ -99,8 +99,8 @@ def _nvdla() -> str:
     subject = (
         "The user-mode driver of NVDLA: the C++ class that loads networks and runs them, and the C layer below it."
     )
-    body = "\n".join(_documented(declaration, "NVDLA_EXPORT ") for declaration in nvdla.DECLARATIONS)
-    methods = "\n".join(_indented(_comment(method) + f"virtual {_method(method)} = 0;\n") for method in nvdla.METHODS)
+    body = "\n".join(_with_comment(declaration, "NVDLA_EXPORT ") for declaration in nvdla.DECLARATIONS)
+    methods = "\n".join(_indent(_comment(method) + f"virtual {_method(method)} = 0;\n") for method in nvdla.METHODS)
     factories = "\n".join(_comment(method) + f"NVDLA_EXPORT {_method(method)};\n" for method in nvdla.FACTORIES)
     cpp = _CPP.format(methods=methods, factories=factories)
     return _TEXT.format(subject=subject, guard="NVDLA", export=_EXPORT.format("NVDLA_EXPORT"), body=body, cpp=cpp)
@@ -109,8 +109,8 @@ def _nvdla() -> str:
 _HEADERS: Mapping[str, Callable[[], str]] = {"hgrt.h": _hgrt, "nvdla.h": _nvdla}
 
 
-def _documented(declared: Declaration, attribute: str) -> str:
-    """A declaration with its comment, a function with an attribute."""
+def _with_comment(declared: Declaration, attribute: str) -> str:
+    """Return a declaration with its comment; functions also get an attribute."""
     if isinstance(declared, Function):
         return _comment(declared) + wrap_declaration(f"{attribute}{_signature(declared)};") + "\n"
     return _comment(declared) + _c_text(declared, comments=True)
@@ -170,5 +170,5 @@ def _comment(declared: Declaration) -> str:
     return "".join(("/**\n", *(f" * {line}".rstrip() + "\n" for line in lines), " */\n"))
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "".join(f"    {line}" for line in text.splitlines(keepends=True))

@@ -1,4 +1,4 @@
-"""From the virtual devices and cores of a group's scheme to physical ones, for all engines of the group at once."""
+"""Map the virtual devices and cores of a group's scheme to physical ones, for all engines of the group at once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Lane = tuple[int, ...]
 @final
 @dataclass
 class Allocation:
-    """Cores that were taken for a group.
+    """The cores that are allocated for a group.
 
     Attributes:
-        group: its name.
-        devices: physical device by virtual one.
-        lanes: of each engine of the group.
-        taken: cores by physical device, as masks.
-        contexts: the engines of the group, by number, that have a context.
+        group: the name of the group.
+        devices: the physical device of each virtual device.
+        lanes: the lanes of each engine of the group.
+        taken: masks of the allocated cores, by physical device.
+        contexts: the numbers of the engines of the group that have an execution context.
     """
 
     group: str
@@ -40,16 +40,16 @@ class Allocation:
     contexts: set[int]
 
     def serves(self, manifest: Manifest, device: Device) -> bool:
-        """Whether an engine of a device, without a context, can have one with these cores."""
+        """Return whether an engine of a device, which has no context yet, can have one with these cores."""
         mapped = self.devices.get(manifest.control.virtual_device)
         return self.group == manifest.group and mapped is device and manifest.engine not in self.contexts
 
     def mask(self, engine: int) -> int:
-        """The cores of an engine."""
+        """Return the mask of the cores of an engine."""
         return mask_of([core for lane in self.lanes[engine] for core in lane])
 
     def give_back(self) -> None:
-        """End the use of all its cores."""
+        """Release all cores."""
         for device in self.devices.values():
             with device.cores.choosing():
                 device.cores.end_use(self.core_masks[device.number])
@@ -58,13 +58,20 @@ class Allocation:
 def allocate(
     manifest: Manifest, device: Device, devices: Sequence[Device], policy: CoreAllocPolicy, mask: int
 ) -> Allocation:
-    """Take cores for the group of an engine of `device`.
-
-    HG_ERROR_CORES_UNAVAILABLE, HG_ERROR_OUT_OF_MEMORY, with nothing taken.
+    """Allocate cores for the group of an engine of `device`.
 
     Args:
-        every: all devices.
-        mask: cores for this engine, if the policy is by mask.
+        manifest: the manifest of the engine.
+        device: the device of the engine.
+        devices: all devices.
+        policy: which cores to allocate.
+        mask: the cores for this engine, if the policy uses a mask.
+
+    Returns:
+        The allocated cores.
+
+    Raises:
+        CallError: HG_ERROR_CORES_UNAVAILABLE or HG_ERROR_OUT_OF_MEMORY; then nothing is allocated.
     """
     for control in manifest.scheme:
         if control.memory > device.local_memory:
@@ -93,7 +100,7 @@ def _reserve_cores(manifest: Manifest, mapped: Mapping[int, Device], policy: Cor
         virtual: _copies(manifest, virtual, device, policy, mask if virtual == manifest.control.virtual_device else 0)
         for virtual, device in mapped.items()
     }
-    lanes = [lanes_of(control, copies[control.virtual_device]) for control in manifest.scheme]
+    lanes = [split_lanes(control, copies[control.virtual_device]) for control in manifest.scheme]
     if mask:
         lanes[manifest.engine] = _chunks(numbers(mask), manifest.control.cores_per_batch)
     masks = {
@@ -109,7 +116,7 @@ def _reserve_cores(manifest: Manifest, mapped: Mapping[int, Device], policy: Cor
 def _copies(
     manifest: Manifest, virtual: int, device: Device, policy: CoreAllocPolicy, mask: int
 ) -> list[dict[int, int]]:
-    """From virtual cores of a device to physical ones, as often as the scheme is laid out."""
+    """Return the maps from virtual to physical cores of a device, one for each copy of the scheme."""
     masks = (control.core_mask for control in manifest.scheme if control.virtual_device == virtual)
     wanted = numbers(reduce(or_, masks))
     fixed: dict[int, int] = {}
@@ -132,8 +139,8 @@ def _copies(
     return [fixed | dict(zip(left, cores[n * len(left) : (n + 1) * len(left)], strict=True)) for n in range(count)]
 
 
-def lanes_of(control: Control, copies: Sequence[Mapping[int, int]]) -> list[Lane]:
-    """The lanes of an engine on each copy of its scheme."""
+def split_lanes(control: Control, copies: Sequence[Mapping[int, int]]) -> list[Lane]:
+    """Return the lanes of an engine on each copy of its scheme."""
     cores = numbers(control.core_mask)
     return [lane for copy in copies for lane in _chunks([copy[core] for core in cores], control.cores_per_batch)]
 

@@ -1,4 +1,4 @@
-"""The bindings of an execution: from addresses and handles to arrays that the engine reads and writes."""
+"""The bindings of an execution: map addresses and handles to arrays that the engine reads and writes."""
 
 from __future__ import annotations
 
@@ -13,27 +13,35 @@ from diopi_engine.engine import Array, numpy_type
 from diopi_engine.manifest import Binding
 from diopi_engine.proto.hgrt import MemoryType, Result
 from diopi_engine.runtime.errors import CallError
-from diopi_engine.runtime.execution import shape_of
+from diopi_engine.runtime.execution import binding_shape
 from diopi_engine.runtime.ffi import ffi
 from diopi_engine.runtime.handles import Handles
 from diopi_engine.runtime.objects import Context, Tensor
 
 
-def arrays_of(
+def map_arrays(
     handles: Handles, context: Context, batch: int, bindings: Any, info: Any
 ) -> tuple[list[Array], list[Array]]:
-    """Inputs and outputs of an execution on a batch, without a copy. HG_ERROR_BINDING and what handles give.
+    """Return the inputs and outputs of an execution as arrays over their memory, without copies.
+
+    Raises CallError with HG_ERROR_BINDING or the errors of handles.
 
     Args:
-        bindings: `void**`, an entry a binding.
-        info: `const hgHostTensorDesc*`, likewise, or NULL.
+        handles: the handles of the runtime.
+        context: the execution context.
+        batch: the batch size.
+        bindings: `void**`, one entry per binding.
+        info: `const hgHostTensorDesc*`, one entry per binding, or NULL.
+
+    Returns:
+        The inputs and the outputs.
     """
     described = context.owner.engine.manifest.bindings
     arrays = [
         _array(handles, context, binding, batch, int(ffi.cast("uintptr_t", bindings[n])), info[n] if info else None)
         for n, binding in enumerate(described)
     ]
-    _check_apart(described, arrays)
+    _check_overlap(described, arrays)
     inputs = [array for array, binding in zip(arrays, described, strict=True) if binding.is_input]
     return inputs, [array for array, binding in zip(arrays, described, strict=True) if not binding.is_input]
 
@@ -41,7 +49,7 @@ def arrays_of(
 def _array(handles: Handles, context: Context, binding: Binding, batch: int, nbytes: int, info: Any) -> Array:
     if not nbytes:
         raise CallError(Result.ERROR_BINDING, f"binding {binding.name} is NULL")
-    shape, dtype = shape_of(binding, batch), numpy_type(binding.dtype)
+    shape, dtype = binding_shape(binding, batch), numpy_type(binding.dtype)
     size = prod(shape) * dtype.itemsize
     location = info.location if info is not None else MemoryType.SYSTEM
     if location == MemoryType.HOST:
@@ -68,13 +76,13 @@ def _tensor_bytes(tensor: Tensor, context: Context, binding: Binding, batch: int
         raise CallError(
             Result.ERROR_BINDING,
             f"binding {binding.name} is a tensor of {dtype.name.lower()}{list(shape)}, expected {binding.dtype}"
-            f"{list(shape_of(binding, batch))}",
+            f"{list(binding_shape(binding, batch))}",
         )
     return tensor.bytes
 
 
-def _check_apart(bindings: Sequence[Binding], arrays: Sequence[Array]) -> None:
-    """HG_ERROR_BINDING if an output lies where another binding does."""
+def _check_overlap(bindings: Sequence[Binding], arrays: Sequence[Array]) -> None:
+    """Raise HG_ERROR_BINDING if an output overlaps another binding."""
     places = [(array.ctypes.data, array.ctypes.data + array.nbytes) for array in arrays]
     for (binding, (start, end)), (second, (second_start, second_end)) in combinations(
         zip(bindings, places, strict=True), 2

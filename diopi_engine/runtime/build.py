@@ -1,4 +1,4 @@
-"""`libhgrt.so`: one C function a prototype, which starts Python where there is none and calls the runtime in it."""
+"""Build `libhgrt.so`: one C function per prototype, which starts Python if necessary and calls the runtime in it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ hgResult hgGetLastErrorString(const char** text) {{
 
 
 def build(folder: Path) -> Path:
-    """Build the library in `folder`, which is made; its path. ExportError when it can't be built."""
+    """Build the library in `folder`, which is created, and return its path; raise ExportError if that fails."""
     called = [function for function in FUNCTIONS if function.name in CALLS]
     text = "\n".join(_function(number, function) for number, function in enumerate(called))
     roots = [Path(headers.__file__).parents[2]]

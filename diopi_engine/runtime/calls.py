@@ -1,6 +1,7 @@
-"""The functions of HanGuangRT. Each takes the inputs of its prototype and returns its outputs, or raises CallError.
+"""The functions of HanGuangRT; each takes the inputs of its prototype and returns its outputs, or raises CallError.
 
-Handles are what they are of, enumerators members; structures and memory are pointers of cffi.
+Handles arrive as the objects that they represent, and enumerators as members. Structures and memory are pointers of
+cffi.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from diopi_engine.proto.hgrt import (
 )
 from diopi_engine.runtime import cores
 from diopi_engine.runtime.allocation import allocate
-from diopi_engine.runtime.bindings import arrays_of
+from diopi_engine.runtime.bindings import map_arrays
 from diopi_engine.runtime.devices import Device, devices
 from diopi_engine.runtime.errors import CallError
 from diopi_engine.runtime.execution import Execution
@@ -37,7 +38,7 @@ from diopi_engine.runtime.objects import Context, LoadedEngine, Scheme, Tensor
 from diopi_engine.sizes import sample_bytes
 
 CALLS: dict[str, Callable[..., Any]] = {}
-"""Every function by its name, but for those that need no Python."""
+"""All functions by name, except those that need no Python."""
 
 HANDLES = Handles(Result.ERROR_INVALID_HANDLE)
 
@@ -45,25 +46,25 @@ _thread = threading.local()
 
 
 def call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter a function under its name."""
+    """Register a function under its name."""
     CALLS[function.__name__] = function
     return function
 
 
-def invalid(reason: str) -> CallError:
-    """An argument is wrong."""
+def invalid_argument(reason: str) -> CallError:
+    """Return the error for an invalid argument."""
     return CallError(Result.ERROR_INVALID_ARGUMENT, reason)
 
 
-def device_of(number: int) -> Device:
-    """A device by its number; HG_ERROR_INVALID_DEVICE."""
+def find_device(number: int) -> Device:
+    """Return a device by its number; raise HG_ERROR_INVALID_DEVICE if there is none."""
     if not 0 <= number < len(devices()):
         raise CallError(Result.ERROR_INVALID_DEVICE, f"device {number}, expected one of 0 to {len(devices()) - 1}")
     return devices()[number]
 
 
-def current() -> Device:
-    """The current device of this thread."""
+def current_device() -> Device:
+    """Return the current device of this thread."""
     return devices()[getattr(_thread, "device", 0)]
 
 
@@ -71,7 +72,7 @@ _TEXTS: dict[str, Any] = {}
 
 
 def _text(text: str, cache: dict[Any, Any] = _TEXTS) -> Any:
-    """A string for C, which lives as long as `cache`."""
+    """Return a string for C, which exists as long as `cache`."""
     return cache.setdefault(text, ffi.new("char[]", text.encode()))
 
 
@@ -97,17 +98,17 @@ def hgDeviceGetCount() -> int:
 
 @call
 def hgDeviceGetCurrent() -> int:
-    return current().number
+    return current_device().number
 
 
 @call
 def hgDeviceSetCurrent(device: int) -> None:
-    _thread.device = device_of(device).number
+    _thread.device = find_device(device).number
 
 
 @call
 def hgDeviceGetAttribute(device: int, attribute: DeviceAttribute) -> int:
-    found = device_of(device)
+    found = find_device(device)
     values: dict[DeviceAttribute, Callable[[], int]] = {
         DeviceAttribute.CORE_COUNT: lambda: found.cores.count,
         DeviceAttribute.LOCAL_MEMORY_SIZE: lambda: found.local_memory,
@@ -119,28 +120,28 @@ def hgDeviceGetAttribute(device: int, attribute: DeviceAttribute) -> int:
 
 @call
 def hgDeviceRetain(device: int, count: int, priority: DevicePriority) -> int:
-    found = device_of(device)
+    found = find_device(device)
     if count == 0:
-        raise invalid("0 cores are to be retained, expected 1 or more")
+        raise invalid_argument("0 cores are to be retained, expected 1 or more")
     return cores.retain(found.cores, count, priority.value * found.cores.count // 4)
 
 
 @call
 def hgDeviceRelease(device: int, mask: int) -> None:
-    cores.release(device_of(device).cores, mask)
+    cores.release(find_device(device).cores, mask)
 
 
 @call
 def hgEngineCreate(serialized: Any, size: int) -> int:
     if not serialized:
-        raise invalid("serialized is NULL")
+        raise invalid_argument("serialized is NULL")
     try:
         engine = Engine.from_bytes(bytes(ffi.buffer(serialized, size)))
     except EngineVersionError as error:
         raise CallError(Result.ERROR_VERSION, str(error)) from error
     except EngineFileError as error:
         raise CallError(Result.ERROR_INVALID_FILE, str(error)) from error
-    loaded = LoadedEngine(engine, current())
+    loaded = LoadedEngine(engine, current_device())
     loaded.scheme = HANDLES.enter(Scheme(loaded))
     return HANDLES.enter(loaded)
 
@@ -162,18 +163,18 @@ def hgEngineGetNbBindings(engine: LoadedEngine) -> int:
 def _binding(engine: LoadedEngine, index: int) -> Any:
     bindings = engine.engine.manifest.bindings
     if not 0 <= index < len(bindings):
-        raise invalid(f"binding {index}, expected one of 0 to {len(bindings) - 1}")
+        raise invalid_argument(f"binding {index}, expected one of 0 to {len(bindings) - 1}")
     return bindings[index]
 
 
 @call
 def hgEngineGetBindingIndex(engine: LoadedEngine, name: Any) -> int:
     if not name:
-        raise invalid("name is NULL")
+        raise invalid_argument("name is NULL")
     wanted = text_of(name)
     names = [binding.name for binding in engine.engine.manifest.bindings]
     if wanted not in names:
-        raise invalid(f"no binding is called {wanted!r}: there are {', '.join(names)}")
+        raise invalid_argument(f"no binding is called {wanted!r}: there are {', '.join(names)}")
     return names.index(wanted)
 
 
@@ -234,7 +235,7 @@ def hgSchemeGetEngineCount(scheme: Scheme) -> int:
 def hgSchemeGetEngineControl(scheme: Scheme, number: int) -> Any:
     controls, cache = scheme.owner.engine.manifest.scheme, scheme.owner.c_strings
     if not 0 <= number < len(controls):
-        raise invalid(f"engine {number}, expected one of 0 to {len(controls) - 1}")
+        raise invalid_argument(f"engine {number}, expected one of 0 to {len(controls) - 1}")
     if number not in cache:
         control = controls[number]
         name, mode = _text(control.name, cache), ExecuteMode[control.mode.upper()]
@@ -255,7 +256,7 @@ def hgSchemeGetEngineControl(scheme: Scheme, number: int) -> Any:
 def hgEngineGetMaxBatchSize(engine: LoadedEngine, flags: int) -> int:
     known = BatchSizeFlags.HOST_TENSOR | BatchSizeFlags.MAX_CORES
     if flags & ~known:
-        raise invalid(f"flags are {flags:#x}, of which {flags & ~known:#x} is unknown")
+        raise invalid_argument(f"flags are {flags:#x}, of which {flags & ~known:#x} is unknown")
     manifest, copies = engine.engine.manifest, 1
     if flags & BatchSizeFlags.MAX_CORES and manifest.has_batch:
         masks = [
@@ -273,9 +274,13 @@ def hgEngineCreateExecutionContext(engine: LoadedEngine, policy: CoreAllocPolicy
     by_mask = policy is CoreAllocPolicy.AS_CORE_MASK
     manifest, device = engine.engine.manifest, engine.device
     if bool(mask) != by_mask or mask >> device.cores.count:
-        raise invalid(f"the mask is {mask:#x} with policy {policy.name}, of a device of {device.cores.count} cores")
+        raise invalid_argument(
+            f"the mask is {mask:#x} with policy {policy.name}, of a device of {device.cores.count} cores"
+        )
     if by_mask and mask.bit_count() % manifest.control.core_mask.bit_count():
-        raise invalid(f"the mask is {mask:#x}, expected a multiple of {manifest.control.core_mask.bit_count()} cores")
+        raise invalid_argument(
+            f"the mask is {mask:#x}, expected a multiple of {manifest.control.core_mask.bit_count()} cores"
+        )
     with HANDLES.lock:
         if engine.context is not None:
             raise CallError(Result.ERROR_CONTEXT_EXISTS, "the engine has a context")
@@ -318,39 +323,39 @@ def hgExecutionContextExecute(context: Context, batch: int, bindings: Any, info:
         raise CallError(Result.ERROR_BATCH_SIZE, f"the batch is {batch}, expected 1 to {limit}")
     if not bindings:
         raise CallError(Result.ERROR_BINDING, "bindings is NULL")
-    inputs, outputs = arrays_of(HANDLES, context, batch, bindings, info)
+    inputs, outputs = map_arrays(HANDLES, context, batch, bindings, info)
     context.execution.execute(batch, inputs, outputs)
 
 
 @call
 def hgTensorCreate(desc: Any, memory: Any, flags: int) -> int:
     if not memory:
-        raise invalid("memory is NULL")
+        raise invalid_argument("memory is NULL")
     if flags:
-        raise invalid(f"flags are {flags:#x}, none are known")
+        raise invalid_argument(f"flags are {flags:#x}, none are known")
     location = MemoryType.find(memory.location)
     if location is None or memory.alignment & (memory.alignment - 1):
-        raise invalid(f"memory is at location {memory.location}, aligned to {memory.alignment}")
-    tensor = Tensor(current(), location, memory.alignment, lock_pages)
+        raise invalid_argument(f"memory is at location {memory.location}, aligned to {memory.alignment}")
+    tensor = Tensor(current_device(), location, memory.alignment, lock_pages)
     if desc:
         tensor.describe(*_description(desc))
     return HANDLES.enter(tensor)
 
 
 def _description(desc: Any) -> tuple[DataType, int, tuple[int, ...]]:
-    """A description in C as type, layout and sizes."""
+    """Return type, layout and sizes from a description in C."""
     if not desc:
-        raise invalid("desc is NULL")
+        raise invalid_argument("desc is NULL")
     sizes = tuple(desc.dims.d[0 : desc.dims.nbDims]) if 0 <= desc.dims.nbDims <= MAX_DIMS else (-1,)
     dtype = DataType.find(desc.type)
     if dtype is None or Layout.find(desc.layout) is None or min(sizes, default=0) < 0:
-        raise invalid(
+        raise invalid_argument(
             f"a tensor is described by type {desc.type}, layout {desc.layout}, {desc.dims.nbDims} axes of {sizes}"
         )
     return dtype, desc.layout, sizes
 
 
-def _unmapped(tensor: Tensor) -> Tensor:
+def _check_unmapped(tensor: Tensor) -> Tensor:
     if tensor.mapped:
         raise CallError(Result.ERROR_IN_USE, "the tensor is mapped")
     return tensor
@@ -358,32 +363,32 @@ def _unmapped(tensor: Tensor) -> Tensor:
 
 @call
 def hgTensorDestroy(tensor: Tensor) -> None:
-    HANDLES.remove(_unmapped(tensor))
+    HANDLES.remove(_check_unmapped(tensor))
 
 
 @call
 def hgTensorUpdateDesc(tensor: Tensor, desc: Any) -> None:
-    _unmapped(tensor).describe(*_description(desc))
+    _check_unmapped(tensor).describe(*_description(desc))
 
 
 @call
 def hgTensorData(tensor: Tensor, data: Any, size: int) -> None:
     if not data or size != tensor.size:
-        raise invalid(f"{size} bytes at {data}, expected {tensor.size}")
+        raise invalid_argument(f"{size} bytes at {data}, expected {tensor.size}")
     ffi.memmove(ffi.cast("void*", tensor.address), data, size)
 
 
 @call
 def hgTensorMap(tensor: Tensor) -> Any:
     assert tensor.description
-    _unmapped(tensor).mapped = True
+    _check_unmapped(tensor).mapped = True
     return ffi.cast("void*", tensor.address)
 
 
 @call
 def hgTensorUnmap(tensor: Tensor) -> None:
     if not tensor.mapped:
-        raise invalid("the tensor is not mapped")
+        raise invalid_argument("the tensor is not mapped")
     tensor.mapped = False
 
 

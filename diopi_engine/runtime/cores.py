@@ -1,7 +1,7 @@
-"""Which cores of a device are taken, in this process and in all others of the machine.
+"""Reservation of the cores of a device among all processes of the machine.
 
-A device has a file, and a core a byte of it: who holds the record lock of that byte has the core. The system gives
-locks back when a process ends, however it does.
+A device has a file with one byte per core. The process that has the record lock of the byte has the core. The operating
+system releases the locks when the process ends for any reason.
 """
 
 from __future__ import annotations
@@ -18,22 +18,20 @@ from diopi_engine.proto.hgrt import Result
 from diopi_engine.runtime.errors import CallError
 
 _CHOOSING = 64
-"""The byte that who looks for free cores and takes them holds meanwhile."""
+"""The byte that a process locks while it searches for free cores and locks them."""
 
 _TAKE = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 _FLOCK = "hhqqi"
-"""C's `struct flock`: type, whence, start, length, process."""
+"""The format of `struct flock` in C: type, whence, start, length, process."""
 
 
 class Cores:
-    """The cores of a device, as bit masks.
+    """The cores of a device as bit masks; methods that change something must be called within `choosing`.
 
     Attributes:
-        retained: those that the process has retained.
-        used: those that contexts of this process use, retained or not.
-
-    Every method that changes something is called under `choosing`.
+        retained: the cores that the process has retained.
+        used: the cores that contexts of this process use, retained or not.
     """
 
     def __init__(self, folder: Path, device: int, count: int) -> None:
@@ -51,7 +49,7 @@ class Cores:
 
     @contextmanager
     def choosing(self) -> Iterator[None]:
-        """While no other thread or process takes cores."""
+        """Prevent other threads and processes from taking cores during the context."""
         with self._lock:
             fcntl.lockf(self._file, fcntl.LOCK_EX, 1, _CHOOSING)
             try:
@@ -68,26 +66,26 @@ class Cores:
 
     @property
     def available(self) -> int:
-        """The cores a context may get: of the retained ones, if there are any, those that no other context uses."""
+        """The cores that a context may use: retained ones, or free ones if none are retained, without those in use."""
         return self.retained & ~self.used if self.retained else self.free
 
     def retain(self, mask: int) -> None:
-        """Keep free cores."""
+        """Retain free cores."""
         self._set(mask, _TAKE)
         self.retained |= mask
 
     def release(self, mask: int) -> None:
-        """Give retained cores back that no context uses."""
+        """Release retained cores that no context uses."""
         self.retained &= ~mask
         self._set(mask, fcntl.LOCK_UN)
 
     def use(self, mask: int) -> None:
-        """Take cores for a context, that are free or retained."""
+        """Take free or retained cores for a context."""
         self._set(mask & ~self.retained, _TAKE)
         self.used |= mask
 
     def end_use(self, mask: int) -> None:
-        """Give the cores of a context back; retained ones stay retained."""
+        """Return the cores of a context; retained ones stay retained."""
         self.used &= ~mask
         self._set(mask & ~self.retained, fcntl.LOCK_UN)
 
@@ -96,23 +94,23 @@ class Cores:
             fcntl.lockf(self._file, operation, 1, core)
 
     def _is_locked(self, core: int) -> bool:
-        """Whether another process has a core."""
+        """Return whether another process has a core."""
         asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, core, 1, 0)
         return bool(struct.unpack(_FLOCK, fcntl.fcntl(self._file, fcntl.F_GETLK, asked))[0] != fcntl.F_UNLCK)
 
 
 def numbers(mask: int) -> list[int]:
-    """The cores of a mask, in ascending order."""
+    """Return the numbers of the cores in a mask in ascending order."""
     return [core for core in range(mask.bit_length()) if mask >> core & 1]
 
 
 def mask_of(cores: Iterator[int] | list[int]) -> int:
-    """The mask of some cores."""
+    """Return the mask of cores."""
     return sum(1 << core for core in cores)
 
 
 def retain(cores: Cores, count: int, left: int) -> int:
-    """Retain `count` free cores, of which `left` more have to be free; which ones. HG_ERROR_CORES_UNAVAILABLE."""
+    """Retain `count` free cores if `left` more are free, and return their mask; else HG_ERROR_CORES_UNAVAILABLE."""
     with cores.choosing():
         free = numbers(cores.free)
         if len(free) < count + left:
@@ -124,7 +122,7 @@ def retain(cores: Cores, count: int, left: int) -> int:
 
 
 def release(cores: Cores, mask: int) -> None:
-    """Release retained cores. HG_ERROR_INVALID_ARGUMENT, HG_ERROR_IN_USE."""
+    """Release retained cores; raise HG_ERROR_INVALID_ARGUMENT or HG_ERROR_IN_USE if that is not possible."""
     with cores.choosing():
         if not mask or mask & ~cores.retained:
             raise CallError(

@@ -1,8 +1,8 @@
-"""The devices: how many there are, with which cores, and which devices of JAX these are.
+"""The devices: their number, their cores, and the JAX devices that they correspond to.
 
-Environment variables say what the machine has, before the first call: `DIOPI_ENGINE_DEVICES` (2), `DIOPI_ENGINE_CORES`
-of each (4), `DIOPI_ENGINE_LOCAL_MEMORY` of a core in MiB (256), and `DIOPI_ENGINE_LOCKS`, the folder by which processes
-tell one another which cores they have.
+Environment variables, read before the first call, describe the machine: `DIOPI_ENGINE_DEVICES` (default 2),
+`DIOPI_ENGINE_CORES` per device (4), `DIOPI_ENGINE_LOCAL_MEMORY` per core in MiB (256), and `DIOPI_ENGINE_LOCKS`, the
+folder in which processes reserve cores.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from diopi_engine.manifest import MAX_CORES
 from diopi_engine.runtime.cores import Cores
 
 MAX_DEVICES = 64
-"""Devices that there may be."""
+"""Maximum number of devices."""
 
 LOCKS = Path("/tmp/diopi-engine")
-"""The folder of the core files if the environment names none: one that all users of the machine see."""
+"""The default folder of the core files, which all users of the machine share."""
 
 
 @final
 @dataclass(frozen=True)
 class Device:
-    """A device: its cores, their local memory in bytes, and what JAX has for each."""
+    """A device: its cores, their local memory in bytes, and the JAX device of each core."""
 
     number: int
     cores: Cores
@@ -39,9 +39,12 @@ class Device:
 
 @cache
 def devices() -> tuple[Device, ...]:
-    """All devices; ValueError if the environment says what can't be."""
-    count, cores = setting("DIOPI_ENGINE_DEVICES", 2, MAX_DEVICES), setting("DIOPI_ENGINE_CORES", 4, MAX_CORES)
-    memory = setting("DIOPI_ENGINE_LOCAL_MEMORY", 256, 1 << 10) << 20
+    """Return all devices; raise ValueError if an environment variable is invalid."""
+    count, cores = (
+        read_setting("DIOPI_ENGINE_DEVICES", 2, MAX_DEVICES),
+        read_setting("DIOPI_ENGINE_CORES", 4, MAX_CORES),
+    )
+    memory = read_setting("DIOPI_ENGINE_LOCAL_MEMORY", 256, 1 << 10) << 20
     folder = Path(os.environ.get("DIOPI_ENGINE_LOCKS", LOCKS))
     with suppress(RuntimeError):  # JAX has started in this process, with the devices it has
         jax.config.update("jax_num_cpu_devices", count * cores)
@@ -55,8 +58,8 @@ def devices() -> tuple[Device, ...]:
     )
 
 
-def setting(name: str, default: int, maximum: int) -> int:
-    """A number from 1 to `most` that the environment may say; ValueError if it says what can't be."""
+def read_setting(name: str, default: int, maximum: int) -> int:
+    """Return the number from 1 to `maximum` in an environment variable; raise ValueError for other values."""
     text = os.environ.get(name, str(default))
     if not text.isdigit() or not 1 <= int(text) <= maximum:
         raise ValueError(f"{name} is {text!r}, expected a number from 1 to {maximum}")

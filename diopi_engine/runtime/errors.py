@@ -1,4 +1,4 @@
-"""A call of an interface that fails, and how it is answered."""
+"""Errors of calls, and their conversion to results of the interface."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diopi_engine.proto.declarations import Enumeration
 
 
 class CallError(Exception):
-    """A call fails with `result`, of the interface that it belongs to; the message says why."""
+    """A call fails with `result`, a result of its interface; the message states the reason."""
 
     def __init__(self, result: Enumeration, reason: str) -> None:
         super().__init__(reason)
@@ -20,14 +20,14 @@ class CallError(Exception):
 @final
 @dataclass(frozen=True)
 class ResultCodes:
-    """The results by which calls of an interface say that it is done, that there is no memory, that they are broken."""
+    """The results of an interface for success, for insufficient memory and for internal errors."""
 
     success: Enumeration
     no_memory: Enumeration
     internal: Enumeration
 
     def to(self, name: str, function: Callable[..., None], fail: Callable[[str], Any]) -> Callable[..., int]:
-        """A function that answers how `function`, the call of a name, ended; `fail` is told why it failed."""
+        """Return a function that calls `function` and returns its result code; `fail` receives the reason."""
 
         def call(*values: Any) -> int:
             try:

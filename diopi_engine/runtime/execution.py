@@ -1,4 +1,4 @@
-"""Running an engine on its cores: weights on each, batches in parts, the parts of several at a time."""
+"""Run an engine on its cores: the weights are on each core, and batches are computed in concurrent parts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from diopi_engine.manifest import Binding
 from diopi_engine.proto.hgrt import Result
 from diopi_engine.runtime.errors import CallError
 
-AT_ONCE = 2
-"""Parts of a batch that a lane has at a time: while one is computed, another is uploaded or downloaded."""
+CONCURRENT_PARTS = 2
+"""Number of parts of a batch that a lane has at a time: one is computed while another is transferred."""
 
 
 @final
 class Lane:
-    """The cores that compute a batch together, with the weights of an engine, which they split if they are several."""
+    """The cores that compute a batch together, with the weights of an engine, which are split among several cores."""
 
     def __init__(self, engine: Engine, cores: Sequence[Any]) -> None:
         if len(set(cores)) < len(cores):
@@ -40,13 +40,13 @@ class Lane:
         self._compiling = threading.Lock()
 
     def run(self, inputs: Sequence[Array], size: int) -> list[Any]:
-        """The outputs for a part of so many samples; they may still be computed."""
+        """Return the outputs for a part of `size` samples, which may still be being computed."""
         with jax.enable_x64(True):
             program = self._programs.get(size) or self._compiled(size)
             return list(program(*self._weights, *inputs))
 
     def _sharding(self, array: Array) -> Any:
-        """How a weight is split: along its longest axis that gives each core as much."""
+        """Return how a weight is split: along its longest axis that divides evenly among the cores."""
         axes = [axis for axis, size in enumerate(array.shape) if self._mesh and size and size % self._mesh.size == 0]
         if self._mesh is None or not axes:
             return self._whole
@@ -62,7 +62,7 @@ class Lane:
                     for weight in self._weights
                 ]
                 shapes = zip(
-                    map(shape_of, manifest.inputs, [size] * len(manifest.inputs)), manifest.inputs, strict=True
+                    map(binding_shape, manifest.inputs, [size] * len(manifest.inputs)), manifest.inputs, strict=True
                 )
                 types += [
                     jax.ShapeDtypeStruct(shape, numpy_type(binding.dtype), sharding=self._whole)
@@ -73,19 +73,19 @@ class Lane:
             return self._programs[size]
 
 
-def shape_of(binding: Binding, batch: int) -> tuple[int, ...]:
-    """The sizes of a binding for a batch."""
+def binding_shape(binding: Binding, batch: int) -> tuple[int, ...]:
+    """Return the sizes of a binding for a batch."""
     return tuple(batch if size is None else size for size in binding.shape)
 
 
 @final
 class Execution:
-    """An engine on its lanes. Threads take turns."""
+    """An engine on its lanes; threads take turns."""
 
     def __init__(self, engine: Engine, lanes: Sequence[Sequence[Any]]) -> None:
         self._engine = engine
         self._lanes = [Lane(engine, cores) for cores in lanes]
-        self._pool = ThreadPoolExecutor(AT_ONCE * len(lanes), "engine")
+        self._pool = ThreadPoolExecutor(CONCURRENT_PARTS * len(lanes), "engine")
         self._turn = threading.Lock()
 
     def execute(self, batch: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -100,13 +100,13 @@ class Execution:
             list(self._pool.map(lambda job: self._part(*job), [(next(lanes), part, inputs, outputs) for part in parts]))
 
     def close(self) -> None:
-        """Wait for what is executed, and let the weights go."""
+        """Wait for running executions and release the weights."""
         with self._turn:
             self._pool.shutdown()
             self._lanes.clear()
 
     def _parts(self, batch: int) -> list[slice]:
-        """A batch in parts that give each lane its share, none larger than a patch."""
+        """Split a batch into parts that give each lane its share and are not larger than a patch."""
         size = min(self._engine.manifest.patch, -(-batch // len(self._lanes)))
         return [slice(start, min(start + size, batch)) for start in range(0, batch, size)]
 

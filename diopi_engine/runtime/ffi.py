@@ -1,4 +1,4 @@
-"""What cffi knows of the interface, and of the system's memory."""
+"""The cffi interface to the declarations and to the memory functions of the operating system."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _system() -> Any:
 
 
 def text_of(characters: Any) -> str:
-    """A string of C; what is no UTF-8 in it is replaced."""
+    """Return a C string as text; invalid UTF-8 is replaced."""
     text = ffi.string(characters)
     assert isinstance(text, bytes)
     return text.decode(errors="replace")
 
 
 def lock_pages(address: int, size: int) -> bool:
-    """Lock pages in memory until they are unmapped; whether the process may lock so many."""
+    """Lock pages in memory until they are unmapped; return whether the process is allowed to lock that many."""
     return bool(_system().mlock(ffi.cast("void*", address), size) == 0)

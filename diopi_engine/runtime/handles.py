@@ -1,4 +1,4 @@
-"""Handles: numbers for what is alive in the runtime, each of which is used once."""
+"""Handles: numbers of the objects in the runtime, which are never reused."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ T = TypeVar("T")
 
 @final
 class Handles:
-    """Handles, and what is alive behind them.
+    """The handles and the objects that they represent.
+
+    Args:
+        invalid: the result of a call with an invalid handle.
 
     Attributes:
-        lock: held while objects are made and destroyed, so that what a call found can't go meanwhile.
+        lock: held while objects are created and destroyed, so that objects in use by a call can't be destroyed.
     """
 
     def __init__(self, invalid: Enumeration) -> None:
@@ -28,14 +31,14 @@ class Handles:
         self.lock = threading.RLock()
 
     def enter(self, instance: Any) -> int:
-        """A handle for something."""
+        """Return a new handle for an object."""
         with self.lock:
             number = next(self._numbers)
             self._objects[number] = instance
             return number
 
     def find(self, kind: type[T], handle: int) -> T:
-        """What a handle is of; CallError if nothing of that kind is alive behind it."""
+        """Return the object of a handle; raise CallError if it does not exist or has another type."""
         found = self._objects.get(handle)
         if not isinstance(found, kind):
             description = "nothing that is alive" if found is None else f"a {type(found).__name__}"
@@ -43,11 +46,11 @@ class Handles:
         return found
 
     def remove(self, gone: Any) -> None:
-        """Forget the handle of something."""
+        """Remove the handle of an object."""
         with self.lock:
             self._objects = {handle: instance for handle, instance in self._objects.items() if instance is not gone}
 
     def all(self, kind: type[T]) -> list[T]:
-        """Everything of a kind that is alive."""
+        """Return all objects of a type."""
         with self.lock:
             return [instance for instance in self._objects.values() if isinstance(instance, kind)]

@@ -1,4 +1,4 @@
-"""What handles are of: engines, their schemes and contexts, tensors."""
+"""The objects behind handles: engines, their schemes and contexts, and tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diopi_engine.runtime.errors import CallError
 from diopi_engine.runtime.execution import Execution
 
 ALIGNMENT = 64
-"""Of a tensor's memory if nothing else is asked for: what XLA takes without a copy."""
+"""Default alignment of a tensor's memory in bytes, with which XLA needs no copy."""
 
 
 @final
@@ -26,8 +26,8 @@ class LoadedEngine:
     """An engine of a device.
 
     Attributes:
-        scheme: handle of its scheme.
-        c_strings: what C has pointers to, which lives as long as the engine.
+        scheme: the handle of its scheme.
+        c_strings: strings to which C has pointers; they exist as long as the engine.
     """
 
     engine: Engine
@@ -46,14 +46,14 @@ class Scheme:
 
     @property
     def device(self) -> Device:
-        """That of the engine."""
+        """The device of the engine."""
         return self.owner.device
 
 
 @final
 @dataclass(eq=False)
 class Context:
-    """The context of an engine."""
+    """The execution context of an engine."""
 
     owner: LoadedEngine
     allocation: Allocation
@@ -61,13 +61,13 @@ class Context:
 
     @property
     def device(self) -> Device:
-        """That of the engine."""
+        """The device of the engine."""
         return self.owner.device
 
 
 @final
 class Tensor:
-    """A tensor in memory of the runtime, page-locked if the process may lock so much."""
+    """A tensor in memory of the runtime, which is page-locked if the process is allowed to."""
 
     def __init__(self, device: Device, location: MemoryType, alignment: int, lock: Any) -> None:
         self.device = device
@@ -79,7 +79,7 @@ class Tensor:
         self._memory: Array = np.empty(0, np.uint8)
 
     def describe(self, dtype: DataType, layout: int, shape: tuple[int, ...]) -> None:
-        """Describe it, first or anew, with as much memory as that needs."""
+        """Set the description, and allocate the memory that it requires."""
         size = prod(shape) * numpy_type(dtype.name.lower()).itemsize
         if size > len(self._memory):
             self._memory = self._allocated(size)
@@ -96,28 +96,28 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """Bytes of its elements."""
+        """The size of the elements in bytes."""
         dtype, _, shape = self.description
         return prod(shape) * numpy_type(dtype.name.lower()).itemsize
 
     @property
     def aligned_size(self) -> int:
-        """Bytes of its memory."""
+        """The size of the memory in bytes."""
         return len(self._memory)
 
     @property
     def address(self) -> int:
-        """Where its memory is."""
+        """The address of the memory."""
         return int(self._memory.ctypes.data)
 
     @property
     def bytes(self) -> Array:
-        """Its elements, as bytes."""
+        """The elements as bytes."""
         return self._memory[: self.size]
 
     @property
     def description(self) -> tuple[DataType, int, tuple[int, ...]]:
-        """Type, layout and sizes; HG_ERROR_INVALID_ARGUMENT if it has none."""
+        """Type, layout and sizes; raises HG_ERROR_INVALID_ARGUMENT if the tensor has no description."""
         if self.described is None:
             raise CallError(Result.ERROR_INVALID_ARGUMENT, "the tensor has no description yet")
         return self.described

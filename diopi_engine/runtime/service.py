@@ -1,4 +1,4 @@
-"""The Python side of `libhgrt.so`: makes the C functions, in the process that loaded the library."""
+"""The Python side of `libhgrt.so`: creates the C functions in the process that loaded the library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from diopi_engine.proto.declarations import Function, Parameter
 from diopi_engine.proto.hgrt import ENUMS, FUNCTIONS, Result
-from diopi_engine.runtime.calls import CALLS, HANDLES, current
+from diopi_engine.runtime.calls import CALLS, HANDLES, current_device
 from diopi_engine.runtime.errors import CallError, ResultCodes
 from diopi_engine.runtime.ffi import ffi
 from diopi_engine.runtime.objects import Context, LoadedEngine, Scheme, Tensor
@@ -19,7 +19,7 @@ _KINDS: Mapping[str, Any] = {
     "hgExecutionContext": Context,
     "hgTensor": Tensor,
 }
-"""What the handles of each type are of."""
+"""The classes of the objects behind handles, by the type of the handle."""
 
 _ENUMS = {enum.name: enum.members for enum in ENUMS}
 
@@ -27,7 +27,7 @@ _RESULT_CODES = ResultCodes(Result.SUCCESS, Result.ERROR_OUT_OF_MEMORY, Result.E
 
 
 def serve(address: int) -> None:
-    """Fill the table of the library whose `struct hgrt_exported` is at `address`. A second time does nothing."""
+    """Fill the table of the library whose `struct hgrt_exported` is at `address`; a second call does nothing."""
     fill_once(address, _fill)
 
 
@@ -45,7 +45,7 @@ def _callback(function: Function, fail: Any) -> Any:
 
 
 def is_output(parameter: Parameter) -> bool:
-    """Whether a parameter is a pointer to what the call answers."""
+    """Return whether a parameter is a pointer through which the call writes a result."""
     points = parameter.type.endswith("**") or (parameter.type.endswith("*") and "const" not in parameter.type)
     return points and parameter.name != "bindings"
 
@@ -67,11 +67,13 @@ def _receiver(function: Function, fail: Any) -> Callable[..., int]:
 
 
 def _convert_argument(parameter: Parameter, value: Any) -> Any:
-    """An argument of C as the call takes it."""
+    """Convert an argument of C to the form that the call takes."""
     if kind := _KINDS.get(parameter.type):
         found = HANDLES.find(kind, int(ffi.cast("uintptr_t", value)))
-        if found.device is not current():
-            reason = f"{parameter.name} is of device {found.device.number}, the current one is {current().number}"
+        if found.device is not current_device():
+            reason = (
+                f"{parameter.name} is of device {found.device.number}, the current one is {current_device().number}"
+            )
             raise CallError(Result.ERROR_WRONG_DEVICE, reason)
         return found
     if members := _ENUMS.get(parameter.type):
@@ -82,7 +84,7 @@ def _convert_argument(parameter: Parameter, value: Any) -> Any:
 
 
 def _write(outputs: Sequence[tuple[Parameter, Any]], result: Any) -> None:
-    """Write the answer of a call, which has one output at most, where C wants it."""
+    """Write the result of a call, which has at most one output, through its pointer."""
     for parameter, pointer in outputs:
         kind = parameter.type.removesuffix("*").strip()
         pointer[0] = ffi.cast(kind, result) if kind in _KINDS else result

@@ -1,6 +1,11 @@
 """Compare operator calls with the suite's reference while a program runs, and store them as cases.
 
-`contents` reads tensors, `calls` makes a case of a function's call, and `comparison` says how it ended; `on_cpu` does
-what an operator does on the CPU, and `outputs` compares. `session` does both as a program runs, `capture` keeps calls;
-what they have in common is in `observation`.
+- `contents`: the contents of tensors at one moment.
+- `calls`: a case and a record of a function's call.
+- `comparison`: the outcome of a function's call.
+- `on_cpu`: the same operator call on the CPU.
+- `outputs`: comparison of the outputs on the device and on the CPU.
+- `session`: comparison while a program runs.
+- `capture`: storage of calls while a program runs.
+- `observation`: the common part of `session` and `capture`.
 """

@@ -1,4 +1,4 @@
-"""A function's call as the suite knows calls: a case of its arguments, and a record of what it left behind."""
+"""A function's call in the form that the suite uses: a case of its arguments and a record of its effects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diopi_proto.types import Dtype, Reduction, RoundMode
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.execution.call_record import CallRecord, TensorRecord, ValueRecord
-from diopi_torch.compare.contents import Content, layout_of
+from diopi_torch.compare.contents import Content, infer_layout
 from diopi_torch.functions import Operand
 from lib_rt import Generator
 
@@ -25,11 +25,11 @@ from lib_rt import Generator
 @final
 @dataclass(frozen=True)
 class RecordedCall:
-    """A call of a function that is about to be made.
+    """A call of a function, recorded before it runs.
 
     Attributes:
-        call: it.
-        contents: its tensors as they are before it, by parameter, or `parameter.number` in an array.
+        call: the call.
+        contents: the contents of its tensors before the call, by parameter, or by `parameter.number` in an array.
     """
 
     call: FunctionCall
@@ -37,23 +37,23 @@ class RecordedCall:
 
     @classmethod
     def from_call(cls, call: FunctionCall) -> RecordedCall:
-        """A call, with its tensors as they are now."""
+        """Return a recorded call with the current contents of its tensors."""
         return cls(call, {name: Content.from_tensor(operand.tensor) for name, operand in _operands(call)})
 
     @property
     def prototype(self) -> Prototype:
-        """Of the function."""
+        """The prototype of the function."""
         return lookup(self.call.function)
 
     def case(self, label: str) -> Case:
-        """The case of these arguments, whose label is the element type under test, a dash, and `label`."""
+        """Return the case of these arguments; its label is the element type under test, a dash and `label`."""
         arguments = {p.name: self._argument(p) for p in self.prototype.arguments}
         dtype = self._tested()
         results = {name: _override(value) for name, value in self.call.results.items()}
         return Case(f"{dtype.name}-{label}", dtype, arguments, results, case_class=CaseClass.basic)
 
     def _tested(self) -> Dtype:
-        """The element type under test: of the first floating tensor, or of the first if there is none."""
+        """The element type under test: that of the first floating-point tensor, otherwise of the first tensor."""
         dtypes = [operand.dtype for _, operand in _operands(self.call)]
         inexact = (dtype for dtype in dtypes if is_floating(dtype) or is_complex(dtype))
         return next(inexact, next(iter(dtypes), Dtype.float32))
@@ -72,16 +72,19 @@ class RecordedCall:
         return value
 
     def _spec(self, name: str) -> TensorSpec:
-        """A tensor whose elements are not drawn, but those of the call."""
+        """Return the specification of a tensor whose elements are those of the call instead of generated ones."""
         data = self.contents[name].data
         return TensorSpec(data.spec.shape, data.dtype, layout=data.spec.layout, compute=lambda _: data.values)
 
-    def left_behind(self, case: BaselineCase, results: Mapping[str, Any]) -> CallRecord:
-        """What the call left behind, as soon as it is made.
+    def make_record(self, case: BaselineCase, results: Mapping[str, Any]) -> CallRecord:
+        """Return the record of the effects of the call; must be called directly after it.
 
         Args:
-            case: what must come of it.
-            made: the results that the vendor made.
+            case: the case with its expected results.
+            results: the results that the vendor allocated, by name.
+
+        Returns:
+            The record with all tensors of the call.
         """
         tensors = [self._record(case, name, content) for name, content in self.contents.items()]
         values: list[ValueRecord] = []
@@ -109,7 +112,7 @@ class RecordedCall:
 
 
 def _operands(call: FunctionCall) -> list[tuple[str, Operand]]:
-    """The tensors of a call, those for results behind the others, by name."""
+    """Return the tensors of a call by name; those for results come last."""
     found: list[tuple[str, Operand]] = []
     for name, value in (*call.arguments.items(), *call.results.items()):
         entries = enumerate(value) if isinstance(value, list) else [(None, value)]
@@ -122,7 +125,7 @@ def _operands(call: FunctionCall) -> list[tuple[str, Operand]]:
 
 
 def _override(value: Any) -> ResultOverride | None:
-    """What the caller decides about a result; the tensors of an array are as is usual."""
+    """Return the properties of a result that the caller decides; the tensors of an array have the default form."""
     if not isinstance(value, Operand):
         return ResultOverride() if isinstance(value, list) else None
-    return ResultOverride(value.dtype, layout_of(value.shape, value.strides), value.shape)
+    return ResultOverride(value.dtype, infer_layout(value.shape, value.strides), value.shape)

@@ -1,4 +1,4 @@
-"""Calls that a program makes, kept as cases of the suite."""
+"""Store calls that a program makes as cases of the suite."""
 
 from __future__ import annotations
 
@@ -18,28 +18,31 @@ from diopi_torch.compare.calls import RecordedCall
 from diopi_torch.compare.comparison import NotComparableError, compute_expected
 from diopi_torch.compare.observation import Observation
 from diopi_torch.fallback import operator_name
-from diopi_torch.functions import Performed, watched
-from diopi_torch.observing import observable
+from diopi_torch.functions import PerformCall, watch_calls
+from diopi_torch.observing import find_observable_operators
 
 
 @final
 class Capture(Observation):
-    """Keeps calls of functions with their data.
+    """A recorder that stores calls of functions with their data as cases.
 
-    Of calls that differ in their values alone, the first is kept. They are written when it is closed.
+    If calls differ only in their values, only the first one is stored. Closing the capture writes the cases.
 
     Args:
-        folder: of baselines, for `diopi-test run --data`.
-        operators: whose calls, as `DIPU_AUTOCOMPARE_OPS_LIST` has it.
+        folder: the folder of the new baseline, for `diopi-test run --data`.
+        operators: regular expressions of the operators to observe, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
+        source: the name of the setting that contains `operators`, for error messages.
 
     Attributes:
-        left_out: why calls are no cases, and how many.
+        left_out: the number of calls that can't be stored, by reason.
 
-    SettingError for operators that there are not; FileExistsError if there are cases in the folder.
+    Raises:
+        SettingError: if an expression matches no operator.
+        FileExistsError: if the folder contains cases.
     """
 
     def __init__(self, folder: Path, operators: str, source: str) -> None:
-        chosen = observable(source, operators)
+        chosen = find_observable_operators(source, operators)
         self._writer = CallsWriter(folder)
         self._writer.check("name another folder")
         self._seen: set[str] = set()
@@ -48,11 +51,11 @@ class Capture(Observation):
         super().__init__(chosen)
 
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
-        """Have an operator done, and keep the calls of functions that are made for it."""
-        with watched(partial(self._watch, operator_name(operator))):
+        """Run an operator and store the calls of functions that it makes."""
+        with watch_calls(partial(self._watch, operator_name(operator))):
             return serve()
 
-    def _watch(self, operator: str, call: FunctionCall, perform: Performed) -> Mapping[str, Any]:
+    def _watch(self, operator: str, call: FunctionCall, perform: PerformCall) -> Mapping[str, Any]:
         recorded = RecordedCall.from_call(call)
         results = perform()
         with self._lock:
@@ -60,9 +63,9 @@ class Capture(Observation):
         return results
 
     def _store(self, operator: str, recorded: RecordedCall) -> None:
-        """Keep a call unless there is one like it."""
+        """Store a call unless an equivalent one is stored."""
         function, case = recorded.call.function, recorded.case(f"{operator}-{len(self._seen)}")
-        likeness = _likeness(function, case)
+        likeness = _case_form(function, case)
         if likeness in self._seen:
             return
         self._seen.add(likeness)
@@ -77,8 +80,8 @@ class Capture(Observation):
                 self._writer.add(function, calls)
 
 
-def _likeness(function: str, case: Case) -> str:
-    """What calls have in common that differ in their values alone."""
+def _case_form(function: str, case: Case) -> str:
+    """Return a key that is equal for calls that differ only in their values."""
     arguments = {name: _form(value) for name, value in case.arguments.items()}
     results = {
         name: None if expected is None else (expected.dtype, expected.layout.__name__)

@@ -18,12 +18,12 @@ from diopi_test.harness.run_case import derive_outcome
 from diopi_test.oracle.budget import with_unsigned_zeros
 from diopi_test.oracle.reference import find_reference
 
-OF_DRAWS = (form.check, inputs.check, gaps.check)
-"""The checks of a call that draws: the device's generator is not the case's, and a call is not made again."""
+RANDOM_CHECKS = (form.check, inputs.check, gaps.check)
+"""The checks of a call that draws random numbers; its generator differs from the case's, and it can't be repeated."""
 
 
 class NotComparableError(Exception):
-    """The reference can't compute a call's expected results; the message says why."""
+    """The reference can't compute the expected results of a call; the message states the reason."""
 
 
 def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
@@ -33,8 +33,11 @@ def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
         prototype: the prototype of the function that is called.
         case: the arguments of the call.
 
+    Returns:
+        The case with its data and expected results.
+
     Raises:
-        NotComparableError: The reference can't compute the results.
+        NotComparableError: if the reference can't compute the results.
     """
     function = find_reference(prototype.name)
     if function is None:
@@ -42,7 +45,7 @@ def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
     if reason := reason_open(prototype, case):
         raise NotComparableError(reason)
     try:
-        baseline_case = _with_unsigned_zeros(compute_baseline_case(prototype, case))
+        baseline_case = _allow_zeros_of_either_sign(compute_baseline_case(prototype, case))
         if baseline_case.draws:
             return baseline_case
         return restrict_to_stable(baseline_case, Evaluation(prototype, function, case), baseline_case)
@@ -50,11 +53,11 @@ def compute_expected(prototype: Prototype, case: Case) -> BaselineCase:
         raise NotComparableError(f"the reference refuses it: {error}") from error
 
 
-def _with_unsigned_zeros(case: BaselineCase) -> BaselineCase:
-    """A case in which a 0 that comes of rounding may have either sign.
+def _allow_zeros_of_either_sign(case: BaselineCase) -> BaselineCase:
+    """Return a case in which a zero that results from rounding may have either sign.
 
-    Cases ask for signs on purpose. What programs compute is full of zeros, as those that dropout leaves, and which sign
-    they get depends on the order of factors.
+    Cases of the suite test signs on purpose. The results of programs contain many zeros, for example from dropout, and
+    their signs depend on the order of factors.
     """
     expected = {
         name: [_unsigned(result) for result in value] if isinstance(value, list) else value and _unsigned(value)
@@ -71,5 +74,5 @@ def _unsigned(expected: Expected) -> Expected:
 
 def derive_call_outcome(record: CallRecord) -> Outcome:
     """Check a call and return its outcome."""
-    checks = OF_DRAWS if record.case.draws else CHECKS
+    checks = RANDOM_CHECKS if record.case.draws else CHECKS
     return derive_outcome([finding for check in checks if (finding := check(record)) is not None], None)

@@ -1,4 +1,4 @@
-"""Tensors as they are at a moment: bytes on the host, of which tensors of the CPU and arrays are made."""
+"""Contents of tensors at one moment: bytes on the host, from which CPU tensors and arrays are created."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.cases.model import TensorSpec
 from diopi_test.execution.call_record import Bytes, TensorRecord
 from diopi_torch.layout import DTYPES, contiguous_strides, extent
-from diopi_torch.tensors import is_ours, on_host
+from diopi_torch.tensors import is_on_device, read_to_host
 
 
-def span(tensor: torch.Tensor) -> Bytes:
-    """The bytes from the first element of a tensor to the last, after waiting: a copy."""
+def read_span(tensor: torch.Tensor) -> Bytes:
+    """Return a copy of the bytes from the first element of a tensor to the last, after waiting for the device."""
     length = extent(tensor.shape, tensor.stride())
     if not length:
         return np.empty(0, np.uint8)
-    host = on_host(tensor) if is_ours(tensor) else tensor
+    host = read_to_host(tensor) if is_on_device(tensor) else tensor
     return host.as_strided([length], [1]).view(torch.uint8).numpy().copy()
 
 
-def layout_of(shape: tuple[int, ...], steps: tuple[int, ...]) -> Layout:
-    """The layout of a tensor with these strides; those of axes of one element mean nothing."""
+def infer_layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> Layout:
+    """Return the layout of a tensor with these strides; the strides of axes of size 1 are ignored."""
     usual = contiguous_strides(shape)
     is_usual = 0 in shape or all(n == 1 or a == b for n, a, b in zip(shape, steps, usual, strict=True))
     return contiguous if is_usual else strides(*steps)
@@ -40,13 +40,14 @@ def layout_of(shape: tuple[int, ...], steps: tuple[int, ...]) -> Layout:
 @final
 @dataclass(frozen=True)
 class Content:
-    """A tensor as it was.
+    """The content of a tensor at one moment.
 
     Attributes:
-        tensor: it itself, which may have changed since, also in size.
-        shape, strides: that it had then; strides in elements.
-        stored: its bytes then, from the first element to the last.
-        address: of the first.
+        tensor: the tensor itself, whose content and size may have changed since.
+        shape: the shape at that moment.
+        strides: the strides at that moment, in elements.
+        stored: the bytes at that moment, from the first element to the last.
+        address: the address of the first element.
     """
 
     tensor: torch.Tensor
@@ -57,27 +58,27 @@ class Content:
 
     @classmethod
     def from_tensor(cls, tensor: torch.Tensor) -> Content:
-        """A tensor of the device, or of the CPU, as it is now."""
-        return cls(tensor, tuple(tensor.shape), tuple(tensor.stride()), span(tensor), tensor.data_ptr())
+        """Return the current content of a tensor of the device or the CPU."""
+        return cls(tensor, tuple(tensor.shape), tuple(tensor.stride()), read_span(tensor), tensor.data_ptr())
 
     @property
     def dtype(self) -> Dtype:
-        """Its element type."""
+        """The element type."""
         return DTYPES[self.tensor.dtype]
 
     @cached_property
     def data(self) -> TensorData:
-        """Its elements, and their form."""
-        spec = TensorSpec(self.shape, self.dtype, layout=layout_of(self.shape, self.strides))
+        """The elements with their shape and layout."""
+        spec = TensorSpec(self.shape, self.dtype, layout=infer_layout(self.shape, self.strides))
         return TensorData(self.record("", Role.input, self.stored).values, spec)
 
     def record(self, name: str, role: Role, after: Bytes, expected: Any = None) -> TensorRecord:
-        """What a call left of it."""
+        """Return the record of the tensor after a call."""
         return TensorRecord(name, role, self.dtype, self.shape, self.strides, 0, self.stored, after, expected)
 
     def read_again(self, written: Iterable[Content]) -> Bytes:
-        """The bytes as they are now; those that are elements of other tensors, which are written, as they were."""
-        now = span(self.tensor)
+        """Return the current bytes, with the elements of the written tensors replaced by their old values."""
+        now = read_span(self.tensor)
         for content in written:
             begin = max(self.address, content.address)
             end = min(self.address + now.size, content.address + content.stored.size)
@@ -88,31 +89,31 @@ class Content:
         return now
 
     def on_cpu(self) -> torch.Tensor:
-        """A tensor of the CPU with the same elements and strides."""
+        """Return a CPU tensor with the same elements and strides."""
         if not self.stored.size:
             return torch.empty(self.shape, dtype=self.tensor.dtype)
         memory = torch.from_numpy(self.stored.copy()).view(self.tensor.dtype)
         return memory.as_strided(self.shape, self.strides)
 
 
-def array_of(tensor: torch.Tensor) -> NDArray[Any]:
-    """The elements of a tensor, of the device or the CPU, in NumPy's type for theirs."""
-    plain = tensor.detach() if is_ours(tensor) else tensor.detach().resolve_conj().resolve_neg()
+def read_elements(tensor: torch.Tensor) -> NDArray[Any]:
+    """Return the elements of a tensor of the device or the CPU as an array in the corresponding NumPy type."""
+    plain = tensor.detach() if is_on_device(tensor) else tensor.detach().resolve_conj().resolve_neg()
     return Content.from_tensor(plain).data.values
 
 
-def mapped(change: Callable[[str, torch.Tensor], Any], value: Any, name: str) -> Any:
-    """An argument with each tensor replaced, which `change` knows by a name: `other`, or `tensors.0` in a list."""
+def map_tensors(change: Callable[[str, torch.Tensor], Any], value: Any, name: str) -> Any:
+    """Return an argument with each tensor replaced by `change(name, tensor)`; names are like `other` or `tensors.0`."""
     if isinstance(value, torch.Tensor):
         return change(name, value)
     if isinstance(value, list | tuple):
-        return [mapped(change, entry, f"{name}.{number}") for number, entry in enumerate(value)]
+        return [map_tensors(change, entry, f"{name}.{number}") for number, entry in enumerate(value)]
     return value
 
 
-def tensors_in(named: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors among arguments or results, by such names."""
+def iterate_tensors(named: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors among arguments or results with their names, such as `other` or `tensors.0`."""
     found: list[tuple[str, torch.Tensor]] = []
     for name, value in named.items():
-        mapped(lambda path, tensor: found.append((path, tensor)), value, name)
+        map_tensors(lambda path, tensor: found.append((path, tensor)), value, name)
     return iter(found)

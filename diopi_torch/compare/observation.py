@@ -1,4 +1,4 @@
-"""What watches operators from now until it is closed, and writes at its end what it found."""
+"""Observation of operators until it is closed, when it writes its findings."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from diopi_torch.observing import observe
 
 
 class Observation(ABC):
-    """Has to do with calls of operators as long as it is not closed: a context manager, or `close` it.
+    """An observer of operator calls; use it as a context manager or call `close`.
 
     A subclass calls `__init__` last, when it is ready for calls.
 
     Args:
-        operators: which, as `observable` gives them.
+        operators: the names of the operators, as returned by `find_observable_operators`.
     """
 
     def __init__(self, operators: frozenset[str]) -> None:
@@ -35,10 +35,10 @@ class Observation(ABC):
 
     @abstractmethod
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
-        """Have an operator done, see to what it does, and give what it gives."""
+        """Run an operator, process its effects and return its result."""
 
     def close(self) -> None:
-        """End it, and write what it found; nothing if it has ended already. Raises what writing raises."""
+        """End the observation and write the findings; do nothing if it has already ended."""
         with self._lock:
             end, self._end = self._end, None
         if end is None:
@@ -49,4 +49,4 @@ class Observation(ABC):
 
     @abstractmethod
     def _write(self) -> None:
-        """Write what was found."""
+        """Write the findings."""

@@ -1,4 +1,4 @@
-"""What an operator gave on the device, compared with what it gives on the CPU, tensor by tensor."""
+"""Compare the tensors that an operator returns on the device with those that it returns on the CPU."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from diopi_test.baseline.records import Expected
 from diopi_test.cases.data import widen
 from diopi_test.cases.formats import FloatArray, format_of, is_inexact, ulp
 from diopi_test.oracle.budget import K
-from diopi_torch.compare.contents import array_of
+from diopi_torch.compare.contents import read_elements
 from diopi_torch.compare.on_cpu import CpuCall, PreciseCall
 from diopi_torch.layout import DTYPES
 
-FIRST = 4
-"""Elements that are shown of a tensor."""
+MAX_LISTED_ELEMENTS = 4
+"""Number of elements of a tensor that a message lists."""
 
 
 @final
 @dataclass(frozen=True)
 class ComparedTensor:
-    """A tensor of a call, compared.
+    """The comparison of one tensor of a call.
 
     Attributes:
-        name: of the argument, or `result`, with `.number` where there are several.
-        right: whether it is what it should be.
-        lines: what is to be said of it.
+        name: the name of the argument, or `result`, with `.number` if there are several.
+        is_correct: whether the tensor has the expected contents.
+        lines: the lines of the message about it.
     """
 
     name: str
@@ -41,25 +41,25 @@ class ComparedTensor:
 
 @final
 @dataclass(frozen=True)
-class Known:
-    """What the standard says of a function's result.
+class KnownResult:
+    """The expected result of a function according to the standard.
 
     Attributes:
-        expected: it.
-        strides: of the tensor, in elements.
+        expected: the expected result.
+        strides: the strides of the tensor, in elements.
     """
 
     expected: Expected
     strides: tuple[int, ...]
 
     def view_as(self, tensor: torch.Tensor) -> Expected | None:
-        """The same of a tensor over that memory, whose axes may be in another order; None if it has other elements."""
+        """Return the expected result for a view with permuted axes; None if the view has other elements."""
         expected, form = self.expected, (tuple(tensor.shape), tensor.stride())
         if expected.dtype is not DTYPES[tensor.dtype]:
             return None
         if (expected.values.shape, self.strides) == form:
             return expected
-        mine, theirs = _places(expected.values.shape, self.strides), _places(*form)
+        mine, theirs = _element_offsets(expected.values.shape, self.strides), _element_offsets(*form)
         if not np.array_equal(np.sort(mine), np.sort(theirs)):
             return None
         order = np.argsort(mine)[np.argsort(np.argsort(theirs))]
@@ -78,54 +78,57 @@ class Known:
         )
 
 
-def _places(shape: Sequence[int], strides: Sequence[int]) -> NDArray[np.intp]:
-    """Where the elements of a tensor lie, in their order, counted in elements from the first."""
+def _element_offsets(shape: Sequence[int], strides: Sequence[int]) -> NDArray[np.intp]:
+    """Return the offset of each element of a tensor from the first element, in elements."""
     places = np.zeros((), np.intp)
     for size, stride in zip(shape, strides, strict=True):
         places = places[..., None] + stride * np.arange(size)
     return places.ravel()
 
 
-def compared(call: CpuCall, returned: Any, known: Mapping[int, Known]) -> Iterator[ComparedTensor]:
-    """The outputs of a call that was made, and its inputs, which it must not have changed.
+def compare_outputs(call: CpuCall, returned: Any, known: Mapping[int, KnownResult]) -> Iterator[ComparedTensor]:
+    """Compare the outputs of a call with those of the CPU, and check that its inputs are unchanged.
 
     Args:
-        call: as it was before.
-        returned: what it returned on the device.
-        known: what the standard says of results, by the address of their memory.
+        call: the call with its arguments from before it ran.
+        returned: the value that it returned on the device.
+        known: the results that the standard specifies, by the address of their memory.
+
+    Yields:
+        The comparison of each output and each input.
     """
     outputs = call.outputs(returned, call.named)
-    yield from _outputs_of(call, outputs, known)
+    yield from _compare_outputs(call, outputs, known)
     written = [content for name, content in call.contents.items() if call.is_written(name)]
     for name, content in call.contents.items():
         if not call.is_written(name):
-            yield _input(name, np.array_equal(content.stored, content.read_again(written)))
+            yield _compare_input(name, np.array_equal(content.stored, content.read_again(written)))
 
 
-def _outputs_of(
-    call: CpuCall, outputs: Mapping[str, torch.Tensor], known: Mapping[int, Known]
+def _compare_outputs(
+    call: CpuCall, outputs: Mapping[str, torch.Tensor], known: Mapping[int, KnownResult]
 ) -> Iterator[ComparedTensor]:
     try:
-        wanted = call.here()
+        wanted = call.run_in_own_dtypes()
     except (RuntimeError, NotImplementedError) as error:
         reason = f"not compared: the CPU can't do it: {str(error).splitlines()[0]}"
         yield from (ComparedTensor(name, True, (f"{name}: {reason}",)) for name in outputs)
         return
-    precise = _precise(call)
+    precise = _run_precisely(call)
     for name, tensor in outputs.items():
-        yield _output(
+        yield _compare_output(
             name, tensor, wanted[name], None if call.draws else _Truth.for_result(tensor, name, precise, known)
         )
 
 
-def _precise(call: CpuCall) -> PreciseCall | None:
+def _run_precisely(call: CpuCall) -> PreciseCall | None:
     try:
         return None if call.draws else PreciseCall(call)
     except (RuntimeError, NotImplementedError):  # the operator is not for float64
         return None
 
 
-def _input(name: str, untouched: bool) -> ComparedTensor:
+def _compare_input(name: str, untouched: bool) -> ComparedTensor:
     statement = "untouched" if untouched else "was written, though the operator's schema does not say so"
     return ComparedTensor(name, untouched, (f"{name}: {statement}",))
 
@@ -133,12 +136,12 @@ def _input(name: str, untouched: bool) -> ComparedTensor:
 @final
 @dataclass(frozen=True)
 class _Truth:
-    """How far an output may be from what the CPU gives.
+    """The limits for the difference between an output and the CPU's.
 
     Attributes:
-        expected: what the standard says of it, if it is a function's result.
-        exact: what the operator gives in float64; None if nobody knows.
-        unit: what errors are measured in: K of it are allowed.
+        expected: the result according to the standard, if the output is a result of a function.
+        exact: the output of the operator in float64; None if it is unknown.
+        unit: the unit of the error budget; an error of K units is allowed.
     """
 
     expected: Expected | None
@@ -147,9 +150,9 @@ class _Truth:
 
     @classmethod
     def for_result(
-        cls, tensor: torch.Tensor, name: str, precise: PreciseCall | None, known: Mapping[int, Known]
+        cls, tensor: torch.Tensor, name: str, precise: PreciseCall | None, known: Mapping[int, KnownResult]
     ) -> _Truth:
-        """Of an output: by the standard's budgets if it is a function's result, else by those of the operator."""
+        """Return the limits of an output: the standard's budgets for results of functions, else the operator's."""
         dtype, found = DTYPES[tensor.dtype], known.get(tensor.data_ptr())
         expected = None if found is None else found.view_as(tensor)
         exact = precise.outputs.get(name) if precise else None
@@ -162,15 +165,15 @@ class _Truth:
         return cls(None, exact, precise.unit(name, dtype) if precise and exact is not None else None)
 
     def exceeds_budget(self, actual: NDArray[Any], wanted: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
-        """The elements farther than allowed from what the CPU gives in this element type, and from the exact number."""
+        """Return which elements differ too much from the CPU's result in this type and from the exact number."""
         if self.expected is not None and self.expected.needs_validator:
             return np.zeros(actual.shape, bool)
         if is_inexact(dtype):
             unit = ulp(wanted, dtype) if self.unit is None else self.unit
             allowed = K * unit + format_of(dtype).tiny
-            mask = _is_off(actual, wanted, allowed)
+            mask = _differs(actual, wanted, allowed)
             if self.exact is not None:
-                mask &= _is_off(actual, self.exact, allowed)
+                mask &= _differs(actual, self.exact, allowed)
         else:
             mask = actual != wanted
         if self.expected is not None and self.expected.specified is not None:
@@ -178,16 +181,16 @@ class _Truth:
         return mask
 
 
-def _is_off(actual: NDArray[Any], wanted: NDArray[Any], allowed: FloatArray) -> NDArray[np.bool_]:
-    """Where two arrays differ by more than is allowed; NaN is equal to NaN."""
+def _differs(actual: NDArray[Any], wanted: NDArray[Any], allowed: FloatArray) -> NDArray[np.bool_]:
+    """Return where two arrays differ by more than `allowed`; NaN equals NaN."""
     with np.errstate(all="ignore"):
         same = (actual == wanted) | (np.isnan(actual) & np.isnan(wanted)) | (np.abs(actual - wanted) <= allowed)
     return np.logical_not(same)
 
 
-def _output(name: str, tensor: torch.Tensor, wanted: NDArray[Any], truth: _Truth | None) -> ComparedTensor:
-    """One output; of one that is drawn, the form alone is compared."""
-    actual, dtype = array_of(tensor), DTYPES[tensor.dtype]
+def _compare_output(name: str, tensor: torch.Tensor, wanted: NDArray[Any], truth: _Truth | None) -> ComparedTensor:
+    """Compare one output; if it is random, compare only its shape and element type."""
+    actual, dtype = read_elements(tensor), DTYPES[tensor.dtype]
     if actual.shape != wanted.shape or actual.dtype != wanted.dtype:
         statement = f"{name}: {actual.dtype}{list(actual.shape)}, on the CPU {wanted.dtype}{list(wanted.shape)}"
         return ComparedTensor(name, False, (statement,))
@@ -203,7 +206,7 @@ def _output(name: str, tensor: torch.Tensor, wanted: NDArray[Any], truth: _Truth
 def _describe_difference(
     name: str, tensor: torch.Tensor, actual: NDArray[Any], wanted: NDArray[Any], mask: NDArray[np.bool_]
 ) -> Iterator[str]:
-    """What is to be said of a tensor that is wrong."""
+    """Yield the lines of the message about an incorrect tensor."""
     with np.errstate(all="ignore"):
         apart = np.where(mask, np.abs(actual * 1.0 - wanted * 1.0), 0)
         distances = np.abs(actual * 1.0 - wanted * 1.0)
@@ -215,5 +218,7 @@ def _describe_difference(
     )
     form = f"{DTYPES[tensor.dtype].name}{list(tensor.shape)} strides {list(tensor.stride())}"
     for side, array in (("device", actual), ("CPU", wanted)):
-        first = ", ".join(f"{value:.6g}" if array.dtype.kind == "f" else str(value) for value in array.flat[:FIRST])
-        yield f"  {side}: {form}: {first}{', …' if array.size > FIRST else ''}"
+        first = ", ".join(
+            f"{value:.6g}" if array.dtype.kind == "f" else str(value) for value in array.flat[:MAX_LISTED_ELEMENTS]
+        )
+        yield f"  {side}: {form}: {first}{', …' if array.size > MAX_LISTED_ELEMENTS else ''}"

@@ -30,26 +30,28 @@ from diopi_torch.compare.calls import RecordedCall
 from diopi_torch.compare.comparison import NotComparableError, compute_expected, derive_call_outcome
 from diopi_torch.compare.observation import Observation
 from diopi_torch.compare.on_cpu import CpuCall
-from diopi_torch.compare.outputs import ComparedTensor, Known, compared
+from diopi_torch.compare.outputs import ComparedTensor, KnownResult, compare_outputs
 from diopi_torch.fallback import operator_name
-from diopi_torch.functions import Performed, watched
-from diopi_torch.observing import observable
+from diopi_torch.functions import PerformCall, watch_calls
+from diopi_torch.observing import find_observable_operators
 
 MAX_CAPTURED_CASES = 8
-"""Failed calls of a function that are kept as cases."""
+"""Maximum number of failed calls of a function that are stored as cases."""
 
 
 @final
 @dataclass(frozen=True)
 class ComparedCall:
-    """A function's call within that of an operator.
+    """The comparison of a function's call within the call of an operator.
 
     Attributes:
-        function, label, dtype: of its case.
-        case: with what must come of it; None if the reference can't say.
-        outcome: how it ended.
-        known: what the standard says of its results, by the address of their memory.
-        seconds: how long the vendor took.
+        function: the name of the function.
+        label: the label of its case.
+        dtype: the element type under test.
+        case: the case with its expected results; None if the reference can't compute them.
+        outcome: the outcome of the call.
+        known: the expected results, by the address of their memory.
+        seconds: the duration of the vendor's call.
     """
 
     function: str
@@ -57,15 +59,15 @@ class ComparedCall:
     dtype: Dtype
     case: BaselineCase | None
     outcome: Outcome
-    known: Mapping[int, Known]
+    known: Mapping[int, KnownResult]
     seconds: float
 
     def record(self) -> CaseRecord:
-        """How it ended, as reports have it."""
+        """The record of the case for reports."""
         return Collected(self.function, self.label, self.dtype.name).record(self.outcome, self.seconds)
 
 
-def perform_compared(call: FunctionCall, perform: Performed, label: str) -> tuple[Mapping[str, Any], ComparedCall]:
+def perform_compared(call: FunctionCall, perform: PerformCall, label: str) -> tuple[Mapping[str, Any], ComparedCall]:
     """Perform a function's call and check it; return the vendor's results and the compared call."""
     recorded = RecordedCall.from_call(call)
     began = time.perf_counter()
@@ -78,35 +80,38 @@ def perform_compared(call: FunctionCall, perform: Performed, label: str) -> tupl
     except NotComparableError as error:
         outcome = Outcome(Verdict.passed, "", [CheckResult("reference", True, f"not compared: {error}")])
         return returned, ComparedCall(call.function, case.label, case.dtype, None, outcome, {}, seconds)
-    record = recorded.left_behind(wanted, returned)
+    record = recorded.make_record(wanted, returned)
     tensors = {name: content.tensor for name, content in recorded.contents.items()}
     tensors |= {name: value for name, value in returned.items() if isinstance(value, torch.Tensor)}
     results = [(tensors[tensor.name], expected) for tensor, expected in record.results()]
-    known = {tensor.data_ptr(): Known(expected, tensor.stride()) for tensor, expected in results}
+    known = {tensor.data_ptr(): KnownResult(expected, tensor.stride()) for tensor, expected in results}
     return returned, ComparedCall(
         call.function, case.label, case.dtype, wanted, derive_call_outcome(record), known, seconds
     )
 
 
 @final
-class Comparison(Observation):
-    """Compares calls of operators.
+class ComparisonSession(Observation):
+    """An observer that compares calls of operators with the CPU and the reference.
 
     Args:
-        operators: which, as `DIPU_AUTOCOMPARE_OPS_LIST` has it.
-        report: the file that the suite's report is written to at the end; cases of failed calls go into the folder of
-            that name with `.cases` in the place of its suffix.
-        say: takes the lines for the user.
+        operators: regular expressions of the operators, as in `DIPU_AUTOCOMPARE_OPS_LIST`.
+        report: the file for the suite's report, which is written at the end. Failed calls are stored as cases in the
+            folder with the same name and the suffix `.cases`.
+        say: a function that receives the lines for the user.
+        source: the name of the setting that contains `operators`, for error messages.
 
     Attributes:
-        counts: how many calls of each operator were compared, and how many of them were wrong.
+        counts: the number of compared and of failed calls, by operator.
 
-    SettingError for operators that there are not; OSError if the report could not be written, FileExistsError if there
-    are cases in the folder.
+    Raises:
+        SettingError: if an expression matches no operator.
+        OSError: if the report can't be written.
+        FileExistsError: if the folder contains cases.
     """
 
     def __init__(self, operators: str, report: Path | None, say: Callable[[str], object], source: str) -> None:
-        chosen = observable(source, operators)
+        chosen = find_observable_operators(source, operators)
         self._report = report
         self._writer = CallsWriter(report.with_suffix(".cases")) if report else None
         if report and self._writer:
@@ -121,28 +126,28 @@ class Comparison(Observation):
         super().__init__(chosen)
 
     def observe(self, operator: torch._ops.OpOverload, named: Mapping[str, Any], serve: Callable[[], Any]) -> Any:
-        """Have an operator done, and compare what it gives and leaves behind."""
+        """Run an operator and compare its results and side effects."""
         name, calls = operator_name(operator), list[ComparedCall]()
         with self._lock:
             self._number += 1
             label = f"{name}-{self._number}"
 
-        def watch(call: FunctionCall, perform: Performed) -> Mapping[str, Any]:
+        def watch(call: FunctionCall, perform: PerformCall) -> Mapping[str, Any]:
             results, compared_call = perform_compared(call, perform, f"{label}.{len(calls)}" if calls else label)
             calls.append(compared_call)
             return results
 
         before = CpuCall(operator, named)
-        with watched(watch):
+        with watch_calls(watch):
             returned = serve()
         known = calls[0].known if len(calls) == 1 else {}
-        tensors = list(compared(before, returned, known))
+        tensors = list(compare_outputs(before, returned, known))
         with self._lock:
             self._take(name, calls, tensors)
         return returned
 
     def _take(self, name: str, calls: list[ComparedCall], tensors: Sequence[ComparedTensor]) -> None:
-        """Tell and count how a call of an operator ended."""
+        """Report and count the outcome of an operator's call."""
         incorrect = [tensor for tensor in tensors if not tensor.is_correct]
         if calls:
             message = "; ".join(tensor.lines[0] for tensor in incorrect)
@@ -160,7 +165,7 @@ class Comparison(Observation):
             self._record(call)
 
     def _record(self, call: ComparedCall) -> None:
-        """Keep how a function's call ended, and it itself if it failed, unless there are many such."""
+        """Store the outcome of a function's call, and the call itself if it failed and not too many are stored."""
         if self._report is None or self._writer is None:
             return
         record = call.record()
@@ -179,7 +184,7 @@ class Comparison(Observation):
             write_text(self._report, json.dumps(to_json(self._content().report()), indent=1) + "\n")
 
     def _content(self) -> LogContent:
-        """What the log of a run of these calls would tell."""
+        """Return the content of the log of a run of these calls."""
         vendor = backend().vendor
         return LogContent(
             Path(),
@@ -191,6 +196,6 @@ class Comparison(Observation):
         )
 
 
-def to_stderr(line: str) -> None:
-    """Tell the user something."""
+def print_to_stderr(line: str) -> None:
+    """Print a line to stderr."""
     print(line, file=sys.stderr)

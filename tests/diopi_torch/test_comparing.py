@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 import diopi_torch  # noqa: E402  # behind the check for PyTorch
 from diopi_test.cli import main  # noqa: E402  # behind the check, too
-from diopi_torch.comparing import compare_from_the_beginning  # noqa: E402  # behind the check, too
+from diopi_torch.comparing import compare_from_environment  # noqa: E402  # behind the check, too
 from diopi_torch.operators import Kernel, kernels, overload  # noqa: E402  # behind the check, too
 from diopi_torch.settings import AUTOCOMPARE  # noqa: E402  # behind the check, too
 
@@ -213,9 +213,9 @@ def test_the_environment_begins_a_comparison(
     on: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     on(Altered())
-    assert compare_from_the_beginning() is None
+    assert compare_from_environment() is None
     monkeypatch.setenv(AUTOCOMPARE, " add.Tensor ,mm")
-    comparison = compare_from_the_beginning()
+    comparison = compare_from_environment()
     assert comparison is not None
     X.to("diopi") + 1
     X.to("diopi").exp()
@@ -223,7 +223,7 @@ def test_the_environment_begins_a_comparison(
     assert capsys.readouterr().err == "add.Tensor (diopiAddScalar): right\n  result: allclose\n  self: untouched\n"
     monkeypatch.setenv(AUTOCOMPARE, "conv2d")
     with pytest.raises(diopi_torch.SettingError, match="DIPU_AUTOCOMPARE_OPS_LIST: 'conv2d' does not match"):
-        compare_from_the_beginning()
+        compare_from_environment()
 
 
 def test_the_suite_is_not_imported_without_need() -> None:

@@ -7,19 +7,19 @@ from torch_devices import Altered
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 from diopi_torch.__main__ import main  # noqa: E402  # behind the check for PyTorch
-from diopi_torch.listing import Entry, entries  # noqa: E402  # behind the check, too
+from diopi_torch.listing import OperatorSupport, list_operators  # noqa: E402  # behind the check, too
 
 
 def test_every_operator_has_its_place() -> None:
-    found = {entry.operator: entry for entry in entries(Altered(lacks={"diopiMm", "diopiMulScalar"}))}
+    found = {entry.operator: entry for entry in list_operators(Altered(lacks={"diopiMm", "diopiMulScalar"}))}
     assert list(found) == sorted(found)
-    assert found["mul.Tensor"] == Entry("mul.Tensor", "diopiMul", "served")
-    assert found["mm.out"] == Entry("mm.out", "diopiMm", "fallback")
-    assert found["as_strided"] == Entry("as_strided", "-", "served")
-    assert found["cumprod.out"] == Entry("cumprod.out", "", "fallback")
-    assert found["_coalesce"] == Entry("_coalesce", "", "fallback")
-    assert found["_nnz"] == Entry("_nnz", "-", "served")
-    assert found["_fused_dropout"] == Entry("_fused_dropout", "", "unsupported")
+    assert found["mul.Tensor"] == OperatorSupport("mul.Tensor", "diopiMul", "served")
+    assert found["mm.out"] == OperatorSupport("mm.out", "diopiMm", "fallback")
+    assert found["as_strided"] == OperatorSupport("as_strided", "-", "served")
+    assert found["cumprod.out"] == OperatorSupport("cumprod.out", "", "fallback")
+    assert found["_coalesce"] == OperatorSupport("_coalesce", "", "fallback")
+    assert found["_nnz"] == OperatorSupport("_nnz", "-", "served")
+    assert found["_fused_dropout"] == OperatorSupport("_fused_dropout", "", "unsupported")
     assert found["convolution"].function.startswith("diopiConvolution2d,")
     assert "linear" not in found and "ones" not in found, "PyTorch composes them"
 

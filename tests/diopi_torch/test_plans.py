@@ -108,18 +108,18 @@ def test_plans_are_not_kept_for_ever(found: mock.Mock, monkeypatch: pytest.Monke
 def test_a_stream_keeps_the_tensors_it_was_used_with(vendor: Altered) -> None:
     stream, x = backend().stream, torch.arange(4.0, device=DEVICE)
     form = layout_of((4,), (1,), torch.float32)
-    one = stream.opened(x, form)
-    assert stream.opened(x, form) is one
-    assert stream.opened(x[:2], layout_of((2,), (1,), torch.float32)) is not one
+    one = stream.open_tensor(x, form)
+    assert stream.open_tensor(x, form) is one
+    assert stream.open_tensor(x[:2], layout_of((2,), (1,), torch.float32)) is not one
     stream.end_context()
-    assert stream.opened(x, form) is not one
-    assert stream.opened(x, form).numpy().tolist() == [0, 1, 2, 3]
+    assert stream.open_tensor(x, form) is not one
+    assert stream.open_tensor(x, form).numpy().tolist() == [0, 1, 2, 3]
 
 
 def test_memory_that_was_freed_is_opened_anew(vendor: Altered) -> None:
     stream, form = backend().stream, layout_of((4,), (1,), torch.float32)
     x = torch.arange(4.0, device=DEVICE)
-    one = stream.opened(x, form)
+    one = stream.open_tensor(x, form)
     del x
     torch.diopi.empty_cache()
-    assert stream.opened(torch.arange(4.0, device=DEVICE), form) is not one
+    assert stream.open_tensor(torch.arange(4.0, device=DEVICE), form) is not one

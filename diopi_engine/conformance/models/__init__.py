@@ -1,7 +1,11 @@
-"""Conformance by networks: each run operator by operator by a vendor, and as one engine by a library.
+"""Conformance with whole networks: a vendor runs each operator by operator, and a library runs it as an engine.
 
-`zoo` has the networks, `rounding` evaluates them in float64 as float32 may round, and `truth` derives what must come of
-them and how near. `making` writes all of that into files; `by_operators` has the cases of a vendor, `as_engines` those
-of a library. `names` says which cases there are, and needs no PyTorch. This is the one part of the engines that sees
-PyTorch, the device of it and the suite.
+- `zoo`: the networks.
+- `rounding`: evaluation of a network in float64 with simulated float32 rounding.
+- `truth`: the expected outputs and their error budgets.
+- `making`: writes all of this to files.
+- `by_operators`: the cases of a vendor; `as_engines`: those of a library.
+- `names`: the names of the cases, without importing PyTorch.
+
+This is the only part of the engines that imports PyTorch, its device and the suite.
 """

@@ -11,15 +11,15 @@ import numpy as np
 
 from diopi_engine.conformance.bench import GUARD, Bench, check
 from diopi_engine.conformance.models.names import AS_ENGINES
-from diopi_engine.conformance.models.stored import Samples
+from diopi_engine.conformance.models.stored import ReferenceSamples
 
 BATCHES = (slice(0, 10), slice(8, 10), slice(1, 7))
-"""The samples of each execution: a batch of two patches and a part of one, others in one part, and in other places."""
+"""The samples of each execution: two patches and a part of one; a part of a patch; and other positions."""
 
 
 def run(names: Sequence[str], bench: Bench) -> None:
-    """Engines with contexts at the same time, which take turns."""
-    samples = {name: Samples.load(bench.folder / f"{name}.npz") for name in names}
+    """Run engines that have execution contexts at the same time, in turns."""
+    samples = {name: ReferenceSamples.load(bench.folder / f"{name}.npz") for name in names}
     with ExitStack() as stack:
         engines = {name: stack.enter_context(bench.engine(name)) for name in names}
         contexts = {name: stack.enter_context(bench.context(engine)) for name, engine in engines.items()}
@@ -28,8 +28,8 @@ def run(names: Sequence[str], bench: Bench) -> None:
                 _execute(bench, context, name, samples[name].part(chosen))
 
 
-def _execute(bench: Bench, context: Any, name: str, samples: Samples) -> None:
-    """A batch is computed within its budgets, and nothing but its outputs is written."""
+def _execute(bench: Bench, context: Any, name: str, samples: ReferenceSamples) -> None:
+    """Check that a batch is computed within its budgets and that only its outputs are written."""
     size = len(samples.inputs[0])
     inputs = [np.ascontiguousarray(array) for array in samples.inputs]
     outputs = [np.full((size + 1, *expected.values.shape[1:]), GUARD, np.float32) for expected in samples.outputs]
@@ -41,4 +41,4 @@ def _execute(bench: Bench, context: Any, name: str, samples: Samples) -> None:
 
 
 CASES: Mapping[str, Callable[[Bench], None]] = {name: partial(run, names) for name, names in AS_ENGINES.items()}
-"""By name."""
+"""The cases by name."""

@@ -1,6 +1,6 @@
-"""`python -m diopi_engine.conformance.models.by_operators VENDOR FOLDER DESCRIPTOR`: the cases of a vendor.
+"""Run the cases of a vendor: `python -m diopi_engine.conformance.models.by_operators VENDOR FOLDER DESCRIPTOR`.
 
-Each is a network that PyTorch runs operator by operator on the vendor's device.
+In each case PyTorch runs a network operator by operator on the vendor's device.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import torch
 import diopi_torch
 from diopi_engine.conformance.bench import NotConformingError
 from diopi_engine.conformance.models.names import BY_OPERATORS
-from diopi_engine.conformance.models.stored import Samples
-from diopi_engine.conformance.models.zoo import build, outputs_of
+from diopi_engine.conformance.models.stored import ReferenceSamples
+from diopi_engine.conformance.models.zoo import build, run_module
 from diopi_engine.conformance.worker import serve
 
 
 def run(name: str, folder: Path) -> str:
-    """Run a network; which operators were no functions of the vendor."""
-    samples = Samples.load(folder / f"{name}.npz")
+    """Run a network; return a sentence about the operators that the vendor did not run."""
+    samples = ReferenceSamples.load(folder / f"{name}.npz")
     diopi_torch.reset_fallbacks()
     try:
         module = build(name).module.to("diopi")
-        outputs = outputs_of(module, [torch.from_numpy(array).to("diopi") for array in samples.inputs])
+        outputs = run_module(module, [torch.from_numpy(array).to("diopi") for array in samples.inputs])
         found = [output.cpu().numpy() for output in outputs]
     except RuntimeError as error:  # as PyTorch raises what a vendor refuses
         raise NotConformingError(f"the network does not run: {error}") from error
@@ -35,7 +35,7 @@ def run(name: str, folder: Path) -> str:
 
 
 CASES: Mapping[str, Callable[[Path], str]] = {case: partial(run, name) for case, name in BY_OPERATORS.items()}
-"""By name."""
+"""The cases by name."""
 
 
 if __name__ == "__main__":

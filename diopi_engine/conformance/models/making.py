@@ -1,6 +1,6 @@
-"""`python -m diopi_engine.conformance.models.making FOLDER NETWORK …`: writes the files of networks.
+"""Write the files of networks: `python -m diopi_engine.conformance.models.making FOLDER NETWORK …`.
 
-Of each its engine, under its name, and its samples, under its name and `.npz`. Those of the group are linked.
+For each network these are its engine, NAME, and its samples, NAME.npz. The engines of the group are linked.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ import torch
 
 from diopi_engine import Engine, compile, link
 from diopi_engine.conformance.models.names import GROUP
-from diopi_engine.conformance.models.stored import Samples
-from diopi_engine.conformance.models.truth import truth
+from diopi_engine.conformance.models.stored import ReferenceSamples
+from diopi_engine.conformance.models.truth import compute_expected
 from diopi_engine.conformance.models.zoo import Network, build
 
 PATCH, MAX_BATCH = 4, 16
 
 SAMPLES = 10
-"""Of each network: two whole patches, and a part of one."""
+"""Number of samples of each network: two full patches and a part of one."""
 
 
 def make(folder: Path, names: Sequence[str]) -> None:
-    """Write the files of these networks into a folder."""
+    """Write the files of these networks to a folder."""
     built = {name: build(name) for name in names}
-    for name, engine in _linked({name: engine_of(name, network) for name, network in built.items()}).items():
+    for name, engine in _link_group({name: compile_network(name, network) for name, network in built.items()}).items():
         engine.save(folder / name)
     for name, network in built.items():
-        samples_of(network, SAMPLES).save(folder / f"{name}.npz")
+        compute_samples(network, SAMPLES).save(folder / f"{name}.npz")
 
 
-def engine_of(name: str, network: Network) -> Engine:
-    """The engine of a network."""
+def compile_network(name: str, network: Network) -> Engine:
+    """Compile a network to an engine."""
     options: dict[str, Any] = {"name": name, "patch": PATCH, "max_batch": MAX_BATCH}
     return compile(network.module, network.inputs, outputs=network.outputs, platforms=["cpu"], **options)
 
 
-def samples_of(network: Network, count: int) -> Samples:
-    """So many samples of a network's inputs, with what must come of them."""
+def compute_samples(network: Network, count: int) -> ReferenceSamples:
+    """Return `count` samples of a network's inputs with their expected outputs."""
     inputs = network.samples(count)
-    return Samples([tensor.numpy() for tensor in inputs], truth(network, inputs))
+    return ReferenceSamples([tensor.numpy() for tensor in inputs], compute_expected(network, inputs))
 
 
-def _linked(engines: Mapping[str, Engine]) -> Mapping[str, Engine]:
+def _link_group(engines: Mapping[str, Engine]) -> Mapping[str, Engine]:
     if not set(GROUP) <= set(engines):
         return engines
     return {**engines, **dict(zip(GROUP, link([engines[name] for name in GROUP], cores=len(GROUP)), strict=True))}

@@ -1,7 +1,7 @@
-"""A network evaluated in float64 as arithmetic in float32 may have it: each number moved as its rounding may move it.
+"""Evaluate a network in float64 with the rounding of float32 arithmetic simulated by perturbations.
 
-It is the perturbation of docs/budgets.md, done at every operator and not at the inputs alone: what an operator gives
-is moved by half an ulp up or down, and a sum by its terms besides.
+This is the perturbation of docs/budgets.md, applied to every operator instead of only to the inputs: the results of an
+operator are moved up or down by half an ulp, and sums also by their terms.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EXACT = {
     aten.relu_.default,
     aten.stack.default,
 }
-"""Operators beside views that give numbers as they are."""
+"""Operators besides views that do not round."""
 
 
 def _convolution(x: Tensor, weight: Tensor, bias: Tensor | None, *options: Any) -> Tensor:
@@ -59,22 +59,22 @@ COMPOSED: Mapping[Any, Callable[..., Any]] = {
         )
     },
 }
-"""Operators that are several roundings: what they are made of."""
+"""Decompositions of operators that round several times."""
 
 PRODUCTS = (aten.bmm.default, aten.mm.default, aten.convolution.default)
-"""Sums of products of their first two arguments."""
+"""Operators that sum products of their first two arguments."""
 
 
 @final
 class Rounding(TorchDispatchMode):
-    """Moves what operators on float64 give, while it is entered. `rng` draws the directions."""
+    """A dispatch mode that perturbs the results of operators on float64 tensors; `rng` draws the directions."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         super().__init__()
         self._rng = rng
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Do an operator; called by PyTorch."""
+        """Run an operator; PyTorch calls this method."""
         kwargs = kwargs or {}
         composed = COMPOSED.get(func)
         if func is aten.convolution.default and args[2] is not None:
@@ -90,7 +90,7 @@ class Rounding(TorchDispatchMode):
         return result.copy_(moved) if func._schema.is_mutable else moved
 
     def moved(self, tensor: Tensor, terms: Tensor | float = 0.0) -> Tensor:
-        """A floating tensor moved by half an ulp and by eps times the terms; another one, and zero, as it is."""
+        """Move a floating-point tensor by half an ulp and by eps times the terms; zeros and integers do not change."""
         if not tensor.is_floating_point():
             return tensor
         half = torch.from_numpy(ulp(tensor.numpy(), Dtype.float32)).nan_to_num() / 2
@@ -102,7 +102,7 @@ class Rounding(TorchDispatchMode):
 
 
 def _terms(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], value: Any) -> Any:
-    """The terms of a sum, as docs/budgets.md has them; 0 for other operators."""
+    """Return the terms of a sum as defined in docs/budgets.md; 0 for other operators."""
     operands = 2 if func in PRODUCTS else 1 if func is aten.sum.dim_IntList else 0
     if not operands:
         return 0.0

@@ -1,4 +1,4 @@
-"""Inputs of a network and what must come of them, as a file, which is read without PyTorch."""
+"""Files of a network's inputs and expected outputs, which can be read without PyTorch."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from diopi_test.oracle.budget import K, R
 
 @final
 @dataclass(frozen=True)
-class Samples:
-    """Inputs of a network, and its outputs for them: of each the samples are along the first axis."""
+class ReferenceSamples:
+    """Inputs of a network with the expected outputs; the first axis of each array counts the samples."""
 
     inputs: Sequence[Array]
     outputs: Sequence[Expected]
 
-    def part(self, chosen: slice | Array) -> Samples:
-        """Some of the samples."""
+    def part(self, chosen: slice | Array) -> ReferenceSamples:
+        """Return the selected samples."""
         outputs = [
             replace(output, values=output.values[chosen], unit=np.asarray(output.unit)[chosen])
             for output in self.outputs
         ]
-        return Samples([array[chosen] for array in self.inputs], outputs)
+        return ReferenceSamples([array[chosen] for array in self.inputs], outputs)
 
     def save(self, path: Path) -> None:
-        """Write them."""
+        """Write the samples to a file."""
         arrays = {f"input{n}": array for n, array in enumerate(self.inputs)}
         for n, output in enumerate(self.outputs):
             arrays |= {f"values{n}": output.values, f"unit{n}": np.asarray(output.unit)}
         np.savez(path, allow_pickle=False, **arrays)
 
     @classmethod
-    def load(cls, path: Path) -> Samples:
-        """Read them."""
+    def load(cls, path: Path) -> ReferenceSamples:
+        """Read samples from a file."""
         with np.load(path, allow_pickle=False) as file:
             inputs = [file[f"input{n}"] for n in range(sum(name.startswith("input") for name in file))]
             count = sum(name.startswith("values") for name in file)
@@ -50,7 +50,7 @@ class Samples:
         return cls(inputs, outputs)
 
     def check(self, subject: str, found: Sequence[Array]) -> float:
-        """The largest error of outputs over their budgets; NotConformingError if one is beyond, or R is exceeded."""
+        """Return the largest ratio of error to budget; raise NotConformingError if it exceeds its limits."""
         return max(
             _check(f"output {n} of {subject}", *pair) for n, pair in enumerate(zip(found, self.outputs, strict=True))
         )

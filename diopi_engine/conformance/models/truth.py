@@ -1,4 +1,4 @@
-"""What must come of a network, and how near to it float32 has to be: derived, as the budgets of operators are."""
+"""Derive the expected outputs of a network and the error budget of float32, as for the budgets of operators."""
 
 from __future__ import annotations
 
@@ -13,23 +13,30 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from diopi_engine.conformance.models.rounding import Rounding
-from diopi_engine.conformance.models.zoo import Network, outputs_of
+from diopi_engine.conformance.models.zoo import Network, run_module
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import Expected
 from diopi_test.oracle.budget import error_unit
 from diopi_test.oracle.perturbation import ROUNDS
 
 
-def truth(network: Network, inputs: Sequence[Tensor]) -> list[Expected]:
-    """The outputs in float64 by PyTorch, with a budget for each element.
+def compute_expected(network: Network, inputs: Sequence[Tensor]) -> list[Expected]:
+    """Compute the outputs of a network in float64 with PyTorch, and the budget of each element.
 
-    s of docs/budgets.md is the largest change in eight evaluations in which every number is moved, the weights and
-    inputs and what each operator gives.
+    The term s of docs/budgets.md is the largest change in eight evaluations in which every number is perturbed:
+    weights, inputs and the results of operators.
+
+    Args:
+        network: the network.
+        inputs: its inputs; the first axis counts the samples.
+
+    Returns:
+        The expected outputs.
     """
-    exact = _evaluated(network, inputs, None)
+    exact = _evaluate(network, inputs, None)
     largest = [np.zeros(array.shape) for array in exact]
     for seed in range(ROUNDS):
-        moved = _evaluated(network, inputs, Rounding(np.random.default_rng(seed)))
+        moved = _evaluate(network, inputs, Rounding(np.random.default_rng(seed)))
         largest = [np.maximum(maximum, np.abs(a - b)) for maximum, a, b in zip(largest, exact, moved, strict=True)]
     return [
         Expected(array, Dtype.float32, unit=error_unit(array, maximum, 0.0, 0.0, Dtype.float32))
@@ -37,16 +44,16 @@ def truth(network: Network, inputs: Sequence[Tensor]) -> list[Expected]:
     ]
 
 
-def _evaluated(network: Network, inputs: Sequence[Tensor], rounding: Rounding | None) -> list[NDArray[Any]]:
+def _evaluate(network: Network, inputs: Sequence[Tensor], rounding: Rounding | None) -> list[NDArray[Any]]:
     module = copy.deepcopy(network.module).double()
     precise = [tensor.double() if tensor.is_floating_point() else tensor for tensor in inputs]
     with sdpa_kernel(SDPBackend.MATH):  # of operators that can be seen one by one
         if rounding is None:
-            return [output.numpy() for output in outputs_of(module, precise)]
+            return [output.numpy() for output in run_module(module, precise)]
         _move(module, rounding)
         precise = [rounding.moved(tensor) for tensor in precise]
         with rounding:
-            return [output.numpy() for output in outputs_of(module, precise)]
+            return [output.numpy() for output in run_module(module, precise)]
 
 
 def _move(module: nn.Module, rounding: Rounding) -> None:

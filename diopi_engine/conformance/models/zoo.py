@@ -1,6 +1,7 @@
-"""Networks of the kinds whose calls the models level has, small and in the mode of evaluation.
+"""Small networks of the same kinds as those of the models level, in evaluation mode.
 
-Their parts are those of `benchmarks/models`. Widths are arguments, so that the same network is a published one there.
+They consist of the same parts as those of `benchmarks/models`. Widths are arguments, so that the published networks can
+be built from the same code.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from diopi_engine.compiling import BATCH, Input
 @final
 @dataclass(frozen=True)
 class Network:
-    """A network, and what it takes.
+    """A network and a description of its inputs.
 
     Attributes:
-        module: in the mode of evaluation, with weights of float32.
-        inputs: as `diopi_engine.compile` takes them.
-        vocabulary: integer inputs are below it.
-        outputs: names of the results.
+        module: the module in evaluation mode, with float32 weights.
+        inputs: the inputs in the form that `diopi_engine.compile` takes.
+        vocabulary: the exclusive upper bound of integer inputs.
+        outputs: the names of the results.
     """
 
     module: nn.Module
@@ -34,7 +35,7 @@ class Network:
     vocabulary: int = 1
 
     def samples(self, count: int, seed: int = 0) -> list[Tensor]:
-        """Inputs for so many samples: normal numbers, or tokens."""
+        """Return inputs for `count` samples: normally distributed numbers or tokens."""
         generator = torch.Generator().manual_seed(seed)
         shapes = [
             [count if size == BATCH else int(size) for size in specification.shape] for specification in self.inputs
@@ -50,24 +51,25 @@ class Network:
 def conv_norm(
     inputs: int, outputs: int, kernel: int = 3, stride: int = 1, groups: int = 1, act: type[nn.Module] = nn.ReLU
 ) -> nn.Sequential:
-    """Convolution, batch normalisation and activation."""
+    """Return a convolution, batch normalization and activation."""
     conv = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
     return nn.Sequential(conv, nn.BatchNorm2d(outputs), act(inplace=True) if act is not nn.GELU else act())
 
 
 class Residual(nn.Module):
-    """The sum of a branch and a shortcut, then perhaps an activation."""
+    """The sum of a branch and a shortcut, optionally followed by an activation."""
 
     def __init__(self, branch: nn.Module, shortcut: nn.Module | None = None, last: nn.Module | None = None) -> None:
         super().__init__()
         self.branch, self.shortcut, self.last = branch, shortcut or nn.Identity(), last or nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return the result of the block."""
         return self.last(self.branch(x) + self.shortcut(x))
 
 
 def basic_block(inputs: int, width: int, stride: int) -> Residual:
-    """Two convolutions beside a shortcut (He et al. 2015)."""
+    """Return two convolutions with a shortcut (He et al. 2015)."""
     last = nn.Sequential(nn.Conv2d(width, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width))
     shortcut = nn.Sequential(nn.Conv2d(inputs, width, 1, stride, bias=False), nn.BatchNorm2d(width))
     branch = nn.Sequential(conv_norm(inputs, width, 3, stride), last)
@@ -75,7 +77,7 @@ def basic_block(inputs: int, width: int, stride: int) -> Residual:
 
 
 def resnet(width: int = 64, stages: int = 4, blocks: int = 2, classes: int = 1000) -> nn.Sequential:
-    """ResNet-18 (He et al. 2015), or a part of it: stages with twice the channels each, of so many blocks."""
+    """Return ResNet-18 (He et al. 2015) or a smaller one; each stage has `blocks` blocks and doubles the channels."""
     widths = [width << stage for stage in range(stages)]
     firsts = [
         basic_block(inputs, outputs, 1 if inputs == outputs else 2)
@@ -95,7 +97,7 @@ def _same_blocks(width: int, count: int) -> list[Residual]:
 
 
 class Transformer(nn.Module):
-    """Tokens, and a block of attention and a perceptron, each normalised before (Vaswani et al. 2017)."""
+    """Token embeddings, and a pre-normalized block of attention and a perceptron (Vaswani et al. 2017)."""
 
     def __init__(self, vocabulary: int, length: int, width: int, heads: int) -> None:
         super().__init__()
@@ -106,6 +108,7 @@ class Transformer(nn.Module):
         self.deep = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, tokens: Tensor) -> Tensor:
+        """Return the result for tokens of shape [batch, length]."""
         x = self.tokens(tokens) + self.places
         split = (
             part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.joint(self.norms[0](x)).chunk(3, -1)
@@ -116,24 +119,25 @@ class Transformer(nn.Module):
 
 
 def perceptron(*widths: int) -> nn.Sequential:
-    """Linear layers, with ReLU between."""
+    """Return linear layers with ReLU between them."""
     layers = [layer for pair in itertools.pairwise(widths) for layer in (nn.Linear(*pair), nn.ReLU())]
     return nn.Sequential(*layers[:-1])
 
 
 class Tables(nn.Module):
-    """Rows of a table a field."""
+    """Embedding tables with one row per category, one table per field."""
 
     def __init__(self, rows: int, width: int, fields: int) -> None:
         super().__init__()
         self.tables = nn.ModuleList(nn.Embedding(rows, width) for _ in range(fields))
 
     def forward(self, categories: Tensor) -> Tensor:
+        """Return the rows for categories of shape [batch, fields]."""
         return torch.stack([table(categories[:, field]) for field, table in enumerate(self.tables)], 1)
 
 
 class Dlrm(nn.Module):
-    """Products of all pairs of rows (Naumov et al. 2019)."""
+    """A recommender with products of all pairs of rows (Naumov et al. 2019)."""
 
     def __init__(self, rows: int, fields: int, width: int, hidden: Sequence[int]) -> None:
         super().__init__()
@@ -144,6 +148,7 @@ class Dlrm(nn.Module):
         self.register_buffer("pairs", torch.tril_indices(fields + 1, fields + 1, -1))
 
     def forward(self, numbers: Tensor, chosen: Tensor) -> Tensor:
+        """Return the prediction for numeric features and categories."""
         dense = self.bottom(numbers)
         rows = torch.cat([dense.unsqueeze(1), self.tables(chosen)], 1)
         first, second = self.pairs
@@ -151,22 +156,23 @@ class Dlrm(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """An LSTM, and a linear layer at each step."""
+    """An LSTM and a linear layer for each step."""
 
     def __init__(self, inputs: int, width: int, outputs: int) -> None:
         super().__init__()
         self.cells, self.out = nn.LSTM(inputs, width, batch_first=True), nn.Linear(width, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return the results of all steps."""
         return self.out(self.cells(x)[0])
 
 
 class Detector(nn.Module):
-    """Boxes and scores in the cells of a grid: corners relative to the picture, and how sure each is (Liu et al. 2016).
+    """A detector that predicts a box and scores for each cell of a grid (Liu et al. 2016).
 
     Args:
-        width: channels of the first layer.
-        size: of the pictures; a cell has 8 × 8 pixels.
+        width: the number of channels of the first layer.
+        size: the height and width of the pictures; a cell has 8 × 8 pixels.
     """
 
     def __init__(self, width: int, size: int) -> None:
@@ -179,14 +185,15 @@ class Detector(nn.Module):
         self.register_buffer("centres", torch.cartesian_prod(places, places).flip(-1))
 
     def forward(self, pictures: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the corners of the boxes relative to the picture, and their scores."""
         x = self.backbone(pictures)
         left, opposite = self.boxes(x).sigmoid().flatten(2).mT.split(2, -1)
         boxes = torch.cat([self.centres - left / 4, self.centres + opposite / 4], -1)
         return boxes, self.scores(x).sigmoid().flatten(1)
 
 
-def settled(module: nn.Module) -> nn.Module:
-    """A module in the mode of evaluation whose normalisations have statistics and scales as if it had been trained."""
+def with_trained_statistics(module: nn.Module) -> nn.Module:
+    """Return a module in evaluation mode with normalization statistics and scales like those of a trained module."""
     for norm in module.modules():
         if isinstance(norm, nn.BatchNorm2d):
             nn.init.normal_(norm.running_mean, std=0.2)  # type: ignore[arg-type]  # it has statistics
@@ -217,21 +224,21 @@ _BUILDERS: Mapping[str, Callable[[], Network]] = {
 
 
 def build(name: str) -> Network:
-    """A network, whose weights are drawn from its name: the same each time."""
+    """Build a network whose weights are determined by its name."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int.from_bytes(name.encode(), "little") % 2**63)
-        return seeded(_BUILDERS[name])
+        return build_seeded(_BUILDERS[name])
 
 
-def seeded(builder: Callable[[], Network]) -> Network:
-    """A network of PyTorch's generator as it is now."""
+def build_seeded(builder: Callable[[], Network]) -> Network:
+    """Build a network with the current state of PyTorch's generator."""
     network = builder()
-    settled(network.module)
+    with_trained_statistics(network.module)
     return network
 
 
-def outputs_of(module: nn.Module, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """The outputs for some inputs, as a list whatever the module returns."""
+def run_module(module: nn.Module, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Return the outputs of a module as a list, whatever structure it returns."""
     with torch.no_grad():
         returned = module(*inputs)
     return [returned] if isinstance(returned, Tensor) else [*returned]

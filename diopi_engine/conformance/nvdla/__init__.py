@@ -1,5 +1,5 @@
-"""Conformance to NVDLA's driver: cases that a library must pass, whoever made it.
+"""Conformance to NVDLA's driver: cases that every library must pass.
 
-`cases` and `memory_cases` have those of IRuntime, `layer_cases` those of the portability layer, `all_cases` has them
-all. `bench` has what they need, `client` calls the library, `networks` makes the loadables.
+`cases` and `memory_cases` contain the cases of IRuntime, `layer_cases` those of the portability layer, and `all_cases`
+all of them. `bench` has their fixture, `client` calls the library, and `networks` creates the loadables.
 """

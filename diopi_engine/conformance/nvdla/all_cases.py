@@ -1,4 +1,4 @@
-"""All cases of NVDLA's driver, in the order in which they are run."""
+"""All cases of NVDLA's driver in the order in which they are run."""
 
 from diopi_engine.conformance.nvdla import cases, layer_cases, memory_cases  # noqa: F401 - they enter their cases
 from diopi_engine.conformance.nvdla.bench import CASES

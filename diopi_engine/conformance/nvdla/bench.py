@@ -1,7 +1,7 @@
-"""What the cases need: a library with loadables, networks that are loaded and bound, and checks of what they compute.
+"""The fixture of the cases: a library with loadables, networks that are loaded and bound, and checks of their results.
 
-A case gets a bench on which nothing is loaded, and leaves it so. It raises `NotConformingError` where the library is
-wrong.
+A case receives a bench on which nothing is loaded and must leave it so. It raises `NotConformingError` if the library
+violates the interface.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from diopi_engine.engine import Array
 from diopi_engine.proto.nvdla import Error, Heap
 
 PREFIX = "nvdla."
-"""Begins the names of these cases."""
+"""The prefix of the names of these cases."""
 
 CASES: dict[str, Callable[[Bench], None]] = {}
-"""Every case by its name."""
+"""All cases by name."""
 
 KINDS = ("Input", "Output")
-"""Of tensors, as methods are named after them."""
+"""The kinds of tensors, as they occur in the names of methods."""
 
 MAX_HEAP_BYTES = 1 << 36
-"""Bytes that a heap has at most: one that gives more has no limit."""
+"""A heap that provides more bytes than this is considered to have no limit."""
 
 
 @final
 @dataclass(frozen=True)
 class Bench:
-    """A library, and the files of the loadables."""
+    """A library and the files of the loadables."""
 
     client: Client
     folder: Path
 
     def data(self, name: str = "pair") -> bytes:
-        """The bytes of a loadable."""
+        """Return the bytes of a loadable."""
         return self.folder.joinpath(name).read_bytes()
 
     @contextmanager
     def runtime(self) -> Iterator[Runtime]:
-        """A runtime, which is destroyed at the end."""
+        """Create a runtime, which is destroyed at the end of the context."""
         runtime = self.client.runtime()
         try:
             yield runtime
@@ -57,14 +57,14 @@ class Bench:
 
     @contextmanager
     def loaded(self, name: str = "pair", instance: int = 0) -> Iterator[Runtime]:
-        """A runtime with a network."""
+        """Create a runtime with a loaded network."""
         with self.runtime() as runtime:
             runtime.load(self.data(name), instance)
             yield runtime
 
     @contextmanager
     def device(self, instance: int = 0) -> Iterator[Device]:
-        """An open device, which is closed at the end."""
+        """Open a device, which is closed at the end of the context."""
         device = self.client.open(instance)
         try:
             yield device
@@ -74,7 +74,7 @@ class Bench:
 
 @final
 class Bound:
-    """A loaded network whose tensors have memory for batches of up to a size, as arrays."""
+    """A loaded network whose tensors have memory for batches of up to `largest` samples, with the memory as arrays."""
 
     def __init__(self, runtime: Runtime, largest: int = 1) -> None:
         self.runtime = runtime
@@ -93,7 +93,7 @@ class Bound:
                 runtime.call(f"bind{kind}Tensor", number, handle)
 
     def check_batch(self, size: int = 1, name: str = "pair", seed: int = 0) -> None:
-        """A batch is computed right, and nothing but the outputs is written."""
+        """Check that a batch is computed correctly and that only the outputs are written."""
         set_batch(self.runtime, size)
         arrays = inputs(size, seed)
         for array, value in zip(self.arrays["Input"], arrays, strict=True):
@@ -111,29 +111,29 @@ class Bound:
 
 
 def as_array(address: Any, count: int) -> Array:
-    """So many numbers of 32 bits that lie at an address."""
+    """Return `count` 32-bit numbers at an address as an array."""
     return np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", address), count * 4)), np.float32)
 
 
 def inputs(size: int, seed: int = 0) -> list[Array]:
-    """The inputs of a batch."""
+    """Return the inputs of a batch."""
     generator = np.random.default_rng([size, seed])
     return [generator.standard_normal((size, networks.INPUTS)).astype(np.float32) for _ in range(2)]
 
 
 def set_batch(runtime: Runtime, size: int, kind: str = "Input", number: int = 0) -> None:
-    """Set the batch, by one of the tensors."""
+    """Set the batch size through one of the tensors."""
     tensor = runtime.get(f"get{kind}TensorDesc", number)
     tensor.dims[0] = size
     runtime.call(f"set{kind}TensorDesc", number, ffi.addressof(tensor))
 
 
 Block = tuple[Any, Any, int]
-"""Memory: handle, address, bytes."""
+"""A block of memory: handle, address, number of bytes."""
 
 
 def fill(device: Device, heap: Heap) -> list[Block]:
-    """Allocate all of a heap, in blocks of 64 bytes and more."""
+    """Allocate all memory of a heap in blocks of at least 64 bytes."""
     blocks: list[Block] = []
     size = 1 << 31
     while size >= 64:
@@ -156,18 +156,18 @@ def empty(device: Device, blocks: list[Block]) -> None:
 
 
 def size_of(blocks: list[Block]) -> int:
-    """Bytes of blocks."""
+    """Return the total size of blocks in bytes."""
     return sum(size for *_, size in blocks)
 
 
 def room(device: Device, heap: Heap) -> int:
-    """How much can be allocated in a heap."""
+    """Return the number of bytes that can be allocated in a heap."""
     blocks = fill(device, heap)
     empty(device, blocks)
     return size_of(blocks)
 
 
 def case(function: Callable[[Bench], None]) -> Callable[[Bench], None]:
-    """Enter a case under its name."""
+    """Register a case under the name of its function."""
     CASES[f"{PREFIX}{function.__name__}"] = function
     return function

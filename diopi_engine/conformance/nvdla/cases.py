@@ -1,4 +1,4 @@
-"""The cases of IRuntime: the order of calls, devices, tensors, and what networks compute."""
+"""The cases of IRuntime about the order of calls, devices, tensors and the results of networks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_engine.conformance.bench import GUARD, check, refused
+from diopi_engine.conformance.bench import GUARD, check, expect_failure
 from diopi_engine.conformance.nvdla import networks
 from diopi_engine.conformance.nvdla.bench import KINDS, Bench, Bound, case, set_batch
 from diopi_engine.conformance.nvdla.client import DESTROY, ffi
@@ -28,14 +28,14 @@ def devices_are_counted(bench: Bench) -> None:
 def nothing_is_loaded(bench: Bench) -> None:
     with bench.runtime() as runtime:
         for kind in KINDS:
-            with refused(f"the number of {kind} tensors", NOTHING):
+            with expect_failure(f"the number of {kind} tensors", NOTHING):
                 runtime.get(f"getNum{kind}Tensors")
-            with refused(f"the description of an {kind}", NOTHING):
+            with expect_failure(f"the description of an {kind}", NOTHING):
                 runtime.get(f"get{kind}TensorDesc", 0)
         for name, arguments in {"submit": (), "unload": (0,)}.items():
-            with refused(name, NOTHING):
+            with expect_failure(name, NOTHING):
                 runtime.call(name, *arguments)
-        with refused("memory of no device", NOTHING):
+        with expect_failure("memory of no device", NOTHING):
             runtime.allocate(100)
     bench.client.invoke(DESTROY, ffi.NULL)  # of which nothing comes
 
@@ -51,14 +51,14 @@ def pointers_that_are_null(bench: Bench) -> None:
                 f"set{kind}TensorDesc": (0, ffi.NULL),
                 f"bind{kind}Tensor": (0, ffi.NULL),
             }.items():
-                with refused(f"{call} of NULL", BAD):
+                with expect_failure(f"{call} of NULL", BAD):
                     runtime.call(call, *arguments)
-        with refused("a handle into NULL", BAD):
+        with expect_failure("a handle into NULL", BAD):
             runtime.call("allocateSystemMemory", ffi.NULL, 100, ffi.new("void**"))
-        with refused("an address into NULL", BAD):
+        with expect_failure("an address into NULL", BAD):
             runtime.call("allocateSystemMemory", ffi.new("void**"), 100, ffi.NULL)
         runtime.call("unload", 0)
-        with refused("a loadable of NULL", BAD):
+        with expect_failure("a loadable of NULL", BAD):
             runtime.call("load", ffi.NULL, 0)
         runtime.load(bench.data())
         for kind in KINDS:
@@ -71,9 +71,9 @@ def pointers_that_are_null(bench: Bench) -> None:
 def devices_that_are_not_there(bench: Bench) -> None:
     with bench.runtime() as runtime:
         for instance in (-1, runtime.invoke("getNumDevices")):
-            with refused(f"loading on device {instance}", NO_DEVICE):
+            with expect_failure(f"loading on device {instance}", NO_DEVICE):
                 runtime.load(bench.data(), instance)
-            with refused("the number of tensors then", NOTHING):
+            with expect_failure("the number of tensors then", NOTHING):
                 runtime.get("getNumInputTensors")
         runtime.load(bench.data())
         Bound(runtime).check_batch()
@@ -84,7 +84,7 @@ def every_device_runs_networks(bench: Bench) -> None:
     with bench.runtime() as runtime:
         for instance in range(runtime.invoke("getNumDevices")):
             runtime.load(bench.data(), instance)
-            with refused("unloading another device", BAD):
+            with expect_failure("unloading another device", BAD):
                 runtime.call("unload", instance + 1)
             Bound(runtime, 3).check_batch(3)
             runtime.call("unload", instance)
@@ -94,11 +94,11 @@ def every_device_runs_networks(bench: Bench) -> None:
 def one_network_at_a_time(bench: Bench) -> None:
     with bench.loaded() as runtime:
         bound = Bound(runtime)
-        with refused("a second network", BUSY):
+        with expect_failure("a second network", BUSY):
             runtime.load(bench.data("other"))
         bound.check_batch()
         runtime.call("unload", 0)
-        with refused("unloading twice", NOTHING):
+        with expect_failure("unloading twice", NOTHING):
             runtime.call("unload", 0)
         runtime.load(bench.data("other"))
         Bound(runtime).check_batch(1, "other")
@@ -130,11 +130,11 @@ def tensors_that_are_not_there(bench: Bench) -> None:
         tensor = ffi.new("NvDlaTensor*", runtime.get("getInputTensorDesc", 0))
         for kind in KINDS:
             for number in (-1, 2):
-                with refused(f"the description of {kind} {number} of 2", BAD):
+                with expect_failure(f"the description of {kind} {number} of 2", BAD):
                     runtime.get(f"get{kind}TensorDesc", number)
-                with refused(f"setting {kind} {number} of 2", BAD):
+                with expect_failure(f"setting {kind} {number} of 2", BAD):
                     runtime.call(f"set{kind}TensorDesc", number, tensor)
-                with refused(f"binding {kind} {number} of 2", BAD):
+                with expect_failure(f"binding {kind} {number} of 2", BAD):
                     runtime.call(f"bind{kind}Tensor", number, handle)
 
 
@@ -153,16 +153,16 @@ def the_batch_is_that_of_all_tensors(bench: Bench) -> None:
 def descriptions_that_can_not_be(bench: Bench) -> None:
     with bench.loaded() as runtime:
         for size in (0, -1, networks.MAX_BATCH + 1):
-            with refused(f"a batch of {size}", BAD):
+            with expect_failure(f"a batch of {size}", BAD):
                 set_batch(runtime, size)
         changes: dict[str, Any] = {"name": b"w", "dataType": 0, "dataFormat": 1, "numDims": 1, "dims": [1, 9]}
         for field, value in changes.items():
             tensor = ffi.new("NvDlaTensor*", runtime.get("getInputTensorDesc", 0))
             setattr(tensor, field, value)
-            with refused(f"another {field}", UNSUPPORTED):
+            with expect_failure(f"another {field}", UNSUPPORTED):
                 runtime.call("setInputTensorDesc", 0, tensor)
         check("the batch after that", runtime.get("getInputTensorDesc", 0).dims[0], 1)
-    with bench.loaded("fixed") as runtime, refused("a batch of a network without", UNSUPPORTED):
+    with bench.loaded("fixed") as runtime, expect_failure("a batch of a network without", UNSUPPORTED):
         set_batch(runtime, 2)
 
 
@@ -173,17 +173,17 @@ def damaged_loadables(bench: Bench) -> None:
         for bit in range(5, len(data) * 8, len(data) * 8 // 60):
             changed = bytearray(data)
             changed[bit // 8] ^= 1 << bit % 8
-            with refused(f"a loadable with bit {bit} flipped", Error.Error_InvalidFile, Error.Error_FileVersion):
+            with expect_failure(f"a loadable with bit {bit} flipped", Error.Error_InvalidFile, Error.Error_FileVersion):
                 runtime.load(bytes(changed) + margin)
         for size in (0, 100, len(data) - 1):
-            with refused(f"{size} bytes of a loadable, then zeros", Error.Error_InvalidFile):
+            with expect_failure(f"{size} bytes of a loadable, then zeros", Error.Error_InvalidFile):
                 runtime.load(data[:size] + margin)
         runtime.load(data + margin)
 
 
 @case
 def loadables_of_another_version(bench: Bench) -> None:
-    with bench.runtime() as runtime, refused("a loadable of another compiler", Error.Error_FileVersion):
+    with bench.runtime() as runtime, expect_failure("a loadable of another compiler", Error.Error_FileVersion):
         runtime.load(bench.data("older"))
 
 
@@ -219,7 +219,7 @@ def tensors_that_are_not_bound(bench: Bench) -> None:
         handles = [runtime.allocate(100)[0] for _ in range(4)]
         order = [("Input", 0), ("Output", 1), ("Output", 0), ("Input", 1)]
         for handle, (kind, number) in zip(handles, order, strict=True):
-            with refused("submitting with tensors that are not bound", NOTHING):
+            with expect_failure("submitting with tensors that are not bound", NOTHING):
                 runtime.call("submit")
             runtime.call(f"bind{kind}Tensor", number, handle)
         runtime.call("submit")
@@ -232,7 +232,7 @@ def bindings_end_with_their_network(bench: Bench) -> None:
         bound.check_batch()
         runtime.call("unload", 0)
         runtime.load(bench.data("other"))
-        with refused("submitting with the bindings of another network", NOTHING):
+        with expect_failure("submitting with the bindings of another network", NOTHING):
             runtime.call("submit")
         for kind in KINDS:
             for number, handle in enumerate(bound.handles[kind]):

@@ -1,7 +1,7 @@
-"""A library of NVDLA's driver as a program uses it: the functions of C, and the class of C++.
+"""A client of a library of NVDLA's driver that uses the C functions and the C++ class.
 
-Methods are called through the table of virtual functions that an object begins with, in which they stand in the order
-of the header, as the Itanium C++ ABI has it (that of GCC and Clang): so nothing has to be compiled to call them.
+It calls methods through the table of virtual functions at the beginning of an object. In the Itanium C++ ABI (GCC and
+Clang) the table has the order of the header, so the client needs no compiled code.
 """
 
 from __future__ import annotations
@@ -32,51 +32,51 @@ class _Caller:
         self._prototypes = {prototype.name: prototype for prototype in prototypes}
 
     def invoke(self, name: str, *arguments: Any) -> Any:
-        """Call a function, and return what it returns."""
+        """Call a function and return its result."""
         raise NotImplementedError
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function that answers an NvError, or nothing; FailedCallError if it fails."""
+        """Call a function that returns an NvError or nothing; raise FailedCallError if it fails."""
         value = self.invoke(name, *arguments)
         if value is not None and value != Error.Success:
             result = Error.find(value)
             raise FailedCallError(result, name if result else f"{name} answers {value}, no NvError")
 
     def get(self, name: str, *arguments: Any) -> Any:
-        """What a function answers through the pointer that stands where there are no arguments any more."""
+        """Return the value that a function writes through the pointer parameter after the arguments."""
         output = ffi.new(self._prototypes[name].parameters[len(arguments)].type)
         self.call(name, *arguments, output)
         return output[0]
 
 
 class Client(_Caller):
-    """The library at a path."""
+    """A library, loaded from a path."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(PORTABILITY)
         self.library: Any = ffi.dlopen(str(path))
 
     def invoke(self, name: str, *arguments: Any) -> Any:
-        """Call a function of the portability layer, or a factory."""
+        """Call a function of the portability layer or a factory."""
         function = getattr(self.library, name, None)
         if function is None:
             raise FailedCallError(None, f"the library has no {name}")
         return function(*arguments)
 
     def runtime(self) -> Runtime:
-        """A new runtime."""
+        """Return a new runtime."""
         handle = self.invoke(CREATE)
         if not handle:
             raise FailedCallError(None, "createRuntime answers NULL")
         return Runtime(self, handle)
 
     def open(self, instance: int = 0) -> Device:
-        """A device, in a session of its own."""
+        """Open a device in a separate session."""
         return Device(self, instance)
 
 
 class Runtime(_Caller):
-    """An IRuntime."""
+    """An IRuntime object."""
 
     def __init__(self, client: Client, pointer: Any) -> None:
         super().__init__(METHODS)
@@ -91,7 +91,7 @@ class Runtime(_Caller):
         return ffi.cast(f"{self._prototypes[name].returns}(*)({types})", function)(self._pointer, *arguments)
 
     def destroy(self) -> None:
-        """Destroy it."""
+        """Destroy the runtime."""
         self._client.invoke(DESTROY, self._pointer)
 
     def load(self, data: bytes, instance: int = 0) -> None:
@@ -99,19 +99,19 @@ class Runtime(_Caller):
         self.call("load", ffi.from_buffer("NvU8[]", data), instance)
 
     def allocate(self, size: int) -> Any:
-        """The handle and the address of new memory."""
+        """Allocate memory and return its handle and address."""
         handle, address = ffi.new("void**"), ffi.new("void**")
         self.call("allocateSystemMemory", handle, size, address)
         return handle[0], address[0]
 
     def tensors(self, kind: str) -> list[Any]:
-        """The descriptions of the tensors of a kind: `Input` or `Output`."""
+        """Return the descriptions of all tensors of a kind, `Input` or `Output`."""
         count = self.get(f"getNum{kind}Tensors")
         return [self.get(f"get{kind}TensorDesc", number) for number in range(count)]
 
 
 class Device:
-    """An open device, and its session."""
+    """An open device and its session."""
 
     def __init__(self, client: Client, instance: int) -> None:
         self._client = client
@@ -123,7 +123,7 @@ class Device:
             raise
 
     def close(self) -> None:
-        """Close it, and end the session."""
+        """Close the device and end the session."""
         self._client.call("NvDlaClose", self.session, self.handle)
         self._client.call("NvDlaDestroy", self.session)
 
@@ -132,13 +132,13 @@ class Device:
         self._client.call(name, self.session, self.handle, *arguments)
 
     def allocate(self, size: int, heap: int) -> tuple[Any, Any]:
-        """The handle and the address of new memory."""
+        """Allocate memory and return its handle and address."""
         handle, address = ffi.new("void**"), ffi.new("void**")
         self.call("NvDlaAllocMem", handle, address, size, heap)
         return handle[0], address[0]
 
     def submit(self, *tasks: tuple[int, Sequence[tuple[Any, int]]]) -> None:
-        """Run tasks: each a batch, and memories as handles with sizes."""
+        """Run tasks; each has a batch size and memories as pairs of handle and size."""
         lists = [ffi.new("NvDlaMemDesc[]", memories) for _, memories in tasks]
         native_tasks = [(batch, len(memories), list_) for (batch, memories), list_ in zip(tasks, lists, strict=True)]
         self.call("NvDlaSubmit", ffi.new("NvDlaTask[]", native_tasks), len(native_tasks))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from diopi_engine.conformance.bench import check, check_array, refused
+from diopi_engine.conformance.bench import check, check_array, expect_failure
 from diopi_engine.conformance.nvdla import networks
 from diopi_engine.conformance.nvdla.bench import Bench, as_array, case, empty, fill, inputs, room, size_of
 from diopi_engine.conformance.nvdla.client import Device, ffi
@@ -13,19 +13,19 @@ from diopi_engine.proto.nvdla import Error, Heap
 BAD, UNKNOWN, NO_MEMORY = Error.Error_BadParameter, Error.Error_BadValue, Error.Error_InsufficientMemory
 
 WIDTH = 4 * networks.MAX_BATCH * 4
-"""Bytes that every tensor of the network fits into."""
+"""A size in bytes that is sufficient for every tensor of the network."""
 
 
 @case
 def sessions_and_devices(bench: Bench) -> None:
     with bench.device() as device:
         session = device.session
-        with refused("opening a device that is not there", Error.Error_DeviceNotFound):
+        with expect_failure("opening a device that is not there", Error.Error_DeviceNotFound):
             bench.client.get("NvDlaOpen", session, 1 << 16)
-    with refused("a session that has ended", UNKNOWN):
+    with expect_failure("a session that has ended", UNKNOWN):
         bench.client.get("NvDlaOpen", session, 0)
     for name, arguments in {"NvDlaInitialize": (), "NvDlaOpen": (session, 0)}.items():
-        with refused(f"{name} into NULL", BAD):
+        with expect_failure(f"{name} into NULL", BAD):
             bench.client.call(name, *arguments, ffi.NULL)
 
 
@@ -33,14 +33,14 @@ def sessions_and_devices(bench: Bench) -> None:
 def handles_of_other_sessions(bench: Bench) -> None:
     with bench.device() as device, bench.device() as second:
         handle, address = second.allocate(100, Heap.DRAM)
-        with refused("allocating on a device of another session", UNKNOWN):
+        with expect_failure("allocating on a device of another session", UNKNOWN):
             pointers = ffi.new("void**"), ffi.new("void**")
             bench.client.call("NvDlaAllocMem", device.session, second.handle, *pointers, 100, Heap.DRAM)
-        with refused("freeing memory of another session", UNKNOWN):
+        with expect_failure("freeing memory of another session", UNKNOWN):
             device.call("NvDlaFreeMem", handle, address, 100)
-        with refused("a session for a device", UNKNOWN):
+        with expect_failure("a session for a device", UNKNOWN):
             bench.client.call("NvDlaFreeMem", device.session, device.session, handle, address, 100)
-        with refused("running memory of another session", UNKNOWN):
+        with expect_failure("running memory of another session", UNKNOWN):
             device.submit((1, [(handle, 100)]))
         second.call("NvDlaFreeMem", handle, address, 100)
 
@@ -54,24 +54,24 @@ def memory_of_both_heaps(bench: Bench) -> None:
             memory[:] = 1
             check(f"the sum of what was written to {heap.name}", memory.sum(), 250)
             for subject, invalid in {"address": (ffi.cast("char*", address) + 4, 1000), "size": (address, 999)}.items():
-                with refused(f"freeing memory with another {subject}", BAD):
+                with expect_failure(f"freeing memory with another {subject}", BAD):
                     device.call("NvDlaFreeMem", handle, *invalid)
             device.call("NvDlaFreeMem", handle, address, 1000)
-            with refused("freeing memory twice", UNKNOWN):
+            with expect_failure("freeing memory twice", UNKNOWN):
                 device.call("NvDlaFreeMem", handle, address, 1000)
-            with refused("0 bytes", BAD):
+            with expect_failure("0 bytes", BAD):
                 device.allocate(0, heap)
-        with refused("memory of a heap that is not there", BAD):
+        with expect_failure("memory of a heap that is not there", BAD):
             device.allocate(100, len(Heap))
 
 
 @case
 def heaps_have_limits(bench: Bench) -> None:
     with bench.device() as device:
-        with refused("4294967295 bytes of SRAM", NO_MEMORY):
+        with expect_failure("4294967295 bytes of SRAM", NO_MEMORY):
             device.allocate(0xFFFFFFFF, Heap.SRAM)
         blocks = fill(device, Heap.SRAM)
-        with refused("memory of a heap that is full", NO_MEMORY):
+        with expect_failure("memory of a heap that is full", NO_MEMORY):
             device.allocate(64, Heap.SRAM)
         device.call("NvDlaFreeMem", *device.allocate(64, Heap.DRAM), 64)
         empty(device, blocks)
@@ -117,20 +117,20 @@ def tasks_that_can_not_be(bench: Bench) -> None:
             "for two tensors": shared,
         }
         for subject, list_ in invalid.items():
-            with refused(f"memories {subject}", BAD):
+            with expect_failure(f"memories {subject}", BAD):
                 device.submit((1, good), (1, list_))
         for batch in (0, networks.MAX_BATCH + 1):
-            with refused(f"a batch of {batch}", BAD):
+            with expect_failure(f"a batch of {batch}", BAD):
                 device.submit((1, good), (batch, good))
-        with refused("no tasks", BAD):
+        with expect_failure("no tasks", BAD):
             device.call("NvDlaSubmit", ffi.NULL, 0)
-        with refused("a task that is no loadable", Error.Error_InvalidFile):
+        with expect_failure("a task that is no loadable", Error.Error_InvalidFile):
             device.submit((1, [good[1], *good[1:]]))
         check("whether nothing was computed", np.count_nonzero(y), 0)
 
 
 def _program(bench: Bench, device: Device) -> tuple[object, int]:
-    """Memory that holds a loadable."""
+    """Return memory that contains a loadable."""
     data = bench.data()
     handle, address = device.allocate(len(data), Heap.DRAM)
     ffi.memmove(address, data, len(data))
@@ -138,7 +138,7 @@ def _program(bench: Bench, device: Device) -> tuple[object, int]:
 
 
 def _memories(device: Device, count: int) -> list[tuple[object, object, int]]:
-    """Memories for tensors, all zero."""
+    """Return zero-initialized memories for tensors."""
     allocations = [(*device.allocate(WIDTH, Heap.DRAM), WIDTH) for _ in range(count)]
     for _, address, _ in allocations:
         as_array(address, WIDTH // 4)[:] = 0

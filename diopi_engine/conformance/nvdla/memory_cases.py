@@ -1,8 +1,8 @@
-"""The cases of IRuntime that are about memory: sizes, handles, limits, and that it comes back."""
+"""The cases of IRuntime about memory: sizes, handles, limits, and release."""
 
 from __future__ import annotations
 
-from diopi_engine.conformance.bench import GUARD, check, refused
+from diopi_engine.conformance.bench import GUARD, check, expect_failure
 from diopi_engine.conformance.nvdla import networks
 from diopi_engine.conformance.nvdla.bench import KINDS, Bench, Bound, as_array, case, empty, fill, room, set_batch
 from diopi_engine.conformance.nvdla.client import ffi
@@ -18,10 +18,10 @@ def memory_that_is_too_small(bench: Bench) -> None:
         x, y = (runtime.get(f"get{kind}TensorDesc", 0).bufferSize for kind in KINDS)
         for kind, size in (("Input", x), ("Output", y)):
             handle, _ = runtime.allocate(size - 1)
-            with refused(f"memory of {size - 1} bytes for {size}", BAD):
+            with expect_failure(f"memory of {size - 1} bytes for {size}", BAD):
                 runtime.call(f"bind{kind}Tensor", 0, handle)
         bound = Bound(runtime, 2)
-        with refused("a batch for which memory that is bound is too small", BAD):
+        with expect_failure("a batch for which memory that is bound is too small", BAD):
             set_batch(runtime, networks.MAX_BATCH)
         bound.check_batch(2)
 
@@ -33,7 +33,7 @@ def one_memory_for_two_tensors(bench: Bench) -> None:
         for kind, number in (("Input", 0), ("Output", 1)):
             runtime.call("bindOutputTensor", 0, bound.handles[kind][number])
             bound.arrays["Output"][1][:] = GUARD
-            with refused(f"an output in the memory of {kind} {number}", BAD):
+            with expect_failure(f"an output in the memory of {kind} {number}", BAD):
                 runtime.call("submit")
             check("whether nothing was computed", bool((bound.arrays["Output"][1] == GUARD).all()), True)
         runtime.call("bindOutputTensor", 0, bound.handles["Output"][0])
@@ -46,9 +46,9 @@ def handles_of_nothing(bench: Bench) -> None:
         theirs, _ = second.allocate(1000)
         for subject, handle in {"of another runtime": theirs, "of nothing": ffi.cast("void*", 8)}.items():
             for kind in KINDS:
-                with refused(f"binding memory {subject}", UNKNOWN):
+                with expect_failure(f"binding memory {subject}", UNKNOWN):
                     runtime.call(f"bind{kind}Tensor", 0, handle)
-            with refused(f"freeing memory {subject}", UNKNOWN):
+            with expect_failure(f"freeing memory {subject}", UNKNOWN):
                 runtime.call("freeSystemMemory", handle, 1000)
         second.call("freeSystemMemory", theirs, 1000)
 
@@ -57,16 +57,16 @@ def handles_of_nothing(bench: Bench) -> None:
 def memory_is_freed_once(bench: Bench) -> None:
     with bench.loaded() as runtime:
         handle, _ = runtime.allocate(1000)
-        with refused("freeing another size", BAD):
+        with expect_failure("freeing another size", BAD):
             runtime.call("freeSystemMemory", handle, 999)
         runtime.call("bindInputTensor", 0, handle)
-        with refused("freeing memory that is bound", BUSY):
+        with expect_failure("freeing memory that is bound", BUSY):
             runtime.call("freeSystemMemory", handle, 1000)
         bound = Bound(runtime)
         runtime.call("freeSystemMemory", handle, 1000)
-        with refused("freeing memory twice", UNKNOWN):
+        with expect_failure("freeing memory twice", UNKNOWN):
             runtime.call("freeSystemMemory", handle, 1000)
-        with refused("binding memory that is freed", UNKNOWN):
+        with expect_failure("binding memory that is freed", UNKNOWN):
             runtime.call("bindInputTensor", 0, handle)
         bound.check_batch()
 
@@ -81,7 +81,7 @@ def memory_stays_when_its_network_goes(bench: Bench) -> None:
         runtime.call("unload", 0)
         check("the sum of what is in the memory", memory.sum(), 7 * 250)
         runtime.call("freeSystemMemory", handle, 1000)
-        with refused("binding it to the next network", UNKNOWN):
+        with expect_failure("binding it to the next network", UNKNOWN):
             runtime.load(bench.data("other"))
             runtime.call("bindInputTensor", 0, handle)
 
@@ -91,9 +91,9 @@ def more_memory_than_there_is(bench: Bench) -> None:
     with bench.loaded() as runtime, bench.device() as device:
         before = room(device, Heap.DRAM)
         for size in (1 << 60, (1 << 64) - 1):
-            with refused(f"{size} bytes", NO_MEMORY):
+            with expect_failure(f"{size} bytes", NO_MEMORY):
                 runtime.allocate(size)
-        with refused("0 bytes", BAD):
+        with expect_failure("0 bytes", BAD):
             runtime.allocate(0)
         check("what can be allocated after that", room(device, Heap.DRAM), before)
 
@@ -102,9 +102,9 @@ def more_memory_than_there_is(bench: Bench) -> None:
 def networks_that_have_no_room(bench: Bench) -> None:
     with bench.runtime() as runtime, bench.device() as device:
         blocks = fill(device, Heap.DRAM)
-        with refused("loading without memory", NO_MEMORY):
+        with expect_failure("loading without memory", NO_MEMORY):
             runtime.load(bench.data())
-        with refused("the number of tensors then", NOTHING):
+        with expect_failure("the number of tensors then", NOTHING):
             runtime.get("getNumInputTensors")
         empty(device, blocks)
         runtime.load(bench.data())

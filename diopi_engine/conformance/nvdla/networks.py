@@ -1,4 +1,4 @@
-"""The loadables that the cases run: a network of two inputs and two outputs in batches, and one without a batch."""
+"""The loadables that the cases run: networks with two inputs and two outputs and a batch, and one without a batch."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from diopi_engine.engine import Array
 INPUTS, OUTPUTS, MAX_BATCH, PATCH = 4, 3, 16, 4
 
 FACTORS: Mapping[str, float] = {"pair": 1.0, "other": -2.0}
-"""What distinguishes the weights of the networks with a batch."""
+"""The factor that distinguishes the weights of the networks with a batch."""
 
 NAMES = (*FACTORS, "fixed", "older")
-"""The files; `fixed` has no batch, `older` is of another version of the compiler."""
+"""The names of the files; `fixed` has no batch, and `older` has another version of the compiler."""
 
 
 def weights(name: str) -> Array:
-    """The matrix of a network."""
+    """Return the matrix of a network."""
     return np.arange(INPUTS * OUTPUTS, dtype=np.float32).reshape(INPUTS, OUTPUTS) / 8 * np.float32(FACTORS[name])
 
 
 def expected(name: str, x: Array, s: Array) -> list[Array]:
-    """What a network makes of a batch: `y` and `z`."""
+    """Return the outputs `y` and `z` of a network for a batch."""
     return [np.maximum(x @ weights(name) + 1, 0).astype(np.float32), x - 2 * s]
 
 
 def make(folder: Path) -> None:
-    """Compile the networks into files of their names."""
+    """Compile the networks to files with their names."""
     import jax.numpy as jnp
 
     from diopi_engine import Input, compile

@@ -1,4 +1,4 @@
-"""`python -m diopi_engine.conformance.nvdla.worker LIBRARY FOLDER DESCRIPTOR`: runs cases as the other worker does."""
+"""Run cases of NVDLA's driver: `python -m diopi_engine.conformance.nvdla.worker LIBRARY FOLDER DESCRIPTOR`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`libnvdla_runtime.so`: the portability layer in C, and above it the class, whose methods Python serves too."""
+"""Build `libnvdla_runtime.so`: the portability layer in C, and the C++ class, whose methods Python implements."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ void nvdla::destroyRuntime(IRuntime* runtime) {{
 
 
 def build(folder: Path) -> Path:
-    """Build the library in `folder`, which is made; its path. ExportError when it can't be built."""
+    """Build the library in `folder`, which is created, and return its path; raise ExportError if that fails."""
     functions = "".join(_function(number, method) for number, method in enumerate(SERVED))
-    layer = _listed(f"(function_t){function.name}" for function in PORTABILITY)
+    layer = _join(f"(function_t){function.name}" for function in PORTABILITY)
     text = _C.format(table=TABLE, count=len(SERVED), layer=layer, functions=functions)
     declarations = "".join(f"{_signature(declaration)};\n" for declaration in INNER)
     class_ = _CPP.format(declarations=declarations, methods="".join(map(_method, METHODS)))
@@ -93,7 +93,7 @@ def _signature(function: Function) -> str:
 
 def _function(number: int, function: Function) -> str:
     name = function.name if function in LAYER else f"runtime_{function.name}"
-    arguments = _listed(parameter.name for parameter in function.parameters)
+    arguments = _join(parameter.name for parameter in function.parameters)
     call = f"((__typeof__(&{name}))functions[{number}])({arguments});"
     if function.returns == "void":
         return f"{_signature(function)} {{\n    if (can_call()) {call}\n}}\n\n"
@@ -101,7 +101,7 @@ def _function(number: int, function: Function) -> str:
 
 
 def _method(method: Function) -> str:
-    arguments = _listed(["this", *(parameter.name for parameter in method.parameters)])
+    arguments = _join(["this", *(parameter.name for parameter in method.parameters)])
     if method.returns == "NvError":
         body = f"return runtime_{method.name}({arguments});"
     else:
@@ -109,5 +109,5 @@ def _method(method: Function) -> str:
     return f"    {method.returns} {method.name}({method.declared}) override {{ {body} }}\n"
 
 
-def _listed(items: Iterable[str]) -> str:
+def _join(items: Iterable[str]) -> str:
     return ", ".join(items)

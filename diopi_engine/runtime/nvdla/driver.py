@@ -1,4 +1,4 @@
-"""The methods of IRuntime: one network loaded at a time, the memory it is bound to, and the device that runs it."""
+"""The methods of IRuntime: one loaded network at a time, the memory bound to it, and the device that runs it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from diopi_engine.manifest import Binding, Manifest
 from diopi_engine.proto.nvdla import Error
 from diopi_engine.runtime.devices import MAX_DEVICES
 from diopi_engine.runtime.errors import CallError
-from diopi_engine.runtime.nvdla.ffi import bad, call, ffi, number_of
+from diopi_engine.runtime.nvdla.ffi import bad_parameter, call, ffi, number_of
 from diopi_engine.runtime.nvdla.layer import Layer
 from diopi_engine.runtime.nvdla.loadable import read_loadable
-from diopi_engine.runtime.nvdla.program import bytes_of, read_engine
-from diopi_engine.runtime.nvdla.tensors import batch_of, described
+from diopi_engine.runtime.nvdla.program import binding_bytes, read_engine
+from diopi_engine.runtime.nvdla.tensors import describe, requested_batch
 
 
 @final
@@ -30,12 +30,12 @@ class Memory:
 
 @final
 @dataclass
-class Loaded:
+class LoadedNetwork:
     """A loaded network.
 
     Attributes:
-        loadable: memory of its device that holds its bytes.
-        bound: memory by input and output, in the order of the loadable; what is not bound is missing.
+        loadable: memory of its device that contains the bytes of the loadable.
+        bound: the bound memory, by input and output, in the order of the loadable; unbound ones are missing.
     """
 
     instance: int
@@ -47,34 +47,34 @@ class Loaded:
 
 @final
 class Runtime:
-    """A session, the devices it opened, the memory it allocated, by handle, and the network that is loaded."""
+    """A session, its open devices, its allocated memory by handle, and the loaded network."""
 
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
         self.session = layer.initialize()
         self.devices: dict[int, Any] = {}
         self.memories: dict[int, Memory] = {}
-        self._loaded: Loaded | None = None
+        self._loaded: LoadedNetwork | None = None
 
     @property
     def bound(self) -> dict[Binding, Memory]:
-        """The memory that is bound."""
+        """The bound memory."""
         return self._loaded.bound if self._loaded else {}
 
     @property
-    def loaded(self) -> Loaded:
-        """The network; NvError_NotInitialized if none is loaded."""
+    def loaded(self) -> LoadedNetwork:
+        """The loaded network; raises NvError_NotInitialized if there is none."""
         if self._loaded is None:
             raise CallError(Error.Error_NotInitialized, "no network is loaded")
         return self._loaded
 
     def load(self, instance: int, manifest: Manifest, data: bytes) -> None:
-        """Put a loadable into the memory of a device."""
+        """Copy a loadable to the memory of a device."""
         if self._loaded is not None:
             raise CallError(Error.Error_Busy, f"a network is loaded on device {self._loaded.instance}: unload it first")
         memory = self.allocate(instance, len(data))
         ffi.memmove(memory.address, data, len(data))
-        self._loaded = Loaded(instance, manifest, memory)
+        self._loaded = LoadedNetwork(instance, manifest, memory)
 
     def unload(self) -> None:
         """Free the memory of the loadable."""
@@ -82,7 +82,7 @@ class Runtime:
         self._loaded = None
 
     def allocate(self, instance: int, size: int) -> Memory:
-        """Memory of a device, which is opened first if it is not open yet."""
+        """Allocate memory of a device, which is opened if necessary."""
         if instance < 0:
             raise CallError(Error.Error_DeviceNotFound, f"device {instance}, expected 0 or more")
         if instance not in self.devices:
@@ -91,14 +91,14 @@ class Runtime:
         return Memory(instance, handle, address, size)
 
     def free(self, memory: Memory) -> None:
-        """Give memory back."""
+        """Free memory."""
         device = self.devices[memory.instance]
         self.layer.call("NvDlaFreeMem", self.session, device, memory.handle, memory.address, memory.size)
 
     def memory(self, handle: Any) -> Memory:
-        """Memory that this runtime allocated for a program; NvError_BadValue if there is none of this handle."""
+        """Return memory that this runtime allocated for a program; raise NvError_BadValue for an unknown handle."""
         if not handle:
-            raise bad("hMem is NULL")
+            raise bad_parameter("hMem is NULL")
         if (number := number_of(handle)) not in self.memories:
             raise CallError(Error.Error_BadValue, f"{number:#x} is no handle of memory that this runtime has")
         return self.memories[number]
@@ -111,11 +111,11 @@ class Runtime:
 
 
 RUNTIMES: dict[int, Runtime] = {}
-"""The runtimes, by the objects of C++ that stand for them."""
+"""The runtimes by the address of their C++ objects."""
 
 
-def runtime_of(address: int) -> Runtime:
-    """The runtime of an object; NvError_BadValue if none is alive there."""
+def find_runtime(address: int) -> Runtime:
+    """Return the runtime of a C++ object; raise NvError_BadValue if there is none at the address."""
     if address not in RUNTIMES:
         raise CallError(Error.Error_BadValue, f"there is no runtime at {address:#x}")
     return RUNTIMES[address]
@@ -128,7 +128,7 @@ def create(address: int, layer: Layer) -> None:
 
 @call
 def destroy(address: int) -> None:
-    runtime_of(address).close()
+    find_runtime(address).close()
     del RUNTIMES[address]
 
 
@@ -153,7 +153,7 @@ def getNumDevices(runtime: Runtime) -> int:
 @call
 def load(runtime: Runtime, buf: Any, instance: int) -> None:
     if not buf:
-        raise bad("buf is NULL")
+        raise bad_parameter("buf is NULL")
     data = read_loadable(number_of(buf))
     runtime.load(instance, read_engine(data).manifest, data)
 
@@ -161,7 +161,7 @@ def load(runtime: Runtime, buf: Any, instance: int) -> None:
 @call
 def unload(runtime: Runtime, instance: int) -> None:
     if instance != runtime.loaded.instance:
-        raise bad(f"a network is loaded on device {runtime.loaded.instance}, not on {instance}")
+        raise bad_parameter(f"a network is loaded on device {runtime.loaded.instance}, not on {instance}")
     runtime.unload()
 
 
@@ -177,21 +177,21 @@ def getNumOutputTensors(runtime: Runtime) -> int:
 
 @call
 def getInputTensorDesc(runtime: Runtime, number: int) -> Any:
-    return _described(runtime.loaded, runtime.loaded.manifest.inputs, number)
+    return _describe_tensor(runtime.loaded, runtime.loaded.manifest.inputs, number)
 
 
 @call
 def getOutputTensorDesc(runtime: Runtime, number: int) -> Any:
-    return _described(runtime.loaded, runtime.loaded.manifest.outputs, number)
+    return _describe_tensor(runtime.loaded, runtime.loaded.manifest.outputs, number)
 
 
-def _described(loaded: Loaded, bindings: Sequence[Binding], number: int) -> Any:
-    return described(_binding(bindings, number), loaded.batch, loaded.manifest.max_batch)
+def _describe_tensor(loaded: LoadedNetwork, bindings: Sequence[Binding], number: int) -> Any:
+    return describe(_binding(bindings, number), loaded.batch, loaded.manifest.max_batch)
 
 
 def _binding(bindings: Sequence[Binding], number: int) -> Binding:
     if not 0 <= number < len(bindings):
-        raise bad(f"tensor {number}, expected one of 0 to {len(bindings) - 1}")
+        raise bad_parameter(f"tensor {number}, expected one of 0 to {len(bindings) - 1}")
     return bindings[number]
 
 
@@ -205,19 +205,19 @@ def setOutputTensorDesc(runtime: Runtime, number: int, tensor: Any) -> None:
     _set(runtime.loaded, _binding(runtime.loaded.manifest.outputs, number), tensor)
 
 
-def _set(loaded: Loaded, binding: Binding, tensor: Any) -> None:
+def _set(loaded: LoadedNetwork, binding: Binding, tensor: Any) -> None:
     if not tensor:
-        raise bad("tensor is NULL")
-    batch = batch_of(tensor, binding, loaded.batch, loaded.manifest.max_batch)
+        raise bad_parameter("tensor is NULL")
+    batch = requested_batch(tensor, binding, loaded.batch, loaded.manifest.max_batch)
     for name, memory in loaded.bound.items():
         _check_size(name, memory, batch)
     loaded.batch = batch
 
 
 def _check_size(binding: Binding, memory: Memory, batch: int) -> None:
-    if memory.size < bytes_of(binding, batch):
-        needed = f"a batch of {batch} needs {bytes_of(binding, batch)}"
-        raise bad(f"the memory of {binding.name} has {memory.size} bytes, {needed}")
+    if memory.size < binding_bytes(binding, batch):
+        needed = f"a batch of {batch} needs {binding_bytes(binding, batch)}"
+        raise bad_parameter(f"the memory of {binding.name} has {memory.size} bytes, {needed}")
 
 
 @call
@@ -231,7 +231,7 @@ def allocateSystemMemory(runtime: Runtime, size: int) -> tuple[Any, Any]:
 def freeSystemMemory(runtime: Runtime, handle: Any, size: int) -> None:
     memory = runtime.memory(handle)
     if size != memory.size:
-        raise bad(f"{size} bytes are freed, {memory.size} were allocated")
+        raise bad_parameter(f"{size} bytes are freed, {memory.size} were allocated")
     if used := [name.name for name, bound_memory in runtime.bound.items() if bound_memory is memory]:
         raise CallError(Error.Error_Busy, f"the memory is bound to {', '.join(used)}")
     runtime.free(memory)
@@ -251,7 +251,7 @@ def bindOutputTensor(runtime: Runtime, number: int, handle: Any) -> None:
 def _bind(runtime: Runtime, bindings: Sequence[Binding], number: int, handle: Any) -> None:
     binding, memory = _binding(bindings, number), runtime.memory(handle)
     if memory.instance != runtime.loaded.instance:
-        raise bad(f"the memory is of device {memory.instance}, the network is on {runtime.loaded.instance}")
+        raise bad_parameter(f"the memory is of device {memory.instance}, the network is on {runtime.loaded.instance}")
     _check_size(binding, memory, runtime.loaded.batch)
     runtime.loaded.bound[binding] = memory
 

@@ -1,6 +1,6 @@
-"""The portability layer: sessions with the kernel's driver, the devices they open, memory, and tasks.
+"""The portability layer: sessions with the kernel's driver, the devices that they open, memory, and tasks.
 
-Handles are what they are of, enumerators members; structures are pointers of cffi.
+Handles arrive as the objects that they represent, and enumerators as members. Structures are pointers of cffi.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from diopi_engine.proto.nvdla import Error, Heap
 from diopi_engine.runtime.devices import Device, devices
 from diopi_engine.runtime.errors import CallError
 from diopi_engine.runtime.handles import Handles
-from diopi_engine.runtime.nvdla.ffi import bad, call, ffi, number_of
-from diopi_engine.runtime.nvdla.memory import HeapSpace, heap_of
-from diopi_engine.runtime.nvdla.program import Program, bytes_of
+from diopi_engine.runtime.nvdla.ffi import bad_parameter, call, ffi, number_of
+from diopi_engine.runtime.nvdla.memory import HeapSpace, find_heap
+from diopi_engine.runtime.nvdla.program import Program, binding_bytes
 
 HANDLES = Handles(Error.Error_BadValue)
 
@@ -25,7 +25,7 @@ HANDLES = Handles(Error.Error_BadValue)
 @final
 @dataclass(eq=False)
 class Session:
-    """A session, and what it opened."""
+    """A session and its open devices."""
 
     devices: list[OpenDevice] = field(default_factory=list)
 
@@ -33,7 +33,7 @@ class Session:
 @final
 @dataclass(eq=False)
 class OpenDevice:
-    """A device that a session opened, and the memory that was allocated for it."""
+    """A device that a session opened, and the memory allocated for it."""
 
     device: Device
     memories: list[Memory] = field(default_factory=list)
@@ -41,7 +41,7 @@ class OpenDevice:
 
 @final
 class Memory:
-    """Memory of a device, which may hold a loadable."""
+    """Memory of a device, which may contain a loadable."""
 
     def __init__(self, space: HeapSpace, size: int) -> None:
         self.bytes: Array = space.allocate(size)
@@ -51,22 +51,22 @@ class Memory:
 
     @property
     def address(self) -> int:
-        """Where it is."""
+        """The address of the memory."""
         return int(self.bytes.ctypes.data)
 
     def program(self, size: int, device: Device) -> Program:
-        """The loadable that it held when this was asked first, in its first bytes. What Program raises."""
+        """Return the loadable in the first bytes, read in the first call; raise the errors of Program."""
         with self._reading:
             if self._program is None:
                 self._program = Program(self.bytes[:size].tobytes(), device)
             return self._program
 
     def give_back(self) -> None:
-        """Count it as free, under the lock of the handles."""
+        """Mark the memory as free; must be called with the lock of the handles."""
         self._space.free(self.bytes)
 
     def close(self) -> None:
-        """Wait for the loadable that it holds, if it is run, and let it go."""
+        """Wait for the loadable in the memory, if it runs, and release it."""
         if self._program is not None:
             self._program.close()
 
@@ -97,7 +97,7 @@ def NvDlaOpen(session: Session, number: int) -> int:
 @call
 def NvDlaClose(session: Session, opened: OpenDevice) -> None:
     with HANDLES.lock:
-        _check_its(session, opened)
+        _check_session(session, opened)
         for memory in opened.memories:
             memory.give_back()
             HANDLES.remove(memory)
@@ -107,7 +107,7 @@ def NvDlaClose(session: Session, opened: OpenDevice) -> None:
         memory.close()
 
 
-def _check_its(session: Session, opened: OpenDevice) -> None:
+def _check_session(session: Session, opened: OpenDevice) -> None:
     if opened not in session.devices:
         raise CallError(Error.Error_BadValue, "another session opened the device")
 
@@ -115,10 +115,10 @@ def _check_its(session: Session, opened: OpenDevice) -> None:
 @call
 def NvDlaAllocMem(session: Session, opened: OpenDevice, size: int, heap: Heap) -> tuple[int, Any]:
     if not size:
-        raise bad("0 bytes are to be allocated, expected 1 or more")
+        raise bad_parameter("0 bytes are to be allocated, expected 1 or more")
     with HANDLES.lock:
-        _check_its(session, opened)
-        memory = Memory(heap_of(opened.device.number, heap), size)
+        _check_session(session, opened)
+        memory = Memory(find_heap(opened.device.number, heap), size)
         opened.memories.append(memory)
         return HANDLES.enter(memory), ffi.cast("void*", memory.address)
 
@@ -126,57 +126,59 @@ def NvDlaAllocMem(session: Session, opened: OpenDevice, size: int, heap: Heap) -
 @call
 def NvDlaFreeMem(session: Session, opened: OpenDevice, memory: Memory, address: Any, size: int) -> None:
     with HANDLES.lock:
-        _check_its(session, opened)
-        _check_of(opened, memory)
+        _check_session(session, opened)
+        _check_device(opened, memory)
         if (number_of(address), size) != (memory.address, len(memory.bytes)):
             allocated = f"{len(memory.bytes)} bytes at {memory.address:#x}"
-            raise bad(f"{size} bytes at {number_of(address):#x} are freed, {allocated} were allocated")
+            raise bad_parameter(f"{size} bytes at {number_of(address):#x} are freed, {allocated} were allocated")
         opened.memories.remove(memory)
         HANDLES.remove(memory)
         memory.give_back()
     memory.close()
 
 
-def _check_of(opened: OpenDevice, memory: Memory) -> None:
+def _check_device(opened: OpenDevice, memory: Memory) -> None:
     if memory not in opened.memories:
         raise CallError(Error.Error_BadValue, "the memory was allocated for another device, or by another session")
 
 
 @call
 def NvDlaSubmit(session: Session, opened: OpenDevice, tasks: Any, count: int) -> None:
-    _check_its(session, opened)
+    _check_session(session, opened)
     if not tasks or not count:
-        raise bad(f"{count} tasks at {tasks}, expected 1 or more")
+        raise bad_parameter(f"{count} tasks at {tasks}, expected 1 or more")
     jobs = [_job(opened, tasks[n]) for n in range(count)]
     for program, batch, memories in jobs:
         program.run(batch, memories)
 
 
 def _job(opened: OpenDevice, task: Any) -> tuple[Program, int, list[Array]]:
-    """What a task is to do: a program, its batch, its inputs and outputs."""
+    """Return the program, the batch size, and the inputs and outputs of a task."""
     if not task.addressList or not task.numAddresses:
-        raise bad(f"a task has {task.numAddresses} memories at {task.addressList}, expected those of a loadable")
+        raise bad_parameter(
+            f"a task has {task.numAddresses} memories at {task.addressList}, expected those of a loadable"
+        )
     described = [task.addressList[n] for n in range(task.numAddresses)]
     memories = [HANDLES.find(Memory, number_of(descriptor.handle)) for descriptor in described]
     for memory, descriptor in zip(memories, described, strict=True):
-        _check_of(opened, memory)
+        _check_device(opened, memory)
         if descriptor.size > len(memory.bytes):
-            raise bad(f"a task uses {descriptor.size} bytes of memory that has {len(memory.bytes)}")
+            raise bad_parameter(f"a task uses {descriptor.size} bytes of memory that has {len(memory.bytes)}")
     program = memories[0].program(described[0].size, opened.device)
     _check(program, task.batchSize, memories, [descriptor.size for descriptor in described])
     return program, task.batchSize, [memory.bytes for memory in memories[1:]]
 
 
 def _check(program: Program, batch: int, memories: Sequence[Memory], sizes: Sequence[int]) -> None:
-    """NvError_BadParameter if a program can't be run on a batch in these memories, of which the first is its own."""
+    """Raise NvError_BadParameter if a program can't run a batch with these memories; the first one contains it."""
     manifest = program.manifest
     if not 1 <= batch <= manifest.max_batch:
-        raise bad(f"the batch is {batch}, expected 1 to {manifest.max_batch}")
+        raise bad_parameter(f"the batch is {batch}, expected 1 to {manifest.max_batch}")
     if len(memories) != 1 + len(manifest.bindings):
-        raise bad(f"a task has {len(memories)} memories, expected {1 + len(manifest.bindings)}")
+        raise bad_parameter(f"a task has {len(memories)} memories, expected {1 + len(manifest.bindings)}")
     for binding, memory, size in zip(manifest.bindings, memories[1:], sizes[1:], strict=True):
-        needed = bytes_of(binding, batch)
+        needed = binding_bytes(binding, batch)
         if size < needed:
-            raise bad(f"{binding.name} has {size} bytes, a batch of {batch} needs {needed}")
+            raise bad_parameter(f"{binding.name} has {size} bytes, a batch of {batch} needs {needed}")
         if not binding.is_input and sum(memory is candidate for candidate in memories) > 1:
-            raise bad(f"output {binding.name} is in memory that is used for something else")
+            raise bad_parameter(f"output {binding.name} is in memory that is used for something else")

@@ -1,4 +1,4 @@
-"""The portability layer as the driver calls it: by the functions that the library exports, and no other way."""
+"""The portability layer as the driver uses it: only through the functions that the library exports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diopi_engine.runtime.nvdla.ffi import ffi
 
 @final
 class Layer:
-    """The functions of a library, whose addresses lie at `functions` in the order of the prototypes."""
+    """The functions of a library; `functions` is the address of their table, in the order of the prototypes."""
 
     def __init__(self, functions: Any) -> None:
         self._functions = {
@@ -21,25 +21,25 @@ class Layer:
         }
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function; CallError with what it answers if it fails."""
+        """Call a function; raise CallError with its result if it fails."""
         result = self._functions[name](*arguments)
         if result is not None and result != Error.Success:
             raise CallError(Error.find(result) or Error.Error_Internal, f"{name} answers {result}")
 
     def initialize(self) -> Any:
-        """A session."""
+        """Return a new session."""
         session = ffi.new("void**")
         self.call("NvDlaInitialize", session)
         return session[0]
 
     def open(self, session: Any, instance: int) -> Any:
-        """A device."""
+        """Open a device and return it."""
         device = ffi.new("void**")
         self.call("NvDlaOpen", session, instance, device)
         return device[0]
 
     def allocate(self, session: Any, device: Any, size: int) -> tuple[Any, Any]:
-        """Memory in the heap that the system has: handle and address."""
+        """Allocate memory in the heap in system memory; return its handle and address."""
         if size > 0xFFFFFFFF:
             raise CallError(
                 Error.Error_InsufficientMemory, f"{size} bytes, of which 4294967295 can be asked for at once"
@@ -49,13 +49,13 @@ class Layer:
         return handle[0], address[0]
 
     def submit(self, session: Any, device: Any, batch: int, memories: list[tuple[Any, int]]) -> None:
-        """Run a task with memories, each a handle and a number of bytes."""
+        """Run a task with memories, given as pairs of handle and size in bytes."""
         described = ffi.new("NvDlaMemDesc[]", memories)
         task = ffi.new("NvDlaTask*", {"batchSize": batch, "numAddresses": len(memories), "addressList": described})
         self.call("NvDlaSubmit", session, device, task, 1)
 
     def print(self, text: str) -> None:
-        """Print a line for who looks for a fault."""
+        """Print a line for debugging."""
         self._functions["NvDlaDebugPrintf"](b"%s\n", ffi.new("char[]", text.encode()))
 
 

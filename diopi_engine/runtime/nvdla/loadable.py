@@ -1,4 +1,4 @@
-"""Reading a loadable that lies somewhere in memory, of which the interface does not say how large it is."""
+"""Read a loadable from memory without knowing its size, which the interface does not provide."""
 
 from __future__ import annotations
 
@@ -11,9 +11,19 @@ from diopi_engine.runtime.errors import CallError
 
 
 def read_loadable(address: int) -> bytes:
-    """The bytes of the loadable at an address. NvError_InvalidFile if there is none.
+    """Return the bytes of the loadable at an address.
 
-    What damaged bytes say of their size may lead to where no memory is: the system reads them, and answers an error.
+    Damaged bytes may contain sizes that lead outside of allocated memory. Therefore the operating system reads them,
+    which returns an error in this case.
+
+    Args:
+        address: the address of the first byte.
+
+    Returns:
+        The bytes of the loadable.
+
+    Raises:
+        CallError: NvError_InvalidFile if there is no loadable.
     """
     with open("/proc/self/mem", "rb", buffering=0) as memory:
 

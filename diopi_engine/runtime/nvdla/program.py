@@ -1,4 +1,4 @@
-"""A loadable as a device runs it: on the cores that its scheme names."""
+"""A loadable that a device can run, on the cores of its scheme."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from diopi_engine.manifest import Binding
 from diopi_engine.proto.declarations import Enumeration
 from diopi_engine.proto.hgrt import Result
 from diopi_engine.proto.nvdla import Error
-from diopi_engine.runtime.allocation import Lane, lanes_of
+from diopi_engine.runtime.allocation import Lane, split_lanes
 from diopi_engine.runtime.cores import numbers
 from diopi_engine.runtime.devices import Device
 from diopi_engine.runtime.errors import CallError
-from diopi_engine.runtime.execution import Execution, shape_of
+from diopi_engine.runtime.execution import Execution, binding_shape
 from diopi_engine.sizes import sample_bytes
 
 _ERRORS: Mapping[Enumeration, Error] = {
     Result.ERROR_NOT_SUPPORTED: Error.Error_NotSupported,
     Result.ERROR_INVALID_HANDLE: Error.Error_BadValue,
 }
-"""What an execution raises as this interface answers it."""
+"""The errors of this interface that correspond to the results of an execution."""
 
 
 def read_engine(data: bytes) -> Engine:
-    """The engine of a loadable. NvError_InvalidFile, NvError_FileVersion."""
+    """Return the engine of a loadable; raise NvError_InvalidFile or NvError_FileVersion if it is invalid."""
     try:
         return Engine.from_bytes(data)
     except EngineVersionError as error:
@@ -37,8 +37,8 @@ def read_engine(data: bytes) -> Engine:
         raise CallError(Error.Error_InvalidFile, str(error)) from error
 
 
-def bytes_of(binding: Binding, batch: int) -> int:
-    """Bytes of an input or output for a batch."""
+def binding_bytes(binding: Binding, batch: int) -> int:
+    """Return the number of bytes of an input or output for a batch."""
     return sample_bytes(binding) * (batch if None in binding.shape else 1)
 
 
@@ -47,7 +47,7 @@ class Program:
     """A loadable on a device."""
 
     def __init__(self, data: bytes, device: Device) -> None:
-        """NvError_NotSupported, NvError_InsufficientMemory if the device can't run it; what `read_engine` raises."""
+        """Read a loadable; raise NvError_NotSupported or NvError_InsufficientMemory if the device can't run it."""
         engine = read_engine(data)
         self.manifest = engine.manifest
         lanes = [[device.jax_devices[core] for core in lane] for lane in _lanes(engine, device)]
@@ -55,7 +55,7 @@ class Program:
             self._execution = Execution(engine, lanes)
 
     def run(self, batch: int, memories: Sequence[Array]) -> None:
-        """Run it on inputs and outputs, in the order of its bindings, that have bytes enough."""
+        """Run the program with sufficiently large inputs and outputs, in the order of its bindings."""
         bindings = self.manifest.bindings
         arrays = [_array(memory, binding, batch) for memory, binding in zip(memories, bindings, strict=True)]
         inputs = len(self.manifest.inputs)
@@ -63,12 +63,12 @@ class Program:
             self._execution.execute(batch, arrays[:inputs], arrays[inputs:])
 
     def close(self) -> None:
-        """Wait for what it runs, and let its weights go."""
+        """Wait for running executions and release the weights."""
         self._execution.close()
 
 
 def _array(memory: Array, binding: Binding, batch: int) -> Array:
-    shape, dtype = shape_of(binding, batch), numpy_type(binding.dtype)
+    shape, dtype = binding_shape(binding, batch), numpy_type(binding.dtype)
     return memory[: prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
 
@@ -81,7 +81,7 @@ def _lanes(engine: Engine, device: Device) -> list[Lane]:
     if control.memory > device.local_memory:
         reason = f"the network needs {control.memory} bytes of a core's memory, a core has {device.local_memory}"
         raise CallError(Error.Error_InsufficientMemory, reason)
-    return lanes_of(control, [{core: core for core in cores}])
+    return split_lanes(control, [{core: core for core in cores}])
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The Python side of `libnvdla_runtime.so`: makes the C functions, in the process that loaded the library."""
+"""The Python side of `libnvdla_runtime.so`: creates the C functions in the process that loaded the library."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 from diopi_engine.proto.declarations import Function, Parameter
 from diopi_engine.proto.nvdla import PORTABILITY, Error, Heap
 from diopi_engine.runtime.errors import ResultCodes
-from diopi_engine.runtime.nvdla.driver import runtime_of
-from diopi_engine.runtime.nvdla.ffi import CALLS, bad, ffi, number_of
+from diopi_engine.runtime.nvdla.driver import find_runtime
+from diopi_engine.runtime.nvdla.ffi import CALLS, bad_parameter, ffi, number_of
 from diopi_engine.runtime.nvdla.functions import SERVED
 from diopi_engine.runtime.nvdla.kernel import HANDLES, Memory, OpenDevice, Session
 from diopi_engine.runtime.nvdla.layer import Layer
 from diopi_impl.export.once import fill_once
 
 _KINDS: dict[str, type[Any]] = {"session_handle": Session, "device_handle": OpenDevice, "mem_handle": Memory}
-"""What handles are of, by the parameter that they are given as."""
+"""The classes of the objects behind handles, by the name of the parameter."""
 
 _OUTPUTS = ("void**", "int*", "NvU16*", "NvDlaTensor*")
-"""Pointers to what a call answers."""
+"""Types of pointers through which a call writes its results."""
 
 _RESULT_CODES = ResultCodes(Error.Success, Error.Error_InsufficientMemory, Error.Error_Internal)
 
 
 def serve(address: int) -> None:
-    """Fill the table of the library whose `struct nvdla_exported` is at `address`. A second time does nothing."""
+    """Fill the table of the library whose `struct nvdla_exported` is at `address`; a second call does nothing."""
     fill_once(address, _fill)
 
 
@@ -48,7 +48,7 @@ def _callback(function: Function, layer: Layer) -> Any:
 
 
 def _receiver(function: Function, layer: Layer) -> Callable[..., None]:
-    """A function of C, which writes what the call returns to where C wants it."""
+    """Return a function for C that writes the results of a call through the pointers."""
     call, parameters = CALLS[function.name], function.parameters
     if function.name == "create":
         call = partial(call, layer=layer)
@@ -57,7 +57,7 @@ def _receiver(function: Function, layer: Layer) -> Callable[..., None]:
     def receive(*values: Any) -> None:
         for n in outputs:
             if not values[n]:
-                raise bad(f"{parameters[n].name} is NULL")
+                raise bad_parameter(f"{parameters[n].name} is NULL")
         arguments = [
             _convert_argument(parameter, values[n]) for n, parameter in enumerate(parameters) if n not in outputs
         ]
@@ -67,22 +67,22 @@ def _receiver(function: Function, layer: Layer) -> Callable[..., None]:
 
 
 def _convert_argument(parameter: Parameter, value: Any) -> Any:
-    """An argument of C as the call takes it."""
+    """Convert an argument of C to the form that the call takes."""
     if kind := _KINDS.get(parameter.name):
         return HANDLES.find(kind, number_of(value))
     if parameter.name == "runtime":
-        return runtime_of(number_of(value))
+        return find_runtime(number_of(value))
     if parameter.name == "object":
         return number_of(value)
     if parameter.type == "NvDlaHeap":
         if (heap := Heap.find(value)) is None:
-            raise bad(f"{parameter.name} is {value}, no NvDlaHeap")
+            raise bad_parameter(f"{parameter.name} is {value}, no NvDlaHeap")
         return heap
     return value
 
 
 def _write(outputs: Sequence[Any], result: Any) -> None:
-    """Write what a call returned, several values as a tuple."""
+    """Write the results of a call; several results are a tuple."""
     results = result if isinstance(result, tuple) else [result][: len(outputs)]
     for pointer, value in zip(outputs, results, strict=True):
         pointer[0] = ffi.cast("void*", value) if ffi.typeof(pointer) is ffi.typeof("void**") else value

@@ -1,4 +1,4 @@
-"""The inputs and outputs of a loaded network, as NvDlaTensor describes them."""
+"""Descriptions of the inputs and outputs of a loaded network, NvDlaTensor."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from diopi_engine.manifest import Binding
 from diopi_engine.proto.hgrt import DataType, Layout
 from diopi_engine.proto.nvdla import MAX_DIMS, NAME_LENGTH, Error
 from diopi_engine.runtime.errors import CallError
-from diopi_engine.runtime.execution import shape_of
-from diopi_engine.runtime.nvdla.ffi import bad, ffi
-from diopi_engine.runtime.nvdla.program import bytes_of
+from diopi_engine.runtime.execution import binding_shape
+from diopi_engine.runtime.nvdla.ffi import bad_parameter, ffi
+from diopi_engine.runtime.nvdla.program import binding_bytes
 
 
-def described(binding: Binding, batch: int, max_batch: int) -> dict[str, Any]:
-    """The fields of an NvDlaTensor."""
-    shape = shape_of(binding, batch)
+def describe(binding: Binding, batch: int, max_batch: int) -> dict[str, Any]:
+    """Return the fields of an NvDlaTensor."""
+    shape = binding_shape(binding, batch)
     name = binding.name.encode()[: NAME_LENGTH - 1].decode(errors="ignore").encode()  # no half characters
     return {
         "name": name.ljust(NAME_LENGTH, b"\0"),
-        "bufferSize": bytes_of(binding, batch),
+        "bufferSize": binding_bytes(binding, batch),
         "dataType": DataType[binding.dtype.upper()].value,  # the numbers of both interfaces are the same
         "dataFormat": Layout[binding.layout].value,
         "numDims": len(shape),
@@ -28,26 +28,23 @@ def described(binding: Binding, batch: int, max_batch: int) -> dict[str, Any]:
     }
 
 
-def batch_of(tensor: Any, binding: Binding, batch: int, max_batch: int) -> int:
-    """The batch that a program wants by an NvDlaTensor that differs from the one of now.
-
-    NvError_NotSupported if anything else differs, NvError_BadParameter for a batch that can't be.
-    """
+def requested_batch(tensor: Any, binding: Binding, batch: int, max_batch: int) -> int:
+    """Return the batch size that a program requests with a modified NvDlaTensor; raise CallError if it is invalid."""
     wanted = tensor.dims[0] if None in binding.shape else batch
     if None in binding.shape and not 1 <= wanted <= max_batch:
-        raise bad(f"{binding.name} is set to a batch of {wanted}, expected 1 to {max_batch}")
-    expected = ffi.new("NvDlaTensor*", described(binding, wanted, max_batch))
+        raise bad_parameter(f"{binding.name} is set to a batch of {wanted}, expected 1 to {max_batch}")
+    expected = ffi.new("NvDlaTensor*", describe(binding, wanted, max_batch))
     for field in ("name", "dataType", "dataFormat", "numDims", "dims", "maxBatch"):
-        described_value, found = _plain(getattr(expected, field)), _plain(getattr(tensor, field))
-        if described_value != found:
+        expected_value, found = _plain(getattr(expected, field)), _plain(getattr(tensor, field))
+        if expected_value != found:
             raise CallError(
-                Error.Error_NotSupported, f"{field} of {binding.name} is set to {found}, it is {described_value}"
+                Error.Error_NotSupported, f"{field} of {binding.name} is set to {found}, it is {expected_value}"
             )
     return wanted
 
 
 def _plain(value: Any) -> Any:
-    """A field as a value that can be compared."""
+    """Return a field as a value that can be compared."""
     if not isinstance(value, ffi.CData):
         return value
     return ffi.string(value) if ffi.typeof(value).item is ffi.typeof("char") else list(value)

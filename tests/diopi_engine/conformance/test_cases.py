@@ -14,7 +14,7 @@ from diopi_engine import Engine
 from diopi_engine.conformance import networks
 from diopi_engine.conformance.bench import Bench
 from diopi_engine.conformance.cases import CASES
-from diopi_engine.conformance.worker import verdict_of
+from diopi_engine.conformance.worker import run_case
 from diopi_engine.proto.hgrt import CoreAllocPolicy
 from diopi_engine.runtime import bindings, calls
 from diopi_engine.runtime.allocation import Allocation
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_reference_passes(name: str, bench: Bench) -> None:
-    assert verdict_of(CASES[name], bench) == ("passed", "")
+    assert run_case(CASES[name], bench) == ("passed", "")
 
 
 def cores_not_released(patch: Patch) -> None:
@@ -140,6 +140,6 @@ FAULTS: dict[Callable[[Patch], None], str] = {
 def test_a_fault_is_caught(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)
-        verdict, detail = verdict_of(CASES[FAULTS[fault]], bench)
+        verdict, detail = run_case(CASES[FAULTS[fault]], bench)
     assert verdict == "failed", detail
     assert detail

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 from diopi_proto.types import Dtype  # noqa: E402  # behind the check for PyTorch
 from diopi_test.baseline.records import Expected  # noqa: E402  # behind the check, too
 from diopi_torch.compare.on_cpu import CpuCall  # noqa: E402  # behind the check, too
-from diopi_torch.compare.outputs import Known, compared  # noqa: E402  # behind the check, too
+from diopi_torch.compare.outputs import KnownResult, compare_outputs  # noqa: E402  # behind the check, too
 from diopi_torch.operators import overload  # noqa: E402  # behind the check, too
 
 X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
@@ -24,7 +24,7 @@ ENOUGH = 100 * EPS
 def lines(name: str, named: dict[str, Any], returned: torch.Tensor) -> list[str]:
     """What is said of a call that returned this, but for its inputs."""
     call = CpuCall(overload(name), {key: to_device(value) for key, value in named.items()})
-    tensors = list(compared(call, returned.to("diopi"), {}))
+    tensors = list(compare_outputs(call, returned.to("diopi"), {}))
     assert all(tensor.is_correct for tensor in tensors if tensor.name in named)
     return [line for tensor in tensors if tensor.name not in named for line in tensor.lines]
 
@@ -73,14 +73,14 @@ def test_inputs_that_change_are_found(vendor: Altered) -> None:
     x = X.to("diopi")
     call = CpuCall(overload("exp"), {"self": x})
     x += 1
-    result, given = compared(call, X.exp().to("diopi"), {})
+    result, given = compare_outputs(call, X.exp().to("diopi"), {})
     assert result.is_correct and not given.is_correct
     assert given.lines == ("self: was written, though the operator's schema does not say so",)
 
 
 def test_what_is_known_of_a_result_is_found_in_another_order_of_its_axes() -> None:
     values = np.arange(24.0).reshape(2, 3, 4)
-    known = Known(Expected(values, Dtype.float32, unit=values + 1), (12, 4, 1))
+    known = KnownResult(Expected(values, Dtype.float32, unit=values + 1), (12, 4, 1))
     memory = torch.arange(24.0)
     found = known.view_as(memory.view(2, 3, 4).permute(2, 0, 1))
     assert found is not None

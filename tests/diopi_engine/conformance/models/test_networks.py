@@ -14,7 +14,7 @@ import diopi_torch.backend as backend  # noqa: E402  # behind the check for PyTo
 from diopi_engine import Engine  # noqa: E402  # behind the check, too
 from diopi_engine.conformance.bench import Bench  # noqa: E402  # behind the check, too
 from diopi_engine.conformance.models import as_engines, by_operators, making, names, zoo  # noqa: E402  # behind it, too
-from diopi_engine.conformance.worker import verdict_of  # noqa: E402  # behind the check, too
+from diopi_engine.conformance.worker import run_case  # noqa: E402  # behind the check, too
 from diopi_engine.runtime.execution import Execution, Lane  # noqa: E402  # behind the check, too
 from diopi_impl.torch_cpu import vendor as torch_cpu  # noqa: E402  # behind the check, too
 
@@ -29,7 +29,7 @@ ENGINES = "recommenders_as_group"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of the group's networks."""
     folder = tmp_path_factory.mktemp("networks")
-    making.make(folder, names.networks_of(ENGINES))
+    making.make(folder, names.find_networks(ENGINES))
     return folder
 
 
@@ -43,11 +43,11 @@ def vendor(monkeypatch: Patch) -> Iterator[None]:
 
 
 def test_sound_engines_pass(bench: Bench) -> None:
-    assert verdict_of(as_engines.CASES[ENGINES], bench) == ("passed", "")
+    assert run_case(as_engines.CASES[ENGINES], bench) == ("passed", "")
 
 
 def test_sound_operators_pass(vendor: None, folder: Path) -> None:
-    assert verdict_of(by_operators.CASES[OPERATORS], folder) == ("passed", "")
+    assert run_case(by_operators.CASES[OPERATORS], folder) == ("passed", "")
 
 
 def test_operators_of_less_precision_are_caught(vendor: None, folder: Path, monkeypatch: Patch) -> None:
@@ -59,7 +59,7 @@ def test_operators_of_less_precision_are_caught(vendor: None, folder: Path, monk
         return network
 
     monkeypatch.setattr(by_operators, "build", rounded)
-    verdict, detail = verdict_of(by_operators.CASES[OPERATORS], folder)
+    verdict, detail = run_case(by_operators.CASES[OPERATORS], folder)
     assert verdict == "failed"
     assert "output 0 of recommender has 10 wrong elements of 10: at (0, 0)" in detail
 
@@ -70,7 +70,7 @@ def test_a_network_that_does_not_run_fails(vendor: None, folder: Path, monkeypat
 
     monkeypatch.setattr(by_operators, "outputs_of", refuse)
     expected = "failed", "the network does not run: diopiAddmm: no"
-    assert verdict_of(by_operators.CASES[OPERATORS], folder) == expected
+    assert run_case(by_operators.CASES[OPERATORS], folder) == expected
 
 
 def other_weights(patch: Patch, change: Callable[[Engine], Any]) -> None:
@@ -104,7 +104,7 @@ def last_part_dropped(patch: Patch) -> None:
 def test_a_faulty_runtime_is_caught(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)
-        verdict, detail = verdict_of(as_engines.CASES[ENGINES], bench)
+        verdict, detail = run_case(as_engines.CASES[ENGINES], bench)
     assert verdict == "failed", detail
     assert "wrong elements" in detail
 
@@ -113,10 +113,10 @@ def test_a_faulty_runtime_is_caught(fault: Callable[[Patch], None], bench: Bench
 def test_budgets_suit_float32(name: str) -> None:
     """PyTorch's kernels are within them, and not with weights of half the digits."""
     network = zoo.build(name)
-    samples = making.samples_of(network, 4)
-    found = [one.numpy() for one in zoo.outputs_of(network.module, network.samples(4))]
+    samples = making.compute_samples(network, 4)
+    found = [one.numpy() for one in zoo.run_module(network.module, network.samples(4))]
     assert samples.check(name, found) < 0.5
-    narrow = zoo.outputs_of(network.module.half().float(), network.samples(4))
+    narrow = zoo.run_module(network.module.half().float(), network.samples(4))
     with pytest.raises(by_operators.NotConformingError):
         samples.check(name, [one.numpy() for one in narrow])
 
@@ -129,7 +129,7 @@ def test_networks_are_drawn_again() -> None:
 
 
 def test_samples_are_kept_as_they_are(tmp_path: Path) -> None:
-    samples = making.samples_of(zoo.build("recommender"), 2)
+    samples = making.compute_samples(zoo.build("recommender"), 2)
     samples.save(tmp_path / "samples.npz")
     again = type(samples).load(tmp_path / "samples.npz")
     for one, other in zip(samples.inputs, again.inputs, strict=True):

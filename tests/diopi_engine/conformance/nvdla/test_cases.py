@@ -13,11 +13,11 @@ from diopi_engine.conformance.nvdla import networks
 from diopi_engine.conformance.nvdla.all_cases import CASES
 from diopi_engine.conformance.nvdla.bench import Bench
 from diopi_engine.conformance.nvdla.client import Client
-from diopi_engine.conformance.worker import verdict_of
+from diopi_engine.conformance.worker import run_case
 from diopi_engine.runtime.handles import Handles
 from diopi_engine.runtime.nvdla import driver, kernel, service
-from diopi_engine.runtime.nvdla.driver import RUNTIMES, Loaded, Runtime
-from diopi_engine.runtime.nvdla.memory import HeapSpace, heap_of
+from diopi_engine.runtime.nvdla.driver import RUNTIMES, LoadedNetwork, Runtime
+from diopi_engine.runtime.nvdla.memory import HeapSpace, find_heap
 from diopi_engine.runtime.nvdla.program import Program
 
 Patch = pytest.MonkeyPatch
@@ -37,12 +37,12 @@ def bench(nvdla_library: Path, folder: Path) -> Iterator[Bench]:
     yield Bench(Client(nvdla_library), folder)
     RUNTIMES.clear()
     kernel.HANDLES._objects.clear()
-    heap_of.cache_clear()
+    find_heap.cache_clear()
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_reference_passes(name: str, bench: Bench) -> None:
-    assert verdict_of(CASES[name], bench) == ("passed", "")
+    assert run_case(CASES[name], bench) == ("passed", "")
     assert (RUNTIMES, kernel.HANDLES._objects) == ({}, {})
 
 
@@ -56,7 +56,7 @@ def memory_of_runtimes_not_freed(patch: Patch) -> None:
 
 def bindings_of_the_earlier_load(patch: Patch) -> None:
     kept: dict[Any, Any] = {}
-    patch.setattr(driver, "Loaded", lambda *given: Loaded(*given, bound=kept))
+    patch.setattr(driver, "Loaded", lambda *given: LoadedNetwork(*given, bound=kept))
 
 
 def a_load_replaces_the_network(patch: Patch) -> None:
@@ -186,6 +186,6 @@ FAULTS: dict[Callable[[Patch], None], str] = {
 def test_a_fault_is_caught(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)
-        verdict, detail = verdict_of(CASES[f"nvdla.{FAULTS[fault]}"], bench)
+        verdict, detail = run_case(CASES[f"nvdla.{FAULTS[fault]}"], bench)
     assert verdict == "failed", detail
     assert detail

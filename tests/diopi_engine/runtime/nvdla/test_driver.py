@@ -18,7 +18,7 @@ from diopi_engine.runtime.errors import CallError
 from diopi_engine.runtime.execution import Execution
 from diopi_engine.runtime.nvdla.layer import Layer
 from diopi_engine.runtime.nvdla.loadable import read_loadable
-from diopi_engine.runtime.nvdla.memory import HeapSpace, heap_of
+from diopi_engine.runtime.nvdla.memory import HeapSpace, find_heap
 
 
 @pytest.fixture
@@ -150,14 +150,14 @@ def test_what_is_destroyed_twice_is_destroyed_once(client: Client) -> None:
 
 
 def test_heaps_have_the_sizes_that_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    heap_of.cache_clear()
+    find_heap.cache_clear()
     monkeypatch.setenv("DIOPI_ENGINE_SRAM", "3")
-    assert heap_of(0, Heap.SRAM).limit == 3 << 20
-    assert heap_of(0, Heap.DRAM).limit == 4096 << 20
+    assert find_heap(0, Heap.SRAM).limit == 3 << 20
+    assert find_heap(0, Heap.DRAM).limit == 4096 << 20
     monkeypatch.setenv("DIOPI_ENGINE_SRAM", "much")
     with pytest.raises(ValueError, match="DIOPI_ENGINE_SRAM is 'much', expected a number from 1 to"):
-        heap_of(1, Heap.SRAM)
-    heap_of.cache_clear()
+        find_heap(1, Heap.SRAM)
+    find_heap.cache_clear()
 
 
 def test_memory_that_the_system_has_not() -> None:
