@@ -9,7 +9,7 @@ from diopi_engine import Engine, link
 from diopi_engine.cli import main
 
 
-def test_show_says_what_an_engine_is(engine: Engine, tmp_path: Path) -> None:
+def test_show_describes_an_engine_file(engine: Engine, tmp_path: Path) -> None:
     file = tmp_path / "layer.engine"
     link([engine, engine], cores=4)[1].save(file)
     done = CliRunner().invoke(main, ["show", str(file), "--network"])
@@ -25,7 +25,7 @@ def test_show_says_what_an_engine_is(engine: Engine, tmp_path: Path) -> None:
         assert text in done.output
 
 
-def test_show_refuses_what_is_no_engine(tmp_path: Path) -> None:
+def test_show_rejects_files_that_are_not_engines(tmp_path: Path) -> None:
     file = tmp_path / "none.engine"
     file.write_bytes(b"nothing")
     done = CliRunner().invoke(main, ["show", str(file)])
@@ -47,7 +47,7 @@ def test_export_builds_one_library(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["libhgrt.so"]
 
 
-def test_export_says_why_it_can_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_reports_why_it_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "false")
     done = CliRunner().invoke(main, ["export", "--output", str(tmp_path)])
     assert done.exit_code == 1

@@ -13,7 +13,7 @@ from diopi_engine import CompileError, Engine, Input
 
 
 @pytest.mark.parametrize("batch", [1, 2, 7])
-def test_an_engine_computes_what_its_function_does(engine: Engine, batch: int) -> None:
+def test_an_engine_computes_the_same_as_its_function(engine: Engine, batch: int) -> None:
     from diopi_engine.engine import Array
 
     x: Array = np.linspace(-2, 2, batch * 4, dtype=np.float32).reshape(batch, 4)
@@ -23,14 +23,14 @@ def test_an_engine_computes_what_its_function_does(engine: Engine, batch: int) -
     np.testing.assert_array_equal(z, x.argmax(-1))
 
 
-def test_the_manifest_says_what_it_takes_and_gives(engine: Engine) -> None:
+def test_the_manifest_describes_inputs_and_outputs(engine: Engine) -> None:
     manifest = engine.manifest
-    assert [(one.name, one.is_input, one.dtype, one.shape) for one in manifest.bindings] == [
+    assert [(entry.name, entry.is_input, entry.dtype, entry.shape) for entry in manifest.bindings] == [
         ("x", True, "float32", (None, 4)),
         ("y", False, "float32", (None, 3)),
         ("z", False, "int32", (None,)),
     ]
-    assert [(one.name, one.dtype, one.shape) for one in manifest.weights] == [
+    assert [(entry.name, entry.dtype, entry.shape) for entry in manifest.weights] == [
         ("a", "float32", (4, 3)),
         ("b", "float32", (3,)),
     ]
@@ -39,7 +39,7 @@ def test_the_manifest_says_what_it_takes_and_gives(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64", "int64", "uint8", "bool"])
-def test_element_types_stay(dtype: str) -> None:
+def test_element_types_are_preserved(dtype: str) -> None:
     kind = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
     weight = np.array([1, 0, 1], kind)
     found = diopi_engine.compile(
@@ -74,12 +74,14 @@ BATCH = [Input("x", ("b", 4))]
         (lambda w, x: x, BATCH, {"weights": np.zeros(2, np.complex64)}, "weight weight is complex64"),
     ],
 )
-def test_what_can_not_be_is_refused(function: Any, inputs: list[Input], options: dict[str, Any], message: str) -> None:
+def test_invalid_networks_are_rejected(
+    function: Any, inputs: list[Input], options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(CompileError, match=message):
         diopi_engine.compile(function, inputs, **options)
 
 
-def test_the_settings_of_jax_stay(engine: Engine) -> None:
+def test_compile_does_not_change_the_settings_of_jax(engine: Engine) -> None:
     assert not jax.config.jax_enable_x64
     assert engine(np.zeros((1, 4), np.float32))[0].dtype == np.float32
     assert jnp.arange(3).dtype == np.int32

@@ -18,7 +18,7 @@ from diopi_engine.engine import MANIFEST, NETWORK
 Members = dict[str, bytes]
 
 
-def test_an_engine_is_what_its_file_says(engine: Engine, tmp_path: Path) -> None:
+def test_an_engine_survives_a_round_trip_through_its_file(engine: Engine, tmp_path: Path) -> None:
     engine.save(tmp_path / "layer.engine")
     again = Engine.load(tmp_path / "layer.engine")
     assert again.manifest == engine.manifest
@@ -29,14 +29,14 @@ def test_an_engine_is_what_its_file_says(engine: Engine, tmp_path: Path) -> None
         np.testing.assert_array_equal(found, expected)
 
 
-def test_nothing_in_it_is_compressed_or_executable(engine: Engine) -> None:
+def test_members_are_neither_compressed_nor_executable(engine: Engine) -> None:
     with zipfile.ZipFile(io.BytesIO(engine.to_bytes())) as archive:
         assert archive.namelist() == [MANIFEST, NETWORK, "weights/0.npy", "weights/1.npy"]
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
         np.load(io.BytesIO(archive.read("weights/0.npy")), allow_pickle=False)
 
 
-def test_every_flipped_bit_is_seen(engine: Engine) -> None:
+def test_every_flipped_bit_is_detected(engine: Engine) -> None:
     data = engine.to_bytes()
     for bit in range(0, len(data) * 8, 31):
         changed = bytearray(data)
@@ -46,13 +46,13 @@ def test_every_flipped_bit_is_seen(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 21, 22, 100, -1, -22, -100])
-def test_what_is_cut_off_is_seen(engine: Engine, length: int) -> None:
+def test_truncation_is_detected(engine: Engine, length: int) -> None:
     with pytest.raises(EngineFileError):
         Engine.from_bytes(engine.to_bytes()[:length])
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_what_is_added_is_seen(engine: Engine, before: bool) -> None:
+def test_additional_bytes_are_detected(engine: Engine, before: bool) -> None:
     data = engine.to_bytes()
     with pytest.raises(EngineFileError):
         Engine.from_bytes(b"#!/bin/sh\n" + data if before else data + b"more")
@@ -110,7 +110,7 @@ def sealed(members: Members) -> Members:
         (lambda members: {**members, MANIFEST: b"\xff"}, "the manifest is not JSON"),
     ],
 )
-def test_what_is_not_whole_or_not_true_is_refused(
+def test_incomplete_or_false_contents_are_rejected(
     engine: Engine, change: Callable[[Members], Members], message: str
 ) -> None:
     members = container.unpack(engine.to_bytes())
@@ -119,20 +119,20 @@ def test_what_is_not_whole_or_not_true_is_refused(
 
 
 @pytest.mark.parametrize("changes", [{"compiler": "0.9"}, {"format": 2}])
-def test_an_engine_of_another_version_is_refused(engine: Engine, changes: dict[str, object]) -> None:
+def test_an_engine_of_another_version_is_rejected(engine: Engine, changes: dict[str, object]) -> None:
     members = manifest_with(**changes)(container.unpack(engine.to_bytes()))
     with pytest.raises(EngineVersionError, match="expected format 1 and version"):
         Engine.from_bytes(container.pack(members))
 
 
-def test_the_manifest_has_to_suit_the_network(engine: Engine) -> None:
-    x, *others = engine.manifest.bindings
-    wider = replace(engine, manifest=replace(engine.manifest, bindings=(replace(x, shape=(None, 5)), *others)))
+def test_the_manifest_must_match_the_network(engine: Engine) -> None:
+    x, *remaining = engine.manifest.bindings
+    wider = replace(engine, manifest=replace(engine.manifest, bindings=(replace(x, shape=(None, 5)), *remaining)))
     with pytest.raises(EngineFileError, match=r"the network has the arguments .*\[None, 4\].* says .*\[None, 5\]"):
         Engine.from_bytes(wider.to_bytes())
 
 
-def test_a_member_twice_is_refused(engine: Engine) -> None:
+def test_duplicate_members_are_rejected(engine: Engine) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive, pytest.warns(UserWarning, match="Duplicate"):
         for name, data in container.unpack(engine.to_bytes()).items():
@@ -142,7 +142,7 @@ def test_a_member_twice_is_refused(engine: Engine) -> None:
         Engine.from_bytes(buffer.getvalue())
 
 
-def test_a_compressed_member_is_refused(engine: Engine) -> None:
+def test_compressed_members_are_rejected(engine: Engine) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in container.unpack(engine.to_bytes()).items():
@@ -151,7 +151,7 @@ def test_a_compressed_member_is_refused(engine: Engine) -> None:
         Engine.from_bytes(buffer.getvalue())
 
 
-def test_a_network_that_calls_its_process_is_refused() -> None:
+def test_a_network_with_callbacks_is_rejected() -> None:
     def called(x: jax.Array) -> jax.Array:
         return jax.pure_callback(lambda y: y, jax.ShapeDtypeStruct((4,), np.float32), x)
 

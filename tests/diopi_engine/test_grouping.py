@@ -14,22 +14,22 @@ def wide() -> Engine:
 
 
 def masks(engines: list[Engine]) -> list[tuple[int, int]]:
-    return [(one.virtual_device, one.core_mask) for one in engines[0].manifest.scheme]
+    return [(control.virtual_device, control.core_mask) for control in engines[0].manifest.scheme]
 
 
 def test_each_engine_knows_the_scheme_and_its_number(engine: Engine) -> None:
     group = link([engine, engine, engine], cores=4)
-    assert [one.manifest.engine for one in group] == [0, 1, 2]
-    assert len({one.manifest.group for one in group}) == 1
-    assert len({one.manifest.scheme for one in group}) == 1
+    assert [entry.manifest.engine for entry in group] == [0, 1, 2]
+    assert len({entry.manifest.group for entry in group}) == 1
+    assert len({entry.manifest.scheme for entry in group}) == 1
     assert masks(group) == [(0, 1), (0, 2), (0, 4)]
-    assert [one.memory_group for one in group[0].manifest.scheme] == [0, 1, 2]
+    assert [entry.memory_group for entry in group[0].manifest.scheme] == [0, 1, 2]
 
 
-def test_engines_share_cores_where_there_are_too_few(engine: Engine) -> None:
+def test_engines_share_cores_if_there_are_too_few(engine: Engine) -> None:
     group = link([engine, engine, engine], cores=2)
     assert masks(group) == [(0, 1), (0, 2), (0, 1)]
-    assert [one.memory_group for one in group[0].manifest.scheme] == [0, 1, 0]
+    assert [control.memory_group for control in group[0].manifest.scheme] == [0, 1, 0]
 
 
 def test_devices_are_filled_evenly(engine: Engine) -> None:
@@ -42,7 +42,7 @@ def test_one_mode_runs_on_a_device(engine: Engine, wide: Engine) -> None:
         link([engine, wide], cores=4)
 
 
-def test_what_does_not_fit_is_refused(engine: Engine, wide: Engine) -> None:
+def test_link_rejects_engines_that_do_not_fit(engine: Engine, wide: Engine) -> None:
     with pytest.raises(LinkError, match="'wide' needs 2 cores"):
         link([wide], cores=1)
     needed = engine.manifest.control.memory
@@ -55,10 +55,10 @@ def test_what_does_not_fit_is_refused(engine: Engine, wide: Engine) -> None:
 
 def test_weights_add_up_and_patches_do_not(engine: Engine) -> None:
     weights = sum(array.nbytes for array in engine.weights)
-    both = engine.manifest.control.memory + weights
-    assert link([engine] * 2, cores=1, local_memory=both)
+    required = engine.manifest.control.memory + weights
+    assert link([engine] * 2, cores=1, local_memory=required)
     with pytest.raises(LinkError, match="no device has so many left"):
-        link([engine] * 2, cores=1, local_memory=both - 1)
+        link([engine] * 2, cores=1, local_memory=required - 1)
 
 
 def test_a_linked_engine_is_a_file_like_any_other(engine: Engine) -> None:

@@ -10,26 +10,26 @@ from torch_devices import Altered
 
 
 @pytest.fixture
-def on(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Any]]:
+def activate_vendor(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Any]]:
     """Makes a vendor the device until the test ends."""
     import diopi_torch.backend as module
 
-    made = []
+    backends = []
 
     def use(vendor: Any) -> Any:
-        made.append(module.Backend(vendor))
-        monkeypatch.setattr(module, "_backend", made[-1])
+        backends.append(module.Backend(vendor))
+        monkeypatch.setattr(module, "_backend", backends[-1])
         return vendor
 
     yield use
-    for backend in made:
+    for backend in backends:
         backend.close()
 
 
 @pytest.fixture(params=[True, False], ids=["addressable", "apart"])
-def vendor(request: pytest.FixtureRequest, on: Callable[[Any], Any]) -> Altered:
+def vendor(request: pytest.FixtureRequest, activate_vendor: Callable[[Any], Any]) -> Altered:
     """The device, whose memory the host can or can't address."""
-    return on(Altered(host_addressable=request.param))
+    return activate_vendor(Altered(host_addressable=request.param))
 
 
 @pytest.fixture(autouse=True)

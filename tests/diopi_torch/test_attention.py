@@ -48,18 +48,18 @@ def test_encoder_layers_in_evaluation(vendor: Altered, masks: Any, norm_first: b
 
 
 @pytest.mark.parametrize("options", [{}, {"average_attn_weights": False}, {"need_weights": False}], ids=str)
-def test_attention_in_evaluation_gives_the_weights_that_are_wanted(vendor: Altered, options: Any) -> None:
+def test_attention_in_evaluation_returns_the_requested_weights(vendor: Altered, options: Any) -> None:
     layer = torch.nn.MultiheadAttention(16, 4, batch_first=True).eval()
     x, options = numbers(2, 5, 16), {**options, "key_padding_mask": PADDING}
     with torch.inference_mode():
         found = copy.deepcopy(layer).to("diopi")(*[x.to("diopi")] * 3, **there(options))
         torch.testing.assert_close(
-            [one if one is None else one.cpu() for one in found], list(layer(x, x, x, **options))
+            [tensor if tensor is None else tensor.cpu() for tensor in found], list(layer(x, x, x, **options))
         )
     assert diopi_torch.fallbacks() == {}
 
 
-def test_encoders_pad_as_there_are_no_nested_tensors(vendor: Altered) -> None:
+def test_encoders_pad_because_there_are_no_nested_tensors(vendor: Altered) -> None:
     layer = torch.nn.TransformerEncoderLayer(16, 4, 8, batch_first=True)
     encoder = torch.nn.TransformerEncoder(layer, 1, enable_nested_tensor=False).eval()
     x, masks = numbers(2, 5, 16), {"src_key_padding_mask": PADDING}
@@ -90,7 +90,7 @@ def test_scaled_products(vendor: Altered, queries: Any, keys: Any, options: Any)
         tensors = [numbers(*shape).to(device).requires_grad_() for shape in (queries, keys, keys)]
         result = attention(*tensors, **(options if device == "cpu" else there(options)))
         gradients = torch.autograd.grad(result.square().sum(), tensors)
-        found.append([one.detach().cpu() for one in (result, *gradients)])
+        found.append([tensor.detach().cpu() for tensor in (result, *gradients)])
     torch.testing.assert_close(found[1], found[0])
     assert diopi_torch.fallbacks() == {}
 
@@ -99,18 +99,18 @@ FUNCTIONS = ["diopiMultiHeadAttention", "diopiMultiHeadAttentionBackward"]
 
 
 @pytest.fixture
-def altered(on: Callable[[Any], Any]) -> Altered:
+def altered(activate_vendor: Callable[[Any], Any]) -> Altered:
     """The device, whose memory the host can address."""
-    return on(Altered())
+    return activate_vendor(Altered())
 
 
 def _trained(device: str, dtype: Any, options: Any, keys: int = 5, computed: Any = None) -> list[Any]:
     """The result and the gradients for numbers of an element type, computed in it or another."""
     shapes = [(2, 3, 5, 4), (2, 3, keys, 4), (2, 3, keys, 4), (2, 3, 5, 4)]
-    drawn = [numbers(*shape, seed=seed).to(device, dtype).to(computed or dtype) for seed, shape in enumerate(shapes)]
-    tensors, gradient = [one.requires_grad_() for one in drawn[:3]], drawn[3]
+    samples = [numbers(*shape, seed=seed).to(device, dtype).to(computed or dtype) for seed, shape in enumerate(shapes)]
+    tensors, gradient = [tensor.requires_grad_() for tensor in samples[:3]], samples[3]
     result = attention(*tensors, **options)
-    return [one.detach().cpu() for one in (result, *torch.autograd.grad(result, tensors, gradient))]
+    return [tensor.detach().cpu() for tensor in (result, *torch.autograd.grad(result, tensors, gradient))]
 
 
 def _assert_near(found: Any, exact: Any, dtype: Any) -> None:
@@ -120,22 +120,22 @@ def _assert_near(found: Any, exact: Any, dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}], ids=str)
-def test_attention_and_its_gradient_are_a_function_each(altered: Altered, options: Any, dtype: Any) -> None:
+def test_attention_and_its_gradient_call_one_function_each(altered: Altered, options: Any, dtype: Any) -> None:
     found = _trained("diopi", dtype, options)
     _assert_near(found, _trained("cpu", dtype, options, computed=torch.float64), dtype)
     assert [name for name in altered.called if "Attention" in name] == FUNCTIONS
     assert not {"diopiBmm", "diopiSoftmax"} & set(altered.called)
 
 
-def test_attention_reads_and_writes_heads_where_they_lie(vendor: Altered) -> None:
+def test_attention_reads_and_writes_heads_without_copies(vendor: Altered) -> None:
     packed = numbers(2, 5, 3, 12)
     found = []
     for device in ("cpu", "diopi"):
-        given = packed.to(device).requires_grad_()
-        heads = [one.unflatten(-1, (3, 4)).transpose(1, 2) for one in given.unbind(2)]
+        packed_on_device = packed.to(device).requires_grad_()
+        heads = [tensor.unflatten(-1, (3, 4)).transpose(1, 2) for tensor in packed_on_device.unbind(2)]
         result = attention(*heads).transpose(1, 2)
         assert result.is_contiguous()
-        found.append([result.detach().cpu(), torch.autograd.grad(result.sin().sum(), given)[0].cpu()])
+        found.append([result.detach().cpu(), torch.autograd.grad(result.sin().sum(), packed_on_device)[0].cpu()])
     torch.testing.assert_close(found[1], found[0])
     assert "diopiMultiHeadAttention" in vendor.called
 
@@ -149,26 +149,26 @@ def test_attention_reads_and_writes_heads_where_they_lie(vendor: Altered) -> Non
     ],
     ids=["float64", "causal", "mask"],
 )
-def test_what_the_function_lacks_is_made_of_products(altered: Altered, dtype: Any, options: Any, keys: int) -> None:
+def test_unsupported_attention_is_composed_of_products(altered: Altered, dtype: Any, options: Any, keys: int) -> None:
     found = _trained("diopi", dtype, there(options), keys)
     torch.testing.assert_close(found, _trained("cpu", dtype, options, keys))
     assert not set(FUNCTIONS) & set(altered.called)
 
 
-def test_so_is_attention_of_a_vendor_without_the_function_or_if_a_program_asks_for_it(altered: Altered) -> None:
-    given = torch.float32, {}
-    expected = _trained("cpu", *given)
+def test_attention_is_composed_if_the_vendor_lacks_it_or_the_program_requests_it(altered: Altered) -> None:
+    packed_on_device = torch.float32, {}
+    expected = _trained("cpu", *packed_on_device)
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        torch.testing.assert_close(_trained("diopi", *given), expected)
+        torch.testing.assert_close(_trained("diopi", *packed_on_device), expected)
     altered.lacks = [FUNCTIONS[1]]
-    torch.testing.assert_close(_trained("diopi", *given), expected)
+    torch.testing.assert_close(_trained("diopi", *packed_on_device), expected)
     assert not set(FUNCTIONS) & set(altered.called)
     assert diopi_torch.fallbacks() == {}
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_attention_that_the_vendor_refuses_falls_back(vendor: Altered, dtype: Any) -> None:
-    vendor.answers, options = dict.fromkeys(FUNCTIONS, Error.DtypeNotSupported), {"is_causal": True}
+    vendor.error_codes, options = dict.fromkeys(FUNCTIONS, Error.DtypeNotSupported), {"is_causal": True}
     found = _trained("diopi", dtype, options)
     _assert_near(found, _trained("cpu", dtype, options, computed=torch.float64), dtype)
     operator = "_scaled_dot_product_fused_attention_overrideable"
@@ -179,4 +179,4 @@ def test_attention_is_compared_by_the_budgets_of_the_function(altered: Altered) 
     """Which has its rows before its heads."""
     with diopi_torch.autocompare(".*attention.*", quiet=True) as comparison:
         _trained("diopi", torch.float32, {"is_causal": True})
-    assert [(one["compared"], one["wrong"]) for one in comparison.counts.values()] == [(1, 0), (1, 0)]
+    assert [(counts["compared"], counts["wrong"]) for counts in comparison.counts.values()] == [(1, 0), (1, 0)]

@@ -14,8 +14,8 @@ X = torch.linspace(-1, 1, 12).reshape(3, 4)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_products_are_lowered_and_sums_are_not(on: Callable[[Any], Any], dtype: Any) -> None:
-    on(Altered())
+def test_products_are_lowered_and_sums_are_not(activate_vendor: Callable[[Any], Any], dtype: Any) -> None:
+    activate_vendor(Altered())
     x = X.to("diopi")
     with torch.autocast("diopi", dtype=dtype):
         product = x @ x.T
@@ -29,8 +29,8 @@ def test_products_are_lowered_and_sums_are_not(on: Callable[[Any], Any], dtype: 
     assert (x @ x.T).dtype is torch.float32
 
 
-def test_gradients_have_the_precision_of_the_parameters(on: Callable[[Any], Any]) -> None:
-    on(Altered())
+def test_gradients_have_the_precision_of_the_parameters(activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(Altered())
     layer = torch.nn.Linear(4, 2).to("diopi")
     with torch.autocast("diopi", dtype=torch.bfloat16):
         loss = torch.nn.functional.mse_loss(layer(X.to("diopi")), torch.ones(3, 2, device="diopi"))

@@ -33,7 +33,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str | None
     outputs = [process.communicate()[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 3], "the second ends itself"
     lines = [[json.loads(line) for line in output.splitlines()] for output in outputs]
-    return [{one["trial"]: one["wrong"] for one in of_rank} for of_rank in lines]
+    return [{trial["trial"]: trial["wrong"] for trial in of_rank} for of_rank in lines]
 
 
 @pytest.mark.parametrize("name", [*(name for name in two_ranks.TRIALS if name != LAST), *APART])
@@ -41,6 +41,6 @@ def test_two_processes(found: list[dict[str, str | None]], name: str) -> None:
     assert [of_rank[name] for of_rank in found] == [None, None], "\n".join(str(of_rank[name]) for of_rank in found)
 
 
-def test_a_rank_that_dies_is_an_error_of_the_other(found: list[dict[str, str | None]]) -> None:
+def test_the_death_of_a_rank_is_an_error_on_the_remaining_rank(found: list[dict[str, str | None]]) -> None:
     assert found[0][LAST] is None, found[0][LAST]
     assert LAST not in found[1]

@@ -33,23 +33,25 @@ def step() -> None:
     X.to("diopi").sort(1)
 
 
-def test_a_right_vendor_passes_with_its_gradients(on: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]) -> None:
-    on(Altered())
+def test_a_correct_vendor_passes_with_its_gradients(
+    activate_vendor: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    activate_vendor(Altered())
     with diopi_torch.autocompare() as comparison:
         step()
     assert {"addmm", "gelu_backward", "native_layer_norm_backward", "native_dropout", "sort"} <= set(comparison.counts)
     assert sum(counts["wrong"] for counts in comparison.counts.values()) == 0
-    told = capsys.readouterr().err
-    assert "addmm (diopiAddmm): right\n  result: allclose\n  self: untouched\n  mat1: untouched\n" in told
-    assert "native_dropout (diopiDropout): right\n  result.0: drawn at random, of the same form\n" in told
+    printed = capsys.readouterr().err
+    assert "addmm (diopiAddmm): right\n  result: allclose\n  self: untouched\n  mat1: untouched\n" in printed
+    assert "native_dropout (diopiDropout): right\n  result.0: drawn at random, of the same form\n" in printed
     X.to("diopi") + 1
     assert "add.Tensor" not in comparison.counts  # it has ended
 
 
-def test_a_spoilt_result_is_found_told_and_repeated(
-    on: Callable[[Any], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_wrong_result_is_reported_and_stored_as_a_case(
+    activate_vendor: Callable[[Any], Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    on(Spoilt("diopiMm", 0))
+    activate_vendor(Spoilt("diopiMm", 0))
     comparison = diopi_torch.autocompare("mm, add.*", report=tmp_path / "r.json")
     X.to("diopi") @ X.t().to("diopi") + 1
     comparison.close()
@@ -57,10 +59,10 @@ def test_a_spoilt_result_is_found_told_and_repeated(
         "mm": {"compared": 1, "wrong": 1},
         "add.Tensor": {"compared": 1, "wrong": 0},
     }
-    told = capsys.readouterr().err
-    assert "1 of 4 elements differ, most at (0, 0): 15.0 and 14.0, by 1; mean absolute error 0.25" in told
-    assert "device: float32[2, 2] strides [2, 1]: 15, -6.5, -6.5, 20.25" in told
-    assert "CPU: float32[2, 2] strides [2, 1]: 14, -6.5, -6.5, 20.25" in told
+    printed = capsys.readouterr().err
+    assert "1 of 4 elements differ, most at (0, 0): 15.0 and 14.0, by 1; mean absolute error 0.25" in printed
+    assert "device: float32[2, 2] strides [2, 1]: 15, -6.5, -6.5, 20.25" in printed
+    assert "CPU: float32[2, 2] strides [2, 1]: 14, -6.5, -6.5, 20.25" in printed
     report = read_report(tmp_path / "r.json")
     verdicts = {case["id"]: case["verdict"] for case in report["cases"]}
     assert verdicts == {"diopiMm[float32-mm-1]": "failed", "diopiAddScalar[float32-add.Tensor-2]": "passed"}
@@ -75,42 +77,42 @@ def run(folder: Path, *expected: str) -> None:
     done = CliRunner().invoke(main, ["run", "--data", str(folder), "--json", str(report)])
     assert done.exit_code == 0, done.output
     assert {case["id"] for case in read_report(report)["cases"] if case["function"] != "runtime"} == set(expected)
-    shown = CliRunner().invoke(main, ["show", "--data", str(folder), expected[0]])
-    assert shown.exit_code == 0 and expected[0] in shown.output
+    result = CliRunner().invoke(main, ["show", "--data", str(folder), expected[0]])
+    assert result.exit_code == 0 and expected[0] in result.output
 
 
-def test_an_input_that_is_written_is_found(on: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]) -> None:
-    on(Spoilt("diopiMm", 2))
+def test_a_written_input_is_reported(activate_vendor: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]) -> None:
+    activate_vendor(Spoilt("diopiMm", 2))
     with diopi_torch.autocompare("mm") as comparison:
         X.to("diopi") @ X.t().to("diopi")
     assert comparison.counts["mm"]["wrong"] == 1
-    told = capsys.readouterr().err
-    assert "mat2: was written, though the operator's schema does not say so" in told
-    assert "inputs: " in told and "of mat2 changed" in told
+    printed = capsys.readouterr().err
+    assert "mat2: was written, though the operator's schema does not say so" in printed
+    assert "inputs: " in printed and "of mat2 changed" in printed
 
 
-def test_a_spoilt_gradient_of_a_composite_operator_is_found(on: Callable[[Any], Any]) -> None:
-    on(Spoilt("diopiLayerNormBackward", 0))
+def test_a_wrong_gradient_of_a_composite_operator_is_reported(activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(Spoilt("diopiLayerNormBackward", 0))
     with diopi_torch.autocompare(quiet=True) as comparison:
         step()
-    wrong = {name for name, counts in comparison.counts.items() if counts["wrong"]}
-    assert wrong == {"native_layer_norm_backward"}
+    failed = {name for name, counts in comparison.counts.items() if counts["wrong"]}
+    assert failed == {"native_layer_norm_backward"}
 
 
-def test_a_right_function_that_serves_the_wrong_operator_is_found(
-    on: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_wrong_mapping_of_an_operator_is_reported(
+    activate_vendor: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    on(Altered())
+    activate_vendor(Altered())
     monkeypatch.setitem(kernels(), "sin", Kernel(overload("sin"), kernels()["cos"].row))
     with diopi_torch.autocompare("sin") as comparison:
         X.to("diopi").sin()
     assert comparison.counts["sin"]["wrong"] == 1
-    told = capsys.readouterr().err
-    assert "diopiCos[float32-sin-1]: operator: result: 6 of 6 elements differ" in told and "values" not in told
+    printed = capsys.readouterr().err
+    assert "diopiCos[float32-sin-1]: operator: result: 6 of 6 elements differ" in printed and "values" not in printed
 
 
-def test_results_that_the_vendor_makes_are_compared(on: Callable[[Any], Any]) -> None:
-    on(Altered())
+def test_results_that_the_vendor_allocates_are_compared(activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(Altered())
     x = X.to("diopi")
     with diopi_torch.autocompare("nonzero, equal", quiet=True) as comparison:
         assert torch.equal((x > 1).nonzero().cpu(), (X > 1).nonzero())
@@ -121,8 +123,10 @@ def test_results_that_the_vendor_makes_are_compared(on: Callable[[Any], Any]) ->
     }
 
 
-def test_what_nobody_can_say_is_told(on: Callable[[Any], Any], tmp_path: Path, capsys: Any) -> None:
-    on(Altered())
+def test_calls_without_a_reference_are_reported(
+    activate_vendor: Callable[[Any], Any], tmp_path: Path, capsys: Any
+) -> None:
+    activate_vendor(Altered())
     with diopi_torch.autocompare("argmax", report=tmp_path / "r.json"):
         (X > 1).to("diopi").argmax()
     assert "result: not compared: the CPU can't do it: argmax(): does not support bool input" in capsys.readouterr().err
@@ -131,30 +135,30 @@ def test_what_nobody_can_say_is_told(on: Callable[[Any], Any], tmp_path: Path, c
     assert {"check": "reference", "passed": True, "message": f"not compared: {REFUSED}"} in case["checks"]
 
 
-def test_of_several_calls_the_operator_has_the_budget(
-    on: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]
+def test_an_operator_of_several_calls_has_one_budget(
+    activate_vendor: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    on(Spoilt("diopiSqrt", 0))
+    activate_vendor(Spoilt("diopiSqrt", 0))
     x = X.abs().to("diopi")
     with diopi_torch.autocompare("_foreach_sqrt") as comparison:
         torch._foreach_sqrt([x, x + 1])
     assert comparison.counts["_foreach_sqrt"]["wrong"] == 1
-    told = capsys.readouterr().err
-    assert "  result.0: 1 of 6 elements differ" in told and "  result.1: 1 of 6 elements differ" in told
-    assert "diopiSqrt[float32-_foreach_sqrt-1]: values: " in told
-    assert "diopiSqrt[float32-_foreach_sqrt-1.1]: values: " in told
+    printed = capsys.readouterr().err
+    assert "  result.0: 1 of 6 elements differ" in printed and "  result.1: 1 of 6 elements differ" in printed
+    assert "diopiSqrt[float32-_foreach_sqrt-1]: values: " in printed
+    assert "diopiSqrt[float32-_foreach_sqrt-1.1]: values: " in printed
 
 
-def test_what_falls_back_is_not_compared(on: Callable[[Any], Any]) -> None:
-    on(Altered(lacks={"diopiMm"}))
+def test_fallbacks_are_not_compared(activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(Altered(lacks={"diopiMm"}))
     with diopi_torch.autocompare("mm", quiet=True) as comparison:
         assert torch.equal((X.to("diopi") @ X.t().to("diopi")).cpu(), X @ X.t())
     assert comparison.counts == {}
     assert diopi_torch.fallbacks() == {"mm": 1}
 
 
-def test_results_in_place_and_given_tensors_are_compared(on: Callable[[Any], Any]) -> None:
-    on(Altered())
+def test_in_place_results_and_output_arguments_are_compared(activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(Altered())
     x, out = X.to("diopi"), torch.empty(0, device="diopi")
     with diopi_torch.autocompare(quiet=True) as comparison:
         x[:, ::2].mul_(x[:, 1:2])  # between whose elements the others lie
@@ -171,13 +175,13 @@ def test_results_in_place_and_given_tensors_are_compared(on: Callable[[Any], Any
 @pytest.mark.parametrize(
     ("operators", "message"), [("(", "not a regular expression"), ("linear", "'linear' does not match")]
 )
-def test_a_wrong_choice_is_an_error(on: Callable[[Any], Any], operators: str, message: str) -> None:
+def test_a_wrong_choice_is_an_error(activate_vendor: Callable[[Any], Any], operators: str, message: str) -> None:
     with pytest.raises(diopi_torch.SettingError, match=f"operators: .*{message}"):
         diopi_torch.autocompare(operators)
 
 
-def test_cases_are_not_written_over(on: Callable[[Any], Any], tmp_path: Path) -> None:
-    on(Altered())
+def test_existing_cases_are_not_overwritten(activate_vendor: Callable[[Any], Any], tmp_path: Path) -> None:
+    activate_vendor(Altered())
     with diopi_torch.capture(tmp_path, "mm"):
         X.to("diopi") @ X.t().to("diopi")
     with pytest.raises(FileExistsError, match="name another folder"):
@@ -186,10 +190,10 @@ def test_cases_are_not_written_over(on: Callable[[Any], Any], tmp_path: Path) ->
         diopi_torch.autocompare(report=tmp_path / "none" / "r.json")
 
 
-def test_captured_calls_are_cases(on: Callable[[Any], Any], tmp_path: Path) -> None:
-    on(Altered())
+def test_captured_calls_are_cases(activate_vendor: Callable[[Any], Any], tmp_path: Path) -> None:
+    activate_vendor(Altered())
     x = X.to("diopi")
-    with diopi_torch.capture(tmp_path) as kept:
+    with diopi_torch.capture(tmp_path) as captured:
         torch.softmax(x[:, ::2], 1)
         x += 1
         torch.softmax(x[:, ::2], 1)  # as the first, but for its values
@@ -197,8 +201,8 @@ def test_captured_calls_are_cases(on: Callable[[Any], Any], tmp_path: Path) -> N
         torch.cat([x, x])
         x.exponential_()  # runs on the CPU
         (x > 0).argmax()
-        kept.close()  # which may come twice
-    assert dict(kept.left_out) == {f"diopiArgmax: {REFUSED}": 1}
+        captured.close()  # which may come twice
+    assert dict(captured.left_out) == {f"diopiArgmax: {REFUSED}": 1}
     run(
         tmp_path,
         "diopiSoftmax[float32-_softmax-0]",
@@ -209,10 +213,10 @@ def test_captured_calls_are_cases(on: Callable[[Any], Any], tmp_path: Path) -> N
     )
 
 
-def test_the_environment_begins_a_comparison(
-    on: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_environment_starts_a_comparison(
+    activate_vendor: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    on(Altered())
+    activate_vendor(Altered())
     assert compare_from_environment() is None
     monkeypatch.setenv(AUTOCOMPARE, " add.Tensor ,mm")
     comparison = compare_from_environment()
@@ -226,6 +230,6 @@ def test_the_environment_begins_a_comparison(
         compare_from_environment()
 
 
-def test_the_suite_is_not_imported_without_need() -> None:
+def test_the_suite_is_imported_only_when_needed() -> None:
     program = "import sys, diopi_torch; print('diopi_test' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "False\n"

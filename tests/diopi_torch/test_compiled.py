@@ -14,13 +14,13 @@ from diopi_impl.native import NativeVendor  # noqa: E402  # behind the check, to
 
 
 @pytest.fixture
-def library(tmp_path: Path, on: Callable[[Any], Any]) -> NativeVendor:
+def library(tmp_path: Path, activate_vendor: Callable[[Any], Any]) -> NativeVendor:
     sources = sorted((VENDORS / "c").glob("*.c"))
-    used: NativeVendor = on(NativeVendor(build(tmp_path / "libdiopi_impl.so", "c", sources, "-O1")))
+    used: NativeVendor = activate_vendor(NativeVendor(build(tmp_path / "libdiopi_impl.so", "c", sources, "-O1")))
     return used
 
 
-def test_it_serves_what_it_exports_and_the_cpu_the_rest(library: NativeVendor) -> None:
+def test_exported_functions_run_on_the_vendor_and_others_on_the_cpu(library: NativeVendor) -> None:
     assert library.has("diopiAdd") and not library.has("diopiMm")
     x = torch.arange(6.0).reshape(2, 3)
     there = x.to("diopi")

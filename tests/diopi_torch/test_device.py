@@ -28,13 +28,13 @@ def test_there_is_one_device(vendor: Altered) -> None:
     assert torch.accelerator.current_accelerator() == torch.device("diopi")
 
 
-@pytest.mark.parametrize("wrong", [1, "diopi:1", "cpu", torch.device("meta")])
-def test_there_is_no_other(vendor: Altered, wrong: Any) -> None:
+@pytest.mark.parametrize("device", [1, "diopi:1", "cpu", torch.device("meta")])
+def test_other_device_numbers_are_rejected(vendor: Altered, device: Any) -> None:
     with pytest.raises(RuntimeError, match="the only one is diopi:0"):
-        torch.diopi.set_device(wrong)
+        torch.diopi.set_device(device)
 
 
-def test_memory_of_no_other_is_made(vendor: Altered) -> None:
+def test_allocation_on_another_device_number_is_rejected(vendor: Altered) -> None:
     for make in (torch.empty, torch.ones, lambda size, device: torch.ones(size).to(device)):
         with pytest.raises(RuntimeError, match="there is no device 'diopi:1'"):
             make(2, device="diopi:1")
@@ -42,7 +42,7 @@ def test_memory_of_no_other_is_made(vendor: Altered) -> None:
         torch.accelerator.set_device_index(1)
 
 
-def test_another_vendor_has_to_come_before_the_first_use(vendor: Altered) -> None:
+def test_use_vendor_fails_after_the_first_use(vendor: Altered) -> None:
     with pytest.raises(diopi_torch.BackendError, match="the device is altered already, torch_cpu can't become it"):
         use_vendor("torch_cpu")
 
@@ -78,7 +78,7 @@ def test_streams_and_events(vendor: Altered) -> None:
     torch.diopi.synchronize()
 
 
-def test_memory_that_a_stream_uses_is_kept_until_it_was_waited_for(vendor: Altered) -> None:
+def test_memory_in_use_by_a_stream_is_retained(vendor: Altered) -> None:
     side, before = torch.diopi.Stream(), torch.diopi.memory_allocated()
     x = torch.ones(1000, device="diopi")
     x.record_stream(side)
@@ -113,7 +113,7 @@ def test_seeds_and_states(vendor: Altered) -> None:
         torch.diopi.set_rng_state(torch.zeros(3))
 
 
-def test_a_generator_of_the_cpu_decides_what_is_drawn(vendor: Altered) -> None:
+def test_a_cpu_generator_determines_the_samples(vendor: Altered) -> None:
     draws = [torch.rand(4, device="diopi", generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
     assert torch.equal(draws[0], draws[1]) and not torch.equal(draws[0], draws[2])
 
@@ -122,9 +122,9 @@ def test_memory_is_counted(vendor: Altered) -> None:
     gc.collect()
     before = torch.diopi.memory_allocated()
     torch.diopi.reset_peak_memory_stats()
-    held = torch.empty(1000, device="diopi")
+    tensor = torch.empty(1000, device="diopi")
     assert torch.diopi.memory_allocated() == before + 4096
-    del held
+    del tensor
     assert torch.diopi.memory_allocated() == before
     assert torch.diopi.max_memory_allocated() == before + 4096
     assert torch.diopi.memory_reserved() >= 4096
@@ -139,7 +139,7 @@ def test_the_accelerator_of_pytorch_is_the_device(vendor: Altered) -> None:
     accelerator.synchronize("diopi:0")
     with pytest.raises(RuntimeError, match="there is no device 1"):
         accelerator.synchronize(1)
-    held = torch.empty(1000, device="diopi")
+    tensor = torch.empty(1000, device="diopi")
     assert accelerator.memory_allocated() == accelerator.memory.memory_allocated(0) == torch.diopi.memory_allocated()
     assert accelerator.memory_stats() == torch.diopi.memory_stats()
     assert accelerator.current_stream() is torch.diopi.current_stream()
@@ -147,7 +147,7 @@ def test_the_accelerator_of_pytorch_is_the_device(vendor: Altered) -> None:
     with torch.diopi.stream(torch.diopi.default_stream()):
         accelerator.set_stream(stream)
         assert torch.diopi.current_stream() is stream
-    del held
+    del tensor
     accelerator.empty_cache()
     assert accelerator.memory_reserved() == torch.diopi.memory_reserved()
 
@@ -158,7 +158,7 @@ def test_other_accelerators_are_pytorchs(monkeypatch: pytest.MonkeyPatch, vendor
         torch.accelerator.synchronize()
 
 
-def test_how_much_memory_there_is(vendor: Altered) -> None:
+def test_the_size_of_the_memory_is_reported(vendor: Altered) -> None:
     if vendor.host_addressable:
         free, total = torch.diopi.mem_get_info()
         assert 0 < free <= total
@@ -167,12 +167,12 @@ def test_how_much_memory_there_is(vendor: Altered) -> None:
             torch.diopi.mem_get_info()
 
 
-def test_running_out_of_memory_is_pytorchs_error(on: Callable[[Any], Any]) -> None:
-    on(Altered(Limited(2**20)))
-    held = torch.empty(2**16, device="diopi")
+def test_running_out_of_memory_raises_the_error_of_pytorch(activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(Altered(Limited(2**20)))
+    tensor = torch.empty(2**16, device="diopi")
     with pytest.raises(torch.OutOfMemoryError, match=r"diopi out of memory: 1,048,576 bytes were asked for"):
         torch.empty(2**18, device="diopi")
-    del held
+    del tensor
     assert torch.empty(2**18, device="diopi").numel() == 2**18
 
 
@@ -194,7 +194,7 @@ print(os.waitstatus_to_exitcode(os.wait()[1]), torch.mm(x[None], x[:, None]).ite
 """
 
 
-def test_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_selects_the_vendor_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The vendor is chosen before the first use, a fork can't use it, and operators are forced to the CPU."""
     monkeypatch.setenv("DIPU_FORCE_FALLBACK_OPS_LIST", "mm")
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
@@ -203,7 +203,7 @@ def test_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.returncode == 0
 
 
-def test_a_wrong_list_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_list_in_the_environment_is_an_error_on_import(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIPU_FORCE_FALLBACK_OPS_LIST", "mmm")
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
     done = subprocess.run([sys.executable, "-c", "import diopi_torch"], capture_output=True, text=True)

@@ -13,7 +13,7 @@ import diopi_torch  # noqa: E402  # behind the check for PyTorch
 X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
 
 
-def test_results_come_back_and_are_counted(vendor: Altered) -> None:
+def test_results_return_to_the_device_and_are_counted(vendor: Altered) -> None:
     x = X.to("diopi")
     assert torch.equal(torch.cumprod(x, 1).cpu(), torch.cumprod(X, 1))
     values, indices = torch.kthvalue(x, 2, 1)
@@ -24,7 +24,7 @@ def test_results_come_back_and_are_counted(vendor: Altered) -> None:
     assert diopi_torch.fallbacks() == {}
 
 
-def test_what_is_written_is_written_back(vendor: Altered) -> None:
+def test_written_arguments_are_copied_back(vendor: Altered) -> None:
     x, expected = X.to("diopi"), X.clone()
     x[:, ::2].atan2_(x[:, 1:2])
     expected[:, ::2].atan2_(expected[:, 1:2])
@@ -35,15 +35,15 @@ def test_what_is_written_is_written_back(vendor: Altered) -> None:
     assert set(diopi_torch.fallbacks()) == {"atan2.out", "cumprod.out"}
 
 
-def test_statistics_of_batches_are_written_back_too(on: Callable[[Any], Any]) -> None:
-    on(Altered(host_addressable=False, lacks={"diopiBatchNorm"}))
+def test_statistics_of_batches_are_copied_back(activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(Altered(host_addressable=False, lacks={"diopiBatchNorm"}))
     here, there = torch.nn.BatchNorm1d(3), torch.nn.BatchNorm1d(3).to("diopi")
     torch.testing.assert_close(there(X.to("diopi")).cpu(), here(X))
     torch.testing.assert_close(there.running_mean.cpu(), here.running_mean)
     assert diopi_torch.fallbacks() == {"native_batch_norm": 1}
 
 
-def test_what_is_drawn_follows_from_the_seed_of_the_device(vendor: Altered) -> None:
+def test_the_seed_of_the_device_determines_fallback_samples(vendor: Altered) -> None:
     draws = []
     for seed in (1, 1, 2):
         torch.diopi.manual_seed(seed)
@@ -53,7 +53,7 @@ def test_what_is_drawn_follows_from_the_seed_of_the_device(vendor: Altered) -> N
     assert diopi_torch.fallbacks() == {"exponential_": 6}
 
 
-def test_what_the_cpu_does_not_have_is_an_error(vendor: Altered) -> None:
+def test_operators_that_the_cpu_lacks_raise_an_error(vendor: Altered) -> None:
     with pytest.raises(NotImplementedError, match="_fused_dropout"):
         torch.ops.aten._fused_dropout(X.to("diopi"), 0.5)
 
@@ -62,7 +62,7 @@ def test_what_the_cpu_does_not_have_is_an_error(vendor: Altered) -> None:
 @pytest.mark.parametrize("shape", [(), (2, 3)], ids=str)
 def test_numbers_where_an_operator_takes_tensors(vendor: Altered, shape: tuple[int, ...], dtype: Any) -> None:
     x = torch.full(shape, 3, dtype=dtype)
-    found, expected = (torch.copysign(one, -2.5) for one in (x.to("diopi"), x))
+    found, expected = (torch.copysign(tensor, -2.5) for tensor in (x.to("diopi"), x))
     assert found.dtype is expected.dtype and torch.equal(found.cpu(), expected)
     assert diopi_torch.fallbacks() == {"copysign.out": 1}
 
@@ -74,7 +74,7 @@ def test_gradients_of_no_distances_have_the_sizes_of_their_tensors(vendor: Alter
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")  # of making one
-def test_layouts_that_the_device_can_t_hold_are_said(vendor: Altered) -> None:
+def test_unsupported_layouts_raise_an_error(vendor: Altered) -> None:
     x = X.to("diopi")
     with pytest.raises(NotImplementedError, match=r"no tensors of the layout torch\._mkldnn, which to_mkldnn gives"):
         x.to_mkldnn()
@@ -84,6 +84,6 @@ def test_layouts_that_the_device_can_t_hold_are_said(vendor: Altered) -> None:
         torch.nested.as_nested_tensor([x, x]) + 1
 
 
-def test_errors_of_the_cpu_come_through(vendor: Altered) -> None:
+def test_errors_of_the_cpu_propagate(vendor: Altered) -> None:
     with pytest.raises(RuntimeError, match="selected number k out of range"):
         torch.kthvalue(X.to("diopi"), 7, 1)

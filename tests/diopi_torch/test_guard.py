@@ -32,7 +32,7 @@ PLACES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_hooks_may_raise(vendor: Altered, place: str) -> None:
+def test_errors_in_hooks_propagate(vendor: Altered, place: str) -> None:
     for _ in range(20):  # Python specialises what is called often
         x = torch.ones(3, device="diopi", requires_grad=True)
         y = x * 2
@@ -42,7 +42,7 @@ def test_hooks_may_raise(vendor: Altered, place: str) -> None:
     assert (x + 1).sum().item() == 6
 
 
-def test_hooks_may_raise_where_gradients_are_computed_within_others(vendor: Altered) -> None:
+def test_errors_in_hooks_of_nested_gradients_propagate(vendor: Altered) -> None:
     def part(x: Any) -> Any:
         y = x * 2
         if y.requires_grad:
@@ -56,7 +56,7 @@ def test_hooks_may_raise_where_gradients_are_computed_within_others(vendor: Alte
         torch.autograd.grad(part(x).sum(), x)
 
 
-def test_errors_come_to_the_thread_that_asked(vendor: Altered) -> None:
+def test_errors_propagate_to_the_thread_that_computes_gradients(vendor: Altered) -> None:
     def gradient(raises: bool) -> Any:
         x = torch.ones(3, device="diopi", requires_grad=True)
         if raises:

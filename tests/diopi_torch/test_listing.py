@@ -10,7 +10,7 @@ from diopi_torch.__main__ import main  # noqa: E402  # behind the check for PyTo
 from diopi_torch.listing import OperatorSupport, list_operators  # noqa: E402  # behind the check, too
 
 
-def test_every_operator_has_its_place() -> None:
+def test_every_operator_has_a_status() -> None:
     found = {entry.operator: entry for entry in list_operators(Altered(lacks={"diopiMm", "diopiMulScalar"}))}
     assert list(found) == sorted(found)
     assert found["mul.Tensor"] == OperatorSupport("mul.Tensor", "diopiMul", "served")
@@ -31,6 +31,6 @@ def test_the_command_lists_and_counts() -> None:
     assert "fallback," in done.stderr
 
 
-def test_a_vendor_that_is_not_there() -> None:
+def test_an_unknown_vendor_is_a_usage_error() -> None:
     done = CliRunner().invoke(main, ["ops", "--vendor", "nobody"])
     assert done.exit_code == 2 and "'nobody' is not one of" in done.output

@@ -27,7 +27,7 @@ def allocator(runtime: Limited, waits: list[None]) -> Iterator[CachingAllocator]
         yield CachingAllocator(device, lambda: waits.append(None))
 
 
-def test_what_is_given_back_goes_to_the_same_stream_again(allocator: CachingAllocator, waits: list[None]) -> None:
+def test_released_blocks_are_reused_by_the_same_stream(allocator: CachingAllocator, waits: list[None]) -> None:
     first = allocator.allocate(700, stream=0)
     assert (first.nbytes, allocator.allocated, allocator.reserved) == (1024, Usage(1024, 1024), Usage(1024, 1024))
     allocator.give_back(first)
@@ -37,7 +37,7 @@ def test_what_is_given_back_goes_to_the_same_stream_again(allocator: CachingAllo
     assert (allocator.reserved.current, waits) == (1024 + 1024 + 512, [])
 
 
-def test_what_was_given_back_last_is_at_hand(allocator: CachingAllocator) -> None:
+def test_the_block_released_last_is_reused_first(allocator: CachingAllocator) -> None:
     blocks = [allocator.allocate(size, stream=0) for size in (512, 1024, 1024)]
     for block in blocks:
         allocator.give_back(block)
@@ -48,19 +48,19 @@ def test_what_was_given_back_last_is_at_hand(allocator: CachingAllocator) -> Non
     assert (allocator.allocated, allocator.reserved.current) == (Usage(1024, 2560), 3584)
 
 
-def test_nothing_is_a_block_too(allocator: CachingAllocator) -> None:
+def test_an_allocation_of_zero_bytes_returns_a_block(allocator: CachingAllocator) -> None:
     assert allocator.allocate(0, stream=0).nbytes == 512
 
 
-def test_the_cache_is_given_up_before_memory_runs_out(
+def test_the_cache_is_emptied_before_memory_runs_out(
     allocator: CachingAllocator, runtime: Limited, waits: list[None]
 ) -> None:
     allocator.give_back(allocator.allocate(3000, stream=0))
-    held = allocator.allocate(2048, stream=0)
+    block = allocator.allocate(2048, stream=0)
     assert (len(waits), runtime.left, allocator.reserved) == (1, 2048, Usage(2048, 3072))
     with pytest.raises(DeviceMemoryError, match=r"2,560 bytes were asked for, 2,048 are in use: .*only 2048 bytes"):
         allocator.allocate(2560, stream=0)
-    allocator.give_back(held)
+    allocator.give_back(block)
     allocator.empty_cache()
     assert (runtime.left, allocator.allocated.current, allocator.reserved.current) == (4096, 0, 0)
     allocator.allocated.reset_peak()

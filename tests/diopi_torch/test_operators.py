@@ -43,8 +43,8 @@ def assert_agree(found: Any, expected: Any) -> None:
         torch.testing.assert_close(found.cpu(), expected, equal_nan=True)
     elif isinstance(expected, list | tuple):
         assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            assert_agree(one, other)
+        for actual, wanted in zip(found, expected, strict=True):
+            assert_agree(actual, wanted)
     else:
         assert found == expected
 
@@ -143,7 +143,7 @@ def test_complex_numbers_are_beyond_the_standard(vendor: Altered) -> None:
     assert set(diopi_torch.fallbacks()) <= {"mul.Tensor", "mul.Scalar"} and diopi_torch.fallbacks()
 
 
-def test_a_gradient_that_is_zero_has_memory(vendor: Altered) -> None:
+def test_zero_gradients_are_allocated(vendor: Altered) -> None:
     x = X.to("diopi").requires_grad_()
     x.sgn().sum().backward()
     assert torch.equal(x.grad.cpu(), torch.zeros_like(X))
@@ -164,18 +164,18 @@ def test_batch_normalisation_saves_nothing_in_evaluation(vendor: Altered) -> Non
 
 @pytest.mark.parametrize("parameters", [torch.bfloat16, torch.float32, None], ids=str)
 def test_batch_normalisation_saves_statistics_in_the_type_of_its_parameters(vendor: Altered, parameters: Any) -> None:
-    x, given = X.bfloat16(), [None] * 4 if parameters is None else [torch.ones(4, dtype=parameters)] * 4
-    there_given = [one if one is None else one.to("diopi") for one in given]
+    x, statistics = X.bfloat16(), [None] * 4 if parameters is None else [torch.ones(4, dtype=parameters)] * 4
+    there_given = [tensor if tensor is None else tensor.to("diopi") for tensor in statistics]
     found = torch.native_batch_norm(x.to("diopi"), *there_given, True, 0, 1)
-    expected = torch.native_batch_norm(x, *given, True, 0, 1)
-    assert [one.dtype for one in found] == [one.dtype for one in expected]
-    torch.testing.assert_close([one.cpu() for one in found], list(expected), rtol=0.02, atol=0.02)
+    expected = torch.native_batch_norm(x, *statistics, True, 0, 1)
+    assert [tensor.dtype for tensor in found] == [tensor.dtype for tensor in expected]
+    torch.testing.assert_close([tensor.cpu() for tensor in found], list(expected), rtol=0.02, atol=0.02)
     assert diopi_torch.fallbacks() == {}
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1])
 @pytest.mark.parametrize("wanted", [(), ("return_inverse",), ("return_counts",), ("return_inverse", "return_counts")])
-def test_distinct_elements_have_what_is_wanted_of_them(vendor: Altered, axis: int | None, wanted: Any) -> None:
+def test_unique_returns_the_requested_results(vendor: Altered, axis: int | None, wanted: Any) -> None:
     values = torch.tensor([[3, 1, 1], [0, 2, 2], [3, 1, 1]])
     options = {"dim": axis, **dict.fromkeys(wanted, True)}
     assert_agree(torch.unique(values.to("diopi"), **options), torch.unique(values, **options))
@@ -183,12 +183,12 @@ def test_distinct_elements_have_what_is_wanted_of_them(vendor: Altered, axis: in
     assert diopi_torch.fallbacks() == {}
 
 
-def test_of_distinct_elements_what_is_not_wanted_is_empty(vendor: Altered) -> None:
+def test_unrequested_results_of_unique_are_empty(vendor: Altered) -> None:
     operator = torch.ops.aten._unique2
     assert_agree(operator(N.to("diopi"), True, False, False), operator(N, True, False, False))
 
 
-def test_what_is_made_of_others_has_all_its_forms(vendor: Altered) -> None:
+def test_decomposed_operators_have_all_overloads(vendor: Altered) -> None:
     x, out = X.to("diopi"), torch.empty(0, device="diopi")
     assert functional.hardsigmoid(x, inplace=True) is x
     assert_agree(x, functional.hardsigmoid(X))
@@ -201,7 +201,7 @@ def test_what_is_made_of_others_has_all_its_forms(vendor: Altered) -> None:
     "function",
     [functional.hardsigmoid, functional.softplus, functional.prelu, lambda x, *_: reflected(x[None], (1, 2, 0, 1))],
 )
-def test_gradients_of_what_is_made_of_others(function: Any, vendor: Altered) -> None:
+def test_decomposed_operators_have_gradients(function: Any, vendor: Altered) -> None:
     found, expected = X.to("diopi").requires_grad_(), X.clone().requires_grad_()
     for x in (found, expected):
         weight = [torch.tensor([0.25], device=x.device)] if function is functional.prelu else []
@@ -210,7 +210,7 @@ def test_gradients_of_what_is_made_of_others(function: Any, vendor: Altered) -> 
     assert diopi_torch.fallbacks() == {}
 
 
-def test_one_line_serves_every_overload() -> None:
+def test_one_line_of_the_table_serves_every_overload() -> None:
     names = {"mul.Tensor", "mul_.Tensor", "mul.out"}
     assert {kernels()[name].row.operator for name in names} == {"mul.Tensor"}
     assert kernels()["sort.values_stable"].row.operator == "sort.stable"
@@ -219,7 +219,7 @@ def test_one_line_serves_every_overload() -> None:
     assert "softmax.int" not in kernels(), "PyTorch composes it"
 
 
-def test_given_tensors_are_written_themselves(vendor: Altered) -> None:
+def test_output_arguments_are_written(vendor: Altered) -> None:
     x, out = X.to("diopi"), torch.zeros(4, 3, device="diopi").T
     address = out.data_ptr()
     assert torch.exp(x, out=out) is out
@@ -236,7 +236,7 @@ def test_given_tensors_are_written_themselves(vendor: Altered) -> None:
         torch.add(x, x, out=torch.empty(0, dtype=torch.int64, device="diopi"))
 
 
-def test_a_result_in_the_place_of_an_argument(vendor: Altered) -> None:
+def test_a_result_may_overlap_an_argument(vendor: Altered) -> None:
     x, y = X.to("diopi"), Y.to("diopi")
     square = numbers(3, 3).to("diopi")
     expected = square.cpu() @ square.cpu()
@@ -246,8 +246,10 @@ def test_a_result_in_the_place_of_an_argument(vendor: Altered) -> None:
 
 
 @pytest.mark.parametrize("lacks", [(), ("diopiMulInp", "diopiExpInp", "diopiIndexPutInp")], ids=["own", "plain"])
-def test_in_place_operators_take_the_function_there_is(on: Callable[[Any], Any], lacks: tuple[str, ...]) -> None:
-    used = on(Altered(lacks=lacks))
+def test_in_place_operators_use_any_available_form(
+    activate_vendor: Callable[[Any], Any], lacks: tuple[str, ...]
+) -> None:
+    used = activate_vendor(Altered(lacks=lacks))
     x, expected = X.to("diopi"), X.clone()
     view, plain = x[:, 1:3], expected[:, 1:3]
     assert view.mul_(Y.to("diopi")[:, :2]) is view
@@ -260,7 +262,7 @@ def test_in_place_operators_take_the_function_there_is(on: Callable[[Any], Any],
     assert diopi_torch.fallbacks() == {}
 
 
-def test_nothing_may_lie_behind_the_end(vendor: Altered) -> None:
+def test_views_beyond_the_end_of_a_storage_are_rejected(vendor: Altered) -> None:
     nothing = torch.empty(0, 3, device="diopi").as_strided((0, 3), (3, 1), 7)
     assert_agree(nothing + 1, torch.empty(0, 3))
 
@@ -274,7 +276,7 @@ def test_lists_are_written_in_place(vendor: Altered) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "call",
     [
         lambda x: x + torch.ones(2, device="diopi"),
         lambda x: x.mm(x),
@@ -282,14 +284,14 @@ def test_lists_are_written_in_place(vendor: Altered) -> None:
         lambda x: torch.cat([x, x[0]]),
     ],
 )
-def test_what_does_not_suit_is_pytorchs_error(vendor: Altered, wrong: Callable[[Any], Any]) -> None:
+def test_invalid_arguments_raise_the_error_of_pytorch(vendor: Altered, call: Callable[[Any], Any]) -> None:
     before = list(vendor.called)
     with pytest.raises(RuntimeError, match=r"size|shape|dim"):
-        wrong(torch.ones(3, 4, device="diopi"))
+        call(torch.ones(3, 4, device="diopi"))
     assert [name for name in vendor.called[len(before) :] if name not in ("diopiOnes", "diopiFill")] == []
 
 
-def test_devices_don_t_mix_but_for_numbers(vendor: Altered) -> None:
+def test_tensors_on_different_devices_are_rejected_except_numbers(vendor: Altered) -> None:
     with pytest.raises(RuntimeError, match=r"same device, but found one of shape \[3, 4\] on cpu"):
         X.to("diopi") + X
     assert_agree(X.to("diopi") + torch.tensor(2.0), X + 2)
@@ -298,43 +300,41 @@ def test_devices_don_t_mix_but_for_numbers(vendor: Altered) -> None:
 @pytest.mark.parametrize(
     "code", [Error.NoImplement, Error.ForceFallbackToCPU, Error.DtypeNotSupported, Error._5DNotSupported]
 )
-def test_what_a_vendor_declines_runs_on_the_cpu(on: Callable[[Any], Any], code: Error) -> None:
-    on(Altered(answers={"diopiExp": code}))
+def test_calls_that_a_vendor_declines_run_on_the_cpu(activate_vendor: Callable[[Any], Any], code: Error) -> None:
+    activate_vendor(Altered(error_codes={"diopiExp": code}))
     x = X.to("diopi")
     assert_agree((x.exp(), torch.exp(x, out=torch.empty_like(x))), (X.exp(), X.exp()))
     assert diopi_torch.fallbacks() == {"exp": 1, "exp.out": 1}
 
 
 @pytest.mark.parametrize("write", [lambda x, y: x.add_(y), lambda x, y: torch.add(y, 1, out=x)], ids=["add_", "out"])
-def test_results_on_the_cpu_are_refused(vendor: Altered, write: Callable[[Any, Any], Any]) -> None:
+def test_output_arguments_on_the_cpu_are_rejected(vendor: Altered, write: Callable[[Any, Any], Any]) -> None:
     with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
         write(torch.tensor(1.0), torch.tensor(1.0, device="diopi"))
 
 
-def test_an_error_of_the_vendor_is_an_error(on: Callable[[Any], Any]) -> None:
-    on(Altered(answers={"diopiExp": Error.ErrorOccurred}))
+def test_an_error_of_the_vendor_raises_an_error(activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(Altered(error_codes={"diopiExp": Error.ErrorOccurred}))
     with pytest.raises(RuntimeError, match="altered: diopiExp answered ErrorOccurred: no reason"):
         X.to("diopi").exp()
     assert diopi_torch.fallbacks() == {}
 
 
 @pytest.mark.parametrize("function", ["diopiAddInp", "diopiAdd"])
-def test_what_is_written_in_part_is_an_error(on: Callable[[Any], Any], function: str) -> None:
+def test_a_partly_executed_operator_raises_an_error(activate_vendor: Callable[[Any], Any], function: str) -> None:
     class Once(Altered):
         def call(self, name: str, *arguments: Any) -> Error:
             repeated = name in self.called and name == function
             return Error.NoImplement if repeated else super().call(name, *arguments)
 
-    on(Once(lacks={"diopiAddInp"} - {function}))
+    activate_vendor(Once(lacks={"diopiAddInp"} - {function}))
     xs = [X.to("diopi"), Y.to("diopi")]
     with pytest.raises(RuntimeError, match=rf"was served in part: {function} answered NoImplement"):
         torch._foreach_add_(xs, [x.clone() for x in xs])
 
 
 @pytest.mark.parametrize("calls_torch", [True, False])
-def test_a_vendor_that_may_call_pytorch_is_outside_of_its_operators(
-    vendor: Altered, monkeypatch: pytest.MonkeyPatch, calls_torch: bool
-) -> None:
+def test_a_vendor_can_call_pytorch(vendor: Altered, monkeypatch: pytest.MonkeyPatch, calls_torch: bool) -> None:
     gradients = []
 
     def call(*arguments: Any) -> Error:

@@ -24,25 +24,25 @@ def found(vendor: Altered) -> Iterator[mock.Mock]:
         yield counted
 
 
-def test_calls_of_one_form_are_found_out_once(found: mock.Mock) -> None:
+def test_calls_of_the_same_form_share_a_plan(found: mock.Mock) -> None:
     for value in (1.0, 2.0, 3.0):
-        one, two = torch.full((3, 2), value, device=DEVICE), torch.ones(3, 2, device=DEVICE)
+        x, y = torch.full((3, 2), value, device=DEVICE), torch.ones(3, 2, device=DEVICE)
         found.reset_mock()
-        assert torch.add(one, two, alpha=2).tolist() == [[value + 2] * 2] * 3
+        assert torch.add(x, y, alpha=2).tolist() == [[value + 2] * 2] * 3
     assert found.call_count == 0
 
 
-def test_other_forms_have_their_own(found: mock.Mock) -> None:
+def test_calls_of_different_forms_have_different_plans(found: mock.Mock) -> None:
     x, whole = torch.ones(4, device=DEVICE), torch.ones(4, dtype=torch.int64, device=DEVICE)
     calls = [(x, x, 1), (x, x, 1.0), (x, x, -0.0), (x, x, 0.0), (whole, whole, 1), (x[::2], x[::2], 1), (x, x[:1], 1)]
-    for one, two, alpha in calls:
-        expected = torch.add(one.cpu(), two.cpu(), alpha=alpha)
+    for first, second, alpha in calls:
+        expected = torch.add(first.cpu(), second.cpu(), alpha=alpha)
         found.reset_mock()
-        assert torch.add(one, two, alpha=alpha).tolist() == expected.tolist()
+        assert torch.add(first, second, alpha=alpha).tolist() == expected.tolist()
         assert found.call_count == 1
 
 
-def test_entries_of_lists_are_those_of_the_call(found: mock.Mock) -> None:
+def test_plans_use_the_list_entries_of_each_call(found: mock.Mock) -> None:
     for value in (1.0, 2.0):
         parts = [torch.full((2,), value, device=DEVICE), torch.full((1,), 3 * value, device=DEVICE)]
         assert torch.cat(parts).tolist() == [value, value, 3 * value]
@@ -58,7 +58,7 @@ def test_operators_that_write_have_a_plan_for_each_way_to_share_memory(found: mo
     assert found.call_count == 0
 
 
-def test_what_has_no_plan_falls_back_at_once(found: mock.Mock) -> None:
+def test_calls_without_a_plan_fall_back_at_once(found: mock.Mock) -> None:
     for _ in range(2):
         x = torch.ones(3, dtype=torch.complex64, device=DEVICE)
         found.reset_mock()
@@ -67,14 +67,14 @@ def test_what_has_no_plan_falls_back_at_once(found: mock.Mock) -> None:
     assert found.call_count == 0
 
 
-def test_numbers_that_become_tensors_are_those_of_the_call(found: mock.Mock) -> None:
+def test_plans_use_the_numbers_of_each_call(found: mock.Mock) -> None:
     for value in (2.0, 3.0):
         x = torch.ones(3, device=DEVICE)
         assert torch.add(x, torch.tensor(value)).tolist() == [1 + value] * 3
         assert x.new_full((), value).expand(3).add(x).tolist() == [1 + value] * 3
 
 
-def test_numbers_in_lists_are_those_of_the_call(found: mock.Mock) -> None:
+def test_plans_use_the_numbers_in_lists_of_each_call(found: mock.Mock) -> None:
     for numbers in ([1.0, 2.0], [3.0, -0.0]):
         xs = [torch.full((size,), 6.0, device=DEVICE) for size in (2, 3)]
         ones = torch._foreach_div(xs, [1.0, 1.0])
@@ -86,7 +86,7 @@ def test_numbers_in_lists_are_those_of_the_call(found: mock.Mock) -> None:
     assert found.call_count == 0
 
 
-def test_what_is_made_or_read_for_a_call_is_its_own(found: mock.Mock) -> None:
+def test_created_tensors_are_not_shared_between_calls(found: mock.Mock) -> None:
     draws = []
     for seed in (1, 1, 2):
         x = torch.empty(100, device=DEVICE)
@@ -98,28 +98,28 @@ def test_what_is_made_or_read_for_a_call_is_its_own(found: mock.Mock) -> None:
         assert torch.clamp(x, max=torch.tensor(limit, device=DEVICE)).tolist() == [limit] * 3
 
 
-def test_plans_are_not_kept_for_ever(found: mock.Mock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cached_plans_is_limited(found: mock.Mock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "MAX_CACHED_PLANS", 3)
     for size in range(1, 10):
         assert torch.ones(size, device=DEVICE).neg().tolist() == [-1] * size
     assert len(backend().plans) <= 3
 
 
-def test_a_stream_keeps_the_tensors_it_was_used_with(vendor: Altered) -> None:
+def test_a_stream_caches_native_tensors(vendor: Altered) -> None:
     stream, x = backend().stream, torch.arange(4.0, device=DEVICE)
     form = layout_of((4,), (1,), torch.float32)
-    one = stream.open_tensor(x, form)
-    assert stream.open_tensor(x, form) is one
-    assert stream.open_tensor(x[:2], layout_of((2,), (1,), torch.float32)) is not one
+    opened = stream.open_tensor(x, form)
+    assert stream.open_tensor(x, form) is opened
+    assert stream.open_tensor(x[:2], layout_of((2,), (1,), torch.float32)) is not opened
     stream.end_context()
-    assert stream.open_tensor(x, form) is not one
+    assert stream.open_tensor(x, form) is not opened
     assert stream.open_tensor(x, form).numpy().tolist() == [0, 1, 2, 3]
 
 
-def test_memory_that_was_freed_is_opened_anew(vendor: Altered) -> None:
+def test_native_tensors_of_freed_memory_are_not_reused(vendor: Altered) -> None:
     stream, form = backend().stream, layout_of((4,), (1,), torch.float32)
     x = torch.arange(4.0, device=DEVICE)
-    one = stream.open_tensor(x, form)
+    opened = stream.open_tensor(x, form)
     del x
     torch.diopi.empty_cache()
-    assert stream.open_tensor(torch.arange(4.0, device=DEVICE), form) is not one
+    assert stream.open_tensor(torch.arange(4.0, device=DEVICE), form) is not opened

@@ -26,21 +26,21 @@ def trained(layer: Any, x: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", LAYERS)
-def test_layers_give_what_they_give_on_the_cpu(kind: str, on: Callable[[Any], Any]) -> None:
-    on(torch_cpu)
+def test_layers_compute_the_same_as_on_the_cpu(kind: str, activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(torch_cpu)
     torch.manual_seed(0)
     layer = LAYERS[kind]()
     x = torch.randn(2, 3) if kind == "LSTMCell" else torch.randn(2, 5, 3)
     expected = trained(layer, x)
     layer.zero_grad()
     found = trained(copy.deepcopy(layer).to("diopi"), x.to("diopi"))
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other)
+    for actual, wanted in zip(found, expected, strict=True):
+        torch.testing.assert_close(actual, wanted)
     assert not {name for name in diopi_torch.fallbacks() if "cell" in name}
 
 
-def test_inference_needs_no_autograd(on: Callable[[Any], Any]) -> None:
-    on(torch_cpu)
+def test_inference_needs_no_autograd(activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(torch_cpu)
     layer = torch.nn.LSTM(3, 4)
     with torch.inference_mode():
         found = layer.to("diopi")(torch.ones(2, 5, 3, device="diopi"))[0].cpu()

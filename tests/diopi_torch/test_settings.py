@@ -40,10 +40,10 @@ def test_a_wrong_choice_is_an_error(monkeypatch: pytest.MonkeyPatch, text: str, 
         chosen_operators(FORCE_FALLBACK, KNOWN)
 
 
-def test_other_versions_of_pytorch_are_refused() -> None:
+def test_unsupported_versions_of_pytorch_are_rejected() -> None:
     for version in SUPPORTED:
         check_version(f"{version}.0+cpu")
         check_version(f"{version}.7")
-    for wrong in ("2.12.1", "2.130.0", "3.0", "git"):
-        with pytest.raises(ImportError, match=rf"works with PyTorch 2\.13, {wrong} is installed"):
-            check_version(wrong)
+    for version in ("2.12.1", "2.130.0", "3.0", "git"):
+        with pytest.raises(ImportError, match=rf"works with PyTorch 2\.13, {version} is installed"):
+            check_version(version)

@@ -20,7 +20,7 @@ pytestmark = [  # PyTorch's, of making sparse tensors on any device
 A = torch.tensor([[0.0, 2, 0], [1, 0, 3], [0, 0, 0]])
 DENSE = torch.tensor([[1.0, -2.0], [0.5, 4.0], [3.0, 0.0]])
 
-MADE: dict[str, Callable[[Any], Any]] = {
+CONSTRUCTORS: dict[str, Callable[[Any], Any]] = {
     "coordinates": torch.Tensor.to_sparse,
     "rows": torch.Tensor.to_sparse_csr,
     "columns": torch.Tensor.to_sparse_csc,
@@ -49,9 +49,9 @@ def assert_agree(found: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize("layout", MADE)
+@pytest.mark.parametrize("layout", CONSTRUCTORS)
 def test_results_are_those_of_the_cpu(vendor: Altered, layout: str, operator: str) -> None:
-    make, apply = MADE[layout], OPERATORS[operator]
+    make, apply = CONSTRUCTORS[layout], OPERATORS[operator]
     expected = apply(make(A), DENSE)
     for sparse in (make(A.to("diopi")), make(A).to("diopi")):
         assert_agree(apply(sparse, DENSE.to("diopi")), expected)
@@ -59,7 +59,7 @@ def test_results_are_those_of_the_cpu(vendor: Altered, layout: str, operator: st
 
 def test_compressed_rows_are_multiplied_by_a_function(vendor: Altered) -> None:
     found, expected = A.to("diopi").requires_grad_(), A.clone().requires_grad_()
-    results = [torch.sparse.mm(one.to_sparse_csr(), DENSE.to(one.device)) for one in (found, expected)]
+    results = [torch.sparse.mm(tensor.to_sparse_csr(), DENSE.to(tensor.device)) for tensor in (found, expected)]
     for result in results:
         result.square().sum().backward()
     assert_agree(results[0].detach(), results[1].detach())
@@ -68,20 +68,20 @@ def test_compressed_rows_are_multiplied_by_a_function(vendor: Altered) -> None:
 
 
 @pytest.mark.parametrize("change", [torch.Tensor.double, torch.Tensor.to_sparse], ids=["double", "sparse"])
-def test_what_the_function_does_not_take_runs_on_the_cpu(vendor: Altered, change: Callable[[Any], Any]) -> None:
+def test_unsupported_products_run_on_the_cpu(vendor: Altered, change: Callable[[Any], Any]) -> None:
     x, dense = A.to_sparse_csr(), change(DENSE) if change is torch.Tensor.double else A.to_sparse_csr()
     x = x.to(dense.dtype)
     assert_agree(x.to("diopi") @ dense.to("diopi"), x @ dense)
     assert diopi_torch.fallbacks() == {"mm": 1}
 
 
-def test_a_vendor_without_the_function(on: Callable[[Any], Any]) -> None:
-    on(Altered(lacks={"diopiSpMM"}))
+def test_products_fall_back_if_the_vendor_lacks_the_function(activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(Altered(lacks={"diopiSpMM"}))
     assert_agree(A.to_sparse_csr().to("diopi") @ DENSE.to("diopi"), A @ DENSE)
     assert diopi_torch.fallbacks() == {"mm": 1}
 
 
-def test_sizes_that_don_t_fit_are_pytorchs_error(vendor: Altered) -> None:
+def test_mismatched_sizes_raise_the_error_of_pytorch(vendor: Altered) -> None:
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
         A.to_sparse_csr().to("diopi") @ DENSE.T.to("diopi")
 
@@ -95,12 +95,12 @@ def test_reductions_of_products_have_gradients(vendor: Altered, reduction: str) 
     assert_agree(found.grad, expected.grad)
 
 
-@pytest.mark.parametrize("layout", MADE)
+@pytest.mark.parametrize("layout", CONSTRUCTORS)
 def test_saving_and_printing(vendor: Altered, layout: str) -> None:
-    x, file = MADE[layout](A).to("diopi"), io.BytesIO()
+    x, file = CONSTRUCTORS[layout](A).to("diopi"), io.BytesIO()
     torch.save(x, file)
     file.seek(0)
-    assert_agree(torch.load(file), MADE[layout](A))
+    assert_agree(torch.load(file), CONSTRUCTORS[layout](A))
     assert "device='diopi:0', size=(3, 3)" in repr(x)
 
 

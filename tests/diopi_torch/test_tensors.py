@@ -22,7 +22,7 @@ NUMBERS = torch.arange(24.0).reshape(2, 3, 4)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_every_element_type_there_and_back(vendor: Altered, dtype: Any) -> None:
+def test_every_element_type_survives_a_round_trip(vendor: Altered, dtype: Any) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "ComplexHalf support is experimental")
         values = NUMBERS.to(dtype)
@@ -31,7 +31,7 @@ def test_every_element_type_there_and_back(vendor: Altered, dtype: Any) -> None:
     assert torch.equal(there.cpu().view(torch.uint8), values.view(torch.uint8))
 
 
-def test_a_foreign_element_type_is_refused(vendor: Altered) -> None:
+def test_an_unsupported_element_type_is_rejected(vendor: Altered) -> None:
     with pytest.raises(TypeError, match="float8_e4m3fn is no element type of the standard"):
         torch.empty(3, dtype=torch.float8_e4m3fn, device="diopi")
 
@@ -68,7 +68,7 @@ def test_views_share_memory_and_copy_as_they_are(vendor: Altered, look: Callable
 
 
 @pytest.mark.parametrize("source", ["cpu", "diopi"])
-def test_copies_leave_gaps_alone_and_convert(vendor: Altered, source: str) -> None:
+def test_copies_preserve_gaps_and_convert(vendor: Altered, source: str) -> None:
     target = torch.zeros(4, 6, dtype=torch.int32, device="diopi")
     target[::2, 1::2].copy_(torch.tensor([1.5, 2.5, 3.5], dtype=torch.float64, device=source))
     expected = torch.zeros(4, 6, dtype=torch.int32)
@@ -78,8 +78,8 @@ def test_copies_leave_gaps_alone_and_convert(vendor: Altered, source: str) -> No
     assert torch.equal(out.copy_(target[::2, 1::2]), expected[::2, 1::2].half())
 
 
-def test_a_copy_that_the_vendor_does_not_do_runs_on_the_cpu(on: Callable[[Any], Any]) -> None:
-    on(Altered(host_addressable=False, lacks={"diopiCopyInp"}))
+def test_unsupported_copies_run_on_the_cpu(activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(Altered(host_addressable=False, lacks={"diopiCopyInp"}))
     target = torch.zeros(3, 4, device="diopi")
     target[:, ::2].copy_(torch.ones(3, 2))
     assert diopi_torch.fallbacks() == {"copy_": 1}
@@ -87,7 +87,7 @@ def test_a_copy_that_the_vendor_does_not_do_runs_on_the_cpu(on: Callable[[Any], 
 
 
 @pytest.mark.parametrize("form", [torch.channels_last, torch.contiguous_format])
-def test_memory_formats_stay(vendor: Altered, form: Any) -> None:
+def test_memory_formats_are_preserved(vendor: Altered, form: Any) -> None:
     x = torch.randn(2, 3, 4, 5).to(memory_format=form)
     there = x.to("diopi")
     assert there.stride() == x.stride() == torch.empty_like(there).stride() == (there + 1).stride()
@@ -95,7 +95,7 @@ def test_memory_formats_stay(vendor: Altered, form: Any) -> None:
     assert there.contiguous(memory_format=torch.channels_last).stride() == (60, 1, 15, 3)
 
 
-def test_resizing_keeps_what_was_there(vendor: Altered) -> None:
+def test_resizing_preserves_elements(vendor: Altered) -> None:
     x = torch.arange(4.0, device="diopi")
     assert x.resize_(2, 3).cpu().flatten()[:4].tolist() == [0, 1, 2, 3]
     address = x.data_ptr()
@@ -106,7 +106,7 @@ def test_resizing_keeps_what_was_there(vendor: Altered) -> None:
     assert x.set_(y).is_set_to(y)
 
 
-def test_what_is_conjugated_or_negated_when_it_is_read(vendor: Altered) -> None:
+def test_lazy_conjugation_and_negation_are_resolved(vendor: Altered) -> None:
     z = torch.tensor([1 + 2j, 3 - 4j])
     there = z.to("diopi")
     for lazy in (lambda x: x.conj(), lambda x: x.conj().imag, lambda x: x.imag, lambda x: x.conj().conj()):
@@ -134,7 +134,7 @@ def test_density() -> None:
         ((2**62, 8), None, f"Storage size calculation overflowed with sizes=[{2**62}, 8]"),
     ],
 )
-def test_memory_that_can_t_be_is_pytorchs_error(vendor: Altered, size: Any, strides: Any, message: str) -> None:
+def test_invalid_shapes_raise_the_error_of_pytorch(vendor: Altered, size: Any, strides: Any, message: str) -> None:
     for device in ("cpu", "diopi"):
         with pytest.raises(RuntimeError, match=re.escape(message)):
             torch.empty(size, device=device) if strides is None else torch.empty_strided(size, strides, device=device)
@@ -158,9 +158,9 @@ def test_saving_and_loading(vendor: Altered) -> None:
 
 def test_pickles_and_deep_copies(vendor: Altered) -> None:
     x = NUMBERS.to("diopi")
-    for made in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.deepcopy({"x": x})["x"]):
-        assert made.is_diopi and made.data_ptr() != x.data_ptr()
-        assert torch.equal(made.cpu(), NUMBERS)
+    for copied in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.deepcopy({"x": x})["x"]):
+        assert copied.is_diopi and copied.data_ptr() != x.data_ptr()
+        assert torch.equal(copied.cpu(), NUMBERS)
     storage = x.untyped_storage()
     assert storage.to(device="diopi") is storage
     assert bytes(storage.cpu()) == bytes(NUMBERS.untyped_storage())
@@ -168,11 +168,11 @@ def test_pickles_and_deep_copies(vendor: Altered) -> None:
     assert storage.to(device="cpu").device.type == "cpu"
 
 
-def test_it_prints(vendor: Altered) -> None:
+def test_tensors_can_be_printed(vendor: Altered) -> None:
     assert str(torch.tensor([1.0, 2.5], device="diopi")) == "tensor([1.0000, 2.5000], device='diopi:0')"
 
 
-def test_copies_that_need_not_block_do(vendor: Altered) -> None:
+def test_non_blocking_copies_block(vendor: Altered) -> None:
     assert torch.equal(
         NUMBERS.to("diopi", non_blocking=True).to("cpu", torch.float64, non_blocking=True), NUMBERS.double()
     )
@@ -183,7 +183,7 @@ def test_batches_of_a_loader(vendor: Altered) -> None:
     assert torch.equal(torch.cat([batch.to("diopi") for (batch,) in batches]).cpu(), NUMBERS)
 
 
-def test_a_storage_gets_another_size(vendor: Altered) -> None:
+def test_a_storage_can_be_resized(vendor: Altered) -> None:
     gc.collect()
     x = torch.arange(1024.0).to("diopi")
     storage, whole = x.untyped_storage(), torch.diopi.memory_allocated()

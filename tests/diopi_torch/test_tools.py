@@ -14,9 +14,9 @@ nn = torch.nn
 
 
 @pytest.fixture(autouse=True)
-def quick(on: Callable[[Any], Any]) -> None:
+def quick(activate_vendor: Callable[[Any], Any]) -> None:
     """A vendor that compiles nothing."""
-    on(find_vendor("torch_cpu"))
+    activate_vendor(find_vendor("torch_cpu"))
 
 
 def perceptron() -> Any:
@@ -41,7 +41,7 @@ def test_checkpoints_compute_the_same_again(use_reentrant: bool) -> None:
         return torch.utils.checkpoint.checkpoint(model, x, use_reentrant=use_reentrant)
 
     pairs = zip(gradients(model, model), gradients(model, forward), strict=True)
-    assert all(torch.equal(kept, again) for kept, again in pairs), "random numbers included"
+    assert all(torch.equal(first, again) for first, again in pairs), "random numbers included"
 
 
 def test_scaled_gradients_skip_a_step_that_overflows() -> None:
@@ -62,7 +62,7 @@ def test_scaled_gradients_skip_a_step_that_overflows() -> None:
     assert diopi_torch.fallbacks() == {}
 
 
-def test_a_profile_has_a_row_an_operator() -> None:
+def test_a_profile_has_one_row_per_operator() -> None:
     x = torch.ones(3, 3).to("diopi")
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as profile:
         (x @ x).tanh_()
@@ -72,12 +72,12 @@ def test_a_profile_has_a_row_an_operator() -> None:
 
 def test_compiled_without_code_generation() -> None:
     model = perceptron().eval()
-    kept, again = gradients(model, model), gradients(model, torch.compile(model, backend="eager"))
-    assert all(torch.equal(one, other) for one, other in zip(kept, again, strict=True))
+    first, again = gradients(model, model), gradients(model, torch.compile(model, backend="eager"))
+    assert all(torch.equal(actual, wanted) for actual, wanted in zip(first, again, strict=True))
 
 
 @pytest.mark.filterwarnings("ignore:os.fork")  # JAX's, where a test before has started it: workers do not call it
-def test_worker_processes_make_batches_of_the_cpu() -> None:
+def test_worker_processes_of_a_loader_create_cpu_batches() -> None:
     data = torch.utils.data.TensorDataset(torch.arange(8.0))
     batches = torch.utils.data.DataLoader(data, batch_size=4, num_workers=1)
     assert [float(batch.to("diopi").sum()) for (batch,) in batches] == [6.0, 22.0]
@@ -104,7 +104,7 @@ def test_shared_parameters_stay_shared() -> None:
     assert model[1][0].weight is not last.weight
 
 
-def test_a_module_that_has_not_all_names() -> None:
+def test_modules_with_missing_attributes_can_be_moved() -> None:
     assert torch.diopi._initialized
     with pytest.raises(AttributeError, match=r"module 'torch\.diopi' has no attribute 'nvtx'"):
         torch.diopi.nvtx  # noqa: B018  # looking it up is what is tried

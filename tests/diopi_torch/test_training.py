@@ -62,8 +62,10 @@ def trained(model: Any, batch: Any, optimizer: Callable[[Any], Any], classes: An
 
 @pytest.mark.parametrize(("name", "optimizer"), [("jax_cpu", momentum), ("torch_cpu", adamw)])
 @pytest.mark.parametrize("make", BATCHES, ids=lambda make: make.__name__)
-def test_steps_are_as_exact_as_on_the_cpu(on: Callable[[Any], Any], make: Any, name: str, optimizer: Any) -> None:
-    on(find_vendor(name))
+def test_steps_are_as_exact_as_on_the_cpu(
+    activate_vendor: Callable[[Any], Any], make: Any, name: str, optimizer: Any
+) -> None:
+    activate_vendor(find_vendor(name))
     torch.manual_seed(0)
     model, batch = make(), BATCHES[make]
     exact_batch = batch.double() if batch.is_floating_point() else batch

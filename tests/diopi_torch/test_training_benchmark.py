@@ -45,14 +45,16 @@ def small(training: ModuleType) -> Any:
     )
 
 
-def test_a_vendor_that_is_right(training: ModuleType, on: Callable[[Any], Any]) -> None:
-    on(torch_cpu)
+def test_a_correct_vendor_trains_like_the_cpu(training: ModuleType, activate_vendor: Callable[[Any], Any]) -> None:
+    activate_vendor(torch_cpu)
     found = training.outcome(small(training), 3)
     assert found.is_good and found.share == 0 and found.served > 3 * 20
     assert 0 < found.worst(of_losses=True) <= 1 and 0 < found.worst(of_losses=False) <= 1
 
 
-def test_a_vendor_that_computes_in_half_precision(training: ModuleType, on: Callable[[Any], Any]) -> None:
+def test_half_precision_is_visible_in_the_benchmark(
+    training: ModuleType, activate_vendor: Callable[[Any], Any]
+) -> None:
     rounding = copy.copy(torch_cpu)
 
     def call(name: str, context: Context, out: Any, *arguments: Any) -> Error:
@@ -62,14 +64,14 @@ def test_a_vendor_that_computes_in_half_precision(training: ModuleType, on: Call
         return code
 
     rounding.call = call  # type: ignore[method-assign]  # of this copy alone
-    on(rounding)
+    activate_vendor(rounding)
     found = training.outcome(small(training), 3)
     assert not found.is_good and found.worst(of_losses=True) > 1
 
 
-def test_a_vendor_that_lacks_most(training: ModuleType, on: Callable[[Any], Any]) -> None:
+def test_fallbacks_are_visible_in_the_benchmark(training: ModuleType, activate_vendor: Callable[[Any], Any]) -> None:
     lacking = copy.copy(torch_cpu)
     lacking.has = lambda name: name == "diopiAdd"  # type: ignore[method-assign]  # of this copy alone
-    on(lacking)
+    activate_vendor(lacking)
     found = training.outcome(small(training), 2)
     assert not found.is_good and found.share > training.SHARE and max(found.off.values()) <= 1

@@ -35,13 +35,13 @@ class Limited(HostRuntime):
 
 
 class Altered(BaseVendor):
-    """The reference vendor on other memory, without some functions, or with other answers.
+    """The reference vendor on other memory, without some functions, or with failing functions.
 
     Args:
         runtime: the memory and streams.
         host_addressable: whether it says that the host can address its memory.
         lacks: functions that it does not have.
-        answers: by function, the code that it answers instead of doing anything.
+        error_codes: the code that a function returns without computing anything, by function.
     """
 
     def __init__(
@@ -50,26 +50,26 @@ class Altered(BaseVendor):
         *,
         host_addressable: bool = True,
         lacks: Collection[str] = (),
-        answers: dict[str, Error] | None = None,
+        error_codes: dict[str, Error] | None = None,
     ) -> None:
         super().__init__("altered", "1")
         self.runtime = runtime or HostRuntime()
         self.host_addressable = host_addressable
         self.lacks = lacks
-        self.answers = answers or {}
+        self.error_codes = error_codes or {}
         self.called: list[str] = []
-        self._answered = False
+        self._fails = False
 
     def has(self, name: str) -> bool:
         return name not in self.lacks and jax_cpu.has(name)
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         self.called.append(name)
-        self._answered = name in self.answers
-        return self.answers[name] if self._answered else jax_cpu.call(name, context, *arguments)
+        self._fails = name in self.error_codes
+        return self.error_codes[name] if self._fails else jax_cpu.call(name, context, *arguments)
 
     def last_error(self) -> str:
-        return "no reason" if self._answered else jax_cpu.last_error()
+        return "no reason" if self._fails else jax_cpu.last_error()
 
     def open_device(self) -> Device:
         return Device(self.runtime.functions(), host_addressable=self.host_addressable)

@@ -16,8 +16,8 @@ def numbers(*shape: int, seed: int = 0) -> Any:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def integers(most: int, *shape: int) -> Any:
-    return torch.randint(0, most, shape, generator=torch.Generator().manual_seed(1))
+def integers(stop: int, *shape: int) -> Any:
+    return torch.randint(0, stop, shape, generator=torch.Generator().manual_seed(1))
 
 
 X, Y, POSITIVE = numbers(2, 3, 4), numbers(2, 3, 4, seed=1), numbers(2, 3, 4).abs() + 0.1
@@ -131,7 +131,7 @@ CALLS: dict[str, list[tuple[Any, ...]]] = {
 def as_array(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return jax.numpy.asarray(value.numpy())
-    return [as_array(one) for one in value] if isinstance(value, list) else value
+    return [as_array(entry) for entry in value] if isinstance(value, list) else value
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,9 @@ def found() -> Any:
     """What the operators make of the calls, by name: one program, which is compiled much faster than one a call."""
 
     def compute() -> Any:
-        return {name: [OPERATORS[name](*as_array(list(given))) for given in calls] for name, calls in CALLS.items()}
+        return {
+            name: [OPERATORS[name](*as_array(list(arguments))) for arguments in calls] for name, calls in CALLS.items()
+        }
 
     options: dict[str, str | bool] = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
     with jax.enable_x64(True):
@@ -147,29 +149,29 @@ def found() -> Any:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_an_operator_computes_what_pytorch_does(name: str, found: Any) -> None:
+def test_an_operator_computes_the_same_as_pytorch(name: str, found: Any) -> None:
     stem, _, overload = name.partition(".")
     operator = getattr(getattr(torch.ops.aten, stem), overload or "default")
     for arguments, results in zip(CALLS[name], found[name], strict=True):
         expected = operator(*arguments)
         single = isinstance(expected, torch.Tensor)
         pairs = zip([results] if single else results, [expected] if single else expected, strict=True)
-        compared = [(one, its) for one, its in pairs if one is not None]
+        compared = [(actual, wanted) for actual, wanted in pairs if actual is not None]
         assert compared
-        for one, its in compared:
-            assert one.shape == its.shape
-            np.testing.assert_allclose(np.asarray(one), its.numpy(), rtol=2e-5, atol=2e-6)
+        for actual, wanted in compared:
+            assert actual.shape == wanted.shape
+            np.testing.assert_allclose(np.asarray(actual), wanted.numpy(), rtol=2e-5, atol=2e-6)
 
 
 @pytest.mark.parametrize("mode", ["floor", "trunc"])
 @pytest.mark.parametrize("pair", [(BITS, BITS + 9), (X, Y)], ids=["integers", "floats"])
-def test_a_quotient_is_rounded_as_pytorch_does(pair: Any, mode: str) -> None:
+def test_quotients_are_rounded_as_in_pytorch(pair: Any, mode: str) -> None:
     expected = torch.div(*pair, rounding_mode=mode)
     found = OPERATORS["div.Tensor_mode"](*map(as_array, pair), rounding_mode=mode)
     np.testing.assert_array_equal(np.asarray(found), expected.numpy())
 
 
-def test_a_mask_as_index_is_refused() -> None:
+def test_masks_as_indices_are_rejected() -> None:
     with pytest.raises(NotImplementedError, match="depend on data"):
         OPERATORS["index.Tensor"](as_array(X), [as_array(FLAGS)])
 
@@ -185,11 +187,11 @@ def test_a_mask_as_index_is_refused() -> None:
     ],
 )
 def test_a_nan_is_found_among_many_elements(name: str, arguments: tuple[Any, ...]) -> None:
-    many = numbers(3, 41, 52) if "pool" in name else numbers(8, 1031)
-    many.view(-1)[many.numel() // 2] = torch.nan
+    x = numbers(3, 41, 52) if "pool" in name else numbers(8, 1031)
+    x.view(-1)[x.numel() // 2] = torch.nan
     stem, _, overload = name.partition(".")
-    expected = getattr(getattr(torch.ops.aten, stem), overload or "default")(many, *arguments)
-    found = jax.jit(lambda x: OPERATORS[name](x, *arguments))(as_array(many))
+    expected = getattr(getattr(torch.ops.aten, stem), overload or "default")(x, *arguments)
+    found = jax.jit(lambda x: OPERATORS[name](x, *arguments))(as_array(x))
     first = expected if isinstance(expected, torch.Tensor) else expected[0]
     assert first.isnan().sum() == 1
     np.testing.assert_array_equal(np.asarray(found if isinstance(expected, torch.Tensor) else found[0]), first.numpy())

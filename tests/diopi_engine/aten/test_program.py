@@ -37,7 +37,7 @@ def module() -> Any:
     return Small().eval()
 
 
-def test_an_engine_computes_what_its_module_does(module: Any) -> None:
+def test_an_engine_computes_the_same_as_its_module(module: Any) -> None:
     engine = diopi_engine.compile(module, IMAGES, outputs=["scores", "features"], platforms=["cpu"])
     x = torch.randn(5, 3, 16, 16, generator=torch.Generator().manual_seed(1))
     for found, expected in zip(engine(x.numpy()), module(x), strict=True):
@@ -56,7 +56,7 @@ def test_an_exported_program_is_compiled_too() -> None:
     np.testing.assert_allclose(found.astype(np.float32), expected, rtol=2**-7)
 
 
-def test_what_is_not_served_is_named() -> None:
+def test_the_error_names_an_unsupported_operator() -> None:
     with pytest.raises(CompileError, match="are not served: _cdist_forward"):
         diopi_engine.compile(Distances(), [Input("x", ("b", 3, 4))])
 
@@ -79,7 +79,7 @@ class Training(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
         return self.norm(x)
 
 
-def test_a_module_that_is_training_is_refused() -> None:
+def test_a_module_in_training_mode_is_rejected() -> None:
     with pytest.raises(CompileError):
         diopi_engine.compile(Training(), [Input("x", ("b", 4))])
 
@@ -91,12 +91,12 @@ class Branching(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missin
         return x if x.sum() > 0 else -x
 
 
-def test_what_pytorch_can_not_export_is_refused() -> None:
+def test_modules_that_pytorch_can_not_export_are_rejected() -> None:
     with pytest.raises(CompileError, match="PyTorch can't export the module"):
         diopi_engine.compile(Branching(), [Input("x", ("b", 4))])
 
 
-def test_weights_of_a_module_are_its_own(module: Any) -> None:
+def test_an_engine_copies_the_weights_of_its_module(module: Any) -> None:
     with pytest.raises(CompileError, match="has its own"):
         diopi_engine.compile(module, IMAGES, weights={})
 
@@ -112,7 +112,7 @@ class Strided(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
         return x.as_strided((2, 3), self.strides) + 1
 
 
-def test_the_strides_that_a_tensor_has_are_no_operator() -> None:
+def test_identity_views_are_removed() -> None:
     engine = diopi_engine.compile(Strided(3, 1), [Input("x", (2, 3))], platforms=["cpu"])
     np.testing.assert_array_equal(engine(np.eye(2, 3, dtype=np.float32))[0], np.eye(2, 3) + 1)
     with pytest.raises(CompileError, match="are not served: as_strided"):

@@ -43,13 +43,13 @@ def cores_not_released(patch: Patch) -> None:
 
 
 def results_of_the_previous_batch(patch: Patch) -> None:
-    kept: dict[Any, Any] = {}
+    previous: dict[Any, Any] = {}
     execute = Execution.execute
 
     def stale(self: Any, batch: int, inputs: Any, outputs: Any) -> None:
         execute(self, batch, inputs, outputs)
-        before = kept.get((self, batch))
-        kept[self, batch] = [array.copy() for array in outputs]
+        before = previous.get((self, batch))
+        previous[self, batch] = [array.copy() for array in outputs]
         for array, old in zip(outputs, before or outputs, strict=True):
             np.copyto(array, old)
 
@@ -60,8 +60,8 @@ def last_part_dropped(patch: Patch) -> None:
     parts = Execution._parts
 
     def whole(self: Any, batch: int) -> list[slice]:
-        made = parts(self, batch)
-        return [part for part in made if part.stop - part.start == made[0].stop - made[0].start]
+        result = parts(self, batch)
+        return [part for part in result if part.stop - part.start == result[0].stop - result[0].start]
 
     patch.setattr(Execution, "_parts", whole)
 
@@ -79,11 +79,11 @@ def weights_of_another_engine(patch: Patch) -> None:
 
 def mask_ignored(patch: Patch) -> None:
     allocate = calls.allocate
-    patch.setattr(calls, "allocate", lambda *given: allocate(*given[:3], CoreAllocPolicy.MINIMUM, 0))
+    patch.setattr(calls, "allocate", lambda *args: allocate(*args[:3], CoreAllocPolicy.MINIMUM, 0))
 
 
 def overlap_unchecked(patch: Patch) -> None:
-    patch.setattr(bindings, "_check_apart", lambda *_: None)
+    patch.setattr(bindings, "_check_overlap", lambda *_: None)
 
 
 def handles_outlive_their_objects(patch: Patch) -> None:
@@ -137,7 +137,7 @@ FAULTS: dict[Callable[[Patch], None], str] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_is_caught(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
+def test_a_fault_fails_a_case(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)
         verdict, detail = run_case(CASES[FAULTS[fault]], bench)

@@ -19,8 +19,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("there is no C compiler here")
     bodies = {"hgDeviceRetain": "abort();", "hgDeviceSetCurrent": "for (;;) pause();"}
     text = "#include <hgrt.h>\n#include <stdlib.h>\n#include <unistd.h>\n" + "".join(
-        f"hgResult {one.name}({one.declared}) {{ {bodies.get(one.name, 'return HG_ERROR_INTERNAL;')} }}\n"
-        for one in FUNCTIONS
+        f"hgResult {func.name}({func.declared}) {{ {bodies.get(func.name, 'return HG_ERROR_INTERNAL;')} }}\n"
+        for func in FUNCTIONS
     ).replace("hgGetLastErrorString(const char** text) {", 'hgGetLastErrorString(const char** text) { *text = "";')
     folder = tmp_path_factory.mktemp("broken")
     (folder / "hgrt.c").write_text(text)
@@ -30,7 +30,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_what_fails_and_what_crashes_has_verdicts(broken: Path) -> None:
+def test_failures_and_crashes_have_verdicts(broken: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(broken), "-k", "retaining"])
     assert done.exit_code == 1
     assert done.output.splitlines() == [
@@ -40,23 +40,23 @@ def test_what_fails_and_what_crashes_has_verdicts(broken: Path) -> None:
     ]
 
 
-def test_what_hangs_has_a_verdict(broken: Path) -> None:
+def test_timeouts_have_verdicts(broken: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(broken), "-k", "devices_that", "--timeout", "0.01"])
     assert done.exit_code == 1
     assert "timed_out devices_that_are_not_there: it took more than 0.01 s" in done.output
 
 
-def test_the_reference_passes_in_a_process_of_its_own(library: Path, locks: Path) -> None:
+def test_the_reference_passes_in_a_separate_process(library: Path, locks: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(library), "-k", "version"])
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[-1] == "2 passed, 0 not_run"
 
 
-def test_no_cases_is_a_status_of_its_own(broken: Path) -> None:
+def test_check_exits_3_if_no_case_was_run(broken: Path) -> None:
     assert CliRunner().invoke(main, ["check", str(broken), "-k", "no such case"]).exit_code == 3
 
 
-def test_the_library_tells_its_interface(nvdla_library: Path, tmp_path: Path) -> None:
+def test_the_interface_is_detected_from_the_library(nvdla_library: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(nvdla_library), "-k", "devices_are_counted"])
     assert done.output.splitlines() == ["passed    nvdla.devices_are_counted", "1 passed, 0 not_run"]
     (tmp_path / "empty.c").touch()
@@ -69,7 +69,7 @@ def test_the_library_tells_its_interface(nvdla_library: Path, tmp_path: Path) ->
     assert "empty.c can't be loaded: " in done.output
 
 
-def test_a_vendor_that_is_not_there_is_wrong_usage(broken: Path) -> None:
+def test_an_unknown_vendor_is_a_usage_error(broken: Path) -> None:
     done = CliRunner().invoke(main, ["check", str(broken), "--vendor", "nobody"])
     assert done.exit_code == 2
     assert "Invalid value for --vendor" in done.output

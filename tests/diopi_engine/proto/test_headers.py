@@ -39,14 +39,14 @@ def test_committed_header_is_the_generated_one(header: str) -> None:
     assert headers.INCLUDE_DIR.joinpath(header).read_text("utf-8") == headers.render(header)
 
 
-def test_write_makes_every_header(tmp_path: Path) -> None:
+def test_write_generates_every_header(tmp_path: Path) -> None:
     headers.write(tmp_path / "include")
     assert {path.name for path in tmp_path.glob("include/*")} == set(headers.names())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("header", headers.names())
-def test_header_compiles_alone_and_twice(header: str, language: str) -> None:
+def test_each_header_compiles_without_others_and_twice(header: str, language: str) -> None:
     compile_with(language, f"#include <{header}>\n#include <{header}>\n")
 
 
@@ -67,40 +67,40 @@ def test_the_class_can_be_derived_from() -> None:
 def test_cffi_reads_the_declarations_with_the_numbers_of_the_tables(declarations: tuple[object, ...]) -> None:
     ffi = cffi.FFI()
     ffi.cdef(headers.cdef(declarations))
-    enums = [one for one in declarations if isinstance(one, Enum)]
+    enums = [declaration for declaration in declarations if isinstance(declaration, Enum)]
     assert enums
     for enum in enums:
         expected = {f"{enum.prefix}{member.name}": member.value for member in enum.members}
         assert ffi.typeof(enum.name).relements == expected
-    functions = {one.name for one in declarations if isinstance(one, Function)}
+    functions = {declaration.name for declaration in declarations if isinstance(declaration, Function)}
     assert functions <= set(dir(ffi.dlopen(None)))
 
 
 def test_every_function_and_type_is_in_its_header() -> None:
     for header, declared in {"hgrt.h": hgrt.DECLARATIONS, "nvdla.h": nvdla.DECLARATIONS}.items():
         text = headers.render(header)
-        for one in declared:
-            if isinstance(one, Enum | Function | Struct):
-                assert re.search(rf"\b{one.name}\b", text), one.name
+        for declaration in declared:
+            if isinstance(declaration, Enum | Function | Struct):
+                assert re.search(rf"\b{declaration.name}\b", text), declaration.name
 
 
-def test_everything_says_what_it_is() -> None:
-    for one in (*hgrt.DECLARATIONS, *nvdla.DECLARATIONS, *nvdla.METHODS, *nvdla.FACTORIES):
-        assert one.doc.rstrip().endswith("."), one
-        if isinstance(one, Enum):
-            assert all(member.meaning for member in one.members)
-        if isinstance(one, Struct):
-            assert all(field.doc for field in one.fields)
+def test_every_declaration_has_a_docstring() -> None:
+    for declaration in (*hgrt.DECLARATIONS, *nvdla.DECLARATIONS, *nvdla.METHODS, *nvdla.FACTORIES):
+        assert declaration.doc.rstrip().endswith("."), declaration
+        if isinstance(declaration, Enum):
+            assert all(member.meaning for member in declaration.members)
+        if isinstance(declaration, Struct):
+            assert all(field.doc for field in declaration.fields)
 
 
 def test_the_interfaces_number_types_and_layouts_alike() -> None:
     assert [*map(int, hgrt.DataType)] == [*map(int, nvdla.DataType)]
     layouts, formats = hgrt.Layout.__members__.items(), nvdla.DataFormat.__members__.items()
-    assert [(name, int(one)) for name, one in layouts] == [(name, int(one)) for name, one in formats]
+    assert [(name, int(member)) for name, member in layouts] == [(name, int(member)) for name, member in formats]
 
 
 def test_parameters_of_a_function() -> None:
-    create = next(one for one in hgrt.FUNCTIONS if one.name == "hgEngineCreate")
+    create = next(function for function in hgrt.FUNCTIONS if function.name == "hgEngineCreate")
     assert [(p.type, p.name) for p in create.parameters] == [
         ("const char*", "serialized"),
         ("size_t", "size"),
@@ -108,7 +108,7 @@ def test_parameters_of_a_function() -> None:
     ]
 
 
-def test_module_prints_its_folder_and_refuses_nothing_to_do(
+def test_the_command_prints_its_folder_and_requires_an_option(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["proto", "--include-dir"])

@@ -60,7 +60,7 @@ def check(engine: Engine, bindings: list[Any]) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_what_there_is(client: Client) -> None:
+def test_devices_and_versions_are_reported(client: Client) -> None:
     assert client.get("hgRuntimeGetVersion") == 100
     assert client.get("hgDeviceGetCount") == 2
     assert client.get("hgDeviceGetAttribute", 1, DeviceAttribute.CORE_COUNT) == 4
@@ -69,7 +69,7 @@ def test_what_there_is(client: Client) -> None:
     assert "uses it" in client.text("hgGetResultDescription", Result.ERROR_IN_USE)
 
 
-def test_arguments_that_can_not_be(client: Client) -> None:
+def test_invalid_arguments_are_rejected(client: Client) -> None:
     with fails(Result.ERROR_INVALID_ARGUMENT, "hgDeviceGetCount: count is NULL"):
         client.call("hgDeviceGetCount", ffi.NULL)
     with fails(Result.ERROR_INVALID_ARGUMENT, "result is 99, no hgResult"):
@@ -81,7 +81,7 @@ def test_arguments_that_can_not_be(client: Client) -> None:
     assert client.library.hgGetLastErrorString(ffi.NULL) == Result.ERROR_INVALID_ARGUMENT
 
 
-def test_the_current_device_is_the_threads_own(client: Client) -> None:
+def test_each_thread_has_a_current_device(client: Client) -> None:
     client.call("hgDeviceSetCurrent", 1)
     with ThreadPoolExecutor(1) as pool:
         seen = pool.submit(client.get, "hgDeviceGetCurrent").result()
@@ -104,13 +104,13 @@ def test_cores_are_retained_and_released(client: Client) -> None:
 
 
 def test_the_less_urgent_leave_cores_to_others(client: Client) -> None:
-    for priority, most in ((DevicePriority.P3, 1), (DevicePriority.P2, 2), (DevicePriority.P1, 3)):
+    for priority, maximum in ((DevicePriority.P3, 1), (DevicePriority.P2, 2), (DevicePriority.P1, 3)):
         with fails(Result.ERROR_CORES_UNAVAILABLE, f"{priority.value} left to the more urgent"):
-            client.get("hgDeviceRetain", 0, most + 1, priority)
-        client.call("hgDeviceRelease", 0, client.get("hgDeviceRetain", 0, most, priority))
+            client.get("hgDeviceRetain", 0, maximum + 1, priority)
+        client.call("hgDeviceRelease", 0, client.get("hgDeviceRetain", 0, maximum, priority))
 
 
-def test_what_is_known_of_an_engine(client: Client, loaded: Any) -> None:
+def test_an_engine_is_described(client: Client, loaded: Any) -> None:
     assert client.get("hgEngineGetNbBindings", loaded) == 3
     assert [client.text("hgEngineGetBindingName", loaded, n) for n in range(3)] == ["x", "y", "z"]
     assert client.get("hgEngineGetBindingIndex", loaded, b"z") == 2
@@ -118,7 +118,7 @@ def test_what_is_known_of_an_engine(client: Client, loaded: Any) -> None:
     assert list(dims.d[0 : dims.nbDims]) == [-1, 3]
     assert client.get("hgEngineGetBindingType", loaded, 2) == 4
     assert client.get("hgEngineGetBindingLayout", loaded, 0) == 0
-    values = [client.get("hgEngineGetBindingAttribute", loaded, 1, one) for one in BindingAttribute]
+    values = [client.get("hgEngineGetBindingAttribute", loaded, 1, attribute) for attribute in BindingAttribute]
     assert values == [0, 9, 0, 2, 0, 12]
     assert client.get("hgEngineGetMaxBatchSize", loaded, 0) == 16
     assert client.get("hgEngineGetMaxBatchSize", loaded, BatchSizeFlags.MAX_CORES) == 64
@@ -145,7 +145,7 @@ def test_the_scheme_of_a_group(client: Client, engine: Engine) -> None:
         client.get("hgSchemeGetEngineCount", scheme)
 
 
-def test_bytes_that_are_no_engine(client: Client, engine: Engine) -> None:
+def test_invalid_engine_bytes_are_rejected(client: Client, engine: Engine) -> None:
     data = engine.to_bytes()
     with fails(Result.ERROR_INVALID_FILE, "not as it was written"):
         client.engine(data[:-1])
@@ -166,7 +166,7 @@ def test_a_batch_is_executed(client: Client, engine: Engine, loaded: Any, policy
     client.call("hgExecutionContextDestroy", context)
 
 
-def test_batches_that_can_not_be(client: Client, context: Any) -> None:
+def test_invalid_batch_sizes_are_rejected(client: Client, context: Any) -> None:
     for size in (0, -1, 17):
         bindings = batch_of(20)
         with fails(Result.ERROR_BATCH_SIZE, f"the batch is {size}, expected 1 to 16"):
@@ -174,9 +174,9 @@ def test_batches_that_can_not_be(client: Client, context: Any) -> None:
         assert np.isnan(bindings[1]).all()
 
 
-def test_bindings_that_can_not_be(client: Client, context: Any) -> None:
+def test_invalid_bindings_are_rejected(client: Client, context: Any) -> None:
     x, y, z = batch_of(4)
-    info = ffi.new("hgHostTensorDesc[]", [(MemoryType.SYSTEM, one.nbytes) for one in (x, y, z)])
+    info = ffi.new("hgHostTensorDesc[]", [(MemoryType.SYSTEM, array.nbytes) for array in (x, y, z)])
     with fails(Result.ERROR_BINDING, "bindings is NULL"):
         client.call("hgExecutionContextExecute", context, 4, ffi.NULL, ffi.NULL)
     with fails(Result.ERROR_BINDING, "binding y is NULL"):
@@ -193,7 +193,7 @@ def test_bindings_that_can_not_be(client: Client, context: Any) -> None:
 
 def test_page_locked_tensors_are_bindings(client: Client, engine: Engine, context: Any) -> None:
     bindings = batch_of(6)
-    tensors = [client.tensor(one) for one in bindings]
+    tensors = [client.tensor(array) for array in bindings]
     info = ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0)] * 3)
     client.execute(context, 6, tensors, info)
     for tensor, array in zip(tensors, bindings, strict=True):
@@ -211,7 +211,7 @@ def test_page_locked_tensors_are_bindings(client: Client, engine: Engine, contex
         client.execute(context, 6, tensors, info)
 
 
-def test_a_tensor_is_described_and_described_anew(client: Client) -> None:
+def test_the_description_of_a_tensor_can_change(client: Client) -> None:
     memory = ffi.new("hgMemDesc*", {"location": MemoryType.SYSTEM, "alignment": 4096})
     tensor = client.get("hgTensorCreate", ffi.NULL, memory, 0)
     with fails(Result.ERROR_INVALID_ARGUMENT, "no description yet"):
@@ -236,12 +236,12 @@ def test_a_tensor_is_described_and_described_anew(client: Client) -> None:
 @pytest.mark.parametrize(
     ("location", "alignment", "flags"), [(3, 0, 0), (MemoryType.HOST, 3, 0), (MemoryType.HOST, 0, 1)]
 )
-def test_tensors_that_can_not_be(client: Client, location: int, alignment: int, flags: int) -> None:
+def test_invalid_tensor_options_are_rejected(client: Client, location: int, alignment: int, flags: int) -> None:
     with fails(Result.ERROR_INVALID_ARGUMENT):
         client.get("hgTensorCreate", ffi.NULL, ffi.new("hgMemDesc*", (location, alignment)), flags)
 
 
-def test_lifetimes(client: Client, engine: Engine) -> None:
+def test_handles_of_destroyed_objects_are_rejected(client: Client, engine: Engine) -> None:
     handle = client.engine(engine.to_bytes())
     context = client.context(handle)
     with fails(Result.ERROR_CONTEXT_EXISTS):
@@ -259,7 +259,7 @@ def test_lifetimes(client: Client, engine: Engine) -> None:
             client.call(f"hg{kind}Destroy", ffi.cast(f"hg{kind}", handle))
 
 
-def test_nothing_is_used_on_another_device(client: Client, engine: Engine, loaded: Any, context: Any) -> None:
+def test_objects_of_another_device_are_rejected(client: Client, engine: Engine, loaded: Any, context: Any) -> None:
     tensor = client.tensor(batch_of(1)[0])
     client.call("hgDeviceSetCurrent", 1)
     for call in (
@@ -269,18 +269,18 @@ def test_nothing_is_used_on_another_device(client: Client, engine: Engine, loade
     ):
         with fails(Result.ERROR_WRONG_DEVICE, "of device 0, the current one is 1"):
             call()
-    other = client.engine(engine.to_bytes())
-    its = client.context(other)
+    second_engine = client.engine(engine.to_bytes())
+    second_context = client.context(second_engine)
     info = ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0), (MemoryType.SYSTEM, 0), (MemoryType.SYSTEM, 0)])
     with fails(Result.ERROR_WRONG_DEVICE, "binding x is a tensor of device 0"):
-        client.execute(its, 1, [tensor, *batch_of(1)[1:]], info)
-    client.call("hgExecutionContextDestroy", its)
-    client.call("hgEngineDestroy", other)
+        client.execute(second_context, 1, [tensor, *batch_of(1)[1:]], info)
+    client.call("hgExecutionContextDestroy", second_context)
+    client.call("hgEngineDestroy", second_engine)
     client.call("hgDeviceSetCurrent", 0)
     client.call("hgTensorDestroy", tensor)
 
 
-def test_a_context_takes_the_cores_it_is_asked_to(client: Client, engine: Engine, loaded: Any) -> None:
+def test_a_context_takes_the_requested_cores(client: Client, engine: Engine, loaded: Any) -> None:
     for policy, mask, free in ((MINIMUM, 0, 3), (MAXIMUM, 0, 0), (AS_MASK, 0b1010, 2)):
         context = client.context(loaded, policy, mask)
         assert client.get("hgDeviceGetAttribute", 0, FREE) == free
@@ -292,23 +292,23 @@ def test_a_context_takes_the_cores_it_is_asked_to(client: Client, engine: Engine
 
 
 @pytest.mark.parametrize(("policy", "mask"), [(AS_MASK, 0), (AS_MASK, 0x10), (MINIMUM, 1), (7, 0)])
-def test_masks_that_can_not_be(client: Client, loaded: Any, policy: Any, mask: int) -> None:
+def test_invalid_masks_are_rejected(client: Client, loaded: Any, policy: Any, mask: int) -> None:
     with fails(Result.ERROR_INVALID_ARGUMENT):
         client.context(loaded, policy, mask)
 
 
 def test_cores_are_not_taken_twice(client: Client, engine: Engine, loaded: Any) -> None:
-    other = client.engine(replace(engine, manifest=replace(engine.manifest, group="another")).to_bytes())
+    second_engine = client.engine(replace(engine, manifest=replace(engine.manifest, group="another")).to_bytes())
     context = client.context(loaded, AS_MASK, 0b0110)
     with fails(Result.ERROR_CORES_UNAVAILABLE, "of cores 0xc only 0x8 are free"):
-        client.context(other, AS_MASK, 0b1100)
-    its = client.context(other, MAXIMUM)
+        client.context(second_engine, AS_MASK, 0b1100)
+    second_context = client.context(second_engine, MAXIMUM)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 0
     with fails(Result.ERROR_CORES_UNAVAILABLE):
         client.get("hgDeviceRetain", 0, 1, DevicePriority.P0)
-    for handle in (its, context):
+    for handle in (second_context, context):
         client.call("hgExecutionContextDestroy", handle)
-    client.call("hgEngineDestroy", other)
+    client.call("hgEngineDestroy", second_engine)
 
 
 def test_contexts_stay_within_retained_cores(client: Client, loaded: Any) -> None:
@@ -323,14 +323,14 @@ def test_contexts_stay_within_retained_cores(client: Client, loaded: Any) -> Non
 
 
 def test_a_group_is_allocated_at_once(client: Client, engine: Engine) -> None:
-    first, second = (client.engine(one.to_bytes()) for one in link([engine, engine], cores=4))
-    one = client.context(first, AS_MASK, 0b1000)
+    first, second = (client.engine(context.to_bytes()) for context in link([engine, engine], cores=4))
+    context = client.context(first, AS_MASK, 0b1000)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
     with fails(Result.ERROR_CORES_UNAVAILABLE, "its group gave the engine cores 0x1, not 0x2"):
         client.context(second, AS_MASK, 0b0010)
     two = client.context(second)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
-    client.call("hgExecutionContextDestroy", one)
+    client.call("hgExecutionContextDestroy", context)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
     bindings = batch_of(5)
     client.execute(two, 5, bindings)
@@ -347,16 +347,16 @@ def test_a_group_on_two_devices_takes_cores_of_both(client: Client, engine: Engi
     assert [client.get("hgDeviceGetAttribute", device, FREE) for device in (0, 1)] == [3, 3]
     client.call("hgDeviceSetCurrent", 1)
     second = client.engine(group[1].to_bytes())
-    its = client.context(second)
+    second_context = client.context(second)
     assert [client.get("hgDeviceGetAttribute", device, FREE) for device in (0, 1)] == [3, 3]
-    client.call("hgExecutionContextDestroy", its)
+    client.call("hgExecutionContextDestroy", second_context)
     client.call("hgEngineDestroy", second)
     client.call("hgDeviceSetCurrent", 0)
     client.call("hgExecutionContextDestroy", context)
     client.call("hgEngineDestroy", first)
 
 
-def test_what_does_not_fit_takes_nothing(client: Client, engine: Engine) -> None:
+def test_a_failed_allocation_takes_no_cores(client: Client, engine: Engine) -> None:
     group = link([engine] * 5, cores=5)
     handle = client.engine(group[0].to_bytes())
     with fails(Result.ERROR_CORES_UNAVAILABLE, "needs 5 cores of device 0, 4 are free"):
@@ -365,7 +365,7 @@ def test_what_does_not_fit_takes_nothing(client: Client, engine: Engine) -> None
     client.call("hgEngineDestroy", handle)
 
 
-def test_an_engine_that_needs_more_local_memory_than_there_is(client: Client, engine: Engine) -> None:
+def test_an_engine_that_exceeds_the_local_memory_is_rejected(client: Client, engine: Engine) -> None:
     control = replace(engine.manifest.control, memory=1 << 30)
     handle = client.engine(replace(engine, manifest=replace(engine.manifest, scheme=(control,))).to_bytes())
     with fails(Result.ERROR_OUT_OF_MEMORY, "needs 1073741824 bytes of local memory, a core has 268435456"):
@@ -373,7 +373,7 @@ def test_an_engine_that_needs_more_local_memory_than_there_is(client: Client, en
     client.call("hgEngineDestroy", handle)
 
 
-def test_a_context_that_goes_while_a_call_waits_for_it(client: Client, loaded: Any) -> None:
+def test_a_context_can_be_destroyed_while_a_call_waits_for_it(client: Client, loaded: Any) -> None:
     context = client.context(loaded)
     execution = HANDLES.find(Context, int(ffi.cast("uintptr_t", context))).execution
     client.call("hgExecutionContextDestroy", context)

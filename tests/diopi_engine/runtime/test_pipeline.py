@@ -16,7 +16,7 @@ THRESHOLDS = ("1", "0.9", "0")
 OBJECT = re.compile(r"picture (\d+): (\S+) (\S+) (\S+) (\S+), score (\S+), class (\d+)")
 
 
-def test_the_program_finds_what_python_does(
+def test_the_c_program_computes_the_same_as_python(
     library: Path, locks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = importlib.util.spec_from_file_location("pipeline", SOURCES / "pipeline.py")
@@ -37,11 +37,11 @@ def test_the_program_finds_what_python_does(
         expected = module.found(group, module.pictures(), float(threshold))
         assert lines.pop(0) == f"objects in 6 pictures: {len(expected)}, batches of up to {module.MAX_BATCH}"
         numbers.append(len(expected))
-        for one in expected:
+        for line in expected:
             matched = OBJECT.fullmatch(lines.pop(0))
             assert matched is not None
             picture, *place, label = matched.groups()
-            assert (int(picture), int(label)) == (one.picture, one.label)
-            np.testing.assert_allclose([float(text) for text in place], [*one.box, one.score], atol=2e-6)
+            assert (int(picture), int(label)) == (line.picture, line.label)
+            np.testing.assert_allclose([float(text) for text in place], [*line.box, line.score], atol=2e-6)
     assert not lines
     assert numbers[0] == 0 < numbers[1] <= module.MAX_BATCH < numbers[2]

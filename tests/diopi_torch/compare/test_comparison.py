@@ -13,14 +13,14 @@ from diopi_torch.compare.comparison import NotComparableError, compute_expected 
 
 
 def softmax(dim: int, values: list[float]) -> Case:
-    given = TensorSpec((len(values),), Dtype.float32, compute=lambda _: np.array(values))
-    return Case("float32-x", Dtype.float32, {"input": given, "dim": dim})
+    input = TensorSpec((len(values),), Dtype.float32, compute=lambda _: np.array(values))
+    return Case("float32-x", Dtype.float32, {"input": input, "dim": dim})
 
 
 def test_zeros_of_rounded_results_may_have_either_sign() -> None:
     sizes = TensorSpec((2,), Dtype.float32, compute=lambda _: np.array([0.0, 3.0]))
-    one = compute_expected(lookup("diopiSin"), Case("float32-x", Dtype.float32, {"input": sizes})).expected["out"]
-    assert one.unit[0] > 1e-40 and one.unit[1] < 1e-6
+    expected = compute_expected(lookup("diopiSin"), Case("float32-x", Dtype.float32, {"input": sizes})).expected["out"]
+    assert expected.unit[0] > 1e-40 and expected.unit[1] < 1e-6
 
 
 def test_a_call_that_the_reference_rejects_is_not_comparable() -> None:

@@ -34,7 +34,7 @@ def to_device(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("returned", "told"),
+    ("returned", "message"),
     [
         (X.exp(), "result: allclose"),
         (X.exp() * (1 + 2 * EPS), "result: allclose"),
@@ -44,8 +44,8 @@ def to_device(value: Any) -> Any:
         (X.exp().half(), "result: float16[2, 3], on the CPU float32[2, 3]"),
     ],
 )
-def test_budgets_are_derived_for_the_operator(vendor: Altered, returned: torch.Tensor, told: str) -> None:
-    assert lines("exp", {"self": X}, returned)[0].startswith(told)
+def test_budgets_are_derived_for_the_operator(vendor: Altered, returned: torch.Tensor, message: str) -> None:
+    assert lines("exp", {"self": X}, returned)[0].startswith(message)
 
 
 def test_rounding_that_the_problem_amplifies_is_allowed(vendor: Altered) -> None:
@@ -64,21 +64,21 @@ def test_whole_numbers_are_exact(vendor: Altered) -> None:
     ]
 
 
-def test_what_the_cpu_does_not_have_is_said(vendor: Altered) -> None:
+def test_outputs_report_operators_that_the_cpu_lacks(vendor: Altered) -> None:
     found = lines("_fused_dropout", {"self": X, "p": 0.5}, X)
     assert len(found) == 1 and found[0].startswith("result: not compared: the CPU can't do it: ")
 
 
-def test_inputs_that_change_are_found(vendor: Altered) -> None:
+def test_changed_inputs_are_reported(vendor: Altered) -> None:
     x = X.to("diopi")
     call = CpuCall(overload("exp"), {"self": x})
     x += 1
-    result, given = compare_outputs(call, X.exp().to("diopi"), {})
-    assert result.is_correct and not given.is_correct
-    assert given.lines == ("self: was written, though the operator's schema does not say so",)
+    result, input = compare_outputs(call, X.exp().to("diopi"), {})
+    assert result.is_correct and not input.is_correct
+    assert input.lines == ("self: was written, though the operator's schema does not say so",)
 
 
-def test_what_is_known_of_a_result_is_found_in_another_order_of_its_axes() -> None:
+def test_known_results_apply_to_views_with_permuted_axes() -> None:
     values = np.arange(24.0).reshape(2, 3, 4)
     known = KnownResult(Expected(values, Dtype.float32, unit=values + 1), (12, 4, 1))
     memory = torch.arange(24.0)

@@ -36,21 +36,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def vendor(monkeypatch: Patch) -> Iterator[None]:
     """PyTorch's own kernels as the device."""
-    made = backend.Backend(torch_cpu)
-    monkeypatch.setattr(backend, "_backend", made)
+    opened = backend.Backend(torch_cpu)
+    monkeypatch.setattr(backend, "_backend", opened)
     yield
-    made.close()
+    opened.close()
 
 
-def test_sound_engines_pass(bench: Bench) -> None:
+def test_correct_engines_pass(bench: Bench) -> None:
     assert run_case(as_engines.CASES[ENGINES], bench) == ("passed", "")
 
 
-def test_sound_operators_pass(vendor: None, folder: Path) -> None:
+def test_correct_operators_pass(vendor: None, folder: Path) -> None:
     assert run_case(by_operators.CASES[OPERATORS], folder) == ("passed", "")
 
 
-def test_operators_of_less_precision_are_caught(vendor: None, folder: Path, monkeypatch: Patch) -> None:
+def test_operators_of_low_precision_fail(vendor: None, folder: Path, monkeypatch: Patch) -> None:
     build = by_operators.build
 
     def rounded(name: str) -> zoo.Network:
@@ -68,7 +68,7 @@ def test_a_network_that_does_not_run_fails(vendor: None, folder: Path, monkeypat
     def refuse(*_: Any) -> None:
         raise RuntimeError("diopiAddmm: no")
 
-    monkeypatch.setattr(by_operators, "outputs_of", refuse)
+    monkeypatch.setattr(by_operators, "run_module", refuse)
     expected = "failed", "the network does not run: diopiAddmm: no"
     assert run_case(by_operators.CASES[OPERATORS], folder) == expected
 
@@ -101,7 +101,7 @@ def last_part_dropped(patch: Patch) -> None:
 
 
 @pytest.mark.parametrize("fault", [weights_rounded_to_bfloat16, weights_of_another_engine, last_part_dropped])
-def test_a_faulty_runtime_is_caught(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
+def test_a_faulty_runtime_fails(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)
         verdict, detail = run_case(as_engines.CASES[ENGINES], bench)
@@ -110,34 +110,34 @@ def test_a_faulty_runtime_is_caught(fault: Callable[[Patch], None], bench: Bench
 
 
 @pytest.mark.parametrize("name", names.NETWORKS)
-def test_budgets_suit_float32(name: str) -> None:
+def test_float32_stays_within_the_budgets(name: str) -> None:
     """PyTorch's kernels are within them, and not with weights of half the digits."""
     network = zoo.build(name)
     samples = making.compute_samples(network, 4)
-    found = [one.numpy() for one in zoo.run_module(network.module, network.samples(4))]
+    found = [output.numpy() for output in zoo.run_module(network.module, network.samples(4))]
     assert samples.check(name, found) < 0.5
     narrow = zoo.run_module(network.module.half().float(), network.samples(4))
     with pytest.raises(by_operators.NotConformingError):
-        samples.check(name, [one.numpy() for one in narrow])
+        samples.check(name, [output.numpy() for output in narrow])
 
 
-def test_networks_are_drawn_again() -> None:
+def test_networks_are_reproducible() -> None:
     weights = [zoo.build(name).module.state_dict() for name in ("recommender", "recommender", "other_recommender")]
-    first, again, other = [state["top.0.weight"] for state in weights]
+    first, again, different = [state["top.0.weight"] for state in weights]
     assert torch.equal(first, again)
-    assert not torch.equal(first, other)
+    assert not torch.equal(first, different)
 
 
-def test_samples_are_kept_as_they_are(tmp_path: Path) -> None:
+def test_samples_survive_a_round_trip_through_a_file(tmp_path: Path) -> None:
     samples = making.compute_samples(zoo.build("recommender"), 2)
     samples.save(tmp_path / "samples.npz")
     again = type(samples).load(tmp_path / "samples.npz")
-    for one, other in zip(samples.inputs, again.inputs, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for output, loaded in zip(samples.inputs, again.inputs, strict=True):
+        np.testing.assert_array_equal(output, loaded)
     np.testing.assert_array_equal(samples.outputs[0].unit, again.outputs[0].unit)
 
 
-def test_without_pytorch_there_is_a_reason(library: Path, monkeypatch: Patch) -> None:
+def test_cases_are_not_run_without_pytorch(library: Path, monkeypatch: Patch) -> None:
     from diopi_engine.conformance import run
 
     monkeypatch.setattr(run.importlib.util, "find_spec", lambda name: None)

@@ -23,8 +23,8 @@ def test_batches_are_within_their_budgets(
     assert spec is not None and spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    given = ["--width", "4", "--size", "32", "--classes", "10", "--library", str(library)]
-    assert script.main(given) == 0
+    options = ["--width", "4", "--size", "32", "--classes", "10", "--library", str(library)]
+    assert script.main(options) == 0
     matched = [LINE.fullmatch(line) for line in capsys.readouterr().out.splitlines()]
-    assert [one and one[1] for one in matched] == ["1", "7", "64"]
-    assert all(one is not None and 0 < float(one[2]) < 1 for one in matched)
+    assert [match and match[1] for match in matched] == ["1", "7", "64"]
+    assert all(match is not None and 0 < float(match[2]) < 1 for match in matched)

@@ -55,16 +55,16 @@ def memory_of_runtimes_not_freed(patch: Patch) -> None:
 
 
 def bindings_of_the_earlier_load(patch: Patch) -> None:
-    kept: dict[Any, Any] = {}
-    patch.setattr(driver, "Loaded", lambda *given: LoadedNetwork(*given, bound=kept))
+    bound: dict[Any, Any] = {}
+    patch.setattr(driver, "LoadedNetwork", lambda *args: LoadedNetwork(*args, bound=bound))
 
 
 def a_load_replaces_the_network(patch: Patch) -> None:
     load = Runtime.load
 
-    def replacing(self: Any, *given: Any) -> None:
+    def replacing(self: Any, *args: Any) -> None:
         self._loaded = None
-        load(self, *given)
+        load(self, *args)
 
     patch.setattr(Runtime, "load", replacing)
 
@@ -84,10 +84,10 @@ def inputs_swapped(patch: Patch) -> None:
 
 
 def earlier_inputs(patch: Patch) -> None:
-    kept: dict[Any, list[Any]] = {}
+    cache: dict[Any, list[Any]] = {}
 
     def first(program: Any, batch: int, memories: list[Any]) -> tuple[int, list[Any]]:
-        inputs = kept.setdefault((program, batch), [one.copy() for one in memories[:2]])
+        inputs = cache.setdefault((program, batch), [memory.copy() for memory in memories[:2]])
         return batch, [*inputs, *memories[2:]]
 
     run_with(patch, first)
@@ -121,7 +121,9 @@ def overlap_unchecked(patch: Patch) -> None:
 
 def memory_of_all_runtimes(patch: Patch) -> None:
     def anywhere(self: Any, handle: Any) -> Any:
-        return next(its for one in RUNTIMES.values() for its in one.memories.values() if its.handle == handle)
+        return next(
+            memory for runtime in RUNTIMES.values() for memory in runtime.memories.values() if memory.handle == handle
+        )
 
     patch.setattr(Runtime, "memory", anywhere)
 
@@ -156,7 +158,7 @@ def the_batch_can_not_be_set(patch: Patch) -> None:
 
 
 def one_runtime_for_all(patch: Patch) -> None:
-    patch.setattr(service, "runtime_of", lambda _: next(iter(RUNTIMES.values())))
+    patch.setattr(service, "find_runtime", lambda _: next(iter(RUNTIMES.values())))
 
 
 FAULTS: dict[Callable[[Patch], None], str] = {
@@ -183,7 +185,7 @@ FAULTS: dict[Callable[[Patch], None], str] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_is_caught(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
+def test_a_fault_fails_a_case(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)
         verdict, detail = run_case(CASES[f"nvdla.{FAULTS[fault]}"], bench)

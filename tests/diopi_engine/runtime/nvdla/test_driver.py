@@ -36,18 +36,18 @@ def runtime(client: Client) -> Iterator[Runtime]:
 def bind(runtime: Runtime, engine: Engine) -> tuple[Any, Any]:
     """Load an engine of x, y and z, and bind them: the addresses of x and y."""
     runtime.load(engine.to_bytes())
-    memories = [runtime.allocate(one.bufferSize) for kind in ("Input", "Output") for one in runtime.tensors(kind)]
+    memories = [runtime.allocate(tensor.bufferSize) for kind in ("Input", "Output") for tensor in runtime.tensors(kind)]
     for (handle, _), name, number in zip(memories, ("Input", "Output", "Output"), (0, 0, 1), strict=True):
         runtime.call(f"bind{name}Tensor", number, handle)
     return memories[0][1], memories[1][1]
 
 
-def test_the_driver_reaches_the_device_through_the_layer_alone(
+def test_the_driver_uses_the_device_only_through_the_layer(
     client: Client, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
     call = Layer.call
-    monkeypatch.setattr(Layer, "call", lambda self, name, *given: (calls.append(name), call(self, name, *given))[1])
+    monkeypatch.setattr(Layer, "call", lambda self, name, *args: (calls.append(name), call(self, name, *args))[1])
     runtime = client.runtime()
     bind(runtime, engine)
     runtime.call("submit")
@@ -59,10 +59,10 @@ def test_the_driver_reaches_the_device_through_the_layer_alone(
 
 def test_a_network_computes_what_its_engine_does(runtime: Runtime, engine: Engine) -> None:
     x, y = bind(runtime, engine)
-    given = np.array([[1, -2, 3, 0.5]], np.float32)
-    ffi.memmove(x, given, given.nbytes)
+    values = np.array([[1, -2, 3, 0.5]], np.float32)
+    ffi.memmove(x, values, values.nbytes)
     runtime.call("submit")
-    np.testing.assert_allclose(np.frombuffer(ffi.buffer(y, 12), np.float32), engine(given)[0][0], rtol=1e-6)
+    np.testing.assert_allclose(np.frombuffer(ffi.buffer(y, 12), np.float32), engine(values)[0][0], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -84,17 +84,17 @@ def test_networks_that_need_more_than_the_device_has_are_loaded_and_not_run(
 
 
 @pytest.mark.parametrize(
-    ("raised", "answered"),
+    ("raised", "result"),
     [
         (CallError(Result.ERROR_NOT_SUPPORTED, "that can't be"), Error.Error_NotSupported),
         (CallError(Result.ERROR_INVALID_HANDLE, "it is gone"), Error.Error_BadValue),
         (MemoryError(), Error.Error_InsufficientMemory),
         (ValueError("whatever"), Error.Error_Internal),
     ],
-    ids=lambda one: type(one).__name__,
+    ids=lambda value: type(value).__name__,
 )
-def test_what_an_execution_raises_is_answered(
-    runtime: Runtime, engine: Engine, raised: Exception, answered: Error, monkeypatch: pytest.MonkeyPatch
+def test_errors_of_an_execution_become_results(
+    runtime: Runtime, engine: Engine, raised: Exception, result: Error, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> None:
         raise raised
@@ -103,10 +103,10 @@ def test_what_an_execution_raises_is_answered(
     monkeypatch.setattr(Execution, "execute", fail)
     with pytest.raises(FailedCallError) as found:
         runtime.call("submit")
-    assert found.value.result is answered
+    assert found.value.result is result
 
 
-def test_what_fails_is_printed_for_who_looks_for_it(
+def test_failures_are_printed_for_debugging(
     client: Client, runtime: Runtime, engine: Engine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DIOPI_ENGINE_DEBUG", "1")
@@ -143,13 +143,13 @@ def test_a_session_with_an_open_device_does_not_end(client: Client) -> None:
     device.close()
 
 
-def test_what_is_destroyed_twice_is_destroyed_once(client: Client) -> None:
+def test_destroying_a_runtime_twice_is_harmless(client: Client) -> None:
     runtime = client.runtime()
     runtime.destroy()
     runtime.destroy()
 
 
-def test_heaps_have_the_sizes_that_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heaps_have_the_sizes_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     find_heap.cache_clear()
     monkeypatch.setenv("DIOPI_ENGINE_SRAM", "3")
     assert find_heap(0, Heap.SRAM).limit == 3 << 20
@@ -160,14 +160,14 @@ def test_heaps_have_the_sizes_that_the_environment_says(monkeypatch: pytest.Monk
     find_heap.cache_clear()
 
 
-def test_memory_that_the_system_has_not() -> None:
+def test_allocation_fails_if_the_system_has_no_memory() -> None:
     space = HeapSpace("a heap", 1 << 62)
     with pytest.raises(CallError, match="bytes of the system's memory") as raised:
         space.allocate(1 << 61)
     assert (raised.value.result, space.used) == (Error.Error_InsufficientMemory, 0)
 
 
-def test_a_loadable_that_leads_to_where_no_memory_is(engine: Engine) -> None:
+def test_a_loadable_with_sizes_beyond_memory_is_rejected(engine: Engine) -> None:
     data = bytearray(engine.to_bytes())
     buffer: Any = ffi.from_buffer(data)
     assert read_loadable(int(ffi.cast("uintptr_t", buffer))) == bytes(data)
@@ -177,7 +177,7 @@ def test_a_loadable_that_leads_to_where_no_memory_is(engine: Engine) -> None:
     assert raised.value.result is Error.Error_InvalidFile
 
 
-def test_a_loadable_that_ends_where_memory_ends(engine: Engine) -> None:
+def test_a_loadable_at_the_end_of_memory_is_read(engine: Engine) -> None:
     data = engine.to_bytes()
     pages = -(-len(data) // mmap.PAGESIZE)
     room = mmap.mmap(-1, pages * mmap.PAGESIZE)

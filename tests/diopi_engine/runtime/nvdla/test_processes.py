@@ -41,7 +41,7 @@ print("submitted")
 
 
 def built(compiler: str, standard: str, source: Path, libraries: list[Path], program: Path) -> Path:
-    linked = [option for one in libraries for option in (str(one), f"-Wl,-rpath,{one.parent}")]
+    linked = [option for library in libraries for option in (str(library), f"-Wl,-rpath,{library.parent}")]
     flags = [f"-std={standard}", *WARNINGS, "-pthread", f"-I{headers.INCLUDE_DIR}"]
     subprocess.run([compiler, *flags, str(source), *linked, "-o", str(program)], check=True)
     return program
@@ -50,7 +50,7 @@ def built(compiler: str, standard: str, source: Path, libraries: list[Path], pro
 def run(*command: object, **variables: str) -> "subprocess.CompletedProcess[str]":
     """A program, whose Python finds what this one does."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **variables}
-    texts = [str(one) for one in command]
+    texts = [str(argument) for argument in command]
     return subprocess.run(texts, env=environment, capture_output=True, text=True)
 
 
@@ -84,7 +84,7 @@ def test_cores_share_the_weights_of_a_network(walkthrough: Path, tmp_path: Path)
     assert done.stdout.splitlines()[-1] == f"y: {8 * 0.5 * 6:g}"
 
 
-def test_the_class_reaches_devices_by_the_exported_layer(walkthrough: Path, engine: Engine, tmp_path: Path) -> None:
+def test_the_class_uses_devices_through_the_exported_layer(walkthrough: Path, engine: Engine, tmp_path: Path) -> None:
     """What is loaded before the library takes the place of its functions; the program ends with its runtime alive."""
     layer = tmp_path / "busy.so"
     subprocess.run(["cc", "-shared", "-fPIC", f"-I{headers.INCLUDE_DIR}", str(BUSY), "-o", str(layer)], check=True)
@@ -99,7 +99,7 @@ def test_a_python_process_ends_with_its_runtime(nvdla_library: Path, engine: Eng
     assert (done.returncode, done.stdout, done.stderr) == (0, "submitted\n", "")
 
 
-def test_what_can_not_be_imported_is_named(nvdla_library: Path, library: Path) -> None:
+def test_an_import_error_names_the_module(nvdla_library: Path, library: Path) -> None:
     done = run(sys.executable, "-c", UNIMPORTABLE, nvdla_library, library, DIOPI_ENGINE_DEBUG="1")
     reason = "can't be imported: No module named 'diopi_engine.runtime'; 'diopi_engine' is not a package"
     assert done.stderr.splitlines() == [f"the driver of NVDLA {reason}"] * 2
