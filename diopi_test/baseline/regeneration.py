@@ -1,4 +1,4 @@
-"""Inputs drawn again for levels that do not store them: by the generators, and by the oracle if they are results."""
+"""Redraw inputs for levels that do not store them: with the generators, and with the reference if they are results."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class CaseOptions:
         conversions: the names of those each case goes through, see `diopi_test.execution.conversions`.
         dump: the folder into which what fails is written; None for none.
         perf: whether the calls of cases that pass are timed.
-        draws_inputs: whether inputs are drawn again, for which the fork server imports the oracle.
+        draws_inputs: whether inputs are drawn again, for which the fork server imports the references.
     """
 
     enabled_checks: tuple[str, ...] | None = None

@@ -92,7 +92,7 @@ def prepare(options: RunOptions, console: Console) -> list[str]:
     """
     if not _is_drawn(options):
         return []
-    from diopi_test.baseline.generate import generate  # needs the oracle, which other levels do without
+    from diopi_test.baseline.generate import generate  # imports the references, which other levels do not need
 
     def tell(function: str, count: int) -> None:
         if count:

@@ -80,7 +80,7 @@ def _largest_changes(
     moves = make_movers(values, tested, dtype, rng)
     if not any(moves.values()) or not any(result.dtype.kind in "fc" for result in results):
         return largest
-    # attributes may undo what moves an operand that they cancel: one more round without them
+    # attributes may hide the change of an operand that they cancel, so one more round leaves them unperturbed
     tensors = {name: None if isinstance(values[name], float) else move for name, move in moves.items()}
     for number, moving in [*((n, moves) for n in range(ROUNDS)), *([(0, tensors)] if tensors != moves else [])]:
         moved = evaluate({name: move(number) if move else exact_value(values[name]) for name, move in moving.items()})

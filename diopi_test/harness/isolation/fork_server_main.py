@@ -19,7 +19,7 @@ from typing import Any, NoReturn, final
 
 from diopi_impl.native.library import prepare
 from diopi_test.baseline.codec import from_json
-from diopi_test.harness.isolation.imports import import_oracle, import_validators
+from diopi_test.harness.isolation.imports import import_references, import_validators
 from diopi_test.harness.isolation.lifeline import end_with
 from diopi_test.harness.isolation.messages import CHUNK, MessageReader, frame
 from diopi_test.harness.isolation.worker_main import serve
@@ -77,7 +77,7 @@ class ForkServerLoop:
         del self._files[:2]
         case_options = from_json(CaseOptions, options)
         if case_options.draws_inputs:
-            import_oracle()
+            import_references()
         fork_server = os.getpid()
         process = os.fork()
         if not process:

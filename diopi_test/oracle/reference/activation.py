@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 @reference("diopiRelu")
 def relu(input: Array) -> Any:
-    return np.where(input < 0, 0, input)  # −0 stays
+    return np.where(input < 0, 0, input)  # keeps −0
 
 
 @reference("diopiHardtanh")
@@ -43,7 +43,7 @@ def hardswish(input: Array) -> Any:
 def hardswish_backward(grad_output: Array, input: Array) -> WithTerms:
     inside = grad_output * (input / 3 + 0.5)
     value = np.where(input <= -3, 0, np.where(input >= 3, grad_output, inside))
-    # input / 3, which may be rounded, cancels ½ at −1.5: what is left has whatever sign that gives it
+    # input / 3, which may be rounded, cancels ½ at −1.5, so the remaining zero has either sign
     return WithTerms(value, np.where(np.abs(input) < 3, np.abs(grad_output) / 2, 0))
 
 
@@ -135,7 +135,7 @@ def _subtract_max(input: Array, dim: int) -> Any:
 def softmax(input: Array, dim: int) -> WithTerms:
     e = np.exp(_subtract_max(np.atleast_1d(input), dim))
     total = np.sum(e, axis=dim, keepdims=True)
-    # the relative error of the sum that all are divided by
+    # the relative error of the divisor
     terms = e / total * relative_terms(e, dim)
     return WithTerms((e / total).reshape(input.shape), terms.reshape(input.shape))
 
@@ -144,7 +144,7 @@ def softmax(input: Array, dim: int) -> WithTerms:
 def softmax_backward(grad_output: Array, output: Array, dim: int) -> WithTerms:
     g, y = np.atleast_1d(grad_output), np.atleast_1d(output)
     total = np.sum(g * y, axis=dim, keepdims=True)
-    # a dot product of the slice's length, cancelling against grad_output
+    # a dot product of the slice's length, which cancels against grad_output
     terms = np.abs(y) * sum_terms(g * y, dim, keepdims=True)
     return WithTerms((y * (g - total)).reshape(output.shape), terms.reshape(output.shape))
 
@@ -155,7 +155,7 @@ def log_softmax(input: Array, dim: int) -> WithTerms:
     e = np.exp(shifted)
     total = np.sum(e, axis=dim, keepdims=True)
     result = (shifted - np.log(total)).reshape(input.shape)
-    # the error of the total, and its rounding, which is at least eps, move its logarithm, however small that is
+    # the error of the total, and its rounding by at least eps, change its logarithm, however small the logarithm is
     terms = np.broadcast_to(relative_terms(e, dim), shifted.shape)
     return WithTerms(result, terms.reshape(input.shape), 1.0)
 

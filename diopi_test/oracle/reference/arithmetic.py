@@ -112,7 +112,7 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array
 def lerp(input: Array, end: Array, weight: Operand) -> WithTerms:
     near_end = np.abs(weight) >= 0.5
     result = np.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
-    # a sum either way, fused or not: its zeros have no sign
+    # a sum in both forms, fused or not, so zeros have no sign
     return WithTerms(result, np.zeros(result.shape))
 
 

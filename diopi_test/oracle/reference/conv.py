@@ -28,7 +28,7 @@ Sizes = Sequence[int]
 
 @final
 @dataclass(frozen=True)
-class Sliding:
+class SlidingKernel:
     """A kernel that slides over an image: the sizes of image, kernel and positions, and options of each spatial axis.
 
     Leading axes of images and results, the batch, may be absent. `margin` is the padding value of images.
@@ -128,25 +128,27 @@ def _count_positions(image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes,
     return tuple((size + 2 * pad - spread * (k - 1) - 1) // step + 1 for size, k, step, pad, spread in axes)
 
 
-def _convolution(input: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Sliding:
+def _convolution(
+    input: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> SlidingKernel:
     """Return the kernel `weight` that slides over the image `input`."""
     image, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
     positions = _count_positions(image, kernel, stride, padding, dilation)
-    return Sliding(image, kernel, positions, stride, padding, dilation, groups)
+    return SlidingKernel(image, kernel, positions, stride, padding, dilation, groups)
 
 
 def _transposed(
     input: Array, weight: Array, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes
-) -> Sliding:
+) -> SlidingKernel:
     """Return the kernel `weight` that slides over the image of the result; `input` has the values at its positions."""
     positions, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
     axes = zip(positions, kernel, stride, padding, dilation, output_padding, strict=True)
     image = [(count - 1) * step - 2 * pad + spread * (k - 1) + extra + 1 for count, k, step, pad, spread, extra in axes]
-    return Sliding(image, kernel, positions, stride, padding, dilation, groups)
+    return SlidingKernel(image, kernel, positions, stride, padding, dilation, groups)
 
 
 def _image_sums(
-    sliding: Sliding, sums: Callable[[Sliding, Array, Array], Array], x: Array, operand: Array
+    sliding: SlidingKernel, sums: Callable[[SlidingKernel, Array, Array], Array], x: Array, operand: Array
 ) -> WithTerms | PartlySpecified:
     """Return sums over the image x, by `Sliding.result` with a kernel or by `kernel_of` with results as operand.
 
@@ -183,7 +185,7 @@ def convolution(
     input: Array, weight: Array, bias: Array | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> Any:
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
-    return _with_bias(_image_sums(sliding, Sliding.result, input, weight), bias, weight.ndim - 2)
+    return _with_bias(_image_sums(sliding, SlidingKernel.result, input, weight), bias, weight.ndim - 2)
 
 
 @reference("diopiConvolution2dBackward", "diopiConvolution3dBackward")
@@ -200,7 +202,7 @@ def convolution_backward(
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
     return (
         sum_products(sliding.image_of, grad_output, weight),
-        _image_sums(sliding, Sliding.kernel_of, input, grad_output),
+        _image_sums(sliding, SlidingKernel.kernel_of, input, grad_output),
         _sum_over_bias_axes(grad_output, bias_sizes, weight.ndim - 2),
     )
 
@@ -236,14 +238,16 @@ def conv_transpose_backward(
 ) -> tuple[Any, ...]:
     sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
     return (
-        _image_sums(sliding, Sliding.result, grad_output, weight),
-        _image_sums(sliding, Sliding.kernel_of, grad_output, input),
+        _image_sums(sliding, SlidingKernel.result, grad_output, weight),
+        _image_sums(sliding, SlidingKernel.kernel_of, grad_output, input),
         _sum_over_bias_axes(grad_output, bias_sizes, weight.ndim - 2),
     )
 
 
-def _patches(image: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Sliding:
-    return Sliding(image, kernel, _count_positions(image, kernel, stride, padding, dilation), stride, padding, dilation)
+def _patches(image: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> SlidingKernel:
+    return SlidingKernel(
+        image, kernel, _count_positions(image, kernel, stride, padding, dilation), stride, padding, dilation
+    )
 
 
 @reference("diopiIm2Col")

@@ -29,7 +29,8 @@ def nms(boxes: Array, confidence: Array, iou_threshold: float) -> Array:
     selected: list[int] = []
     for candidate in np.argsort(-confidence, kind="stable"):
         intersection, union = _overlap(boxes[candidate], boxes[selected])
-        if not np.any(intersection / union > iou_threshold):  # two boxes without area: 0 / 0 is above nothing
+        # for two boxes without area, 0 / 0 is not above the threshold
+        if not np.any(intersection / union > iou_threshold):
             selected.append(int(candidate))
     return np.array(selected, np.int64)
 

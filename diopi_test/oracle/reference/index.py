@@ -42,7 +42,7 @@ def _check_shape(name: str, array: Array, shape: tuple[int, ...]) -> None:
 def _add_at(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     """Add `values` to `base` at `places`; the sum is exact if every place has at most one nonzero term."""
     numbers = element_numbers(base.shape, places)
-    values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check that they fit
+    values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check the shape
 
     def added(sums: Array, terms: Array) -> Array:
         np.add.at(np.atleast_1d(sums), places, terms)
@@ -99,7 +99,7 @@ def index_put(
 @reference("diopiIndexSelect")
 def index_select(input: Array, dim: int, index: Array) -> Array:
     length = np.atleast_1d(input).shape[dim]
-    if ((index < 0) | (index >= length)).any():  # which NumPy does not see where there is nothing to take
+    if ((index < 0) | (index >= length)).any():  # NumPy does not check indices of an empty array
         raise ValueError(f"index holds {index.tolist()}, expected places of an axis of length {length}")
     chosen = np.take(np.atleast_1d(input), np.atleast_1d(index), dim)
     return chosen if input.ndim else chosen.reshape(())
@@ -208,7 +208,7 @@ def masked_select_backward(grad_output: Array, input: Array, mask: Array) -> Wit
     spread[np.broadcast_to(mask, spread.shape)] = grad_output
     total = sum_to_shape(spread, input.shape)
     n = spread.size / max(total.size, 1)
-    if n == 1:  # nothing is added, not even to the sign of a zero
+    if n == 1:  # nothing is added, so that zeros keep their sign
         return Exact(spread.reshape(input.shape))
     magnitudes, squares = (sum_to_shape(np.abs(spread) ** p, input.shape) for p in (1, 2))
     numbers = np.broadcast_to(np.arange(total.size).reshape(total.shape), spread.shape)
@@ -259,7 +259,7 @@ def crop_to_index(src: Array, index: Array) -> Array:
 def scatter_scalar(input: Array, dim: int, value: Any, index: Array, reduce: str | None, *, out: ResultOverride) -> Any:
     src = np.full(index.shape, np.asarray(value).astype(input.dtype))
     result = _scatter_values(_scatter_operations(out)[reduce or ""], input, dim, src, index)
-    return Exact(result.value) if isinstance(result, AnyOf) else result  # all values are one
+    return Exact(result.value) if isinstance(result, AnyOf) else result  # all values are equal
 
 
 def _multiply_at(base: Array, places: Places, values: Array, dtype: Dtype | None) -> Any:

@@ -133,7 +133,7 @@ def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> AxisWe
     x, product = _coordinates(d, size, align_corners)
     kernel: Kernel = _cubic if mode == "bicubic" else _hat
     x = x if mode == "bicubic" else np.maximum(x, 0)
-    near = np.floor(x)[:, np.newaxis] + np.arange(-2, 4)  # as far as the wider kernel reaches, however x is rounded
+    near = np.floor(x)[:, np.newaxis] + np.arange(-2, 4)  # the reach of the wider kernel, however x is rounded
     weights, slopes, largest = kernel(x[:, np.newaxis] - near)
     places = np.clip(near, 0, d - 1).astype(int)
     return AxisWeights(
@@ -216,9 +216,9 @@ def grid_sample(input: Array, grid: Array, mode: str) -> WithTerms | PartlySpeci
         return Exact(shaped(_sample_nearest(input, indices)))
     sizes = zip(indices, input.shape[2:], strict=True)
     weights = [np.maximum(1 - np.abs(index[..., np.newaxis] - np.arange(d)), 0) for index, d in sizes]
-    # the terms weight · element cancel where they differ in sign
+    # the terms weight · element cancel if they differ in sign
     terms = _sample_linearly(np.abs(input), weights)
-    # an index is rounded as a number of its own size, however small the coordinate is that it is made of
+    # an index is rounded in proportion to its size, however small the coordinate is
     for axis, (index, d) in enumerate(zip(indices, input.shape[2:], strict=True)):
         ahead = np.arange(d) - index[..., np.newaxis]
         slopes = np.where(np.abs(ahead) < 1, np.sign(ahead), 0) * (np.abs(index[..., np.newaxis]) + 1) / 2

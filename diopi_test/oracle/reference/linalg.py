@@ -150,10 +150,7 @@ def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> WithTerms:
 
 @final
 class TriangularSystem:
-    """Triangular systems op(mat) X = b, where op is the transpose or the identity.
-
-    Attributes and methods never read the other triangle of mat.
-    """
+    """Triangular systems op(mat) X = b, where op is the transpose or the identity; only one triangle of mat is read."""
 
     def __init__(self, mat: Array, upper: bool, transpose: bool, unitriangular: bool = False) -> None:
         self._upper = upper != transpose
@@ -258,7 +255,7 @@ def _perturbation_response(a: Array, mode: str, step: float = 2.0**-26) -> tuple
     norms = np.linalg.norm(a, axis=-2, keepdims=True) * np.sqrt((1 + 2 * reflections / 12) / max(m, 1))
     q, r = _decompose(a, mode)
     q_squares, r_squares = np.zeros(q.shape), np.zeros(r.shape)
-    rng = np.random.Generator(np.random.Philox(0))  # the same directions each time
+    rng = np.random.Generator(np.random.Philox(0))  # the same directions in every call
     for _ in range(DIRECTIONS):
         signs = rng.choice([-1.0, 1.0], a.shape)
         moved_q, moved_r = _decompose(a + step * signs * norms, mode)
@@ -274,13 +271,13 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
     if p == 0:
         unequal = np.where(np.isnan(differences), np.nan, differences > 0)
         return Exact(np.sum(unequal, axis=-1))
-    if p == np.inf:  # PyTorch takes no notice of NaN there
+    if p == np.inf:  # PyTorch ignores NaN here
         return leave_open(np.isnan(differences).any(axis=-1), differences.max(axis=-1, initial=0))
     powers = np.sum(differences**p, axis=-1)
     distances = powers ** (1 / p)
     if p == 2 and _may_multiply(input1, input2, compute_mode):
-        # √(|x|² + |y|² − 2 x·y): what cancels in the radicand, halved and divided by the root; the two squares
-        # enter it as single rounded terms, so their errors do not average out
+        # √(|x|² + |y|² − 2 x·y): the terms cancel in the radicand, and the root halves and divides their error; the two
+        # squares are single rounded terms, so their errors do not average out
         return WithTerms(distances, np.sum((np.abs(x) + np.abs(y)) ** 2, axis=-1) / (2 * distances))
     return WithTerms(distances, distances * norm_terms(differences, p, -1)[..., 0], signed=True)
 
@@ -295,7 +292,7 @@ def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, c
     difference = input1[..., :, np.newaxis, :] - input2[..., np.newaxis, :, :]
     g, distance = grad_output[..., np.newaxis], cdist[..., np.newaxis]
     if p == 0:
-        return WithTerms(np.zeros_like(difference).sum(axis=-2), 0.0)  # whatever the gradient is
+        return WithTerms(np.zeros_like(difference).sum(axis=-2), 0.0)  # for any grad_output
     if p == np.inf:
         weight = np.where(np.abs(difference) == distance, np.sign(difference), 0)
     else:

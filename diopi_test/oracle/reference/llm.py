@@ -71,7 +71,7 @@ def token_softmax_reduce_v_inference(
             lambda weights, vectors: np.einsum("ht,thd->hd", weights, vectors), e / e.sum(1, keepdims=True), v[slots]
         )
         values[number] = sums.value
-        # the sum that all are divided by, and the rounding of the difference to the maximum
+        # the divisor, and the rounding of the difference to the maximum
         rounding = np.abs(shifted[..., None] * v[slots].swapaxes(0, 1)).max(1)
         terms[number] = sums.terms + np.abs(sums.value) * relative_terms(e, 1) + np.exp(-1) * rounding
     return WithTerms(values, terms)

@@ -146,7 +146,7 @@ def _bce(x: Array, t: Array) -> Array:
 def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float, reduction: int) -> Any:
     alpha_t, _, modulation, cancelled = _focal(inputs, targets, alpha, gamma)
     loss = alpha_t * modulation * _bce(inputs, targets)
-    # as in `bce_with_logits`, and 1 − p_t
+    # the terms of `bce_with_logits`, and of 1 − p_t
     terms = alpha_t * modulation * np.where(inputs < 0, np.abs((1 - targets) * inputs), 0) + np.abs(loss) * cancelled
     return _leave_undecided_open(inputs, targets, _reduce(loss, reduction, stored=terms), reduction)
 
@@ -161,8 +161,8 @@ def sigmoid_focal_loss_backward(
     decay = gamma * p * not_p * sign / (not_p * target + p * (1 - target)) * _bce(input, target)
     scale = alpha_t * modulation * _reduction_factor(reduction, input.size) * grad_output
     terms = p + target + np.abs(decay) + (np.abs(p - target) + np.abs(decay)) * cancelled
-    terms += gamma * p * (1 - target) * _bce(input, target)  # of the 1 − p in p′, which cancels
-    # a sum over the factors' gradients: zeros, as an alpha of 0 leaves them, have no sign
+    terms += gamma * p * (1 - target) * _bce(input, target)  # the terms of 1 − p in p′, which cancels
+    # a sum of the factors' gradients: zeros, as for an alpha of 0, have no sign
     return WithTerms((p - target - decay) * scale, np.zeros(input.shape), terms * np.abs(scale))
 
 
@@ -208,7 +208,7 @@ def nll_loss_v2(
     reported = total if is_counted else np.float64(0)
     shape = out[1].shape if out[1] else None
     loss = _reduce(losses, reduction, total)
-    if reduction == Reduction.none:  # −0 where an element is picked, +0 where those of other classes are added as 0
+    if reduction == Reduction.none:  # −0 for a selected element, +0 if an algorithm adds the zeros of other classes
         loss = replace(loss, terms=np.zeros(losses.shape))
     return loss, np.asarray(reported, np.float64).reshape(shape or ())
 
@@ -260,7 +260,7 @@ def cross_entropy(
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
     losses = np.where(share == 0, 0.0, share * -_apply_to_rows(special.log_softmax, logits))
-    # l = x − max − ln Σ e^(x − max): x cancels, and the sum's relative error is the logarithm's absolute one
+    # l = x − max − ln Σ e^(x − max): x cancels, and the sum's relative error is the absolute error of its logarithm
     stored = np.where(share == 0, 0.0, share * (np.abs(logits) + 1))
     terms = np.where(share == 0, 0.0, share * _divisor_terms(logits))
     return _reduce(losses.sum(-1), reduction, divisor, stored.sum(-1), terms=terms.sum(-1))
@@ -289,7 +289,7 @@ def cross_entropy_backward(
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
     spread = _apply_to_rows(special.softmax, logits) * share.sum(-1, keepdims=True)
-    # beside what cancels, the error of the sum that softmax divides by
+    # besides the cancellation, the error of the divisor of softmax
     divided = spread * _divisor_terms(logits)
     scale = np.where(share.any(-1, keepdims=True), _reduction_factor(reduction, divisor) * grad_output[..., None], 0.0)
     value, terms, stored = ((spread - share) * scale, divided * np.abs(scale), (spread + share) * np.abs(scale))
@@ -369,7 +369,7 @@ def ctc_loss(
         alpha[part] = _log_alpha(log_probs[: input_lengths[n], n], labels, blank)
         specified[part] = True
         losses[n] = _minus_log_likelihood(alpha[part])
-    # −ln 1 of a certain alignment is −0 to some and the rounding error of a sum to others
+    # −ln 1 of a certain alignment is −0, or the rounding error of a sum
     terms = np.where(losses == 0, 1.0, _path_terms(losses, input_lengths))
     counted = np.where(np.isinf(losses), 0.0, losses) if zero_infinity else losses
     return (

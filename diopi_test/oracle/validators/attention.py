@@ -51,7 +51,7 @@ def _check_dropout(name: str, axes: str, call: CompletedCall) -> Problems:
     expected = np.where(
         is_kept(call), _attention_weights(call.arguments, axes).reshape(actual.shape) / keep_probability, 0
     )
-    # an exponential and the sum that it is divided by are rounded, in float32 at least
+    # an exponential and the divisor are rounded, in float32 or finer
     finer = min(format_of(dtype).epsilon, format_of(Dtype.float32).epsilon)
     is_valid = np.abs(actual - expected) <= np.where(
         is_kept(call), K * (ulp(expected, dtype) + 2 * finer * expected), 0

@@ -74,7 +74,7 @@ def dropout(call: CompletedCall) -> Problems:
         is_valid |= _is_flushed(out, expected, _result_dtype(call))
         is_valid |= (out == expected) | (
             np.isnan(out) & (np.isnan(expected) | ~np.isfinite(input))
-        )  # 0 · ∞, or left out
+        )  # 0 · ∞, or dropped
         problems = list(check_elements(name, is_valid, out, "input · mask / (1 - p)"))
     yield from problems or check_coins("mask", mask, np.asarray(1 - p), score_redraws(call, _dropout_mask))
 
@@ -207,7 +207,7 @@ def _check_without_replacement(weights: Array, rows: Array) -> Problems:
     left = np.minimum((weights > 0).sum(1), rows.shape[1])
     is_valid = np.broadcast_to((ranked.sum(1) == left)[:, np.newaxis], rows.shape)
     yield from check_elements("out", is_valid, rows, "of weight above 0 while one is left")
-    order = np.argsort(weights, 1)  # rows with the same weights in another order are drawn from alike
+    order = np.argsort(weights, 1)  # rows with the same weights in another order have the same distribution
     for row, sample in _group_equal_rows(
         np.take_along_axis(weights, order, 1), np.take_along_axis(np.argsort(order, 1), rows, 1)
     ):

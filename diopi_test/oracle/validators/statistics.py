@@ -171,7 +171,7 @@ def coincidence_bound(x: Array, y: Array, variance: Array) -> float:
     a, b, v = x.reshape(-1), y.reshape(-1), variance.reshape(-1)
     if a.size < MIN_ELEMENTS or a.size != b.size:
         return 1.0
-    shifts, rounding = _shifts(a.size, both_ways=x is not y), 1e-12 * a.size  # of the Fourier transform
+    shifts, rounding = _shifts(a.size, both_ways=x is not y), 1e-12 * a.size  # rounding error of the Fourier transform
     sums, spreads = np.abs(_cross_correlate(a, b)[shifts]), np.maximum(_cross_correlate(v, v)[shifts], rounding)
     excess = np.maximum(sums - rounding, 0) / spreads
     exponents = spreads * ((1 + excess) * np.log1p(excess) - excess)

@@ -108,7 +108,7 @@ def _scores(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -
     """Return scores, −inf for invisible keys, and the size of the terms whose rounding errors they contain."""
     products = sum_products(lambda a, b: a @ b.T, q, k)
     scores = np.where(seen, rule.scale * products.value + bias, -np.inf)
-    # a score is rounded once more when it is scaled and biased, and the bias before
+    # a score is rounded again when it is scaled and biased, and the bias is rounded before
     terms = np.abs(rule.scale) * products.terms + np.abs(bias) + np.abs(rule.scale * products.value)
     return scores, np.where(seen, terms, 0)
 
@@ -250,8 +250,8 @@ def _head_gradients(
 ) -> tuple[WithTerms, WithTerms, WithTerms]:
     scores, error = _scores(q, k, rule, bias, seen)
     p = np.where(seen, np.exp(scores - lse[:, None]), 0)
-    error = np.where(seen & np.isfinite(lse[:, None]), error + np.abs(lse[:, None]), 0)  # rounded, too
-    error = np.where(p < float32.smallest_normal, 1 / float32.eps, error)  # taken for 0, as a result may be
+    error = np.where(seen & np.isfinite(lse[:, None]), error + np.abs(lse[:, None]), 0)  # the logarithm is rounded, too
+    error = np.where(p < float32.smallest_normal, 1 / float32.eps, error)  # subnormal weights may be flushed to 0
     slopes = sum_products(lambda a, b: a @ b.T, g, v)
     level, level_terms = (g * out).sum(1, keepdims=True), sum_terms(g * out, 1, keepdims=True)
     ds = p * (slopes.value * factors - level)

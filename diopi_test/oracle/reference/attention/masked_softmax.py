@@ -27,7 +27,7 @@ def scaled_masked_softmax(input: Array, mask: Array, scale: float, fixed_triu_ma
     scores = np.where(_is_masked(input.shape, mask, fixed_triu_mask), HIDDEN, scale * input)
     e = np.exp(scores - np.max(scores, -1, keepdims=True, initial=-np.inf))
     shares = e / e.sum(-1, keepdims=True)
-    # a score is rounded when it is scaled, and so is the sum that all are divided by
+    # scaling rounds a score, and the divisor is rounded
     largest = np.max(np.abs(np.where(e > 0, scores, 0)), -1, keepdims=True, initial=0)
     return WithTerms(shares, shares * (relative_terms(e, -1) + largest), signed=True)
 

@@ -47,7 +47,7 @@ def rms_norm_backward(
     r = inv_rms.reshape(*input.shape[: len(leading)], *[1] * len(axes))
     x_hat, g = input * r, grad_output * _weight_or_one(weight)
     slope = x_hat * (g * x_hat).mean(axes, keepdims=True)
-    # the mean, with its own rounding, may cancel g
+    # the mean, which is rounded itself, may cancel g
     count = np.maximum(np.prod(normalized_shape), 1)
     terms = np.abs(r) * (np.abs(slope) + np.abs(x_hat) * sum_terms(g * x_hat, axes, keepdims=True) / count)
     return (

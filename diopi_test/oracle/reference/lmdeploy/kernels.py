@@ -70,13 +70,13 @@ def fused_silu_ffn(
     hidden = silu * up.value
     product = sum_products(np.matmul, hidden, weight2)
     rounding = np.hypot(slope * up.value * gate.terms, silu * up.terms)
-    # computed on the way, below the normal numbers they may be taken for 0, as a result may be
+    # subnormal intermediate values may be flushed to 0
     flushed = np.where(np.minimum(share, np.abs(hidden)) < float32.smallest_normal, np.abs(hidden) / float32.eps, 0)
     terms = product.terms + np.sqrt((flushed**2 + rounding**2) @ weight2**2)
     return WithTerms(product.value, terms), size_after(workspace_size)
 
 
-# Sampling set-up
+# Sampling setup
 
 
 def _settings_per_sequence(values: Array, size: int, value: float) -> Array:
@@ -233,7 +233,7 @@ def length_criterion(finished: Array, sequence_limit_length: Array, batch_size: 
     return ended, np.array([ended.all()]), np.array([ended.sum()])
 
 
-# Small helpers
+# Helpers
 
 
 @reference("diopiGatherOutput")

@@ -13,7 +13,7 @@ from diopi_test.harness.options import RunOptions
 _SERVER = """
 import sys
 from diopi_impl.native.library import prepare
-from diopi_test.harness.isolation.imports import import_validators, import_oracle
+from diopi_test.harness.isolation.imports import import_validators, import_references
 from diopi_test.harness.isolation.fork_server_main import main  # imports what a device process needs
 
 prepare()
@@ -43,7 +43,7 @@ from diopi_proto.interface import prototypes
 from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.model import cases_of
 
-import_oracle()
+import_references()
 before = set(sys.modules)
 for prototype in prototypes().values():
     for case in cases_of(prototype)[:1]:
