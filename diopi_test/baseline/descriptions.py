@@ -220,7 +220,7 @@ def resolve_shapes(function: str, case: Case) -> Case:
     Raises:
         ValueError: The reference of the forward function rejects the arguments.
     """
-    from diopi_test.baseline.evaluate import compute_result  # needs the oracle, which what is stored does not
+    from diopi_test.baseline.evaluate import compute_result  # imports the references
     from diopi_test.cases.data import materialize, plain_values
 
     for name, value in case.arguments.items():

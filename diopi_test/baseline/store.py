@@ -234,7 +234,7 @@ class BaselineFile:
         """The arguments of a case: stored ones, or drawn again; BaselineError if that gives others than there were."""
         if "inputs_sha256" in record:
             from diopi_test.baseline.regeneration import (
-                regenerate_arguments,  # needs the oracle, which what is stored does not
+                regenerate_arguments,  # imports the references
             )
 
             return regenerate_arguments(self.path, self.function, self.level, label, record["inputs_sha256"])

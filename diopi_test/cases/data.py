@@ -70,17 +70,17 @@ def random_generator(*key: str) -> Generator:
     return Generator(Philox(key=int.from_bytes(digest[:16], "little")))
 
 
-Oracle = Callable[[ResultOf, Values], Any]
+ReferenceCall = Callable[[ResultOf, Values], Any]
 """Returns the value of a `ResultOf` for the values of the earlier arguments."""
 
 
-def materialize(prototype: Prototype, case: Case, oracle: Oracle) -> Mapping[str, Any]:
+def materialize(prototype: Prototype, case: Case, evaluate_reference: ReferenceCall) -> Mapping[str, Any]:
     """Compute the values of a case's arguments.
 
     Args:
         prototype: The prototype of the function.
         case: The case.
-        oracle: Computes results of other functions.
+        evaluate_reference: Computes results of other functions.
 
     Returns:
         Values by name, in the case's order: `TensorData`, a list of them, None, or an attribute.
@@ -89,11 +89,13 @@ def materialize(prototype: Prototype, case: Case, oracle: Oracle) -> Mapping[str
     for name, argument in case.arguments.items():
         if isinstance(argument, list):
             values[name] = [
-                _draw(prototype, case, f"{name}.{number}", entry, values, oracle) if entry is not None else None
+                _draw(prototype, case, f"{name}.{number}", entry, values, evaluate_reference)
+                if entry is not None
+                else None
                 for number, entry in enumerate(argument)
             ]
         elif isinstance(argument, TensorSpec):
-            values[name] = _draw(prototype, case, name, argument, values, oracle)
+            values[name] = _draw(prototype, case, name, argument, values, evaluate_reference)
         else:
             values[name] = _attribute(prototype, name, argument)
     return values
@@ -127,9 +129,11 @@ def is_mask(prototype: Prototype, name: str, dtype: Dtype) -> bool:
     return dtype is Dtype.uint8 and prototype.parameter(name).fact(HoldsTruth) is not None
 
 
-def _draw(prototype: Prototype, case: Case, name: str, spec: TensorSpec, earlier: Values, oracle: Oracle) -> TensorData:
+def _draw(
+    prototype: Prototype, case: Case, name: str, spec: TensorSpec, earlier: Values, evaluate_reference: ReferenceCall
+) -> TensorData:
     if isinstance(spec.compute, ResultOf):
-        raw = np.reshape(oracle(spec.compute, plain_values(earlier)), spec.shape)
+        raw = np.reshape(evaluate_reference(spec.compute, plain_values(earlier)), spec.shape)
     elif spec.compute is not None:
         raw = np.broadcast_to(np.asarray(spec.compute(plain_values(earlier))), spec.shape)
     else:

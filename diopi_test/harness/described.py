@@ -35,7 +35,7 @@ def compute_results(
     Raises:
         BaselineError: The results cannot be written.
     """
-    from diopi_test.baseline.on_demand import (  # they need the oracle
+    from diopi_test.baseline.on_demand import (  # imports the references
         cases_without_results,
         compute_described,
         rejected_cases_file,

@@ -41,12 +41,12 @@ for case in first_cases.values():
 REFERENCES_OF_ALL_FUNCTIONS = """
 from diopi_proto.interface import prototypes
 from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.cases.model import cases_of
+from diopi_test.cases.model import registered_cases
 
 import_references()
 before = set(sys.modules)
 for prototype in prototypes().values():
-    for case in cases_of(prototype)[:1]:
+    for case in registered_cases(prototype)[:1]:
         compute_baseline_case(prototype, case)
 """
 
@@ -64,7 +64,7 @@ def test_no_function_imports_a_module_when_it_runs(work: str) -> None:
     assert done.stdout.split() == ["True"]
 
 
-def test_the_fork_server_imports_the_oracle_where_inputs_are_drawn_again() -> None:
+def test_fork_server_imports_references_if_inputs_are_redrawn() -> None:
     drawn = {name for name in LEVELS if RunOptions("any", level=name).of_cases.draws_inputs}
     assert {"large", "models"} <= drawn
     assert not drawn & {"smoke", "full"}
