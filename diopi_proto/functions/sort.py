@@ -10,7 +10,7 @@ from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Axis, Context, Extent, Extents, In, NewOut, Out, boolean
 from diopi_proto.prototype import prototype
 
-STABLE = "the order of equal elements is judged by its meaning"
+STABLE = "a validator checks the order of equal elements"
 
 
 @prototype(

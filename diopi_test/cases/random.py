@@ -1,6 +1,6 @@
 """Cases of random draws: samples long enough for statistics, and small ones for layouts, ends and what is certain.
 
-What goes in is drawn from few values, of which groups are judged; results take no room in a baseline.
+Inputs have few distinct values, so that validators can test groups of equal values. A baseline stores no results.
 """
 
 from __future__ import annotations

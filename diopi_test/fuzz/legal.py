@@ -41,7 +41,7 @@ NUMBERS = (kinds.Scalar, kinds.f64, kinds.f32)
 
 
 class IllegalError(Exception):
-    """A drawn call is not legal, or not to be judged; the message is the reason, the same for all alike."""
+    """A random call is invalid, or has no reference result; the message is the reason, equal for similar calls."""
 
 
 def made(known: Known, case: Case) -> BaselineCase:
@@ -58,7 +58,7 @@ def made(known: Known, case: Case) -> BaselineCase:
             _check_elements(known, case, computed)
             _check_results(known, case, computed)
             if computed.draws and known.prototype.guarantee != "random":
-                raise IllegalError("what it draws is judged for the data of the cases alone")
+                raise IllegalError("validators of random numbers apply only to the data of the cases")
             return restrict_to_stable(computed, Evaluation(known.prototype, function, case), computed)
     except IllegalError:
         raise

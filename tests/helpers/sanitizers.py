@@ -23,7 +23,7 @@ OPTIONS = {
     "TSAN_OPTIONS": "allocator_may_return_null=1 halt_on_error=1 ignore_noninstrumented_modules=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
-"""What is asked for too much memory answers NULL, as ever; Python itself, which was not built for it, is not judged."""
+"""An allocation that is too large returns NULL, as usual. Python itself is not checked: it is not built for it."""
 
 LEAKS_OF_PYTHON = {"ASAN_OPTIONS": f"{OPTIONS['ASAN_OPTIONS']} detect_leaks=0"}
 """For processes that run Python, which keeps much of its memory until the end."""

@@ -32,7 +32,7 @@ CHANGES: tuple[Change, ...] = (
 """In the order in which they are made: axes after ranks, domains after types."""
 
 OF_DRAWS: tuple[Change, ...] = (other_sizes, other_shapes)
-"""Those for functions that draw at random: their numbers are judged by tests that want data as their cases have."""
+"""Changes for random functions: statistical tests validate their results, and need data like those of their cases."""
 
 
 def changes_for(known: Known) -> Sequence[Change]:

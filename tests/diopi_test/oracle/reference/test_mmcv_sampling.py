@@ -207,7 +207,7 @@ def test_frames_are_rolled_and_cleared() -> None:
 
 
 def test_shifting_back_is_the_gradient() -> None:
-    """What the judge of the gradient accepts beside MMCV's answer."""
+    """The validator accepts the gradient besides MMCV's result, which shifts in the forward direction."""
     frames, shift = RNG.normal(size=(1, 4, 4, 2)), np.array([[1, -2]])
     zeros, grad = np.zeros_like(frames), RNG.normal(size=frames.shape)
     expected = difference(lambda x: call("diopiTinShiftMmcv", zeros, x, shift), frames, grad)

@@ -1,4 +1,4 @@
-"""References of random draws: what is certain is told exactly, everything else is left to the judges."""
+"""Test references of random functions: degenerate results are exact, and all others need a validator."""
 
 from typing import Any
 

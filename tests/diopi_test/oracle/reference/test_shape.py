@@ -40,7 +40,7 @@ def test_unfold_appends_the_windows_elements() -> None:
 
 @pytest.mark.parametrize(("shape", "dim", "size"), [((), 0, 2), ((), -1, 3), ((3, 4), 1, 5), ((0, 4), 0, 1)])
 def test_unfold_refuses_windows_beyond_the_axis_as_pytorch_does(shape: tuple[int, ...], dim: int, size: int) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is the judge: pip install 'diopi[torch]'")
+    torch = pytest.importorskip("torch", reason="PyTorch computes the expected results: pip install 'diopi[torch]'")
     with pytest.raises(RuntimeError, match="maximum size"):
         torch.zeros(shape).unfold(dim, size, 2)
     with pytest.raises(ValueError, match=f"size is {size}, expected at most"):
@@ -51,7 +51,7 @@ def test_unfold_refuses_windows_beyond_the_axis_as_pytorch_does(shape: tuple[int
 
 @pytest.mark.parametrize("size", [0, 1])
 def test_unfold_of_a_number_is_a_window_of_one_axis(size: int) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is the judge: pip install 'diopi[torch]'")
+    torch = pytest.importorskip("torch", reason="PyTorch computes the expected results: pip install 'diopi[torch]'")
     windows = call("diopiUnfold", np.array(3.0), 0, size, 2)
     assert windows.tolist() == torch.tensor(3.0).unfold(0, size, 2).tolist()
     assert call("diopiUnfoldBackward", windows, (), 0, size, 2) == windows.sum()
