@@ -44,8 +44,8 @@ from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, Ten
 ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]
 """All patterns in float32, few in the other element types."""
 
-ONE = pattern("matrix", (7, 5))
-ONE_OF_EVERY = ONE.replace(dtypes=DtypeSelection.all)
+MATRIX = pattern("matrix", (7, 5))
+MATRIX_IN_ALL_DTYPES = MATRIX.replace(dtypes=DtypeSelection.all)
 SPECIAL = pattern("special", (19,), smoke=True, dtypes=DtypeSelection.all)
 ENDS = pattern("ends", (6, 19), smoke=True, dtypes=DtypeSelection.all)
 """Every special value of grad_output with several values of the other tensor."""
@@ -63,7 +63,7 @@ NEIGHBOURS = choice([2**62 + i for i in range(12)])
 NOT_UINT8 = [dtype for dtype in all_dtypes if dtype is not Dtype.uint8]
 
 
-def in_all(domains: Domains, label: str = "", arguments: Arguments | None = None) -> list[CaseTemplate]:
+def with_all_patterns(domains: Domains, label: str = "", arguments: Arguments | None = None) -> list[CaseTemplate]:
     """A template for every pattern."""
     return [with_domains(shapes, domains, label, arguments) for shapes in ALL]
 
@@ -80,8 +80,8 @@ POINT = {"min_val": 0.75, "max_val": 0.75}
 def _limits(factor: float) -> Mapping[str, ByDtype]:
     """Bounds within the numbers that `_around_limits` draws."""
 
-    def limit(of_uint8: float, others: float) -> ByDtype:
-        return ByDtype(lambda dtype: factor * (of_uint8 if dtype is Dtype.uint8 else others))
+    def limit(of_uint8: float, other_dtypes: float) -> ByDtype:
+        return ByDtype(lambda dtype: factor * (of_uint8 if dtype is Dtype.uint8 else other_dtypes))
 
     return {"min_val": limit(2.0, -2.0), "max_val": limit(5.0, 3.0)}
 
@@ -109,78 +109,84 @@ JUMPS: Domains = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.
 """Rounding does not move what lies where the slope of hardswish jumps."""
 
 ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
-    "diopiRelu": [*in_all({"input": full_range}), with_domains(SPECIAL, {"input": special})],
+    "diopiRelu": [*with_all_patterns({"input": full_range}), with_domains(SPECIAL, {"input": special})],
     "diopiHardtanh": [
-        *in_all({"input": _around_limits}, arguments=_limits(1.0)),
-        with_domains(ONE_OF_EVERY, {"input": _around_limits}, "truncated-bounds", _limits(1.3)),
+        *with_all_patterns({"input": _around_limits}, arguments=_limits(1.0)),
+        with_domains(MATRIX_IN_ALL_DTYPES, {"input": _around_limits}, "truncated-bounds", _limits(1.3)),
         with_domains(SPECIAL, {"input": special}, arguments=_limits(1.0)),
         with_domains(
-            ONE, {"input": choice([-0.0, 0.0, 1.0, -1.0])}, "zeros-at-bound", {"min_val": -2.0, "max_val": 0.0}
+            MATRIX, {"input": choice([-0.0, 0.0, 1.0, -1.0])}, "zeros-at-bound", {"min_val": -2.0, "max_val": 0.0}
         ),
         with_domains(
-            ONE,
+            MATRIX,
             {"input": choice([-0.0, 0.0, 1.0, -1.0])},
             "zeros",
             {"min_val": 0.0, "max_val": 0.0},
             floating,
             non_discriminating="both bounds are 0",
         ),
-        *argument_variants({"input": normal(2)}, BOUNDS, shapes=ONE),
-        with_domains(ONE, {"input": normal(2)}, "point", POINT, non_discriminating="both bounds are one number"),
+        *argument_variants({"input": normal(2)}, BOUNDS, shapes=MATRIX),
+        with_domains(MATRIX, {"input": normal(2)}, "point", POINT, non_discriminating="both bounds are one number"),
         with_domains(
-            ONE, {"input": NEIGHBOURS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]
+            MATRIX, {"input": NEIGHBOURS}, "neighbours", {"min_val": 2**62 + 3, "max_val": 2**62 + 8}, [Dtype.int64]
         ),
     ],
     "diopiHardtanhBackward": [
-        *in_all(_beside({"min_val": -1.25, "max_val": 0.75}), arguments={"min_val": -1.25, "max_val": 0.75}),
-        *(with_domains(ONE, _beside(bounds), label, bounds) for label, bounds in BOUNDS.items()),
+        *with_all_patterns(_beside({"min_val": -1.25, "max_val": 0.75}), arguments={"min_val": -1.25, "max_val": 0.75}),
+        *(with_domains(MATRIX, _beside(bounds), label, bounds) for label, bounds in BOUNDS.items()),
         with_domains(
-            ONE, _beside(POINT), "point", POINT, non_discriminating="nothing lies between bounds that are one number"
+            MATRIX, _beside(POINT), "point", POINT, non_discriminating="nothing lies between bounds that are one number"
         ),
         with_domains(ENDS, {"grad_output": special, "input": AROUND_ONE}, arguments={"min_val": -1, "max_val": 1.0}),
     ],
     "diopiHardswish": [
-        *in_all({"input": uniform(-5, 5)}),
-        with_domains(ONE, {"input": uniform(-1, 1)}, "middle"),
-        with_domains(ONE_OF_EVERY, {"input": choice([-3, 3, 3.5, -3.5, 100])}, "ends"),
+        *with_all_patterns({"input": uniform(-5, 5)}),
+        with_domains(MATRIX, {"input": uniform(-1, 1)}, "middle"),
+        with_domains(MATRIX_IN_ALL_DTYPES, {"input": choice([-3, 3, 3.5, -3.5, 100])}, "ends"),
         with_domains(SPECIAL, {"input": special_except(-inf)}),
     ],
     "diopiHardswishBackward": [
-        *in_all({"grad_output": normal(), "input": avoid_points([-3, 3], uniform(-5, 5))}),
+        *with_all_patterns({"grad_output": normal(), "input": avoid_points([-3, 3], uniform(-5, 5))}),
         with_domains(ENDS, {"grad_output": special, "input": choice([-3.0, 3.0, -4.0, 4.0, inf, -inf])}),
-        with_domains(ONE_OF_EVERY, JUMPS, "jumps", exact=True),
+        with_domains(MATRIX_IN_ALL_DTYPES, JUMPS, "jumps", exact=True),
     ],
     "diopiThreshold": [
-        *in_all({"input": non_integers(-9, 9)}, arguments={"threshold": 1.0, "value": 20.0}),
-        with_domains(ONE_OF_EVERY, {"input": integer_values(-3, 3)}, "integers", {"threshold": 1, "value": 9}),
-        with_domains(ONE_OF_EVERY, {"input": integer_values(-3, 3)}, "fractions", {"threshold": 1.7, "value": 9.6}),
-        with_domains(ONE, {"input": integer_values(-3, 3)}, "negative", {"threshold": -1.7, "value": -8.6}, NOT_UINT8),
-        with_domains(ONE, {"input": integer_values(-3, 3)}, "zeros", {"threshold": 0, "value": 0.0}, NOT_UINT8),
+        *with_all_patterns({"input": non_integers(-9, 9)}, arguments={"threshold": 1.0, "value": 20.0}),
+        with_domains(MATRIX_IN_ALL_DTYPES, {"input": integer_values(-3, 3)}, "integers", {"threshold": 1, "value": 9}),
         with_domains(
-            ONE,
+            MATRIX_IN_ALL_DTYPES, {"input": integer_values(-3, 3)}, "fractions", {"threshold": 1.7, "value": 9.6}
+        ),
+        with_domains(
+            MATRIX, {"input": integer_values(-3, 3)}, "negative", {"threshold": -1.7, "value": -8.6}, NOT_UINT8
+        ),
+        with_domains(MATRIX, {"input": integer_values(-3, 3)}, "zeros", {"threshold": 0, "value": 0.0}, NOT_UINT8),
+        with_domains(
+            MATRIX,
             {"input": integer_values(2, 9)},
             "wrapped-numbers",
             {"threshold": 5 - 256, "value": 77 - 256},
             [Dtype.uint8],
         ),
         with_domains(
-            ONE, {"input": NEIGHBOURS}, "neighbours", {"threshold": 2**62 + 5, "value": 2**62 + 9}, [Dtype.int64]
+            MATRIX, {"input": NEIGHBOURS}, "neighbours", {"threshold": 2**62 + 5, "value": 2**62 + 9}, [Dtype.int64]
         ),
         with_domains(SPECIAL, {"input": special}, arguments={"threshold": 0.75, "value": 1.5}),
     ],
     "diopiThresholdBackward": [
-        *in_all({"grad_output": full_range, "input": avoid_points([0.6], normal())}, arguments={"threshold": 0.6}),
-        *argument_variants(WHOLE, CUTS, DtypeSelection.all, ONE),
-        with_domains(ONE, WHOLE, "negative", {"threshold": -1.7}, NOT_UINT8),
+        *with_all_patterns(
+            {"grad_output": full_range, "input": avoid_points([0.6], normal())}, arguments={"threshold": 0.6}
+        ),
+        *argument_variants(WHOLE, CUTS, DtypeSelection.all, MATRIX),
+        with_domains(MATRIX, WHOLE, "negative", {"threshold": -1.7}, NOT_UINT8),
         with_domains(ENDS, JUMPING, "", {"threshold": 0.0}, floating),
     ],
     "diopiGelu": [
         template
         for label, formula in FORMULAS.items()
         for template in (
-            *in_all({"input": uniform(-4, 4)}, label, formula),
-            with_domains(ONE, {"input": uniform(-6, -2)}, f"{label}-tail", formula),
-            with_domains(ONE, {"input": uniform(-0.01, 0.01)}, f"{label}-near-zero", formula),
+            *with_all_patterns({"input": uniform(-4, 4)}, label, formula),
+            with_domains(MATRIX, {"input": uniform(-6, -2)}, f"{label}-tail", formula),
+            with_domains(MATRIX, {"input": uniform(-0.01, 0.01)}, f"{label}-near-zero", formula),
             with_domains(SPECIAL, {"input": special_except(-inf)}, label, formula),
         )
     ],
@@ -188,44 +194,44 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
         template
         for label, formula in FORMULAS.items()
         for template in (
-            *in_all({"grad_output": normal(), "input": uniform(-4, 4)}, label, formula),
-            with_domains(ONE, {"grad_output": normal(), "input": uniform(-12, -4)}, f"{label}-tail", formula),
+            *with_all_patterns({"grad_output": normal(), "input": uniform(-4, 4)}, label, formula),
+            with_domains(MATRIX, {"grad_output": normal(), "input": uniform(-12, -4)}, f"{label}-tail", formula),
             with_domains(
                 ENDS, {"grad_output": MODERATE, "input": choice([0.0, -0.0, 0.5, -0.5, 2.0, nan])}, label, formula
             ),
         )
     ],
     "diopiLeakyRelu": [
-        *in_all({"input": normal()}, arguments={"negative_slope": 0.3}),
-        *argument_variants({"input": normal()}, SLOPES, shapes=ONE),
+        *with_all_patterns({"input": normal()}, arguments={"negative_slope": 0.3}),
+        *argument_variants({"input": normal()}, SLOPES, shapes=MATRIX),
         with_domains(SPECIAL, {"input": special}, arguments={"negative_slope": 0.25}),
     ],
     "diopiLeakyReluBackward": [
-        *in_all(NORMAL, arguments={"negative_slope": 0.3, **OF_INPUT}),
+        *with_all_patterns(NORMAL, arguments={"negative_slope": 0.3, **OF_INPUT}),
         with_domains(
-            ONE_OF_EVERY, NORMAL, "of-result", {"negative_slope": 0.3, **OF_RESULT}, non_discriminating=ONE_SIGN
+            MATRIX_IN_ALL_DTYPES, NORMAL, "of-result", {"negative_slope": 0.3, **OF_RESULT}, non_discriminating=ONE_SIGN
         ),
-        *(with_domains(ONE, NORMAL, label, {**slope, **OF_INPUT}) for label, slope in SLOPES.items()),
+        *(with_domains(MATRIX, NORMAL, label, {**slope, **OF_INPUT}) for label, slope in SLOPES.items()),
         with_domains(ENDS, JUMPING, "", {"negative_slope": 0.25, **OF_RESULT}, non_discriminating=ONE_SIGN),
     ],
     "diopiSigmoid": [
-        *in_all({"input": uniform(-9, 9)}),
-        with_domains(ONE, {"input": uniform(-80, 80)}, "wide", dtypes=floating),
-        with_domains(ONE, {"input": uniform(-700, -90)}, "far-left", dtypes=(Dtype.float64, Dtype.complex128)),
+        *with_all_patterns({"input": uniform(-9, 9)}),
+        with_domains(MATRIX, {"input": uniform(-80, 80)}, "wide", dtypes=floating),
+        with_domains(MATRIX, {"input": uniform(-700, -90)}, "far-left", dtypes=(Dtype.float64, Dtype.complex128)),
         with_domains(SPECIAL, {"input": special}, dtypes=real),
     ],
     "diopiSigmoidBackward": [
-        *in_all({"grad_output": normal(), "output": uniform(0, 1)}),
+        *with_all_patterns({"grad_output": normal(), "output": uniform(0, 1)}),
         with_domains(ENDS, {"grad_output": special, "output": choice([0.0, 1.0, 0.5, nan])}, dtypes=floating),
     ],
     "diopiSilu": [
-        *in_all({"input": uniform(-9, 9)}),
-        with_domains(ONE_OF_EVERY, {"input": uniform(-80, 80)}, "wide"),
+        *with_all_patterns({"input": uniform(-9, 9)}),
+        with_domains(MATRIX_IN_ALL_DTYPES, {"input": uniform(-80, 80)}, "wide"),
         with_domains(SPECIAL, {"input": special_except(-inf)}),
     ],
     "diopiSiluBackward": [
-        *in_all({"grad_output": normal(), "input": uniform(-9, 9)}),
-        with_domains(ONE_OF_EVERY, {"grad_output": normal(), "input": uniform(-60, 60)}, "tails"),
+        *with_all_patterns({"grad_output": normal(), "input": uniform(-9, 9)}),
+        with_domains(MATRIX_IN_ALL_DTYPES, {"grad_output": normal(), "input": uniform(-60, 60)}, "tails"),
         with_domains(ENDS, {"grad_output": MODERATE, "input": choice([0.0, -0.0, 1.0, -1.0, 20.0, nan])}),
     ],
 }
@@ -262,7 +268,7 @@ def _on_axis(
     label: str | None = None,
     domain: Domain | None = None,
     gradient: Domain | None = None,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """A template whose input, of a gradient that of the function before, is drawn from `domain`."""
     inputs = domain or normal(2)
@@ -274,7 +280,7 @@ def _on_axis(
         {"input": inputs, "_input": inputs, "grad_output": gradient or normal()},
         call.layout,
         call.result_layout,
-        **{**usual, **about},
+        **{**usual, **fields},
     )
 
 

@@ -16,7 +16,7 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTempla
 F16, BF16, F32, F64 = floating
 
 
-def _one(value: float, shape: tuple[int, ...], dtype: Dtype | None = F32) -> TensorTemplate:
+def single_element(value: float, shape: tuple[int, ...], dtype: Dtype | None = F32) -> TensorTemplate:
     """A tensor of one element."""
     return tensor(*shape, dtype=dtype, domain=choice([value]))
 
@@ -42,28 +42,34 @@ def unscaling(
     unusual: Mapping[int, Domain] | None = None,
     found_inf: float = 0.0,
     layout: Layout = contiguous,
-    others: Dtype | None = None,
+    remaining_dtype: Dtype | None = None,
     state: tuple[int, ...] = (1,),
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
-    """Gradients of these shapes, and the state before.
+    """Return a template with gradients of these shapes, and the state before the call.
 
     Args:
         domain, unusual: where gradients are drawn from, some by their number from elsewhere.
-        others: element type of all but the first.
+        remaining_dtype: the element type of all gradients except the first.
         state: shape of found_inf and inv_scale.
     """
     grads = [
-        tensor(*shape, domain=(unusual or {}).get(number, domain), layout=layout, dtype=others if number else None)
+        tensor(
+            *shape, domain=(unusual or {}).get(number, domain), layout=layout, dtype=remaining_dtype if number else None
+        )
         for number, shape in enumerate(shapes)
     ]
-    arguments = {"scaled_grads": grads, "found_inf": _one(found_inf, state), "inv_scale": _one(inv_scale, state)}
-    return CaseTemplate(label, arguments=arguments, **about)
+    arguments = {
+        "scaled_grads": grads,
+        "found_inf": single_element(found_inf, state),
+        "inv_scale": single_element(inv_scale, state),
+    }
+    return CaseTemplate(label, arguments=arguments, **fields)
 
 
 FOUND = "what is not finite is found whatever was found before"
 
-TWO, MANY = ((3, 4), (2, 3, 2)), ((3,),) * 150
+TWO, MANY_SHAPES = ((3, 4), (2, 3, 2)), ((3,),) * 150
 
 UNSCALINGS = (
     unscaling("finite", dtypes=floating, smoke=True),
@@ -78,15 +84,17 @@ UNSCALINGS = (
     unscaling("tiny-scale", 2.0**-16, domain=log_uniform(4, 14), dtypes=floating),
     unscaling("strided", shapes=TWO, layout=strided, dtypes=floating),
     unscaling("transposed", 0.3, TWO, layout=transposed, dtypes=(F32, BF16)),
-    unscaling("mixed", 0.3, others=F16),
-    unscaling("mixed-wide", 0.3, others=F64, dtypes=(BF16, F32)),
+    unscaling("mixed", 0.3, remaining_dtype=F16),
+    unscaling("mixed-wide", 0.3, remaining_dtype=F64, dtypes=(BF16, F32)),
     unscaling("one", shapes=((4, 5),), dtypes=(F16, F32)),
     unscaling("with-empty", shapes=((2, 3), (0, 3), (4,))),
     unscaling("no-gradients", shapes=()),
     unscaling("no-gradients-found-before", shapes=(), found_inf=1.0, state=()),
     unscaling("long", 0.7, ((1031,), (7,)), dtypes=(F16, F32)),
-    unscaling("very-many", 0.3, MANY),
-    unscaling("infinite-in-last-of-many", shapes=MANY, unusual={149: _last_is(np.inf)}, non_discriminating=FOUND),
+    unscaling("very-many", 0.3, MANY_SHAPES),
+    unscaling(
+        "infinite-in-last-of-many", shapes=MANY_SHAPES, unusual={149: _last_is(np.inf)}, non_discriminating=FOUND
+    ),
     unscaling("infinite-at-the-end", shapes=((7,), (1031,)), unusual={1: _last_is(np.inf)}, non_discriminating=FOUND),
 )
 
@@ -103,18 +111,18 @@ def update(
     backoff: float = 0.5,
     interval: int = 10,
     shape: tuple[int, ...] = (1,),
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """The update of a scale of this size, `tracker` steps after its last change."""
     arguments = {
-        "current_scale": _one(scale, shape, None),
-        "growth_tracker": _one(tracker, shape, Dtype.int32),
-        "found_inf": _one(found_inf, shape, None),
+        "current_scale": single_element(scale, shape, None),
+        "growth_tracker": single_element(tracker, shape, Dtype.int32),
+        "found_inf": single_element(found_inf, shape, None),
         "scale_growth_factor": growth,
         "scale_backoff_factor": backoff,
         "growth_interval": interval,
     }
-    return CaseTemplate(label, arguments=arguments, dtypes=DtypeSelection.all, **about)
+    return CaseTemplate(label, arguments=arguments, dtypes=DtypeSelection.all, **fields)
 
 
 RESET = "an infinity sets the tracker back, wherever it is"

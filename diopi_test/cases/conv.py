@@ -64,41 +64,41 @@ class Convolution:
 
     def shapes(self, is_transposed: bool) -> dict[str, Sizes]:
         """Shapes of the tensors."""
-        received, given = self.channels
-        outer, inner = (received, given) if is_transposed else (given, received)
+        incoming, outgoing = self.channels
+        outer, inner = (incoming, outgoing) if is_transposed else (outgoing, incoming)
         return {
-            "grad_output": (*self.lead, given, *(self.transposed() if is_transposed else self.convolved())),
-            "input": (*self.lead, received, *self.input),
+            "grad_output": (*self.lead, outgoing, *(self.transposed() if is_transposed else self.convolved())),
+            "input": (*self.lead, incoming, *self.input),
             "weight": (outer, inner // self.groups, *self.kernel),
-            "bias": (given,),
+            "bias": (outgoing,),
         }
 
 
 ATTRIBUTES = ("stride", "padding", "dilation", "groups", "output_padding")
 
 conv = CaseTemplate("", Convolution()).replace
-every = CaseTemplate("", Convolution(), dtypes=DtypeSelection.all).replace
+in_all_dtypes = CaseTemplate("", Convolution(), dtypes=DtypeSelection.all).replace
 """A template for float32, for all element types: all tensors but the bias have its layout."""
 
 
-def also_in(dtypes: Sequence[Dtype], every: int, *templates: CaseTemplate) -> tuple[CaseTemplate, ...]:
-    """The templates for float32, and every second, third, … one in these types too."""
+def also_in(dtypes: Sequence[Dtype], step: int, *templates: CaseTemplate) -> tuple[CaseTemplate, ...]:
+    """Return the templates for float32; every `step`-th of them is for these types too."""
     return tuple(
-        template.replace(dtypes=(Dtype.float32, *(() if number % every else dtypes)))
+        template.replace(dtypes=(Dtype.float32, *(() if number % step else dtypes)))
         for number, template in enumerate(templates)
     )
 
 
-def drawn(template: CaseTemplate, words: str, domain: Domain, **changes: Any) -> CaseTemplate:
-    """The template with all tensors drawn from `domain`, in cases that are no basic ones."""
+def from_domain(template: CaseTemplate, words: str, domain: Domain, **changes: Any) -> CaseTemplate:
+    """Return the template with all tensors drawn from `domain`; its cases are not basic ones."""
     label = f"{template.label}-{words}" if words else template.label
     domains = dict.fromkeys(("grad_output", "input", "weight", "bias"), domain)
     return template.replace(label, domains=domains, smoke=False, **changes)
 
 
-EVERY = (
-    every("plain", input=(2, 3, 3), kernel=(1, 2, 3), smoke=True),
-    every(
+IN_ALL_DTYPES = (
+    in_all_dtypes("plain", input=(2, 3, 3), kernel=(1, 2, 3), smoke=True),
+    in_all_dtypes(
         "all-attributes",
         stride=(2, 2, 1),
         padding=(1, 1, 2),
@@ -110,9 +110,9 @@ EVERY = (
         batch=1,
         layout=strided,
     ),
-    every("channels-last", padding=(1, 0, 1), channels=(4, 3), layout=channels_last),
+    in_all_dtypes("channels-last", padding=(1, 0, 1), channels=(4, 3), layout=channels_last),
 )
-SOME = also_in(
+IN_SOME_DTYPES = also_in(
     (Dtype.float16,),
     2,
     conv("stride", stride=(2, 3, 2)),
@@ -224,9 +224,9 @@ def _with_results(template: CaseTemplate) -> CaseTemplate:
 
 def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate]:
     """What convolutions and their gradients share; `first` is the tensor that is not all finite, or expanded."""
-    yield from (*EVERY, *SOME, *(TRANSPOSED if _is_transposed(prototype) else ()))
-    yield from (drawn(template, "exact", exact_numbers, exact=True) for template in EVERY)
-    plain = EVERY[0].replace(smoke=False)
+    yield from (*IN_ALL_DTYPES, *IN_SOME_DTYPES, *(TRANSPOSED if _is_transposed(prototype) else ()))
+    yield from (from_domain(template, "exact", exact_numbers, exact=True) for template in IN_ALL_DTYPES)
+    plain = IN_ALL_DTYPES[0].replace(smoke=False)
     yield plain.replace("plain-special", domains={first: partly_infinite})
     view = replace(_arguments(prototype)(plain, Dtype.float32)[first], layout=expanded)  # as gradients of sums are
     yield plain.replace("plain-expanded", {first: view}, dtypes=DtypeSelection.leading)
@@ -239,7 +239,7 @@ def _more(prototype: Prototype) -> Iterator[CaseTemplate]:
 
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
 def convolutions(prototype: Prototype) -> Iterator[Case]:
-    growing = drawn(GROWING, "", integer_values(1, 7), dtypes=half, exact=True)
+    growing = from_domain(GROWING, "", integer_values(1, 7), dtypes=half, exact=True)
     templates = [*_common(prototype, "input"), growing, *_more(prototype)]
     return expand(prototype, map(_with_results, templates), _arguments(prototype))
 
@@ -260,10 +260,12 @@ def gradients(prototype: Prototype) -> Iterator[Case]:
     growing = GROWING.replace(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
     templates = [
         *_common(prototype, "grad_output"),
-        *(without(EVERY[1], name) for name in GRADIENTS),
-        *(drawn(large, "", integer_values(1, 7), dtypes=half, exact=True) for large in (LARGE_IMAGE, growing)),
+        *(without(IN_ALL_DTYPES[1], name) for name in GRADIENTS),
+        *(from_domain(large, "", integer_values(1, 7), dtypes=half, exact=True) for large in (LARGE_IMAGE, growing)),
         *(
-            without(EVERY[0], *(name for name in GRADIENTS if name != wanted)).replace(dtypes=DtypeSelection.leading)
+            without(IN_ALL_DTYPES[0], *(name for name in GRADIENTS if name != wanted)).replace(
+                dtypes=DtypeSelection.leading
+            )
             for wanted in GRADIENTS
         ),
         *(() if _is_transposed(prototype) else ALIKE),
@@ -275,8 +277,10 @@ def gradients(prototype: Prototype) -> Iterator[Case]:
 # Unrolled
 
 PATCHES = (
-    every("plain", input=(1, 4, 5), kernel=(1, 3, 2), smoke=True),
-    every("all-attributes", input=(1, 6, 5), stride=(1, 2, 1), padding=(0, 1, 2), dilation=(1, 2, 3), layout=strided),
+    in_all_dtypes("plain", input=(1, 4, 5), kernel=(1, 3, 2), smoke=True),
+    in_all_dtypes(
+        "all-attributes", input=(1, 6, 5), stride=(1, 2, 1), padding=(0, 1, 2), dilation=(1, 2, 3), layout=strided
+    ),
 )
 PATCHES_FEW = also_in(
     (Dtype.float16, Dtype.complex64),
@@ -319,10 +323,12 @@ def unrolled(prototype: Prototype) -> Iterator[Case]:
             "stride": sizes.stride,
         }
 
-    moved = [drawn(PATCHES[1], "special", special)]
-    summed = [drawn(template, "exact", exact_numbers, exact=True) for template in PATCHES]
+    moved = [from_domain(PATCHES[1], "special", special)]
+    summed = [from_domain(template, "exact", exact_numbers, exact=True) for template in PATCHES]
     templates = (*PATCHES, *PATCHES_FEW, *(moved if unrolls else summed), *windowed(False))
-    placed = (one.replace(result_layout=_of_rows(one) if unrolls else one.layout) for one in templates)
+    placed = (
+        template.replace(result_layout=_of_rows(template) if unrolls else template.layout) for template in templates
+    )
     return expand(prototype, placed, arguments)
 
 

@@ -31,7 +31,7 @@ def boxes(
     extents: tuple[int, int] = (1, 7),
     confidence: Domain = distinct,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Boxes of whole numbers, whose areas all element types hold exactly."""
     arguments = {
@@ -41,7 +41,7 @@ def boxes(
         "confidence": tensor(n, domain=confidence, layout=contiguous if layout is contiguous else strided),
         "iou_threshold": threshold,
     }
-    return CaseTemplate(label, arguments=arguments, **about)
+    return CaseTemplate(label, arguments=arguments, **fields)
 
 
 def one_half(label: str, threshold: float) -> CaseTemplate:
@@ -139,19 +139,23 @@ def pooling(
     layout: Layout = contiguous,
     *,
     rois: Layout = contiguous,
-    given: Sequence[Sequence[float]] | None = None,
-    **about: Any,
+    regions_of_interest: Sequence[Sequence[float]] | None = None,
+    **fields: Any,
 ) -> CaseTemplate:
-    """A call in one `layout`, with regions in another; they are drawn unless they are given."""
-    regions = {"rois": tensor(sizes.regions, 5, compute=lambda values: given)} if given else sizes.drawn_regions(rois)
+    """Return a template in one `layout`, with regions in layout `rois`; random regions unless they are passed."""
+    regions = (
+        {"rois": tensor(sizes.regions, 5, compute=lambda values: regions_of_interest)}
+        if regions_of_interest
+        else sizes.drawn_regions(rois)
+    )
     tensors = {
         "input": tensor(*sizes.shape, layout=layout),
         "grad": tensor(sizes.regions, sizes.shape[1], *sizes.bins, layout=layout),
     }
-    return CaseTemplate(label, arguments={**tensors, **regions, **sizes.attributes}, result_layout=layout, **about)
+    return CaseTemplate(label, arguments={**tensors, **regions, **sizes.attributes}, result_layout=layout, **fields)
 
 
-EVERYWHERE: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
+SMOKE_IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
 WHOLE = dict.fromkeys(("input", "grad"), integer_values(-4, 4))
 EXACT: Mapping[str, Any] = {"domains": WHOLE, "dtypes": DtypeSelection.all, "exact": True}
 
@@ -162,9 +166,9 @@ EDGES = [1, -2.25, -4, 5.25, 8], [0, -2.25, -4, 5.25, 8]
 """Samples at −1 and at the size of each axis, the last places that count, and in the middle."""
 
 POOLINGS = (
-    pooling("aligned", Pooling((2, 2, 4, 5)), **EVERYWHERE),
-    pooling("unaligned", Pooling((2, 1, 4, 5), scale=0.5, aligned=False), strided, rois=strided, **EVERYWHERE),
-    pooling("adaptive", Pooling((2, 1, 5, 4), ratio=0), **EVERYWHERE),
+    pooling("aligned", Pooling((2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES),
+    pooling("unaligned", Pooling((2, 1, 4, 5), scale=0.5, aligned=False), strided, rois=strided, **SMOKE_IN_ALL_DTYPES),
+    pooling("adaptive", Pooling((2, 1, 5, 4), ratio=0), **SMOKE_IN_ALL_DTYPES),
     pooling("adaptive-unaligned", Pooling(bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5))),
     pooling("adaptive-small", Pooling(bins=(2, 1), regions=5, ratio=0, extent=(0.0, 1.0))),
     pooling("one-sample", Pooling(bins=(3, 1), ratio=1)),
@@ -179,8 +183,10 @@ POOLINGS = (
     pooling("no-regions", Pooling(regions=0)),
     pooling("scaled-by-tenths", Pooling(bins=(3, 2), scale=0.3)),
     pooling("long", Pooling((2, 8, 6, 7), (3, 2), 9, ratio=0)),
-    pooling("exact", Pooling((2, 5, 5, 6), (2, 1), 2, 0.5, aligned=False), given=HALVES, **EXACT),
-    pooling("exact-edges", Pooling((2, 3, 5, 4), regions=2, ratio=1, aligned=False), given=EDGES, **EXACT),
+    pooling("exact", Pooling((2, 5, 5, 6), (2, 1), 2, 0.5, aligned=False), regions_of_interest=HALVES, **EXACT),
+    pooling(
+        "exact-edges", Pooling((2, 3, 5, 4), regions=2, ratio=1, aligned=False), regions_of_interest=EDGES, **EXACT
+    ),
 )
 
 UNDEFINED = pooling("undefined", Pooling(extent=(0.2, 0.8), starts=(0.1, 0.4)), domains={"input": half_nan})

@@ -29,10 +29,10 @@ Shape = tuple[int, ...]
 # Resizing
 
 
-def resize(label: str, shape: Shape, size: Shape, *, domain: Domain | None = None, **about: Any) -> CaseTemplate:
+def resize(label: str, shape: Shape, size: Shape, *, domain: Domain | None = None, **fields: Any) -> CaseTemplate:
     """Numbers from `domain`, of the input or the gradient, instead of the usual ones; `size` are spatial sizes."""
     domains = {} if domain is None else {"input": domain, "grad_output": domain}
-    return CaseTemplate(label, (shape, size), domains=domains, **about)
+    return CaseTemplate(label, (shape, size), domains=domains, **fields)
 
 
 def resize_cases(
@@ -56,9 +56,9 @@ def resize_cases(
         }
 
     def placed(template: CaseTemplate) -> CaseTemplate:
-        given, made = (template.layout, template.result_layout)[:: -1 if is_backward else 1]
-        result = ByDtype(lambda dtype: ResultOverride(dtype if typed and not template.exact else None, made))
-        return template.replace(layout=given, results={"out": result, "grad_input": result})
+        input_layout, output_layout = (template.layout, template.result_layout)[:: -1 if is_backward else 1]
+        result = ByDtype(lambda dtype: ResultOverride(dtype if typed and not template.exact else None, output_layout))
+        return template.replace(layout=input_layout, results={"out": result, "grad_input": result})
 
     return expand(prototype, [placed(template) for template in templates], arguments)
 
@@ -161,10 +161,12 @@ def exact_linear() -> Iterator[CaseTemplate]:
 
 @cases_for("diopiUpsampleLinear", "diopiUpsampleLinearBackward")
 def upsample_linear(prototype: Prototype) -> Iterator[Case]:
-    given, made = (contiguous, expanded) if prototype.name.endswith("Backward") else (expanded, contiguous)
-    view = resize("expanded", (1, 2, 2, 3), (5, 4), layout=given, result_layout=made)
-    in_modes = [one for template in (*LINEAR, view) for one in in_every_mode(template)]
-    further = [one for template in FURTHER_RATIOS for one in in_every_mode(template)]
+    input_layout, output_layout = (
+        (contiguous, expanded) if prototype.name.endswith("Backward") else (expanded, contiguous)
+    )
+    view = resize("expanded", (1, 2, 2, 3), (5, 4), layout=input_layout, result_layout=output_layout)
+    in_modes = [moded for template in (*LINEAR, view) for moded in in_every_mode(template)]
+    further = [moded for template in FURTHER_RATIOS for moded in in_every_mode(template)]
     return resize_cases(prototype, [*in_modes, *exact_linear(), *further], normal(), typed=True)
 
 
@@ -179,7 +181,7 @@ def sampling(
     *,
     domain: Domain | None = None,
     reach: float = 1.4,
-    **about: Any,
+    **fields: Any,
 ) -> Iterator[CaseTemplate]:
     """An input, and a grid of so many points, in these layouts, sampled in both modes.
 
@@ -187,13 +189,13 @@ def sampling(
         domain, reach: in linear interpolation, of the input's elements and how far from 0 coordinates are.
     """
     grid = (shape[0], *points, len(points))
-    given = tensor(*shape, domain=domain or normal(), layout=layouts[0])
+    source = tensor(*shape, domain=domain or normal(), layout=layouts[0])
     anywhere = tensor(*grid, domain=uniform(-reach, reach), layout=layouts[1])
-    linear = {"input": given, "grid": anywhere, "mode": "bilinear"}
-    yield CaseTemplate(f"{label}-bilinear", arguments=linear, **about)
+    linear = {"input": source, "grid": anywhere, "mode": "bilinear"}
+    yield CaseTemplate(f"{label}-bilinear", arguments=linear, **fields)
     moved = {"input": tensor(*shape, domain=any_value, layout=layouts[0])}
     nearest = {**moved, **near_elements(grid, shape[2:], layouts[1]), "mode": "nearest"}
-    yield CaseTemplate(f"{label}-nearest", arguments=nearest, **about)
+    yield CaseTemplate(f"{label}-nearest", arguments=nearest, **fields)
 
 
 def near_elements(grid: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
@@ -205,15 +207,15 @@ def near_elements(grid: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
         indices = nearest + np.clip(ends - nearest, -0.35, 0.35)
         return ((2 * indices + 1) / np.array(sizes) - 1)[..., ::-1]  # coordinates, the last axis first
 
-    where = TensorSpec(grid, Dtype.float64, uniform(0, 1))
-    return {"_where": where, "grid": tensor(*grid, layout=layout, compute=near)}
+    fractions = TensorSpec(grid, Dtype.float64, uniform(0, 1))
+    return {"_where": fractions, "grid": tensor(*grid, layout=layout, compute=near)}
 
 
-def given_points(label: str, mode: str, points: Sequence[float], **about: Any) -> CaseTemplate:
+def given_points(label: str, mode: str, points: Sequence[float], **fields: Any) -> CaseTemplate:
     """Sampling whole numbers at random pairs of these coordinates, so that every weight and result is exact."""
     grid = tensor(1, len(points), len(points), 2, domain=choice(points))
     arguments = {"input": tensor(1, 2, 4, 2, domain=integer_values(-4, 4)), "grid": grid, "mode": mode}
-    return CaseTemplate(f"{label}-{mode}", arguments=arguments, exact=True, **about)
+    return CaseTemplate(f"{label}-{mode}", arguments=arguments, exact=True, **fields)
 
 
 EIGHTHS = [number / 8 for number in range(-12, 13)]

@@ -70,11 +70,11 @@ class Deform:
             ("padH", "padW", "pad_h", "pad_w"): self.padding,
             ("dilationH", "dilationW", "dilation_h", "dilation_w"): self.dilation,
         }
-        along = {name: pair[k % 2] for names, pair in pairs.items() for k, name in enumerate(names)}
+        geometry = {name: pair[k % 2] for names, pair in pairs.items() for k, name in enumerate(names)}
         groups = {"groups": self.groups, "deform_groups": self.deform_groups}
         groups |= {"group": self.groups, "deformable_group": self.deform_groups}
-        others = {"im2col_step": self.step, "scale": self.scale, "with_bias": self.with_bias}
-        return {**along, **groups, **others}
+        settings = {"im2col_step": self.step, "scale": self.scale, "with_bias": self.with_bias}
+        return {**geometry, **groups, **settings}
 
 
 def convolution(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
@@ -90,24 +90,24 @@ def convolution(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "output": (b, sizes.outputs, *sizes.size),
     }
     domains = {"offset": sizes.shifts, "mask": uniform(0.2, 1)}
-    given = {name: tensor(*shape, domain=domains.get(name), layout=layout) for name, shape in shapes.items()}
+    tensors = {name: tensor(*shape, domain=domains.get(name), layout=layout) for name, shape in shapes.items()}
     return {
-        **given,
+        **tensors,
         **{f"grad_{name}": zeros(*shape, layout=result) for name, shape in shapes.items()},
         **{f"grad{name.title()}": zeros(*shape, layout=result) for name, shape in shapes.items()},
-        **dict.fromkeys(("grad_output", "gradOutput"), given["output"]),
+        **dict.fromkeys(("grad_output", "gradOutput"), tensors["output"]),
         **dict.fromkeys(("columns", "ones"), tensor(*sizes.workspace)),
         **sizes.attributes,
     }
 
 
 CONV = CaseTemplate("", Deform())
-EACH = CONV.replace(dtypes=DtypeSelection.all)
+IN_ALL_DTYPES = CONV.replace(dtypes=DtypeSelection.all)
 WHOLE = dict.fromkeys(("input", "weight", "bias", "mask", "grad_output", "gradOutput"), integer_values(-2, 2))
 
 CONVOLUTIONS = (
     CONV.replace("plain", shape=(1, 2, 3, 4), kernel=(2, 2), padding=(1, 0), **SMOKE_IN_ALL_DTYPES),
-    EACH.replace(
+    IN_ALL_DTYPES.replace(
         "all",
         shape=(2, 4, 6, 5),
         kernel=(3, 2),
@@ -120,7 +120,7 @@ CONVOLUTIONS = (
         layout=strided,
         result_layout=transposed,
     ),
-    EACH.replace("exact", shape=(1, 2, 4, 3), shifts=HALVES, domains=WHOLE, exact=True),
+    IN_ALL_DTYPES.replace("exact", shape=(1, 2, 4, 3), shifts=HALVES, domains=WHOLE, exact=True),
     CONV.replace(
         "exact-groups", shape=(1, 4, 4, 3), deform_groups=2, groups=2, shifts=HALVES, domains=WHOLE, exact=True
     ),

@@ -41,7 +41,7 @@ def sigmoid(
     weights: Domain | None = None,
     target: Domain | None = None,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """A row's target may be C, the background, but where there are weights."""
     rows, columns = shape
@@ -53,7 +53,7 @@ def sigmoid(
         "gamma": gamma,
         "alpha": alpha,
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
 
 
 def _of_rows(layout: Layout) -> Layout:
@@ -105,22 +105,24 @@ def softmax(
     *,
     weights: Domain | None = None,
     low: int = 0,
-    given: Any = None,
+    probabilities: Any = None,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
-    """Probabilities made of logits, or given ones; classes from `low` on."""
+    """Return a template with these probabilities, or softmax of `logits`; targets are classes from `low` on."""
     rows, columns = shape
     arguments = {
         "_logits": tensor(rows, columns, domain=logits, dtype=Dtype.float64),
         "buff": tensor(rows),
-        "softmax": tensor(rows, columns, layout=layout, compute=(lambda values: given) if given else _softmax),
+        "softmax": tensor(
+            rows, columns, layout=layout, compute=(lambda values: probabilities) if probabilities else _softmax
+        ),
         "target": tensor(rows, domain=classes(low, columns - 1), layout=_of_rows(layout), dtype=Dtype.int64),
         "weight": tensor(columns if weights else 0, domain=weights, layout=_of_rows(layout)),
         "gamma": gamma,
         "alpha": alpha,
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
 
 
 CERTAIN = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [nan, nan, nan]]
@@ -141,7 +143,7 @@ SOFTMAX = (
     softmax("strong-focus", (6, 4), uniform(-2, 2), gamma=5.0),
     softmax("whole-alpha", gamma=1.5, alpha=1.0),
     softmax("unlikely", (9, 4), uniform(-12, 0), weights=WEIGHTS),
-    softmax("certain", (5, 3), weights=WEIGHTS, given=CERTAIN, dtypes=DtypeSelection.all),
+    softmax("certain", (5, 3), weights=WEIGHTS, probabilities=CERTAIN, dtypes=DtypeSelection.all),
     softmax("one-row", (1, 9), weights=WEIGHTS),
     softmax("no-rows", (0, 4), weights=WEIGHTS),
     softmax("large", (300, 40), weights=WEIGHTS),
@@ -161,7 +163,7 @@ def points(
     domain: Domain = NORMAL,
     layout: Layout = contiguous,
     positions: Mapping[str, Any] | None = None,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Two sets of points, and for the gradient the nearest ones, unless they are given, and what is given to them."""
     nearest = positions or {
@@ -179,7 +181,7 @@ def points(
         "grad_xyz1": tensor(batches, n, 2, domain=integer_values(0, 0), layout=layout),
         "grad_xyz2": tensor(batches, m, 2, domain=integer_values(0, 0), layout=layout),
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
 
 
 CROWDED = {

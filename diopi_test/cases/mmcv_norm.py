@@ -25,9 +25,9 @@ POSITIVE = uniform(0.5, 2)
 # Statistics
 
 
-def _statistic(channels: int, domain: Domain = NORMAL, layout: Layout = contiguous, **about: Any) -> TensorTemplate:
+def _statistic(channels: int, domain: Domain = NORMAL, layout: Layout = contiguous, **fields: Any) -> TensorTemplate:
     """A float32 tensor of one value a channel."""
-    return tensor(channels, domain=domain, layout=contiguous if layout is contiguous else strided, dtype=F32, **about)
+    return tensor(channels, domain=domain, layout=contiguous if layout is contiguous else strided, dtype=F32, **fields)
 
 
 def batch(
@@ -36,7 +36,7 @@ def batch(
     domain: Domain = NORMAL,
     layout: Layout = contiguous,
     centre: Domain = NORMAL,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """One batch: for the variance with a mean that is not quite its own, for the gradient with norm and std."""
     channels = shape[1]
@@ -50,7 +50,7 @@ def batch(
         "norm": tensor(*shape, domain=domain, layout=layout, dtype=F32),
         "std": _statistic(channels, POSITIVE, layout),
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=about.pop("result_layout", layout), **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=fields.pop("result_layout", layout), **fields)
 
 
 BATCHES = (
@@ -105,7 +105,7 @@ def output(
     eps: float = 1e-5,
     momentum: float = 0.1,
     group_size: int = 1,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """A batch with the statistics of a larger one; what is not `affine`, `running` or `saved` is NULL."""
     channels = shape[1]
@@ -122,7 +122,7 @@ def output(
         "group_size": group_size,
     }
     results = {} if saved else {"norm": None, "std": None}
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, results=results, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, results=results, **fields)
 
 
 EXACT_OUTPUT = {
@@ -176,7 +176,7 @@ def activation(
     alpha: float = 0.2,
     scale: float = 1.375,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Without `bias` or `refer` these have no elements."""
     vector = contiguous if layout is contiguous else strided
@@ -189,7 +189,7 @@ def activation(
         "alpha": alpha,
         "scale": scale,
     }
-    return CaseTemplate(label, arguments=arguments, **about)
+    return CaseTemplate(label, arguments=arguments, **fields)
 
 
 REFER = choice([0.0, -0.0, 1.5, -1.5, 0.75, -0.75, 3.0, -3.0])

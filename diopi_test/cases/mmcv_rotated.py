@@ -63,19 +63,19 @@ class Rotated:
     centers: tuple[float, float] = (0.1, 0.9)
     extent: tuple[float, float] = (0.5, 2.0)
     angles: Domain = ANY_ANGLE
-    given: Sequence[Sequence[float]] = ()
+    fixed: Sequence[Sequence[float]] = ()
     features: Domain = FEATURES
 
     @property
     def number(self) -> int:
         """Of regions."""
-        return len(self.given) or self.regions
+        return len(self.fixed) or self.regions
 
     @property
     def rois(self) -> Mapping[str, TensorTemplate]:
         """The regions, drawn or given."""
-        if self.given:
-            return {"rois": tensor(self.number, 6, compute=lambda values: self.given)}
+        if self.fixed:
+            return {"rois": tensor(self.number, 6, compute=lambda values: self.fixed)}
         return {
             "_centers": tensor(self.regions, 2, domain=uniform(*self.centers), dtype=F64),
             "_sizes": tensor(self.regions, 2, domain=uniform(*self.extent), dtype=F64),
@@ -130,7 +130,7 @@ ROTATIONS = (
     ROTATED,
     ROTATED.replace("clockwise", scale=0.5, aligned=False, clockwise=True, smoke=False, **same_layout(strided)),
     ROTATED.replace(
-        "exact", bins=(2, 2), ratio=1, aligned=False, given=UPRIGHT, domains=WHOLE, exact=True, smoke=False
+        "exact", bins=(2, 2), ratio=1, aligned=False, fixed=UPRIGHT, domains=WHOLE, exact=True, smoke=False
     ),
     ROTATED.replace(
         "exact-edges",
@@ -138,7 +138,7 @@ ROTATIONS = (
         bins=(2, 3),
         ratio=1,
         aligned=False,
-        given=EDGES,
+        fixed=EDGES,
         domains=WHOLE,
         exact=True,
         smoke=False,
@@ -253,8 +253,8 @@ class Filters:
     def permutations(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         """One of the entries of a filter for each rotation, counting from 1."""
         entries = int(np.prod(self.shape[2:]))
-        each = [rng.permutation(entries) + 1 for _ in range(self.rotations)]
-        return np.reshape(each, (self.rotations, entries)).T.reshape(-1)
+        permutation_per_rotation = [rng.permutation(entries) + 1 for _ in range(self.rotations)]
+        return np.reshape(permutation_per_rotation, (self.rotations, entries)).T.reshape(-1)
 
 
 def filters(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:

@@ -53,7 +53,7 @@ class Grid:
     voxels: int = 14
     deterministic: bool = True
 
-    def along(self, axis: int) -> TensorTemplate:
+    def cells_along(self, axis: int) -> TensorTemplate:
         """The cells of the points along an axis, each inside three times as likely as each outside."""
         count = self.cells[axis]
         outside = (*range(-self.margin, 0), *range(count, count + self.margin))
@@ -71,7 +71,7 @@ def voxelized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     grid: Grid = template.sizes
     low, size, layout, result = np.array(grid.low), np.array(grid.size), template.layout, template.result_layout
     return {
-        **{name: grid.along(axis) for axis, name in enumerate(("_x", "_y", "_z"))},
+        **{name: grid.cells_along(axis) for axis, name in enumerate(("_x", "_y", "_z"))},
         "_fractions": tensor(grid.points, 3, domain=choice(grid.inner)),
         "_features": tensor(grid.points, grid.features - 3, domain=any_value),
         "voxel_size": literal(size, F32, layout),
@@ -132,7 +132,7 @@ def in_any_order(template: CaseTemplate) -> CaseTemplate:
 
 
 NONE_INSIDE = {"none-inside": "no point is in the grid"}
-FEW = {
+FEW_POINTS = {
     "one-cell|in-any-order-one-cell": "the one cell is (0, 0, 0)",
     "one-point|in-any-order-one-point": "one point makes one voxel of one point",
     "one-point-a-voxel|in-any-order-one-point-a-voxel": "every voxel has one point",
@@ -144,7 +144,7 @@ register(
     "diopiHardVoxelizeMmcv",
     templates=(*POINTS, *LIMITS, *map(in_any_order, (*POINTS[:5], *POINTS[6:16], *LIMITS[:-1]))),
     derive=voxelized,
-    non_discriminating={**NONE_INSIDE, **FEW},
+    non_discriminating={**NONE_INSIDE, **FEW_POINTS},
 )
 register("diopiDynamicVoxelizeMmcv", templates=POINTS, derive=celled, non_discriminating=NONE_INSIDE)
 
@@ -195,14 +195,14 @@ def reduced(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 def reduced_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes: Reduction = template.sizes
-    given, rows, layout = reduced(template, dtype), sizes.rows(), template.layout
+    inputs, rows, layout = reduced(template, dtype), sizes.rows(), template.layout
 
     def forward(result: str) -> ResultOf:
         return ResultOf("diopiDynamicPointToVoxelMmcv", result, argument_names={"coors": "_coors"})
 
     return {
-        "feats": given["feats"],
-        "_coors": given["coors"],
+        "feats": inputs["feats"],
+        "_coors": inputs["coors"],
         "reduce_type": sizes.reduce_type,
         "reduced_feats": tensor(rows, sizes.channels, layout=layout, compute=forward("reduced_feats")),
         "coors_idx": tensor(sizes.points, dtype=I32, layout=layout, compute=forward("coors_map")),
@@ -220,17 +220,17 @@ LARGEST = SUMMED.replace("maximum", reduce_type=MAXIMUM, domains=SUMMANDS, exact
 
 def varied(template: CaseTemplate) -> list[CaseTemplate]:
     """A reduction of points of all sorts."""
-    label, one = template.label, template.replace(dtypes=DtypeSelection.leading, smoke=False)
+    label, leading = template.label, template.replace(dtypes=DtypeSelection.leading, smoke=False)
     return [
         template,
-        one.replace(f"{label}-all-inside", outside=False),
-        one.replace(f"{label}-strided", **same_layout(strided)),
-        one.replace(f"{label}-transposed", layout=transposed),
-        one.replace(f"{label}-one-axis", grid=(9,)),
-        one.replace(f"{label}-one-channel", channels=1),
-        one.replace(f"{label}-many-channels", channels=33),
-        one.replace(f"{label}-one-point", points=1),
-        one.replace(f"{label}-no-points", points=0),
+        leading.replace(f"{label}-all-inside", outside=False),
+        leading.replace(f"{label}-strided", **same_layout(strided)),
+        leading.replace(f"{label}-transposed", layout=transposed),
+        leading.replace(f"{label}-one-axis", grid=(9,)),
+        leading.replace(f"{label}-one-channel", channels=1),
+        leading.replace(f"{label}-many-channels", channels=33),
+        leading.replace(f"{label}-one-point", points=1),
+        leading.replace(f"{label}-no-points", points=0),
     ]
 
 
@@ -381,9 +381,9 @@ def pooled_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes: Sparse = template.sizes
     rows, layout = (sizes.outputs, sizes.ci), template.layout
     forward = ResultOf("diopiIndiceMaxpoolMmcv", extra_arguments={"numAct": sizes.outputs})
-    given = pooled(template, dtype)
+    inputs = pooled(template, dtype)
     return {
-        **given,
+        **inputs,
         "outFeatures": tensor(*rows, layout=layout, compute=forward),
         "outGrad": tensor(*rows, layout=layout),
     }

@@ -52,14 +52,16 @@ def step(label: str, numbers: Mapping[str, Any], states: Mapping[str, Domain], d
 
 def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate]) -> Iterator[Case]:
     """The first step in all patterns, every other as a matrix."""
-    first, *others = steps
+    first, *other_steps = steps
     templates = [_shaped(first.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in PATTERNS]
-    templates += [_shaped(other, MATRIX) for other in others]
+    templates += [_shaped(step, MATRIX) for step in other_steps]
 
     def tensors(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
-        drawn = {"param": normal(), "grad": GRADIENT, **template.domains}
+        domains = {"param": normal(), "grad": GRADIENT, **template.domains}
         return {
-            p.name: tensor(*template.sizes, domain=drawn[p.name], layout=template.layout) if p.name in drawn else None
+            p.name: tensor(*template.sizes, domain=domains[p.name], layout=template.layout)
+            if p.name in domains
+            else None
             for p in prototype.arguments
             if p.is_tensor
         }
@@ -163,8 +165,8 @@ def rmsprop_step(
 ) -> CaseTemplate:
     """`mean`, `velocity`: with the state that centering, and momentum, need."""
     plain = {"lr": 0.125, "alpha": 0.75, "eps": 0.25, "weight_decay": 0.5, "momentum": 0.0, "centered": False}
-    held = {"square_avg": True, "grad_avg": mean, "momentum_buf": velocity}
-    states = {name: domain for name, domain in RMS_STATES.items() if held[name]}
+    is_present = {"square_avg": True, "grad_avg": mean, "momentum_buf": velocity}
+    states = {name: domain for name, domain in RMS_STATES.items() if is_present[name]}
     return step(label, {**plain, **numbers}, states, dtypes)
 
 
@@ -205,12 +207,12 @@ def fused_step(
     *,
     counter: TensorTemplate = COUNTER,
     arguments: Mapping[str, Any] | None = None,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Parameters of these shapes after these numbers of steps, each counted in a tensor as `counter`."""
     counters = [replace(counter, domain=choice([number])) for number in steps]
-    given = {"state_steps": counters, **FUSED_NUMBERS, **(arguments or {})}
-    return CaseTemplate(label, shapes, given, **{"dtypes": (F32,), **about})
+    numbers = {"state_steps": counters, **FUSED_NUMBERS, **(arguments or {})}
+    return CaseTemplate(label, shapes, numbers, **{"dtypes": (F32,), **fields})
 
 
 FUSED_NUMBERS: Mapping[str, Any] = {
@@ -255,10 +257,10 @@ FUSED = (
 @cases_for("diopiFusedAdamW")
 def fused_adamw(prototype: Prototype) -> Iterator[Case]:
     def tensors(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-        drawn = {"params": normal(), "grads": GRADIENT, "exp_avgs": normal(), "exp_avg_sqs": POSITIVE}
+        domains = {"params": normal(), "grads": GRADIENT, "exp_avgs": normal(), "exp_avg_sqs": POSITIVE}
         lists = {
             name: [tensor(*shape, domain=domain, layout=template.layout) for shape in template.sizes]
-            for name, domain in {**drawn, **template.domains}.items()
+            for name, domain in {**domains, **template.domains}.items()
         }
         return lists if "max_exp_avg_sqs" in lists else {**lists, "max_exp_avg_sqs": None}
 
@@ -268,7 +270,7 @@ def fused_adamw(prototype: Prototype) -> Iterator[Case]:
 # Clipping
 
 
-def _some(value: float) -> Domain:
+def _containing(value: float) -> Domain:
     """Normal numbers, one of them `value`."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
@@ -295,17 +297,17 @@ def clip(
     domain: Domain = GRADIENT,
     *,
     layout: Layout = contiguous,
-    others: Dtype | None = None,
+    remaining_dtype: Dtype | None = None,
     strict: bool = False,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
-    """Gradients of these shapes; `others` is the element type of all but the first."""
+    """Return a template with gradients of these shapes; `remaining_dtype` is the type of all except the first."""
     grads = [
-        tensor(*shape, domain=domain, layout=layout, dtype=others if number else None)
+        tensor(*shape, domain=domain, layout=layout, dtype=remaining_dtype if number else None)
         for number, shape in enumerate(shapes)
     ]
     arguments = {"grads": grads, "max_norm": max_norm, "norm_type": norm_type, "error_if_nonfinite": strict}
-    return CaseTemplate(label, arguments=arguments, **{"dtypes": (F32,), **about})
+    return CaseTemplate(label, arguments=arguments, **{"dtypes": (F32,), **fields})
 
 
 NO_LENGTH = "gradients of length 0 stay so"
@@ -335,11 +337,13 @@ CLIPS = (
     clip("exactly-within", 16.0, 1.0, ((2, 4), (3,)), choice([1.0, -1.0]), dtypes=floating, exact=True),
     clip("transposed", 1.0, 2.0, ((3, 4), (2, 3, 2)), layout=transposed, dtypes=(F16, F32)),
     clip("strided", 1.0, 2.0, TWO, layout=strided, dtypes=(BF16, F32)),
-    clip("mixed-half", shapes=((3, 3), (4, 4), ()), domain=choice([1.0, -1.0]), others=F16),  # single norms are exact
-    clip("mixed-wide", others=F64),
-    clip("infinite", shapes=TWO, domain=_some(inf), dtypes=(F16, F32)),
-    clip("nan", shapes=TWO, domain=_some(nan), dtypes=(F32, BF16), non_discriminating="a NaN spreads to all"),
-    clip("infinite-maximum", 1.0, inf, TWO, _some(-inf)),
+    clip(
+        "mixed-half", shapes=((3, 3), (4, 4), ()), domain=choice([1.0, -1.0]), remaining_dtype=F16
+    ),  # single norms are exact
+    clip("mixed-wide", remaining_dtype=F64),
+    clip("infinite", shapes=TWO, domain=_containing(inf), dtypes=(F16, F32)),
+    clip("nan", shapes=TWO, domain=_containing(nan), dtypes=(F32, BF16), non_discriminating="a NaN spreads to all"),
+    clip("infinite-maximum", 1.0, inf, TWO, _containing(-inf)),
     clip("long", 3.0, 2.0, ((1031,), (7,)), dtypes=(F32, BF16)),
     clip("long-one", 6000.0, 1.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
     clip("long-two", 6000.0, 2.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),

@@ -116,10 +116,10 @@ def windows(
     kernel: tuple[int, ...] = (2, 2, 2),
     stride: tuple[int, ...] = (),
     padding: tuple[int, ...] = (0, 0, 0),
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
-    """Cases for float32; `about` are other attributes of `Windows` and of the template."""
-    return CaseTemplate(label, Windows(size, kernel, stride, padding)).replace(**about)
+    """Return a template for float32; `fields` are further fields of `Windows` and of the template."""
+    return CaseTemplate(label, Windows(size, kernel, stride, padding)).replace(**fields)
 
 
 def _arguments(prototype: Prototype, kind: str) -> Derive:
@@ -319,7 +319,9 @@ FEW_WINDOWS = {"(MaxPool-)?dilation-[24]-stride-[24]": "far apart, few windows n
 def pooling(prototype: Prototype) -> Iterator[Case]:
     kind = next(kind for kind in KINDS if prototype.name.startswith(f"diopi{kind}"))
     has_divisor = any(p.name == "divisor_override" for p in prototype.arguments)
-    yield from _expand(prototype, kind, (one for one in KINDS[kind] if has_divisor or one.sizes.divisor is None))
+    yield from _expand(
+        prototype, kind, (template for template in KINDS[kind] if has_divisor or template.sizes.divisor is None)
+    )
     if "Max" in kind and not prototype.name.endswith("Backward"):
         yield from _expand(prototype, kind, [FEW_AMONG_MANY])
     if "Max" in kind and prototype.name.endswith("Backward"):
@@ -337,10 +339,10 @@ def _of_other_values(prototype: Prototype, kind: str) -> Iterator[Case]:
         return {"_drawn": usual["input"], **usual, "indices": replace(indices, compute=places)}
 
     template = ADAPTIVE[0] if "Adaptive" in kind else PADDED
-    shown = template.replace(
+    other_values = template.replace(
         "other-values", domains={"input": choice([nan])}, dtypes=DtypeSelection.leading, smoke=False
     )
-    return _expand(prototype, kind, [shown], arguments)
+    return _expand(prototype, kind, [other_values], arguments)
 
 
 NOTHING: Mapping[str, Any] = dict.fromkeys(("kernel", "stride", "padding", "dilation"), (0, 0, 0))

@@ -61,12 +61,18 @@ def samples(template: Template) -> Iterator[CaseTemplate]:
 
 
 def filled(
-    label: str, shape: Shape = SAMPLE, layout: Layout = contiguous, *, numbers: Numbers, seed: Seed = SEED, **about: Any
+    label: str,
+    shape: Shape = SAMPLE,
+    layout: Layout = contiguous,
+    *,
+    numbers: Numbers,
+    seed: Seed = SEED,
+    **fields: Any,
 ) -> CaseTemplate:
     """A call that fills a tensor of the type under test, with these numbers."""
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
     results = dict.fromkeys(("out", "inout"), result)
-    return CaseTemplate(label, arguments={**numbers, "generator": seed}, results=results, **about)
+    return CaseTemplate(label, arguments={**numbers, "generator": seed}, results=results, **fields)
 
 
 def bounds(low: Any, high: Any) -> Numbers:
@@ -136,13 +142,13 @@ register(
 
 
 def permutation(
-    label: str, length: Length = 1000, layout: Layout = contiguous, *, seed: Seed = SEED, **about: Any
+    label: str, length: Length = 1000, layout: Layout = contiguous, *, seed: Seed = SEED, **fields: Any
 ) -> CaseTemplate:
     """A permutation of this many numbers, or as many as follow from the element type."""
     count = length if callable(length) else lambda dtype: length
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, (count(dtype),)))
     arguments = {"n": ByDtype(count), "generator": seed}
-    return CaseTemplate(label, arguments=arguments, results={"out": result}, **{"dtypes": (Dtype.int64,), **about})
+    return CaseTemplate(label, arguments=arguments, results={"out": result}, **{"dtypes": (Dtype.int64,), **fields})
 
 
 def _longest(dtype: Dtype) -> int:
@@ -168,23 +174,23 @@ register(
 PROBABILITIES = choice([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 
 
-def drawn(
-    label: str, shape: Shape = SAMPLE, *layouts: Layout, arguments: Mapping[str, Any], seed: Seed = SEED, **about: Any
+def sampled(
+    label: str, shape: Shape = SAMPLE, *layouts: Layout, arguments: Mapping[str, Any], seed: Seed = SEED, **fields: Any
 ) -> CaseTemplate:
     """A call with tensors of this shape where `arguments` has domains; of `layouts`, the last is that of the result."""
     first, *_, last = layouts * 2 or (contiguous, contiguous)
     specs = {n: tensor(*shape, domain=v, layout=first) if callable(v) else v for n, v in arguments.items()}
-    return CaseTemplate(label, arguments={**specs, "generator": seed}, result_layout=last, **about)
+    return CaseTemplate(label, arguments={**specs, "generator": seed}, result_layout=last, **fields)
 
 
 def _probable(domain: Domain) -> Numbers:
     return {"input": domain, "inout": domain}
 
 
-bernoulli = partial(drawn, arguments=_probable(PROBABILITIES))
+bernoulli = partial(sampled, arguments=_probable(PROBABILITIES))
 BERNOULLI = (
     *samples(bernoulli),
-    drawn("certain", (4, 5), arguments=_probable(choice([0.0, 1.0])), dtypes=DtypeSelection.all),
+    sampled("certain", (4, 5), arguments=_probable(choice([0.0, 1.0])), dtypes=DtypeSelection.all),
 )
 
 register("diopiBernoulliInp", templates=BERNOULLI)
@@ -205,8 +211,8 @@ SOME_DEVIATION = choice([0.5, 2.0])
 
 def normals(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...]:
     """Domains of tensors, or numbers; the deviation is once `point`. In the last, layouts differ."""
-    draw = partial(drawn, arguments={"mean": mean, "std": std})
-    at_points = drawn("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
+    draw = partial(sampled, arguments={"mean": mean, "std": std})
+    at_points = sampled("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
     return (*samples(draw), at_points, draw("mixed", SAMPLE, strided, transposed))
 
 
@@ -214,18 +220,18 @@ register(
     "diopiNormalTensorScalar",
     templates=(
         *normals(MEANS, 1.5, 0.0),
-        drawn("infinite-means", arguments={"mean": INFINITE_MEANS, "std": 1.5}, dtypes=(F32, F16)),
+        sampled("infinite-means", arguments={"mean": INFINITE_MEANS, "std": 1.5}, dtypes=(F32, F16)),
     ),
 )
 
 register("diopiNormalScalarTensor", templates=normals(-2.5, DEVIATIONS, choice([0.0])))
 
 
-def two_tensors(label: str, mean: Shape, std: Shape, *, other: Dtype | None = None, **about: Any) -> CaseTemplate:
-    """Means and deviations of these shapes, the deviations of type `other`."""
-    domain = DEVIATIONS if other else SOME_DEVIATION
-    tensors = {"mean": tensor(*mean, domain=MEANS), "std": tensor(*std, domain=domain, dtype=other)}
-    return CaseTemplate(label, arguments={**tensors, "generator": SEED}, **about)
+def two_tensors(label: str, mean: Shape, std: Shape, *, std_dtype: Dtype | None = None, **fields: Any) -> CaseTemplate:
+    """Return a template with means and deviations of these shapes; the deviations have type `std_dtype`."""
+    domain = DEVIATIONS if std_dtype else SOME_DEVIATION
+    tensors = {"mean": tensor(*mean, domain=MEANS), "std": tensor(*std, domain=domain, dtype=std_dtype)}
+    return CaseTemplate(label, arguments={**tensors, "generator": SEED}, **fields)
 
 
 *usual, mixed = normals(MEANS, DEVIATIONS, choice([0.0]))
@@ -235,14 +241,14 @@ register(
     templates=(
         *usual,
         mixed.replace(arguments={"std": tensor(*SAMPLE, domain=DEVIATIONS, layout=transposed)}),
-        drawn("infinite-means", arguments={"mean": INFINITE_MEANS, "std": DEVIATIONS}),
+        sampled("infinite-means", arguments={"mean": INFINITE_MEANS, "std": DEVIATIONS}),
         two_tensors("row", SAMPLE, SAMPLE[1:]),
         two_tensors("column", (SAMPLE[0], 1), SAMPLE),
         two_tensors("outer", (60, 1), (1, 70), dtypes=(F32, BF16)),
         two_tensors("by-scalar", SAMPLE, ()),
         two_tensors("rank-up", (40,), (3, 35, 40)),
-        two_tensors("of-float32", SAMPLE, SAMPLE, other=F32, dtypes=(BF16,)),
-        two_tensors("of-float16", SAMPLE, SAMPLE, other=F16, dtypes=(F64,)),
+        two_tensors("of-float32", SAMPLE, SAMPLE, std_dtype=F32, dtypes=(BF16,)),
+        two_tensors("of-float16", SAMPLE, SAMPLE, std_dtype=F16, dtypes=(F64,)),
     ),
 )
 
@@ -251,10 +257,10 @@ POSITIVE = choice([0.5, 2.0, 3.0])
 
 
 def dropped(
-    label: str, *form: Any, domain: Domain = NONZERO, p: float = 0.3, train: bool = True, **about: Any
+    label: str, *form: Any, domain: Domain = NONZERO, p: float = 0.3, train: bool = True, **fields: Any
 ) -> CaseTemplate:
     """As `drawn`, `form` being shape and layouts."""
-    return drawn(label, *form, arguments={"input": domain, "p": p, "train": train}, **about)
+    return sampled(label, *form, arguments={"input": domain, "p": p, "train": train}, **fields)
 
 
 def _mask(dtype: Dtype | None = None, shape: Shape | None = None) -> dict[str, ResultOverride]:
@@ -296,54 +302,54 @@ register(
 
 # Draws by weight
 
-SOME, ZEROS = (1.0, 2.5, 0.5, 4.0, 2.0), (0.0, 3.0, 1.0, 0.0, 2.0, 0.0)
+WEIGHTS, ZEROS = (1.0, 2.5, 0.5, 4.0, 2.0), (0.0, 3.0, 1.0, 0.0, 2.0, 0.0)
 
 
 def weighted(
     label: str,
-    weights: Sequence[float] = SOME,
+    weights: Sequence[float] = WEIGHTS,
     num_samples: int = 4000,
     rows: Shape = (),
     *layouts: Layout,
     replacement: bool = False,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Every row a permutation of the weights that is turned by its number, modulo three."""
     turned = np.array([np.roll(weights, row % 3) for row in range(*rows or (1,))])
     domain = fixed_values(turned if turned.size else [0.0])
     arguments = {"input": domain, "num_samples": num_samples, "replacement": replacement}
-    return drawn(label, (*rows, len(weights)), *layouts, arguments=arguments, **about)
+    return sampled(label, (*rows, len(weights)), *layouts, arguments=arguments, **fields)
 
 
 replaced = partial(weighted, replacement=True)
 
 WEIGHTED = (
     replaced("sample", dtypes=DtypeSelection.all, smoke=True),
-    weighted("put-aside", SOME, 2, (6000,), dtypes=DtypeSelection.all, smoke=True),
+    weighted("put-aside", WEIGHTS, 2, (6000,), dtypes=DtypeSelection.all, smoke=True),
     replaced("zeros", ZEROS, dtypes=DtypeSelection.all),
-    replaced("rows", SOME, 700, (6,), dtypes=DtypeSelection.all),
+    replaced("rows", WEIGHTS, 700, (6,), dtypes=DtypeSelection.all),
     *(
         template
         for label, layouts in {"transposed": [transposed], "strided": [strided], "mixed": [strided, transposed]}.items()
         for template in (
-            replaced(label, SOME, 400, (5,), *layouts),
-            weighted(f"{label}-put-aside", SOME, 3, (300,), *layouts),
+            replaced(label, WEIGHTS, 400, (5,), *layouts),
+            weighted(f"{label}-put-aside", WEIGHTS, 3, (300,), *layouts),
         )
     ),
-    replaced("expanded", SOME, 400, (4,), expanded, contiguous),
-    weighted("one", SOME, 1, (1500,)),
-    replaced("one-replaced", SOME, 1, (1500,)),
-    weighted("three", SOME, 3, (1500,), dtypes=(F64,)),
-    weighted("all", SOME, 5, (200,)),
+    replaced("expanded", WEIGHTS, 400, (4,), expanded, contiguous),
+    weighted("one", WEIGHTS, 1, (1500,)),
+    replaced("one-replaced", WEIGHTS, 1, (1500,)),
+    weighted("three", WEIGHTS, 3, (1500,), dtypes=(F64,)),
+    weighted("all", WEIGHTS, 5, (200,)),
     weighted("zeros-put-aside", ZEROS, 2, (600,)),
     weighted("all-but-zeros", ZEROS, 3, (300,)),
     weighted("zeros-too", ZEROS, 5, (300,), dtypes=(F64,)),
-    weighted("many", SOME * 200, 700),
-    replaced("small-weights", [weight * 1e-3 for weight in SOME]),
-    replaced("large-weights", [weight * 1e200 for weight in SOME], dtypes=(F64,)),
+    weighted("many", WEIGHTS * 200, 700),
+    replaced("small-weights", [weight * 1e-3 for weight in WEIGHTS]),
+    replaced("large-weights", [weight * 1e200 for weight in WEIGHTS], dtypes=(F64,)),
     replaced("certain", [0.0, 0.0, 2.0], 7, (4,)),
     replaced("single", [0.25], 3),
-    weighted("no-rows", SOME, 2, (0,)),
+    weighted("no-rows", WEIGHTS, 2, (0,)),
     *seeded(replaced),
 )
 

@@ -69,10 +69,12 @@ def reductions(
     They are followed by those along the axes that no template is along, drawn as the rows are.
     """
     first, names = prototype.arguments[0].name, {p.name: p.annotation for p in prototype.arguments}
-    own = list(templates)
-    rows = next((template for template in own if template.label == ROWS.label), None)
-    others = [
-        one.replace(arguments=rows.arguments, domains=rows.domains) for one in untested_axes_templates(own) if rows
+    listed = list(templates)
+    rows = next((template for template in listed if template.label == ROWS.label), None)
+    untried = [
+        template.replace(arguments=rows.arguments, domains=rows.domains)
+        for template in untested_axes_templates(listed)
+        if rows
     ]
 
     def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
@@ -87,31 +89,31 @@ def reductions(
         usual = ResultOverride(layout=template.result_layout, shape=shape(template.sizes))
         return template.replace(results={**{p.name: usual for p in prototype.results}, **template.results})
 
-    return expand(prototype, map(decided, [*own, *others]), arguments)
+    return expand(prototype, map(decided, [*listed, *untried]), arguments)
 
 
-def drawn(
+def from_domain(
     pattern: CaseTemplate,
     domain: Domain,
     dtypes: DtypeSelection | Sequence[Dtype] = (F32,),
     label: str = "",
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """A pattern with numbers of `domain`; it is a basic case under its own label alone."""
     smoke = pattern.smoke and not label
-    return pattern.replace(label or pattern.label, domains={"input": domain}, dtypes=dtypes, smoke=smoke, **about)
+    return pattern.replace(label or pattern.label, domains={"input": domain}, dtypes=dtypes, smoke=smoke, **fields)
 
 
-def everywhere(
-    patterns: Iterable[CaseTemplate], domain: Domain, dtypes: Sequence[Dtype], **about: Any
+def patterns_from_domain(
+    patterns: Iterable[CaseTemplate], domain: Domain, dtypes: Sequence[Dtype], **fields: Any
 ) -> Iterator[CaseTemplate]:
     """All patterns in float32, the common ones in the other element types."""
-    return (restrict_dtypes(pattern, dtypes).replace(domains={"input": domain}, **about) for pattern in patterns)
+    return (restrict_dtypes(pattern, dtypes).replace(domains={"input": domain}, **fields) for pattern in patterns)
 
 
-def by_type(of: Callable[[Dtype], Domain]) -> Domain:
+def by_type(domain_of: Callable[[Dtype], Domain]) -> Domain:
     """Another domain for each element type."""
-    return lambda rng, count, dtype: of(dtype)(rng, count, dtype)
+    return lambda rng, count, dtype: domain_of(dtype)(rng, count, dtype)
 
 
 def to_type(dtype: Dtype, shape: tuple[int, ...]) -> dict[str, ResultOverride]:
@@ -142,15 +144,15 @@ def _largest(dtype: Dtype) -> Domain:
 
 
 SUMS = (
-    *everywhere(SUMMABLE, normal(mean=0.5), INEXACT),
-    drawn(POWERS, integer_values(1, 9), INEXACT, "exact", exact=True),
-    drawn(COLUMNS_OF_16, _cancelling, INEXACT, "exact-cancelling", exact=True),
-    drawn(LONG_ROWS, log_uniform(-6, 4, signed=False), (*half, F32, Dtype.complex64), "long-rows-positive"),
+    *patterns_from_domain(SUMMABLE, normal(mean=0.5), INEXACT),
+    from_domain(POWERS, integer_values(1, 9), INEXACT, "exact", exact=True),
+    from_domain(COLUMNS_OF_16, _cancelling, INEXACT, "exact-cancelling", exact=True),
+    from_domain(LONG_ROWS, log_uniform(-6, 4, signed=False), (*half, F32, Dtype.complex64), "long-rows-positive"),
     *(
-        drawn(POWERS, _largest(narrow), (narrow,), f"to-{wide.name}", results=to_type(wide, (2,)), exact=True)
+        from_domain(POWERS, _largest(narrow), (narrow,), f"to-{wide.name}", results=to_type(wide, (2,)), exact=True)
         for narrow, wide in WIDER.items()
     ),
-    drawn(COLUMNS, INFINITE, floating, "infinite"),
+    from_domain(COLUMNS, INFINITE, floating, "infinite"),
 )
 """Sums of floating numbers; the exact ones show any accumulator that is too narrow."""
 
@@ -194,7 +196,7 @@ def ordered(
     """Templates whose result has an element type that the caller orders."""
     for (source, target), domain in numbers.items():
         if target in prototype.selectable_dtypes:
-            template = drawn(ORDERED, domain, (source,), f"ordered-{target.name}", case_class=CaseClass.callers)
+            template = from_domain(ORDERED, domain, (source,), f"ordered-{target.name}", case_class=CaseClass.callers)
             exact = numbers is not MULTIPLIED and domain is not PARTS
             yield template.replace(results=to_type(target, shape), exact=exact)
 
@@ -202,8 +204,8 @@ def ordered(
 @cases_for("diopiSum")
 def sum_(prototype: Prototype) -> Iterator[Case]:
     integers = (
-        *(drawn(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
-        drawn(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
+        *(from_domain(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
+        from_domain(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
     )
     return reductions(prototype, (*SUMS, *ordered(prototype, ADDED), *integers))
 
@@ -213,7 +215,7 @@ def mean(prototype: Prototype) -> Iterator[Case]:
     # PyTorch's means in half precision are of the input in float32, whatever its own type
     added = {types: domain for types, domain in ADDED.items() if types[1] not in half}
     # their sum is beyond the range of the type, their mean is not
-    large = drawn(ROWS, uniform(50000, 65000), (F16,), "large")
+    large = from_domain(ROWS, uniform(50000, 65000), (F16,), "large")
     return reductions(prototype, (*SUMS, *ordered(prototype, added), large))
 
 
@@ -233,14 +235,14 @@ def _ever_wider(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def deviation(
-    label: str, pattern: CaseTemplate, correction: float | None, domain: Domain = STANDARD, **about: Any
+    label: str, pattern: CaseTemplate, correction: float | None, domain: Domain = STANDARD, **fields: Any
 ) -> CaseTemplate:
-    return drawn(pattern, domain, label=label, arguments={"correction": correction}).replace(**about)
+    return from_domain(pattern, domain, label=label, arguments={"correction": correction}).replace(**fields)
 
 
 ROW = axes_template("", (7, 5), (1,))
 DEVIATIONS = (
-    *everywhere(SUMMABLE, STANDARD, INEXACT, arguments={"correction": None}),
+    *patterns_from_domain(SUMMABLE, STANDARD, INEXACT, arguments={"correction": None}),
     *(deviation(f"correction-{number}", ROW, number, dtypes=DtypeSelection.all) for number in (0, 1.5)),
     *(deviation(f"correction-{number}", ROW, number) for number in (1, 2, 1.0, 5, 7)),
     deviation("far-from-zero", LONG_ROWS, 0, normal(1, 16), dtypes=DtypeSelection.all),
@@ -283,19 +285,21 @@ NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
 def positions(prototype: Prototype, patterns: Sequence[CaseTemplate]) -> Iterator[CaseTemplate]:
     """Where extrema are; only the cases that say so, and those of bool, have several equal numbers in a slice."""
     rarely = [0, 1, 0, 0, 0, 0] if "max" in prototype.name.lower() else [1, 0, 1, 1, 1, 1]
-    yield from everywhere(patterns, distinct, [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool])
-    yield from everywhere(patterns, choice(rarely), (Dtype.bool,))
-    yield drawn(ROWS, choice([0, 1, 1, 1, 2]), DtypeSelection.all, "first-of-equals")
+    yield from patterns_from_domain(
+        patterns, distinct, [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
+    )
+    yield from patterns_from_domain(patterns, choice(rarely), (Dtype.bool,))
+    yield from_domain(ROWS, choice([0, 1, 1, 1, 2]), DtypeSelection.all, "first-of-equals")
     for pattern in (LONG, LONG_COLUMNS):
-        yield drawn(pattern, integer_values(0, 9), (*half, F32, Dtype.int64), f"first-of-equals-{pattern.label}")
-    yield drawn(COLUMNS, EXTREMES["infinite"], floating, "infinite")
+        yield from_domain(pattern, integer_values(0, 9), (*half, F32, Dtype.int64), f"first-of-equals-{pattern.label}")
+    yield from_domain(COLUMNS, EXTREMES["infinite"], floating, "infinite")
     for label in ("all-high", "all-low"):
-        yield drawn(KEPT_COLUMNS, EXTREMES[label], label=label)
-    yield drawn(COLUMNS, subnormal, floating, "subnormal")
-    yield drawn(MANY_ROWS, NAN_OF_MANY, floating)
-    yield drawn(KEPT_COLUMNS, full_range, integral, "whole-range")
-    yield drawn(ROWS, NEIGHBOURS, (Dtype.int64,), "neighbours")
-    yield drawn(
+        yield from_domain(KEPT_COLUMNS, EXTREMES[label], label=label)
+    yield from_domain(COLUMNS, subnormal, floating, "subnormal")
+    yield from_domain(MANY_ROWS, NAN_OF_MANY, floating)
+    yield from_domain(KEPT_COLUMNS, full_range, integral, "whole-range")
+    yield from_domain(ROWS, NEIGHBOURS, (Dtype.int64,), "neighbours")
+    yield from_domain(
         ROWS, distinct, (F32, Dtype.int64), "int32-positions", results=to_type(Dtype.int32, ROWS.sizes.reduced_shape)
     )
 
@@ -307,19 +311,21 @@ def extremum_and_position(prototype: Prototype) -> Iterator[Case]:
 
 @cases_for("diopiArgmax", "diopiArgmin", non_discriminating=EQUAL_SLICES)
 def position(prototype: Prototype) -> Iterator[Case]:
-    own = (
-        drawn(ALL, distinct, (F32, F16, Dtype.int64), "all-to-vector", results={"out": ResultOverride(shape=(1,))}),
-        drawn(ALL, integer_values(0, 2), label="first-of-all"),
-        drawn(ALL, EXTREMES["infinite"], label="infinite-of-all"),
+    further = (
+        from_domain(
+            ALL, distinct, (F32, F16, Dtype.int64), "all-to-vector", results={"out": ResultOverride(shape=(1,))}
+        ),
+        from_domain(ALL, integer_values(0, 2), label="first-of-all"),
+        from_domain(ALL, EXTREMES["infinite"], label="infinite-of-all"),
     )
-    return reductions(prototype, (*positions(prototype, (*ONE_AXIS, *KEEPDIM, *ALL_AXES)), *own))
+    return reductions(prototype, (*positions(prototype, (*ONE_AXIS, *KEEPDIM, *ALL_AXES)), *further))
 
 
 def extrema(
     prototype: Prototype, patterns: Iterable[CaseTemplate], whole_tensor: CaseTemplate
 ) -> Iterator[CaseTemplate]:
     """The values of extrema; no slice has zeros of both signs."""
-    yield from everywhere(patterns, full_range, prototype.dtypes)
+    yield from patterns_from_domain(patterns, full_range, prototype.dtypes)
     ranges = {
         "special": special_except(0.0, -0.0, nan),
         "subnormal": subnormal,
@@ -327,14 +333,16 @@ def extrema(
         "positive": uniform(1, 9),
     }
     for label, domain in {**EXTREMES, **ranges}.items():
-        yield drawn(whole_tensor, domain, floating, label)
-    yield drawn(whole_tensor, NEIGHBOURS, (Dtype.int64,), "neighbours")
+        yield from_domain(whole_tensor, domain, floating, label)
+    yield from_domain(whole_tensor, NEIGHBOURS, (Dtype.int64,), "neighbours")
 
 
 @cases_for("diopiAmax", non_discriminating=EQUAL_SLICES)
 def amax(prototype: Prototype) -> Iterator[Case]:
-    own = drawn(MANY_ROWS, NAN_OF_MANY, floating)
-    return reductions(prototype, (*extrema(prototype, (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES), COLUMNS), own))
+    further = from_domain(MANY_ROWS, NAN_OF_MANY, floating)
+    return reductions(
+        prototype, (*extrema(prototype, (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES), COLUMNS), further)
+    )
 
 
 def _ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -359,12 +367,12 @@ WHOLE_TENSORS = (
     "diopiMaxAll", "diopiMinAll", non_discriminating={"infinite|one-nan-of-many": "a NaN is the extremum of all"}
 )
 def extremum_of_all(prototype: Prototype) -> Iterator[Case]:
-    own = (
-        drawn(LONG, domain, (F16, F32, Dtype.int32), label)
+    further = (
+        from_domain(LONG, domain, (F16, F32, Dtype.int32), label)
         for label, domain in {"ascending": _ascending, "descending": _descending}.items()
     )
-    many = drawn(axes_template("one-nan-of-many", (5, 1031), ()), NAN_OF_MANY, floating)
-    return reductions(prototype, (*extrema(prototype, WHOLE_TENSORS, axes_template("", (19,), ())), *own, many))
+    one_nan = from_domain(axes_template("one-nan-of-many", (5, 1031), ()), NAN_OF_MANY, floating)
+    return reductions(prototype, (*extrema(prototype, WHOLE_TENSORS, axes_template("", (19,), ())), *further, one_nan))
 
 
 # Truth
@@ -397,15 +405,18 @@ def _false(dtype: Dtype) -> Sequence[complex]:
 
 @cases_for("diopiAny", "diopiAll")
 def truth(prototype: Prototype) -> Iterator[Case]:
-    some = prototype.base == "diopiAny"
-    rare, frequent = (_true, _false) if some else (_false, _true)
+    is_any = prototype.base == "diopiAny"
+    rare, frequent = (_true, _false) if is_any else (_false, _true)
     short = [pattern for pattern in ONE_OR_ALL if pattern.label != "long-rows"]
     templates = (
-        *everywhere(short, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype))), prototype.dtypes),
-        drawn(LONG_ROWS, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype), 200))),
-        drawn(ROWS, by_type(lambda dtype: choice(_false(dtype))), DtypeSelection.all, "false"),
-        drawn(ROWS, by_type(lambda dtype: choice(_true(dtype))), DtypeSelection.all, "true"),
-        *(drawn(ROWS, choice([high, *[0] * (6 * some)]), (dtype,), "high-bits") for dtype, high in HIGH_BITS.items()),
+        *patterns_from_domain(short, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype))), prototype.dtypes),
+        from_domain(LONG_ROWS, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype), 200))),
+        from_domain(ROWS, by_type(lambda dtype: choice(_false(dtype))), DtypeSelection.all, "false"),
+        from_domain(ROWS, by_type(lambda dtype: choice(_true(dtype))), DtypeSelection.all, "true"),
+        *(
+            from_domain(ROWS, choice([high, *[0] * (6 * is_any)]), (dtype,), "high-bits")
+            for dtype, high in HIGH_BITS.items()
+        ),
     )
     return reductions(prototype, templates)
 
@@ -420,14 +431,14 @@ def _balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 PRODUCTS = (
-    *everywhere(ONE_OR_ALL, log_uniform(-1, 1), INEXACT),
-    *everywhere(ONE_OR_ALL, choice([1, 1, 1, 1, 1, 1, 1, 0]), (Dtype.bool,)),
-    *everywhere(ONE_OR_ALL, full_range, integer),
-    drawn(ROWS, choice([3.0, 5.0, -7.0]), floating, "exact", exact=True),
-    drawn(ROWS, choice([1 + 2j, -3j, 2 - 1j]), complexes, "exact", exact=True),
-    drawn(COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), floating, "infinite"),
-    drawn(COLUMNS, choice([0.0, -0.0, *[0.5, -2.0, 4.0] * 4]), floating, "zeros", exact=True),
-    drawn(axes_template("", (5, 18), (1,)), _balanced, (F16,), "partial-overflow", exact=True),
+    *patterns_from_domain(ONE_OR_ALL, log_uniform(-1, 1), INEXACT),
+    *patterns_from_domain(ONE_OR_ALL, choice([1, 1, 1, 1, 1, 1, 1, 0]), (Dtype.bool,)),
+    *patterns_from_domain(ONE_OR_ALL, full_range, integer),
+    from_domain(ROWS, choice([3.0, 5.0, -7.0]), floating, "exact", exact=True),
+    from_domain(ROWS, choice([1 + 2j, -3j, 2 - 1j]), complexes, "exact", exact=True),
+    from_domain(COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), floating, "infinite"),
+    from_domain(COLUMNS, choice([0.0, -0.0, *[0.5, -2.0, 4.0] * 4]), floating, "zeros", exact=True),
+    from_domain(axes_template("", (5, 18), (1,)), _balanced, (F16,), "partial-overflow", exact=True),
 )
 
 
@@ -445,8 +456,10 @@ RUNNING = (*ONE_AXIS, axes_template("empty-slices", (3, 0), (1,), all_dtypes=Tru
 def cumsum(prototype: Prototype) -> Iterator[Case]:
     templates = (
         *ordered(prototype, ADDED, ORDERED.sizes.shape),
-        *everywhere(RUNNING, by_type(lambda dtype: normal() if category(dtype) > 1 else full_range), prototype.dtypes),
-        drawn(LONG, integer_values(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
-        drawn(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
+        *patterns_from_domain(
+            RUNNING, by_type(lambda dtype: normal() if category(dtype) > 1 else full_range), prototype.dtypes
+        ),
+        from_domain(LONG, integer_values(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
+        from_domain(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
     )
     return reductions(prototype, templates, lambda sizes: sizes.shape)

@@ -91,11 +91,11 @@ def ordered(
     descending: bool,
     stable: bool | None,
     domain: Domain = distinct,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Sort calls `stable` pStable and takes None too."""
     arguments = {"stable": bool(stable), "dim": dim, "descending": descending, "pStable": stable}
-    return CaseTemplate(label, shape, arguments, {"input": domain}, **about)
+    return CaseTemplate(label, shape, arguments, {"input": domain}, **fields)
 
 
 WAYS = tuple(product((False, True), (None, False, True)))
@@ -173,11 +173,11 @@ def largest(
     of_largest: bool,
     in_order: bool,
     domain: Domain = distinct,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """The `k` largest, or smallest."""
     arguments = {"k": k, "dim": dim, "largest": of_largest, "sorted": in_order}
-    return CaseTemplate(label, shape, arguments, {"input": domain}, **about)
+    return CaseTemplate(label, shape, arguments, {"input": domain}, **fields)
 
 
 def by_half() -> Iterator[CaseTemplate]:
@@ -274,30 +274,30 @@ SORT_BACKWARD = (
 
 SORT_BACKWARD_ALONG = tuple(
     CaseTemplate(label, (shape, dim, True, distinct_positions(*shape, below=shape[dim], axis=dim)))
-    for label, shape, dim in untested_axes({(len(one.sizes[0]), one.sizes[1]) for one in SORT_BACKWARD})
+    for label, shape, dim in untested_axes({(len(template.sizes[0]), template.sizes[1]) for template in SORT_BACKWARD})
 )
 
 
-def taken(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def gathered_gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes, dim, keepdim, indices = template.sizes
     grad = arbitrary(*indices.shape, layout=template.layout)
     return {"grad_output": grad, "dim": dim, "indices": indices, "sizes": sizes, "keepdim": keepdim}
 
 
-register("diopiSortBackward", templates=(*SORT_BACKWARD, *SORT_BACKWARD_ALONG), derive=taken)
+register("diopiSortBackward", templates=(*SORT_BACKWARD, *SORT_BACKWARD_ALONG), derive=gathered_gradient)
 
 
 def few_slices(shape: tuple[int, ...], dim: int, different: int) -> Domain:
     """Small numbers such that only so many slices across axis `dim` differ, and some of those in one element only."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        others = int(np.prod(shape)) // shape[dim]
-        kinds = np.tile(rng.integers(0, 2 if dtype is Dtype.bool else 4, others), (different, 1))
-        places = rng.permutation(others)[: different - 1]
+        elements_per_slice = int(np.prod(shape)) // shape[dim]
+        kinds = np.tile(rng.integers(0, 2 if dtype is Dtype.bool else 4, elements_per_slice), (different, 1))
+        places = rng.permutation(elements_per_slice)[: different - 1]
         kinds[np.arange(1, different), places] = 1 - kinds[np.arange(1, different), places]
-        which = rng.permutation(np.resize(np.arange(different), shape[dim]))
-        rest = [length for axis, length in enumerate(shape) if axis != dim % len(shape)]
-        return np.asarray(np.moveaxis(kinds[which].reshape(shape[dim], *rest), 0, dim)).reshape(-1)
+        slice_kinds = rng.permutation(np.resize(np.arange(different), shape[dim]))
+        other_sizes = [length for axis, length in enumerate(shape) if axis != dim % len(shape)]
+        return np.asarray(np.moveaxis(kinds[slice_kinds].reshape(shape[dim], *other_sizes), 0, dim)).reshape(-1)
 
     return draw
 
@@ -318,12 +318,12 @@ def different(
     *,
     counted: bool = True,
     domain: Domain | None = None,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """The different numbers, or slices across axis `dim`, few of several by default."""
     arguments = {"dim": dim, "sorted": in_order, "return_counts": counted}
     usual = REPEATED if dim is None else few_slices(shape, dim, 3)
-    return CaseTemplate(label, shape, arguments, {"input": domain or usual}, **about)
+    return CaseTemplate(label, shape, arguments, {"input": domain or usual}, **fields)
 
 
 def lying(layout: Layout) -> dict[str, Any]:
@@ -375,7 +375,7 @@ UNIQUE = (
 
 UNIQUE_ALONG = tuple(
     different(label, shape, dim, domain=few_slices(shape, dim, 2) if len(shape) > 1 else REPEATED)
-    for label, shape, dim in also_along(one for one in UNIQUE if one.arguments["dim"] is not None)
+    for label, shape, dim in also_along(template for template in UNIQUE if template.arguments["dim"] is not None)
 )
 
 register(

@@ -38,10 +38,10 @@ class Csr:
     parts: Layout = contiguous
 
 
-def sparse(label: str, *counts: int, **about: Any) -> CaseTemplate:
-    """A product with so many entries in each row; `about` are sizes and attributes of the template."""
-    sizes = {name: about.pop(name) for name in list(about) if name in Csr.__annotations__}
-    return CaseTemplate(label, Csr(counts, **sizes), **about)
+def sparse(label: str, *counts: int, **fields: Any) -> CaseTemplate:
+    """Return a template of a product with `counts` entries per row; `fields` are sizes and fields of the template."""
+    sizes = {name: fields.pop(name) for name in list(fields) if name in Csr.__annotations__}
+    return CaseTemplate(label, Csr(counts, **sizes), **fields)
 
 
 def _columns(sizes: Csr) -> Any:

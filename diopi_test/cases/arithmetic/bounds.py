@@ -74,8 +74,8 @@ def _around_bounds(prototype: Prototype) -> Domains:
 
 def middle(of_bool: int, of_uint8: int, of_integers: int, of_floats: float) -> ByDtype:
     """A bound in the middle of each type's values."""
-    others = by_category(of_bool, of_integers, of_floats)
-    return ByDtype(lambda dtype: of_uint8 if dtype is Dtype.uint8 else others.resolve(dtype))
+    other_dtypes = by_category(of_bool, of_integers, of_floats)
+    return ByDtype(lambda dtype: of_uint8 if dtype is Dtype.uint8 else other_dtypes.resolve(dtype))
 
 
 NAN_BOUND = "a bound of NaN makes all NaN"
@@ -86,8 +86,8 @@ CROSSED = "with the lower bound above the upper, the upper bound is the result"
 def clamp(prototype: Prototype) -> Iterator[Case]:
     domains = _around_bounds(prototype)
     usual = distribute_patterns(prototype, domains, {"min": middle(0, 60, 2, -0.3), "max": middle(1, 180, 90, 1.1)})
-    others = _clamp_by_tensors if "min" in domains else _clamp_by_numbers
-    return elementwise_cases(prototype, [*usual, *others(prototype, domains)])
+    clamp_cases = _clamp_by_tensors if "min" in domains else _clamp_by_numbers
+    return elementwise_cases(prototype, [*usual, *clamp_cases(prototype, domains)])
 
 
 def _clamp_by_tensors(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate]:
@@ -141,7 +141,7 @@ def _clamp_by_numbers(prototype: Prototype, domains: Domains) -> Iterator[CaseTe
     yield with_domains(ROW, domains, "wrapped-number", {"min": wrapping_to(90), "max": wrapping_to(170)}, [Dtype.uint8])
     yield from few_specials(prototype, {"min": -1.5, "max": 2.5}, floating)
     yield from HALVES
-    yield from (with_result_dtype(Dtype.int32, each).replace(case_class=CALLERS) for each in HALVES)
+    yield from (with_result_dtype(Dtype.int32, template).replace(case_class=CALLERS) for template in HALVES)
     yield with_domains(
         ROW,
         {"input": integer_values(-5, 5)},
@@ -173,8 +173,10 @@ def bound(prototype: Prototype) -> Iterator[Case]:
         templates.append(with_domains(ROW, domains, "wrapped-number", {name: wrapping_to(120)}, [Dtype.uint8]))
         templates += argument_variants(ZEROS, vary_argument("at", name, {"zero": 0.0, "minus-zero": -0.0}), [F32, F16])
         templates += few_specials(prototype, {name: -1.5}, floating)
-        few = {"input": integer_values(-3, 3)}
-        templates.append(with_domains(ROW, few, "float-number", {name: 0.5}, [Dtype.int32, Dtype.bool], inplace=False))
-        cut = with_domains(ROW, few, "float-number", {name: -1.5}, [Dtype.int32], case_class=CALLERS)
+        few_values = {"input": integer_values(-3, 3)}
+        templates.append(
+            with_domains(ROW, few_values, "float-number", {name: 0.5}, [Dtype.int32, Dtype.bool], inplace=False)
+        )
+        cut = with_domains(ROW, few_values, "float-number", {name: -1.5}, [Dtype.int32], case_class=CALLERS)
         templates.append(with_result_dtype(Dtype.int32, cut))
     return elementwise_cases(prototype, templates)

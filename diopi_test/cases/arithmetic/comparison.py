@@ -17,12 +17,12 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import (
     INTEGERS,
     TABLE,
-    both,
     by_category,
     by_dtype,
     by_kind,
     either_way,
     few_specials,
+    for_both_operands,
     truths_or,
     wrapping_to,
 )
@@ -60,8 +60,8 @@ def just_off(domain: Domain) -> Domain:
 
 def three(ones: int) -> Domain:
     """Three numbers, so few that many pairs are equal; 1 that many times more often, and if there is but one number."""
-    others: tuple[Sequence[complex], ...] = ([0], [2, 0], [-1, 2], [1j, 2])
-    return by_dtype(lambda dtype: choice([*[1] * ones, *others[category(dtype)]]))
+    other_values: tuple[Sequence[complex], ...] = ([0], [2, 0], [-1, 2], [1j, 2])
+    return by_dtype(lambda dtype: choice([*[1] * ones, *other_values[category(dtype)]]))
 
 
 NO_COMPARISON = {
@@ -74,7 +74,7 @@ GAP = first_gap(F32)
 POINTS = choice([0, -0.0, 1, 1j, -1j, complex(nan, 0), complex(0, nan), complex(inf, 1)])
 
 FRACTIONS = {"input": choice([0.25, 0.5, -0.25, 1]), "other": choice([0.25, 0.5, 1])}
-NEIGHBOURS = both(choice([2**62 + 1, 2**62, 2**62 + 2]))
+NEIGHBOURS = for_both_operands(choice([2**62 + 1, 2**62, 2**62 + 2]))
 
 COMPARISONS = (
     *argument_variants(
@@ -95,8 +95,8 @@ TO_NUMBER = (
 def comparison(prototype: Prototype) -> Iterator[Case]:
     # of the two truth values, none is greater than 1, none less than 0
     truth = int(prototype.base not in ("diopiGt", "diopiLe"))
-    few = three(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
-    domains = {"input": few, "other": truths_or(bool(truth), few)}
+    few_values = three(3 if prototype.base in ("diopiEq", "diopiNe") else 1)
+    domains = {"input": few_values, "other": truths_or(bool(truth), few_values)}
     templates = [
         *distribute_patterns(prototype, domains, {"other": by_category(truth, 1, 1.0)}),
         *few_specials(prototype, {"other": by_category(1, 0, 0.0)}),
@@ -107,9 +107,9 @@ def comparison(prototype: Prototype) -> Iterator[Case]:
         ),
     ]
     if prototype.parameter("other").is_tensor:
-        templates += mixed_types(prototype, {"input": few, "other": just_off(few)})
+        templates += mixed_types(prototype, {"input": few_values, "other": just_off(few_values)})
         templates += promotion_templates(prototype, either_way)
-        templates.append(with_domains(TABLE, both(POINTS), "special", dtypes=complexes))
+        templates.append(with_domains(TABLE, for_both_operands(POINTS), "special", dtypes=complexes))
     else:
         to_no_element = vary_argument("", "other", {"float-number": 0.5, "negative-float-number": -0.5, "0": 0})
         templates += [*TO_NUMBER, *argument_variants(domains, to_no_element, [Dtype.int32, Dtype.uint8, Dtype.bool])]
@@ -137,7 +137,7 @@ def truths(first: bool) -> Domain:
 
 @cases_for("diopiLogicalAnd", "diopiLogicalOr", non_discriminating={"special": "few of the special values are false"})
 def logic(prototype: Prototype) -> Iterator[Case]:
-    domains = both(truths(prototype.base == "diopiLogicalAnd"))
+    domains = for_both_operands(truths(prototype.base == "diopiLogicalAnd"))
     templates = [*distribute_patterns(prototype, domains), *few_specials(prototype), *mixed_types(prototype, domains)]
     return elementwise_cases(prototype, templates)
 
@@ -145,7 +145,7 @@ def logic(prototype: Prototype) -> Iterator[Case]:
 @cases_for("diopiBitwiseAnd", "diopiBitwiseOr", non_discriminating={"0|all": "0 has no bit, −1 has them all"})
 def bitwise(prototype: Prototype) -> Iterator[Case]:
     is_and = prototype.base == "diopiBitwiseAnd"
-    domains = both(truths_or(is_and, full_range))
+    domains = for_both_operands(truths_or(is_and, full_range))
     masks = vary_argument("", "other", {"0": 0, "all": -1, "low": 1, "negative": -86})
     templates = [
         *distribute_patterns(prototype, domains, {"other": by_category(int(is_and), 0x5A, 0)}),
@@ -187,11 +187,11 @@ def _pair(
     shapes: Sequence[tuple[int, ...]] = ((2,), (2,)),
 ) -> CaseTemplate:
     """Two tensors, each of one value."""
-    one, other = (
+    left, right_operand = (
         tensor(*shape, dtype=dtype, domain=choice([value]))
         for shape, dtype, value in zip(shapes, dtypes, values, strict=True)
     )
-    return CaseTemplate(label, (), {"input": one, "other": other}, dtypes=dtypes[:1])
+    return CaseTemplate(label, (), {"input": left, "other": right_operand}, dtypes=dtypes[:1])
 
 
 def _meeting(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate:
@@ -226,7 +226,7 @@ def _altered_copy(places: Sequence[int]) -> Derive:
     """Two tensors that differ at `places` only, counted in row-major order, and there by as little as possible."""
 
     def operands(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate]:
-        one, other = template.sizes[0], template.sizes[-1]
+        original, copy = template.sizes[0], template.sizes[-1]
 
         def altered(values: Mapping[str, Any]) -> NDArray[Any]:
             copy = np.array(values["input"], order="C")
@@ -235,6 +235,6 @@ def _altered_copy(places: Sequence[int]) -> Derive:
             return copy
 
         domain = by_kind(normal(), full_range)
-        return {"input": replace(one, domain=domain), "other": replace(other, compute=altered)}
+        return {"input": replace(original, domain=domain), "other": replace(copy, compute=altered)}
 
     return operands

@@ -19,11 +19,11 @@ from diopi_test.cases.arithmetic.values import (
     SMALL,
     TABLE,
     WIDE,
-    both,
     by_category,
     by_dtype,
     by_kind,
     few_specials,
+    for_both_operands,
     nonzero,
     wide_integers,
     wrapping_to,
@@ -68,7 +68,7 @@ from diopi_test.cases.type_promotion import (
 F32, F64 = Dtype.float32, Dtype.float64
 
 EXACT_TABLE = TABLE.replace(exact=True)
-OF_ENDS = both(ENDS)
+OF_ENDS = for_both_operands(ENDS)
 OTHER_FLOATS = [dtype for dtype in floating if dtype is not F32]
 
 OFF_JUMPS = (
@@ -82,12 +82,12 @@ def off_jumps(prototype: Prototype, label: str = "", **arguments: Any) -> Iterat
     """Cases of functions that jump where the quotient of `input` and `other` is whole, away from there."""
 
     def operands(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-        dividend, other = template.sizes[0], template.sizes[-1]
-        shape = np.broadcast_shapes(dividend.shape, other.shape)
+        dividend, divisor = template.sizes[0], template.sizes[-1]
+        shape = np.broadcast_shapes(dividend.shape, divisor.shape)
         by_tensor = prototype.parameter("other").is_tensor
         return {
             "_quotient": tensor(*shape, dtype=F64, domain=non_integers(-6, 6, margin=0.15)),
-            "other": replace(other, domain=log_uniform(-2, 2)) if by_tensor else -1.375,
+            "other": replace(divisor, domain=log_uniform(-2, 2)) if by_tensor else -1.375,
             "input": replace(dividend, shape=shape, compute=lambda values: values["_quotient"] * values["other"]),
         }
 

@@ -22,32 +22,32 @@ F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 Shapes = Sequence[tuple[int, ...]]
 
 THREE: Shapes = ((3, 4), (5,), ())
-MANY: Shapes = [(n % 4 + 1, 2) for n in range(21)]
+MANY_SHAPES: Shapes = [(n % 4 + 1, 2) for n in range(21)]
 LONG: Shapes = ((1031,), (2, 3))
 
 
 def listed(
     label: str,
-    other: Any,
+    operand: Any,
     shapes: Shapes = THREE,
     types: Sequence[Dtype | None] = (None,),
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Tensors of these shapes and, in turn, types, and a number or a tensor of it, whose shape are the `sizes`."""
-    domain = integer_values(-9, 9) if about.get("exact") else by_kind(normal(3), full_range)
+    domain = integer_values(-9, 9) if fields.get("exact") else by_kind(normal(3), full_range)
     inputs = [
         tensor(*shape, dtype=dtype, domain=domain, layout=layout)
         for shape, dtype in zip(shapes, cycle(types), strict=False)
     ]
-    return CaseTemplate(label, arguments={"inputs": inputs, "other": other}, result_layout=layout, **about)
+    return CaseTemplate(label, arguments={"inputs": inputs, "other": operand}, result_layout=layout, **fields)
 
 
 LISTS = (
     listed("one", -0.3, [(2, 3)]),
     listed("none", -0.3, []),
     listed("with-empty", -0.3, [(2,), (0, 3), (4,)]),
-    listed("many", -0.3, MANY),
+    listed("many", -0.3, MANY_SHAPES),
     listed("very-many", 3.5, [(n % 3 + 1,) for n in range(150)]),
     listed("long", -0.3, LONG, dtypes=[F32, F16]),
     listed("transposed", 2.5, layout=transposed),
@@ -58,7 +58,7 @@ LISTS = (
     ),
     listed("wide", 2**53 + 1, dtypes=[Dtype.int64]),
     listed("one-element", 1.5, sizes=(1,), dtypes=[F16]),
-    listed("several-dtypes", 3, MANY, [F32, Dtype.int32, F16, Dtype.complex64], exact=True),
+    listed("several-dtypes", 3, MANY_SHAPES, [F32, Dtype.int32, F16, Dtype.complex64], exact=True),
     listed("float-number", 2.0, types=[Dtype.int32, Dtype.uint8], dtypes=[Dtype.int32], exact=True),
 )
 ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN leave nothing of the elements"}
@@ -76,9 +76,9 @@ def _by_tensor(template: CaseTemplate) -> CaseTemplate:
     """With a tensor of the number, which is of the type under test unless that is a type of integers alone."""
     value = template.arguments["other"]
 
-    def other(dtype: Dtype) -> TensorSpec:
+    def number_as_tensor(dtype: Dtype) -> TensorSpec:
         number = value.resolve(dtype) if isinstance(value, ByDtype) else value
         lifted = isinstance(number, float) and category(dtype) < 2
         return TensorSpec(template.sizes, F32 if lifted else dtype, choice([number]))
 
-    return template.replace(arguments={"other": ByDtype(other)})
+    return template.replace(arguments={"other": ByDtype(number_as_tensor)})

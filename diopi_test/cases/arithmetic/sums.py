@@ -11,16 +11,16 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import (
     CALLERS,
     CUBE,
-    FEW,
     INTEGERS,
     SMALL,
     SMALL_BY_WIDE,
+    SPECIAL_AND_FINITE,
     TERNARY,
-    both,
     by_category,
     by_kind,
     either_way,
     few_specials,
+    for_both_operands,
     truths_or,
     wide_integers,
     wrapping_to,
@@ -46,7 +46,7 @@ F16, F32 = Dtype.float16, Dtype.float32
 
 LIFTED = [Dtype.int32, Dtype.uint8, Dtype.bool]
 
-TERMS = both(by_kind(normal(3), full_range))
+TERMS = for_both_operands(by_kind(normal(3), full_range))
 
 SUMS = (
     *argument_variants(
@@ -59,9 +59,9 @@ SUMS = (
         },
     ),
     with_domains(ROW, TERMS, "alpha-third", {"other": 0.1, "alpha": 1 / 3}, [F32, F16]),
-    with_domains(ROW, {"input": normal(), "other": FEW}, "ends-alpha-0", {"other": nan, "alpha": 0}),
-    with_domains(ROW, both(wide_integers), "wide", {"other": 2**53 + 1, "alpha": -1}, [Dtype.int64]),
-    with_domains(ROW, both(wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
+    with_domains(ROW, {"input": normal(), "other": SPECIAL_AND_FINITE}, "ends-alpha-0", {"other": nan, "alpha": 0}),
+    with_domains(ROW, for_both_operands(wide_integers), "wide", {"other": 2**53 + 1, "alpha": -1}, [Dtype.int64]),
+    with_domains(ROW, for_both_operands(wide_integers), "alpha-0", {"other": 9, "alpha": 0}, [Dtype.int64]),
     with_result_dtype(
         F32, with_domains(ROW, SMALL_BY_WIDE, "whole", {"other": 2999, "alpha": -2}, [Dtype.int32], exact=True)
     ),
@@ -94,9 +94,9 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
     opposite = {"other": -(2.0**24) if is_add else 2.0**24, "alpha": 1}
     cancelled = with_domains(ROW, UNHELD, "float-number-cancels", opposite, [Dtype.int32], exact=True)
     wrapped = with_domains(ROW, TERMS, "wrapped-number", WRAPPED, INTEGERS)
-    given = {"other": by_category(-1 if is_add else 1, 5, 1.75), "alpha": by_category(1, 3, -0.75)}
+    numbers_by_category = {"other": by_category(-1 if is_add else 1, 5, 1.75), "alpha": by_category(1, 3, -0.75)}
     templates = [
-        *distribute_patterns(prototype, TERMS, given, dtypes),
+        *distribute_patterns(prototype, TERMS, numbers_by_category, dtypes),
         *few_specials(prototype, {"other": by_category(1, 1, 0.0), "alpha": 1}),
         *SUMS,
         *(TRUTHS if is_add else ()),
@@ -107,12 +107,12 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
     ]
     if without_bool:
         templates += mixed_types(
-            prototype, both(integer_values(-1, 1)), {"alpha": 1}, [(Dtype.bool, Dtype.int32)], smoke=True
+            prototype, for_both_operands(integer_values(-1, 1)), {"alpha": 1}, [(Dtype.bool, Dtype.int32)], smoke=True
         )
     return elementwise_cases(prototype, templates)
 
 
-FACTORS = both(by_kind(log_uniform(-6, 6), truths_or(True, full_range)))
+FACTORS = for_both_operands(by_kind(log_uniform(-6, 6), truths_or(True, full_range)))
 PRODUCTS = (
     *argument_variants(
         FACTORS, vary_argument("by", "other", {"0": 0.0, "inf": inf, "nan": nan, "tiny": 1e-3, "int": -3})
@@ -137,7 +137,9 @@ def mul(prototype: Prototype) -> Iterator[Case]:
         *(lifted if prototype.form == "scalar" else ()),
         *mixed_types(prototype, SMALL_BY_WIDE),
         *with_wider_scalar_tensor(prototype, SMALL_BY_WIDE),
-        *promotion_templates(prototype, lambda dtype: both(by_kind(choice([3, -3]), unrepresentable_integers(dtype)))),
+        *promotion_templates(
+            prototype, lambda dtype: for_both_operands(by_kind(choice([3, -3]), unrepresentable_integers(dtype)))
+        ),
     ]
     return elementwise_cases(prototype, templates)
 
@@ -149,8 +151,8 @@ SUMS_OF_PRODUCTS = (
     *(with_domains(shapes, THREE_OF_ANY, arguments={"value": 0.5}) for shapes in TERNARY),
     *argument_variants(THREE_OF_ANY, vary_argument("value", "value", {"1": 1, "0": 0, "int": -2})),
     with_domains(ROW, THREE_OF_ANY, "value-third", {"value": 1 / 3}, [F32, F16]),
-    with_domains(CUBE, dict.fromkeys(THREE, FEW), "special", {"value": -1}, floating),
-    with_domains(CUBE, dict.fromkeys(THREE, FEW), "special-value-0", {"value": 0}, floating),
+    with_domains(CUBE, dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special", {"value": -1}, floating),
+    with_domains(CUBE, dict.fromkeys(THREE, SPECIAL_AND_FINITE), "special-value-0", {"value": 0}, floating),
 )
 
 
@@ -183,7 +185,7 @@ def _products(dtype: Dtype) -> dict[str, Domain]:
 SPAN = {"input": normal(3), "end": normal(3, mean=1), "weight": uniform(-0.5, 1.5)}
 WEIGHTS = {"below-half": 0.49, "half": 0.5, "int": 2, "negative": -1.3, "third": 2 / 3}
 AT_ENDS = {**SPAN, "weight": choice([0.0, 1.0])}
-FEW_WEIGHTS = {"input": FEW, "end": FEW, "weight": choice([0, 1, 0.25, 2, nan, 0.5])}
+FEW_WEIGHTS = {"input": SPECIAL_AND_FINITE, "end": SPECIAL_AND_FINITE, "weight": choice([0, 1, 0.25, 2, nan, 0.5])}
 
 LERPS = (
     *(with_domains(shapes, SPAN, arguments={"weight": 0.7}) for shapes in TERNARY),

@@ -59,13 +59,13 @@ def nonzero(domain: Domain) -> Domain:
     return draw
 
 
-def truths_or(first: bool, others: Domain) -> Domain:
-    """For bool both truth values alike, `first` if there is but one; else `others`."""
-    return by_dtype(lambda dtype: choice([first, not first]) if dtype is Dtype.bool else others)
+def truths_or(first: bool, other_domain: Domain) -> Domain:
+    """Return both truth values for bool (`first` if only one element is drawn), and `other_domain` for other types."""
+    return by_dtype(lambda dtype: choice([first, not first]) if dtype is Dtype.bool else other_domain)
 
 
-def both(domain: Domain) -> Domains:
-    """One domain for the two operands."""
+def for_both_operands(domain: Domain) -> Domains:
+    """Return the same domain for both operands."""
     return {"input": domain, "other": domain}
 
 
@@ -88,13 +88,13 @@ SMALL_BY_WIDE: Domains = {"input": SMALL, "other": WIDE}
 ENDS = choice([0.0, -0.0, 1.0, -1.5, 7.0, inf, -inf, nan, 2.0, -7.0])
 """Whole and infinite numbers, whose quotients and remainders are exact."""
 
-FEW = choice([0.0, -0.0, 1.5, inf, -inf, nan])
+SPECIAL_AND_FINITE = choice([0.0, -0.0, 1.5, inf, -inf, nan])
 """The special values that matter in sums and products of three tensors."""
 
 
 def either_way(dtype: Dtype) -> Domains:
     """The integers in one operand and the numbers they become in the other."""
-    return both(by_kind(representable_neighbors(dtype), unrepresentable_integers(dtype)))
+    return for_both_operands(by_kind(representable_neighbors(dtype), unrepresentable_integers(dtype)))
 
 
 INTEGERS = (Dtype.uint8, Dtype.int8, Dtype.int16, Dtype.int32)

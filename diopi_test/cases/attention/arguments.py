@@ -32,16 +32,16 @@ def core(template: CaseTemplate, q: Shape, k: Shape) -> dict[str, TensorTemplate
         queries, keys = tensor(*q, layout=layout), tensor(*k, layout=layout)
         return {"q": queries, "k": keys, "v": keys, "g": queries}
     shows = _identity(template.sizes.size)
-    drawn = {name: tensor(*shape, domain=SMALL, layout=layout) for name, shape in (("q", q), ("k", k))}
-    return {**drawn, **{name: tensor(*x, compute=shows, layout=layout) for name, x in (("v", k), ("g", q))}}
+    tensors = {name: tensor(*shape, domain=SMALL, layout=layout) for name, shape in (("q", q), ("k", k))}
+    return {**tensors, **{name: tensor(*x, compute=shows, layout=layout) for name, x in (("v", k), ("g", q))}}
 
 
 def numbers(
     template: CaseTemplate, names: Mapping[str, str] | None = None, left_out: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The numbers of a call, those not `left_out`, under the `names` a form has for them."""
-    given = {**NUMBERS, **template.arguments}
-    return {(names or {}).get(name, name): value for name, value in given.items() if name not in left_out}
+    values = {**NUMBERS, **template.arguments}
+    return {(names or {}).get(name, name): value for name, value in values.items() if name not in left_out}
 
 
 def lse_type(dtype: Dtype) -> Dtype:
@@ -59,10 +59,10 @@ def saved_results(forward: str, shapes: Mapping[str, Shape], dtype: Dtype, templ
     """
     result, lse = shapes
     everything = {"p_dropout": 1.0, "dropout_p": 1.0} if template.arguments.get("p_dropout") == 1 else {}
-    of = ResultOf(forward, result, extra_arguments={**WITHOUT_DROPOUT, **everything}, unspecified=inf)
+    saved = ResultOf(forward, result, extra_arguments={**WITHOUT_DROPOUT, **everything}, unspecified=inf)
     return {
-        result: tensor(*shapes[result], compute=of, layout=template.layout),
-        lse: tensor(*shapes[lse], dtype=lse_type(dtype), compute=replace(of, result=lse)),
+        result: tensor(*shapes[result], compute=saved, layout=template.layout),
+        lse: tensor(*shapes[lse], dtype=lse_type(dtype), compute=replace(saved, result=lse)),
     }
 
 
@@ -95,10 +95,10 @@ def longest(lengths: Sequence[int]) -> int:
 def register_both(
     name: str,
     derive: Derive,
-    both: Sequence[CaseTemplate],
+    shared: Sequence[CaseTemplate],
     forward: Sequence[CaseTemplate],
     non_discriminating: Mapping[str, str] = NON_DISCRIMINATING,
 ) -> None:
     """Register cases of a form and of its gradient, and those of the form alone."""
-    register(name, templates=(*both, *forward), derive=derive, non_discriminating=non_discriminating)
-    register(f"{name}Backward", templates=both, derive=derive, non_discriminating=non_discriminating)
+    register(name, templates=(*shared, *forward), derive=derive, non_discriminating=non_discriminating)
+    register(f"{name}Backward", templates=shared, derive=derive, non_discriminating=non_discriminating)

@@ -5,8 +5,9 @@ Numbers have the names they have in `diopiFlashAttention`; a form that lacks one
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import nan
 from typing import Any
 
@@ -67,29 +68,29 @@ LONG = 300
 """So many keys are more than one block of most implementations."""
 
 
-def attention(label: str, numbers: Mapping[str, Any] | None = None, **about: Any) -> CaseTemplate:
-    """A call with `numbers` that are not the usual ones; `about` are sizes and attributes of the template."""
-    sizes = {field.name: about.pop(field.name) for field in fields(Heads) if field.name in about}
-    laid = about.pop("laid", {})
-    return CaseTemplate(label, Heads(**sizes), numbers or {}, **laid, **about)
+def attention(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
+    """Return a template whose call has these unusual `numbers`; `fields` are sizes and fields of the template."""
+    sizes = {field.name: fields.pop(field.name) for field in dataclasses.fields(Heads) if field.name in fields}
+    laid = fields.pop("laid", {})
+    return CaseTemplate(label, Heads(**sizes), numbers or {}, **laid, **fields)
 
 
-def square(label: str, numbers: Mapping[str, Any] | None = None, **about: Any) -> CaseTemplate:
+def square(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
     """As many queries as keys: the same whichever corner a causal mask starts from."""
-    return attention(label, numbers, **{"queries": 6, "keys": 6, **about})
+    return attention(label, numbers, **{"queries": 6, "keys": 6, **fields})
 
 
-def ragged(label: str, numbers: Mapping[str, Any] | None = None, **about: Any) -> CaseTemplate:
+def ragged(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
     """Packed sequences."""
-    return attention(label, numbers, **{"queries": (5, 4), "keys": (6, 4), **about})
+    return attention(label, numbers, **{"queries": (5, 4), "keys": (6, 4), **fields})
 
 
 CAUSAL = {"is_causal": True}
 TRANSPOSED, STRIDED = {"laid": same_layout(transposed)}, {"laid": same_layout(strided)}
 
 
-def window(left: int, right: int) -> Mapping[str, int]:
-    return {"window_size_left": left, "window_size_right": right}
+def window(preceding: int, following: int) -> Mapping[str, int]:
+    return {"window_size_left": preceding, "window_size_right": following}
 
 
 FAR = {"q": normal(1, 15), "k": normal(1, 15)}
@@ -104,7 +105,7 @@ def _in_one_direction(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return rng.choice([-64.0, -32.0, -16.0, 16.0, 32.0, 64.0], count // 8).repeat(8)
 
 
-def _by_turns(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+def _alternating_signs(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Rows of two heads of 8 equal numbers, of one sign and the other by turns."""
     return np.where(np.arange(count) // 16 % 2, -32.0, 32.0)
 
@@ -113,7 +114,7 @@ EXACT: dict[str, Any] = {
     "heads": 2,
     "key_heads": 2,
     "size": 8,
-    "domains": {"q": _in_one_direction, "k": _by_turns, "v": integer_values(-8, 8)},
+    "domains": {"q": _in_one_direction, "k": _alternating_signs, "v": integer_values(-8, 8)},
     "exact": ("attention_out", "out"),
     "dtypes": DtypeSelection.all,
 }
@@ -226,13 +227,13 @@ NON_DISCRIMINATING = {
 # Dropout
 
 
-def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **about: Any) -> CaseTemplate:
+def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **fields: Any) -> CaseTemplate:
     """Of small whole queries and keys, whose scores are exact.
 
     The rows of the values, and of the gradient of the result, are those of the identity: they show what fell.
     """
     numbers = {"p_dropout": p, "softmax_scale": 0.125, "gen": seed}
-    return CaseTemplate(label, Heads(1, rows, rows, 4, 4, rows), numbers, **about)
+    return CaseTemplate(label, Heads(1, rows, rows, 4, 4, rows), numbers, **fields)
 
 
 DROPOUT = (

@@ -54,8 +54,13 @@ RECORDS = ("softmax_max", "softmax_sum")
 def _mask(kind: str, queries: int, keys: int) -> Any:
     """Where keys are hidden: behind a query's place, at some places, from all but one."""
     behind = np.arange(keys) > np.arange(queries)[:, None]
-    some = (np.arange(queries * keys) % 3 == 1).reshape(queries, keys)
-    masks = {"triangle": behind, "some": some, "both": behind | some, "all-but-first": np.arange(keys) > 0 * behind}
+    every_third = (np.arange(queries * keys) % 3 == 1).reshape(queries, keys)
+    masks = {
+        "triangle": behind,
+        "some": every_third,
+        "both": behind | every_third,
+        "all-but-first": np.arange(keys) > 0 * behind,
+    }
     return literal(masks[kind], Dtype.bool) if kind else None
 
 
@@ -78,12 +83,12 @@ def _in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
 
 def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate) -> dict[str, Any]:
     """What the forward function gives its gradient: without dropout nothing but statistics."""
-    of = {
+    saved = {
         n: ResultOf(forward, n, extra_arguments=WITHOUT_DROPOUT, unspecified=None) for n in ("attention_out", *RECORDS)
     }
     return {
-        "attention_out": tensor(*result, compute=of["attention_out"], layout=template.layout),
-        **{name: tensor(*shape, COPIES, dtype=F32, compute=of[name]) for name in RECORDS},
+        "attention_out": tensor(*result, compute=saved["attention_out"], layout=template.layout),
+        **{name: tensor(*shape, COPIES, dtype=F32, compute=saved[name]) for name in RECORDS},
         "softmax_out": tensor(0, dtype=F32),
         "dropout_mask": None,
     }
@@ -92,11 +97,11 @@ def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate) 
 def of_customized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes = template.sizes
     q = _in_layout(sizes, sizes.queries, sizes.heads)
-    given = core(template, q, _in_layout(sizes, sizes.keys, sizes.key_heads))
+    tensors = core(template, q, _in_layout(sizes, sizes.keys, sizes.key_heads))
     statistics = sizes.batch, sizes.heads, sizes.queries
     return {
-        "grad_output": given.pop("g"),
-        **given,
+        "grad_output": tensors.pop("g"),
+        **tensors,
         "alibi_slopes": slopes(sizes, sizes.batch),
         "attention_mask": _mask(sizes.mask, sizes.queries, sizes.keys),
         **numbers(template),
@@ -108,17 +113,17 @@ def of_customized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 def of_customized_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
-    given = core(template, q, k)
-    most = longest(sizes.queries), longest(sizes.keys)
+    tensors = core(template, q, k)
+    max_lengths = longest(sizes.queries), longest(sizes.keys)
     return {
-        "grad_output": given.pop("g"),
-        **given,
+        "grad_output": tensors.pop("g"),
+        **tensors,
         "cum_seq_q": tuple(accumulate(sizes.queries)),
         "cum_seq_kv": tuple(accumulate(sizes.keys)),
         "alibi_slopes": slopes(sizes, len(sizes.queries)),
-        "attention_mask": _mask(sizes.mask, *most),
-        "max_seqlen_q": most[0],
-        "max_seqlen_kv": most[1],
+        "attention_mask": _mask(sizes.mask, *max_lengths),
+        "max_seqlen_q": max_lengths[0],
+        "max_seqlen_kv": max_lengths[1],
         **numbers(template),
         **_records("diopiCustomizedFlashAttentionVarLen", q[:2], q, template),
     }

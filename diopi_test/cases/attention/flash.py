@@ -40,11 +40,11 @@ from diopi_test.cases.template import CaseTemplate
 
 def of_flash(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
-    given = core(template, q, k)
+    tensors = core(template, q, k)
     lse = sizes.batch, sizes.heads, sizes.queries
     return {
-        "grad_output": given.pop("g"),
-        **given,
+        "grad_output": tensors.pop("g"),
+        **tensors,
         "alibi_slopes": slopes(sizes, sizes.batch),
         **numbers(template),
         **saved_results("diopiFlashAttention", {"attention_out": q, "softmax_lse": lse}, dtype, template),
@@ -53,17 +53,17 @@ def of_flash(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 def of_flash_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
-    given = core(template, q, k)
-    most = longest(sizes.queries), longest(sizes.keys)
-    lse = len(sizes.queries), sizes.heads, most[0]
+    tensors = core(template, q, k)
+    max_lengths = longest(sizes.queries), longest(sizes.keys)
+    lse = len(sizes.queries), sizes.heads, max_lengths[0]
     return {
-        "grad_output": given.pop("g"),
-        **given,
+        "grad_output": tensors.pop("g"),
+        **tensors,
         "cum_seq_q": begins(sizes.queries, Dtype.int32),
         "cum_seq_kv": begins(sizes.keys, Dtype.int32),
         "alibi_slopes": slopes(sizes, len(sizes.queries)),
-        "max_seqlen_q": most[0],
-        "max_seqlen_kv": most[1],
+        "max_seqlen_q": max_lengths[0],
+        "max_seqlen_kv": max_lengths[1],
         **numbers(template),
         **saved_results("diopiFlashAttentionVarLen", {"attention_out": q, "softmax_lse": lse}, dtype, template),
     }

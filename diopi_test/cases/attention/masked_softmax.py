@@ -33,19 +33,19 @@ def masked(
     *mask: int,
     scale: float = 0.7,
     triangle: bool = False,
-    of: Dtype = Dtype.bool,
-    **about: Any,
+    mask_dtype: Dtype = Dtype.bool,
+    **fields: Any,
 ) -> CaseTemplate:
-    return CaseTemplate(label, Masked(shape, mask, of), {"scale": scale, "fixed_triu_mask": triangle}, **about)
+    return CaseTemplate(label, Masked(shape, mask, mask_dtype), {"scale": scale, "fixed_triu_mask": triangle}, **fields)
 
 
 def of_masked(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes, layout = template.sizes, template.layout
     scores = tensor(*sizes.shape, domain=normal(2), layout=layout)
-    some = np.arange(prod(sizes.mask)).reshape(sizes.mask) % 3 == 1
-    mask = literal(some if sizes.dtype is Dtype.bool else np.where(some, -0.5, 0), sizes.dtype, layout)
-    given = {"scale": template.arguments["scale"], "fixed_triu_mask": template.arguments["fixed_triu_mask"]}
-    forward = ResultOf("diopiScaledMaskedSoftmax", "output", extra_arguments=given)
+    every_third = np.arange(prod(sizes.mask)).reshape(sizes.mask) % 3 == 1
+    mask = literal(every_third if sizes.dtype is Dtype.bool else np.where(every_third, -0.5, 0), sizes.dtype, layout)
+    attributes = {"scale": template.arguments["scale"], "fixed_triu_mask": template.arguments["fixed_triu_mask"]}
+    forward = ResultOf("diopiScaledMaskedSoftmax", "output", extra_arguments=attributes)
     return {
         "input": scores,
         "_input": scores,
@@ -64,8 +64,8 @@ SOFTMAX = (
     masked("whole-mask", SCORES, *SCORES, dtypes=DtypeSelection.all),
     masked("row-mask", (3, 4, 7), 7),
     masked("rows-masked", (3, 5, 4), 3, 5, 1),
-    masked("float-mask", (2, 4, 5), 2, 4, 5, of=F32),
-    masked("half-mask", (2, 4, 5), 4, 5, of=F16, dtypes=(F16,)),
+    masked("float-mask", (2, 4, 5), 2, 4, 5, mask_dtype=F32),
+    masked("half-mask", (2, 4, 5), 4, 5, mask_dtype=F16, dtypes=(F16,)),
     masked("wide-triangle", (2, 3, 7), 3, 7, triangle=True),
     masked("tall-triangle", (2, 7, 3), 7, 3, triangle=True),
     masked("matrix", (6, 9), 6, 9, dtypes=DtypeSelection.all),

@@ -39,11 +39,11 @@ LACKING = ("window_size_left", "window_size_right")
 
 def of_multi_head(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
-    given = core(template, q, k)
+    tensors = core(template, q, k)
     lse = sizes.batch, sizes.heads, sizes.queries
     return {
-        "grad_out": given.pop("g"),
-        **given,
+        "grad_out": tensors.pop("g"),
+        **tensors,
         "return_debug_mask": False,
         **numbers(template, NAMES, LACKING),
         **saved_results("diopiMultiHeadAttention", {"out": q, "softmax_lse": lse}, dtype, template),
@@ -52,17 +52,17 @@ def of_multi_head(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 def of_multi_head_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
-    given = core(template, q, k)
-    most = longest(sizes.queries), longest(sizes.keys)
-    lse = len(sizes.queries), sizes.heads, most[0]
+    tensors = core(template, q, k)
+    max_lengths = longest(sizes.queries), longest(sizes.keys)
+    lse = len(sizes.queries), sizes.heads, max_lengths[0]
     of_index = Dtype.int64 if sizes.batch else Dtype.int32
     return {
-        "grad_out": given.pop("g"),
-        **given,
+        "grad_out": tensors.pop("g"),
+        **tensors,
         "cum_seq_q": begins(sizes.queries, of_index),
         "cum_seq_k": begins(sizes.keys, of_index),
-        "max_q": most[0],
-        "max_k": most[1],
+        "max_q": max_lengths[0],
+        "max_k": max_lengths[1],
         "return_debug_mask": False,
         **numbers(template, NAMES, LACKING),
         **saved_results("diopiMultiHeadAttentionVarLen", {"out": q, "softmax_lse": lse}, dtype, template),

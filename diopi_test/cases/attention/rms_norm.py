@@ -30,13 +30,13 @@ WITHOUT = {"bias": None, "grad_bias": None}
 NO_WEIGHT = {**WITHOUT, "weight": None, "grad_weight": None}
 
 
-def normed(label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] | None = None, **about: Any) -> Any:
-    given = {"eps": about.pop("eps", 1e-2)}
+def normed(label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] | None = None, **fields: Any) -> Any:
+    attributes = {"eps": fields.pop("eps", 1e-2)}
     left_out = without or {}
-    sizes = Normalised(shape, axes, about.pop("parameters", None))
+    sizes = Normalised(shape, axes, fields.pop("parameters", None))
     names = {"bias", "weight"} & left_out.keys()
     results = {name: None for name in left_out if name.startswith("grad")}
-    return CaseTemplate(label, sizes, {**given, **dict.fromkeys(names)}, results=results, **about)
+    return CaseTemplate(label, sizes, {**attributes, **dict.fromkeys(names)}, results=results, **fields)
 
 
 def of_normed(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
@@ -96,8 +96,10 @@ def _norm_cases(name: str, *templates: CaseTemplate) -> None:
     @cases_for(name, non_discriminating=ALONE)
     def cases(prototype: Prototype) -> Iterator[Case]:
         """The first result alone has the template's layout."""
-        others = {p.name: ResultOverride() for p in prototype.results[1:]}
-        return expand(prototype, (t.replace(results={**others, **t.results}) for t in (*NORMS, *templates)), of_normed)
+        other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
+        return expand(
+            prototype, (t.replace(results={**other_results, **t.results}) for t in (*NORMS, *templates)), of_normed
+        )
 
 
 _norm_cases(

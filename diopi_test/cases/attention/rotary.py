@@ -25,9 +25,9 @@ class Turned:
     angles: Shape
 
 
-def turned(label: str, shape: Shape, *angles: int, interleaved: bool = False, **about: Any) -> CaseTemplate:
-    conj = about.pop("conj", False)
-    return CaseTemplate(label, Turned(shape, angles), {"conj": conj, "interleaved": interleaved}, **about)
+def turned(label: str, shape: Shape, *angles: int, interleaved: bool = False, **fields: Any) -> CaseTemplate:
+    conj = fields.pop("conj", False)
+    return CaseTemplate(label, Turned(shape, angles), {"conj": conj, "interleaved": interleaved}, **fields)
 
 
 def of_turned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
@@ -70,15 +70,15 @@ register(
 
 
 @dataclass(frozen=True)
-class Both:
+class QueryAndKey:
     """Shapes of query and key."""
 
     query: Shape
     key: Shape
 
 
-def both(label: str, query: Shape, key: Shape, dim: int, **about: Any) -> CaseTemplate:
-    return CaseTemplate(label, Both(query, key), {"dim": dim}, **about)
+def rotated_query_and_key(label: str, query: Shape, key: Shape, dim: int, **fields: Any) -> CaseTemplate:
+    return CaseTemplate(label, QueryAndKey(query, key), {"dim": dim}, **fields)
 
 
 def of_both(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
@@ -92,22 +92,27 @@ def of_both(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 register(
     "diopiRotaryEmbeddingV2",
     templates=(
-        both("", (5, 12), (5, 8), 4, **SMOKE_IN_ALL_DTYPES),
-        both("heads", (5, 3, 8), (5, 2, 8), 8, dtypes=DtypeSelection.all),
-        both("batch", (2, 5, 3, 6), (2, 5, 1, 6), 6, dtypes=(F16, F32)),
-        both("one-head", (7, 10), (7, 10), 10),
-        both("pairs", (7, 6), (7, 4), 2),
-        both("one-token", (1, 24), (1, 8), 8),
-        both("head-size-128", (3, 256), (3, 128), 128, dtypes=half),
-        both("head-size-80", (3, 160), (3, 80), 80),
-        both("transposed", (5, 12), (5, 8), 4, layout=transposed),
-        both("strided", (5, 3, 8), (5, 2, 8), 8, layout=strided, dtypes=DtypeSelection.all),
-        both("no-tokens", (0, 12), (0, 8), 4),
-        both("special", (19, 12), (19, 4), 4, domains={"query": special_except(), "key": special_except()}),
-        both("exact", (6, 8), (6, 16), 8, exact=True).replace(
+        rotated_query_and_key("", (5, 12), (5, 8), 4, **SMOKE_IN_ALL_DTYPES),
+        rotated_query_and_key("heads", (5, 3, 8), (5, 2, 8), 8, dtypes=DtypeSelection.all),
+        rotated_query_and_key("batch", (2, 5, 3, 6), (2, 5, 1, 6), 6, dtypes=(F16, F32)),
+        rotated_query_and_key("one-head", (7, 10), (7, 10), 10),
+        rotated_query_and_key("pairs", (7, 6), (7, 4), 2),
+        rotated_query_and_key("one-token", (1, 24), (1, 8), 8),
+        rotated_query_and_key("head-size-128", (3, 256), (3, 128), 128, dtypes=half),
+        rotated_query_and_key("head-size-80", (3, 160), (3, 80), 80),
+        rotated_query_and_key("transposed", (5, 12), (5, 8), 4, layout=transposed),
+        rotated_query_and_key("strided", (5, 3, 8), (5, 2, 8), 8, layout=strided, dtypes=DtypeSelection.all),
+        rotated_query_and_key("no-tokens", (0, 12), (0, 8), 4),
+        rotated_query_and_key(
+            "special", (19, 12), (19, 4), 4, domains={"query": special_except(), "key": special_except()}
+        ),
+        rotated_query_and_key("exact", (6, 8), (6, 16), 8, exact=True).replace(
             domains=dict.fromkeys(("query", "key", "cos", "sin"), integer_values(-8, 8))
         ),
-        *(both(f"{label}-of-heads-of-{d}", (4, 12), (4, 24), d) for label, d in (("four", 4), ("six", 6), ("all", 12))),
+        *(
+            rotated_query_and_key(f"{label}-of-heads-of-{d}", (4, 12), (4, 24), d)
+            for label, d in (("four", 4), ("six", 6), ("all", 12))
+        ),
     ),
     derive=of_both,
 )

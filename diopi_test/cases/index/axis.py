@@ -101,22 +101,24 @@ def several(shape: Shape, dim: int) -> Selecting:
     return shape, dim, random_positions(3, below=shape[dim])
 
 
-ONE = {"of-number|length-one": ONE_PLACE}
+SINGLE_ELEMENT = {"of-number|length-one": ONE_PLACE}
 
-register("diopiIndexSelect", templates=and_untried(INDEX_SELECT, several), derive=by_index, non_discriminating=ONE)
+register(
+    "diopiIndexSelect", templates=and_untried(INDEX_SELECT, several), derive=by_index, non_discriminating=SINGLE_ELEMENT
+)
 register(
     "diopiIndexSelectBackward",
     templates=and_untried(INDEX_SELECT_BACKWARD, several),
     derive=by_index,
-    non_discriminating=ONE,
+    non_discriminating=SINGLE_ELEMENT,
 )
 
 
 @cases_for("diopiIndexFill", non_discriminating={"of-number|length-one": "the only place is filled"})
 def index_fill(prototype: Prototype) -> Iterator[Case]:
     templates = [*INDEX_FILL, *conversions(prototype, ((4, 5), 1, literal([0, 3])))]
-    along = and_untried(templates, lambda shape, dim: (shape, dim, literal([-1])))
-    return expand(prototype, along, with_value(prototype, by_index))
+    with_untried = and_untried(templates, lambda shape, dim: (shape, dim, literal([-1])))
+    return expand(prototype, with_untried, with_value(prototype, by_index))
 
 
 # By numbers
@@ -198,8 +200,8 @@ def by_numbers(*names: str) -> Derive:
     def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         shape, *numbers = template.sizes
         small = arbitrary(*part(*template.sizes), layout=template.layout)
-        given = {"input_sizes": shape, "input": arbitrary(*shape, layout=template.layout)}
-        return {"grad_output": small, "src": small, **given, **dict(zip(names, numbers, strict=True))}
+        common = {"input_sizes": shape, "input": arbitrary(*shape, layout=template.layout)}
+        return {"grad_output": small, "src": small, **common, **dict(zip(names, numbers, strict=True))}
 
     return arguments
 

@@ -15,7 +15,7 @@ from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 from diopi_test.cases.tensors import literal
 
-FEW = (Dtype.float32, Dtype.bfloat16, Dtype.int64, Dtype.complex64)
+ONE_DTYPE_PER_KIND = (Dtype.float32, Dtype.bfloat16, Dtype.int64, Dtype.complex64)
 """One element type of each kind, for templates that matter in more than one."""
 
 INEXACT = (*floating, *complexes)

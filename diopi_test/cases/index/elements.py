@@ -9,10 +9,10 @@ from diopi_proto.dtypes import category, floating, half, integer
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, full_range, normal
 from diopi_test.cases.index.common import (
-    FEW,
     INEXACT,
     LARGE,
     OFTEN,
+    ONE_DTYPE_PER_KIND,
     ONE_PLACE,
     POSITIVE,
     SUMMANDS,
@@ -132,19 +132,21 @@ SUMMED = ((3, 17), 1, random_positions(3, 67, below=17), (4, 70))
 INNER = ((2, 3, 4), -2, random_positions(2, 5, 3, below=3, dtype=I32, layout=strided), (2, 6, 3))
 
 
-def scatter_template(label: str, sizes: Any, reduce: str, domain: Domain | None = None, **about: Any) -> CaseTemplate:
+def scatter_template(label: str, sizes: Any, reduce: str, domain: Domain | None = None, **fields: Any) -> CaseTemplate:
     domains = {"input": domain, "src": domain} if domain else {}
-    return CaseTemplate(label, sizes, {"reduce": reduce}, domains, **about)
+    return CaseTemplate(label, sizes, {"reduce": reduce}, domains, **fields)
 
 
 SCATTER = (
     scatter_template("columns", ONCE, "", **SMOKE_IN_ALL_DTYPES),
     scatter_template("add", REPEATED, "add", normal(), **SMOKE_IN_ALL_DTYPES),
     scatter_template("multiply", REPEATED, "multiply", normal(), **SMOKE_IN_ALL_DTYPES),
-    scatter_template("layouts", ONCE, "", layout=transposed, result_layout=strided, dtypes=FEW),
-    scatter_template("any-of-several", REPEATED, "", dtypes=(*FEW, Dtype.bool, Dtype.float64)),
-    scatter_template("add-inner", INNER, "add", normal(), layout=strided, result_layout=transposed, dtypes=FEW),
-    scatter_template("multiply-inner", INNER, "multiply", normal(), layout=transposed, dtypes=FEW),
+    scatter_template("layouts", ONCE, "", layout=transposed, result_layout=strided, dtypes=ONE_DTYPE_PER_KIND),
+    scatter_template("any-of-several", REPEATED, "", dtypes=(*ONE_DTYPE_PER_KIND, Dtype.bool, Dtype.float64)),
+    scatter_template(
+        "add-inner", INNER, "add", normal(), layout=strided, result_layout=transposed, dtypes=ONE_DTYPE_PER_KIND
+    ),
+    scatter_template("multiply-inner", INNER, "multiply", normal(), layout=transposed, dtypes=ONE_DTYPE_PER_KIND),
     scatter_template("add-exact", SUMMED, "add", SUMMANDS, dtypes=INEXACT, exact=True),
     scatter_template("multiply-exact", SUMMED, "multiply", choice([1, -1, 2, 0.5]), dtypes=INEXACT, exact=True),
     scatter_template("add-long-sum", ((3,), 0, OFTEN, (1100,)), "add", POSITIVE, dtypes=half),
@@ -195,8 +197,11 @@ def one_in_each(shape: Shape, dim: int) -> tuple[Shape, int, TensorSpec, Shape]:
 def scattered_along(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
     """The templates, and those of the axes that none is along, which write or, where the axis is an odd one, add."""
     ways: Sequence[tuple[str, Domain | None]] = (("", None), ("add", normal()))
-    others = and_untried(templates, one_in_each)[len(templates) :]
-    return [*templates, *(scatter_template(one.label, one.sizes, *ways[one.sizes[1] % 2]) for one in others)]
+    untried = and_untried(templates, one_in_each)[len(templates) :]
+    return [
+        *templates,
+        *(scatter_template(template.label, template.sizes, *ways[template.sizes[1] % 2]) for template in untried),
+    ]
 
 
 register("diopiScatter", templates=scattered_along(SCATTER), derive=scattering, non_discriminating=WRITTEN_ALL)

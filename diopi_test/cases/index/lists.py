@@ -13,11 +13,11 @@ from diopi_test.cases.domains import Domain, any_value, choice, full_range, norm
 from diopi_test.cases.index.common import (
     ALIKE,
     ALL_TRUE,
-    FEW,
     INEXACT,
     LARGE,
     MOST_OFTEN,
     OFTEN,
+    ONE_DTYPE_PER_KIND,
     POSITIVE,
     SUMMANDS,
     sized,
@@ -106,7 +106,10 @@ INDEX = (
     ROWS,
     MIDDLE,
     *cycle_layouts(sized(INDEXING, DtypeSelection.one_per_size), *((layout, contiguous) for layout, _ in ALIKE)),
-    *(CaseTemplate(f"{label}-few", INDEXING[label], layout=strided, dtypes=FEW[1:]) for label in ("mask", "apart")),
+    *(
+        CaseTemplate(f"{label}-few", INDEXING[label], layout=strided, dtypes=ONE_DTYPE_PER_KIND[1:])
+        for label in ("mask", "apart")
+    ),
 )
 
 
@@ -146,7 +149,7 @@ NINE_OF_THREE: Indices = [random_positions(9, below=3)]
 COLUMNS: Indices = [None, distinct_positions(3, below=5)]
 
 
-def drawn(domain: Domain) -> Mapping[str, Domain]:
+def input_and_values(domain: Domain) -> Mapping[str, Domain]:
     """The domain of the input and of what is written to it."""
     return {"input": domain, "values": domain}
 
@@ -154,7 +157,7 @@ def drawn(domain: Domain) -> Mapping[str, Domain]:
 INDEX_PUT = (
     CaseTemplate("put", ((6, 3), ONCE), PUT, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate("add", ((4, 3), REPEATED), ADD, **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("put-strided", ((4, 5), COLUMNS), PUT, **same_layout(strided), dtypes=FEW),
+    CaseTemplate("put-strided", ((4, 5), COLUMNS), PUT, **same_layout(strided), dtypes=ONE_DTYPE_PER_KIND),
     CaseTemplate(
         "put-int32", ((4, 5), [None, distinct_positions(3, below=5, dtype=Dtype.int32)]), PUT, **same_layout(transposed)
     ),
@@ -162,13 +165,17 @@ INDEX_PUT = (
         "any-of-several",
         ((9, 3), [random_positions(7, below=9, low=-9)]),
         PUT,
-        dtypes=(*FEW, Dtype.bool, Dtype.float64),
+        dtypes=(*ONE_DTYPE_PER_KIND, Dtype.bool, Dtype.float64),
     ),
-    CaseTemplate("wrap", ((3, 2), NINE_OF_THREE), ADD, drawn(full_range), dtypes=(Dtype.int8, Dtype.uint8)),
-    CaseTemplate("exact", ((6, 5), [random_positions(67, below=6)]), ADD, drawn(SUMMANDS), dtypes=INEXACT, exact=True),
-    CaseTemplate("long-sum", ((3, 2), [OFTEN]), ADD, drawn(POSITIVE), dtypes=half),
-    CaseTemplate("equal-sum", ((3, 2), [MOST_OFTEN]), ADD, drawn(choice([0.1, 0.3])), dtypes=(Dtype.float32,)),
-    CaseTemplate("add-neighbours", ((3, 2), NINE_OF_THREE), ADD, drawn(LARGE), dtypes=(Dtype.int64,)),
+    CaseTemplate("wrap", ((3, 2), NINE_OF_THREE), ADD, input_and_values(full_range), dtypes=(Dtype.int8, Dtype.uint8)),
+    CaseTemplate(
+        "exact", ((6, 5), [random_positions(67, below=6)]), ADD, input_and_values(SUMMANDS), dtypes=INEXACT, exact=True
+    ),
+    CaseTemplate("long-sum", ((3, 2), [OFTEN]), ADD, input_and_values(POSITIVE), dtypes=half),
+    CaseTemplate(
+        "equal-sum", ((3, 2), [MOST_OFTEN]), ADD, input_and_values(choice([0.1, 0.3])), dtypes=(Dtype.float32,)
+    ),
+    CaseTemplate("add-neighbours", ((3, 2), NINE_OF_THREE), ADD, input_and_values(LARGE), dtypes=(Dtype.int64,)),
     *cycle_layouts(
         [
             *(

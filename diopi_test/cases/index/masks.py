@@ -13,7 +13,7 @@ from diopi_proto.dtypes import complexes, floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, normal
-from diopi_test.cases.index.common import ALL_FALSE, ALL_TRUE, FEW, UNLIKE, sized, sums
+from diopi_test.cases.index.common import ALL_FALSE, ALL_TRUE, ONE_DTYPE_PER_KIND, UNLIKE, sized, sums
 from diopi_test.cases.index.values import conversions, with_value
 from diopi_test.cases.layouts import contiguous, expanded, strided, transposed
 from diopi_test.cases.model import Case, TensorSpec, cases_for
@@ -105,8 +105,8 @@ def masked_fill(prototype: Prototype) -> Iterator[Case]:
 
 MASKED_SCATTER = (
     *MASKED,
-    CaseTemplate("just-enough", (*PLAIN, (8,)), dtypes=FEW),
-    CaseTemplate("from-transposed-matrix", (*PLAIN, (4, 3)), layout=transposed, dtypes=FEW),
+    CaseTemplate("just-enough", (*PLAIN, (8,)), dtypes=ONE_DTYPE_PER_KIND),
+    CaseTemplate("from-transposed-matrix", (*PLAIN, (4, 3)), layout=transposed, dtypes=ONE_DTYPE_PER_KIND),
     CaseTemplate("from-strided-cube", (*PLAIN, (2, 3, 2)), layout=strided),
     CaseTemplate("from-number", ((2, 3), literal([[0, 0, 0], [0, 1, 0]], Dtype.bool), ())),
     CaseTemplate("from-nothing", ((2, 3), constant_mask(False, 2, 3), (0,))),
@@ -162,7 +162,7 @@ MIXED = (
 MATRIX = (HALF, (4, 5), (4, 5))
 BYTES = periodic_mask(4, 5, period=2, dtype=Dtype.uint8)
 
-WHERE = (
+WHERE_TEMPLATES = (
     CaseTemplate("matrix", MATRIX, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "three-ways",
@@ -171,7 +171,7 @@ WHERE = (
         result_layout=strided,
         dtypes=DtypeSelection.all,
     ),
-    CaseTemplate("uint8", (BYTES, (4, 5), (4, 5)), dtypes=FEW),
+    CaseTemplate("uint8", (BYTES, (4, 5), (4, 5)), dtypes=ONE_DTYPE_PER_KIND),
     CaseTemplate(
         "uint8-strided", (replace(BYTES, layout=strided), (4, 5), (4, 5)), layout=strided, result_layout=transposed
     ),
@@ -189,9 +189,9 @@ WHERE = (
     CaseTemplate("long", (periodic_mask(1031, period=2), (1031,), (1031,)), dtypes=DtypeSelection.one_per_size),
     *(
         CaseTemplate(
-            f"and-{two.name}", MATRIX, {"input": tensor(4, 5), "other": tensor(4, 5, dtype=two)}, dtypes=(one,)
+            f"and-{second.name}", MATRIX, {"input": tensor(4, 5), "other": tensor(4, 5, dtype=second)}, dtypes=(first,)
         )
-        for one, two in MIXED
+        for first, second in MIXED
     ),
 )
 """Sizes are the condition and the shapes of the two tensors."""
@@ -199,13 +199,13 @@ WHERE = (
 
 def choosing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     condition, *shapes = template.sizes
-    one, other = (arbitrary(*shape, layout=template.layout) for shape in shapes)
-    return {"condition": condition, "input": one, "other": other}
+    first, second = (arbitrary(*shape, layout=template.layout) for shape in shapes)
+    return {"condition": condition, "input": first, "other": second}
 
 
 register(
     "diopiWhere",
-    templates=WHERE,
+    templates=WHERE_TEMPLATES,
     derive=choosing,
     non_discriminating={"number-condition-false": ALL_FALSE, "number-condition|all-true": ALL_TRUE},
 )
@@ -230,7 +230,7 @@ NONZERO = (
     CaseTemplate("no-rows", (0, 3)),
     CaseTemplate("no-columns", (3, 0)),
     CaseTemplate("rank-5", (2, 1, 3, 2, 2)),
-    CaseTemplate("long", (1031,), dtypes=(*FEW, Dtype.int8)),
+    CaseTemplate("long", (1031,), dtypes=(*ONE_DTYPE_PER_KIND, Dtype.int8)),
     CaseTemplate("very-long", (5, 823)),
 )
 

@@ -78,9 +78,9 @@ EMBEDDING = (
 )
 
 
-def scaled(label: str, **about: Any) -> CaseTemplate:
+def scaled(label: str, **fields: Any) -> CaseTemplate:
     """Gradients of a table's first row are dropped, the others divided by how often theirs is named."""
-    return CaseTemplate(f"{label}-scaled", TABLES[label], {"padding_idx": 0, **SCALED}, **about)
+    return CaseTemplate(f"{label}-scaled", TABLES[label], {"padding_idx": 0, **SCALED}, **fields)
 
 
 EMBEDDING_BACKWARD = (
@@ -119,38 +119,38 @@ register("diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=looking_
 
 
 def renorm(
-    label: str, rows: int, columns: int, indices: TensorSpec, max_norm: float, norm_type: float = 2.0, **about: Any
+    label: str, rows: int, columns: int, indices: TensorSpec, max_norm: float, norm_type: float = 2.0, **fields: Any
 ) -> CaseTemplate:
     return CaseTemplate(
-        label, (rows, columns), {"indices": indices, "max_norm": max_norm, "norm_type": norm_type}, **about
+        label, (rows, columns), {"indices": indices, "max_norm": max_norm, "norm_type": norm_type}, **fields
     )
 
 
-SOME = (6, 4, literal([5, 0, 2, 5, 5]))
+TABLE_AND_INDICES = (6, 4, literal([5, 0, 2, 5, 5]))
 PAIRS = [[4, 1], [3, 4]]
 JUST_SHORT_ENOUGH = ByDtype(lambda dtype: literal(np.array([[3, -4, 0], [0, 0, -5], [0, 3, 3]]) / 256, dtype))
 """Rows whose Euclidean norms are 5/256, exactly, or less."""
 
 RENORM = (
-    renorm("euclidean", *SOME, 1.0, **SMOKE_IN_ALL_DTYPES),
-    renorm("absolute", *SOME, 1.5, 1.0, layout=transposed, dtypes=DtypeSelection.all),
-    renorm("largest", *SOME, 0.5, inf, layout=strided, dtypes=DtypeSelection.all),
-    renorm("cubic", *SOME, 1.0, 3.0),
-    renorm("root", *SOME, 20.0, 0.5),
+    renorm("euclidean", *TABLE_AND_INDICES, 1.0, **SMOKE_IN_ALL_DTYPES),
+    renorm("absolute", *TABLE_AND_INDICES, 1.5, 1.0, layout=transposed, dtypes=DtypeSelection.all),
+    renorm("largest", *TABLE_AND_INDICES, 0.5, inf, layout=strided, dtypes=DtypeSelection.all),
+    renorm("cubic", *TABLE_AND_INDICES, 1.0, 3.0),
+    renorm("root", *TABLE_AND_INDICES, 20.0, 0.5),
     renorm("matrix-of-indices", 6, 3, literal(PAIRS, I32, transposed), 1.0),
     renorm("strided-indices", 6, 3, literal(PAIRS, layout=strided), 1.0, layout=transposed),
     renorm("number", 6, 3, literal(4), 1.0),
-    renorm("to-nothing", *SOME, 0.0),
+    renorm("to-nothing", *TABLE_AND_INDICES, 0.0),
     renorm("long", 60, 17, rows_of(115, rows=60), 3.0),
     renorm("one-column", 6, 1, literal([5, 0, 2]), 1.0),
     # nothing is too long, or nothing is named: the table stays bit for bit
     renorm("just-short-enough", 3, 3, literal([0, 1, 2]), 5 / 256, dtypes=floating, exact=True).replace(
         arguments={"inout": JUST_SHORT_ENOUGH}
     ),
-    renorm("short-enough", *SOME, 1e4, dtypes=DtypeSelection.all, exact=True),
+    renorm("short-enough", *TABLE_AND_INDICES, 1e4, dtypes=DtypeSelection.all, exact=True),
     renorm("no-indices", 6, 4, rows_of(0), 1.0, exact=True),
     renorm("only-short-ones-named", 6, 4, literal([0, 2, 4]), 1.0, exact=True),
-    *(renorm(f"order-{p}", *SOME, 0.05 if p < 0 else 1.0, p) for p in (-0.5, 0.25, 1.5, 2.5, 4.0, 6.0)),
+    *(renorm(f"order-{p}", *TABLE_AND_INDICES, 0.05 if p < 0 else 1.0, p) for p in (-0.5, 0.25, 1.5, 2.5, 4.0, 6.0)),
 )
 
 

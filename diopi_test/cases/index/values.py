@@ -50,8 +50,8 @@ CONVERTED: Mapping[str, tuple[Dtype, Any, Dtype]] = {
 
 def conversions(prototype: Prototype, sizes: Any) -> Iterator[CaseTemplate]:
     """Templates of these sizes whose `value` is of other types."""
-    for label, (dtype, number, given) in CONVERTED.items():
-        value = number if _takes_number(prototype) else literal(number, given)
+    for label, (dtype, number, dtype_of_number) in CONVERTED.items():
+        value = number if _takes_number(prototype) else literal(number, dtype_of_number)
         yield CaseTemplate(label, sizes, {"value": value}, dtypes=(dtype,), smoke=label == "plain-false")
 
 

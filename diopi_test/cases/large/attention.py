@@ -15,7 +15,7 @@ from diopi_test.cases.attention.flash import of_flash, of_flash_var_len
 from diopi_test.cases.attention.masked_softmax import masked, of_masked
 from diopi_test.cases.attention.multi_head import of_multi_head, of_multi_head_var_len
 from diopi_test.cases.attention.rms_norm import normed, of_normed
-from diopi_test.cases.attention.rotary import both, of_both, of_turned, turned
+from diopi_test.cases.attention.rotary import of_both, of_turned, rotated_query_and_key, turned
 from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import transposed
 from diopi_test.cases.model import ResultOverride, cases_for
@@ -37,7 +37,9 @@ register_large(
     ),
     derive=of_turned,
 )
-register_large("diopiRotaryEmbeddingV2", templates=(both("tokens", (1031, 396), (1031, 132), 66),), derive=of_both)
+register_large(
+    "diopiRotaryEmbeddingV2", templates=(rotated_query_and_key("tokens", (1031, 396), (1031, 132), 66),), derive=of_both
+)
 register_large(
     "diopiRMSNorm",
     "diopiRMSNormBackward",

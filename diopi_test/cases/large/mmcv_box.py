@@ -45,8 +45,10 @@ register(
 register(
     "diopiNmsMmcv",
     templates=(
-        suppression("many", 4099, 0.37, boxes(integer_values(-90, 90), integer_values(1, 7)), given=True),
-        suppression("offset", 2053, 0.41, boxes(integer_values(-60, 60), integer_values(1, 6)), offset=1, given=True),
+        suppression("many", 4099, 0.37, boxes(integer_values(-90, 90), integer_values(1, 7)), exact_boxes=True),
+        suppression(
+            "offset", 2053, 0.41, boxes(integer_values(-60, 60), integer_values(1, 6)), offset=1, exact_boxes=True
+        ),
     ),
     level=LARGE,
 )

@@ -41,7 +41,7 @@ register(
 )
 register("diopiIou3dNms3dMmcv", "diopiIou3dNms3dNormalMmcv", templates=(NESTED,), level=LARGE)
 register("diopiPointsInBoxesPartMmcv", templates=(containment("many", 2, 9, 11_003),), level=LARGE)
-register("diopiPointsInBoxesAllMmcv", templates=(containment("many", 2, 9, 3701, each=True),), level=LARGE)
+register("diopiPointsInBoxesAllMmcv", templates=(containment("many", 2, 9, 3701, per_box=True),), level=LARGE)
 for backward, function in ((False, "diopiRoiawarePool3dMmcv"), (True, "diopiRoiawarePool3dBackwardMmcv")):
     register(
         function,

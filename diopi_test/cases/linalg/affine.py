@@ -72,7 +72,7 @@ GRADIENTS = (
     ),
     operands("many-rows-accumulated", (1031, 2), (3, 2), (3,), **ACCUMULATED),
     operands("many-outputs-accumulated", (2, 3), (1031, 3), (1031,), **ACCUMULATED),
-    *(one.replace(results={"grad_bias": ResultOverride(shape=one.sizes[2].shape)}) for one in STRETCHED),
+    *(template.replace(results={"grad_bias": ResultOverride(shape=template.sizes[2].shape)}) for template in STRETCHED),
     MATRIX.replace(
         "matrix-grad_weight-only", results={"grad_input": None, "grad_bias": None}, dtypes=(F32,), smoke=False
     ),
@@ -82,9 +82,11 @@ GRADIENTS = (
 @cases_for("diopiLinearBackward")
 def linear_backward(prototype: Prototype) -> Iterator[Case]:
     def gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-        rows, weight, _ = (one.shape for one in template.sizes)
+        rows, weight, _ = (operand.shape for operand in template.sizes)
         shapes = {"grad_output": (*rows[:-1], weight[0]), "input": rows, "weight": weight}
-        return {n: replace(one, shape=shape) for one, (n, shape) in zip(template.sizes, shapes.items(), strict=True)}
+        return {
+            n: replace(operand, shape=shape) for operand, (n, shape) in zip(template.sizes, shapes.items(), strict=True)
+        }
 
     return expand(prototype, map(_with_vector, GRADIENTS), gradient)
 

@@ -64,13 +64,13 @@ def one_triangle(template: CaseTemplate, upper: bool) -> CaseTemplate:
     """The decomposition of a positive definite matrix in one triangle, and something else in the other."""
 
     def matrix(values: Values) -> Array:
-        matrix, other = _positive_definite(values["_root"]), values["_other"]
-        return np.asarray(np.triu(matrix) + np.tril(other, -1) if upper else np.tril(matrix) + np.triu(other, 1))
+        matrix, unread = _positive_definite(values["_root"]), values["_other"]
+        return np.asarray(np.triu(matrix) + np.tril(unread, -1) if upper else np.tril(matrix) + np.triu(unread, 1))
 
     (square,) = template.sizes
     raw = tensor(*square.shape)
-    made = {"_root": raw, "_other": raw, "mat": replace(square, compute=matrix)}
-    return of_triangle(template, made, upper, checkerror=False)
+    tensors = {"_root": raw, "_other": raw, "mat": replace(square, compute=matrix)}
+    return of_triangle(template, tensors, upper, checkerror=False)
 
 
 def _product(values: Values) -> Array:
@@ -115,11 +115,11 @@ def cholesky(prototype: Prototype) -> Iterator[Case]:
 # Gradients
 
 
-def gradient(template: CaseTemplate, name: str, drawn: Domain, lower: Factor, upper: bool) -> CaseTemplate:
-    """The gradient of a decomposition whose `lower` factor follows from what is `drawn`, under this name."""
+def gradient(template: CaseTemplate, name: str, domain: Domain, lower: Factor, upper: bool) -> CaseTemplate:
+    """Return a gradient case of a decomposition; `lower` computes the factor from argument `name`."""
     (grad_output,) = template.sizes
     factor = replace(grad_output, compute=(lambda values: _adjoint(lower(values))) if upper else lower)
-    raw = tensor(*grad_output.shape, domain=drawn)
+    raw = tensor(*grad_output.shape, domain=domain)
     return of_triangle(template, {name: raw, "grad_output": grad_output, "L": factor}, upper)
 
 
@@ -177,8 +177,8 @@ def in_mode(template: CaseTemplate, mode: str) -> CaseTemplate:
     moded = template.replace(f"{template.label}-{mode}", {"mode": mode})
     if mode != "r":
         return moded
-    few = template.dtypes if template.dtypes is DtypeSelection.all else (Dtype.complex64,)
-    return moded.replace(dtypes=few, results={"Q": ResultOverride()})
+    dtypes = template.dtypes if template.dtypes is DtypeSelection.all else (Dtype.complex64,)
+    return moded.replace(dtypes=dtypes, results={"Q": ResultOverride()})
 
 
 @cases_for("diopiLinalgQR")

@@ -24,7 +24,7 @@ FURTHER_POWERS = (0.25, 2.5, 4.0, 5.0, 6.0)
 
 MATRICES = operands("matrices", (4, 5), (3, 5), dtypes=DtypeSelection.all)
 LAYOUTS = operands("layouts", (2, 3, 4), (2, 5, 4), **TO_TRANSPOSED)
-FEW = (
+FEW_POINTS = (
     operands("batches", (2, 1, 3, 4), (3, 2, 4)),
     operands("strided", (3, 6), (2, 6), layouts=(strided, transposed), result_layout=strided),
     operands("one", (1, 1), (1, 1)),
@@ -37,7 +37,7 @@ FEW = (
 FAR_APART = operands("far-apart", (4, 16), (7, 16), domain=normal(1000))
 """The exponent 1/p is rounded, which shows where the sum under the root is far from 1."""
 
-MANY = operands("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
+MANY_POINTS = operands("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
 MANY_OTHERS = operands("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all)
 
 
@@ -97,7 +97,7 @@ CDIST = (
     *(distances(MATRICES, p, None, domains=COUNTED if p == 0 else {}, smoke=True) for p in POWERS),
     *(distances(LAYOUTS, p, 0, domains=COUNTED if p == 0 else {}) for p in POWERS),
     *(distances(MATRICES, p, mode) for p, mode in product((2.0, 3.0), (1, 2))),
-    *(distances(MANY, 2.0, mode) for mode in (None, 0, 1, 2)),
+    *(distances(MANY_POINTS, 2.0, mode) for mode in (None, 0, 1, 2)),
     distances(MANY_OTHERS, 2.0, None),
     close("close", 4, None),
     close("close", 4, 2),
@@ -108,7 +108,7 @@ CDIST = (
     distances(MATRICES, 0.0, None, "special", domains=dict.fromkeys(("input1", "input2"), partly_infinite)),
     distances(MATRICES, 0.0, None, "near-least", domains=dict.fromkeys(("input1", "input2"), NEAR_LEAST)),
     *(distances(MATRICES, p, None, "special", domains={"input1": partly_infinite}) for p in (0.5, 1.0, 2.0, 3.0)),
-    *(distances(few, p, None) for few, p in product(FEW, (2.0, np.inf))),
+    *(distances(points, p, None) for points, p in product(FEW_POINTS, (2.0, np.inf))),
     *(distances(FAR_APART, p, None) for p in (1.5, 3.0)),
     *(distances(MATRICES, p, None, dtypes=DtypeSelection.leading) for p in FURTHER_POWERS),
 )
@@ -135,9 +135,9 @@ def gradients(template: CaseTemplate, p: float) -> CaseTemplate:
 def on_axes(p: float) -> CaseTemplate:
     """Rows that are equal or differ in one coordinate, so that every term is exact: ± the gradient, or 0."""
     rows = tensor(3, 3, domain=fixed_values([[1, 2, 3], [1, 4, 3], [1, -5, 3]]))
-    others = tensor(2, 2, 3, domain=fixed_values([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
+    points = tensor(2, 2, 3, domain=fixed_values([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
     grad = {"grad_output": choice([-3, -2, -1, 1, 2, 3])}
-    return CaseTemplate(f"on-axes-p{p:g}", (rows, others), {"p": p}, grad, dtypes=DtypeSelection.all, exact=True)
+    return CaseTemplate(f"on-axes-p{p:g}", (rows, points), {"p": p}, grad, dtypes=DtypeSelection.all, exact=True)
 
 
 INFINITE = dict.fromkeys(("input1", "input2"), with_value_in_middle(np.inf, normal()))
@@ -149,7 +149,7 @@ GRADIENTS = (
     *(on_axes(p) for p in (1.0, 2.0, np.inf)),
     *(gradients(MATRICES, p).replace(f"infinite-p{p:g}", domains=INFINITE, exact=False) for p in (0.0, 1.0)),
     MATRICES.replace("near-least-p1", {"p": 1.0}, domains=UNEQUAL_NEAR_LEAST),
-    *(gradients(few, p) for few, p in product(FEW, (1.5, 2.0))),
+    *(gradients(points, p) for points, p in product(FEW_POINTS, (1.5, 2.0))),
     *(gradients(MATRICES.replace(dtypes=DtypeSelection.leading), p) for p in FURTHER_POWERS),
 )
 

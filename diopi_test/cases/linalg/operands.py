@@ -13,7 +13,7 @@ from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.model import Case
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand
 
-FEW = (Dtype.float32, Dtype.float16, Dtype.int32)
+USUAL_DTYPES = (Dtype.float32, Dtype.float16, Dtype.int32)
 """Types for what does not depend on the type."""
 
 REAL_AND_COMPLEX = (Dtype.float32, Dtype.complex64)
@@ -41,12 +41,12 @@ def operands(
     *shapes: tuple[int, ...],
     layouts: Sequence[Layout] = (contiguous,),
     domain: Domain | None = None,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
-    """Tensors of these shapes and layouts, of which the last repeats; `about` are attributes of `CaseTemplate`."""
+    """Return a template of tensors of these shapes and layouts; the last layout repeats."""
     padded = [*layouts, *[layouts[-1]] * len(shapes)]
     tensors = (TensorTemplate(shape, domain or normal(), padded[i]) for i, shape in enumerate(shapes))
-    return CaseTemplate(label, tuple(tensors), **{"dtypes": FEW, **about})
+    return CaseTemplate(label, tuple(tensors), **{"dtypes": USUAL_DTYPES, **fields})
 
 
 def expand_in_order(prototype: Prototype, templates: Sequence[CaseTemplate]) -> Iterator[Case]:

@@ -31,9 +31,9 @@ def _regular(values: Values) -> NDArray[Any]:
     return np.asarray(np.where(np.eye(size, dtype=bool), 2 + np.abs(raw), raw / max(size, 2)))
 
 
-def system(label: str, b: tuple[int, ...], mat: tuple[int, ...], **about: Any) -> CaseTemplate:
+def system(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fields: Any) -> CaseTemplate:
     """A system whose matrix is regular."""
-    template = operands(label, b, mat, **{"dtypes": REAL_AND_COMPLEX, **about})
+    template = operands(label, b, mat, **{"dtypes": REAL_AND_COMPLEX, **fields})
     known, matrix = template.sizes
     return template.replace(sizes=(known, replace(matrix, compute=_regular)))
 
@@ -94,7 +94,7 @@ def _operands(template: CaseTemplate) -> Mapping[str, TensorTemplate]:
 
 SOLVED = (
     *(flagged(MATRIX, flags) for flags in CHOICES),
-    *(flagged(one, CHOICES[(i + more) % 8]) for i, one in enumerate(SYSTEMS[1:], 1) for more in (0, 3)),
+    *(flagged(template, CHOICES[(i + more) % 8]) for i, template in enumerate(SYSTEMS[1:], 1) for more in (0, 3)),
     *exact((5, 3), (5, 5)),
     UNREAD,
     SINGULAR,
@@ -120,8 +120,8 @@ OF_ONE = "a unitriangular matrix of one element is 1"
 GRADIENTS = (
     *(flagged(MATRIX, flags) for flags in CHOICES),
     *(
-        flagged(one, CHOICES[i % 8], non_discriminating=OF_ONE * (one.label == "one"))
-        for i, one in enumerate(SYSTEMS[1:], 2)
+        flagged(template, CHOICES[i % 8], non_discriminating=OF_ONE * (template.label == "one"))
+        for i, template in enumerate(SYSTEMS[1:], 2)
     ),
     *exact((2, 5, 3), (2, 5, 5)),
     without("grad_cloned_mat"),

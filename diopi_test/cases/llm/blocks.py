@@ -40,9 +40,9 @@ class Paged:
     has_table: bool = True
 
 
-def paged(label: str, *lengths: int, **about: Any) -> CaseTemplate:
-    sizes = {name: about.pop(name) for name in list(about) if name in Paged.__annotations__}
-    return CaseTemplate(label, Paged(lengths, **sizes), **about)
+def paged(label: str, *lengths: int, **fields: Any) -> CaseTemplate:
+    sizes = {name: fields.pop(name) for name in list(fields) if name in Paged.__annotations__}
+    return CaseTemplate(label, Paged(lengths, **sizes), **fields)
 
 
 def of_paged(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:

@@ -25,8 +25,8 @@ class Copied:
     index: Dtype = I64
 
 
-def copied(label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **about: Any) -> CaseTemplate:
-    return CaseTemplate(label, Copied(tokens, slots, token or (2, 3), index), **about)
+def copied(label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **fields: Any) -> CaseTemplate:
+    return CaseTemplate(label, Copied(tokens, slots, token or (2, 3), index), **fields)
 
 
 def of_copied(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:

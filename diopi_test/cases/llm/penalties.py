@@ -26,9 +26,9 @@ class Penalised:
     index: Dtype = I32
 
 
-def penalised(label: str, *counts: int, **about: Any) -> CaseTemplate:
-    sizes = {name: about.pop(name) for name in list(about) if name in Penalised.__annotations__}
-    return CaseTemplate(label, Penalised(counts, **sizes), **about)
+def penalised(label: str, *counts: int, **fields: Any) -> CaseTemplate:
+    sizes = {name: fields.pop(name) for name in list(fields) if name in Penalised.__annotations__}
+    return CaseTemplate(label, Penalised(counts, **sizes), **fields)
 
 
 def _distinct(sizes: Penalised) -> list[np.ndarray[Any, Any]]:

@@ -27,9 +27,9 @@ class Product:
 HINTS = {"group": "world", "reduce_op": "sum", "comm_turn": 0, "stream_mode": 1}
 
 
-def product(label: str, *first: int, columns: int = 4, **about: Any) -> CaseTemplate:
-    arguments = {**HINTS, **about.pop("arguments", {})}
-    return CaseTemplate(label, Product(first, columns), arguments, **about)
+def product(label: str, *first: int, columns: int = 4, **fields: Any) -> CaseTemplate:
+    arguments = {**HINTS, **fields.pop("arguments", {})}
+    return CaseTemplate(label, Product(first, columns), arguments, **fields)
 
 
 def of_product(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:

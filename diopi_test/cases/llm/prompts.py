@@ -30,9 +30,9 @@ class Padded:
     masked: int = 0
 
 
-def padded(label: str, longest: int, *lengths: int, **about: Any) -> CaseTemplate:
-    sizes = {name: about.pop(name) for name in list(about) if name in Padded.__annotations__}
-    return CaseTemplate(label, Padded(lengths, longest, **sizes), **about)
+def padded(label: str, longest: int, *lengths: int, **fields: Any) -> CaseTemplate:
+    sizes = {name: fields.pop(name) for name in list(fields) if name in Padded.__annotations__}
+    return CaseTemplate(label, Padded(lengths, longest, **sizes), **fields)
 
 
 def of_padded(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
@@ -41,12 +41,12 @@ def of_padded(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     keys = tensor(batch * length, sizes.key_heads * sizes.size, layout=layout)
     shape: Shape = ((), (), (length, length), (batch, length, length), (batch, 1, length, length))[sizes.masked]
     behind = np.arange(length) > np.arange(length)[:, None]
-    some = np.arange(int(np.prod(shape))).reshape(shape) % 5 == 1 if shape else behind
+    every_fifth = np.arange(int(np.prod(shape))).reshape(shape) % 5 == 1 if shape else behind
     return {
         "query": tensor(batch * length, sizes.heads * sizes.size, layout=layout),
         "key": keys,
         "value": keys,
-        "atten_mask": literal(behind | some, Dtype.bool) if sizes.masked else None,
+        "atten_mask": literal(behind | every_fifth, Dtype.bool) if sizes.masked else None,
         "actual_seq_lengths": tuple(sizes.lengths),
         "max_input_len": length,
         "num_heads": sizes.heads,

@@ -60,9 +60,9 @@ class Tokens:
         return sum(self.lengths) + self.gap * (len(self.lengths) + 1)
 
 
-def tokens(label: str, *lengths: int, **about: Any) -> CaseTemplate:
-    sizes = {name: about.pop(name) for name in list(about) if name in Tokens.__annotations__}
-    return CaseTemplate(label, Tokens(lengths, **sizes), **about)
+def tokens(label: str, *lengths: int, **fields: Any) -> CaseTemplate:
+    sizes = {name: fields.pop(name) for name in list(fields) if name in Tokens.__annotations__}
+    return CaseTemplate(label, Tokens(lengths, **sizes), **fields)
 
 
 def _table(sizes: Tokens) -> NDArray[Any]:
@@ -78,7 +78,7 @@ def _table(sizes: Tokens) -> NDArray[Any]:
 def of_tokens(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.slots, sizes.heads, sizes.size, layout=layout)
-    each = tensor(len(sizes.lengths), sizes.heads, sizes.size, layout=layout)
+    one_per_sequence = tensor(len(sizes.lengths), sizes.heads, sizes.size, layout=layout)
     rows = tensor(sizes.packed, sizes.heads, sizes.size, layout=layout)
     scores = tensor(sizes.heads, sizes.packed, layout=layout)
     is_context = "context" in template.arguments
@@ -86,7 +86,7 @@ def of_tokens(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         "token_attention_out": scores,
         "logics": scores,
         "context_attention_out": rows,
-        "q": rows if is_context else each,
+        "q": rows if is_context else one_per_sequence,
         "k": rows if is_context else cache,
         "v": rows if is_context else cache,
         "b_loc": literal(_table(sizes), sizes.index),

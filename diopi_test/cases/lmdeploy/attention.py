@@ -34,7 +34,7 @@ class Sizes:
     layers: int = 2
     slots: int = 8
     new: int = 3
-    held: int = 2
+    cached: int = 2
 
     @property
     def width(self) -> int:
@@ -67,10 +67,10 @@ def _shared(template: CaseTemplate, rows: int) -> dict[str, Any]:
     }
 
 
-def attention(label: str, arguments: Mapping[str, Any] | None = None, /, **about: Any) -> CaseTemplate:
-    """A call of usual sizes, or with those of `about` that are fields of `Sizes`."""
-    sizes = {name: about.pop(name) for name in about.keys() & vars(Sizes()).keys()}
-    return CaseTemplate(label, Sizes(**sizes), arguments or {}, **about)
+def attention(label: str, arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate:
+    """Return a template of the usual sizes; `fields` replace fields of `Sizes` and of the template."""
+    sizes = {name: fields.pop(name) for name in fields.keys() & vars(Sizes()).keys()}
+    return CaseTemplate(label, Sizes(**sizes), arguments or {}, **fields)
 
 
 FLAT, SHARP = normal(0.05), normal(3)
@@ -98,21 +98,21 @@ COMMON = (
 )
 
 
-KEPT = 64
+CACHED = 64
 """Keys of one score: the 1e-6 that is added to the sum of so many shares is lost when a result is rounded."""
 
 
-def exact(arguments: Mapping[str, Any] | None = None, /, **about: Any) -> CaseTemplate:
+def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate:
     """A call whose queries are 0, so that it gives means of `KEPT` small whole numbers.
 
     Each key and value that is new is one of the numbers of a row, or its opposite.
     """
-    sizes = Sizes(slots=KEPT, **about)
+    sizes = Sizes(slots=CACHED, **fields)
     chosen = np.arange(sizes.projected - sizes.width)
     weight = np.zeros((sizes.width, sizes.projected))
     weight[5 * chosen % sizes.width, sizes.width + chosen] = 1 - 2.0 * (chosen % 2)
     bias = np.concatenate([np.zeros(sizes.width), chosen % 3 - 1.0])[np.newaxis]
-    given = {
+    tensors = {
         "qkv_weight": tensor(*weight.shape, compute=lambda values: weight),
         "qkv_bias": tensor(*bias.shape, compute=lambda values: bias),
         "rotary_embedding": 0,
@@ -120,7 +120,7 @@ def exact(arguments: Mapping[str, Any] | None = None, /, **about: Any) -> CaseTe
     }
     cached = dict.fromkeys(("key_cache", "value_cache"), integer_values(1, 2))
     domains = {"inoutput": integer_values(-1, 1), **cached}
-    return attention("exact", given, **vars(sizes), domains=domains, exact=True, dtypes=DtypeSelection.all)
+    return attention("exact", tensors, **vars(sizes), domains=domains, exact=True, dtypes=DtypeSelection.all)
 
 
 # Prefill
@@ -132,19 +132,19 @@ def _context(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
         **_shared(template, sizes.batch * sizes.new),
         **{"pre_work": None, "pre_work_size": 0, "is_prepared": False},
         "max_q_len": sizes.new,
-        "max_kv_len": sizes.held + sizes.new,
+        "max_kv_len": sizes.cached + sizes.new,
     }
 
 
 PREFILL = attention("plain", **SMOKE_IN_ALL_DTYPES)
 
 
-def _nothing_beyond(held: int) -> Domain:
-    """NaN in the slots of a cache that hold nothing yet: those from `held` on."""
+def _nothing_beyond(length: int) -> Domain:
+    """Return a domain with NaN in the empty slots of a cache: those from position `length` on."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         values = normal()(rng, count, dtype).reshape(-1, 8, 6)
-        values[:, held:] = nan
+        values[:, length:] = nan
         return values.reshape(-1)
 
     return draw
@@ -155,18 +155,18 @@ register(
     templates=(
         PREFILL,
         *COMMON,
-        attention("no-history", held=0, dtypes=DtypeSelection.all, smoke=(F32,)),
-        attention("one-token", new=1, held=4),
-        attention("first-token", new=1, held=0),
-        attention("full-cache", new=5, held=3),
-        attention("long-history", new=2, held=60, slots=64, dtypes=(F32, F16)),
-        attention("long", batch=1, heads=2, keys=1, size=4, new=70, held=3, slots=80, dtypes=(F32, BF16)),
+        attention("no-history", cached=0, dtypes=DtypeSelection.all, smoke=(F32,)),
+        attention("one-token", new=1, cached=4),
+        attention("first-token", new=1, cached=0),
+        attention("full-cache", new=5, cached=3),
+        attention("long-history", new=2, cached=60, slots=64, dtypes=(F32, F16)),
+        attention("long", batch=1, heads=2, keys=1, size=4, new=70, cached=3, slots=80, dtypes=(F32, BF16)),
         attention(
             "nothing-beyond",
             domains={"key_cache": _nothing_beyond(2), "value_cache": _nothing_beyond(2)},
             dtypes=DtypeSelection.all,
         ),
-        exact(batch=3, new=1, held=KEPT - 1),
+        exact(batch=3, new=1, cached=CACHED - 1),
         *workspaces(PREFILL),
         PREFILL.replace("pre-work-size-asked", {"pre_work_size": -1}, dtypes=(F32,)),
         PREFILL.replace(
@@ -206,8 +206,8 @@ DECODE = attention("plain", batch=3, **SMOKE_IN_ALL_DTYPES)
 ALL = {"finished": None}
 
 
-def _lengths(*lengths: int, **others: Any) -> Mapping[str, Any]:
-    return {"sequence_lengths": table(lengths), **ALL, **others}
+def _lengths(*lengths: int, **arguments: Any) -> Mapping[str, Any]:
+    return {"sequence_lengths": table(lengths), **ALL, **arguments}
 
 
 register(
@@ -249,7 +249,9 @@ register(
             domains={"key_cache": _nothing_beyond(3), "value_cache": _nothing_beyond(3)},
             dtypes=DtypeSelection.all,
         ),
-        exact(_lengths(KEPT - 1, KEPT, 200, step=600, total_padding_tokens=None), batch=3),  # where it matters: "long"
+        exact(
+            _lengths(CACHED - 1, CACHED, 200, step=600, total_padding_tokens=None), batch=3
+        ),  # where it matters: "long"
         *workspaces(DECODE),
     ),
     derive=_decoder,

@@ -50,8 +50,8 @@ def workspaces(plain: CaseTemplate) -> Iterator[CaseTemplate]:
         "size-asked-far-below", {"workspace_size": -(2**40), "workspace": tensor(16)}, smoke=False, dtypes=(BF16,)
     )
     for label, dtype in {"workspace": F32, "half-workspace": F16, "byte-workspace": Dtype.uint8}.items():
-        given = {"workspace": tensor(4096, dtype=dtype), "workspace_size": 4096}
-        yield plain.replace(label, given, dtypes=(F16,) if dtype is F16 else (F32,), smoke=False)
+        workspace = {"workspace": tensor(4096, dtype=dtype), "workspace_size": 4096}
+        yield plain.replace(label, workspace, dtypes=(F16,) if dtype is F16 else (F32,), smoke=False)
     yield plain.replace("fused", {"fusion_level": 1}, dtypes=(F32, F16), smoke=False)
     yield plain.replace("fused-further", {"fusion_level": 2}, dtypes=(F32,), smoke=False)
 

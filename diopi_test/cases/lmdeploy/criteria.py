@@ -53,8 +53,8 @@ def _stopping(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def stop(label: str, arguments: Mapping[str, Any] | None = None, **about: Any) -> CaseTemplate:
-    return CaseTemplate(label, (), arguments or {}, **about)
+def stop(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
+    return CaseTemplate(label, (), arguments or {}, **fields)
 
 
 def _two(far: int) -> Mapping[str, Any]:
@@ -102,32 +102,32 @@ register(
 
 
 def length(
-    label: str, limits: Sequence[int], finished: Any, step: int, layout: Layout = contiguous, **about: Any
+    label: str, limits: Sequence[int], finished: Any, step: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
-    one = {name: ResultOverride(layout=layout) for name in ("should_stop", "finished_sum")}
+    results = {name: ResultOverride(layout=layout) for name in ("should_stop", "finished_sum")}
     arguments = {
         "finished": finished,
         "sequence_limit_length": table(limits, layout),
         "batch_size": len(limits),
         "step": step,
     }
-    return CaseTemplate(label, (), arguments, results=one, **about)
+    return CaseTemplate(label, (), arguments, results=results, **fields)
 
 
 LIMITS = (3, 9, 5, 6, 7, 4, 5, 5, 8, 6, 2)
-NONE, SOME = constant_mask(False, 11), periodic_mask(11)
+NONE_FINISHED, SOME_FINISHED = constant_mask(False, 11), periodic_mask(11)
 
 register(
     "diopiLengthCriterion",
     templates=(
-        length("some", LIMITS, NONE, 5, dtypes=DtypeSelection.all, smoke=True),
-        length("some-more", LIMITS, SOME, 5, dtypes=DtypeSelection.all, smoke=True),
-        length("none", LIMITS, NONE, 1, dtypes=DtypeSelection.all),
-        length("one", LIMITS, NONE, 2),
-        length("all-but-one", LIMITS, NONE, 8),
-        length("all", LIMITS, NONE, 9, dtypes=DtypeSelection.all),
-        length("all-with-some", LIMITS, SOME, 12),
-        length("before-only", (100,) * 11, SOME, 5),
+        length("some", LIMITS, NONE_FINISHED, 5, dtypes=DtypeSelection.all, smoke=True),
+        length("some-more", LIMITS, SOME_FINISHED, 5, dtypes=DtypeSelection.all, smoke=True),
+        length("none", LIMITS, NONE_FINISHED, 1, dtypes=DtypeSelection.all),
+        length("one", LIMITS, NONE_FINISHED, 2),
+        length("all-but-one", LIMITS, NONE_FINISHED, 8),
+        length("all", LIMITS, NONE_FINISHED, 9, dtypes=DtypeSelection.all),
+        length("all-with-some", LIMITS, SOME_FINISHED, 12),
+        length("before-only", (100,) * 11, SOME_FINISHED, 5),
         length("narrow", (3, 4, 9, 2), constant_mask(False, 4), 3, dtypes=(I32,)),
         length("wide", (2**32 + 1, 4, 2**33, 2), constant_mask(False, 4), 3, dtypes=(I64,)),
         length("at-0", (0, 1, 0, 2), constant_mask(False, 4), 0, dtypes=DtypeSelection.all),

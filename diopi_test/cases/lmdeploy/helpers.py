@@ -27,10 +27,10 @@ def gather(
     times: int,
     room: int,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Prompts of these lengths in `longest` times, of `times` in all; `room` for the tokens of a sequence."""
-    batch, given = len(lengths), about.pop("arguments", {})
+    batch, overrides = len(lengths), fields.pop("arguments", {})
     arguments = {
         "output_ids": tensor(batch, room, domain=full_range, layout=layout),
         "ids": tensor(times + 1, batch, domain=full_range, layout=layout),
@@ -40,7 +40,7 @@ def gather(
         "max_output_len": room,
         "batch_size": batch,
     }
-    return CaseTemplate(label, (), {**arguments, **given}, **about)
+    return CaseTemplate(label, (), {**arguments, **overrides}, **fields)
 
 
 register(
@@ -71,10 +71,10 @@ register(
 # A number added
 
 
-def plus(label: str, length: int, size: int, val: int, layout: Layout = contiguous, **about: Any) -> CaseTemplate:
-    domain = about.pop("domain", integer_values(-1000, 1000))
+def plus(label: str, length: int, size: int, val: int, layout: Layout = contiguous, **fields: Any) -> CaseTemplate:
+    domain = fields.pop("domain", integer_values(-1000, 1000))
     arguments = {"inoutput": tensor(length, domain=domain, layout=layout), "val": val, "size": size}
-    return CaseTemplate(label, (), arguments, **about)
+    return CaseTemplate(label, (), arguments, **fields)
 
 
 register(
@@ -103,7 +103,7 @@ register(
 
 
 def padding(
-    label: str, lengths: Sequence[int], longest: int, layout: Layout = contiguous, **about: Any
+    label: str, lengths: Sequence[int], longest: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
     arguments = {
         "total_padding_count": ByDtype(lambda dtype: literal([0] * len(lengths), dtype, layout)),
@@ -111,7 +111,7 @@ def padding(
         "max_input_length": longest,
         "batch_size": len(lengths),
     }
-    return CaseTemplate(label, (), arguments, **about)
+    return CaseTemplate(label, (), arguments, **fields)
 
 
 register(
@@ -140,12 +140,12 @@ register(
 
 
 def _swapped(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    one, two, three = template.sizes
+    dim0, dim1, dim2 = template.sizes
     return {
-        "input": arbitrary(one, two, three, layout=template.layout),
-        "dim0": one,
-        "dim1": two,
-        "dim2": three,
+        "input": arbitrary(dim0, dim1, dim2, layout=template.layout),
+        "dim0": dim0,
+        "dim1": dim1,
+        "dim2": dim2,
     }
 
 

@@ -80,9 +80,9 @@ def _repeated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def _penalty(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **about: Any) -> CaseTemplate:
-    arguments = {"penalty_type": kind, **about.pop("arguments", {})}
-    return CaseTemplate(label, tuple(sizes), arguments, **about)
+def _penalty(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **fields: Any) -> CaseTemplate:
+    arguments = {"penalty_type": kind, **fields.pop("arguments", {})}
+    return CaseTemplate(label, tuple(sizes), arguments, **fields)
 
 
 register(
@@ -159,12 +159,12 @@ def _banned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def ban(label: str, arguments: Mapping[str, Any] | None = None, **about: Any) -> CaseTemplate:
-    return CaseTemplate(label, (), arguments or {}, **about)
+def ban(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
+    return CaseTemplate(label, (), arguments or {}, **fields)
 
 
-def _shared(words: Any, **others: Any) -> Mapping[str, Any]:
-    return {"bad_words": table(words), "share_words": True, "bad_words_len": len(words[0]), **others}
+def _shared(words: Any, **arguments: Any) -> Mapping[str, Any]:
+    return {"bad_words": table(words), "share_words": True, "bad_words_len": len(words[0]), **arguments}
 
 
 BEYOND = joined(10, [12], [13, 3], [3, 9, 12], [8, 6, 2])

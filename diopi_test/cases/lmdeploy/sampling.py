@@ -35,7 +35,7 @@ def permuted(logits: Sequence[float]) -> Domain:
     return draw
 
 
-def by_turns(*values: float) -> Domain:
+def cycle_values(*values: float) -> Domain:
     """These values one after the other, over and over."""
     return fixed_values(values)
 
@@ -71,18 +71,18 @@ def sampling(
     p: Domain | float = 1.0,
     layout: Layout = contiguous,
     without: Sequence[str] = (),
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """A call; `without` names what is left out, `k` and `p` are one for all or what each sequence's is drawn from."""
-    of_k, of_p = (value if callable(value) else by_turns(value) for value in (k, p))
+    of_k, of_p = (value if callable(value) else cycle_values(value) for value in (k, p))
     arguments = _arguments(batch, width, logits or normal(2), of_k, of_p, layout)
-    others = {**dict.fromkeys(without), **about.pop("arguments", {})}
-    return CaseTemplate(label, (), {**arguments, **others}, **about)
+    overrides = {**dict.fromkeys(without), **fields.pop("arguments", {})}
+    return CaseTemplate(label, (), {**arguments, **overrides}, **fields)
 
 
-def sample(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **about: Any) -> CaseTemplate:
+def sample(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **fields: Any) -> CaseTemplate:
     """A call whose tokens are left to chance, often enough to count them."""
-    return sampling(label, BATCH, len(LOGITS), permuted(LOGITS), k, p, **about)
+    return sampling(label, BATCH, len(LOGITS), permuted(LOGITS), k, p, **fields)
 
 
 DOMINANT: Mapping[str, Any] = {"width": 7, "logits": permuted((60.0, 0.5, -1.0, 2.0, 1.5, -3.0, 0.25))}
@@ -98,14 +98,14 @@ def _twins(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     """The cases of both ways of sampling; with `likely`, the most probable token is certain."""
 
-    def certain(label: str, batch: int = 9, width: int = 17, **about: Any) -> CaseTemplate:
-        return sampling(label, batch, width, **{**likely, **about})
+    def certain(label: str, batch: int = 9, width: int = 17, **fields: Any) -> CaseTemplate:
+        return sampling(label, batch, width, **{**likely, **fields})
 
     yield sample("sample", dtypes=DtypeSelection.all, smoke=True)
     yield sample("bare", without=(*UPDATED, "skip_decode"), dtypes=(F32, F16))
     yield sample("all-of-it", p=1.0)
     yield sample("little", p=0.5)
-    yield sample("own-shares", p=by_turns(0.25, 0.5, 1.0, 0.75))
+    yield sample("own-shares", p=cycle_values(0.25, 0.5, 1.0, 0.75))
     yield sample("strided", layout=strided)
     yield sample("twins", arguments=TWINS, domains={"logits": _twins})
     yield sample("largest-seeds", arguments={"generators": tuple(2**64 - 1 - 2 * n for n in range(BATCH))})
@@ -131,7 +131,7 @@ def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
 
 def top_k_cases() -> Iterator[CaseTemplate]:
     yield from common({"k": 1})
-    yield sample("own-limits", k=by_turns(2, 9, 4, 3), p=1.0)
+    yield sample("own-limits", k=cycle_values(2, 9, 4, 3), p=1.0)
     yield sample("beyond", k=40)
     yield sample("at-the-end", k=len(LOGITS), p=1.0)
     yield sampling("no-share", k=5, p=0.0)

@@ -18,7 +18,7 @@ BUFFERS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_res
 
 
 def of_each(
-    label: str, batch: int = 40, ks: Sequence[int] = KS, layout: Layout = contiguous, **about: Any
+    label: str, batch: int = 40, ks: Sequence[int] = KS, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
     """A k and a p for each sequence; what stands for all of them would be others."""
     arguments = {
@@ -27,16 +27,16 @@ def of_each(
         "batch_size": batch,
         **{"top_ks_size": batch, "top_ps_size": batch, "top_k": 9, "top_p": 0.625},
         **BUFFERS,
-        **about.pop("arguments", {}),
+        **fields.pop("arguments", {}),
     }
-    return CaseTemplate(label, (), arguments, result_layout=layout, **about)
+    return CaseTemplate(label, (), arguments, result_layout=layout, **fields)
 
 
-def of_all(label: str, k: int | None, p: float | None, **about: Any) -> CaseTemplate:
+def of_all(label: str, k: int | None, p: float | None, **fields: Any) -> CaseTemplate:
     """One k, or one p, for all sequences; None for one that each has."""
     each_k = {} if k is None else {"top_k": k, "top_ks_size": 0}
     each_p = {} if p is None else {"top_p": p, "top_ps_size": 0}
-    return of_each(label, arguments={**each_k, **each_p}, **about)
+    return of_each(label, arguments={**each_k, **each_p}, **fields)
 
 
 SETUP = (

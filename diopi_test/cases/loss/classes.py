@@ -40,7 +40,7 @@ def classes(
     index: Dtype = Dtype.int64,
     layout: Layout = contiguous,
     total: ResultOverride | None = SCALAR,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """A case of a loss over classes.
 
@@ -65,7 +65,7 @@ def classes(
         "totalWeight": tensor(*(1,) * ("weight" in label), domain=uniform(3, 9)),
         "grad_output": tensor(*result_shape(reduction, outer)),
     }
-    return CaseTemplate(label, arguments=arguments, results={"totalWeight": total}, result_layout=layout, **about)
+    return CaseTemplate(label, arguments=arguments, results={"totalWeight": total}, result_layout=layout, **fields)
 
 
 def _probabilities(shape: tuple[int, ...], axis: int, layout: Layout) -> dict[str, TensorTemplate]:
@@ -74,7 +74,7 @@ def _probabilities(shape: tuple[int, ...], axis: int, layout: Layout) -> dict[st
     return {"_scores": tensor(*shape, dtype=F32), "target": softmax}
 
 
-def drawn(templates: Iterable[CaseTemplate], logits: Domain) -> list[CaseTemplate]:
+def with_logits(templates: Iterable[CaseTemplate], logits: Domain) -> list[CaseTemplate]:
     """The templates with inputs of a domain."""
     return [template.replace(domains={"input": logits}) for template in templates]
 
@@ -199,15 +199,15 @@ masked = partial(classes, shape=(8, 6), reduction=NONE, targets=choice([0]), dty
 FAR = (classes("far", (12, 6), NONE, dtypes=floating), classes("far-smooth", (12, 6), MEAN, True, smoothing=0.1))
 
 CROSS_ENTROPY = (
-    *drawn((*CLASSES, *SMOOTHED, *PROBABILITIES, *CALLED, *CALLED_SMOOTHED), normal(2)),
-    *drawn(FAR, uniform(-60, 60)),
+    *with_logits((*CLASSES, *SMOOTHED, *PROBABILITIES, *CALLED, *CALLED_SMOOTHED), normal(2)),
+    *with_logits(FAR, uniform(-60, 60)),
 )
-CROSS_ENTROPY_ALONE = (*drawn([masked("masked")], _masked_beyond_first), *drawn(EXACT, _far_apart))
+CROSS_ENTROPY_ALONE = (*with_logits([masked("masked")], _masked_beyond_first), *with_logits(EXACT, _far_apart))
 
-NLL = drawn((*CLASSES, *CALLED), uniform(-6, -0.05))
-NLL_ALONE = drawn([masked("impossible-classes")], _masked_beyond_first)
-NLL_CERTAIN = drawn([masked("certain")], choice([0.0, -0.0, -1.5, -3.0]))
-NLL_EXACT = drawn(EXACT, integer_values(-80, 0))
+NLL = with_logits((*CLASSES, *CALLED), uniform(-6, -0.05))
+NLL_ALONE = with_logits([masked("impossible-classes")], _masked_beyond_first)
+NLL_CERTAIN = with_logits([masked("certain")], choice([0.0, -0.0, -1.5, -3.0]))
+NLL_EXACT = with_logits(EXACT, integer_values(-80, 0))
 
 NOTHING_LEFT = {"(mean|sum|smooth)-all-ignored|no-classes": "nothing is left where every target is ignored"}
 NO_OTHER_CLASS = {"none-one-class": "no other target is a class"}

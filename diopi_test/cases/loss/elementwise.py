@@ -27,9 +27,9 @@ LOGITS, PROBABLE, CERTAIN = normal(1.5), uniform(0, 1), choice([0.0, 1.0])
 
 
 def pattern(
-    label: str, reduction: Reduction, shape: tuple[int, ...], layout: Layout = contiguous, **about: Any
+    label: str, reduction: Reduction, shape: tuple[int, ...], layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
-    return CaseTemplate(label, shape, {"reduction": reduction}, layout=layout, **{"result_layout": layout, **about})
+    return CaseTemplate(label, shape, {"reduction": reduction}, layout=layout, **{"result_layout": layout, **fields})
 
 
 PLAIN = (
@@ -66,25 +66,25 @@ SAME = (-2,)
 """The shape of the input, whatever that is; −1 in another shape is the length of the input's axis."""
 
 
-def like(domain: Domain, **about: Any) -> TensorTemplate:
+def like(domain: Domain, **fields: Any) -> TensorTemplate:
     """A tensor of the input's shape."""
-    return TensorTemplate(SAME, domain, **about)
+    return TensorTemplate(SAME, domain, **fields)
 
 
 def variant(label: str = "", dtypes: Sequence[Dtype] = (F32,), **arguments: Any) -> CaseTemplate:
     """A call in any shape; a domain stands for a tensor like the input."""
-    given = {name: like(value) if callable(value) else value for name, value in arguments.items()}
-    return CaseTemplate(label, arguments=given, dtypes=dtypes)
+    placed = {name: like(value) if callable(value) else value for name, value in arguments.items()}
+    return CaseTemplate(label, arguments=placed, dtypes=dtypes)
 
 
 def shaped(variant: CaseTemplate, pattern: CaseTemplate) -> CaseTemplate:
     """A variant in the shape, layouts and reduction of a pattern; the gradient of its result is of the common type."""
-    given = {name: _placed(value, pattern) for name, value in variant.arguments.items()}
-    wide = F64 if given["target"].dtype is F64 else None
+    placed = {name: _placed(value, pattern) for name, value in variant.arguments.items()}
+    wide = F64 if placed["target"].dtype is F64 else None
     outer = tensor(*result_shape(pattern.arguments["reduction"], pattern.sizes), dtype=wide)
     label = "-".join(filter(None, [variant.label, pattern.label]))
     geometry = {"sizes": pattern.sizes, "layout": pattern.layout, "result_layout": pattern.result_layout}
-    return variant.replace(label, {**given, "grad_output": outer, **pattern.arguments}, **geometry)
+    return variant.replace(label, {**placed, "grad_output": outer, **pattern.arguments}, **geometry)
 
 
 def _placed(value: Any, pattern: CaseTemplate) -> Any:
@@ -118,14 +118,14 @@ def called(variants: Iterable[CaseTemplate]) -> Iterator[CaseTemplate]:
         yield from (shaped(habit, PLAIN[0]), shaped(habit.replace(dtypes=DtypeSelection.leading), PLAIN[1]))
 
 
-def of_other_types(variant: CaseTemplate, name: str, others: Sequence[Dtype]) -> Iterator[CaseTemplate]:
+def of_other_types(variant: CaseTemplate, name: str, other_dtypes: Sequence[Dtype]) -> Iterator[CaseTemplate]:
     """Variants in which argument `name` is of another type than the input."""
-    for other in others:
+    for dtype in other_dtypes:
         # PyTorch subtracts 1 from a pos_weight, which wraps 0 around in uint8
-        lowest = 1 if other is Dtype.uint8 else -3 if name == "target" else 0
-        dtypes = (F32,) if other in floating else (F32, F16)
+        lowest = 1 if dtype is Dtype.uint8 else -3 if name == "target" else 0
+        dtypes = (F32,) if dtype in floating else (F32, F16)
         yield variant.replace(
-            f"{name}-{other.name}", {name: like(integer_values(lowest, 4), dtype=other)}, dtypes=dtypes
+            f"{name}-{dtype.name}", {name: like(integer_values(lowest, 4), dtype=dtype)}, dtypes=dtypes
         )
 
 

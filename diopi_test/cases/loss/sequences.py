@@ -32,8 +32,8 @@ class Samples:
         if spare is None:
             return np.concatenate([np.array(target, np.int64) for target in self.targets])
         width = max(map(len, self.targets)) + spare
-        other = (blank + 1) % self.classes
-        return np.array([[*target, *[other] * (width - len(target))] for target in self.targets]).reshape(-1, width)
+        padding = (blank + 1) % self.classes
+        return np.array([[*target, *[padding] * (width - len(target))] for target in self.targets]).reshape(-1, width)
 
 
 LIKELIHOODS = ResultOf("diopiCTCLoss", "neg_log_likelihood")
@@ -64,9 +64,9 @@ def alignment(
     arguments = {
         "_logits": tensor(samples.steps, count, samples.classes, domain=normal(1.5), dtype=Dtype.float64),
         "log_probs": tensor(samples.steps, count, samples.classes, layout=layout, compute=_log_softmax),
-        "targets": _given(samples.table(spare, blank), index),
-        "input_lengths": _given(samples.input_lengths, index),
-        "target_lengths": _given(lengths, index),
+        "targets": _constant(samples.table(spare, blank), index),
+        "input_lengths": _constant(samples.input_lengths, index),
+        "target_lengths": _constant(lengths, index),
         **{"blank": blank, "reduction": reduction, "zero_infinity": zero_infinity},
         "grad_output": tensor(*((count,) if reduction == NONE else out)),
         "neg_log_likelihood": tensor(count, compute=LIKELIHOODS),
@@ -82,7 +82,7 @@ def _log_softmax(values: Values) -> Any:
     return special.log_softmax(values["_logits"], -1)
 
 
-def _given(values: Any, dtype: Dtype) -> TensorTemplate:
+def _constant(values: Any, dtype: Dtype) -> TensorTemplate:
     """A tensor of these values."""
     array = np.asarray(values)
     return tensor(*array.shape, dtype=dtype, compute=lambda _: array)

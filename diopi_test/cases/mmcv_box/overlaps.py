@@ -25,35 +25,35 @@ def overlapping(
     n: int = 6,
     m: int = 7,
     domain: Domain | Sequence[Sequence[float]] | None = None,
-    other: Domain | Sequence[Sequence[float]] | None = None,
+    second_domain: Domain | Sequence[Sequence[float]] | None = None,
     *,
     columns: int,
     mode: int = 0,
     offset: int = 0,
     aligned: bool = False,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Boxes with others, drawn or given; of `aligned` ones there are as many."""
 
-    def of(rows: int, drawn: Any) -> TensorTemplate:
-        if callable(drawn):
-            return tensor(rows, columns, domain=drawn, layout=layout)
-        return tensor(len(drawn), columns, compute=lambda values: drawn)
+    def boxes_from(rows: int, values: Any) -> TensorTemplate:
+        if callable(values):
+            return tensor(rows, columns, domain=values, layout=layout)
+        return tensor(len(values), columns, compute=lambda values: values)
 
     arguments = {
-        "bboxes1": of(n, domain),
-        "bboxes2": of(n if aligned else m, domain if other is None else other),
+        "bboxes1": boxes_from(n, domain),
+        "bboxes2": boxes_from(n if aligned else m, domain if second_domain is None else second_domain),
         "mode": mode,
         "offset": offset,
         "aligned": aligned,
     }
     result = contiguous if aligned or layout is contiguous else layout
-    return CaseTemplate(label, arguments=arguments, result_layout=result, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=result, **fields)
 
 
-def upright(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any) -> CaseTemplate:
-    return overlapping(label, n, m, domain or boxes(uniform(0, 5), uniform(1, 6)), columns=4, **about)
+def upright(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
+    return overlapping(label, n, m, domain or boxes(uniform(0, 5), uniform(1, 6)), columns=4, **fields)
 
 
 SQUARES = [[1, 1, 5, 5], [3, 1, 7, 5], [-1, -3, 3, 5], [9, 9, 13, 11]]
@@ -79,15 +79,15 @@ UPRIGHT = (
     upright("no-others", 5, 0),
     upright("no-pairs", 0, aligned=True),
     upright("large", 70, 90),
-    upright("exact", domain=SQUARES, other=PARTS, mode=1, exact=True, dtypes=DtypeSelection.all),
+    upright("exact", domain=SQUARES, second_domain=PARTS, mode=1, exact=True, dtypes=DtypeSelection.all),
 )
 
 register("diopiBboxOverlapsMmcv", templates=UPRIGHT)
 USUAL = turned(uniform(0, 5), uniform(1, 6), ANGLES)
 
 
-def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any) -> CaseTemplate:
-    return overlapping(label, n, m, USUAL if domain is None else domain, columns=5, **about)
+def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
+    return overlapping(label, n, m, USUAL if domain is None else domain, columns=5, **fields)
 
 
 INNER = turned(uniform(-0.1, 0.1), uniform(2, 2.5), ANGLES)
@@ -117,7 +117,7 @@ ROTATED = (
         dtypes=DtypeSelection.all,
     ),
     rotated("small", 6, 7, turned(uniform(0, 0.01), uniform(0.01, 0.03), ANGLES)),
-    rotated("inside", 6, 5, alternating_rows(5, INNER, AROUND), other=OUTER, mode=1, dtypes=DtypeSelection.all),
+    rotated("inside", 6, 5, alternating_rows(5, INNER, AROUND), second_domain=OUTER, mode=1, dtypes=DtypeSelection.all),
     rotated("apart", 9, 8, turned(uniform(0, 20), uniform(2, 7), ANGLES)),
     rotated("without-area", 6, 7, turned(uniform(0, 5), choice([0.0, 3.0, 4.5, 2.0]), ANGLES)),
     rotated("one-each", 1, 1, turned(uniform(0, 1), uniform(2, 4), ANGLES)),
@@ -132,8 +132,8 @@ register("diopiBoxIouRotatedMmcv", templates=ROTATED)
 WITHIN_AND_AROUND = alternating_rows(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
 
 
-def quadri(label: str, n: int = 6, m: int = 7, domain: Any = None, **about: Any) -> CaseTemplate:
-    return overlapping(label, n, m, QUADRILATERALS if domain is None else domain, columns=8, **about)
+def quadri(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
+    return overlapping(label, n, m, QUADRILATERALS if domain is None else domain, columns=8, **fields)
 
 
 QUADRI = (
@@ -144,11 +144,11 @@ QUADRI = (
     quadri("strided", 4, 5, layout=strided, dtypes=DtypeSelection.all),
     quadri("transposed", 5, 3, layout=transposed),
     quadri("clockwise", 6, 5, convex(uniform(0, 4), uniform(1, 4), clockwise=True), dtypes=DtypeSelection.all),
-    quadri("either-way", 6, 5, convex(uniform(0, 4), uniform(1, 4), clockwise=True), other=QUADRILATERALS),
+    quadri("either-way", 6, 5, convex(uniform(0, 4), uniform(1, 4), clockwise=True), second_domain=QUADRILATERALS),
     quadri("slender", 7, 6, convex(uniform(0, 4), choice([7.0, 0.25, 9.5, 0.375]))),
     quadri("far", 6, 7, convex(uniform(1000, 1010), uniform(4, 16)), dtypes=DtypeSelection.all),
     quadri("small", 6, 7, convex(uniform(0, 0.01), uniform(0.01, 0.03))),
-    quadri("inside", 6, 5, WITHIN_AND_AROUND, other=diamonds(1.8, 2.0), mode=1, dtypes=DtypeSelection.all),
+    quadri("inside", 6, 5, WITHIN_AND_AROUND, second_domain=diamonds(1.8, 2.0), mode=1, dtypes=DtypeSelection.all),
     quadri("apart", 9, 8, convex(uniform(0, 20), uniform(2, 6))),
     quadri("one-each", 1, 1, convex(uniform(0, 0.5), uniform(2, 3))),
     quadri("no-boxes", 0, 5),

@@ -26,8 +26,8 @@ def _off_edges(values: Values) -> Array:
     ends = values["_polygons"].reshape(-1, 4, 2)
     starts, points = np.roll(ends, 1, 1), values["_points"][:, np.newaxis, np.newaxis]
     ways = ends - starts
-    along = np.clip(((points - starts) * ways).sum(-1) / np.square(ways).sum(-1), 0, 1)
-    distances = np.linalg.norm(points - starts - along[..., np.newaxis] * ways, axis=-1)
+    projections = np.clip(((points - starts) * ways).sum(-1) / np.square(ways).sum(-1), 0, 1)
+    distances = np.linalg.norm(points - starts - projections[..., np.newaxis] * ways, axis=-1)
     return np.asarray(values["_points"][distances.min((1, 2), initial=np.inf) > NEAR_EDGE])
 
 
@@ -41,7 +41,7 @@ def containment(
     places: Domain = PLACES,
     shapes: Domain = QUADRILATERALS,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Points that keep away from the edges of polygons."""
     arguments = {
@@ -50,7 +50,7 @@ def containment(
         "points": tensor(points, 2, layout=layout, compute=lambda values: _off_edges(values)[:points]),
         "polygons": tensor(polygons, 8, layout=layout, compute=lambda values: values["_polygons"]),
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
 
 
 LEVEL_POINTS = [[0, 0], [2, 0], [5, 0], [0, 2], [2, 2], [3, 2], [0, -2], [2, -2], [2.5, -1], [-2, 1]]
@@ -97,14 +97,14 @@ def around(
     *,
     rows: bool = False,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Sets of nine points, and quadrilaterals, one for each set if they are compared by `rows`."""
     arguments = {
         "pointsets": tensor(n, 18, domain=points, layout=layout),
         "polygons": tensor(n if rows else k, 8, domain=shapes, layout=layout),
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
 
 
 def _off_centre(rng: Generator, count: int, dtype: Dtype) -> Array:
@@ -134,7 +134,7 @@ def _in_triangle(rng: Generator, count: int, dtype: Dtype) -> Array:
     return np.concatenate([weights @ corners, corners], 1).reshape(-1)
 
 
-EVERY: Mapping[str, Any] = {"dtypes": DtypeSelection.all}
+IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all}
 
 
 def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
@@ -149,7 +149,9 @@ def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
         around("transposed", 5, 3, rows=rows, layout=transposed),
         around("inside", 6, 5, uniform(-0.9, 0.9), convex(uniform(-0.3, 0.3), uniform(3, 5)), rows=rows),
         around("outside", 6, 5, _on_circle, convex(uniform(1.8, 2.2), uniform(0.4, 0.9)), rows=rows),
-        around("far", 6, 5, uniform(1000, 1006), convex(uniform(1000, 1006), uniform(1, 4)), rows=rows, **EVERY),
+        around(
+            "far", 6, 5, uniform(1000, 1006), convex(uniform(1000, 1006), uniform(1, 4)), rows=rows, **IN_ALL_DTYPES
+        ),
         around("one-each", 1, 1, rows=rows),
         around("no-sets", 0, 0, rows=rows),
         around("many", 40, 12, rows=rows),
@@ -169,8 +171,10 @@ SCALES, CENTRES = [1, 2, 4, 0.5], [[0, 0], [3, -2], [-8, 4], [1, 1]]
 def _scaled(shape: Array, step: int) -> Array:
     """A shape in four sizes and places, its corners in another order each time."""
     rows = zip(SCALES, CENTRES, strict=True)
-    drawn = [np.roll(shape, row, 0)[:: step**row] * size + np.array(centre) for row, (size, centre) in enumerate(rows)]
-    return np.reshape(drawn, (len(SCALES), -1))
+    outlines = [
+        np.roll(shape, row, 0)[:: step**row] * size + np.array(centre) for row, (size, centre) in enumerate(rows)
+    ]
+    return np.reshape(outlines, (len(SCALES), -1))
 
 
 EXACT_HULLS = CaseTemplate(

@@ -24,9 +24,9 @@ CROWDED = turned(uniform(0, 8), uniform(2, 6), ANGLES)
 def _kept_apart(candidates: Array, overlaps: Array, count: int, threshold: float) -> Array:
     """The first candidates none of which overlaps another by nearly the threshold."""
     chosen: list[int] = []
-    for one in range(len(candidates)):
-        if len(chosen) < count and not np.any(np.abs(overlaps[one, chosen] - threshold) < NEAR_THRESHOLD):
-            chosen.append(one)
+    for candidate in range(len(candidates)):
+        if len(chosen) < count and not np.any(np.abs(overlaps[candidate, chosen] - threshold) < NEAR_THRESHOLD):
+            chosen.append(candidate)
     if len(chosen) < count:
         raise ValueError(f"only {len(chosen)} of {len(candidates)} candidates keep away from the threshold {threshold}")
     return candidates[chosen]
@@ -46,13 +46,13 @@ def suppression(
     *,
     offset: int = 0,
     layout: Layout = contiguous,
-    given: bool = False,
-    **about: Any,
+    exact_boxes: bool = False,
+    **fields: Any,
 ) -> CaseTemplate:
-    """Boxes of which no overlap is near the threshold, but for whole ones, where all is exact (`given`)."""
-    drawn = domain or boxes(uniform(0, 8), uniform(2, 6))
+    """Return a template whose boxes have no overlap near the threshold, unless the boxes are exact (`exact_boxes`)."""
+    box_domain = domain or boxes(uniform(0, 8), uniform(2, 6))
     selected = {
-        "_boxes": tensor(2 * n, 4, domain=drawn, dtype=F64),
+        "_boxes": tensor(2 * n, 4, domain=box_domain, dtype=F64),
         "_overlaps": tensor(
             2 * n,
             2 * n,
@@ -67,12 +67,12 @@ def suppression(
         "dets": tensor(n, 4, layout=layout, compute=kept_apart(n, "_boxes", "_overlaps", threshold)),
     }
     arguments = {
-        **({"dets": tensor(n, 4, domain=drawn, layout=layout)} if given else selected),
+        **({"dets": tensor(n, 4, domain=box_domain, layout=layout)} if exact_boxes else selected),
         "scores": tensor(n, domain=scores, layout=contiguous if layout is contiguous else strided),
         "iou_threshold": threshold,
         "offset": offset,
     }
-    return CaseTemplate(label, arguments=arguments, **about)
+    return CaseTemplate(label, arguments=arguments, **fields)
 
 
 WHOLE = boxes(integer_values(-2, 4), integer_values(1, 7))
@@ -80,24 +80,24 @@ WHOLE = boxes(integer_values(-2, 4), integer_values(1, 7))
 SUPPRESSIONS = (
     suppression("half", 20, 0.5, **SMOKE_IN_ALL_DTYPES),
     suppression("offset", 20, 0.45, offset=1, **SMOKE_IN_ALL_DTYPES),
-    suppression("whole", 25, 0.5, WHOLE, given=True, dtypes=DtypeSelection.all),
-    suppression("whole-offset", 25, 0.25, WHOLE, offset=1, given=True, dtypes=DtypeSelection.all),
-    suppression("quarter", 15, 0.25, WHOLE, given=True, layout=strided, dtypes=DtypeSelection.all),
-    suppression("equal-scores", 16, 0.25, WHOLE, choice([0.25, 0.5]), given=True, dtypes=DtypeSelection.all),
+    suppression("whole", 25, 0.5, WHOLE, exact_boxes=True, dtypes=DtypeSelection.all),
+    suppression("whole-offset", 25, 0.25, WHOLE, offset=1, exact_boxes=True, dtypes=DtypeSelection.all),
+    suppression("quarter", 15, 0.25, WHOLE, exact_boxes=True, layout=strided, dtypes=DtypeSelection.all),
+    suppression("equal-scores", 16, 0.25, WHOLE, choice([0.25, 0.5]), exact_boxes=True, dtypes=DtypeSelection.all),
     suppression("tenth", 16, 0.11, layout=transposed),
     suppression("high", 30, 0.72, boxes(uniform(0, 2), uniform(4, 6))),
-    suppression("zero", 12, 0.0, WHOLE, given=True),
+    suppression("zero", 12, 0.0, WHOLE, exact_boxes=True),
     suppression(
         "one",
         12,
         1.0,
         boxes(integer_values(0, 1), integer_values(1, 2)),
-        given=True,
+        exact_boxes=True,
         non_discriminating="no overlap is above the whole",
     ),
     suppression("apart", 15, 0.5, boxes(uniform(0, 200), uniform(2, 6)), non_discriminating="few boxes overlap"),
-    suppression("single", 1, 0.5, given=True, non_discriminating="one box is kept, wherever it is"),
-    suppression("none", 0, 0.5, given=True),
+    suppression("single", 1, 0.5, exact_boxes=True, non_discriminating="one box is kept, wherever it is"),
+    suppression("none", 0, 0.5, exact_boxes=True),
     suppression("long", 130, 0.4, boxes(uniform(0, 40), uniform(2, 12)), dtypes=DtypeSelection.all),
 )
 
@@ -121,7 +121,7 @@ def rotated_suppression(
     multi_label: bool = False,
     labels: bool = True,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Boxes of which no overlap is near the threshold, with one label if there is one in each row."""
 
@@ -154,7 +154,7 @@ def rotated_suppression(
         "iou_threshold": threshold,
         "multi_label": multi_label,
     }
-    return CaseTemplate(label, arguments=arguments, **about)
+    return CaseTemplate(label, arguments=arguments, **fields)
 
 
 ROTATED_SUPPRESSIONS = (

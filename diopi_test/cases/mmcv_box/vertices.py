@@ -38,7 +38,7 @@ def _round_the_centre(values: Values) -> Array:
 
 
 def sorting(
-    label: str, batches: int, n: int, counts: Sequence[int], layout: Layout = contiguous, **about: Any
+    label: str, batches: int, n: int, counts: Sequence[int], layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
     """Rows with so many valid entries, the counts again and again."""
     shape = (batches, n, CORNERS)
@@ -52,7 +52,7 @@ def sorting(
             batches, n, dtype=Dtype.int32, layout=layout, compute=lambda values: values["mask"].sum(-1)
         ),
     }
-    return CaseTemplate(label, arguments=arguments, **about)
+    return CaseTemplate(label, arguments=arguments, **fields)
 
 
 SORTINGS = (

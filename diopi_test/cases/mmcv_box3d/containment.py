@@ -38,8 +38,8 @@ def _places(points: Array, boxes: Array) -> Array:
     """Where points are in the boxes' axes, as parts of their sizes: inside they are from 0 to 1. (n, t, 3)."""
     away = points[:, np.newaxis] - boxes[:, :3]
     cosine, sine = np.cos(boxes[:, 6]), np.sin(boxes[:, 6])
-    along, across = away[..., 0] * cosine + away[..., 1] * sine, away[..., 1] * cosine - away[..., 0] * sine
-    return np.asarray(np.stack([along, across, away[..., 2]], -1) / boxes[:, 3:6] + np.array([0.5, 0.5, 0]))
+    lengthwise, across = away[..., 0] * cosine + away[..., 1] * sine, away[..., 1] * cosine - away[..., 0] * sine
+    return np.asarray(np.stack([lengthwise, across, away[..., 2]], -1) / boxes[:, 3:6] + np.array([0.5, 0.5, 0]))
 
 
 def _off_faces(points: Array, boxes: Array, grid: tuple[int, ...] = (1, 1, 1)) -> Array:
@@ -55,11 +55,14 @@ def points_off_faces(count: int, boxes: str, grid: tuple[int, ...] = (1, 1, 1)) 
     """Computes points that keep away from the faces of the boxes of their batch, or of the only one."""
 
     def compute(values: Values) -> Array:
-        candidates, given = values["_points"], values[boxes]
-        if given.ndim == 2:
-            return _off_faces(candidates, given, grid)[:count]
-        batches = [_off_faces(one, its, grid)[:count] for one, its in zip(candidates, given, strict=True)]
-        return np.reshape(batches, (len(given), count, 3))
+        candidates, box_values = values["_points"], values[boxes]
+        if box_values.ndim == 2:
+            return _off_faces(candidates, box_values, grid)[:count]
+        batches = [
+            _off_faces(points, batch_boxes, grid)[:count]
+            for points, batch_boxes in zip(candidates, box_values, strict=True)
+        ]
+        return np.reshape(batches, (len(box_values), count, 3))
 
     return compute
 
@@ -73,22 +76,22 @@ def containment(
     points: Domain = LATTICE,
     layout: Layout = contiguous,
     *,
-    each: bool = False,
-    **about: Any,
+    per_box: bool = False,
+    **fields: Any,
 ) -> CaseTemplate:
-    """Points and boxes; what is found before the call, which is −1, or 0 for `each` box."""
-    shape = (batches, m, t) if each else (batches, m)
+    """Return a template of points and boxes; the result holds −1 before the call, or 0 with one entry `per_box`."""
+    shape = (batches, m, t) if per_box else (batches, m)
     arguments = {
         "boxes": tensor(batches, t, 7, domain=domain, layout=layout),
         "_points": tensor(batches, 5 * m, 3, domain=points, dtype=F64),
         "pts": tensor(batches, m, 3, layout=layout, compute=points_off_faces(m, "boxes")),
-        "box_idx_of_points": tensor(*shape, domain=choice([0 if each else -1]), dtype=INT32, layout=layout),
+        "box_idx_of_points": tensor(*shape, domain=choice([0 if per_box else -1]), dtype=INT32, layout=layout),
     }
-    return CaseTemplate(label, arguments=arguments, **about)
+    return CaseTemplate(label, arguments=arguments, **fields)
 
 
-def containments(each: bool) -> list[CaseTemplate]:
-    """The cases of the first box, or of `each`."""
+def containments(per_box: bool) -> list[CaseTemplate]:
+    """Return the templates of the first box that contains a point, or of one entry `per_box`."""
     cases: dict[str, tuple[tuple[Any, ...], Mapping[str, Any]]] = {
         "plain": ((), SMOKE_IN_ALL_DTYPES),
         "crowded": ((2, 6, 9, boxes(uniform(-2, 0), uniform(3, 6), ANGLES)), SMOKE_IN_ALL_DTYPES),
@@ -105,8 +108,8 @@ def containments(each: bool) -> list[CaseTemplate]:
         "no-boxes": ((2, 0, 5), {}),
         "no-points": ((2, 3, 0), {}),
     }
-    return [containment(label, *sizes, each=each, **about) for label, (sizes, about) in cases.items()]
+    return [containment(label, *sizes, per_box=per_box, **fields) for label, (sizes, fields) in cases.items()]
 
 
-register("diopiPointsInBoxesPartMmcv", templates=containments(each=False))
-register("diopiPointsInBoxesAllMmcv", templates=containments(each=True))
+register("diopiPointsInBoxesPartMmcv", templates=containments(per_box=False))
+register("diopiPointsInBoxesAllMmcv", templates=containments(per_box=True))

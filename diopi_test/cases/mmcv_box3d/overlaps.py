@@ -35,26 +35,26 @@ def _corners(boxes: Array) -> Array:
     return boxes[:, np.newaxis, :2] + turned
 
 
-def _closest(ones: Array, others: Array) -> Array:
+def _closest(first_boxes: Array, second_boxes: Array) -> Array:
     """The least distance of a corner of each box from the edges of each other one, both ways: (n, m)."""
 
     def distances(points: Array, ends: Array) -> Array:
         starts = np.roll(ends, 1, 1)
         ways = (ends - starts)[np.newaxis, :, np.newaxis]
         away = points[:, np.newaxis, :, np.newaxis] - starts[np.newaxis, :, np.newaxis]
-        along = np.clip((away * ways).sum(-1) / np.square(ways).sum(-1), 0, 1)
-        return np.asarray(np.linalg.norm(away - along[..., np.newaxis] * ways, axis=-1).min((2, 3)))
+        projections = np.clip((away * ways).sum(-1) / np.square(ways).sum(-1), 0, 1)
+        return np.asarray(np.linalg.norm(away - projections[..., np.newaxis] * ways, axis=-1).min((2, 3)))
 
-    one, other = _corners(ones), _corners(others)
-    return np.asarray(np.minimum(distances(one, other), distances(other, one).T))
+    first_corners, second_corners = _corners(first_boxes), _corners(second_boxes)
+    return np.asarray(np.minimum(distances(first_corners, second_corners), distances(second_corners, first_corners).T))
 
 
 def _first(count: int, candidates: int, is_good: Callable[[int, list[int]], bool]) -> list[int]:
     """The first candidates that are good beside those chosen before; ValueError if there are too few."""
     chosen: list[int] = []
-    for one in range(candidates):
-        if len(chosen) < count and is_good(one, chosen):
-            chosen.append(one)
+    for candidate in range(candidates):
+        if len(chosen) < count and is_good(candidate, chosen):
+            chosen.append(candidate)
     if len(chosen) < count:
         raise ValueError(f"only {len(chosen)} of {candidates} candidates can be used, not {count}")
     return chosen
@@ -65,14 +65,14 @@ def _others_apart(count: int) -> Callable[[Values], Array]:
 
     def compute(values: Values) -> Array:
         distances = _closest(values["_boxes"], values["boxes_a"]).min(-1, initial=np.inf)
-        chosen = _first(count, len(distances), lambda one, chosen: distances[one] > NEAR_EDGE)
+        chosen = _first(count, len(distances), lambda candidate, chosen: distances[candidate] > NEAR_EDGE)
         return np.asarray(values["_boxes"][chosen])
 
     return compute
 
 
 def seen_from_above(
-    label: str, m: int = 5, n: int = 6, domain: Domain = USUAL, layout: Layout = contiguous, **about: Any
+    label: str, m: int = 5, n: int = 6, domain: Domain = USUAL, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
     """Boxes with others, whose corners keep away from their edges."""
     arguments = {
@@ -80,7 +80,7 @@ def seen_from_above(
         "_boxes": tensor(12 * n, 7, domain=domain, dtype=F64),
         "boxes_b": tensor(n, 7, layout=layout, compute=_others_apart(n)),
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
 
 
 def _nested(shortest: float) -> Domain:
@@ -145,9 +145,9 @@ def _suppressible(count: int, threshold: float) -> Callable[[Values], Array]:
         ratios = common / (areas[:, np.newaxis] + areas - common)
         distances = _closest(values["_seen"], values["_seen"])
 
-        def is_good(one: int, chosen: list[int]) -> bool:
-            is_clear = np.abs(ratios[one, chosen] - threshold) > NEAR_THRESHOLD
-            return bool(np.all(is_clear & (distances[one, chosen] > NEAR_EDGE)))
+        def is_good(candidate: int, chosen: list[int]) -> bool:
+            is_clear = np.abs(ratios[candidate, chosen] - threshold) > NEAR_THRESHOLD
+            return bool(np.all(is_clear & (distances[candidate, chosen] > NEAR_EDGE)))
 
         return np.asarray(values["_boxes"][_first(count, len(areas), is_good)])
 
@@ -161,7 +161,7 @@ def suppression(
     threshold: float = 0.25,
     domain: Domain = CROWDED,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Boxes as they are `seen`: with their headings or without."""
     count = 8 * n
@@ -173,7 +173,7 @@ def suppression(
         "boxes": tensor(n, 7, layout=layout, compute=_suppressible(n, threshold)),
         "nms_overlap_thresh": threshold,
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **about)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
 
 
 def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:

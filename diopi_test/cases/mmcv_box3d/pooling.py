@@ -38,11 +38,11 @@ def pooling(
     domain: Domain = OF_POINTS,
     features: Domain = NORMAL,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Points in the voxels of boxes; for the gradient, the lists and positions that the forward function gives."""
     of_points, of_lists = (n, *grid, channels), (n, *grid, slots)
-    drawn = {
+    inputs = {
         "_rois": tensor(n, 7, domain=domain),
         "_points": tensor(6 * points, 3, domain=LATTICE, dtype=F64),
         "_pts": tensor(points, 3, compute=points_off_faces(points, "_rois", grid)),
@@ -52,10 +52,10 @@ def pooling(
         "_pooled": tensor(*of_points, domain=ZEROS),
         "pool_method": method,
     }
-    given = backward_pooling if backward else forward_pooling
+    other_arguments = backward_pooling if backward else forward_pooling
     if method == 1 and not backward:
-        about["non_discriminating"] = "argmax is not written for the mean"
-    return CaseTemplate(label, arguments={**drawn, **given(points, of_points, of_lists, layout)}, **about)
+        fields["non_discriminating"] = "argmax is not written for the mean"
+    return CaseTemplate(label, arguments={**inputs, **other_arguments(points, of_points, of_lists, layout)}, **fields)
 
 
 def forward_pooling(
@@ -101,19 +101,19 @@ def backward_pooling(
 
 def poolings(backward: bool) -> list[CaseTemplate]:
     """The cases of the function or of its gradient."""
-    mean, everywhere = 1, {"dtypes": DtypeSelection.all}
+    mean, all_dtypes = 1, {"dtypes": DtypeSelection.all}
     dense = boxes(uniform(-2, -1), uniform(4, 6), ANGLES)
     cases: dict[str, dict[str, Any]] = {
         "maximum": dict(domain=dense, **SMOKE_IN_ALL_DTYPES),
         "mean": dict(method=mean, domain=dense, **SMOKE_IN_ALL_DTYPES),
-        "maximum-crowded": dict(points=60, grid=(2, 2, 1), slots=5, domain=dense, **everywhere),
-        "mean-crowded": dict(points=60, grid=(2, 2, 1), slots=5, method=mean, domain=dense, **everywhere),
+        "maximum-crowded": dict(points=60, grid=(2, 2, 1), slots=5, domain=dense, **all_dtypes),
+        "mean-crowded": dict(points=60, grid=(2, 2, 1), slots=5, method=mean, domain=dense, **all_dtypes),
         "one-voxel": dict(n=5, channels=9, points=40, grid=(1, 1, 1), slots=30, domain=dense),
         "one-voxel-mean": dict(n=3, grid=(1, 1, 1), slots=30, method=mean, domain=dense),
         "long-grid": dict(grid=(5, 1, 2), domain=dense),
         "tall-grid": dict(grid=(1, 1, 5), method=mean, domain=dense),
-        "strided": dict(n=2, points=15, channels=2, domain=dense, layout=strided, **everywhere),
-        "transposed": dict(n=3, points=15, channels=2, method=mean, domain=dense, layout=transposed, **everywhere),
+        "strided": dict(n=2, points=15, channels=2, domain=dense, layout=strided, **all_dtypes),
+        "transposed": dict(n=3, points=15, channels=2, method=mean, domain=dense, layout=transposed, **all_dtypes),
         "equal-features": dict(points=30, domain=dense, features=choice([1.5, 0.5])),
         "one-channel": dict(n=4, channels=1, method=mean, domain=dense),
         "overlapping-boxes": dict(n=6, points=30, domain=dense, method=mean),
@@ -121,7 +121,7 @@ def poolings(backward: bool) -> list[CaseTemplate]:
         "whole": dict(method=mean, domain=dense, features=choice([4.0, -8.0, 12.0]), grid=(2, 2, 1)),
         "no-boxes": dict(n=0),
     }
-    return [pooling(label, backward=backward, **about) for label, about in cases.items()]
+    return [pooling(label, backward=backward, **fields) for label, fields in cases.items()]
 
 
 WHOLE: Mapping[str, Any] = {"domains": {"grad_out": integer_values(1, 8)}, "exact": True, "dtypes": DtypeSelection.all}
@@ -153,7 +153,7 @@ def sampling(
     domain: Domain = OF_POINTS,
     features: Domain = any_value,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Points in boxes, so many samples of each; features are only moved."""
     arguments = {
@@ -164,7 +164,7 @@ def sampling(
         "pooled_features": tensor(batches, m, samples, 3 + channels, domain=ZEROS, layout=layout),
         "pooled_empty_flag": tensor(batches, m, domain=ZEROS, dtype=INT32, layout=layout),
     }
-    return CaseTemplate(label, arguments=arguments, **about)
+    return CaseTemplate(label, arguments=arguments, **fields)
 
 
 SAMPLINGS = (

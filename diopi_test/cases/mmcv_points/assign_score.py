@@ -34,9 +34,9 @@ class Scores:
     def neighbours(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         """Random neighbours; the first of each group, which is the centre, is inside."""
         shape = (self.B, self.npoint, self.K)
-        drawn = rng.integers(-self.outside, self.N + self.outside, shape)
-        drawn[..., :1] = rng.integers(0, self.N, (*shape[:2], min(self.K, 1)))
-        return drawn.reshape(-1)
+        indices = rng.integers(-self.outside, self.N + self.outside, shape)
+        indices[..., :1] = rng.integers(0, self.N, (*shape[:2], min(self.K, 1)))
+        return indices.reshape(-1)
 
 
 def scored(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:

@@ -107,24 +107,28 @@ def choices(*shape: int) -> tuple[CaseTemplate, ...]:
 
 
 GATHERED, GROUPED, THREE = choices(7), choices(4, 3), choices(5)
-WHICH = {"one-point|always-the-same": "one point is chosen, wherever it lies"}
+SINGLE_CHOICE = {"one-point|always-the-same": "one point is chosen, wherever it lies"}
 
 register(
     "diopiGatherPointsMmcv",
     "diopiGatherPointsBackwardMmcv",
     templates=GATHERED,
     derive=gathered,
-    non_discriminating=WHICH,
+    non_discriminating=SINGLE_CHOICE,
 )
 register(
-    "diopiGroupPointsMmcv", "diopiGroupPointsBackwardMmcv", templates=GROUPED, derive=gathered, non_discriminating=WHICH
+    "diopiGroupPointsMmcv",
+    "diopiGroupPointsBackwardMmcv",
+    templates=GROUPED,
+    derive=gathered,
+    non_discriminating=SINGLE_CHOICE,
 )
 register(
     "diopiThreeInterpolateMmcv",
     "diopiThreeInterpolateBackwardMmcv",
     templates=THREE,
     derive=interpolated,
-    non_discriminating=WHICH,
+    non_discriminating=SINGLE_CHOICE,
 )
 
 # Groups of stacked sets

@@ -42,7 +42,7 @@ class Ball:
     max_radius: float = 1.25
     points: Domain = CLOUD
     centers: Domain = CLOUD
-    own: bool = False
+    is_own_center: bool = False
 
 
 def _own_points(values: Mapping[str, Any]) -> Any:
@@ -52,12 +52,12 @@ def _own_points(values: Mapping[str, Any]) -> Any:
 def ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     sizes: Ball = template.sizes
     centers = tensor(sizes.B, sizes.npoint, 3, domain=sizes.centers, layout=template.layout)
-    own = tensor(sizes.B, sizes.npoint, 3, layout=template.layout, compute=_own_points)
+    own_centers = tensor(sizes.B, sizes.npoint, 3, layout=template.layout, compute=_own_points)
     return {
         "idx": zeros(sizes.B, sizes.npoint, sizes.sample_num, dtype=I32, layout=template.result_layout),
         "xyz": tensor(sizes.B, sizes.N, 3, domain=sizes.points, layout=template.layout),
         "_centers": centers,
-        "center_xyz": own if sizes.own else centers,
+        "center_xyz": own_centers if sizes.is_own_center else centers,
         **attributes(sizes, "B", "N", "npoint", "sample_num", "min_radius", "max_radius"),
     }
 
@@ -68,7 +68,7 @@ SHELL = BALL.replace("shell", min_radius=0.75, max_radius=1.75, smoke=False)
 BALLS = (
     BALL,
     SHELL,
-    SHELL.replace("around-own-points", own=True),
+    SHELL.replace("around-own-points", is_own_center=True),
     SHELL.replace("on-a-lattice", min_radius=2.0, max_radius=3.0, points=LATTICE, centers=LATTICE),
     BALL.replace("on-a-lattice-wide", max_radius=3.0, N=40, sample_num=9, points=LATTICE, centers=LATTICE, smoke=False),
     BALL.replace("few-hits", max_radius=0.5, npoint=20, dtypes=DtypeSelection.leading, smoke=False),
@@ -218,7 +218,7 @@ NEIGHBOURS = (
 
 ALL_NEIGHBOURS = (*NEIGHBOURS, NEAR.replace("hundred", b=1, points=130, centers=3, nsample=100))
 
-FEW = {"one-point": "all centres have the one neighbour"}
+ONE_NEIGHBOR = {"one-point": "all centres have the one neighbour"}
 
-register("diopiKnnMmcv", templates=ALL_NEIGHBOURS, derive=nearest, non_discriminating=FEW)
-register("diopiThreeNnMmcv", templates=NEIGHBOURS, derive=three_nearest, non_discriminating=FEW)
+register("diopiKnnMmcv", templates=ALL_NEIGHBOURS, derive=nearest, non_discriminating=ONE_NEIGHBOR)
+register("diopiThreeNnMmcv", templates=NEIGHBOURS, derive=three_nearest, non_discriminating=ONE_NEIGHBOR)

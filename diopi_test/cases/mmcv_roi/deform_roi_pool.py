@@ -85,7 +85,7 @@ ANYWHERE = REGIONS.replace("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), g
 FREE = (
     ANYWHERE,
     ANYWHERE.replace("anywhere-adaptive", ratio=-1, scale=0.3, bins=(3, 2)),
-    ANYWHERE.replace("anywhere-flat", given=FLAT, ratio=0),
+    ANYWHERE.replace("anywhere-flat", fixed=FLAT, ratio=0),
     ANYWHERE.replace("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
 )
 """Samples anywhere, between the features and outside."""

@@ -35,20 +35,20 @@ LONG_REGION, CHANNELS = (
 
 PRECISE = (
     REGION,
-    EXACT.replace("exact", shape=(2, 3, 5, 6), bins=(2, 2), scale=0.5, given=WHOLE_CELLS, domains=WHOLE, exact=True),
+    EXACT.replace("exact", shape=(2, 3, 5, 6), bins=(2, 2), scale=0.5, fixed=WHOLE_CELLS, domains=WHOLE, exact=True),
     REGION.replace("halved", scale=0.5, bins=(3, 2), smoke=False, layout=strided, result_layout=transposed),
     REGIONS.replace("tenths", scale=0.3, bins=(3, 2)),
     REGIONS.replace("doubled", scale=2.0, bins=(1, 3)),
     REGIONS.replace("within-cells", extent=(0.1, 0.4), regions=5),
     REGIONS.replace("beyond-the-features", regions=6, extent=(2, 6)),
-    REGIONS.replace("inverted", given=INVERTED),
+    REGIONS.replace("inverted", fixed=INVERTED),
     REGIONS.replace("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
     REGIONS.replace("one-bin", bins=(1, 1), extent=(1, 4), regions=5),
     REGIONS.replace("many-channels", shape=(2, 9, 5, 4)),
     REGIONS.replace("channels-last", **same_layout(channels_last)),
     REGIONS.replace("transposed", shape=(3, 2, 5, 4), layout=transposed, result_layout=strided),
     REGIONS.replace("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, extent=(1, 3)),
-    REGIONS.replace("long-sum", shape=(1, 24, 2, 400), bins=(1, 1), given=LONG_REGION, features=CHANNELS, dtypes=half),
+    REGIONS.replace("long-sum", shape=(1, 24, 2, 400), bins=(1, 1), fixed=LONG_REGION, features=CHANNELS, dtypes=half),
     REGIONS.replace("no-regions", regions=0),
 )
 

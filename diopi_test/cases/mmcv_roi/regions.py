@@ -36,7 +36,7 @@ class Regions(Pooling):
 
     mode: int = MEAN
     features: Domain = FEATURES
-    given: Sequence[Sequence[float]] = ()
+    fixed: Sequence[Sequence[float]] = ()
     argmax_given: bool = False
     gamma: float = 0.125
     offset: Domain | None = None
@@ -49,12 +49,12 @@ class Regions(Pooling):
     @property
     def number(self) -> int:
         """Of regions."""
-        return len(self.given) or self.regions
+        return len(self.fixed) or self.regions
 
     def rois(self, layout: Layout) -> Mapping[str, TensorTemplate]:
         """The regions, drawn or given."""
-        if self.given:
-            return {"rois": tensor(self.number, 5, compute=lambda values: self.given)}
+        if self.fixed:
+            return {"rois": tensor(self.number, 5, compute=lambda values: self.fixed)}
         return self.drawn_regions(layout)
 
 
@@ -83,7 +83,7 @@ WHOLE = dict.fromkeys(("input", "_input", "grad_output"), NONZERO)
 FLAT = [0, 1, 3, 3, 1.5], [1, 4, 1, 2, 3.25], [0, 0.5, 0.5, 4.125, 2.875]
 """Three regions, two of which end before they begin: no samples, where their number follows from the extent."""
 
-EXACT = REGION.replace("exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, given=HALVES, smoke=False)
+EXACT = REGION.replace("exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed=HALVES, smoke=False)
 
 INVERTED = [0, 1, 1.25, 3.75, 3.9375], [1, 4, 1, 1, 3], [0, 1.25, 4, 3.0625, 1], [1, 2, 2, 1, 1]
 """A region, and three that end before they begin, of which the last covers nothing."""

@@ -63,10 +63,10 @@ MEANS = (
     REGIONS.replace("places-not-wanted", argmax_given=True, results=places((3, 2, 2, 3)), smoke=True),
 )
 
-BOTH = (
+BOTH_MODES = (
     REGIONS.replace("adaptive", shape=(2, 1, 5, 4), ratio=0),
     REGIONS.replace("adaptive-unaligned", bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5)),
-    REGIONS.replace("adaptive-flat", given=FLAT, ratio=0),
+    REGIONS.replace("adaptive-flat", fixed=FLAT, ratio=0),
     REGIONS.replace("three-samples", bins=(1, 2), scale=2.0, ratio=3),
     REGIONS.replace("smaller-than-one", regions=5, aligned=False, extent=(0.05, 0.25)),
     REGIONS.replace("beyond-the-features", regions=6, extent=(2, 6)),
@@ -74,7 +74,7 @@ BOTH = (
     REGIONS.replace("many-channels", shape=(2, 9, 5, 4), regions=4),
     REGIONS.replace("transposed", shape=(3, 2, 5, 4), regions=4, layout=transposed, result_layout=strided),
 )
-EXACT_EDGES = EXACT.replace("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, given=EDGES)
+EXACT_EDGES = EXACT.replace("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, fixed=EDGES)
 LONG = REGIONS.replace("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
 UNALIGNED = REGION.replace(
     "unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False, smoke=False, **same_layout(strided)
@@ -83,14 +83,14 @@ UNALIGNED = REGION.replace(
 
 def of_maxima(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
     """The same calls with maxima of clearly different numbers."""
-    return [one.replace(f"maximum-{one.label}", mode=MAXIMUM, features=distinct) for one in templates]
+    return [template.replace(f"maximum-{template.label}", mode=MAXIMUM, features=distinct) for template in templates]
 
 
 TWICE = (
     EXACT.replace(domains=WHOLE, exact=True),
     EXACT_EDGES.replace(domains=WHOLE, exact=True),
     UNALIGNED,
-    *BOTH,
+    *BOTH_MODES,
     LONG,
 )
 """Calls that are made for the mean and for the maximum."""

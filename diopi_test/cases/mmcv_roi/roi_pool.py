@@ -53,7 +53,7 @@ WIDE = [1, 0, 0, 7, 3], [0, 2, 0, 5, 7], [1, -4, -4, 1, 9]
 
 POOLS = (
     CELLS,
-    CELLS.replace("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), given=WIDE, smoke=False),
+    CELLS.replace("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), fixed=WIDE, smoke=False),
     CELLS.replace(
         "equal-cells",
         features=integer_values(-1, 1),
@@ -64,7 +64,7 @@ POOLS = (
     ),
     CELL.replace("halved", scale=0.5, extent=(1, 3.5)),
     CELL.replace("quartered", scale=0.25, bins=(3, 2), regions=5),
-    CELL.replace("inverted", given=INVERTED),
+    CELL.replace("inverted", fixed=INVERTED),
     CELL.replace("one-bin", bins=(1, 1), extent=(2, 4), regions=6),
     CELL.replace("more-bins-than-cells", bins=(5, 4), extent=(0.1, 0.6)),
     CELL.replace("beyond-the-features", regions=6, starts=(-0.6, 0.9), extent=(1, 4)),

@@ -44,12 +44,12 @@ def layer(
         parameters: element type of weight, bias and running statistics, by default the input's.
         layout: of all tensor arguments and the first result.
     """
-    given = {**attributes, **dict.fromkeys(without)}
+    overrides = {**attributes, **dict.fromkeys(without)}
     sizes = Layer(shape, parameters)
     return CaseTemplate(
         label,
         sizes,
-        given,
+        overrides,
         {"input": domain},
         layout,
         result_layout=layout,
@@ -69,8 +69,8 @@ def layers(
 
     @cases_for(*names, non_discriminating=non_discriminating)
     def cases(prototype: Prototype) -> Iterator[Case]:
-        others = {p.name: ResultOverride() for p in prototype.results[1:]}
-        return expand(prototype, (t.replace(results={**others, **t.results}) for t in templates), laid)
+        other_results = {p.name: ResultOverride() for p in prototype.results[1:]}
+        return expand(prototype, (t.replace(results={**other_results, **t.results}) for t in templates), laid)
 
 
 def common(template: CaseTemplate, affine: Sequence[int]) -> dict[str, Any]:
@@ -84,8 +84,8 @@ def found(
     template: CaseTemplate, result: tuple[str, str], shape: Sequence[int], dtype: Dtype | None, **attributes: Any
 ) -> TensorTemplate:
     """A statistic as a forward function gives it, which no weight has a part in; `result` is (function, result)."""
-    given = {"eps": template.arguments.get("eps", EPS), "weight": None, "bias": None, **attributes}
-    return tensor(*shape, dtype=dtype, compute=ResultOf(*result, extra_arguments=given))
+    forward_arguments = {"eps": template.arguments.get("eps", EPS), "weight": None, "bias": None, **attributes}
+    return tensor(*shape, dtype=dtype, compute=ResultOf(*result, extra_arguments=forward_arguments))
 
 
 def statistic(dtype: Dtype) -> Dtype:

@@ -13,7 +13,7 @@ from diopi_test.cases.domains import Domain, choice, integer_values, normal, uni
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
 from diopi_test.cases.norm.affine import NO_VARIANCE, common, found, layer, layers, statistic
 from diopi_test.cases.norm.usual import COMMON, GRADIENTS, NO_AFFINE, NO_BIAS, NO_WEIGHT, exact, large, long, saved
-from diopi_test.cases.norm.values import EPS, FAR, MANY, MOMENTUM, SHIFTED, level, two_values, with_first
+from diopi_test.cases.norm.values import EPS, FAR, MOMENTUM, POSITIVE_INTEGERS, SHIFTED, level, two_values, with_first
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
@@ -29,13 +29,13 @@ SAVED = ("save_mean", "save_invstd")
 
 
 def _arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    channels, own, wide = template.sizes.shape[1:2], template.sizes.parameters, statistic(dtype)
+    channels, parameter_dtype, wide = template.sizes.shape[1:2], template.sizes.parameters, statistic(dtype)
     return {
         "training": True,
         "momentum": MOMENTUM,
         **common(template, channels),
-        "running_mean": tensor(*channels, dtype=own),
-        "running_var": tensor(*channels, dtype=own, domain=POSITIVE),
+        "running_mean": tensor(*channels, dtype=parameter_dtype),
+        "running_var": tensor(*channels, dtype=parameter_dtype, domain=POSITIVE),
         "save_mean": found(template, ("diopiBatchNormStats", "mean"), channels, wide),
         "save_invstd": found(template, ("diopiBatchNormStats", "invstd"), channels, wide),
     }
@@ -133,15 +133,15 @@ batch_norm(
 
 def _gather_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     """The template's shape is (workers, channels)."""
-    (workers, channels), own, wide = template.sizes.shape, template.sizes.parameters, statistic(dtype)
+    (workers, channels), parameter_dtype, wide = template.sizes.shape, template.sizes.parameters, statistic(dtype)
     return {
         "eps": EPS,
         "momentum": MOMENTUM,
         "input": tensor(2, channels, 3),
         "mean_all": tensor(workers, channels, dtype=wide, domain=SHIFTED),
         "invstd_all": tensor(workers, channels, dtype=wide, domain=POSITIVE),
-        "running_mean": tensor(channels, dtype=own),
-        "running_var": tensor(channels, dtype=own, domain=POSITIVE),
+        "running_mean": tensor(channels, dtype=parameter_dtype),
+        "running_var": tensor(channels, dtype=parameter_dtype, domain=POSITIVE),
         "counts": tensor(workers, dtype=wide, domain=integer_values(2, 30)),
     }
 
@@ -149,9 +149,9 @@ def _gather_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]
 gathering = partial(layers, derive=_gather_arguments)
 
 
-def _gathered(label: str, workers: int, channels: int, means: Domain = SHIFTED, **about: Any) -> CaseTemplate:
+def _gathered(label: str, workers: int, channels: int, means: Domain = SHIFTED, **fields: Any) -> CaseTemplate:
     """Statistics of several workers, the means drawn from `means`."""
-    return layer(label, (workers, channels), **about).replace(domains={"mean_all": means})
+    return layer(label, (workers, channels), **fields).replace(domains={"mean_all": means})
 
 
 MEANS_IN_FLOAT = {
@@ -218,7 +218,12 @@ SYNCHRONISED = (
 )
 
 
-SIMPLE = {"input": two_values(8), "grad_out": MANY, "mean": choice([3.0, 2.0]), "invstd": choice([0.5, 0.25])}
+SIMPLE = {
+    "input": two_values(8),
+    "grad_out": POSITIVE_INTEGERS,
+    "mean": choice([3.0, 2.0]),
+    "invstd": choice([0.5, 0.25]),
+}
 
 synchronised(
     "diopiBatchNormBackwardReduce",

@@ -42,9 +42,16 @@ def _layer_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     shape = template.sizes.shape
     begin = template.arguments.get("begin_norm_axis", 1) % len(shape)
     decided = template.results.get("save_mean") or ResultOverride()
-    kept, own = shape[:begin] if decided.shape is None else decided.shape, decided.dtype or statistic(dtype)
-    mean = found(template, ("diopiLayerNormGB", "running_mean"), kept, own, begin_norm_axis=begin)
-    deviation = found(template, ("diopiLayerNormGB", "running_var"), kept, own, begin_norm_axis=begin)
+    statistics_shape, statistics_dtype = (
+        shape[:begin] if decided.shape is None else decided.shape,
+        decided.dtype or statistic(dtype),
+    )
+    mean = found(
+        template, ("diopiLayerNormGB", "running_mean"), statistics_shape, statistics_dtype, begin_norm_axis=begin
+    )
+    deviation = found(
+        template, ("diopiLayerNormGB", "running_var"), statistics_shape, statistics_dtype, begin_norm_axis=begin
+    )
     return {
         "normalized_shape": shape[begin:],
         "begin_norm_axis": begin,
@@ -115,14 +122,16 @@ layer_norm(
 
 
 def _group_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    shape, own = template.sizes.shape, template.sizes.parameters
+    shape, parameter_dtype = template.sizes.shape, template.sizes.parameters
     groups = template.arguments.get("num_groups", 2)
-    kept = (shape[0], groups)
+    statistics_shape = (shape[0], groups)
     return {
         "num_groups": groups,
         **common(template, shape[1:2]),
-        "mean": found(template, ("diopiGroupNorm", "save_mean"), kept, own, num_groups=groups),
-        "rstd": found(template, ("diopiGroupNorm", "save_invstd"), kept, own, num_groups=groups),
+        "mean": found(template, ("diopiGroupNorm", "save_mean"), statistics_shape, parameter_dtype, num_groups=groups),
+        "rstd": found(
+            template, ("diopiGroupNorm", "save_invstd"), statistics_shape, parameter_dtype, num_groups=groups
+        ),
     }
 
 
@@ -208,7 +217,7 @@ INSTANCE_NORM = (
     layer("empty", (0, 4, 5)),
 )
 
-ALONG = tuple(
+UNTRIED_AXES = tuple(
     layer(f"axis{axis}-of-{rank}", SHAPES[rank - 1], axis=axis) for rank, axis in rank_axis_pairs((2, 3, 4)) if axis > 0
 )
 """The samples come first, and the axis is never counted from the end."""
@@ -222,7 +231,7 @@ instance_norm(
         NO_BIAS,
         layer("equal-values", (2, 3, 6), level(6)),
         layer("too-negative-eps", (2, 3, 4), two_values(4), eps=-2.0),
-        *ALONG,
+        *UNTRIED_AXES,
     ),
     non_discriminating=NO_VARIANCE,
 )
@@ -233,7 +242,7 @@ instance_norm(
         *INSTANCE_NORM,
         *single(("grad_input", "grad_scale", "grad_bias")),
         NO_BIAS,
-        *ALONG,
+        *UNTRIED_AXES,
         layer("whole-eps", (3, 4, 5), eps=2.0),
         layer("far", (3, 4, 31), FAR),
         layer("equal-rows", WIDE, input=EQUAL_ROWS, grad_output=EQUAL_ROWS, dtypes=(F32, F64)),

@@ -11,7 +11,7 @@ from diopi_test.cases.domains import integer_values, normal
 from diopi_test.cases.layouts import expanded, strided
 from diopi_test.cases.model import ResultOverride
 from diopi_test.cases.norm.affine import layer
-from diopi_test.cases.norm.values import BEYOND_ITS_SQUARE, MANY, SHIFTED, two_values, with_first
+from diopi_test.cases.norm.values import BEYOND_ITS_SQUARE, POSITIVE_INTEGERS, SHIFTED, two_values, with_first
 from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
@@ -51,7 +51,11 @@ def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemp
 
     For functions that are given the statistics: a sound way of finding them, Welford's, rounds all the same.
     """
-    domains = {"grad_output": MANY, "grad_out": MANY, **dict.fromkeys(AFFINE, integer_values(1, 3))}
+    domains = {
+        "grad_output": POSITIVE_INTEGERS,
+        "grad_out": POSITIVE_INTEGERS,
+        **dict.fromkeys(AFFINE, integer_values(1, 3)),
+    }
     template = layer(label, shape, eps=0.0, dtypes=floating)
     return template.replace(domains={"input": two_values(length), **domains}, exact=True)
 

@@ -15,7 +15,7 @@ from diopi_test.cases.domains import Domain, integer_values, normal, uniform
 SHIFTED = normal(1, mean=0.75)
 """Off centre, so that the mean counts."""
 
-MANY = integer_values(1, 100)
+POSITIVE_INTEGERS = integer_values(1, 100)
 """Whole numbers whose sums float32 holds exactly and half precision does not."""
 
 

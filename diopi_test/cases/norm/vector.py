@@ -28,7 +28,7 @@ from diopi_test.cases.domains import (
 )
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.model import ResultOf, ResultOverride
-from diopi_test.cases.norm.values import MANY, half_zero, rows, with_first
+from diopi_test.cases.norm.values import POSITIVE_INTEGERS, half_zero, rows, with_first
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, register, tensor
 
@@ -72,7 +72,7 @@ def vectors(
     keepdim: bool = False,
     result_layout: Layout = contiguous,
     wide: Dtype | None = None,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """The norm over the axes `dim`, or all of them, of elements drawn from `domain`; `wide` is the result's type."""
     sizes = Axes(shape, dim, keepdim)
@@ -83,7 +83,7 @@ def vectors(
         {"input": domain, "self": domain} if domain else {},
         result_layout=result_layout,
         results={"out": ResultOverride(wide, result_layout, sizes.reduced_shape)},
-        **about,
+        **fields,
     )
 
 
@@ -130,7 +130,7 @@ NORMS = (
     vectors("large", (4, 8), domain=LARGE, dtypes=half),
     vectors("small", (4, 8), domain=SMALL, dtypes=half),
     vectors("large-cubes", (4, 8), order=3, domain=LARGE, dtypes=half),
-    vectors("exact-sum", (2, 517), order=1, domain=MANY, dtypes=floating, exact=True),
+    vectors("exact-sum", (2, 517), order=1, domain=POSITIVE_INTEGERS, dtypes=floating, exact=True),
     vectors("exact-length", (5, 1), domain=integer_values(-9, 9), dtypes=floating, exact=True),
     vectors("in-float32", (4, 7), wide=F32, dtypes=half),
     vectors("in-float64", (4, 7), wide=F64),
@@ -145,7 +145,9 @@ def of_further_orders() -> list[CaseTemplate]:
 
 def along_untried(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
     """Norms over each single axis that none of the templates is over alone, in turn in order 2 and in order 3."""
-    tried = {(len(one.sizes.shape), one.sizes.axes[0]) for one in templates if len(one.sizes.axes) == 1}
+    tried = {
+        (len(template.sizes.shape), template.sizes.axes[0]) for template in templates if len(template.sizes.axes) == 1
+    }
     return [
         vectors(label, shape, (axis,), 2 + axis % 2, FROM_ONE, keepdim=axis < 0)
         for label, shape, axis in untested_axes(tried)
@@ -176,20 +178,20 @@ def lengths(
     *,
     first: Domain | None = None,
     layout: Layout = contiguous,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Norms of tensors of these shapes, drawn from `domain`, the first from `first` if that is given."""
     inputs = [
         tensor(*shape, domain=domain if number else first or domain, layout=layout)
         for number, shape in enumerate(shapes)
     ]
-    return CaseTemplate(label, arguments={"inputs": inputs, "ord": order}, **about)
+    return CaseTemplate(label, arguments={"inputs": inputs, "ord": order}, **fields)
 
 
 LENGTHS = (
     lengths("several", dtypes=floating, smoke=True),
     lengths("long", ((517,), (31, 17)), 2.0, dtypes=floating),
-    lengths("exact-sum", ((517,), (9,)), 1, MANY, dtypes=floating, exact=True),
+    lengths("exact-sum", ((517,), (9,)), 1, POSITIVE_INTEGERS, dtypes=floating, exact=True),
     lengths("infinity", order=inf, dtypes=floating),
     lengths("minus-infinity", order=-inf, dtypes=floating),
     lengths("large", domain=LARGE, dtypes=half),
@@ -214,10 +216,10 @@ register("diopiForeachnormScalar", templates=LENGTHS)
 
 
 def slope(
-    label: str, shape: tuple[int, ...], order: float, domain: Domain, gradient: Domain, **about: Any
+    label: str, shape: tuple[int, ...], order: float, domain: Domain, gradient: Domain, **fields: Any
 ) -> CaseTemplate:
     """The gradient of norms of rows, where that of the result is drawn from `gradient`."""
-    return vectors(label, shape, order=order, **about).replace(domains={"self": domain, "grad_output": gradient})
+    return vectors(label, shape, order=order, **fields).replace(domains={"self": domain, "grad_output": gradient})
 
 
 Rows = Sequence[Sequence[float]]
@@ -280,7 +282,7 @@ def scaled(
     factors: Sequence[float] = (1,),
     layout: Layout = contiguous,
     exact: bool = False,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Vectors along `axis`, scaled by their norm of an order; along axis 0 they are multiplied by `factors` in turn."""
     column = np.resize(factors, (*shape[:1], *[1] * (len(shape) - 1)))
@@ -292,7 +294,7 @@ def scaled(
         "eps": eps,
         "grad_output": tensor(*shape, domain=integer_values(-9, 9) if exact else None, layout=layout),
     }
-    return CaseTemplate(label, shape, arguments, result_layout=layout, exact=exact, **about)
+    return CaseTemplate(label, shape, arguments, result_layout=layout, exact=exact, **fields)
 
 
 def _adding_up_to_64(rng: Generator, number: int) -> NDArray[Any]:
@@ -341,7 +343,9 @@ SCALED_FURTHER = (
     *(scaled(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(F32, F16)) for p in FURTHER_ORDERS),
     *(
         scaled(label, shape, axis, order=2 + axis % 2)
-        for label, shape, axis in untested_axes({(len(one.sizes), one.arguments["axis"]) for one in SCALED})
+        for label, shape, axis in untested_axes(
+            {(len(template.sizes), template.arguments["axis"]) for template in SCALED}
+        )
     ),
 )
 

@@ -12,7 +12,7 @@ from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided,
 from diopi_test.cases.model import CaseClass, ResultOverride
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, DtypeSelection, register
 
-EVERY: Mapping[str, Any] = {"dtypes": DtypeSelection.all}
+IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all}
 
 TRUTHS: Mapping[str, Any] = {
     "dtypes": (Dtype.bool, Dtype.int32, Dtype.float32, Dtype.complex64),
@@ -21,28 +21,28 @@ TRUTHS: Mapping[str, Any] = {
 """One element type of each category, for numbers that are truth values."""
 
 
-def made(
+def constructed(
     label: str,
     shape: tuple[int, ...],
     layout: Layout = contiguous,
     arguments: Mapping[str, Any] | None = None,
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """A tensor that the caller makes, of this shape and the element type under test, to be filled."""
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
     names = ("out", "input", "self")
-    return CaseTemplate(label, shape, arguments or {}, results=dict.fromkeys(names, result), **about)
+    return CaseTemplate(label, shape, arguments or {}, results=dict.fromkeys(names, result), **fields)
 
 
 FILLED = (
-    made("matrix", (3, 4), **SMOKE_IN_ALL_DTYPES),
-    made("strided", (2, 3, 2), strided, **EVERY),
-    made("transposed", (4, 3, 2), transposed),
-    made("channels-last", (2, 3, 2, 2), channels_last),
-    made("scalar", ()),
-    made("empty", (0, 3)),
-    made("one", (1,), strided),
-    made("long", (1031,), dtypes=DtypeSelection.one_per_size),
+    constructed("matrix", (3, 4), **SMOKE_IN_ALL_DTYPES),
+    constructed("strided", (2, 3, 2), strided, **IN_ALL_DTYPES),
+    constructed("transposed", (4, 3, 2), transposed),
+    constructed("channels-last", (2, 3, 2, 2), channels_last),
+    constructed("scalar", ()),
+    constructed("empty", (0, 3)),
+    constructed("one", (1,), strided),
+    constructed("long", (1031,), dtypes=DtypeSelection.one_per_size),
 )
 
 FILLINGS: Mapping[int, Mapping[str, float]] = {
@@ -66,7 +66,7 @@ EXTREME_FILLINGS: Mapping[Dtype, tuple[float, ...]] = {
 FILL = (
     *FILLED,
     *(
-        made(
+        constructed(
             label,
             (2, 3),
             arguments={"value": value},
@@ -76,11 +76,11 @@ FILL = (
         for label, value in values.items()
     ),
     *(
-        made(f"value{value}", (2, 3), arguments={"value": value}, dtypes=(dtype,))
+        constructed(f"value{value}", (2, 3), arguments={"value": value}, dtypes=(dtype,))
         for dtype, extremes in EXTREME_FILLINGS.items()
         for value in extremes
     ),
-    made("truth", (2, 3), arguments={"value": True}, **TRUTHS),
+    constructed("truth", (2, 3), arguments={"value": True}, **TRUTHS),
 )
 
 ALIKE = {".*": "all elements are to be alike"}
@@ -95,19 +95,19 @@ register("diopiFill", templates=FILL, derive=size_and_value, non_discriminating=
 
 
 def counted(
-    label: str, start: float, end: float, step: float, length: int, layout: Layout = contiguous, **about: Any
+    label: str, start: float, end: float, step: float, length: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
     """From start to end, which is not reached, `length` numbers."""
-    return made(label, (length,), layout, {"start": start, "end": end, "step": step}, **about)
+    return constructed(label, (length,), layout, {"start": start, "end": end, "step": step}, **fields)
 
 
 ARANGE = (
     counted("up", 0, 7, 1, 7, exact=True, **SMOKE_IN_ALL_DTYPES),
-    counted("third", 2, 20, 3, 6, strided, exact=True, **EVERY),
-    counted("not-reaching", 1, 12, 4, 3, exact=True, **EVERY),
-    counted("down", 9, 1, -2, 4, exact=True, **EVERY),
-    counted("one", 3, 4, 5, 1, exact=True, **EVERY),
-    counted("none", 4, 4, 1, 0, exact=True, **EVERY),
+    counted("third", 2, 20, 3, 6, strided, exact=True, **IN_ALL_DTYPES),
+    counted("not-reaching", 1, 12, 4, 3, exact=True, **IN_ALL_DTYPES),
+    counted("down", 9, 1, -2, 4, exact=True, **IN_ALL_DTYPES),
+    counted("one", 3, 4, 5, 1, exact=True, **IN_ALL_DTYPES),
+    counted("none", 4, 4, 1, 0, exact=True, **IN_ALL_DTYPES),
     counted("quarters", -1.0, 1.5, 0.25, 10, dtypes=floating),
     counted("tenths", 0.0, 1.05, 0.1, 11, dtypes=floating),
     counted("down-across-zero", 2.3, -3.2, -0.7, 8, dtypes=floating),
@@ -129,18 +129,20 @@ register(
 )
 
 
-def spaced(label: str, start: float, end: float, steps: int, layout: Layout = contiguous, **about: Any) -> CaseTemplate:
+def spaced(
+    label: str, start: float, end: float, steps: int, layout: Layout = contiguous, **fields: Any
+) -> CaseTemplate:
     """As many numbers from start to end."""
-    return made(label, (steps,), layout, {"start": start, "end": end, "steps": steps}, **about)
+    return constructed(label, (steps,), layout, {"start": start, "end": end, "steps": steps}, **fields)
 
 
 LINSPACE = (
     spaced("up", 0, 8, 5, exact=True, **SMOKE_IN_ALL_DTYPES),
-    spaced("down", 9, 1, 9, exact=True, **EVERY),
-    spaced("one", 3, 7, 1, exact=True, **EVERY),
-    spaced("two", 3, 7, 2, exact=True, **EVERY),
-    spaced("constant", 5, 5, 4, exact=True, **EVERY),
-    spaced("thirds", 1, 12, 4, strided, **EVERY),
+    spaced("down", 9, 1, 9, exact=True, **IN_ALL_DTYPES),
+    spaced("one", 3, 7, 1, exact=True, **IN_ALL_DTYPES),
+    spaced("two", 3, 7, 2, exact=True, **IN_ALL_DTYPES),
+    spaced("constant", 5, 5, 4, exact=True, **IN_ALL_DTYPES),
+    spaced("thirds", 1, 12, 4, strided, **IN_ALL_DTYPES),
     spaced("across-zero", -3.7, 7.9, 9, dtypes=floating),
     spaced("symmetric", -1.0, 1.0, 8, dtypes=floating),
     spaced("backwards", 0.3, -0.55, 7, dtypes=floating),

@@ -64,9 +64,9 @@ def conversion(
     smoke: bool = False,
 ) -> CaseTemplate:
     """A conversion of numbers from `domain`, to a tensor of shape `to` if that is another."""
-    given, made = layouts
-    numbers = tensor(*shape, domain=domain, layout=given)
-    result = ResultOverride(target, made, shape if to is None else to)
+    input_layout, output_layout = layouts
+    numbers = tensor(*shape, domain=domain, layout=input_layout)
+    result = ResultOverride(target, output_layout, shape if to is None else to)
     return CaseTemplate(
         f"to-{target.name}{label}",
         arguments={"input": numbers, "src": numbers},

@@ -22,12 +22,12 @@ def join(
     arguments: Mapping[str, Any] | None = None,
     layouts: Sequence[Layout] = (contiguous,),
     kinds: Sequence[Dtype | None] = (None,),
-    **about: Any,
+    **fields: Any,
 ) -> CaseTemplate:
     """Tensors of these shapes, layouts and element types, of which the last ones repeat."""
     rows = zip(shapes, chain(layouts, repeat(layouts[-1])), chain(kinds, repeat(kinds[-1])), strict=False)
     tensors = [tensor(*shape, domain=any_value, layout=layout, dtype=kind) for shape, layout, kind in rows]
-    return CaseTemplate(label, (), {"tensors": tensors, "inputs": tensors, **(arguments or {})}, **about)
+    return CaseTemplate(label, (), {"tensors": tensors, "inputs": tensors, **(arguments or {})}, **fields)
 
 
 def mixed(label: str, shapes: Sequence[tuple[int, ...]], dim: int, *kinds: Dtype) -> CaseTemplate:
@@ -127,7 +127,7 @@ MESH_GRID = (
 
 def ranks_and_axes(templates: Iterable[CaseTemplate], more: int = 0) -> set[tuple[int, int]]:
     """Of the tensors to join, with so many `more` axes, and of the axis to join them along."""
-    return {(len(one.arguments["tensors"][0].shape) + more, one.arguments["dim"]) for one in templates}
+    return {(len(template.arguments["tensors"][0].shape) + more, template.arguments["dim"]) for template in templates}
 
 
 def with_axis(shape: tuple[int, ...], dim: int, length: int | None) -> tuple[int, ...]:
@@ -171,7 +171,7 @@ SPLIT = (
 
 SPLIT_ALONG = tuple(
     CaseTemplate(label, shape, split((1, shape[dim] - 1), dim))
-    for label, shape, dim in untested_axes({(len(one.sizes), one.arguments["dim"]) for one in SPLIT})
+    for label, shape, dim in untested_axes({(len(template.sizes), template.arguments["dim"]) for template in SPLIT})
 )
 
 register("diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG), derive=derive_single_tensor())

@@ -144,10 +144,10 @@ UNFOLD = (
 )
 
 
-def stretched(label: str, shape: Shape, target: Shape, layout: Layout = contiguous, **about: Any) -> CaseTemplate:
+def stretched(label: str, shape: Shape, target: Shape, layout: Layout = contiguous, **fields: Any) -> CaseTemplate:
     """To a result of shape `target`, in the layout of the input."""
     result = ResultOverride(layout=layout, shape=target)
-    return CaseTemplate(label, shape, layout=layout, results={"out": result}, **about)
+    return CaseTemplate(label, shape, layout=layout, results={"out": result}, **fields)
 
 
 EXPAND = (
@@ -167,7 +167,7 @@ EXPAND = (
 )
 
 
-def along(label: str, axis: int, rank: int, **arguments: Any) -> CaseTemplate:
+def transposed_along(label: str, axis: int, rank: int, **arguments: Any) -> CaseTemplate:
     return CaseTemplate(f"{label}{axis}-of-{rank}", SHAPES[rank - 1], arguments)
 
 
@@ -176,16 +176,20 @@ def neighbour(axis: int, rank: int) -> int:
     return (axis + 1) % rank - (rank if axis >= 0 else 0)
 
 
-TRANSPOSE_ALONG = tuple(along("axis", a, rank, dim0=a, dim1=neighbour(a, rank)) for rank, a in rank_axis_pairs())
+TRANSPOSE_ALONG = tuple(
+    transposed_along("axis", a, rank, dim0=a, dim1=neighbour(a, rank)) for rank, a in rank_axis_pairs()
+)
 PERMUTE_ALONG = tuple(
-    along("from", a, rank, dims=tuple((a + i) % rank - (rank if (a < 0) == (i == 0) else 0) for i in range(rank)))
+    transposed_along(
+        "from", a, rank, dims=tuple((a + i) % rank - (rank if (a < 0) == (i == 0) else 0) for i in range(rank))
+    )
     for rank, a in rank_axis_pairs()
 )
-FLIP_ALONG = tuple(along("axis", a, rank, dims=(a,)) for rank, a in rank_axis_pairs())
-ROLL_ALONG = tuple(along("axis", a, rank, shifts=(7 * a + 1,), dims=(a,)) for rank, a in rank_axis_pairs())
+FLIP_ALONG = tuple(transposed_along("axis", a, rank, dims=(a,)) for rank, a in rank_axis_pairs())
+ROLL_ALONG = tuple(transposed_along("axis", a, rank, shifts=(7 * a + 1,), dims=(a,)) for rank, a in rank_axis_pairs())
 UNFOLD_ALONG = tuple(
     CaseTemplate(label, shape, {"dim": dim, "size": 2, "step": 1 + dim % 2})
-    for label, shape, dim in untested_axes({(len(one.sizes), one.arguments["dim"]) for one in UNFOLD})
+    for label, shape, dim in untested_axes({(len(template.sizes), template.arguments["dim"]) for template in UNFOLD})
 )
 
 FURTHER_ROLLS = tuple(
@@ -239,12 +243,12 @@ def backward(unfold: CaseTemplate, **changes: Any) -> CaseTemplate:
     return replace(unfold, sizes=shape, arguments=arguments, **{"domains": {}, **changes})
 
 
-MANY = CaseTemplate("exact", (3, 67), {"dim": 1, "size": 5, "step": 2}, dtypes=DtypeSelection.all)
+MANY_WINDOWS = CaseTemplate("exact", (3, 67), {"dim": 1, "size": 5, "step": 2}, dtypes=DtypeSelection.all)
 OVERLAPPING = CaseTemplate("undefined", (2, 5), {"dim": 1, "size": 3, "step": 1}, dtypes=DtypeSelection.all)
 
 UNFOLD_BACKWARD = (
     *(backward(unfold) for unfold in UNFOLD),
-    backward(MANY, domains={"grad_output": integer_values(-9, 9)}, exact=True),
+    backward(MANY_WINDOWS, domains={"grad_output": integer_values(-9, 9)}, exact=True),
     backward(OVERLAPPING, domains={"grad_output": choice([1, -2, 3, inf, nan])}),
     *(backward(unfold) for unfold in UNFOLD_ALONG),
 )

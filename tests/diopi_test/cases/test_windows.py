@@ -2,7 +2,7 @@
 
 import pytest
 
-from diopi_test.cases.conv import EVERY, PATCHES, SOME, TRANSPOSED, Convolution
+from diopi_test.cases.conv import IN_ALL_DTYPES, IN_SOME_DTYPES, PATCHES, TRANSPOSED, Convolution
 from diopi_test.cases.pool import EDGES, SLIDING, Windows
 from diopi_test.cases.template import CaseTemplate
 
@@ -13,7 +13,9 @@ def starts(size: int, kernel: int, stride: int, padding: int, dilation: int, bey
     return [start for start in range(-padding, size, stride) if start <= last + beyond]
 
 
-@pytest.mark.parametrize("template", [*EVERY, *SOME, *PATCHES], ids=lambda template: str(template.label))
+@pytest.mark.parametrize(
+    "template", [*IN_ALL_DTYPES, *IN_SOME_DTYPES, *PATCHES], ids=lambda template: str(template.label)
+)
 def test_convolutions_have_a_result_for_every_window(template: CaseTemplate) -> None:
     sizes: Convolution = template.sizes
     axes = zip(sizes.input, sizes.kernel, sizes.stride, sizes.padding, sizes.dilation, strict=True)
