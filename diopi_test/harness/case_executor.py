@@ -1,4 +1,4 @@
-"""Who runs the cases of a run: device processes of this machine, or of the workers of a cluster."""
+"""The executor of a run: workers on this machine, or on the machines of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ class CaseExecutor(Protocol):
 
     def __exit__(self, kind: object, *_: object) -> None: ...
 
-    def describe(self) -> Description: ...
+    def describe(self) -> Description:
+        """Return the vendor's description of itself."""
 
     def run(
         self,
         batches: Iterable[Sequence[ScheduledCase]],
         report: Callable[[Collected, Outcome, float], None],
         retries: Callable[[str], int] = ...,
-    ) -> None: ...
+    ) -> None:
+        """Run the cases and report each of them once."""
 
 
 def executor_of(options: RunOptions) -> CaseExecutor:
-    """Who runs the cases of a run with these options."""
+    """Return the executor for a run with these options."""
     if options.dask is None:
         return Executor(options.vendor, options.workers, options.limits, options.of_cases)
     from diopi_test.harness.cluster import ClusterExecutor

@@ -37,10 +37,20 @@ def _show(title: str, uses: Sequence[Use], console: Console, rows: int = 20) -> 
 
 
 def compare_claims(claims: Sequence[Claim], cases: Sequence[CaseRecord], files: Sequence[Path]) -> ClaimsReport | None:
-    """Compare `claims` with the records of cases of the baseline `files`; None without claims.
+    """Compare a vendor's claims with the records of its cases.
 
-    Cases that are not stored, those of the runtime and those made of others, take no part. BaselineError if a file is
-    not the one of its level's manifest, or can't be read.
+    Cases that are not stored (cases of the runtime and derived cases) are not compared.
+
+    Args:
+        claims: The vendor's claims.
+        cases: The records of all cases.
+        files: The baseline files of the cases.
+
+    Returns:
+        The comparison; None without claims.
+
+    Raises:
+        BaselineError: A file can't be read, or differs from the manifest of its level.
     """
     if not claims:
         return None

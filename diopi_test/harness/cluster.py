@@ -1,4 +1,4 @@
-"""`ClusterExecutor`: cases run in device processes of the workers of a Dask cluster."""
+"""`ClusterExecutor`: runs cases in worker processes on the machines of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Report = Callable[[Collected, Outcome, float], None]
 
 
 def split_by_function(batches: Iterable[Sequence[ScheduledCase]]) -> Iterable[Sequence[ScheduledCase]]:
-    """The batches, cut where the function changes; one in which functions come mixed stays as it is."""
+    """Yield the batches, split where the function changes; a batch with interleaved functions stays as it is."""
     for batch in batches:
         pieces: dict[str, list[ScheduledCase]] = {}
         for scheduled in batch:
@@ -35,7 +35,7 @@ def split_by_function(batches: Iterable[Sequence[ScheduledCase]]) -> Iterable[Se
 
 @final
 class ClusterExecutor:
-    """Runs cases of one vendor on a Dask cluster, with the methods of `isolation.executor.Executor`.
+    """An executor on a Dask cluster, with the methods of `isolation.executor.Executor`.
 
     A batch goes to a worker that has a device to spare, whose own `Executor` runs it. If the worker dies, the batch is
     run again on another: its cases are reported once, when a worker has answered.
@@ -70,7 +70,7 @@ class ClusterExecutor:
             self._cluster.__exit__()
 
     def describe(self) -> Description:
-        """What the vendor says of itself; VendorError that says why if it does not start or is not there."""
+        """Return the vendor's description; raise VendorError if the vendor does not start or is not there."""
         questions = iter([_text(self._empty)])
         for _, reply in self._cluster.calls(run_batch, lambda: next(questions, None), self._killed):
             result = _result(reply)
@@ -110,14 +110,14 @@ class ClusterExecutor:
         )
 
     def _next(self, work: Iterable[Batch]) -> str | None:
-        """The next batch for a worker, less the cases of functions that were given up; None if there is none."""
+        """Return the next batch as JSON, without cases of functions that were given up; None if none remains."""
         while batch := self._repetitions.popleft() if self._repetitions else next(iter(work), None):
             if scheduled := tuple(item for item in batch.scheduled if not self._is_given_up(item)):
                 return _text(replace(batch, scheduled=scheduled))
         return None
 
     def _is_given_up(self, scheduled: ScheduledCase) -> bool:
-        """Whether the rest of a function is not run; that is the case's verdict then."""
+        """Return whether a case's function was given up; if so, report the case as not run."""
         lost = self._lost[scheduled.case.function]
         if lost < self._empty.limits.lost:
             return False
@@ -126,7 +126,7 @@ class ClusterExecutor:
         return True
 
     def _killed(self, text: str) -> None:
-        """Every worker that was given this batch has died: find out by which case, one at a time."""
+        """Handle a batch whose Dask workers all died: retry its cases one by one, or report the only one."""
         batch = from_json(Batch, json.loads(text))
         if len(batch.scheduled) > 1:
             self._repetitions += [replace(batch, scheduled=(item,)) for item in batch.scheduled]
@@ -136,7 +136,7 @@ class ClusterExecutor:
             self._report(item.case, Outcome(Verdict.crashed, "every worker that ran it alone has died"), 0.0)
 
     def _check(self, result: BatchResult) -> None:
-        """Whether the worker can be used, and has the vendor that was described."""
+        """Raise an error if the vendor does not start on a Dask worker, or differs from the described vendor."""
         if result.stopped is not None:
             kind = VendorError if result.is_vendor_there else VendorNotFoundError
             raise kind(f"on worker {result.worker}: {result.stopped}")

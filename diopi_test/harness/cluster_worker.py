@@ -1,4 +1,4 @@
-"""What a worker of a cluster does: run batches of cases in device processes that it keeps from batch to batch."""
+"""The part of `ClusterExecutor` on a Dask worker: runs batches of cases in worker processes, which it keeps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IDLE = 60.0
 
 @dataclass(frozen=True)
 class Batch:
-    """Cases that a worker runs in order; without any, the vendor is described.
+    """Cases that a Dask worker runs in order; a batch without cases asks for the vendor's description.
 
     Attributes:
         run: a name of the run they belong to, which no other has.
@@ -45,7 +45,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class EndedCase:
-    """How a case ended, and the seconds it took."""
+    """The outcome of a case and the seconds that it took."""
 
     case: Collected
     outcome: Outcome
@@ -54,7 +54,7 @@ class EndedCase:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What became of a batch.
+    """The result of a batch.
 
     Attributes:
         worker: that ran it, for people.
@@ -77,7 +77,7 @@ class BatchResult:
 
 @final
 class Devices:
-    """The executors of this worker that have nothing to do, all of one run, as another may need the device.
+    """The idle executors of this Dask worker. All belong to the latest run, because other runs may need the device.
 
     Attributes:
         abandoned: the runs whose results nobody waits for.
@@ -92,7 +92,7 @@ class Devices:
 
     @contextmanager
     def lend(self, batch: Batch) -> Iterator[Executor]:
-        """An executor for this batch, kept for the next one unless something is raised."""
+        """Lend an executor to a batch; unless an exception is raised, it is kept for the next batch."""
         with self._lock:
             self._timer.cancel()
             leaving = [] if batch.run == self._run else self._take_all()
@@ -120,7 +120,7 @@ class Devices:
             _close([executor])
 
     def close(self, run: str | None = None) -> list[str]:
-        """Close the devices that are idle, those of one run or all; what went wrong with that."""
+        """Close idle devices, of one run or of all, and return what went wrong."""
         with self._lock:
             leaving = self._take_all() if run in (None, self._run) else []
         return _close(leaving)
@@ -135,7 +135,7 @@ DEVICES = Devices()
 
 
 def run_batch(text: str) -> str:
-    """The `BatchResult` of a `Batch`, both as JSON; ClusterError if a baseline file is missing."""
+    """Return the `BatchResult` of a `Batch`, both as JSON; raise ClusterError if a baseline file is missing."""
     batch = from_json(Batch, json.loads(text))
     _check_files(batch)
     try:

@@ -1,4 +1,4 @@
-"""What is known of each case before it runs, and the record of how it ended."""
+"""The cases of a run before they are executed, and the records of how they ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RUNTIME = "runtime"
 
 @dataclass(frozen=True)
 class Collected:
-    """A case that is to be run.
+    """A case that is selected to run.
 
     Attributes:
         function: the standard function it calls, or `RUNTIME`.
@@ -40,11 +40,11 @@ class Collected:
 
     @property
     def id(self) -> str:
-        """`function[label]`."""
+        """Return `function[label]`."""
         return f"{self.function}[{self.label}]"
 
     def record(self, outcome: Outcome, seconds: float) -> CaseRecord:
-        """How the case ended."""
+        """Return the record of the case with this outcome."""
         return CaseRecord(
             self.id,
             self.function,
@@ -62,7 +62,7 @@ class Collected:
 
 
 def collect_level(level: StoredLevel, wanted: Callable[[str], bool] | None = None) -> list[Collected]:
-    """The cases of a level, of those functions that are `wanted` or of all; no baseline file is opened."""
+    """Collect the cases of a level without opening a baseline file."""
     functions = [function for function in level.functions if wanted is None or wanted(function)]
     return [_collected(function, case) for function in functions for case in level.cases(function)]
 
@@ -83,9 +83,15 @@ def counting_int32_indices(cases: Sequence[Collected], level: str) -> list[Colle
 
 
 def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> list[Collected]:
-    """The cases of a level whose inputs are drawn, of those functions that are `wanted`, made or not.
+    """Collect the cases of a level whose inputs are generated, whether their results exist or not.
 
-    Those with storages that are `huge` are among them only if asked for.
+    Args:
+        level: The name of the level.
+        wanted: Returns whether to collect the cases of a function.
+        huge: Whether to include cases with huge storages.
+
+    Returns:
+        The cases, sorted by function.
     """
     return [
         Collected(function, case.label, case.dtype.name, case.case_class)
@@ -107,7 +113,7 @@ def collect_described(data: Path, wanted: Callable[[str], bool]) -> list[Collect
 
 
 def collect_file(path: Path) -> Iterator[Collected]:
-    """The cases of a baseline file, which is not opened; BaselineError if the manifest of its level is unusable."""
+    """Collect the cases of a baseline file without opening it; raise BaselineError if its manifest is unusable."""
     return (_collected(path.stem, case) for case in open_level_of_file(path).cases(path.stem))
 
 
@@ -116,5 +122,5 @@ def _collected(function: str, case: ListedCase) -> Collected:
 
 
 def collect_runtime() -> Iterator[Collected]:
-    """The cases of the nine runtime functions."""
+    """Collect the cases of the nine runtime functions."""
     return (Collected(RUNTIME, case.name) for case in RUNTIME_CASES)

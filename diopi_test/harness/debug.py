@@ -1,4 +1,4 @@
-"""One case in this very process, where a debugger, a sanitizer or faulthandler sees the vendor's code."""
+"""Running one case in this process, so that a debugger, a sanitizer or faulthandler sees the vendor's code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def select_only_case(cases: Sequence[T], name: Callable[[T], str]) -> T:
-    """The only one of the cases selected; SelectionError, which names some, if there is not exactly one."""
+    """Return the only selected case; raise SelectionError with examples if there is not exactly one."""
     if len(cases) != 1:
         examples = f": {', '.join(map(name, cases[:NEAR]))}" if cases else ""
         more = ", …" if len(cases) > NEAR else ""
@@ -36,16 +36,20 @@ def select_only_case(cases: Sequence[T], name: Callable[[T], str]) -> T:
 def debug(
     vendor_name: str, path: Path | None, collected: Collected, options: CaseOptions, say: Callable[[str], None]
 ) -> Outcome:
-    """Run one case in this process, and say how it ended.
+    """Run one case in this process and print its outcome.
 
-    Nothing is held back: an exception of the vendor's comes out of here, a crash ends the process with the stack on
-    stderr, and nothing ends a call that hangs.
+    An exception of the vendor propagates, a crash ends the process with the stack on stderr, and a call that hangs is
+    not interrupted.
 
     Args:
-        vendor_name: as `find_vendor` takes it.
-        path: of the baseline file; None for a case of the runtime.
-        options: how the case is run and checked.
-        say: takes the lines for the user, at once.
+        vendor_name: The vendor, as `find_vendor` takes it.
+        path: The baseline file; None for a case of the runtime.
+        collected: The case.
+        options: How to run and check the case.
+        say: Prints a line for the user at once.
+
+    Returns:
+        The outcome of the case.
     """
     faulthandler.enable(all_threads=True)
     for line in _hints(collected.id, stored=path is not None):

@@ -1,4 +1,4 @@
-"""What a report for people says of a failed case beside its message: the worst elements, their inputs, and the call."""
+"""Details of a failed case in a text report: the worst elements, their inputs, and the arguments of the call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diopi_test.execution.verdict import CheckResult, Outcome
 
 
 def outcome_lines(case: str, outcome: Outcome) -> Iterator[str]:
-    """How the case with this id ended: its verdict, the message, the details."""
+    """Yield the lines for a case: its verdict, its message and its details."""
     yield f"{outcome.verdict} {case}"
     if outcome.message:
         yield f"  {outcome.message}"
@@ -17,10 +17,7 @@ def outcome_lines(case: str, outcome: Outcome) -> Iterator[str]:
 
 
 def details(checks: Iterable[CheckResult]) -> Iterator[str]:
-    """The lines: for each wrong tensor of a call its worst element, then how the call was made.
-
-    Of several checks that found the same tensor wrong, the first one speaks.
-    """
+    """Yield the worst element of each incorrect tensor of a call, then the arguments of the call."""
     places: dict[tuple[str, str], Difference] = {}
     for finding in checks:
         for place in finding.differences if not finding.passed else ():

@@ -1,4 +1,4 @@
-"""Dumps: all arrays of a case as one .npz file, to be looked at with NumPy alone.
+"""Dumps: all arrays of a case in one .npz file that NumPy can read.
 
     input.NAME            a tensor argument, before the call
     expected.NAME         what a result must be, in the reference's arithmetic
@@ -43,14 +43,25 @@ Arrays = Iterator[tuple[str, NDArray[Any]]]
 
 
 class DumpError(Exception):
-    """A dump can't be written; the message names the file and says why."""
+    """A dump that can't be written; the message names the file and the reason."""
 
 
 def dump(case: BaselineCase, records: Mapping[str, CallRecord], folder: Path) -> Path:
-    """Write a case, and what its calls left behind, by call, into a folder, which is made; the path of the file.
+    """Write a case and the records of its calls to a file in `folder`, which is created if necessary.
 
-    The file is written whole or not at all, in the place of one from before. Without any call, as of a case that
-    crashed, it has what was to be given and what is expected. Raises DumpError if it can't be written.
+    The file is written completely or not at all, and replaces an earlier one. Without records, for example after a
+    crash, it contains the arguments and the expected results.
+
+    Args:
+        case: The case.
+        records: What its calls left behind, by the name of the call.
+        folder: The folder of the dumps.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        DumpError: The file can't be written.
     """
     path = folder / f"{file_name(case.id)}{SUFFIX}"
     arrays = dict([*_argument_arrays(case), *_expected_arrays(case), *_left(records)])
@@ -71,7 +82,7 @@ def dump(case: BaselineCase, records: Mapping[str, CallRecord], folder: Path) ->
 
 
 def file_name(case: str) -> str:
-    """A name that every file system takes, and no other case has: the id itself, where it is simple enough.
+    """Return a unique file name for a case that every file system accepts: the ID itself if it is simple enough.
 
     Of another, letters, digits and a few signs remain, with some of its digest.
     """
@@ -111,7 +122,7 @@ def _left(records: Mapping[str, CallRecord]) -> Arrays:
 
 
 def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
-    """An argument or result, or the entries of an array of them, by name."""
+    """Return an argument or result with its name, or the entries of an array of them with theirs."""
     return [(f"{name}.{i}", entry) for i, entry in enumerate(value)] if isinstance(value, list) else [(name, value)]
 
 
@@ -134,13 +145,13 @@ def _has_tensors(value: Any) -> bool:
 
 
 def _as_json(value: Any) -> Any:
-    """An attribute as JSON has it; in words what JSON has nothing for."""
+    """Return an attribute as JSON, or as text if JSON has no such type."""
     is_plain = value is None or isinstance(value, (bool, int, float, str, tuple))
     return to_json(value) if is_plain else attribute_in_words(value)
 
 
 def _tensors(run: CallRecord) -> dict[str, str]:
-    """How the tensors of a call lay in memory, by name."""
+    """Return the memory layouts of the tensors of a call, by name."""
     return {entry.name: tensor_in_words(entry.dtype, entry.shape, entry.strides, entry.offset) for entry in run.tensors}
 
 
@@ -148,7 +159,7 @@ _BFLOAT16 = to_numpy(Dtype.bfloat16)
 
 
 def _widened(array: NDArray[Any]) -> NDArray[Any]:
-    """An array of a type that NumPy has: bfloat16 is the upper half of float32, NaN and all."""
+    """Convert an array to a type that NumPy supports: bfloat16 is the upper half of float32, including NaN."""
     if array.dtype != _BFLOAT16:
         return array
     bits = np.ascontiguousarray(array).reshape(array.shape).view(np.uint16)

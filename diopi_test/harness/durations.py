@@ -1,4 +1,4 @@
-"""Where the time of a run went, and which calls are slow for what they do."""
+"""The durations of a run: where its time went, and which calls are slow for the bytes they move."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from diopi_test.harness.records import CaseRecord
 @final
 @dataclass(frozen=True)
 class FunctionTime:
-    """How many cases a function has, and the seconds they took together."""
+    """The number of a function's cases, and the seconds they took together."""
 
     function: str
     cases: int
@@ -28,7 +28,7 @@ class FunctionTime:
 @final
 @dataclass(frozen=True)
 class Distance:
-    """The timed call of a function that moves most bytes.
+    """The timed call of a function that moves the most bytes.
 
     Attributes:
         id: of its case.
@@ -41,7 +41,7 @@ class Distance:
 
 
 def group_by_function(cases: Iterable[CaseRecord]) -> Sequence[FunctionTime]:
-    """How long the cases of each function took, the longest first."""
+    """Return the total time of each function's cases, longest first."""
     seconds: Mapping[str, list[float]] = defaultdict(list)
     for case in cases:
         seconds[case.function].append(case.seconds)
@@ -50,12 +50,12 @@ def group_by_function(cases: Iterable[CaseRecord]) -> Sequence[FunctionTime]:
 
 
 def slowest(cases: Iterable[CaseRecord]) -> Sequence[CaseRecord]:
-    """The cases, the longest first."""
+    """Return the cases, longest first."""
     return sorted(cases, key=lambda case: (-case.seconds, case.id))
 
 
 def distances(cases: Iterable[CaseRecord]) -> Sequence[Distance]:
-    """How far each function that was timed is from the bandwidth of the device's memory, the farthest first."""
+    """Return how much slower each timed function is than a memory copy of the same size, slowest first."""
     largest: dict[str, Distance] = {}
     for case in cases:
         timing = case.timing

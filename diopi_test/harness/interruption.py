@@ -1,4 +1,4 @@
-"""Interruptions: Ctrl-C, a request to end, and a terminal that is closed are handled in the same way."""
+"""Interruptions: SIGINT (Ctrl-C), SIGTERM and SIGHUP are handled in the same way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PATIENCE = 5.0
 
 
 class Interruption:
-    """A context in which SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt, whose message names the signal.
+    """A context manager in which SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt with the signal's name.
 
     A signal that is ignored stays ignored: SIGINT in the background of a shell, SIGHUP under `nohup`.
     """

@@ -1,4 +1,4 @@
-"""Keyword expressions: what `-k` selects, in pytest's language, matched with the ids of cases without pytest running.
+"""Keyword expressions: the `-k` language of pytest, matched with case IDs without running pytest.
 
 A word matches if it is part of the id, whatever its case; `and`, `or`, `not` and parentheses join words. A label names
 no standard function: a word with "diopi" in it is about the function, and no file is opened for its labels' sake.
@@ -19,11 +19,11 @@ PREFIX = "diopi"
 
 
 class SelectionError(ValueError):
-    """A selection that can't be made; the message names what was given and what was expected, or where it is wrong."""
+    """A selection that is not possible; the message says what was given and what is expected."""
 
 
 class _UndecidedError(Exception):
-    """Whether this word matches depends on the label."""
+    """A word whose match depends on the label."""
 
     def __init__(self, word: str) -> None:
         super().__init__(word)
@@ -32,7 +32,7 @@ class _UndecidedError(Exception):
 
 @dataclass(frozen=True)
 class Keywords:
-    """A keyword expression; SelectionError if it can't be understood."""
+    """A keyword expression; SelectionError if it is malformed."""
 
     text: str
 
@@ -40,22 +40,22 @@ class Keywords:
         self._expression  # noqa: B018 - compiling it is the check
 
     def match(self, name: str) -> bool:
-        """Whether the expression matches a name, the id of a case or of a function."""
+        """Return whether the expression matches a name, a case ID or a function."""
         lowered = name.lower()
         return self._expression.evaluate(lambda word, /, **_: word.lower() in lowered)
 
     def may_match(self, function: str) -> bool:
-        """Whether the expression matches some id that `function` may have cases of."""
+        """Return whether the expression may match the ID of a case of `function`."""
         return self._may_match(function.lower(), {})
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words, in order."""
+        """Return the words of the expression in order."""
         spaced = self.text.replace("(", " ").replace(")", " ").split()
         return tuple(word for word in spaced if word not in ("and", "or", "not"))
 
     def _may_match(self, function: str, decided: Mapping[str, bool]) -> bool:
-        """As `may_match`, for labels of which it is decided whether they match these words."""
+        """Return what `may_match` does, for labels that match exactly these of the undecided words."""
 
         def matches(word: str, /, **_: Any) -> bool:
             if word in decided:
@@ -71,7 +71,7 @@ class Keywords:
 
     @cached_property
     def _expression(self) -> Expression:
-        """The compiled expression. The import takes 40 ms, which a run without `-k` does not spend."""
+        """Return the compiled expression. The import takes 40 ms, which a run without `-k` does not spend."""
         from _pytest.mark import expression
 
         syntax_errors: tuple[type[Exception], ...] = (
@@ -90,13 +90,13 @@ class Keywords:
             raise SelectionError(self._point_at(message, column)) from error
 
     def _point_at(self, message: str, column: int) -> str:
-        """What is wrong, and under the expression a caret at its column, the first being 1."""
+        """Return the message, and below the expression a caret at `column`, counted from 1."""
         message, line = ("".join(c if c.isprintable() else " " for c in text) for text in (message, self.text))
         return f"-k {self.text!r}: {message}\n    {line}\n    {' ' * (column - 1)}^"
 
 
 def _in_function(word: str, function: str) -> bool | None:
-    """Whether a word is part of the ids of a function, all in small letters; None if that depends on the label."""
+    """Return whether a word occurs in every ID of a function, ignoring case; None if that depends on the label."""
     if word in function:
         return True
     before, bracket, _ = word.partition("[")

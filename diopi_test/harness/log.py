@@ -1,4 +1,4 @@
-"""The log of a run: what happened, line by line as it happened. Every report is made from it.
+"""The log of a run: one line for each event, in order. Every report is derived from it.
 
 A line is a JSON object with the keys `kind`, `content` and, last, `crc32` of the line as it would be without that key.
 Lines are only appended. A line that is not whole, because a process was killed, a disk was full or a bit flipped, is
@@ -31,17 +31,17 @@ _SEALED = re.compile(rb',"crc32":"[0-9a-f]{8}"}\n$')
 
 
 class LogError(Exception):
-    """A log that can't be used; the message names it and what is wrong."""
+    """A log that can't be used; the message names the file and the reason."""
 
 
 class LogExistsError(LogError):
-    """A new run was to be written to the log of another."""
+    """A new run would have been written to the log of another run."""
 
 
 @final
 @dataclass(frozen=True)
 class LogRecord:
-    """One line: what it tells, and the JSON of that."""
+    """One line of a log: its kind and its JSON content."""
 
     kind: str
     content: Any
@@ -49,7 +49,7 @@ class LogRecord:
 
 @final
 class LogWriter:
-    """Writes the log at `path`: a new one, or the one of a run that is resumed.
+    """A writer of the log at `path`, either new or of a run that is resumed.
 
     Raises LogError if it can't be written, LogExistsError if a new log would be appended to an existing one.
 
@@ -88,11 +88,11 @@ class LogWriter:
         self._unwritten.append(line)
 
     def lines(self) -> Sequence[bytes]:
-        """Everything written, in order."""
+        """Return everything that was written, in order."""
         return [*(read_lines(self.path) if self._can_be_read else ()), *self._unwritten]
 
     def entries(self) -> Iterator[LogRecord]:
-        """Everything written that is whole, in order."""
+        """Yield the records of all complete lines, in order."""
         return whole_entries(self.lines())
 
     def close(self) -> None:
@@ -106,13 +106,13 @@ class LogWriter:
 
 
 def seal(entry: LogRecord) -> bytes:
-    """The line of an entry."""
+    """Return the line of a record, with its checksum."""
     text = json.dumps({"kind": entry.kind, "content": entry.content}, separators=(",", ":"))
     return f'{text[:-1]},"crc32":"{zlib.crc32(text.encode()):08x}"}}\n'.encode()
 
 
 def read_lines(path: Path) -> Sequence[bytes]:
-    """The lines of the file at `path`, whole or not; LogError if it can't be read."""
+    """Return the lines of the file at `path`, complete or not; raise LogError if it can't be read."""
     try:
         return path.read_bytes().splitlines(keepends=True)
     except OSError as error:
@@ -120,12 +120,12 @@ def read_lines(path: Path) -> Sequence[bytes]:
 
 
 def read_log(path: Path) -> Iterator[LogRecord]:
-    """The entries of the log at `path`; LogError if it can't be read or is no log."""
+    """Return the records of the log at `path`; raise LogError if it can't be read or is not a log."""
     return iter(list(whole_entries(checked_lines(path))))
 
 
 def checked_lines(path: Path) -> Sequence[bytes]:
-    """The lines of the log at `path`; LogError if it can't be read, or no line is whole."""
+    """Return the lines of the log at `path`; raise LogError if it can't be read, or no line is complete."""
     lines = read_lines(path)
     if not any(map(is_whole, lines)):
         raise LogError(f"{path} is no log of a run: not a line of it is whole")
@@ -133,32 +133,38 @@ def checked_lines(path: Path) -> Sequence[bytes]:
 
 
 def whole_entries(lines: Iterable[bytes]) -> Iterator[LogRecord]:
-    """The entries of those lines that are as they were written; LogError if one of them is no entry all the same."""
+    """Yield the records of the lines whose checksum matches; raise LogError if such a line is not a record."""
     return (_entry(line) for line in lines if is_whole(line))
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether a line is as it was written."""
+    """Return whether the checksum of a line matches."""
     return line.endswith(f',"crc32":"{zlib.crc32(_content(line)):08x}"}}\n'.encode())
 
 
 def damaged_lines(lines: Sequence[bytes]) -> Sequence[int]:
-    """The numbers, from 1, of the lines that were changed after they were written.
+    """Return the numbers, counted from 1, of lines that were changed after they were written.
 
-    What a killed process leaves is the beginning of a line, after which the run was resumed.
+    A process that is killed leaves the beginning of a line. The run is resumed after it, so such a line is not damaged.
+
+    Args:
+        lines: All lines of the log.
+
+    Returns:
+        The numbers of the damaged lines, in order.
     """
     broken = [number for number, line in enumerate(lines) if not is_whole(line)]
     return [number + 1 for number in broken if _SEALED.search(lines[number]) or not _ends_a_part(lines, number)]
 
 
 def _ends_a_part(lines: Sequence[bytes], number: int) -> bool:
-    """Whether the run was resumed after a line."""
+    """Return whether the run was resumed after a line."""
     after = next((line for line in lines[number + 1 :] if is_whole(line)), b"")
     return after.startswith(b'{"kind":"resumed"')
 
 
 def _entry(line: bytes) -> LogRecord:
-    """The entry of a whole line; LogError if it is none."""
+    """Return the record of a complete line; raise LogError if it is not a record."""
     try:
         found = json.loads(_content(line))
     except (ValueError, RecursionError) as error:
@@ -169,19 +175,23 @@ def _entry(line: bytes) -> LogRecord:
 
 
 def _content(line: bytes) -> bytes:
-    """A line without its checksum."""
+    """Return a line without its checksum."""
     return line[: -_SEAL - 1] + b"}"
 
 
 def state_folder() -> Path:
-    """The folder for logs that have no other name."""
+    """Return the folder for logs without a path of their own."""
     return platformdirs.user_state_path("diopi", appauthor=False) / "runs"
 
 
 def new_log() -> Path:
-    """The path of a new log in the user's folder for state, whose oldest logs are deleted.
+    """Return the path of a new log in the user's state folder, and delete the oldest logs there.
 
-    LogError if that folder can't be used.
+    Returns:
+        A path that no other log has.
+
+    Raises:
+        LogError: The folder can't be used.
     """
     folder = state_folder()
     try:

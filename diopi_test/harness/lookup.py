@@ -1,4 +1,4 @@
-"""Finding one case by its id or a part of it, and making it: as it is stored, or of the stored case it is made of."""
+"""Lookup of a case by its ID or a unique part of it, and loading it, as stored or derived from a stored case."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEAR = 10
 
 
 class CaseLookupError(ValueError):
-    """No case, or more than one, is meant; the message names those that are near."""
+    """No case or several cases match; the message names similar ones."""
 
 
 @final
@@ -45,7 +45,7 @@ class MadeCase:
 
 
 def make(file: BaselineFile, collected: Collected, conversions: Sequence[str] = ()) -> MadeCase:
-    """A collected case of a file, after these conversions; BaselineError if the file is damaged."""
+    """Load a case from a baseline file and apply the conversions; raise BaselineError if the file is damaged."""
     stored = convert(file.case(collected.base or collected.label), conversions)
     if not collected.base:
         return MadeCase(stored)
@@ -59,13 +59,17 @@ def make(file: BaselineFile, collected: Collected, conversions: Sequence[str] = 
 
 
 def find(paths: Sequence[Path], words: str) -> tuple[Path, Collected]:
-    """The case whose id is `words`, or the only one whose id has them in it, and its file.
+    """Return the case whose ID is `words`, or the only case whose ID contains it, with its file.
 
     Args:
-        paths: of the baseline files; only those whose function may match are opened.
-        words: `function[label]`, or a part of it; capitals don't matter in a part.
+        paths: The baseline files; only files whose function may match are opened.
+        words: `function[label]` or a part of it. Case is ignored in a part.
 
-    Raises CaseLookupError that names what is near; BaselineError where a file can't be used.
+    Returns:
+        The baseline file and the case.
+
+    Raises:
+        CaseLookupError: No case or several cases match; the message names similar ones.
     """
     cases = [(path, case) for path in _files(paths, words) for case in collect_file(path)]
     exact = [found for found in cases if found[1].id == words]
@@ -80,7 +84,7 @@ def find(paths: Sequence[Path], words: str) -> tuple[Path, Collected]:
 
 
 def _files(paths: Sequence[Path], words: str) -> Iterator[Path]:
-    """The files in which a case may be that has `words` in its id."""
+    """Return the files that may contain a case with `words` in its ID."""
     function, bracket, _ = words.partition("[")
     if bracket:
         exact = [path for path in paths if path.stem == function]

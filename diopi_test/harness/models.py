@@ -1,4 +1,4 @@
-"""Which networks a vendor can train, from how the cases of their calls ended."""
+"""Which networks a vendor can train, derived from the outcomes of their calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORST = (
 
 
 def model_reports(level: str, cases: Iterable[CaseRecord]) -> tuple[ModelReport, ...]:
-    """How each network fared whose calls are cases of a level, and of which one was run; none of other levels."""
+    """Return a report for each network of the level with a case that was run; empty for levels without networks."""
     names = [name for name in model_names() if level in (MODELS, level_of_model(name))]
     ended = {(case.function, case.label): case.verdict for case in cases} if names else {}
     reports = (_report(name, ended) for name in names)
@@ -30,7 +30,7 @@ def model_reports(level: str, cases: Iterable[CaseRecord]) -> tuple[ModelReport,
 
 
 def _report(name: str, ended: Mapping[tuple[str, str], Verdict]) -> ModelReport:
-    """How one network fared."""
+    """Return the report of one network."""
     verdicts = {
         function: [ended.get((function, label), Verdict.not_run) for label in labels]
         for function, labels in labels_of(name).items()

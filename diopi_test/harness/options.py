@@ -1,4 +1,4 @@
-"""`RunOptions`: what a run was asked for, and the command lines that ask for it again."""
+"""`RunOptions`: the options of a run, and the command lines that repeat it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rename_check(name: str) -> str:
 
 
 def known_checks() -> list[str]:
-    """The names of all checks, in the order a report lists them."""
+    """Return the names of all checks, in the order of the report."""
     from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
 
     checks = (*CHECKS, *CHECKS_OF_RELEASE, *COMPARISONS)
@@ -46,11 +46,11 @@ def known_checks() -> list[str]:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the cases of a run may use.
+    """The resources that the cases of a run may use.
 
     Attributes:
         timeout: seconds a case may take.
-        memory: bytes a device process may have; None for any number.
+        memory: bytes of memory that a worker may use; None for any number.
         lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
     """
 
@@ -61,7 +61,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class CaseOptions:
-    """How each case is run and checked.
+    """Options that concern the execution of single cases.
+
     Attributes:
         enabled_checks: the names of the checks that decide the verdict; None for all.
         conversions: the names of those each case goes through, see `diopi_test.execution.conversions`.
@@ -79,7 +80,7 @@ class CaseOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What to run. SelectionError if there is no such check.
+    """The options of a run; SelectionError if a check is not known.
 
     Attributes:
         vendor: as `diopi_impl.find_vendor` takes it.
@@ -88,7 +89,7 @@ class RunOptions:
         selection: which cases, and in which order.
         workers: number of processes.
         timeout: seconds a case may take.
-        memory: MiB a device process may have; None for any number.
+        memory: MiB of memory that a worker may use; None for any number.
         max_lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
         max_failures: after how many cases that did not succeed the run stops; None for never.
         checks: the names of the enabled checks, or with `no-` before them of the disabled ones; empty for all.
@@ -126,12 +127,12 @@ class RunOptions:
 
     @property
     def limits(self) -> Limits:
-        """What a case may use."""
+        """Return the resources that a case may use."""
         return Limits(self.timeout, self.memory << 20 if self.memory else None, self.max_lost)
 
     @property
     def of_cases(self) -> CaseOptions:
-        """How a case is run and checked."""
+        """Return the options that concern the execution of single cases."""
         from diopi_test.cases.selection import LEVELS
 
         enabled_checks = tuple(name for name in known_checks() if is_named(name, self.checks)) if self.checks else None
@@ -139,16 +140,16 @@ class RunOptions:
         return CaseOptions(enabled_checks, conversions, self.dump, self.perf, LEVELS[self.level].is_drawn)
 
     def command(self) -> str:
-        """A command line that repeats the run, in one process, where the cases come in exactly the same order."""
+        """Return a command line that repeats the run in one process, with the cases in the same order."""
         limit = () if self.max_failures is None else ("--max-failures", str(self.max_failures))
         return shlex.join([*self._words(), *limit, *self.selection.words(), "-n", "1"])
 
     def command_of(self, case: str) -> str:
-        """A command line that repeats one case alone, to which the rest of the selection means nothing."""
+        """Return a command line that repeats one case."""
         return shlex.join([*self._words(), *Selection(seed=self.selection.seed).words(), "--case", case])
 
     def _words(self) -> list[str]:
-        """The words both command lines begin with: everything that any case depends on."""
+        """Return the words that both command lines begin with: everything that affects a case."""
         return [word for pair in self._options() for word in pair]
 
     def _options(self) -> Iterator[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""What the command line writes: files, and to the terminal."""
+"""Output of the command line: files and the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def check_writable(path: Path) -> None:
-    """OSError, before any work is done, if a file could not be written to `path` at its end."""
+    """Raise OSError if a file could not be written to `path`, before any work is done."""
     target = _target(path)
     folder = target.parent
     if path.exists() and not os.access(path, os.W_OK):
@@ -46,7 +46,7 @@ def _is_written_in_place(path: Path) -> bool:
 
 
 def _target(path: Path) -> Path:
-    """What `path` leads to, over all links, which may not exist yet."""
+    """Return the path that `path` refers to after all links; it need not exist."""
     return Path(os.path.realpath(path))
 
 
@@ -76,7 +76,7 @@ def printable(text: str) -> str:
 
 
 class Terminal(io.TextIOBase):
-    """Standard output as far as there is one: what it can't take is written as escapes, or not at all."""
+    """Standard output that never fails: characters that it can't encode are escaped, other output is dropped."""
 
     def write(self, text: str) -> int:
         """Write and pass on at once; nothing is raised if nobody reads it, or the disk is full."""
@@ -89,14 +89,14 @@ class Terminal(io.TextIOBase):
         return len(text)
 
     def isatty(self) -> bool:
-        """Whether it is a terminal."""
+        """Return whether standard output is a terminal."""
         try:
             return sys.stdout.isatty()
         except (ValueError, AttributeError):
             return False
 
     def fileno(self) -> int:
-        """The number of the file, of which the width is asked; OSError if there is none."""
+        """Return the file descriptor; raise OSError if there is none."""
         try:
             return sys.stdout.fileno()
         except (ValueError, AttributeError) as error:
@@ -104,10 +104,10 @@ class Terminal(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # read-only in the base
-        """As that of standard output."""
+        """Return the encoding of standard output."""
         return getattr(sys.stdout, "encoding", None) or "utf-8"
 
     @staticmethod
     def _give_up() -> None:
-        """From now on nothing is written, so that what is left in buffers is no error at the end of the process."""
+        """Stop writing, so that buffered output causes no error at the end of the process."""
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives

@@ -1,4 +1,4 @@
-"""Plan files: several runs in TOML, which share the workers and have one summary."""
+"""Plan files: several runs in TOML that share the workers and have one summary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from diopi_test.harness.waivers import Waivers
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run of a plan; its keys mean what the options of `diopi-test run` do.
+    """One run of a plan; its keys correspond to options of `diopi-test run`.
 
     Attributes:
         name: of the run, for people; no two runs of a plan have the same.
@@ -47,7 +47,7 @@ class PlannedRun:
     sample: int | None = None
 
     def options(self, workers: int) -> RunOptions:
-        """What is to be run, in so many processes; SelectionError if a name means nothing."""
+        """Return the options of the run; raise SelectionError if a name is not known."""
         selection = Selection(
             self.functions,
             self.families,
@@ -60,9 +60,16 @@ class PlannedRun:
 
 
 def read_plan(path: Path) -> tuple[PlannedRun, ...]:
-    """The runs in a plan file, in order, at least one; paths in it are relative to its folder.
+    """Read the runs of a plan file, at least one, in order.
 
-    Raises TableError with all that is wrong with the file, and with the files of waivers it names.
+    Args:
+        path: The plan file; paths in it are relative to its folder.
+
+    Returns:
+        The runs.
+
+    Raises:
+        TableError: The file, or a waiver file that it names, is invalid; the message lists all problems.
     """
     tables = read_tables(path, {"run": TableKind(PlannedRun, "name", _problems)})
     runs = tuple(_located(run, path.parent) for run in tables["run"])
@@ -72,7 +79,7 @@ def read_plan(path: Path) -> tuple[PlannedRun, ...]:
 
 
 def _located(run: PlannedRun, folder: Path) -> PlannedRun:
-    """The run with its paths relative to `folder`."""
+    """Return the run with its paths relative to `folder`."""
     return replace(
         run,
         vendor=str(folder / run.vendor) if run.vendor.endswith(".so") else run.vendor,
@@ -82,7 +89,7 @@ def _located(run: PlannedRun, folder: Path) -> PlannedRun:
 
 
 def _problems(run: PlannedRun) -> Iterator[str]:
-    """What a run asks for that means nothing."""
+    """Yield what is invalid in a run."""
     for key in ("name", "vendor"):
         if not getattr(run, key):
             yield f"{key}: expected one, found ''"

@@ -1,4 +1,4 @@
-"""The pytest plugin: baseline files are collected, each case is an item, run in a device process of the worker's.
+"""The pytest plugin: collects baseline files; each case is an item that runs in a worker of the pytest process.
 
 `pytest baseline_data/smoke --vendor NAME` works with this plugin alone; `diopi-test run` does the same without pytest.
 """
@@ -37,10 +37,11 @@ _drawn_key = pytest.StashKey[bool]()
 
 
 class CaseFailedError(Exception):
-    """A case's verdict counts against the vendor; the message says why."""
+    """The verdict of a case counts against the vendor; the message gives the reason."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the plugin."""
     group = parser.getgroup("diopi", "DIOPI conformance")
     group.addoption("--vendor", default="jax_cpu", help="vendor under test: name, module:attribute, or path of a .so")
     group.addoption("--runtime-cases", action="store_true", help="run the cases of the nine runtime functions too")
@@ -58,6 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the counter of executed cases, and set the seed."""
     config.pluginmanager.register(ExecutedCases(), "diopi_executed_cases")
     if (seed_text := config.getoption("shuffle")) is not None:
         config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _seed(seed_text))
@@ -65,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @final
 class ExecutedCases:
-    """Counts the cases that were executed; a run in which all were skipped does not end with status 0."""
+    """A counter of executed cases; a run in which all cases were skipped does not exit with status 0."""
 
     def __init__(self) -> None:
         self._reported = self._executed = 0
@@ -102,15 +104,17 @@ def _seed(seed_text: str) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
+    """Pass the seed to a worker of pytest-xdist."""
     node.workerinput[_SEED] = node.config.stash.get(_seed_key, None)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
+    """Return a line that names the seed."""
     return f"diopi: cases shuffled with --shuffle {config.stash[_seed_key]}" if _seed_key in config.stash else None
 
 
 def executor_of(config: pytest.Config) -> Executor:
-    """This process's executor, made at first use; VendorError when the vendor does not start."""
+    """Return the executor of this process, created at first use; raise VendorError if the vendor does not start."""
     if _executor_key not in config.stash:
         limits, options = (
             Limits(config.getoption("case_timeout")),
@@ -124,16 +128,19 @@ def executor_of(config: pytest.Config) -> Executor:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    """Close the executor."""
     if executor := config.stash.get(_executor_key, None):
         executor.__exit__(None, None, None)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Return a collector for a baseline file."""
     return BaselineCollector.from_parent(parent, path=file_path) if file_path.suffix == SUFFIX else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before -k is applied
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle the cases if a seed is set."""
     if config.getoption("runtime_cases"):
         items[:0] = [CaseItem.create(session, case) for case in collect_runtime()]
     if _seed_key in config.stash:
@@ -144,7 +151,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 @final
 class CaseItem(pytest.Item):
-    """An item that runs one case and records its outcome."""
+    """A pytest item that runs one case and records its outcome."""
 
     def __init__(self, *, case: Collected, **keywords: Any) -> None:
         super().__init__(**keywords)
@@ -177,7 +184,7 @@ class CaseItem(pytest.Item):
             pytest.skip(f"{record.verdict}: {record.message}")
 
     def _scheduled(self) -> ScheduledCase:
-        """The case with its file, whose digest the device process compares again."""
+        """Return the case with its file, whose digest the worker verifies."""
         if self.case.function == RUNTIME:
             return ScheduledCase(self.path, self.case)
         return ScheduledCase(self.path, self.case, open_level_of_file(self.path).sha256(self.path.stem))
@@ -186,19 +193,20 @@ class CaseItem(pytest.Item):
         self._record = case.record(outcome, seconds)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Only the message of a case that failed."""
+        """Return only the message of a failed case."""
         is_verdict = isinstance(excinfo.value, CaseFailedError)
         return str(excinfo.value) if is_verdict else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Where pytest says the case is."""
+        """Return the location of the case for pytest."""
         return self.path, None, self.name
 
 
 class BaselineCollector(pytest.File):
-    """A baseline file; its cases, and those made of them, are the items."""
+    """A baseline file whose items are its stored and derived cases."""
 
     def collect(self) -> Iterable[pytest.Item]:
+        """Yield an item for each case."""
         level = LEVELS.get(self.path.parent.name)
         if level is not None and level.is_drawn:
             self.config.stash[_drawn_key] = True

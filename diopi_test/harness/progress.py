@@ -1,4 +1,4 @@
-"""How far a command has come: a bar on a terminal, lines in a file or a pipe."""
+"""Progress of a command: a bar on a terminal, lines in a file or a pipe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PERIOD = 10.0
 
 @final
 class VisibleProgress(Progress):
-    """A progress bar that also tells how far its tasks have come where the console is no terminal."""
+    """A progress bar that prints lines if the console is not a terminal."""
 
     def __init__(self, console: Console, period: float = PERIOD) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

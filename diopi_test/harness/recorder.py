@@ -1,4 +1,4 @@
-"""What a run writes to its log, and the report that is made of it."""
+"""The recorder writes the log of a run; `LogContent` reads it and derives the report."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NAMED = 5
 @final
 @dataclass(frozen=True)
 class Header:
-    """The beginning of a log: what was to be run, on what.
+    """The first record of a log: what to run, and on what.
 
     Attributes:
         command: a command line that runs the same in one process.
@@ -68,7 +68,7 @@ class Header:
 
     @classmethod
     def create(cls, options: RunOptions, digest: str) -> Header:
-        """The header of a run that begins now."""
+        """Return the header of a run that begins now."""
         return cls(
             SCHEMA_VERSION,
             options.command(),
@@ -85,22 +85,22 @@ class Header:
 
 @final
 class Recorder:
-    """Writes to a log what happens in a run."""
+    """A writer of the events of a run to its log."""
 
     def __init__(self, log: LogWriter, options: RunOptions) -> None:
         self._log = log
         self._options = options
 
     def begin(self, digest: str) -> None:
-        """The run begins, on a baseline of that digest."""
+        """Record the beginning of a run on the baseline with this digest."""
         self._log.write("run", to_json(Header.create(self._options, digest)))
 
     def resume(self) -> None:
-        """A run that did not come to its end goes on."""
+        """Record that an incomplete run is resumed."""
         self._log.write("resumed", to_json(environment()))
 
     def schedule(self, ids: Sequence[str]) -> None:
-        """These cases are to be run."""
+        """Record the IDs of the cases to run."""
         self._log.write("due", list(ids))
 
     def vendor(self, description: Description) -> None:
@@ -113,27 +113,27 @@ class Recorder:
         self._log.write("vendor", to_json(vendor))
 
     def case(self, record: CaseRecord) -> None:
-        """How a case ended."""
+        """Record the outcome of a case."""
         self._log.write("case", to_json(replace(record, command=self._options.command_of(record.id))))
 
     def error(self, text: str) -> None:
-        """Something went wrong that is no case's verdict."""
+        """Record an error that is not the verdict of a case."""
         self._log.write("error", text)
 
     def stopped(self, reason: str) -> None:
-        """The run does not come to its end."""
+        """Record why the run ends early."""
         self._log.write("stopped", reason)
 
     def waivers(self, waivers: Waivers) -> None:
-        """Which cases may end otherwise than passed; records are those of how they ended all the same."""
+        """Record the waivers. The records of cases keep the verdicts without waivers."""
         self._log.write("waivers", to_json(waivers))
 
     def claims(self, claims: ClaimsReport) -> None:
-        """How claims and results compare."""
+        """Record the comparison of claims and results."""
         self._log.write("claims", to_json(claims))
 
     def end(self, seconds: float) -> None:
-        """The run, or this part of it, took so long."""
+        """Record the duration of the run, or of this part of it."""
         self._log.write("end", round(seconds, 3))
 
     def discard(self) -> None:
@@ -142,7 +142,7 @@ class Recorder:
             self._log.discard()
 
     def content(self) -> LogContent:
-        """What the log has by now."""
+        """Return the content of the log so far."""
         lines = self._log.lines()
         if not self._log.failure:
             return LogContent.from_lines(lines, self._log.path)
@@ -154,7 +154,7 @@ class Recorder:
 @final
 @dataclass
 class LogContent:
-    """What a log tells.
+    """The content of a log.
 
     Attributes:
         path: of the log.
@@ -184,14 +184,14 @@ class LogContent:
 
     @classmethod
     def read(cls, path: Path) -> LogContent:
-        """What the log at `path` tells, of a run that may still go on; LogError if it is none."""
+        """Read the log at `path`, of a run that may still be in progress; raise LogError if it is not a log."""
         lines = checked_lines(path)
         goes_on = not lines[-1].endswith(b"\n")  # the last line is being written
         return cls.from_lines(lines[:-1] if goes_on else lines, path)
 
     @classmethod
     def from_lines(cls, lines: Sequence[bytes], path: Path) -> LogContent:
-        """What these lines of a log tell; damaged ones are an error of the run."""
+        """Return the content of these lines of a log; damaged lines are an error of the run."""
         content = cls.from_records(whole_entries(lines), path)
         if damaged := damaged_lines(lines):
             number = "1 line" if len(damaged) == 1 else f"{len(damaged)} lines"
@@ -200,12 +200,12 @@ class LogContent:
 
     @classmethod
     def from_failure(cls, options: RunOptions, reason: str) -> LogContent:
-        """What the log of a run would tell that could not begin."""
+        """Return the content of the log that a run which could not begin would have."""
         return cls(Path(), Header.create(options, ""), VendorInfo(options.vendor, ""), errors=[reason])
 
     @classmethod
     def from_records(cls, entries: Iterable[LogRecord], path: Path) -> LogContent:
-        """What these entries tell, of a log at `path`; LogError if it does not begin with its header."""
+        """Return the content of these records; raise LogError if they do not begin with a header."""
         entries = iter(entries)
         first = next(entries, None)
         if first is None or first.kind != "run":
@@ -257,7 +257,7 @@ class LogContent:
         self.vendor, self.has_vendor = vendor, True
 
     def report(self) -> Report:
-        """The report."""
+        """Return the report of the run."""
         header = self.header
         ended = sorted(self.cases.values(), key=lambda case: case.id)
         cases = tuple(self.waivers.apply(case) for case in ended)
@@ -303,13 +303,13 @@ class LogContent:
         )
 
     def _is_excused(self, name: str) -> bool:
-        """Whether a case was given up, after others of its function, that does not decide about the vendor anyway."""
+        """Return whether a case without a verdict belongs to a class that does not decide conformance."""
         record = self.cases.get(name)
         return record is not None and not self.header.strict and not record.class_.is_demanded
 
 
 def _two_vendors(first: VendorInfo, second: VendorInfo) -> str:
-    """What is wrong with a log of two vendors; digests are named where nothing else differs."""
+    """Return what is wrong with a log of two vendors, with their digests if they differ only in these."""
     texts = [vendor.title for vendor in (first, second)]
     if texts[0] == texts[1]:
         texts = [f"{vendor.title} (SHA-256 {vendor.digest})" for vendor in (first, second)]
@@ -317,7 +317,7 @@ def _two_vendors(first: VendorInfo, second: VendorInfo) -> str:
 
 
 def environment() -> Environment:
-    """What this runs on."""
+    """Return the environment of this run."""
     return Environment(
         platform.python_version(),
         platform.platform(),

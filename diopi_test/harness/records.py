@@ -1,4 +1,4 @@
-"""The report and its parts: what `diopi-test run --json` writes, described in docs/report.md."""
+"""The report and its parts: the content of `diopi-test run --json`, described in docs/report.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READABLE_VERSIONS = (1, SCHEMA_VERSION)
 
 @dataclass(frozen=True)
 class CaseRecord:
-    """How a case ended.
+    """The outcome of a case.
 
     Attributes:
         id: `function[label]`.
@@ -53,13 +53,13 @@ class CaseRecord:
 
     @property
     def ratio(self) -> float:
-        """The largest error / budget of its checks; 0 if none measured one."""
+        """Return the largest error / budget of the case's checks; 0 if none measured it."""
         return max((check.ratio or 0.0 for check in self.checks), default=0.0)
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Number of cases, in all and by verdict."""
+    """Numbers of cases, total and by verdict."""
 
     total: int
     passed: int
@@ -73,12 +73,12 @@ class Counts:
     flaky: int
 
     def number(self, verdicts: Iterable[Verdict]) -> int:
-        """How many cases ended in one of these."""
+        """Return the number of cases that ended with one of these verdicts."""
         return sum(getattr(self, verdict) for verdict in verdicts)
 
 
 def count(cases: Iterable[CaseRecord]) -> dict[str, int]:
-    """The fields of `Counts` for some cases."""
+    """Return the fields of `Counts` for these cases."""
     verdicts = Counter(case.verdict for case in cases)
     counted = [verdict for verdict in Verdict if verdict is not Verdict.not_run]
     return {
@@ -89,7 +89,7 @@ def count(cases: Iterable[CaseRecord]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Summary(Counts):
-    """Number of cases by verdict, and whether all of them have one.
+    """Numbers of cases by verdict, and whether the run is complete.
 
     Attributes:
         collected: number of cases that were to be run; None if nobody came to know.
@@ -122,13 +122,13 @@ class VendorInfo:
 
     @property
     def title(self) -> str:
-        """Name and version, if it has one, as they are shown."""
+        """Return the name and the version, if there is one."""
         return f"{self.name} {self.version}".strip()
 
 
 @dataclass(frozen=True)
 class BaselineInfo:
-    """Level and digest of the baseline; the digest is empty if it could not be read."""
+    """Level and digest of the baseline; the digest is empty if the baseline could not be read."""
 
     level: str
     digest: str
@@ -136,7 +136,7 @@ class BaselineInfo:
 
 @dataclass(frozen=True)
 class Environment:
-    """What the run ran on."""
+    """The software and hardware of a run."""
 
     python: str
     platform: str
@@ -147,7 +147,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Draw:
-    """What was drawn for a run.
+    """The seed and the sample of a shuffled run.
 
     Attributes:
         seed: of the order of the cases.
@@ -162,7 +162,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Use:
-    """A function with one element type and with tensors in certain layouts, and how its cases ended.
+    """A function with one element type and with certain layouts, and the numbers of its cases by verdict.
 
     Attributes:
         verdicts: number of cases by verdict.
@@ -175,13 +175,13 @@ class Use:
 
     @property
     def works(self) -> bool:
-        """Whether every case passed."""
+        """Return whether every case passed."""
         return set(self.verdicts) == {Verdict.passed}
 
 
 @dataclass(frozen=True)
 class ClaimsReport:
-    """How claims and results compare.
+    """The comparison of a vendor's claims with the results.
 
     Attributes:
         declared: the claims.
@@ -195,7 +195,7 @@ class ClaimsReport:
 
 
 class WaiverState(Enum):
-    """What became of a waiver in a run."""
+    """The state of a waiver after a run."""
 
     used = "it waived cases"
     not_needed = "it matches cases, and without it all of them would be right or waived"
@@ -207,7 +207,7 @@ class WaiverState(Enum):
 
 @dataclass(frozen=True)
 class WaiverUse:
-    """A waiver, or a known flake, and what became of it.
+    """A waiver or a known flake, and its state after the run.
 
     Attributes:
         waiver: what it says; of a flake, the verdict is `flaky`.
@@ -245,7 +245,7 @@ class Improvement:
 
 @dataclass(frozen=True)
 class WaiverReport:
-    """What became of the waivers.
+    """The states of all waivers after a run.
 
     Attributes:
         entries: all of them, in the order in which they are tried.
@@ -256,13 +256,13 @@ class WaiverReport:
     improvements: tuple[Improvement, ...]
 
     def in_state(self, state: WaiverState) -> Sequence[WaiverUse]:
-        """The entries of which this became."""
+        """Return the waivers in this state."""
         return [use for use in self.entries if use.state is state]
 
 
 @dataclass(frozen=True)
 class ModelReport:
-    """Whether a vendor can train a network.
+    """Whether a vendor can train a network, and which calls prevent it.
 
     Attributes:
         name: of the network.
@@ -282,13 +282,13 @@ class ModelReport:
 
     @property
     def trains(self) -> bool:
-        """Whether every call of a step is served, and right."""
+        """Return whether every call of a training step passed or is waived."""
         return self.passed == self.calls and not self.not_mapped
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a run found.
+    """The report of a run.
 
     Attributes:
         shuffle: what was drawn; None for a run of all cases in order.
@@ -316,20 +316,20 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """0 all executed cases passed that count, 1 some did not, 3 none was executed, or some have no verdict."""
+        """Return 0 if all cases that count passed, 1 if some did not, 3 if incomplete or nothing was executed."""
         if self.errors or self.summary.incomplete or not self.summary.number(EXECUTED):
             return 3
         classes = self.summary.classes.items()
         return int(any(counts.number(UNSUCCESSFUL) for name, counts in classes if self.decides(CaseClass[name])))
 
     def decides(self, class_: CaseClass) -> bool:
-        """Whether a vendor conforms only if the cases of a class end well."""
+        """Return whether cases of a class decide conformance in this run."""
         return self.strict or class_.is_demanded
 
 
 @dataclass(frozen=True)
 class PlannedReport:
-    """What one run of a plan found, by the name it has there."""
+    """The report of one run of a plan, and the name of the run."""
 
     name: str
     report: Report
@@ -337,7 +337,7 @@ class PlannedReport:
 
 @dataclass(frozen=True)
 class PlanReport:
-    """What the runs of a plan found, in its order, and how long they took together."""
+    """The reports of the runs of a plan in order, and their total duration."""
 
     schema_version: int
     runs: tuple[PlannedReport, ...]
@@ -345,5 +345,5 @@ class PlanReport:
 
     @property
     def exit_status(self) -> int:
-        """0 all executed cases of all runs passed, 1 some did not, 3 one of the runs would end with 3."""
+        """Return the largest exit status of the runs."""
         return max(run.report.exit_status for run in self.runs)

@@ -1,4 +1,4 @@
-"""Reports for people: what went wrong case by case, how near the limit the vendor is, then the counts."""
+"""Text reports: the failed cases, the cases closest to the limit, then the counts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def show_plan(plan: PlanReport, console: Console) -> None:
 
 
 def _title(report: Report) -> str:
-    """The vendor, in the colour of how it went."""
+    """Return the vendor, in green or red."""
     return f"[{'green' if report.exit_status == 0 else 'red'}]{escape(report.vendor.title)}[/]"
 
 
@@ -73,7 +73,7 @@ def _show_unsuccessful(report: Report, console: Console, limit: int = 20) -> Non
 
 
 def _show_closest(report: Report, console: Console, rows: int = 5) -> None:
-    """The cases that use most of their error budget."""
+    """Print the cases that use the largest part of their error budget."""
     measured = (case for case in report.cases if case.verdict is Verdict.passed and case.ratio)
     closest: list[CaseRecord] = sorted(measured, key=lambda case: -case.ratio)[:rows]
     if not closest:

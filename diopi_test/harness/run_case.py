@@ -1,4 +1,4 @@
-"""Running one case on a vendor: the calls that show what there is to see, and the verdict on them."""
+"""Execution of one case on a vendor: a sequence of calls, and the verdict on them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,19 @@ def run_case(
     enabled_checks: Container[str] | None = None,
     observe: Observe | None = None,
 ) -> Outcome:
-    """Run `case` on `vendor`, whose device is `device`, and check its results; the suite leaves nothing allocated.
+    """Run a case on a vendor and check its results; nothing stays allocated.
 
-    A case of the smoke level is called more than once, see `CallSequence`. `enabled_checks` has the names of the checks
-    that count, None stands for all; `observe` takes what the calls left behind.
+    A case of the smoke level is called more than once, see `CallSequence`.
+
+    Args:
+        vendor: The vendor.
+        device: The vendor's open device.
+        case: The case.
+        enabled_checks: The names of the checks that decide the verdict; None for all.
+        observe: Receives what the calls left behind, by the name of the call.
+
+    Returns:
+        The outcome of the case.
     """
     if not vendor.has(case.function):
         return Outcome(Verdict.not_implemented, f"{vendor.name} does not implement {case.function}")
@@ -52,7 +61,7 @@ def run_case(
 
 
 def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallMode) -> Attempt:
-    """Call the case's function, and look at what it left behind."""
+    """Call the case's function and check what the call left behind."""
     before = _allocated(device)
     try:
         with Call(vendor, device, case, mode) as call:
@@ -71,7 +80,7 @@ def _allocated(device: Device) -> tuple[int, int]:
 
 
 def _more(device: Device, before: tuple[int, int]) -> tuple[int, int]:
-    """By how much there are more tensors and pieces of device memory than `before`."""
+    """Return how many more tensors and blocks of device memory exist than in `before`."""
     if _allocated(device) != before:
         gc.collect()  # what nobody can reach any more is not kept
     tensors, pieces = _allocated(device)
@@ -79,7 +88,7 @@ def _more(device: Device, before: tuple[int, int]) -> tuple[int, int]:
 
 
 def _continued(vendor: BaseVendor, device: Device, case: BaselineCase, first: Attempt) -> CallSequence:
-    """The sequence of which the first call went well."""
+    """Return the sequence with the further calls, after the first call has succeeded."""
     queued = _attempt(vendor, device, case, CallMode(elsewhere=True, queued=True))
     waited = _attempt(vendor, device, case, CallMode(elsewhere=True)) if queued.problem else None
     relaid = None
@@ -89,13 +98,13 @@ def _continued(vendor: BaseVendor, device: Device, case: BaselineCase, first: At
 
 
 def _is_in_leading_type(case: BaselineCase) -> bool:
-    """Whether a case is in the element type that stands for all of its function's: float32 where it takes that."""
+    """Return whether a case uses the function's leading element type: float32 if the function accepts it."""
     dtypes = lookup(case.function).dtypes
     return case.dtype is Dtype.float32 or (Dtype.float32 not in dtypes and case.dtype in dtypes[:1])
 
 
 def _run_out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) -> CallRecord | None:
-    """What the call that an in-place case is to agree with left behind, if there is one and it succeeds."""
+    """Return the record of the equivalent out-of-place call; None if there is none or it fails."""
     plain = out_of_place(case)
     if plain is None or not vendor.has(plain.function):
         return None

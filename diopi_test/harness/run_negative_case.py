@@ -1,4 +1,4 @@
-"""Running one negative case on a vendor: the call must be refused, with a reason, and leave everything as it was."""
+"""Execution of one negative test: the vendor must reject the call, give a reason, and change nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run_negative_case(
 
 
 def _refused(flaw: Flaw, code: Error, last_error: str) -> CheckResult:
-    """An error code was returned, and the last error tells why."""
+    """Check that an error code was returned and that the last error gives a reason."""
     if code is Error.Success:
         return CheckResult("refused", False, f"Success was returned although {flaw.text}")
     if not last_error.strip():

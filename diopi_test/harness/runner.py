@@ -1,4 +1,4 @@
-"""`run`: the suite on one vendor, its cases in device processes, what happens in a log."""
+"""`run`: runs the suite on one vendor, with the cases in workers and every event in a log."""
 
 from __future__ import annotations
 
@@ -45,20 +45,31 @@ from diopi_test.harness.recorder import LogContent, Recorder
 from diopi_test.harness.waivers import Waivers
 
 BATCH = 32
-"""Cases that are handed to a device process at a time."""
+"""Number of cases that a worker receives at a time."""
 
 
 class EnoughError(Exception):
-    """As many cases have failed as were to be seen; the message says so."""
+    """The maximum number of failures was reached; the message says so."""
 
 
 def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = False) -> LogContent:
-    """Run the suite as asked for, with what happens in the log at `log`, and return what that has in the end.
+    """Run the suite with these options and record every event in a log.
 
-    A run that is `resumed` has part of its cases in the log: the others are run. What ends a run before its time is
-    recorded. VendorNotFoundError if there is no such vendor, SelectionError if there is no such case, BaselineError if
-    the baseline is unusable, LogError if the log is, TableError if waivers are: then nothing was run, and there is no
-    new log.
+    Args:
+        options: The options of the run.
+        log: The path of the log.
+        console: The console for progress.
+        resumed: Whether to continue the run of an existing log with the cases that have no verdict there.
+
+    Returns:
+        The content of the log at the end, also if the run ended early.
+
+    Raises:
+        VendorNotFoundError: There is no such vendor. With this and the following errors, nothing was run and there is
+            no new log.
+        SelectionError: There is no such case.
+        BaselineError: The baseline is unusable.
+        LogError: The log is unusable.
     """
     waivers = Waivers.read(options.waivers)
     errors = prepare(options, console)
@@ -86,9 +97,14 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
 
 
 def prepare(options: RunOptions, console: Console) -> list[str]:
-    """Of a level whose inputs are drawn, make the results that are missing, or out of date, for what is selected.
+    """Compute missing or outdated results of the selected functions of a level whose inputs are generated.
 
-    Returns a line for each internal error. BaselineError if that fails.
+    Args:
+        options: The options of the run.
+        console: The console for progress.
+
+    Returns:
+        A line for each internal error; the run goes on without these results.
     """
     if not _is_drawn(options):
         return []
@@ -107,14 +123,18 @@ def prepare(options: RunOptions, console: Console) -> list[str]:
 
 
 def _is_drawn(options: RunOptions) -> bool:
-    """Whether the inputs of the cases are drawn again: those of the level, or those that the folder describes."""
+    """Return whether the inputs of the cases are generated again: for such levels, and for folders of descriptions."""
     return LEVELS[options.level].is_drawn or described_folder(options) is not None
 
 
 def collect(options: RunOptions) -> tuple[StoredLevel, list[Collected]]:
-    """The level, and the cases of it that are selected, in their order; BaselineError if it is unusable.
+    """Return the level and its selected cases in order.
 
-    SelectionError if a case that was named is not there.
+    Args:
+        options: The options of the run.
+
+    Returns:
+        The level and the cases.
     """
     level = open_level(_folder(options))
     if described_folder(options):
@@ -125,12 +145,12 @@ def collect(options: RunOptions) -> tuple[StoredLevel, list[Collected]]:
 
 
 def list_cases_of(options: RunOptions) -> list[Collected]:
-    """The cases that are selected, as `collect` gives them, though results may be missing."""
+    """Return the selected cases in the order of `collect`, even if results are missing."""
     return list_drawn(options) if _is_drawn(options) else collect(options)[1]
 
 
 def list_drawn(options: RunOptions) -> list[Collected]:
-    """The selected cases of a level whose inputs are drawn: which there are does not depend on what has been made."""
+    """Return the selected cases of a level with generated inputs, whether their results exist or not."""
     wanted, data = options.selection.wants_function, described_folder(options)
     known = collect_described(data, wanted) if data else collect_drawn(options.level, wanted, huge=options.huge)
     return _selected(options, list(prototypes()), known)
@@ -141,7 +161,7 @@ def _folder(options: RunOptions) -> Path:
 
 
 def _selected(options: RunOptions, functions: Sequence[str], cases: Sequence[Collected]) -> list[Collected]:
-    """The cases that are selected of those there are, and of those of the runtime."""
+    """Return the selected cases among those of the level and of the runtime."""
     if options.int32_indices:
         cases = counting_int32_indices(cases, options.level)
     known = [*(collect_runtime() if options.selection.wants_function(RUNTIME) else ()), *cases]
@@ -171,9 +191,18 @@ def _begin(options: RunOptions, recorder: Recorder, resumed: bool) -> Sequence[S
 
 
 def _resume(recorder: Recorder, level: StoredLevel, ids: Sequence[str]) -> set[str]:
-    """The ids of the cases that have a verdict; LogError if that is on another baseline.
+    """Return the IDs of the cases that have a verdict, and record that the run is resumed.
 
-    `ids` are recorded as those of the cases to be run if the log was cut before it had them.
+    Args:
+        recorder: The recorder of the resumed log.
+        level: The level, which must have the digest in the log.
+        ids: The IDs of all cases of the run, recorded if the log ended before it had them.
+
+    Returns:
+        The IDs of the cases that need not run again.
+
+    Raises:
+        LogError: The log belongs to a run on another baseline.
     """
     content = recorder.content()
     if content.header.baseline.digest != level.digest:
@@ -221,13 +250,13 @@ def _dump_lost(scheduled: Sequence[ScheduledCase], recorder: Recorder, options: 
 
 
 def split_into_batches(scheduled: Sequence[ScheduledCase], size: int = BATCH) -> Iterator[Sequence[ScheduledCase]]:
-    """The cases in their order, some at a time."""
+    """Yield the cases in order, in batches of at most `size`."""
     return (scheduled[start : start + size] for start in range(0, len(scheduled), size))
 
 
 @final
 class Monitor:
-    """Records how cases end, and shows how many have.
+    """A recorder of outcomes that shows the progress of the run.
 
     Attributes:
         waivers: which cases may end otherwise than passed, and are no failures.
@@ -250,7 +279,7 @@ class Monitor:
         self._progress.stop()
 
     def report(self, case: Collected, outcome: Outcome, seconds: float) -> None:
-        """Take in how a case ended; EnoughError if that is one failure too many."""
+        """Record the outcome of a case; raise EnoughError if the maximum number of failures is reached."""
         record = case.record(outcome, seconds)
         self._recorder.case(record)
         self._progress.advance(self._task)

@@ -1,4 +1,4 @@
-"""The JSON Schemas of the report and of that of a plan, made from their dataclasses.
+"""The JSON Schemas of the reports of a run and of a plan, derived from their dataclasses.
 
 python -m diopi_test.harness.schema writes both.
 """
@@ -38,12 +38,12 @@ Schema = dict[str, Any]
 
 
 def report_schema() -> Schema:
-    """The schema of what `diopi-test run --json` writes."""
+    """Return the schema of the output of `diopi-test run --json`."""
     return _schema(Report, "Report of diopi-test run")
 
 
 def plan_schema() -> Schema:
-    """The schema of what `diopi-test run --plan FILE --json` writes."""
+    """Return the schema of the output of `diopi-test run --plan FILE --json`."""
     return _schema(PlanReport, "Report of diopi-test run --plan")
 
 
@@ -73,7 +73,7 @@ def _schema_of(kind: Any, definitions: dict[str, Schema]) -> Schema:
 
 
 def _reference_to(record: Any, definitions: dict[str, Schema]) -> Schema:
-    """A reference to the schema of a dataclass, which is added to the definitions."""
+    """Add the schema of a dataclass to the definitions and return a reference to it."""
     if record.__name__ not in definitions:
         kinds = field_types(record)
         definitions[record.__name__] = {

@@ -1,4 +1,4 @@
-"""`Selection`: which cases are run, in the words of the command line; which functions are made, audited or listed."""
+"""`Selection`: which cases or functions a command selects, and the options that select them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ NOT_FAILED = frozenset({"passed", "waived", "not_implemented", "unsupported"})
 
 @dataclass(frozen=True)
 class FailedCases:
-    """The cases that failed, or have no verdict, by the report of a run."""
+    """The cases that failed or have no verdict in the report of an earlier run."""
 
     report: Path
     ids: frozenset[str]
 
     @classmethod
     def read(cls, report: Path) -> FailedCases:
-        """Those in the file that `diopi-test run --json` wrote; SelectionError if it is none."""
+        """Read the report that `diopi-test run --json` wrote; raise SelectionError if it is not a report."""
         try:
             cases = json.loads(report.read_text("utf-8"))["cases"]
             return cls(report, frozenset(case["id"] for case in cases if case["verdict"] not in NOT_FAILED))
@@ -65,14 +65,14 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str) -> Shard:
-        """`2/8` is the second of eight; SelectionError for anything else."""
+        """Parse a shard such as `2/8`, the second of eight; raise SelectionError for anything else."""
         number, _, count = text.partition("/")
         if not (number.isdecimal() and count.isdecimal()):
             raise SelectionError(f"{text!r} is no shard: expected I/N, 2/8 for the second of eight")
         return cls(int(number), int(count))
 
     def part(self, items: Sequence[T], size: Callable[[T], int] = lambda item: 1) -> list[T]:
-        """The items whose middle lies in the part: neighbours stay together, and every item is in exactly one part."""
+        """Return the items whose middle lies in this part: items stay in order, and each is in exactly one part."""
         sizes = [size(item) for item in items]
         part, before, total = [], 0, sum(sizes)
         for item, item_size in zip(items, sizes, strict=True):
@@ -84,7 +84,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which cases: those that every field allows. SelectionError if a name or the expression means nothing.
+    """The selected cases: those that every field allows. SelectionError if a name or the expression is invalid.
 
     Attributes:
         functions, families, dtypes, classes: names of which a case needs to have one, and with `no-` before it none. A
@@ -120,12 +120,12 @@ class Selection:
         self._keywords  # noqa: B018 - understanding them is the check
 
     def wants_function(self, name: str) -> bool:
-        """Whether cases of `name`, a standard function or `RUNTIME`, may be among those selected."""
+        """Return whether cases of `name`, a standard function or `RUNTIME`, may be selected."""
         has_keywords = self._keywords is None or self._keywords.may_match(name)
         return self._has_names_of(name) and has_keywords and (self._ids is None or name in self._functions_of_ids)
 
     def wants(self, case: Collected) -> bool:
-        """Whether a case is selected, if it is drawn and in the shard."""
+        """Return whether a case is selected, before sampling and sharding."""
         return (
             self._has_names_of(case.function)
             and is_named(case.dtype, self.dtypes)
@@ -135,12 +135,12 @@ class Selection:
         )
 
     def wants_prototype(self, prototype: Prototype) -> bool:
-        """Whether a function has one of the names, and takes tensors of an element type that is wanted."""
+        """Return whether a function has a selected name and accepts a selected element type."""
         dtypes = [dtype.name for dtype in prototype.dtypes] or [""]
         return self._has_names_of(prototype.name) and any(is_named(name, self.dtypes) for name in dtypes)
 
     def apply(self, cases: Iterable[Collected]) -> list[Collected]:
-        """The cases that are selected: filtered, then drawn and put in order, then those of the shard."""
+        """Return the selected cases: filtered, sampled, shuffled, then reduced to the shard."""
         chosen = [case for case in cases if self.wants(case)]
         sampled = self._draw({case.function for case in chosen})
         ordered = shuffle_by_seed(
@@ -149,9 +149,17 @@ class Selection:
         return self.shard.part(ordered) if self.shard else ordered
 
     def apply_to_functions(self, names: Sequence[str], size: Callable[[str], int] = lambda name: 1) -> list[str]:
-        """Those of the functions `names`, of `size` cases each, that are selected, an expression matching the name.
+        """Return the selected functions among `names`; the expression must match the name.
 
-        SelectionError if there is none, unless the shard has none.
+        Args:
+            names: The names to select from.
+            size: Returns the number of cases of a function, for shards of equal size.
+
+        Returns:
+            The selected names; empty only if the shard is empty.
+
+        Raises:
+            SelectionError: No function is selected.
         """
         has_keywords = self._keywords.match if self._keywords else bool
         chosen = [name for name in names if self._has_names_of(name) and has_keywords(name)]
@@ -163,15 +171,15 @@ class Selection:
         return self.shard.part(ordered, size) if self.shard else ordered
 
     def absent(self, cases: Iterable[Collected]) -> list[str]:
-        """Ids of cases that are asked for and are not among all `cases` there are."""
+        """Return the IDs that were requested but are not among `cases`."""
         return sorted((self._ids or frozenset()) - {case.id for case in cases})
 
     def words(self) -> list[str]:
-        """The words of a command line that selects the same."""
+        """Return the command-line words that select the same."""
         return [word for pair in self._options() for word in pair]
 
     def described(self) -> str:
-        """The words for people, values in quotes."""
+        """Return the options for messages, with their values quoted."""
         return " ".join(f"{option} {value!r}" for option, value in self._options())
 
     def near(self, functions: Iterable[str], cases: Iterable[Collected] = ()) -> str:
@@ -194,7 +202,7 @@ class Selection:
         return f"no case matches {asked}.{self.near(functions, cases)}" if asked else "there are no cases"
 
     def _options(self) -> list[tuple[str, str]]:
-        """The options that select the same, each with its value."""
+        """Return the options that select the same, with their values."""
         named = (
             ("--function", self.functions),
             ("--family", self.families),
@@ -225,7 +233,7 @@ class Selection:
 
     @cached_property
     def _ids(self) -> frozenset[str] | None:
-        """The ids of which a case must have one; None if it may have any."""
+        """Return the IDs of which a case must have one; None if every ID is allowed."""
         sets = [frozenset(self.cases)] * bool(self.cases) + ([self.failed.ids] if self.failed else [])
         return frozenset.intersection(*sets) if sets else None
 
@@ -263,13 +271,13 @@ def check_names(option: str, names: Iterable[str], known: Callable[[], Sequence[
 
 
 def is_named(name: str, names: Sequence[str]) -> bool:
-    """Whether those given want a name: they do not exclude it, and it is among the others if there are any."""
+    """Return whether `names` select a name: none excludes it, and it is among the others if there are any."""
     included = [value for value in names if not value.startswith(NOT)]
     return f"{NOT}{name}" not in names and (not included or name in included)
 
 
 def _near(word: str, functions: Sequence[str], ids: Sequence[str]) -> list[str]:
-    """The functions with names like a word; for an id of one of them, its ids that are like it."""
+    """Return functions with names similar to a word; for the ID of a case, similar IDs of its function."""
     function, bracket, _ = word.partition("[")
     if bracket and function in functions:
         return get_close_matches(word, [name for name in ids if name.startswith(f"{function}[")])

@@ -1,4 +1,4 @@
-"""A process's vendor and device, and the baseline files it has open."""
+"""The state of a worker: its vendor, its device, and the baseline files that are open."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ MEMORY = 128 * 2**20
 
 
 class OpenFiles:
-    """The baseline files used last, as many as fit into `limit` bytes; the last one in any case."""
+    """The most recently used baseline files, up to `limit` bytes; the latest one is always kept."""
 
     def __init__(self, limit: int = MEMORY) -> None:
         self._limit = limit
         self._files: dict[Path, BaselineFile] = {}  # in order of use
 
     def get(self, path: Path, sha256: str | None = None) -> BaselineFile:
-        """The file at `path`; BaselineError if it can't be used, or is not the one of that digest."""
+        """Return the file at `path`; raise BaselineError if it can't be used or has another digest."""
         file = self._files.pop(path, None)
         if file is None:
             file = BaselineFile(path, sha256)
@@ -50,7 +50,7 @@ class OpenFiles:
 
 
 class Session:
-    """A vendor, its device, open for as long as the process lives, and the baseline files used last."""
+    """A vendor, its open device, and the most recently used baseline files."""
 
     def __init__(self, vendor: BaseVendor, device: Device, options: CaseOptions) -> None:
         self.vendor = vendor
@@ -71,7 +71,7 @@ class Session:
         return self._timed(outcome, made_case.case) if is_timed else outcome
 
     def _timed(self, outcome: Outcome, case: BaselineCase) -> Outcome:
-        """The outcome with how long the call takes; failed if it is refused when it is made again."""
+        """Return the outcome with the duration of the call; failed if the repeated call is rejected."""
         try:
             return replace(outcome, timing=timing_of(self.vendor, self.device, case, self._bandwidth))
         except RefusedError as refused:

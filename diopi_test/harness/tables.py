@@ -1,4 +1,4 @@
-"""TOML files of arrays of tables, each table a dataclass; all that is wrong with a file is told at once."""
+"""TOML files with arrays of tables that are read as dataclasses. All problems of a file are reported at once."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from diopi_test.baseline.codec import RecordError, field_types, json_key, read_v
 
 
 class TableError(ValueError):
-    """A file that can't be used; the message has a line for each thing that is wrong, with file, table and key."""
+    """A file that can't be used; the message has a line for each problem, with file, table and key."""
 
 
 @dataclass(frozen=True)
 class TableKind:
-    """What tables of one name are.
+    """A kind of table: its dataclass, the key that names a table, and the check of a record.
 
     Attributes:
         record: a dataclass; fields without a default are the keys that must be given.
@@ -32,7 +32,7 @@ class TableKind:
 
 
 def read_tables(path: Path, kinds: Mapping[str, TableKind]) -> dict[str, tuple[Any, ...]]:
-    """The records in the TOML file `path`, by the name of their tables, in order; TableError if anything is wrong."""
+    """Read the records in the TOML file `path`, by table name; raise TableError with all problems."""
     content = _parse(path)
     known = ", ".join(f"[[{name}]]" for name in kinds)
     problems = [f"{path}: unknown {key!r}, expected tables {known}" for key in content if key not in kinds]
@@ -66,7 +66,7 @@ def _describe_place(path: Path, name: str, kind: TableKind, number: int, table: 
 
 
 def _read_table(kind: TableKind, table: Mapping[str, Any], place: str) -> tuple[Any, Sequence[str]]:
-    """The record, and what is wrong with it; None for a record that can't be made."""
+    """Return the record of a table and its problems; the record is None if the table is malformed."""
     by_key = {json_key(field): field for field in fields(kind.record)}
     problems = [f"{place}: key {describe_unknown(key, by_key, 'keys')}" for key in table if key not in by_key]
     problems += [

@@ -1,4 +1,4 @@
-"""A first file of waivers for what is wrong in a report, which people then give reasons, and prune."""
+"""Drafts of waiver files from the failed cases of a report, for people to complete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MESSAGE = 150
 
 
 def draft(report: Report) -> str:
-    """The TOML text, with an entry for each group of cases that did not pass; empty if there are none."""
+    """Return TOML text with an entry for each group of failed cases; empty if none failed."""
     failed = sorted(filter(_is_wrong, report.cases), key=_group)
     if not failed:
         return ""
@@ -47,7 +47,7 @@ def _group(case: CaseRecord) -> tuple[str, str]:
 
 
 def _patterns(group: Sequence[CaseRecord], known: Sequence[CaseRecord]) -> Iterator[tuple[str, list[CaseRecord]]]:
-    """Patterns for cases of one function and verdict, which match none but them among the function's `known` cases.
+    """Yield patterns that match the cases of a group and no other of the function's `known` cases.
 
     One pattern if these are all cases of the function; else one for each element type of which they are all; else one
     for each case.
@@ -73,19 +73,19 @@ def _entry(pattern: str, cases: Sequence[CaseRecord]) -> str:
 
 
 def _ratio(cases: Sequence[CaseRecord]) -> Iterator[str]:
-    """What to write if the cases are off by some budgets, and nothing else is wrong."""
+    """Return the `max_ratio` line if the cases only exceed their error budgets."""
     ratios = [ratio for case in cases if (ratio := least_ratio(case)) is not None]
     if len(ratios) == len(cases) and math.isfinite(max(ratios)):
         yield f"# error / budget up to {max(ratios):.3g}: `max_ratio = {math.ceil(max(ratios))}` in place of verdict"
 
 
 def _text(value: str) -> str:
-    """A basic string of TOML."""
+    """Return a TOML basic string."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def _comment(message: str) -> str:
-    """A message as it may stand in a comment, in one line."""
+    """Return a message as a comment of one line."""
     line = " ".join(message.split())
     shortened = line if len(line) <= _MESSAGE else f"{line[: _MESSAGE - 1]}…"
     return "".join(character if character.isprintable() else "�" for character in shortened)

@@ -1,4 +1,4 @@
-"""Waivers and known flakes: which cases may end otherwise than passed, applied to the records of a run.
+"""Waivers and known flakes: cases that may fail, applied to the records of a run.
 
 Both functions of `Waivers` take records as the cases ended and keep nothing, so that they can be called at any time:
 while a run goes on, and when the report is made of its log.
@@ -40,7 +40,7 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class Flake:
-    """Cases that are known to pass at one time and fail at another.
+    """A pattern of cases that are known to be flaky.
 
     Attributes:
         pattern: for case ids, as that of a waiver.
@@ -55,7 +55,7 @@ class Flake:
 
 @dataclass(frozen=True)
 class WaiverRule:
-    """A waiver or known flake, which is a waiver for `flaky` with retries, and where it was found."""
+    """A waiver, or a known flake as a waiver for `flaky` with retries, and its source."""
 
     waiver: Waiver
     source: str
@@ -64,7 +64,7 @@ class WaiverRule:
 
 @dataclass(frozen=True)
 class Waivers:
-    """What is known of the cases of a vendor. Where several entries cover a case, the first counts.
+    """All waivers for the cases of a vendor. If several match a case, the first one that covers it applies.
 
     Attributes:
         today: the day by which waivers expire.
@@ -75,12 +75,12 @@ class Waivers:
 
     @classmethod
     def read(cls, paths: Iterable[Path]) -> Waivers:
-        """Those in TOML files; TableError if one can't be used."""
+        """Read TOML files of waivers; raise TableError if a file can't be used."""
         return cls(tuple(entry for path in paths for entry in _read(path)))
 
     @classmethod
     def from_vendor(cls, vendor: str, waivers: Sequence[Waiver]) -> Waivers:
-        """Those that the vendor called `vendor` brings; TableError if one says nothing, or nothing that is known."""
+        """Return the waivers that a vendor declares; raise TableError if one is invalid."""
         problems = [
             f"vendor {vendor}: waiver {number} ({waiver.pattern}): {problem}"
             for number, waiver in enumerate(waivers, 1)
@@ -91,11 +91,11 @@ class Waivers:
         return cls(tuple(WaiverRule(waiver, f"vendor {vendor}") for waiver in waivers))
 
     def __add__(self, additional: Waivers) -> Waivers:
-        """These, then the others."""
+        """Return these waivers followed by `additional`."""
         return replace(self, entries=self.entries + additional.entries)
 
     def apply(self, record: CaseRecord) -> CaseRecord:
-        """The record, waived if an entry covers how the case ended; else with why none of those that match it does."""
+        """Return the record, waived if a rule covers it; else with the reasons why the matching rules do not."""
         if not BADNESS.get(record.verdict, 0):
             return record
         matching = [self.entries[number] for number in self._matching(record.id)]
@@ -107,11 +107,11 @@ class Waivers:
         return replace(record, verdict=Verdict.waived, message=message, waived_verdict=record.verdict)
 
     def retries_for(self, case_id: str) -> int:
-        """How often a case is run again when it fails, since it is a known flake; 0 if it isn't."""
+        """Return how often a failed case is retried because it is a known flake; 0 if it is not."""
         return next((n for number in self._matching(case_id) if (n := self.entries[number].retries)), 0)
 
     def report(self, records: Sequence[CaseRecord]) -> WaiverReport | None:
-        """What became of every entry in a run with these records, not yet waived; None without entries."""
+        """Return the state of every rule after a run with these records; None without rules."""
         if not self.entries:
             return None
         tallies = [_Tally() for _ in self.entries]
@@ -126,13 +126,13 @@ class Waivers:
         return WaiverReport(uses, tuple(improvement for group in improvements for improvement in group))
 
     def _matching(self, case_id: str) -> list[int]:
-        """The numbers of the entries whose pattern matches a case, in order."""
+        """Return the numbers of the rules whose pattern matches a case, in order."""
         candidates = (*self._by_function.get(_function_of(case_id), ()), *self._by_function.get("", ()))
         return sorted(number for number in candidates if self.entries[number].waiver.matches(case_id))
 
     @cached_property
     def _by_function(self) -> Mapping[str, list[int]]:
-        """The numbers of the entries about one function, by its name; under "" those that may be about any."""
+        """Return the numbers of the rules for one function, by name; under "" those for several functions."""
         numbers: dict[str, list[int]] = defaultdict(list)
         for number, entry in enumerate(self.entries):
             head, bracket, _ = entry.waiver.pattern.partition("[")
@@ -146,7 +146,7 @@ class Waivers:
         return _covers(entry.waiver, record) and not self._is_expired(entry.waiver)
 
     def _explain_mismatch(self, entry: WaiverRule, record: CaseRecord) -> str:
-        """Why an entry that matches a case does not waive it."""
+        """Return why a rule that matches a case does not waive it."""
         waiver = entry.waiver
         if _covers(waiver, record):
             return f"its waiver expired on {waiver.expires} ({waiver.reason})"
@@ -167,7 +167,7 @@ class Waivers:
 
 @dataclass
 class _Tally:
-    """How the cases that an entry matches ended.
+    """The outcomes of the cases that a rule matches.
 
     Attributes:
         verdicts: number of cases by verdict.
@@ -189,7 +189,7 @@ class _Tally:
 
 
 def waiver_problems(waiver: Waiver) -> Iterator[str]:
-    """What a waiver says that means nothing."""
+    """Yield what is invalid in a waiver."""
     yield from _text_problems(waiver)
     if waiver.verdict is not None and waiver.verdict not in WAIVABLE:
         yield f"verdict: expected one of {', '.join(WAIVABLE)}, found {waiver.verdict!r}"
@@ -201,9 +201,13 @@ def waiver_problems(waiver: Waiver) -> Iterator[str]:
 
 
 def least_ratio(record: CaseRecord) -> float | None:
-    """How many times as wide both limits of errors, K and R, would have to be for a case to pass.
+    """Return the factor by which both error limits, K and R, would have to grow for a case to pass.
 
-    None if something else is wrong as well, or nothing is.
+    Args:
+        record: The record of the case.
+
+    Returns:
+        The factor; None if the case passed, or failed for another reason as well.
     """
     failed = [finding for finding in record.checks if not finding.passed]
     if [finding.check for finding in failed] != ["values"]:
@@ -242,17 +246,17 @@ def _read(path: Path) -> Iterator[WaiverRule]:
 
 
 def _allowed(waiver: Waiver) -> str:
-    """The worst verdict that a waiver allows."""
+    """Return the worst verdict that a waiver allows."""
     return waiver.verdict or Verdict.failed.value
 
 
 def _allowance(waiver: Waiver) -> str:
-    """In words, how the cases of a waiver may end."""
+    """Return a text for the outcomes that a waiver allows."""
     return _allowed(waiver) if waiver.max_ratio is None else f"error / budget up to {waiver.max_ratio:g}"
 
 
 def _covers(waiver: Waiver, record: CaseRecord) -> bool:
-    """Whether the cases of a waiver may end as this one did, which did not pass."""
+    """Return whether a waiver allows the outcome of a case that did not pass."""
     if waiver.max_ratio is not None:
         ratio = least_ratio(record)
         return record.verdict is Verdict.failed and ratio is not None and ratio <= waiver.max_ratio
@@ -269,7 +273,7 @@ def _function_of(case_id: str) -> str:
 
 
 def _is_elsewhere(waiver: Waiver, functions: Iterable[str]) -> bool:
-    """Whether a waiver is about standard functions of which none was run."""
+    """Return whether a waiver concerns only standard functions that were not run."""
     function_pattern = waiver.pattern.partition("[")[0]
     return not any(matches(function_pattern, name) for name in functions) and any(
         matches(function_pattern, name) for name in (*prototypes(), RUNTIME)
@@ -277,7 +281,7 @@ def _is_elsewhere(waiver: Waiver, functions: Iterable[str]) -> bool:
 
 
 def _improvements(entry: WaiverRule, tally: _Tally) -> Iterator[Improvement]:
-    """What ended better than an entry allows. Passed counts where all of its cases are right: patterns may be wide."""
+    """Yield improvements over a rule. Passing counts only if all its cases pass, as patterns may be wide."""
     was = _allowed(entry.waiver)
     is_needed = any(BADNESS.get(verdict, 0) for verdict in tally.verdicts)
     for now, cases in tally.better.items():

@@ -1,5 +1,5 @@
-"""Cases in processes of their own: a crash, a hang or an exit of a vendor takes its process and nothing else.
+"""Isolation: cases run in separate processes, so a crash, a hang or an exit of a vendor ends only its worker.
 
-The parent talks to one *nursery*, a process that has imported everything and holds no vendor, and has it fork *device
-processes*, each of which loads the vendor, proves with a probe that it starts, and runs case after case.
+The parent starts one *fork server*, a process that has imported every module and has loaded no vendor. The fork server
+forks *workers*. Each worker loads the vendor, checks that the vendor works, and runs one case after another.
 """

@@ -1,4 +1,4 @@
-"""What a vendor says of itself, and what it shows before any case: that it starts."""
+"""A vendor's description of itself, and the check that its device works, before any case runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIZE = 2**20
 
 @dataclass(frozen=True)
 class Description:
-    """What a vendor says of itself."""
+    """A vendor's description of itself: name, version, claims and waivers."""
 
     name: str
     version: str
@@ -25,12 +25,12 @@ class Description:
 
     @classmethod
     def from_vendor(cls, vendor: BaseVendor) -> Description:
-        """The description of a vendor."""
+        """Return the description of a vendor."""
         return cls(str(vendor.name), str(vendor.version), vendor.claims, vendor.waivers)
 
 
 def open_working_device(vendor: BaseVendor) -> Device:
-    """The device of a vendor, which was seen to work; VendorError with what does not."""
+    """Open a vendor's device and check that it works; raise VendorError that says what does not."""
     step = "its device can't be opened"
     try:
         device = vendor.open_device()
@@ -38,13 +38,13 @@ def open_working_device(vendor: BaseVendor) -> Device:
         _copy_there_and_back(device)
     except VendorError:
         raise
-    except BaseException as error:  # whatever a vendor raises, nobody interrupts a device process
+    except BaseException as error:  # whatever a vendor raises, nobody interrupts a worker
         raise VendorError(f"vendor {vendor.name}: {step}: {describe_exception(error)}") from error
     return device
 
 
 def _copy_there_and_back(device: Device) -> None:
-    """Use each function without which no case can run: stream, memory, copies, synchronisation."""
+    """Use every function that cases need: stream, memory, copies, synchronization."""
     sent = np.random.default_rng(0).integers(0, 256, SIZE, np.uint8)
     received = np.zeros_like(sent)
     with Context(device) as context:

@@ -1,4 +1,4 @@
-"""What it means that a device process ended, or was made to."""
+"""The end of a worker: what its exit status means, and the outcome of the case that was running."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATISTICS = Path("/proc/self/statm")
 
 
 def describe_exit(status: int) -> str:
-    """What a status of `os.wait` says, as what the process did."""
+    """Describe the exit status of a process, in the form of `os.wait`, as a predicate: "was ended by SIGSEGV"."""
     if not os.WIFSIGNALED(status):
         return f"left its process with exit code {os.waitstatus_to_exitcode(status)}"
     number = os.WTERMSIG(status)
@@ -25,18 +25,27 @@ def describe_exit(status: int) -> str:
 
 
 def append_output(text: str, output: str) -> str:
-    """The text, and what the process wrote in the end, if it wrote anything."""
+    """Return the text followed by the last output of the process, if there is any."""
     return f"{text}; its output: {output}" if output else text
 
 
 def outcome_of_end(status: int, end_reason: tuple[Verdict, str] | None, output: str) -> Outcome:
-    """The outcome of a case whose process ended; `why` if it was made to."""
+    """Return the outcome of the case that was running when its process ended.
+
+    Args:
+        status: The exit status, in the form of `os.wait`.
+        end_reason: If the parent ended the process, the verdict and the reason; else None.
+        output: The output of the process during the case.
+
+    Returns:
+        The outcome of the case.
+    """
     verdict, text = end_reason or (Verdict.crashed, f"the vendor {describe_exit(status)}")
     return Outcome(verdict, append_output(text, output))
 
 
 def cpu_seconds(process: int) -> float:
-    """Seconds of CPU that a process has used; infinite where the system does not tell, 0 if it has ended."""
+    """Return the CPU seconds a process has used: infinity if the system does not report them, 0 if it has ended."""
     if not STATISTICS.exists():
         return math.inf
     try:
@@ -47,7 +56,7 @@ def cpu_seconds(process: int) -> float:
 
 
 def resident_bytes(process: int) -> int:
-    """Bytes of physical memory that a process has; 0 if it has ended."""
+    """Return the bytes of physical memory a process uses; 0 if it has ended."""
     try:
         statistics = Path(f"/proc/{process}/statm").read_text()
     except (FileNotFoundError, ProcessLookupError):

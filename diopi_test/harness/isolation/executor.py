@@ -1,4 +1,4 @@
-"""Running cases in device processes: who runs what, how long it may take, and what it means when a process ends."""
+"""`Executor`: distributes cases to workers, enforces their limits, and decides what the end of a worker means."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from diopi_test.harness.isolation.fork_server import Ended, ForkServer, WorkerPr
 from diopi_test.harness.options import CaseOptions, Limits
 
 LOADING, PROBING, STARTING_BUSY, CLOSING = 8.0, 5.0, 60.0, 5.0
-"""Seconds a vendor may take to load, to show that it works, for each of them if it is busy, to close its device."""
+"""Seconds for a vendor to load, for its device check, for either if it uses much CPU, and to close its device."""
 
 BUSY = 0.03
-"""Seconds of CPU for each second of which a process that starts is busy, on a machine that has much else to do, too."""
+"""Share of a CPU above which a starting worker counts as busy; low, since the machine may run other programs."""
 
 LIMITS, CASE_OPTIONS = Limits(), CaseOptions()
-"""What holds if nobody says."""
+"""Default limits and options."""
 
 STACK_DUMP = 0.3
-"""Seconds between the signal that has a hanging process say where it is, and the one that ends it."""
+"""Seconds between the signal that makes a hanging worker print its stack and the signal that ends it."""
 
 MAX_CONFIRMED = 5
-"""Failures of a function that are confirmed by running their cases alone; further ones are believed as they are."""
+"""Number of failures per function that are confirmed in a new worker; further failures are reported unconfirmed."""
 
 MAX_FAILED_STARTS = 3
-"""How often in a row a vendor that has started before may fail to."""
+"""Number of consecutive failed starts that are tolerated for a vendor that has started before."""
 
 _MEMORY_INTERVAL = 0.05
-"""Seconds between two looks at how much memory the processes have."""
+"""Seconds between two measurements of the workers' memory."""
 
 
 @final
 @dataclass(frozen=True)
 class ScheduledCase:
-    """A case that is to be run, and the baseline file it is made of, with the digest that has; None if it is any."""
+    """A case to run, its baseline file, and the expected digest of the file; None accepts any digest."""
 
     path: Path
     case: Collected
@@ -59,7 +59,7 @@ class ScheduledCase:
 
     @property
     def task(self) -> Sequence[Any]:
-        """What a device process is told."""
+        """Return the message that tells a worker to run the case."""
         case = self.case
         return [str(self.path), self.sha256, [case.function, case.label, case.dtype, case.case_class.value, case.base]]
 
@@ -67,14 +67,14 @@ class ScheduledCase:
 @final
 @dataclass(frozen=True)
 class _Repetition:
-    """Why a case is run alone: what it came to before, which case had run before it, and how often it has run."""
+    """The reason to run a case again: its outcome, the case that ran before it, and the number of attempts."""
 
     before: Outcome
     neighbour: str
     attempts: int = 1
 
     def resolve(self, alone: Outcome) -> Outcome:
-        """The outcome, now that there is a second one."""
+        """Return the final outcome, given the outcome of the case in a worker of its own."""
         if alone.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
             ran = f"in a process in which {self.neighbour} had run before" if self.attempts == 1 else "at first"
             text = f"{self.before.verdict} {ran} ({self.before.message}), {alone.verdict} alone"
@@ -85,19 +85,19 @@ class _Repetition:
 @final
 @dataclass
 class _Worker:
-    """A place for one device process, and the cases handed to it, of which the first is running.
+    """One of the executor's workers, and the cases assigned to it. The first of them is running.
 
     Attributes:
         has_loaded: whether the process has loaded the vendor.
-        is_ready: whether the process has loaded the vendor and shown that it works.
-        served: number of cases it was given and is done with.
-        latest: the id of the latest of them.
-        began: when the running case was, or loading the vendor, or showing that it works.
-        cpu: seconds of CPU that the process had used when it began to load the vendor, or to show that it works.
-        deadline: when what it does now has taken too long.
-        output: bytes it had written when the latest case was done.
-        why: of a process that was told to end: the verdict on the running case, and the reason.
-        answered: whether it has answered after it was told to end, so that what runs now is not to blame.
+        is_ready: whether the vendor is loaded and its device works.
+        served: number of cases that the process has finished.
+        latest: the ID of the latest finished case.
+        began: the time when the current case or step of the start began.
+        cpu: CPU seconds of the process when the current step of the start began.
+        deadline: the time at which the current case or step exceeds its limit.
+        output: bytes of output when the latest case was finished.
+        end_reason: if the executor ended the process, the verdict on the running case and the reason.
+        has_answered: whether the process finished its case after all, so that the next case is not to blame.
         repetition: why the running case is run alone, if it is.
     """
 
@@ -117,23 +117,23 @@ class _Worker:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is to be expected of its process."""
+        """Return whether the worker has cases to run, or is starting."""
         return bool(self.work) or (self.process is not None and not self.is_ready)
 
     def adopt(self, process: WorkerProcess) -> None:
-        """Take in a new process."""
+        """Use a new process."""
         self.process, self.is_ready, self.served, self.latest, self.output = process, False, 0, "", 0
         self.has_loaded, self.end_reason, self.has_answered = False, None, False
 
     def begin_step(self, seconds: float, cpu: float) -> None:
-        """A step of the start of its process begins, which has used so much CPU."""
+        """Begin a step of the start of the process, which has used this many seconds of CPU."""
         self.began, self.cpu = time.monotonic(), cpu
         self.deadline = self.began + seconds
 
 
 @final
 class Executor:
-    """Runs cases of one vendor in device processes, `workers` at a time.
+    """Runs cases of one vendor in several workers.
 
     A case that does not pass in a process in which others had run is run once more, alone in a new one: that verdict
     counts, and if it passes there the case is `flaky`.
@@ -175,12 +175,12 @@ class Executor:
                     worker.process.close()
 
     def renew(self) -> None:
-        """End the processes, which have nothing to do: the next case is the first of a new one."""
+        """End the idle workers, so that the next case is the first of a new process."""
         for worker in self._workers:
             self._retire(worker)
 
     def _close_devices(self) -> None:
-        """Let the processes that have nothing to do close their devices, and note what goes wrong with that."""
+        """Let idle workers close their devices, and note what goes wrong."""
         open_workers = {
             worker.process.number: worker for worker in self._workers if worker.process and not worker.is_busy
         }
@@ -201,7 +201,7 @@ class Executor:
     # What the vendor says.
 
     def describe(self) -> Description:
-        """What the vendor says of itself; VendorError that says why if it does not start or is not there."""
+        """Return the vendor's description; raise VendorError if the vendor does not start or is not there."""
         worker = self._workers[0]
         if worker.process is None:
             self._start(worker)
@@ -227,7 +227,7 @@ class Executor:
             self._process_events()
 
     def _distribute_work(self) -> bool:
-        """Give work to all that have none; whether anybody has."""
+        """Assign cases to idle workers and return whether any worker is busy."""
         for worker in self._workers:
             if not worker.is_busy:
                 self._assign_next(worker)
@@ -242,14 +242,14 @@ class Executor:
             self._assign(worker, work)
 
     def _next_batch(self) -> Sequence[ScheduledCase]:
-        """The cases to be run next, less those of functions that were given up."""
+        """Return the cases to run next, without cases of functions that were given up."""
         while batch := self._returned.popleft() if self._returned else next(self._batches, None):
             if work := [scheduled for scheduled in batch if not self._is_given_up(scheduled)]:
                 return work
         return ()
 
     def _is_given_up(self, scheduled: ScheduledCase) -> bool:
-        """Whether the rest of a function is not run; that is the case's verdict then."""
+        """Return whether a case's function was given up; if so, report the case as not run."""
         lost = self._lost[scheduled.case.function]
         if lost < self._limits.lost:
             return False
@@ -267,12 +267,12 @@ class Executor:
             self._begin_case(worker)
 
     def _begin_case(self, worker: _Worker) -> None:
-        """The process begins with its next case."""
+        """Start the time limit of the worker's next case."""
         worker.began = time.monotonic()
         worker.deadline = worker.began + self._limits.timeout
 
     def _finish_case(self, worker: _Worker, outcome: Outcome, seconds: float) -> None:
-        """The running case has come to something, which is its verdict, or shows that it must be run alone."""
+        """Report the outcome of the running case, or schedule the case to run again in a new worker."""
         scheduled, repetition = worker.work.popleft(), worker.repetition
         neighbour, worker.latest, worker.repetition = worker.latest, scheduled.case.id, None
         worker.served += 1
@@ -304,7 +304,7 @@ class Executor:
         worker.begin_step(LOADING, 0.0)
 
     def _retire(self, worker: _Worker) -> None:
-        """End the process of an idle slot: the next case is to be the first of another."""
+        """End the process of an idle worker, so that its next case is the first of a new process."""
         if worker.process is not None:
             self._fork_server.signal(worker.process, signal.SIGKILL)
             self._release(worker)
@@ -317,7 +317,7 @@ class Executor:
         worker.process = None
 
     def _process_events(self) -> None:
-        """Wait until something happens, and deal with it."""
+        """Wait until a worker sends something, ends or reaches a limit, and handle that."""
         for key, _ in self._selector.select(self._seconds_to_deadline()):
             if key.data is not None:
                 self._receive_messages(key.data)
@@ -331,7 +331,7 @@ class Executor:
                 self._enforce_limits(worker)
 
     def _seconds_to_deadline(self) -> float:
-        """Seconds until the next limit is due."""
+        """Return the seconds until the next limit is reached."""
         now = time.monotonic()
         waits = [worker.deadline - now for worker in self._workers if worker.is_busy]
         if self._limits.memory:
@@ -339,7 +339,7 @@ class Executor:
         return max(0.0, min(waits, default=0.0))
 
     def _receive_messages(self, worker: _Worker) -> None:
-        """Take in what the process of a slot has said."""
+        """Handle the messages that a worker has sent."""
         process = worker.process
         if process is None:  # it was heard before its end
             return
@@ -363,7 +363,7 @@ class Executor:
             self._handle_closed_channel(worker, process)
 
     def _handle_closed_channel(self, worker: _Worker, process: WorkerProcess) -> None:
-        """Nothing more is read from the process of a slot: it has ended, or the vendor has misused its channel."""
+        """Handle a closed channel: the worker has ended, or the vendor has misused the file descriptor."""
         if process.is_damaged and not worker.is_busy:
             self.notes.append(f"after {worker.latest}, outside any case, the vendor {process.misuse}")
             self._retire(worker)
@@ -371,7 +371,7 @@ class Executor:
             worker.deadline = time.monotonic() + (0.0 if process.is_damaged else STACK_DUMP)
 
     def _handle_exit(self, worker: _Worker, ended: Ended) -> None:
-        """The process of a slot has ended: by itself, or as it was told to."""
+        """Handle the end of a worker's process, on its own or by the executor."""
         assert worker.process is not None
         output = worker.process.output_since(worker.output)
         self._release(worker)
@@ -390,13 +390,13 @@ class Executor:
             )
 
     def _put_back(self, worker: _Worker) -> None:
-        """The cases handed to a process that has ended are for the next that has nothing to do."""
+        """Return the unfinished cases of a worker that has ended to the queue."""
         if worker.work:
             self._returned.appendleft(list(worker.work))
             worker.work.clear()
 
     def _handle_failed_start(self, worker: _Worker, ended: Ended, output: str) -> None:
-        """Try again with a vendor that has started before; VendorError if it never did, or no longer does."""
+        """Retry a vendor that has started before; raise VendorError if it never did, or fails repeatedly."""
         exit_text = worker.end_reason[1] if worker.end_reason else describe_exit(ended.status)
         self._failed_starts += 1
         if not self._has_started or self._failed_starts >= MAX_FAILED_STARTS:
@@ -416,7 +416,7 @@ class Executor:
                 self._end_process(worker, (Verdict.out_of_memory, text), signal.SIGKILL)
 
     def _end_late(self, worker: _Worker, process: WorkerProcess) -> None:
-        """First ask a process that takes too long where it is, then end it."""
+        """Ask a worker that exceeds a limit for its stack, then end it."""
         if worker.end_reason is not None:
             self._end_process(worker, worker.end_reason, signal.SIGKILL)
         elif not process.is_open:
@@ -432,7 +432,7 @@ class Executor:
             self._end_process(worker, (Verdict.timed_out, f"did not {step} in {seconds:.0f} s"), signal.SIGABRT)
 
     def _is_busy_starting(self, worker: _Worker, process: WorkerProcess) -> bool:
-        """Whether a process that was to be done with a step of its start is at it, and has more time for that."""
+        """Return whether a starting worker uses enough CPU to get more time."""
         passed = time.monotonic() - worker.began
         return passed < STARTING_BUSY and cpu_seconds(process.number) - worker.cpu > BUSY * passed
 

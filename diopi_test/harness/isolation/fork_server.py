@@ -1,4 +1,4 @@
-"""The parent's side of the nursery, and of the device processes it forks."""
+"""The parent's view of the fork server and of the workers that it forks."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _BOOTSTRAP = (
 )
 
 EXIT_SECONDS = 1.0
-"""Seconds the nursery has to end by itself."""
+"""Seconds that the fork server has to exit by itself."""
 
 ANSWER_SECONDS, SEND_SECONDS = 300.0, 30.0
-"""Seconds the nursery has to answer, which imports everything first; and any process to take a message."""
+"""Seconds that the fork server has to reply, after its imports; and that a process has to accept a message."""
 
 _STACK = b"Fatal Python error: "
 """How faulthandler begins; what the vendor itself wrote stands before it."""
@@ -40,13 +40,13 @@ _HAS_ENDED = "the fork server has ended"
 
 
 class ForkServerError(Exception):
-    """The nursery has ended, though it should not have."""
+    """The fork server has ended unexpectedly."""
 
 
 @final
 @dataclass(frozen=True)
 class Ended:
-    """The end of a device process: its number, its status as `os.wait` has it, and the seconds of CPU it took."""
+    """The end of a worker: its process number, its status in the form of `os.wait`, and its CPU seconds."""
 
     process: int
     status: int
@@ -55,7 +55,7 @@ class Ended:
 
 @final
 class WorkerProcess:
-    """A device process as its parent knows it: its number, the channel to it, and what it writes to its output.
+    """A worker as its parent sees it: its process number, the channel to it, and its output.
 
     Attributes:
         is_open: whether there may be more messages.
@@ -71,13 +71,13 @@ class WorkerProcess:
         self._output = output
 
     def send(self, tasks: Sequence[Any]) -> None:
-        """Hand over tasks; nothing happens if the process has ended, or does not take them: it has a deadline."""
+        """Send tasks. A worker that has ended, or does not read them, is left to its deadline."""
         self.channel.settimeout(SEND_SECONDS)
         with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
             self.channel.sendall(frame(tasks))
 
     def received(self) -> Iterator[Any]:
-        """The messages that have come by now, without waiting for any."""
+        """Yield the messages that have arrived, without waiting."""
         try:
             while self.is_open and (content := self._available()) is not None:
                 self._messages.feed(content)
@@ -89,11 +89,11 @@ class WorkerProcess:
 
     @property
     def misuse(self) -> str:
-        """What the vendor did, if it did not end."""
+        """Return what the vendor did to the channel, if the process did not end."""
         return f"{'wrote to' if self.is_damaged else 'closed'} a file descriptor that was not its own"
 
     def _available(self) -> bytes | None:
-        """Bytes that have come, empty ones if the channel was closed; None if there is nothing."""
+        """Return the bytes that have arrived: empty if the channel was closed, None if there are none."""
         self.channel.settimeout(0.0)
         try:
             return self.channel.recv(CHUNK)
@@ -103,14 +103,19 @@ class WorkerProcess:
             return b""
 
     def hang_up(self) -> None:
-        """Tell it that there are no more tasks: it closes its device and ends."""
+        """Tell the worker that there are no more tasks, so that it closes its device and ends."""
         with suppress(OSError):
             self.channel.shutdown(socket.SHUT_WR)
 
     def output_since(self, start: int, longest: int = 4000) -> str:
-        """What it has written from that byte on, and its stack if Python told it in the end.
+        """Return the output from the byte `start` on, and the stack that Python wrote at its end.
 
-        Of either the beginning and the end are kept if it is longer than `longest` bytes.
+        Args:
+            start: The position of the first byte.
+            longest: The maximum number of bytes of each of the two; longer texts keep their beginning and end.
+
+        Returns:
+            The output, with unprintable characters escaped.
         """
         size = os.fstat(self._output).st_size
         start_of_stack = self._start_of_stack(start, size)
@@ -136,14 +141,14 @@ class WorkerProcess:
         return printable(text).strip()
 
     def close(self) -> None:
-        """Let go of channel and output; the process ends when it notices."""
+        """Close the channel and the output; the process ends when it notices."""
         self.channel.close()
         os.close(self._output)
 
 
 @final
 class ForkServer:
-    """A process that has imported everything and forks device processes; all of them end with this process."""
+    """A process that has imported every module and forks workers. All of them end with the parent."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -157,11 +162,11 @@ class ForkServer:
         self._messages: deque[dict[str, Any]] = deque()
 
     def fileno(self) -> int:
-        """What can be waited for: it is readable when a process has ended."""
+        """Return the file descriptor that is readable when a worker has ended."""
         return self._control.fileno()
 
     def start(self, vendor: str, options: CaseOptions) -> WorkerProcess:
-        """A new device process for a vendor. NurseryError if the nursery itself has ended."""
+        """Start a worker for a vendor; raise ForkServerError if the fork server has ended."""
         ours, theirs = socket.socketpair()
         output = _new_output()
         try:
@@ -175,7 +180,7 @@ class ForkServer:
         return WorkerProcess(number, ours, output)
 
     def _started(self, command: bytes, files: Sequence[int]) -> int:
-        """Give the command to start a process, and wait for its number."""
+        """Send the command that starts a process, and return the number of the process."""
         self._control.settimeout(SEND_SECONDS)
         try:
             socket.send_fds(self._control, [command], files)
@@ -188,7 +193,7 @@ class ForkServer:
         return int(message["started"])
 
     def signal(self, process: WorkerProcess, number: int) -> None:
-        """Send a signal to a device process and all it has started. NurseryError if the nursery itself has ended."""
+        """Send a signal to a worker and its children; raise ForkServerError if the fork server has ended."""
         self._control.settimeout(SEND_SECONDS)
         try:
             self._control.sendall(frame({"signal": [process.number, int(number)]}))
@@ -196,13 +201,13 @@ class ForkServer:
             raise ForkServerError(f"{_HAS_ENDED}: {error}") from error
 
     def ended(self) -> Iterator[Ended]:
-        """The processes that have ended by now, each told once. NurseryError if the nursery itself has."""
+        """Yield each worker that has ended once; raise ForkServerError if the fork server has ended."""
         self._receive(0.0)
         while self._messages:
             yield Ended(*self._messages.popleft()["ended"])
 
     def close(self) -> None:
-        """End the nursery and all its device processes at once."""
+        """End the fork server and all its workers at once."""
         self._control.close()
         try:
             self._process.wait(EXIT_SECONDS)
@@ -216,7 +221,7 @@ class ForkServer:
         return self._messages.popleft()
 
     def _receive(self, seconds: float) -> None:
-        """Take in what the nursery says within so many seconds; with 0 it may be nothing."""
+        """Receive messages of the fork server for up to `seconds`; with 0 there may be none."""
         self._control.settimeout(seconds)
         try:
             content = self._control.recv(CHUNK)
@@ -233,7 +238,7 @@ class ForkServer:
 
 
 def _new_output() -> int:
-    """A file of no name for the output of a process, to which all that write to it append."""
+    """Create an unnamed file for the output of a process, opened so that every writer appends."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("output")
     with tempfile.TemporaryFile() as file:

@@ -1,4 +1,4 @@
-"""The nursery: a process that has imported everything, holds no vendor, and forks device processes.
+"""The main program of the fork server, which has imported every module, has loaded no vendor, and forks workers.
 
 It takes the messages `start` (with two files: the channel, and where output goes) and `signal`, and tells of each
 process that it has `started` and how it has `ended`. It and its processes end with the process that started it.
@@ -28,7 +28,7 @@ from diopi_test.harness.options import CaseOptions
 
 @final
 class ForkServerLoop:
-    """The state of the nursery: its line to the parent, and the processes that live."""
+    """The state of the fork server: its connection to the parent, and the workers that are alive."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -43,7 +43,7 @@ class ForkServerLoop:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's matter
 
     def run(self) -> None:
-        """Serve until the parent is gone, then end all processes."""
+        """Serve until the parent has ended, then end all workers."""
         commands: dict[str, Callable[..., None]] = {"start": self._start, "signal": self._signal}
         try:
             for message in self._commands():
@@ -56,7 +56,7 @@ class ForkServerLoop:
                 _end_group(process)
 
     def _commands(self) -> Iterator[dict[str, Any]]:
-        """The commands, as they come; the end of processes is told in between."""
+        """Yield the commands as they arrive, and report workers that have ended in between."""
         while True:
             sources: list[Any] = [self._control, self._wakeup]
             ready, _, _ = select(sources, [], [])
@@ -113,7 +113,7 @@ class ForkServerLoop:
             os._exit(status)
 
     def _signal(self, process: int, number: int) -> None:
-        """Send a signal to a process and all it has started; nothing if it has ended, and its number is another's."""
+        """Send a signal to a worker and its children; do nothing if the worker has ended."""
         if process in self._alive:
             with suppress(ProcessLookupError):
                 os.killpg(process, number)

@@ -1,4 +1,4 @@
-"""What the fork server imports before it forks, so that no case spends its time limit on an import."""
+"""Imports of the fork server before it forks, so that no case spends its time limit on an import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages between the processes of a run, in frames that tell them from other bytes.
+"""Messages between the processes of a run, in frames that distinguish them from other bytes.
 
 A vendor may write to any file descriptor of its process. Hence a frame has a magic number, the length and the CRC-32 of
 its content; the content is JSON. A reader never waits for a number of bytes that it has only been told.
@@ -24,7 +24,7 @@ _HEADER = struct.Struct(f">{len(MAGIC)}sII")
 
 
 class MessageError(Exception):
-    """Bytes that are no message, or a message that is too long; the error's text says which."""
+    """Bytes that are not a message, or a message that is too long."""
 
 
 def frame(message: Any) -> bytes:
@@ -37,13 +37,13 @@ def frame(message: Any) -> bytes:
 
 @final
 class MessageReader:
-    """Takes bytes as they come, and finds the messages in them."""
+    """A parser of messages that receives bytes piece by piece."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, content: bytes) -> None:
-        """Take in bytes that have come."""
+        """Add bytes that have arrived."""
         self._buffer += content
 
     def messages(self) -> Iterator[Any]:
@@ -55,7 +55,7 @@ class MessageReader:
                 raise MessageError(f"a message is no JSON: {error}") from error
 
     def _next_content(self) -> bytes | None:
-        """The content of the first frame, which is removed; None if it is not complete."""
+        """Remove and return the content of the first frame; None if the frame is not complete."""
         begun = bytes(self._buffer[: len(MAGIC)])
         if not MAGIC.startswith(begun):
             raise MessageError(f"a message begins with {begun!r}, expected {MAGIC!r}")

@@ -1,4 +1,4 @@
-"""What a call must leave as it was, as every later call in the process depends on it."""
+"""The state of the process that a call must not change, because every later call in the process depends on it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SMALLEST_NORMAL, _SMALLEST = 2.0**-1022, 2.0**-1074
 
 @final
 class ProcessState:
-    """The floating-point environment, signal mask, working directory and NumPy's error handling of this process.
+    """The floating-point environment, signal mask, working directory and NumPy error handling of this process.
 
     Taken when it is made; `restored` compares and puts back.
     """
@@ -36,7 +36,7 @@ class ProcessState:
         self._before = _state()
 
     def restore(self) -> Sequence[str]:
-        """What was changed since, in words; everything is as it was afterwards."""
+        """Restore the state and return a description of each change; empty if nothing had changed."""
         now = _state()
         if now == self._before:
             return ()
@@ -71,7 +71,7 @@ def _working_directory() -> str:
 
 
 def check_process_state(state: ProcessState, forks: ForkWatch) -> Iterator[CheckResult]:
-    """One failed finding for all that a case has left behind in the process; none if there is nothing."""
+    """Yield a failed check result if a case has changed the state of the process."""
     changed = list(state.restore())
     if forks.has_returned():
         changed.append("the process was forked, and the copy returned from the call as well")

@@ -1,4 +1,4 @@
-"""What a device process does: load the vendor, prove that it starts, then run the cases it is told to run."""
+"""The main program of a worker: loads the vendor, checks that it works, then runs the cases that it receives."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _run_timed(
 
 
 def run_and_catch(session: Session, path: Path, sha256: str | None, case: Collected) -> Outcome:
-    """The outcome of a case; failed where a vendor raises what would end, skip or interrupt a run."""
+    """Run a case and return its outcome, which is failed if the vendor raises anything."""
     try:
         return session.run(path, case, sha256)
     except MemoryError as error:
@@ -92,7 +92,7 @@ def run_and_catch(session: Session, path: Path, sha256: str | None, case: Collec
 
 
 def shorten(text: str) -> str:
-    """The text as it can be printed, less what is too much in the middle."""
+    """Return the text in printable form, with the middle left out if it is too long."""
     if len(text) <= MAX_MESSAGE:
         return printable(text)
     half = MAX_MESSAGE // 2
@@ -100,7 +100,7 @@ def shorten(text: str) -> str:
 
 
 def _output_size() -> int:
-    """Bytes that were written to standard output and error so far; what is much is thrown away, as its case is done."""
+    """Return the bytes written to standard output and error; truncate the file if it is too large."""
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
@@ -118,7 +118,7 @@ def _send(channel: socket.socket, message: Any) -> None:
 
 
 def _receive(channel: socket.socket) -> Iterator[Any]:
-    """The messages as they come, until there are no more."""
+    """Yield the messages as they arrive, until the channel is closed."""
     reader = MessageReader()
     while content := channel.recv(CHUNK):
         reader.feed(content)

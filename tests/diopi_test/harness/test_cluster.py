@@ -44,7 +44,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the device processes of the slow vendor leave files named as they are."""
+    """The folder in which the workers of the slow vendor leave files named after their process numbers."""
     return tmp_path_factory.mktemp("marks")
 
 

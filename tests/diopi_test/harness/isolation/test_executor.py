@@ -100,13 +100,13 @@ def test_a_vendor_that_is_not_there_is_told_apart_from_one_that_does_not_start()
     assert not isinstance(raised.value, VendorNotFoundError)
 
 
-def test_a_nursery_that_ends_is_told() -> None:
-    nursery = ForkServer()
-    nursery._process.kill()
-    nursery._process.wait()
+def test_start_raises_when_the_fork_server_has_ended() -> None:
+    fork_server = ForkServer()
+    fork_server._process.kill()
+    fork_server._process.wait()
     with pytest.raises(ForkServerError, match="has ended"):
-        nursery.start(STUB_VENDOR, CaseOptions())
-    nursery.close()
+        fork_server.start(STUB_VENDOR, CaseOptions())
+    fork_server.close()
 
 
 def test_a_file_that_changed_meanwhile_is_no_baseline(due: list[ScheduledCase], tmp_path: Path) -> None:

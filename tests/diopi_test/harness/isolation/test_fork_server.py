@@ -1,4 +1,4 @@
-"""What the parent sees of a device process."""
+"""The parent's view of a worker."""
 
 import os
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ _SERVER = """
 import sys
 from diopi_impl.native.library import prepare
 from diopi_test.harness.isolation.imports import import_validators, import_references
-from diopi_test.harness.isolation.fork_server_main import main  # imports what a device process needs
+from diopi_test.harness.isolation.fork_server_main import main  # imports what a worker needs
 
 prepare()
 import_validators()

@@ -60,7 +60,7 @@ def test_a_message_that_is_too_long_is_neither_written_nor_waited_for(monkeypatc
 
 @pytest.fixture
 def pair() -> Iterator[tuple[socket, WorkerProcess]]:
-    """The end of the channel that a device process has, and that process as its parent knows it."""
+    """The worker's end of the channel, and the worker as its parent sees it."""
     ours, theirs = socketpair()
     process = WorkerProcess(1, ours, os.memfd_create("output"))
     with theirs:
