@@ -1,10 +1,10 @@
 """The functions of `diopirt.h`: what the runtime offers to an operator while it runs.
 
-Every function answers `diopiSuccess`, or an error code and leaves its results alone: `diopiErrorOccurred` for a NULL or
-dead handle and for a NULL result pointer, the code of its own for a function the vendor has not registered. Sizes and
-strides handed out stay valid as long as the tensor does. A tensor's memory is read and written through its stream only.
-Source: the DIOPI interface; strides, offsets and sparse parts mean what they mean in PyTorch (torch.Tensor.stride,
-storage_offset, crow_indices, col_indices, values).
+Every function returns `diopiSuccess`, or returns an error code and does not write its results. The code is
+`diopiErrorOccurred` for a NULL or invalid handle and for a NULL result pointer; a function that the vendor has not
+registered has a specific code. Returned sizes and strides stay valid as long as the tensor exists. A tensor's memory
+may be read and written only through its stream. Source: the DIOPI interface; strides, offsets and sparse parts are as
+in PyTorch (torch.Tensor.stride, storage_offset, crow_indices, col_indices, values).
 """
 
 from typing import Annotated
@@ -47,7 +47,7 @@ def diopiGetVersion():
 
 @prototype()
 def diopiGetTensorData(th: MutableIn, ptr: AddressOut):
-    """Address of the tensor's first element, where `th` lies: storage address + offset · element size.
+    """Address of the tensor's first element on its device: storage address + offset · element size.
 
     Errors: a sparse tensor has no dense data.
     """
@@ -55,7 +55,7 @@ def diopiGetTensorData(th: MutableIn, ptr: AddressOut):
 
 @prototype()
 def diopiGetTensorDataConst(th: In, ptr: ConstAddressOut):
-    """Address of the tensor's first element, to be read only. Errors: as `diopiGetTensorData`."""
+    """Read-only address of the tensor's first element. Errors: as `diopiGetTensorData`."""
 
 
 @prototype()
@@ -73,12 +73,12 @@ def diopiGetTensorStride(th: In, stride: SizeOut):
 
 @prototype()
 def diopiGetTensorDtype(th: In, dtype: DtypeOut):
-    """Element type of the tensor; of a sparse tensor that of its values."""
+    """Element type of the tensor; for a sparse tensor, the type of its values."""
 
 
 @prototype()
 def diopiGetTensorDevice(th: In, device: DeviceOut):
-    """Whether the tensor's memory lies on the device or in host memory."""
+    """The kind of memory that the tensor is in: device or host memory."""
 
 
 @prototype()
@@ -88,7 +88,7 @@ def diopiGetTensorNumel(th: In, numel: OutI64):
 
 @prototype()
 def diopiGetTensorElemSize(th: In, itemsize: OutI64):
-    """Bytes an element takes."""
+    """Size of an element in bytes."""
 
 
 @prototype()
@@ -108,7 +108,7 @@ def diopiGetTensorStorageNbytes(th: In, pNbytes: BytesOut):
 
 @prototype()
 def diopiGetTensorDeviceIndex(th: In, pDevIndex: DeviceIndexOut):
-    """Number of the device the tensor lies on, 0 for the first; host tensors give 0."""
+    """Number of the tensor's device, 0 for the first device and for host tensors."""
 
 
 @prototype()
@@ -133,28 +133,29 @@ def diopiIsTensorSparse(th: In, is_sparse: OutBool):
 
 @prototype()
 def diopiGetCurrentDeviceIndex(pDevIndex: DeviceIndexOut):
-    """Number of the device the calling thread works with, 0 for the first."""
+    """Number of the current device of the calling thread, 0 for the first device."""
 
 
 @prototype()
 def diopiGetStream(ctx: Context, stream: StreamOut):
-    """Stream of the context, made by the vendor's stream-create function; operators enqueue their work on it."""
+    """Stream of the context, created by the vendor's stream-create function; operators enqueue their work on it."""
 
 
 @prototype()
 def diopiRequireTensor(
     ctx: Context, tensor: NewOut, size: SizeIn, stride: SizeIn, dtype: DtypeIn, device: ConstDeviceIn
 ):
-    """Make a tensor with undefined elements; the context owns it and releases it when it is destroyed.
+    """Create a tensor with undefined elements; the context owns it and releases it when it is destroyed.
 
-    `size` is the shape; `stride` NULL means contiguous, else as many strides as `size` has entries, none negative.
-    Errors: `diopiDtypeNotSupported` for an unknown `dtype`; `size` NULL or with a negative entry; out of memory.
+    `size` is the shape. `stride` is NULL for a contiguous tensor; otherwise it has as many entries as `size`, none
+    negative. Errors: `diopiDtypeNotSupported` for an unknown `dtype`; `size` NULL or with a negative entry; out of
+    memory.
     """
 
 
 @prototype()
 def diopiRequireBuffer(ctx: Context, tensor: NewOut, num_bytes: i64, device: DeviceIn):
-    """Make a one-dimensional uint8 tensor of `num_bytes` undefined elements, owned by the context.
+    """Create a one-dimensional uint8 tensor of `num_bytes` undefined elements, owned by the context.
 
     Errors: `num_bytes` negative; out of memory.
     """
@@ -170,7 +171,7 @@ def diopiGeneratorGetState(ctx: Context, th: ConstGenerator, data: NewOut):
 
 @prototype()
 def diopiGeneratorSetState(th: Generator, state: In):
-    """Set the generator to a state `diopiGeneratorGetState` gave.
+    """Set the generator to a state from `diopiGeneratorGetState`.
 
     Errors: `state` is not a contiguous uint8 tensor of 16 elements.
     """
@@ -178,7 +179,7 @@ def diopiGeneratorSetState(th: Generator, state: In):
 
 @prototype()
 def diopiGeneratorGetSeedAndOffset(th: Generator, ptrSeed: U64Out, ptrOffset: U64Out):
-    """Seed of the generator, and how many numbers were drawn since it was set."""
+    """Seed of the generator, and the count of numbers drawn since the seed was set."""
 
 
 @prototype()

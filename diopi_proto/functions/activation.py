@@ -1,10 +1,14 @@
 """Activation functions and their gradients.
 
-Unless a docstring says otherwise: `input` is of any shape, 0-d and empty ones included, and any strides; `out` has its
-shape and dtype. A gradient function gets `grad_output`, the gradient of a loss with respect to the forward result, and
-writes `grad_input`, the one with respect to the forward input; its tensors have one shape and dtype. NaN gives NaN. A
-`diopiScalar_t` may hold an integer or a floating number whatever the tensor's dtype; NULL is rejected. Source: the
-PyTorch function of the same name, for gradients the ATen function named.
+The following holds unless a docstring says otherwise:
+
+- `input` may have any shape, including 0-d and empty shapes, and any strides. `out` has the shape and dtype of `input`.
+- A gradient function takes `grad_output`, the gradient of a loss with respect to the forward result, and writes
+  `grad_input`, the gradient with respect to the forward input. All its tensors have the same shape and dtype.
+- NaN gives NaN.
+- A `diopiScalar_t` may contain an integer or a floating-point number for any dtype of the tensor; NULL is rejected.
+
+Source: the PyTorch function of the same name; gradient functions name the ATen function.
 """
 
 from typing import Literal
@@ -21,9 +25,9 @@ def diopiRelu(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=numeric, guarantee="exact", inplace="diopiHardtanhInp", backward="diopiHardtanhBackward")
 def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: ConvertedScalar, max_val: ConvertedScalar):
-    """input bounded to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
+    """Clamp input to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
 
-    A zero keeps its sign where a bound is 0.
+    If a bound is 0, zeros in input keep their sign.
     Source: torch.nn.functional.hardtanh.
     """
 
@@ -32,13 +36,13 @@ def diopiHardtanh(ctx: Context, out: Out, input: In, min_val: ConvertedScalar, m
 def diopiHardtanhBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, min_val: Scalar, max_val: Scalar):
     """Gradient of `diopiHardtanh` from its input: grad_output where min_val < input < max_val, else 0.
 
-    Both bounds themselves give 0; NaN input is left open. Source: torch.ops.aten.hardtanh_backward.
+    Input equal to a bound gives 0; the result for NaN input is unspecified. Source: torch.ops.aten.hardtanh_backward.
     """
 
 
 @elementwise(dtypes=floating, inplace="diopiHardswishInp", backward="diopiHardswishBackward")
 def diopiHardswish(ctx: Context, out: Out, input: In):
-    """input · min(max(input + 3, 0), 6) / 6: zero up to −3, input itself from 3 on; −inf is left open.
+    """input · min(max(input + 3, 0), 6) / 6: 0 up to −3, input from 3 on; the result for −inf is unspecified.
 
     Source: torch.nn.functional.hardswish.
     """
@@ -48,7 +52,7 @@ def diopiHardswish(ctx: Context, out: Out, input: In):
 def diopiHardswishBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
     """Gradient of `diopiHardswish` from its input: grad_output · (input / 3 + 1/2) for −3 < input < 3.
 
-    0 for input ≤ −3, grad_output for input ≥ 3; NaN input is left open. Source: torch.ops.aten.hardswish_backward.
+    0 for input ≤ −3, grad_output for input ≥ 3; unspecified for NaN. Source: torch.ops.aten.hardswish_backward.
     """
 
 
@@ -64,8 +68,8 @@ def diopiThreshold(ctx: Context, out: Out, input: In, threshold: ConvertedScalar
 def diopiThresholdBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, threshold: ConvertedScalar):
     """Gradient of `diopiThreshold` from its input: 0 where input ≤ threshold, else grad_output.
 
-    With threshold 0 also the gradient of `diopiRelu`, from its input or its result alike. Where input is NaN
-    grad_output passes. Source: torch.ops.aten.threshold_backward.
+    With threshold 0, this is also the gradient of `diopiRelu`, where `input` may be its input or its result. NaN input
+    gives grad_output. Source: torch.ops.aten.threshold_backward.
     """
 
 
@@ -73,8 +77,9 @@ def diopiThresholdBackward(ctx: Context, grad_input: Out, grad_output: In, input
 def diopiGelu(ctx: Context, out: Out, input: In, approximate: Literal["none", "tanh"]):
     """Gaussian error linear unit x · Φ(x), Φ(x) = (1 + erf(x/√2)) / 2, for `approximate` "none".
 
-    "tanh": x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))). Any other text is rejected; −inf is left open. Source:
-    Hendrycks and Gimpel, "Gaussian error linear units", arXiv:1606.08415; torch.nn.functional.gelu.
+    "tanh": x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))). Other texts are rejected; the result for −inf is
+    unspecified. Source: Hendrycks and Gimpel, "Gaussian error linear units", arXiv:1606.08415;
+    torch.nn.functional.gelu.
     """
 
 
@@ -82,8 +87,8 @@ def diopiGelu(ctx: Context, out: Out, input: In, approximate: Literal["none", "t
 def diopiGeluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, approximate: Literal["none", "tanh"]):
     """Gradient of `diopiGelu` from its input x: for `approximate` "none" grad_output · (Φ(x) + x · φ(x)).
 
-    φ(x) = exp(−x²/2)/√(2π). "tanh", with u = √(2/π) · (x + 0.044715 · x³) and t = tanh(u): grad_output ·
-    ((1 + t)/2 + x/2 · (1 − t²) · √(2/π) · (1 + 0.134145 · x²)). Any other text is rejected; ±inf is left open.
+    φ(x) = exp(−x²/2)/√(2π). "tanh", with u = √(2/π) · (x + 0.044715 · x³) and t = tanh(u): grad_output · ((1 + t)/2 +
+    x/2 · (1 − t²) · √(2/π) · (1 + 0.134145 · x²)). Other texts are rejected; the result for ±inf is unspecified.
     Source: torch.ops.aten.gelu_backward.
     """
 
@@ -99,8 +104,8 @@ def diopiLeakyReluBackward(
 ):
     """Gradient of `diopiLeakyRelu`: grad_output where input > 0, else negative_slope · grad_output, NaN input included.
 
-    `input_is_result` true: `input` is the forward result, which has the forward input's sign only if negative_slope ≥
-    0; a negative slope is then rejected. Source: torch.ops.aten.leaky_relu_backward.
+    If `input_is_result` is true, `input` is the forward result. A negative `negative_slope` is then rejected, because
+    the result would not have the sign of the forward input. Source: torch.ops.aten.leaky_relu_backward.
     """
 
 
@@ -110,8 +115,8 @@ def diopiLeakyReluBackward(
 def diopiSigmoid(ctx: Context, out: Out, input: In):
     """Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
 
-    Of complex numbers far to the left, where exp(−input) overflows (from a real part of −88.7 on in complex64, −709.8
-    in complex128), the result is left open: 0, or NaN, as PyTorch has it. Source: torch.sigmoid.
+    The result for complex numbers whose exp(−input) overflows is unspecified: 0, or NaN as in PyTorch. This affects
+    real parts below −88.7 in complex64 and below −709.8 in complex128. Source: torch.sigmoid.
     """
 
 
@@ -125,7 +130,7 @@ def diopiSigmoidBackward(ctx: Context, grad_input: Out, grad_output: In, output:
 
 @elementwise(dtypes=floating, inplace="diopiSiluInp", backward="diopiSiluBackward")
 def diopiSilu(ctx: Context, out: Out, input: In):
-    """Sigmoid linear unit input / (1 + exp(−input)); input itself at +inf, −inf is left open.
+    """Sigmoid linear unit input / (1 + exp(−input)); input at +inf, unspecified at −inf.
 
     Source: torch.nn.functional.silu.
     """
@@ -135,7 +140,7 @@ def diopiSilu(ctx: Context, out: Out, input: In):
 def diopiSiluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
     """Gradient of `diopiSilu` from its input: grad_output · s · (1 + input · (1 − s)), s = 1 / (1 + exp(−input)).
 
-    ±inf is left open. Source: torch.ops.aten.silu_backward.
+    The result for ±inf is unspecified. Source: torch.ops.aten.silu_backward.
     """
 
 
@@ -143,9 +148,10 @@ def diopiSiluBackward(ctx: Context, grad_input: Out, grad_output: In, input: In)
 def diopiSoftmax(ctx: Context, out: Out, input: In, dim: Axis):
     """Softmax along axis `dim`: exp(x − m) / Σ exp(x − m), m the largest x of the slice, the sum over the slice.
 
-    −rank ≤ dim < rank, negative counts from the last axis; 0-d input takes 0 and −1 and gives 1. Every slice of `out`
-    sums to 1; a −inf gives 0, a slice of nothing but −inf, or with +inf or NaN in it, gives NaN throughout. `out`
-    orders the dtype: input is converted to it first, as by `dtype` in PyTorch. Source: torch.softmax.
+    −rank ≤ dim < rank; a negative dim counts from the last axis. For 0-d input, dim is 0 or −1 and the result is 1.
+    Every slice of `out` sums to 1, and −inf gives 0. A slice that contains +inf or NaN, or only −inf, gives NaN in all
+    elements. The call first converts input to the dtype of `out`, like the argument `dtype` in PyTorch. Source:
+    torch.softmax.
     """
 
 
@@ -153,7 +159,7 @@ def diopiSoftmax(ctx: Context, out: Out, input: In, dim: Axis):
 def diopiSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output: In, dim: Axis):
     """Gradient of `diopiSoftmax` from its result y: y · (grad_output − Σ grad_output · y), the sum along `dim`.
 
-    `dim` as in the forward. Source: torch.ops.aten._softmax_backward_data.
+    `dim` is the same as in the forward call. Source: torch.ops.aten._softmax_backward_data.
     """
 
 
@@ -161,7 +167,7 @@ def diopiSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output:
 def diopiLogSoftmax(ctx: Context, out: Out, input: In, dim: Axis):
     """Logarithm of `diopiSoftmax`: (x − m) − ln Σ exp(x − m) along axis `dim`, m the largest x of the slice.
 
-    `dim`, the dtype of `out`, and slices without a finite maximum as in `diopiSoftmax`; a −inf gives −inf. Source:
+    `dim`, the dtype of `out` and slices without a finite maximum are as in `diopiSoftmax`; −inf gives −inf. Source:
     torch.log_softmax.
     """
 
@@ -170,5 +176,5 @@ def diopiLogSoftmax(ctx: Context, out: Out, input: In, dim: Axis):
 def diopiLogSoftmaxBackward(ctx: Context, grad_input: Out, grad_output: In, output: In, dim: Axis):
     """Gradient of `diopiLogSoftmax` from its result y: grad_output − exp(y) · Σ grad_output, the sum along `dim`.
 
-    `dim` as in the forward. Source: torch.ops.aten._log_softmax_backward_data.
+    `dim` is the same as in the forward call. Source: torch.ops.aten._log_softmax_backward_data.
     """

@@ -1,7 +1,8 @@
-"""Automatic mixed precision: gradients are divided by the loss scale, and the scale follows what they show.
+"""Automatic mixed precision: gradients are divided by the loss scale, and the scale is adjusted after each step.
 
-The loss is multiplied by a scale before the gradients are computed in half precision, lest small ones vanish. Tensors
-of one element (0-d or of size 1) hold the state; it stays on the device, no function here waits for it. Source:
+The loss is multiplied by a scale before the gradients are computed in half precision, so that small gradients do not
+underflow. Tensors of one element (0-d or of size 1) contain the state. It stays on the device, and no function here
+waits for it. Source:
 P. Micikevicius et al., "Mixed precision training", arXiv:1710.03740; torch.amp.GradScaler.
 """
 
@@ -15,13 +16,13 @@ from diopi_proto.types import Dtype
 def diopiAmpForeachNonFiniteCheckAndUnscaleInp(
     ctx: Context, scaled_grads: InOuts, num_scaled_grads: Count, found_inf: InOut, inv_scale: In
 ):
-    """Multiplies every scaled_grads[i] by `inv_scale` in place, and sets `found_inf` where they overflowed.
+    """Multiplies every scaled_grads[i] by `inv_scale` in place, and sets `found_inf` if they overflowed.
 
     The gradients may differ in shape and dtype; half precision is multiplied in float32 and rounded once. `found_inf`
-    and `inv_scale` are float32 of one element. found_inf becomes 1 if any incoming element of any gradient is ±inf or
-    NaN, and is otherwise left as it is, never set to 0: the caller does that before the first call. The gradients are
-    multiplied either way. num_scaled_grads 0 does nothing.
-    Source: torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.
+    and `inv_scale` are float32 of one element. found_inf becomes 1 if any element of any gradient is ±inf or NaN on
+    entry. Otherwise it is unchanged; the caller sets it to 0 before the first call. The gradients are multiplied in
+    both cases. If num_scaled_grads is 0, the call does nothing. Source:
+    torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.
     """
 
 
@@ -38,8 +39,7 @@ def diopiAmpUpdateScaleInp(
     """Adjusts the loss scale after a step: down after an overflow, up after `growth_interval` steps without one.
 
     found_inf not 0: current_scale · scale_backoff_factor, growth_tracker = 0. Otherwise growth_tracker + 1; if that
-    equals growth_interval, current_scale · scale_growth_factor (the scale stays where the product in float32 is not
+    equals growth_interval, current_scale · scale_growth_factor (the scale is unchanged if the product in float32 is not
     finite) and growth_tracker = 0. `current_scale` and `found_inf` are float32, `growth_tracker` int32, of one element
-    each, and `found_inf` is 0 or 1.
-    Source: torch.ops.aten._amp_update_scale_.
+    each, and `found_inf` is 0 or 1. Source: torch.ops.aten._amp_update_scale_.
     """

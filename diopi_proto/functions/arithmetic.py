@@ -1,15 +1,23 @@
 """Binary and ternary element-wise functions: arithmetic, bounds, comparison and logic, with their scalar forms.
 
-Unless a docstring says otherwise: tensor inputs are of any shape, 0-d and empty ones included, and broadcast against
-each other (axes aligned at the last one, an axis of size 1 repeats); `out` has the broadcast shape, and in place
-`input` must have it already. Inputs may differ in dtype: they are converted to their common type first, the result has
-it, and integers wrap around. A `diopiScalar_t` of a higher category (bool < integer < floating) than the tensors lifts
-them, an integer to int64, a floating number to float32 (complex64 stays complex); otherwise the tensors decide. Beside
-integers the number is converted to their common type and wraps around, as −1 becomes 255 of uint8; an exponent, and the
-operand of a quotient that is not rounded, are not converted. Beside floating tensors the number takes part at the
-precision it was given in, except that comparisons convert it too. Bounds, exponents and factors that an integer type
-does not hold are left open (PyTorch refuses them). Factors (`alpha`, `value`) have no part in the types. Half precision
-is computed in float32. NaN in any operand gives NaN. A NULL scalar, and shapes that do not broadcast, are rejected.
+The following holds unless a docstring says otherwise:
+
+- Tensor inputs may have any shape, including 0-d and empty shapes. They broadcast against each other: axes are aligned
+  at the last one, and an axis of size 1 repeats. `out` has the broadcast shape; in in-place forms `input` must have it.
+- Inputs may differ in dtype. The call first converts them to their common type, which is the type of the result.
+  Integers wrap around.
+- A `diopiScalar_t` of a higher category (bool < integer < floating) than the tensors promotes them: an integer to
+  int64, a floating-point number to float32. complex64 stays complex. Otherwise only the tensors determine the common
+  type.
+- If the common type is an integer type, the number is converted to it and wraps around; −1 becomes 255 in uint8.
+  Exponents and the operands of a quotient that is not rounded are not converted.
+- If the common type is floating, the number keeps its precision, except that comparisons convert it, too.
+- The result is unspecified for bounds, exponents and factors that an integer type can't represent (PyTorch rejects
+  them).
+- Factors (`alpha`, `value`) do not affect the types.
+- Half precision is computed in float32. NaN in any operand gives NaN.
+- A NULL scalar and shapes that do not broadcast are rejected.
+
 Source: the PyTorch function of the same name.
 """
 
@@ -41,7 +49,7 @@ from diopi_proto.types import RoundMode
     inplace_scalar="diopiAddInpScalar",
 )
 def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
-    """Sum input + alpha · other; of two bools the logical or of input and (alpha and other).
+    """Sum input + alpha · other; for two bools the logical or of input and (alpha and other).
 
     A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
     """
@@ -57,8 +65,8 @@ def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
 def diopiSub(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
     """Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
 
-    A bool operand counts as 0 or 1 beside a number; what two bool operands give is left open (PyTorch refuses bool).
-    Source: torch.sub.
+    A bool operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch
+    rejects them). Source: torch.sub.
     """
 
 
@@ -70,7 +78,7 @@ def diopiSub(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
     inplace_scalar="diopiMulInpScalar",
 )
 def diopiMul(ctx: Context, out: Out, input: In, other: In):
-    """Product input · other; of two bools the logical and. Source: torch.mul."""
+    """Product input · other; for two bools the logical and. Source: torch.mul."""
 
 
 @arithmetic(
@@ -81,13 +89,13 @@ def diopiMul(ctx: Context, out: Out, input: In, other: In):
     inplace_scalar="diopiDivInpScalar",
 )
 def diopiDiv(ctx: Context, out: Out, input: In, other: In, rounding_mode: RoundMode):
-    """Quotient input / other, rounded as `rounding_mode` says.
+    """Quotient input / other, rounded according to `rounding_mode`.
 
-    RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number
-    ≤ the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
-    float32 in every mode; the rounding modes divide them as integers first, which leaves division by 0 open, and they
-    take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of ±inf over a finite
-    number is NaN. RoundModeEND is rejected. Source: torch.div.
+    RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number ≤
+    the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
+    float32 in every mode; the rounding modes first divide them as integers, so the result of division by 0 is
+    unspecified. They take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of
+    ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
     """
 
 
@@ -142,7 +150,8 @@ def diopiRemainderTensor(ctx: Context, out: Out, input: In, other: In):
 
     Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
     else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. A bool operand counts as 0
-    or 1 beside a number; what two bool operands give is left open (PyTorch refuses them). Source: torch.remainder.
+    or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source:
+    torch.remainder.
     """
 
 
@@ -164,11 +173,12 @@ def diopiRemainder(ctx: Context, out: Out, input: Scalar, other: In):
     inplace_scalar="diopiClampInpScalar",
 )
 def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None):
-    """input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
+    """Clamp input to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
 
-    `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
-    numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`). A
-    number that is a zero leaves zeros as they are; where zeros of both signs meet in tensors, the result is either.
+    If `min` or `max` is NULL, there is no bound on that side; the call is rejected if both are NULL. A NaN bound gives
+    NaN. If floating-point numbers bound integers, the fraction of the result is dropped for an integer `out` (PyTorch
+    rejects such an `out`). If a bound is a number 0, zeros keep their sign; if zeros of both signs are compared in
+    tensors, the result is either of them.
 
     Source: torch.clamp.
     """
@@ -184,7 +194,7 @@ def diopiClamp(ctx: Context, out: Out, input: In, min: In | None, max: In | None
     inplace_scalar="diopiClampMinInpScalar",
 )
 def diopiClampMin(ctx: Context, out: Out, input: In, min: In):
-    """The larger of input and min; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
+    """The larger of input and min; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
 
     Source: torch.clamp_min.
     """
@@ -200,7 +210,7 @@ def diopiClampMin(ctx: Context, out: Out, input: In, min: In):
     inplace_scalar="diopiClampMaxInpScalar",
 )
 def diopiClampMax(ctx: Context, out: Out, input: In, max: In):
-    """The smaller of input and max; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
+    """The smaller of input and max; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
 
     Source: torch.clamp_max.
     """
@@ -208,12 +218,12 @@ def diopiClampMax(ctx: Context, out: Out, input: In, max: In):
 
 @arithmetic(dtypes=real, result=promoted, guarantee="exact")
 def diopiMaximum(ctx: Context, out: Out, input: In, other: In):
-    """The larger of input and other; either zero where both are zeros. Source: torch.maximum."""
+    """The larger of input and other; if both are zeros, the result is either zero. Source: torch.maximum."""
 
 
 @arithmetic(dtypes=real, result=promoted, guarantee="exact")
 def diopiMinimum(ctx: Context, out: Out, input: In, other: In):
-    """The smaller of input and other; either zero where both are zeros. Source: torch.minimum."""
+    """The smaller of input and other; if both are zeros, the result is either zero. Source: torch.minimum."""
 
 
 @arithmetic(
@@ -272,8 +282,8 @@ def diopiLt(ctx: Context, out: Out, input: In, other: In):
 def diopiEqual(ctx: Context, out: OutBool, input: In, other: In):
     """Whether input and other have the same shape and equal elements, in `*out` when the call returns.
 
-    No broadcasting: different shapes give false and are no error. Elements are compared as in `diopiEq`, so a NaN
-    anywhere gives false; two empty tensors of one shape are equal. Source: torch.equal.
+    There is no broadcasting: different shapes give false and are not an error. Elements are compared as in `diopiEq`,
+    so a NaN anywhere gives false; two empty tensors of one shape are equal. Source: torch.equal.
     """
 
 
@@ -325,8 +335,8 @@ def diopiBitwiseOr(ctx: Context, out: Out, input: In, other: In):
 def diopiForeachaddScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: Scalar):
     """inputs[i] + other for every i < inputSize, each entry of its own shape and dtype.
 
-    outs[i] has the shape and dtype of inputs[i]; the sum is made as by `diopiAddScalar`, then converted. No entry is
-    NULL; inputSize 0 does nothing. Source: torch._foreach_add.
+    outs[i] has the shape and dtype of inputs[i]; the sum is computed as in `diopiAddScalar`, then converted. No entry
+    is NULL; inputSize 0 does nothing. Source: torch._foreach_add.
     """
 
 
@@ -334,15 +344,15 @@ def diopiForeachaddScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Coun
 def diopiForeachmulScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: Scalar):
     """inputs[i] · other for every i < inputSize, each entry of its own shape and dtype.
 
-    outs[i] has the shape and dtype of inputs[i]; the product is made as by `diopiMulScalar`, then converted. No entry
-    is NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
+    outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMulScalar`, then converted. No
+    entry is NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
     """
 
 
 @prototype(dtypes=all_dtypes, inplace="diopiForeachmulInpTensor")
 def diopiForeachmulTensor(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: const_In):
-    """inputs[i] · other for every i < inputSize, where `other` holds one element (0-d or of size 1).
+    """inputs[i] · other for every i < inputSize, where `other` has one element (0-d or of size 1).
 
-    outs[i] has the shape and dtype of inputs[i]; the product is made as by `diopiMul`, then converted. No entry is
+    outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMul`, then converted. No entry is
     NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
     """

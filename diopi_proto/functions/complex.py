@@ -1,7 +1,7 @@
-"""Complex numbers from real ones, and their parts.
+"""Complex numbers from real numbers, and their real and imaginary parts.
 
-`out` has the shape of the input, or that two inputs broadcast to. NaN, infinities and the sign of zeros in a part are
-carried over. Source: the PyTorch function of the same name.
+`out` has the shape of the input, or the shape that two inputs broadcast to. NaN, infinities and the sign of zeros in a
+part are preserved. Source: the PyTorch function of the same name.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from diopi_proto.types import Dtype
 
 
 def complexed(inputs: Sequence[Dtype]) -> Dtype:
-    """The complex type whose parts have the type of the first input."""
-    return next(whole for whole, part in COMPONENT.items() if part is inputs[0])
+    """Return the complex type whose components have the type of the first input."""
+    return next(dtype for dtype, part in COMPONENT.items() if part is inputs[0])
 
 
 @elementwise(dtypes=wide, result=complexed, guarantee="exact")
@@ -27,7 +27,7 @@ def diopiComplex(ctx: Context, out: Out, real: In, imag: In):
 
 @elementwise(dtypes=wide, result=complexed)
 def diopiPolar(ctx: Context, out: Out, abs: In, angle: In):
-    """The complex number abs · (cos angle + i · sin angle), angle in radians; a negative abs is taken as it is.
+    """The complex number abs · (cos angle + i · sin angle), angle in radians; abs may be negative.
 
     Both inputs have one dtype: float32 gives complex64, float64 complex128. An infinite angle gives NaN in both parts.
     Source: torch.polar.
@@ -36,15 +36,15 @@ def diopiPolar(ctx: Context, out: Out, abs: In, angle: In):
 
 @elementwise(dtypes=all_dtypes, guarantee="exact")
 def diopiConj(ctx: Context, out: Out, input: In):
-    """Complex conjugate: the imaginary part negated, a zero one too; real input is copied.
+    """Complex conjugate: the imaginary part is negated, even if it is zero; real input is copied.
 
-    `out` holds the conjugate numbers themselves, never a view to be negated on reading. Source: torch.conj_physical.
+    `out` contains the conjugate numbers themselves, not a view that is negated on reading. Source: torch.conj_physical.
     """
 
 
 @elementwise(dtypes=all_dtypes, result=component, beyond_pytorch={"out": complexes}, guarantee="exact")
 def diopiReal(ctx: Context, out: Out, input: In):
-    """Real part, a copy; real input is copied as it is. A complex `out` gets it with imaginary part 0.
+    """Copy of the real part; real input is copied unchanged. In a complex `out`, the imaginary part is 0.
 
     Source: torch.real.
     """
@@ -52,4 +52,7 @@ def diopiReal(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=complexes, result=component, beyond_pytorch={"out": complexes}, guarantee="exact")
 def diopiImag(ctx: Context, out: Out, input: In):
-    """Imaginary part, a copy. A complex `out` gets it as its real part, with imaginary part 0. Source: torch.imag."""
+    """Copy of the imaginary part. A complex `out` receives it as its real part, with imaginary part 0.
+
+    Source: torch.imag.
+    """

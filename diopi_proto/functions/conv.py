@@ -3,12 +3,12 @@
 N is the batch size, Cin and Cout are channel counts, k… stands for the spatial sizes of the kernel; every list has one
 entry per spatial axis, in the order of the axes. `stride` and `dilation` are ≥ 1; `padding` ≥ 0 surrounds the input
 with that many zeros on both sides of an axis. `groups` ≥ 1 splits the channels into blocks that do not mix and divides
-Cin and Cout. A batch may be empty; the input may come without its batch axis, and the result is then without it too.
+Cin and Cout. A batch may be empty. If the input has no batch axis, the result has none either.
 All tensors have one dtype; half precision is accumulated in float32 and rounded once. Sizes that do not fit, and
 results that would have a spatial size below 1, are rejected.
 
 A gradient function gets `grad_output`, the gradient of a loss with respect to the forward result, and writes those with
-respect to the forward inputs, each in the shape of its input. A NULL gradient result is not wanted and skipped, the
+respect to the forward inputs, each in the shape of its input. Gradient results that are NULL are skipped, and the
 others are computed.
 """
 
@@ -18,8 +18,8 @@ from diopi_proto.parameters import Context, Extents, In, Out, PositiveExtent, Po
 from diopi_proto.prototype import prototype
 from diopi_proto.ranks import prototype_per_rank
 
-BIAS_SIZES = Ignored(("bias_sizes",), "the handle of grad_bias says whether it is wanted", read=Read.value)
-OUTPUT_PADDING = Ignored(("output_padding",), "the sizes of grad_output say it", read=Read.value)
+BIAS_SIZES = Ignored(("bias_sizes",), "whether grad_bias is NULL determines whether it is computed", read=Read.value)
+OUTPUT_PADDING = Ignored(("output_padding",), "the sizes of grad_output determine it", read=Read.value)
 
 
 @prototype_per_rank(
@@ -155,7 +155,7 @@ def diopiCol2Im(
 ):
     """Sums patches back into an image: input (N, C · kh · kw, L), out (N, C, H, W), `output_size` = [H, W].
 
-    Every element is added to the place that `diopiIm2Col` with these attributes would have read it from; what came from
-    the padding is dropped, a place under no patch is 0. L must be the number of kernel positions in [H, W]. Source:
-    torch.nn.functional.fold.
+    Every element is added at the position from which `diopiIm2Col` with the same attributes reads it. Elements from the
+    padding are dropped, and positions outside of all patches are 0. L must be the number of kernel positions in [H, W].
+    Source: torch.nn.functional.fold.
     """

@@ -1,7 +1,7 @@
 """Boxes and regions of interest: suppression of overlapping boxes, and pooling of features inside boxes.
 
-Boxes are x1, y1, x2, y2 in real coordinates, with x1 ≤ x2 and y1 ≤ y2. What is computed from them, coordinates, weights
-and areas, is computed in their precision, in float32 where that is lower.
+Boxes are x1, y1, x2, y2 in real coordinates, with x1 ≤ x2 and y1 ≤ y2. Coordinates, weights
+and areas are computed in the precision of the boxes, but at least in float32.
 """
 
 from diopi_proto.dtypes import floating, position
@@ -11,12 +11,12 @@ from diopi_proto.prototype import prototype
 
 @prototype(dtypes=floating, result=position, guarantee="exact")
 def diopiNms(ctx: Context, out: NewOut, boxes: In, confidence: In, iou_threshold: f64):
-    """Non-maximum suppression: the positions of the boxes kept, highest confidence first.
+    """Non-maximum suppression: the positions of the remaining boxes, highest confidence first.
 
-    boxes: (N, 4); confidence: (N), of their dtype; *out: 1-d, int64. Boxes are visited by falling confidence, equal
-    ones by position; a box is kept unless its IoU with a box kept before is above iou_threshold (equal is not above).
-    IoU = intersection / union of the areas (x2 − x1)·(y2 − y1); two boxes of area 0 suppress nothing. N may be 0.
-    Errors: other shapes. Source: torchvision.ops.nms.
+    boxes: (N, 4); confidence: (N), of their dtype; *out: 1-d, int64. Boxes are visited in descending order of their
+    confidence, equal ones in order of position. A box remains unless its IoU with an earlier remaining box is greater
+    than iou_threshold. IoU = intersection / union of the areas (x2 − x1)·(y2 − y1); two boxes of area 0 suppress
+    nothing. N may be 0. Errors: other shapes. Source: torchvision.ops.nms.
     """
 
 

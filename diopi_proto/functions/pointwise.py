@@ -1,8 +1,8 @@
 """Unary element-wise functions, and the gradient of tanh.
 
-Unless a docstring says otherwise: `out` has the shape of `input`; `input` of any shape, 0-d and empty ones included,
-and any strides; NaN gives NaN. Floating input gives a result of its own dtype; the functions that compute a real
-number from an integer or bool input give float32. Source: the PyTorch function of the same name.
+Unless a docstring says otherwise, `input` may have any shape, including 0-d and empty shapes, and any strides. `out`
+has the shape of `input`. NaN gives NaN. Floating input gives a result of the same dtype; functions that compute a real
+number from integer or bool input give float32. Source: the PyTorch function of the same name.
 """
 
 from diopi_proto.dtypes import (
@@ -23,9 +23,9 @@ from diopi_proto.prototype import elementwise
 
 @elementwise(dtypes=(*numeric, *complexes, *boolean), result=component, guarantee="exact", inplace="diopiAbsInp")
 def diopiAbs(ctx: Context, out: Out, input: In):
-    """Absolute value |input|; of a complex number its modulus, a real result. The smallest integer stays as it is.
+    """Absolute value |input|; for complex numbers the modulus, a real result. The smallest integer is unchanged.
 
-    The modulus is rounded, everything else exact; bool stays as it is. Source: torch.abs.
+    The modulus is rounded; all other results are exact. bool is unchanged. Source: torch.abs.
     """
 
 
@@ -41,7 +41,7 @@ def diopiSign(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=all_dtypes, guarantee="exact", inplace="diopiSgnInp")
 def diopiSgn(ctx: Context, out: Out, input: In):
-    """Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, rounded, 0 at 0.
+    """Sign of a real input as in `diopiSign`; for complex input the rounded quotient input / |input|, 0 at 0.
 
     Source: torch.sgn.
     """
@@ -49,12 +49,12 @@ def diopiSgn(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=numeric, guarantee="exact", inplace="diopiFloorInp")
 def diopiFloor(ctx: Context, out: Out, input: In):
-    """The largest whole number ≤ input; −0.0 stays −0.0, integers are unchanged. Source: torch.floor."""
+    """The largest integer ≤ input; −0.0 and integers are unchanged. Source: torch.floor."""
 
 
 @elementwise(dtypes=numeric, guarantee="exact", inplace="diopiCeilInp")
 def diopiCeil(ctx: Context, out: Out, input: In):
-    """The smallest whole number ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil."""
+    """The smallest integer ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil."""
 
 
 @elementwise(dtypes=real, result=promoted_to_floating, inplace="diopiSqrtInp")

@@ -1,8 +1,8 @@
 """Sorting, selection of the largest or smallest, and distinct values.
 
-An axis `dim` lies in [−rank, rank), negative counts from the last; otherwise it is rejected. 0-d input counts as one
-element and takes 0 and −1. NaN counts as larger than every number, +inf included; zeros of either sign are equal. Index
-results are int64, or int32 if the caller made the tensor so. Source: the PyTorch function of the same name.
+An axis `dim` is in [−rank, rank), where negative axes count from the last; other values are rejected. 0-d input counts
+as one element, and its dim is 0 or −1. NaN is larger than every number, including +inf; zeros of either sign are equal.
+Index results are int64, or int32 if the caller passes an int32 tensor. Source: the PyTorch function of the same name.
 """
 
 from diopi_proto.dtypes import complexes, floating, index, numeric, position, real, same
@@ -10,7 +10,7 @@ from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Axis, Context, Extent, Extents, In, NewOut, Out, boolean
 from diopi_proto.prototype import prototype
 
-STABLE = "a validator checks the order of equal elements"
+STABLE = "any order of equal elements is accepted"
 
 
 @prototype(
@@ -25,8 +25,8 @@ def diopiSort(
 ):
     """input sorted along axis `dim`, ascending or `descending`; both results have input's shape.
 
-    values[…, i, …] = input[…, indices[…, i, …], …]. `pStable` true: equal elements keep their order in the input,
-    descending too; false or NULL: their order is free. Source: torch.sort.
+    values[…, i, …] = input[…, indices[…, i, …], …]. If `pStable` is true, equal elements keep their order in the input,
+    even in descending order. If it is false or NULL, their order is unspecified. Source: torch.sort.
     """
 
 
@@ -36,9 +36,9 @@ def diopiSortBackward(
 ):
     """Gradient of a selection along axis `dim`, such as `diopiSort`, `diopiTopk` or `diopiMax`.
 
-    `grad_input`, of shape `sizes` (the forward input's), is 0 but for grad_input[…, indices[…, i, …], …] =
-    grad_output[…, i, …]; grad_output and indices have one shape, and indices are distinct along the axis. `keepdim`
-    false: both lack axis `dim`, which is first put back with size 1; sort and topk want true. Source:
+    `grad_input` has the shape `sizes` of the forward input. It is 0 except for grad_input[…, indices[…, i, …], …] =
+    grad_output[…, i, …]. grad_output and indices have the same shape, and indices are distinct along the axis. If
+    `keepdim` is false, both lack axis `dim`, which is first inserted with size 1; sort and topk require true. Source:
     torch.ops.aten.value_selecting_reduction_backward.
     """
 
@@ -47,16 +47,16 @@ def diopiSortBackward(
     dtypes=numeric,
     result={"values": same, "indices": position},
     guarantee="any_of",
-    ignored=[Ignored(("sorted",), "sorted results are right for either", read=Read.value)],
+    ignored=[Ignored(("sorted",), "sorted results are valid in both cases", read=Read.value)],
 )
 def diopiTopk(
     ctx: Context, values: Out, indices: Out, input: In, k: Extent, dim: Axis, largest: boolean, sorted: boolean
 ):
     """The k largest, or smallest if not `largest`, elements along axis `dim`, and their positions there.
 
-    Both results have input's shape but for size k at `dim` (0-d input: 0-d). `sorted` true orders them, the most
-    extreme first; false leaves the order free. Which of equal elements are taken, and their order, is free. k outside
-    [0, size] is rejected. Source: torch.topk.
+    Both results have input's shape, but size k at `dim`; for 0-d input they are 0-d. If `sorted` is true, the most
+    extreme element comes first; if false, the order is unspecified. The choice among equal elements and their order are
+    unspecified. k outside [0, size] is rejected. Source: torch.topk.
     """
 
 
@@ -64,7 +64,8 @@ def diopiTopk(
 def diopiArgsort(ctx: Context, out: Out, input: In, stable: boolean, dim: Axis | None, descending: boolean):
     """The positions that sort input along axis `dim`, NULL for the last: the `indices` of `diopiSort`.
 
-    `stable` true: equal elements keep their order in the input; false: their order is free. Source: torch.argsort.
+    If `stable` is true, equal elements keep their order in the input; if false, their order is unspecified. Source:
+    torch.argsort.
     """
 
 
@@ -89,7 +90,7 @@ def diopiUnique(
     `dim` NULL: `out` (u) holds the distinct elements, and `indices`, of input's shape, the position in out of each
     element. Otherwise the slices of input across axis `dim` are compared: `out` has input's shape but for size u at
     `dim`, its slices ordered by their first differing element in row-major order; `indices` (size of `dim`) maps each
-    slice of input to its place in out. `counts` (u), int64, tells how often each occurs; the callee makes it if
-    `return_counts`, otherwise it is not touched and may be NULL. `indices` NULL is not wanted. Empty input gives empty
-    results. What several NaNs give is left open. Source: torch.unique.
+    slice of input to its place in out. `counts` (u), int64, is the number of occurrences of each value; the callee
+    allocates it if `return_counts` is true, otherwise it is not written and may be NULL. If `indices` is NULL, it is
+    not computed. Empty input gives empty results. The results for several NaNs are unspecified. Source: torch.unique.
     """

@@ -13,7 +13,7 @@ def diopiSpMM(ctx: Context, out: Out, input: SparseIn, mat2: Sized):
 
     input: [M, K], a compressed-sparse-row tensor (`diopiIsTensorSparse`). The entries of row r are those with
     crow[r] ≤ p < crow[r + 1]: crow [M + 1] is `diopiGetTensorCrowIndices`, col [nnz] `diopiGetTensorColIndices`, both
-    int32 or int64, values [nnz] `diopiGetTensorValues`; without values every one is 1. Columns need not be sorted,
-    repeated ones add up. mat2: dense [K, N]. out: dense [M, N]. A dense input or a sparse mat2 is answered with
-    diopiNoImplement; sizes that do not fit are an error. Source: torch.sparse.mm.
+    int32 or int64, values [nnz] `diopiGetTensorValues`; without values every one is 1. Columns need not be sorted;
+    repeated columns add up. mat2: dense [K, N]. out: dense [M, N]. A dense input or a sparse mat2 returns
+    diopiNoImplement; mismatched sizes are an error. Source: torch.sparse.mm.
     """

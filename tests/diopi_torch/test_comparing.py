@@ -123,7 +123,7 @@ def test_results_that_the_vendor_allocates_are_compared(activate_vendor: Callabl
     }
 
 
-def test_calls_without_a_reference_are_reported(
+def test_calls_that_can_not_be_compared_are_reported(
     activate_vendor: Callable[[Any], Any], tmp_path: Path, capsys: Any
 ) -> None:
     activate_vendor(Altered())

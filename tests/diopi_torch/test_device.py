@@ -194,7 +194,7 @@ print(os.waitstatus_to_exitcode(os.wait()[1]), torch.mm(x[None], x[:, None]).ite
 """
 
 
-def test_the_environment_selects_the_vendor_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_chooses_its_vendor_first_and_can_not_be_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The vendor is chosen before the first use, a fork can't use it, and operators are forced to the CPU."""
     monkeypatch.setenv("DIPU_FORCE_FALLBACK_OPS_LIST", "mm")
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))

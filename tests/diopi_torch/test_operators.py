@@ -246,7 +246,7 @@ def test_a_result_may_overlap_an_argument(vendor: Altered) -> None:
 
 
 @pytest.mark.parametrize("lacks", [(), ("diopiMulInp", "diopiExpInp", "diopiIndexPutInp")], ids=["own", "plain"])
-def test_in_place_operators_use_any_available_form(
+def test_in_place_operators_call_the_plain_function_if_the_form_is_missing(
     activate_vendor: Callable[[Any], Any], lacks: tuple[str, ...]
 ) -> None:
     used = activate_vendor(Altered(lacks=lacks))
@@ -262,7 +262,7 @@ def test_in_place_operators_use_any_available_form(
     assert diopi_torch.fallbacks() == {}
 
 
-def test_views_beyond_the_end_of_a_storage_are_rejected(vendor: Altered) -> None:
+def test_an_empty_view_may_start_beyond_the_end_of_its_storage(vendor: Altered) -> None:
     nothing = torch.empty(0, 3, device="diopi").as_strided((0, 3), (3, 1), 7)
     assert_agree(nothing + 1, torch.empty(0, 3))
 

@@ -117,13 +117,13 @@ typedef int8_t diopiDeviceIndex_t;
 DIOPI_EXPORT const char* diopiGetVersion(void);
 
 /**
- * Address of the tensor's first element, where `th` lies: storage address + offset · element size.
+ * Address of the tensor's first element on its device: storage address + offset · element size.
  *
  * Errors: a sparse tensor has no dense data.
  */
 DIOPI_EXPORT diopiError_t diopiGetTensorData(diopiTensorHandle_t th, void** ptr);
 
-/** Address of the tensor's first element, to be read only. Errors: as `diopiGetTensorData`. */
+/** Read-only address of the tensor's first element. Errors: as `diopiGetTensorData`. */
 DIOPI_EXPORT diopiError_t diopiGetTensorDataConst(diopiConstTensorHandle_t th, const void** ptr);
 
 /** Shape of the tensor; its length is the number of dimensions, 0 for a 0-d tensor. */
@@ -136,16 +136,16 @@ DIOPI_EXPORT diopiError_t diopiGetTensorShape(diopiConstTensorHandle_t th, diopi
  */
 DIOPI_EXPORT diopiError_t diopiGetTensorStride(diopiConstTensorHandle_t th, diopiSize_t* stride);
 
-/** Element type of the tensor; of a sparse tensor that of its values. */
+/** Element type of the tensor; for a sparse tensor, the type of its values. */
 DIOPI_EXPORT diopiError_t diopiGetTensorDtype(diopiConstTensorHandle_t th, diopiDtype_t* dtype);
 
-/** Whether the tensor's memory lies on the device or in host memory. */
+/** The kind of memory that the tensor is in: device or host memory. */
 DIOPI_EXPORT diopiError_t diopiGetTensorDevice(diopiConstTensorHandle_t th, diopiDevice_t* device);
 
 /** Number of elements, the product of the shape; 1 for a 0-d tensor. */
 DIOPI_EXPORT diopiError_t diopiGetTensorNumel(diopiConstTensorHandle_t th, int64_t* numel);
 
-/** Bytes an element takes. */
+/** Size of an element in bytes. */
 DIOPI_EXPORT diopiError_t diopiGetTensorElemSize(diopiConstTensorHandle_t th, int64_t* itemsize);
 
 /** Address of the storage the tensor is a view of. Errors: a sparse tensor has no storage of its own. */
@@ -157,7 +157,7 @@ DIOPI_EXPORT diopiError_t diopiGetTensorStorageOffset(diopiConstTensorHandle_t t
 /** Size of the storage in bytes. Errors: as `diopiGetTensorStoragePtr`. */
 DIOPI_EXPORT diopiError_t diopiGetTensorStorageNbytes(diopiConstTensorHandle_t th, size_t* pNbytes);
 
-/** Number of the device the tensor lies on, 0 for the first; host tensors give 0. */
+/** Number of the tensor's device, 0 for the first device and for host tensors. */
 DIOPI_EXPORT diopiError_t diopiGetTensorDeviceIndex(diopiConstTensorHandle_t th, diopiDeviceIndex_t* pDevIndex);
 
 /** Row pointers of a CSR tensor, shape (rows + 1). Errors: the tensor is not sparse. */
@@ -173,24 +173,25 @@ DIOPI_EXPORT diopiError_t diopiGetTensorValues(diopiConstTensorHandle_t th, diop
 /** Whether the tensor is in compressed sparse row (CSR) form. */
 DIOPI_EXPORT diopiError_t diopiIsTensorSparse(diopiConstTensorHandle_t th, bool* is_sparse);
 
-/** Number of the device the calling thread works with, 0 for the first. */
+/** Number of the current device of the calling thread, 0 for the first device. */
 DIOPI_EXPORT diopiError_t diopiGetCurrentDeviceIndex(diopiDeviceIndex_t* pDevIndex);
 
-/** Stream of the context, made by the vendor's stream-create function; operators enqueue their work on it. */
+/** Stream of the context, created by the vendor's stream-create function; operators enqueue their work on it. */
 DIOPI_EXPORT diopiError_t diopiGetStream(diopiContextHandle_t ctx, diopiStreamHandle_t* stream);
 
 /**
- * Make a tensor with undefined elements; the context owns it and releases it when it is destroyed.
+ * Create a tensor with undefined elements; the context owns it and releases it when it is destroyed.
  *
- * `size` is the shape; `stride` NULL means contiguous, else as many strides as `size` has entries, none negative.
- * Errors: `diopiDtypeNotSupported` for an unknown `dtype`; `size` NULL or with a negative entry; out of memory.
+ * `size` is the shape. `stride` is NULL for a contiguous tensor; otherwise it has as many entries as `size`, none
+ * negative. Errors: `diopiDtypeNotSupported` for an unknown `dtype`; `size` NULL or with a negative entry; out of
+ * memory.
  */
 DIOPI_EXPORT diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor,
                                              const diopiSize_t* size, const diopiSize_t* stride,
                                              const diopiDtype_t dtype, const diopiDevice_t device);
 
 /**
- * Make a one-dimensional uint8 tensor of `num_bytes` undefined elements, owned by the context.
+ * Create a one-dimensional uint8 tensor of `num_bytes` undefined elements, owned by the context.
  *
  * Errors: `num_bytes` negative; out of memory.
  */
@@ -206,13 +207,13 @@ DIOPI_EXPORT diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopi
                                                  diopiTensorHandle_t* data);
 
 /**
- * Set the generator to a state `diopiGeneratorGetState` gave.
+ * Set the generator to a state from `diopiGeneratorGetState`.
  *
  * Errors: `state` is not a contiguous uint8 tensor of 16 elements.
  */
 DIOPI_EXPORT diopiError_t diopiGeneratorSetState(diopiGeneratorHandle_t th, diopiConstTensorHandle_t state);
 
-/** Seed of the generator, and how many numbers were drawn since it was set. */
+/** Seed of the generator, and the count of numbers drawn since the seed was set. */
 DIOPI_EXPORT diopiError_t diopiGeneratorGetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t* ptrSeed,
                                                          uint64_t* ptrOffset);
 

@@ -172,9 +172,9 @@ DIOPI_WEAK diopiError_t diopiRelu(diopiContextHandle_t ctx, diopiTensorHandle_t 
 DIOPI_WEAK diopiError_t diopiReluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * input bounded to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
+ * Clamp input to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
  *
- * A zero keeps its sign where a bound is 0.
+ * If a bound is 0, zeros in input keep their sign.
  * Source: torch.nn.functional.hardtanh.
  */
 DIOPI_WEAK diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
@@ -184,9 +184,9 @@ DIOPI_WEAK diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place form of `diopiHardtanh`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input bounded to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
+ * Clamp input to [min_val, max_val], min_val ≤ max_val; both numbers are first converted to input's dtype.
  *
- * A zero keeps its sign where a bound is 0.
+ * If a bound is 0, zeros in input keep their sign.
  * Source: torch.nn.functional.hardtanh.
  */
 DIOPI_WEAK diopiError_t diopiHardtanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
@@ -195,14 +195,14 @@ DIOPI_WEAK diopiError_t diopiHardtanhInp(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Gradient of `diopiHardtanh` from its input: grad_output where min_val < input < max_val, else 0.
  *
- * Both bounds themselves give 0; NaN input is left open. Source: torch.ops.aten.hardtanh_backward.
+ * Input equal to a bound gives 0; the result for NaN input is unspecified. Source: torch.ops.aten.hardtanh_backward.
  */
 DIOPI_WEAK diopiError_t diopiHardtanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                               const diopiScalar_t* min_val, const diopiScalar_t* max_val);
 
 /**
- * input · min(max(input + 3, 0), 6) / 6: zero up to −3, input itself from 3 on; −inf is left open.
+ * input · min(max(input + 3, 0), 6) / 6: 0 up to −3, input from 3 on; the result for −inf is unspecified.
  *
  * Source: torch.nn.functional.hardswish.
  */
@@ -213,7 +213,7 @@ DIOPI_WEAK diopiError_t diopiHardswish(diopiContextHandle_t ctx, diopiTensorHand
  * In-place form of `diopiHardswish`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input · min(max(input + 3, 0), 6) / 6: zero up to −3, input itself from 3 on; −inf is left open.
+ * input · min(max(input + 3, 0), 6) / 6: 0 up to −3, input from 3 on; the result for −inf is unspecified.
  *
  * Source: torch.nn.functional.hardswish.
  */
@@ -222,7 +222,7 @@ DIOPI_WEAK diopiError_t diopiHardswishInp(diopiContextHandle_t ctx, diopiTensorH
 /**
  * Gradient of `diopiHardswish` from its input: grad_output · (input / 3 + 1/2) for −3 < input < 3.
  *
- * 0 for input ≤ −3, grad_output for input ≥ 3; NaN input is left open. Source: torch.ops.aten.hardswish_backward.
+ * 0 for input ≤ −3, grad_output for input ≥ 3; unspecified for NaN. Source: torch.ops.aten.hardswish_backward.
  */
 DIOPI_WEAK diopiError_t diopiHardswishBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input);
@@ -250,8 +250,8 @@ DIOPI_WEAK diopiError_t diopiThresholdInp(diopiContextHandle_t ctx, diopiTensorH
 /**
  * Gradient of `diopiThreshold` from its input: 0 where input ≤ threshold, else grad_output.
  *
- * With threshold 0 also the gradient of `diopiRelu`, from its input or its result alike. Where input is NaN
- * grad_output passes. Source: torch.ops.aten.threshold_backward.
+ * With threshold 0, this is also the gradient of `diopiRelu`, where `input` may be its input or its result. NaN input
+ * gives grad_output. Source: torch.ops.aten.threshold_backward.
  */
 DIOPI_WEAK diopiError_t diopiThresholdBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -260,8 +260,9 @@ DIOPI_WEAK diopiError_t diopiThresholdBackward(diopiContextHandle_t ctx, diopiTe
 /**
  * Gaussian error linear unit x · Φ(x), Φ(x) = (1 + erf(x/√2)) / 2, for `approximate` "none".
  *
- * "tanh": x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))). Any other text is rejected; −inf is left open. Source:
- * Hendrycks and Gimpel, "Gaussian error linear units", arXiv:1606.08415; torch.nn.functional.gelu.
+ * "tanh": x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))). Other texts are rejected; the result for −inf is
+ * unspecified. Source: Hendrycks and Gimpel, "Gaussian error linear units", arXiv:1606.08415;
+ * torch.nn.functional.gelu.
  */
 DIOPI_WEAK diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   const char* approximate);
@@ -269,8 +270,8 @@ DIOPI_WEAK diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t 
 /**
  * Gradient of `diopiGelu` from its input x: for `approximate` "none" grad_output · (Φ(x) + x · φ(x)).
  *
- * φ(x) = exp(−x²/2)/√(2π). "tanh", with u = √(2/π) · (x + 0.044715 · x³) and t = tanh(u): grad_output ·
- * ((1 + t)/2 + x/2 · (1 − t²) · √(2/π) · (1 + 0.134145 · x²)). Any other text is rejected; ±inf is left open.
+ * φ(x) = exp(−x²/2)/√(2π). "tanh", with u = √(2/π) · (x + 0.044715 · x³) and t = tanh(u): grad_output · ((1 + t)/2 +
+ * x/2 · (1 − t²) · √(2/π) · (1 + 0.134145 · x²)). Other texts are rejected; the result for ±inf is unspecified.
  * Source: torch.ops.aten.gelu_backward.
  */
 DIOPI_WEAK diopiError_t diopiGeluBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
@@ -293,8 +294,8 @@ DIOPI_WEAK diopiError_t diopiLeakyReluInp(diopiContextHandle_t ctx, diopiTensorH
 /**
  * Gradient of `diopiLeakyRelu`: grad_output where input > 0, else negative_slope · grad_output, NaN input included.
  *
- * `input_is_result` true: `input` is the forward result, which has the forward input's sign only if negative_slope ≥
- * 0; a negative slope is then rejected. Source: torch.ops.aten.leaky_relu_backward.
+ * If `input_is_result` is true, `input` is the forward result. A negative `negative_slope` is then rejected, because
+ * the result would not have the sign of the forward input. Source: torch.ops.aten.leaky_relu_backward.
  */
 DIOPI_WEAK diopiError_t diopiLeakyReluBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -744,16 +745,16 @@ DIOPI_WEAK diopiError_t diopiSign(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * In-place form of `diopiAbs`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Absolute value |input|; of a complex number its modulus, a real result. The smallest integer stays as it is.
+ * Absolute value |input|; for complex numbers the modulus, a real result. The smallest integer is unchanged.
  *
- * The modulus is rounded, everything else exact; bool stays as it is. Source: torch.abs.
+ * The modulus is rounded; all other results are exact. bool is unchanged. Source: torch.abs.
  */
 DIOPI_WEAK diopiError_t diopiAbsInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Absolute value |input|; of a complex number its modulus, a real result. The smallest integer stays as it is.
+ * Absolute value |input|; for complex numbers the modulus, a real result. The smallest integer is unchanged.
  *
- * The modulus is rounded, everything else exact; bool stays as it is. Source: torch.abs.
+ * The modulus is rounded; all other results are exact. bool is unchanged. Source: torch.abs.
  */
 DIOPI_WEAK diopiError_t diopiAbs(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
@@ -772,22 +773,22 @@ DIOPI_WEAK diopiError_t diopiNeg(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiFloor`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * The largest whole number ≤ input; −0.0 stays −0.0, integers are unchanged. Source: torch.floor.
+ * The largest integer ≤ input; −0.0 and integers are unchanged. Source: torch.floor.
  */
 DIOPI_WEAK diopiError_t diopiFloorInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** The largest whole number ≤ input; −0.0 stays −0.0, integers are unchanged. Source: torch.floor. */
+/** The largest integer ≤ input; −0.0 and integers are unchanged. Source: torch.floor. */
 DIOPI_WEAK diopiError_t diopiFloor(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * In-place form of `diopiCeil`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * The smallest whole number ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil.
+ * The smallest integer ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil.
  */
 DIOPI_WEAK diopiError_t diopiCeilInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** The smallest whole number ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil. */
+/** The smallest integer ≥ input; −0.5 gives −0.0, integers are unchanged. Source: torch.ceil. */
 DIOPI_WEAK diopiError_t diopiCeil(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
@@ -958,16 +959,16 @@ DIOPI_WEAK diopiError_t diopiAtanh(diopiContextHandle_t ctx, diopiTensorHandle_t
  *
  * Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
  *
- * Of complex numbers far to the left, where exp(−input) overflows (from a real part of −88.7 on in complex64, −709.8
- * in complex128), the result is left open: 0, or NaN, as PyTorch has it. Source: torch.sigmoid.
+ * The result for complex numbers whose exp(−input) overflows is unspecified: 0, or NaN as in PyTorch. This affects
+ * real parts below −88.7 in complex64 and below −709.8 in complex128. Source: torch.sigmoid.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Logistic function 1 / (1 + exp(−input)), without overflow: 0 at −inf, 1 at +inf; integers and bool give float32.
  *
- * Of complex numbers far to the left, where exp(−input) overflows (from a real part of −88.7 on in complex64, −709.8
- * in complex128), the result is left open: 0, or NaN, as PyTorch has it. Source: torch.sigmoid.
+ * The result for complex numbers whose exp(−input) overflows is unspecified: 0, or NaN as in PyTorch. This affects
+ * real parts below −88.7 in complex64 and below −709.8 in complex128. Source: torch.sigmoid.
  */
 DIOPI_WEAK diopiError_t diopiSigmoid(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
@@ -983,14 +984,14 @@ DIOPI_WEAK diopiError_t diopiSigmoidBackward(diopiContextHandle_t ctx, diopiTens
  * In-place form of `diopiSilu`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Sigmoid linear unit input / (1 + exp(−input)); input itself at +inf, −inf is left open.
+ * Sigmoid linear unit input / (1 + exp(−input)); input at +inf, unspecified at −inf.
  *
  * Source: torch.nn.functional.silu.
  */
 DIOPI_WEAK diopiError_t diopiSiluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Sigmoid linear unit input / (1 + exp(−input)); input itself at +inf, −inf is left open.
+ * Sigmoid linear unit input / (1 + exp(−input)); input at +inf, unspecified at −inf.
  *
  * Source: torch.nn.functional.silu.
  */
@@ -999,7 +1000,7 @@ DIOPI_WEAK diopiError_t diopiSilu(diopiContextHandle_t ctx, diopiTensorHandle_t 
 /**
  * Gradient of `diopiSilu` from its input: grad_output · s · (1 + input · (1 − s)), s = 1 / (1 + exp(−input)).
  *
- * ±inf is left open. Source: torch.ops.aten.silu_backward.
+ * The result for ±inf is unspecified. Source: torch.ops.aten.silu_backward.
  */
 DIOPI_WEAK diopiError_t diopiSiluBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input);
@@ -1139,7 +1140,7 @@ DIOPI_WEAK diopiError_t diopiPowInpTensor(diopiContextHandle_t ctx, diopiTensorH
                                           diopiConstTensorHandle_t exponent);
 
 /**
- * Sum input + alpha · other; of two bools the logical or of input and (alpha and other).
+ * Sum input + alpha · other; for two bools the logical or of input and (alpha and other).
  *
  * A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
  */
@@ -1150,7 +1151,7 @@ DIOPI_WEAK diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiAdd`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Sum input + alpha · other; of two bools the logical or of input and (alpha and other).
+ * Sum input + alpha · other; for two bools the logical or of input and (alpha and other).
  *
  * A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
  */
@@ -1161,7 +1162,7 @@ DIOPI_WEAK diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_
  * Scalar form of `diopiAdd`:
  * `other` is given as `diopiScalar_t`, payload integer or floating.
  *
- * Sum input + alpha · other; of two bools the logical or of input and (alpha and other).
+ * Sum input + alpha · other; for two bools the logical or of input and (alpha and other).
  *
  * A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
  */
@@ -1173,7 +1174,7 @@ DIOPI_WEAK diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHand
  * In-place scalar form of `diopiAdd`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * Sum input + alpha · other; of two bools the logical or of input and (alpha and other).
+ * Sum input + alpha · other; for two bools the logical or of input and (alpha and other).
  *
  * A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
  */
@@ -1183,8 +1184,8 @@ DIOPI_WEAK diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorH
 /**
  * inputs[i] + other for every i < inputSize, each entry of its own shape and dtype.
  *
- * outs[i] has the shape and dtype of inputs[i]; the sum is made as by `diopiAddScalar`, then converted. No entry is
- * NULL; inputSize 0 does nothing. Source: torch._foreach_add.
+ * outs[i] has the shape and dtype of inputs[i]; the sum is computed as in `diopiAddScalar`, then converted. No entry
+ * is NULL; inputSize 0 does nothing. Source: torch._foreach_add.
  */
 DIOPI_WEAK diopiError_t diopiForeachaddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                               diopiConstTensorHandle_t* inputs, int64_t inputSize,
@@ -1196,8 +1197,8 @@ DIOPI_WEAK diopiError_t diopiForeachaddScalar(diopiContextHandle_t ctx, diopiTen
  *
  * inputs[i] + other for every i < inputSize, each entry of its own shape and dtype.
  *
- * outs[i] has the shape and dtype of inputs[i]; the sum is made as by `diopiAddScalar`, then converted. No entry is
- * NULL; inputSize 0 does nothing. Source: torch._foreach_add.
+ * outs[i] has the shape and dtype of inputs[i]; the sum is computed as in `diopiAddScalar`, then converted. No entry
+ * is NULL; inputSize 0 does nothing. Source: torch._foreach_add.
  */
 DIOPI_WEAK diopiError_t diopiForeachaddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
                                                  int64_t inputSize, const diopiScalar_t* other);
@@ -1205,8 +1206,8 @@ DIOPI_WEAK diopiError_t diopiForeachaddInpScalar(diopiContextHandle_t ctx, diopi
 /**
  * Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
  *
- * A bool operand counts as 0 or 1 beside a number; what two bool operands give is left open (PyTorch refuses bool).
- * Source: torch.sub.
+ * A bool operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch
+ * rejects them). Source: torch.sub.
  */
 DIOPI_WEAK diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
@@ -1217,8 +1218,8 @@ DIOPI_WEAK diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t o
  *
  * Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
  *
- * A bool operand counts as 0 or 1 beside a number; what two bool operands give is left open (PyTorch refuses bool).
- * Source: torch.sub.
+ * A bool operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch
+ * rejects them). Source: torch.sub.
  */
 DIOPI_WEAK diopiError_t diopiSubInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                     const diopiScalar_t* alpha);
@@ -1229,8 +1230,8 @@ DIOPI_WEAK diopiError_t diopiSubInp(diopiContextHandle_t ctx, diopiTensorHandle_
  *
  * Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
  *
- * A bool operand counts as 0 or 1 beside a number; what two bool operands give is left open (PyTorch refuses bool).
- * Source: torch.sub.
+ * A bool operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch
+ * rejects them). Source: torch.sub.
  */
 DIOPI_WEAK diopiError_t diopiSubScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -1242,13 +1243,13 @@ DIOPI_WEAK diopiError_t diopiSubScalar(diopiContextHandle_t ctx, diopiTensorHand
  *
  * Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
  *
- * A bool operand counts as 0 or 1 beside a number; what two bool operands give is left open (PyTorch refuses bool).
- * Source: torch.sub.
+ * A bool operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch
+ * rejects them). Source: torch.sub.
  */
 DIOPI_WEAK diopiError_t diopiSubInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* other, const diopiScalar_t* alpha);
 
-/** Product input · other; of two bools the logical and. Source: torch.mul. */
+/** Product input · other; for two bools the logical and. Source: torch.mul. */
 DIOPI_WEAK diopiError_t diopiMul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t other);
 
@@ -1256,7 +1257,7 @@ DIOPI_WEAK diopiError_t diopiMul(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiMul`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Product input · other; of two bools the logical and. Source: torch.mul.
+ * Product input · other; for two bools the logical and. Source: torch.mul.
  */
 DIOPI_WEAK diopiError_t diopiMulInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                     diopiConstTensorHandle_t other);
@@ -1265,7 +1266,7 @@ DIOPI_WEAK diopiError_t diopiMulInp(diopiContextHandle_t ctx, diopiTensorHandle_
  * Scalar form of `diopiMul`:
  * `other` is given as `diopiScalar_t`, payload integer or floating.
  *
- * Product input · other; of two bools the logical and. Source: torch.mul.
+ * Product input · other; for two bools the logical and. Source: torch.mul.
  */
 DIOPI_WEAK diopiError_t diopiMulScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* other);
@@ -1274,7 +1275,7 @@ DIOPI_WEAK diopiError_t diopiMulScalar(diopiContextHandle_t ctx, diopiTensorHand
  * In-place scalar form of `diopiMul`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * Product input · other; of two bools the logical and. Source: torch.mul.
+ * Product input · other; for two bools the logical and. Source: torch.mul.
  */
 DIOPI_WEAK diopiError_t diopiMulInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* other);
@@ -1282,8 +1283,8 @@ DIOPI_WEAK diopiError_t diopiMulInpScalar(diopiContextHandle_t ctx, diopiTensorH
 /**
  * inputs[i] · other for every i < inputSize, each entry of its own shape and dtype.
  *
- * outs[i] has the shape and dtype of inputs[i]; the product is made as by `diopiMulScalar`, then converted. No entry
- * is NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
+ * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMulScalar`, then converted. No
+ * entry is NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                               diopiConstTensorHandle_t* inputs, int64_t inputSize,
@@ -1295,16 +1296,16 @@ DIOPI_WEAK diopiError_t diopiForeachmulScalar(diopiContextHandle_t ctx, diopiTen
  *
  * inputs[i] · other for every i < inputSize, each entry of its own shape and dtype.
  *
- * outs[i] has the shape and dtype of inputs[i]; the product is made as by `diopiMulScalar`, then converted. No entry
- * is NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
+ * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMulScalar`, then converted. No
+ * entry is NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
                                                  int64_t inputSize, const diopiScalar_t* other);
 
 /**
- * inputs[i] · other for every i < inputSize, where `other` holds one element (0-d or of size 1).
+ * inputs[i] · other for every i < inputSize, where `other` has one element (0-d or of size 1).
  *
- * outs[i] has the shape and dtype of inputs[i]; the product is made as by `diopiMul`, then converted. No entry is
+ * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMul`, then converted. No entry is
  * NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
@@ -1315,22 +1316,22 @@ DIOPI_WEAK diopiError_t diopiForeachmulTensor(diopiContextHandle_t ctx, diopiTen
  * In-place form of `diopiForeachmulTensor`:
  * `inputs` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * inputs[i] · other for every i < inputSize, where `other` holds one element (0-d or of size 1).
+ * inputs[i] · other for every i < inputSize, where `other` has one element (0-d or of size 1).
  *
- * outs[i] has the shape and dtype of inputs[i]; the product is made as by `diopiMul`, then converted. No entry is
+ * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMul`, then converted. No entry is
  * NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulInpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
                                                  int64_t inputSize, const diopiConstTensorHandle_t other);
 
 /**
- * Quotient input / other, rounded as `rounding_mode` says.
+ * Quotient input / other, rounded according to `rounding_mode`.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number
- * ≤ the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
- * float32 in every mode; the rounding modes divide them as integers first, which leaves division by 0 open, and they
- * take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of ±inf over a finite
- * number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number ≤
+ * the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
+ * float32 in every mode; the rounding modes first divide them as integers, so the result of division by 0 is
+ * unspecified. They take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of
+ * ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
  */
 DIOPI_WEAK diopiError_t diopiDiv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t other, diopiRoundMode_t rounding_mode);
@@ -1339,13 +1340,13 @@ DIOPI_WEAK diopiError_t diopiDiv(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiDiv`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Quotient input / other, rounded as `rounding_mode` says.
+ * Quotient input / other, rounded according to `rounding_mode`.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number
- * ≤ the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
- * float32 in every mode; the rounding modes divide them as integers first, which leaves division by 0 open, and they
- * take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of ±inf over a finite
- * number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number ≤
+ * the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
+ * float32 in every mode; the rounding modes first divide them as integers, so the result of division by 0 is
+ * unspecified. They take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of
+ * ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
  */
 DIOPI_WEAK diopiError_t diopiDivInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                     diopiRoundMode_t rounding_mode);
@@ -1354,13 +1355,13 @@ DIOPI_WEAK diopiError_t diopiDivInp(diopiContextHandle_t ctx, diopiTensorHandle_
  * Scalar form of `diopiDiv`:
  * `other` is given as `diopiScalar_t`, payload integer or floating.
  *
- * Quotient input / other, rounded as `rounding_mode` says.
+ * Quotient input / other, rounded according to `rounding_mode`.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number
- * ≤ the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
- * float32 in every mode; the rounding modes divide them as integers first, which leaves division by 0 open, and they
- * take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of ±inf over a finite
- * number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number ≤
+ * the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
+ * float32 in every mode; the rounding modes first divide them as integers, so the result of division by 0 is
+ * unspecified. They take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of
+ * ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
  */
 DIOPI_WEAK diopiError_t diopiDivScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -1370,13 +1371,13 @@ DIOPI_WEAK diopiError_t diopiDivScalar(diopiContextHandle_t ctx, diopiTensorHand
  * In-place scalar form of `diopiDiv`:
  * `input` is overwritten with the result, converted to its dtype; `other` is given as `diopiScalar_t`.
  *
- * Quotient input / other, rounded as `rounding_mode` says.
+ * Quotient input / other, rounded according to `rounding_mode`.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number
- * ≤ the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
- * float32 in every mode; the rounding modes divide them as integers first, which leaves division by 0 open, and they
- * take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of ±inf over a finite
- * number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number ≤
+ * the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
+ * float32 in every mode; the rounding modes first divide them as integers, so the result of division by 0 is
+ * unspecified. They take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of
+ * ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
  */
 DIOPI_WEAK diopiError_t diopiDivInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* other, diopiRoundMode_t rounding_mode);
@@ -1531,11 +1532,12 @@ DIOPI_WEAK diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, d
  * In-place scalar form of `diopiClamp`:
  * `input` is overwritten with the result, converted to its dtype; `min` and `max` are given as `diopiScalar_t`.
  *
- * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
+ * Clamp input to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
- * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
- * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`). A
- * number that is a zero leaves zeros as they are; where zeros of both signs meet in tensors, the result is either.
+ * If `min` or `max` is NULL, there is no bound on that side; the call is rejected if both are NULL. A NaN bound gives
+ * NaN. If floating-point numbers bound integers, the fraction of the result is dropped for an integer `out` (PyTorch
+ * rejects such an `out`). If a bound is a number 0, zeros keep their sign; if zeros of both signs are compared in
+ * tensors, the result is either of them.
  *
  * Source: torch.clamp.
  */
@@ -1546,11 +1548,12 @@ DIOPI_WEAK diopiError_t diopiClampInpScalar(diopiContextHandle_t ctx, diopiTenso
  * In-place form of `diopiClamp`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
+ * Clamp input to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
- * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
- * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`). A
- * number that is a zero leaves zeros as they are; where zeros of both signs meet in tensors, the result is either.
+ * If `min` or `max` is NULL, there is no bound on that side; the call is rejected if both are NULL. A NaN bound gives
+ * NaN. If floating-point numbers bound integers, the fraction of the result is dropped for an integer `out` (PyTorch
+ * rejects such an `out`). If a bound is a number 0, zeros keep their sign; if zeros of both signs are compared in
+ * tensors, the result is either of them.
  *
  * Source: torch.clamp.
  */
@@ -1561,11 +1564,12 @@ DIOPI_WEAK diopiError_t diopiClampInp(diopiContextHandle_t ctx, diopiTensorHandl
  * Scalar form of `diopiClamp`:
  * `min` and `max` are given as `diopiScalar_t`, payload integer or floating.
  *
- * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
+ * Clamp input to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
- * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
- * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`). A
- * number that is a zero leaves zeros as they are; where zeros of both signs meet in tensors, the result is either.
+ * If `min` or `max` is NULL, there is no bound on that side; the call is rejected if both are NULL. A NaN bound gives
+ * NaN. If floating-point numbers bound integers, the fraction of the result is dropped for an integer `out` (PyTorch
+ * rejects such an `out`). If a bound is a number 0, zeros keep their sign; if zeros of both signs are compared in
+ * tensors, the result is either of them.
  *
  * Source: torch.clamp.
  */
@@ -1574,11 +1578,12 @@ DIOPI_WEAK diopiError_t diopiClampScalar(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* max);
 
 /**
- * input bounded to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
+ * Clamp input to [min, max]: the smaller of max and (the larger of input and min), so max where min > max.
  *
- * `min` or `max` may be NULL: no bound on that side; both NULL is rejected. A NaN bound gives NaN. Where floating
- * numbers bound integers, an integer `out` takes the result without its fraction (PyTorch refuses such an `out`). A
- * number that is a zero leaves zeros as they are; where zeros of both signs meet in tensors, the result is either.
+ * If `min` or `max` is NULL, there is no bound on that side; the call is rejected if both are NULL. A NaN bound gives
+ * NaN. If floating-point numbers bound integers, the fraction of the result is dropped for an integer `out` (PyTorch
+ * rejects such an `out`). If a bound is a number 0, zeros keep their sign; if zeros of both signs are compared in
+ * tensors, the result is either of them.
  *
  * Source: torch.clamp.
  */
@@ -1589,7 +1594,7 @@ DIOPI_WEAK diopiError_t diopiClamp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * In-place scalar form of `diopiClampMax`:
  * `input` is overwritten with the result, converted to its dtype; `max` is given as `diopiScalar_t`.
  *
- * The smaller of input and max; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
+ * The smaller of input and max; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1600,7 +1605,7 @@ DIOPI_WEAK diopiError_t diopiClampMaxInpScalar(diopiContextHandle_t ctx, diopiTe
  * In-place form of `diopiClampMax`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * The smaller of input and max; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
+ * The smaller of input and max; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1611,7 +1616,7 @@ DIOPI_WEAK diopiError_t diopiClampMaxInp(diopiContextHandle_t ctx, diopiTensorHa
  * Scalar form of `diopiClampMax`:
  * `max` is given as `diopiScalar_t`, payload integer or floating.
  *
- * The smaller of input and max; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
+ * The smaller of input and max; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1619,7 +1624,7 @@ DIOPI_WEAK diopiError_t diopiClampMaxScalar(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t input, const diopiScalar_t* max);
 
 /**
- * The smaller of input and max; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
+ * The smaller of input and max; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
  *
  * Source: torch.clamp_max.
  */
@@ -1630,7 +1635,7 @@ DIOPI_WEAK diopiError_t diopiClampMax(diopiContextHandle_t ctx, diopiTensorHandl
  * In-place scalar form of `diopiClampMin`:
  * `input` is overwritten with the result, converted to its dtype; `min` is given as `diopiScalar_t`.
  *
- * The larger of input and min; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
+ * The larger of input and min; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */
@@ -1641,7 +1646,7 @@ DIOPI_WEAK diopiError_t diopiClampMinInpScalar(diopiContextHandle_t ctx, diopiTe
  * In-place form of `diopiClampMin`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * The larger of input and min; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
+ * The larger of input and min; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */
@@ -1652,7 +1657,7 @@ DIOPI_WEAK diopiError_t diopiClampMinInp(diopiContextHandle_t ctx, diopiTensorHa
  * Scalar form of `diopiClampMin`:
  * `min` is given as `diopiScalar_t`, payload integer or floating.
  *
- * The larger of input and min; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
+ * The larger of input and min; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */
@@ -1660,7 +1665,7 @@ DIOPI_WEAK diopiError_t diopiClampMinScalar(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t input, const diopiScalar_t* min);
 
 /**
- * The larger of input and min; a NaN bound gives NaN. An integer `out`, and zeros, as in `diopiClamp`.
+ * The larger of input and min; a NaN bound gives NaN. Integer `out` and zeros are as in `diopiClamp`.
  *
  * Source: torch.clamp_min.
  */
@@ -1868,8 +1873,8 @@ DIOPI_WEAK diopiError_t diopiEqInp(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * Whether input and other have the same shape and equal elements, in `*out` when the call returns.
  *
- * No broadcasting: different shapes give false and are no error. Elements are compared as in `diopiEq`, so a NaN
- * anywhere gives false; two empty tensors of one shape are equal. Source: torch.equal.
+ * There is no broadcasting: different shapes give false and are not an error. Elements are compared as in `diopiEq`,
+ * so a NaN anywhere gives false; two empty tensors of one shape are equal. Source: torch.equal.
  */
 DIOPI_WEAK diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t other);
@@ -2140,9 +2145,10 @@ DIOPI_WEAK diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * Softmax along axis `dim`: exp(x − m) / Σ exp(x − m), m the largest x of the slice, the sum over the slice.
  *
- * −rank ≤ dim < rank, negative counts from the last axis; 0-d input takes 0 and −1 and gives 1. Every slice of `out`
- * sums to 1; a −inf gives 0, a slice of nothing but −inf, or with +inf or NaN in it, gives NaN throughout. `out`
- * orders the dtype: input is converted to it first, as by `dtype` in PyTorch. Source: torch.softmax.
+ * −rank ≤ dim < rank; a negative dim counts from the last axis. For 0-d input, dim is 0 or −1 and the result is 1.
+ * Every slice of `out` sums to 1, and −inf gives 0. A slice that contains +inf or NaN, or only −inf, gives NaN in all
+ * elements. The call first converts input to the dtype of `out`, like the argument `dtype` in PyTorch. Source:
+ * torch.softmax.
  */
 DIOPI_WEAK diopiError_t diopiSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      int64_t dim);
@@ -2150,7 +2156,7 @@ DIOPI_WEAK diopiError_t diopiSoftmax(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Gradient of `diopiSoftmax` from its result y: y · (grad_output − Σ grad_output · y), the sum along `dim`.
  *
- * `dim` as in the forward. Source: torch.ops.aten._softmax_backward_data.
+ * `dim` is the same as in the forward call. Source: torch.ops.aten._softmax_backward_data.
  */
 DIOPI_WEAK diopiError_t diopiSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output,
@@ -2159,7 +2165,7 @@ DIOPI_WEAK diopiError_t diopiSoftmaxBackward(diopiContextHandle_t ctx, diopiTens
 /**
  * Logarithm of `diopiSoftmax`: (x − m) − ln Σ exp(x − m) along axis `dim`, m the largest x of the slice.
  *
- * `dim`, the dtype of `out`, and slices without a finite maximum as in `diopiSoftmax`; a −inf gives −inf. Source:
+ * `dim`, the dtype of `out` and slices without a finite maximum are as in `diopiSoftmax`; −inf gives −inf. Source:
  * torch.log_softmax.
  */
 DIOPI_WEAK diopiError_t diopiLogSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -2168,7 +2174,7 @@ DIOPI_WEAK diopiError_t diopiLogSoftmax(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Gradient of `diopiLogSoftmax` from its result y: grad_output − exp(y) · Σ grad_output, the sum along `dim`.
  *
- * `dim` as in the forward. Source: torch.ops.aten._log_softmax_backward_data.
+ * `dim` is the same as in the forward call. Source: torch.ops.aten._log_softmax_backward_data.
  */
 DIOPI_WEAK diopiError_t diopiLogSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output,
@@ -2285,12 +2291,12 @@ DIOPI_WEAK diopiError_t diopiMaskedScatter(diopiContextHandle_t ctx, diopiTensor
                                            diopiConstTensorHandle_t source);
 
 /**
- * Non-maximum suppression: the positions of the boxes kept, highest confidence first.
+ * Non-maximum suppression: the positions of the remaining boxes, highest confidence first.
  *
- * boxes: (N, 4); confidence: (N), of their dtype; *out: 1-d, int64. Boxes are visited by falling confidence, equal
- * ones by position; a box is kept unless its IoU with a box kept before is above iou_threshold (equal is not above).
- * IoU = intersection / union of the areas (x2 − x1)·(y2 − y1); two boxes of area 0 suppress nothing. N may be 0.
- * Errors: other shapes. Source: torchvision.ops.nms.
+ * boxes: (N, 4); confidence: (N), of their dtype; *out: 1-d, int64. Boxes are visited in descending order of their
+ * confidence, equal ones in order of position. A box remains unless its IoU with an earlier remaining box is greater
+ * than iou_threshold. IoU = intersection / union of the areas (x2 − x1)·(y2 − y1); two boxes of area 0 suppress
+ * nothing. N may be 0. Errors: other shapes. Source: torchvision.ops.nms.
  */
 DIOPI_WEAK diopiError_t diopiNms(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t boxes,
                                  diopiConstTensorHandle_t confidence, double iou_threshold);
@@ -2451,8 +2457,8 @@ DIOPI_WEAK diopiError_t diopiStack(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * input sorted along axis `dim`, ascending or `descending`; both results have input's shape.
  *
- * values[…, i, …] = input[…, indices[…, i, …], …]. `pStable` true: equal elements keep their order in the input,
- * descending too; false or NULL: their order is free. Source: torch.sort.
+ * values[…, i, …] = input[…, indices[…, i, …], …]. If `pStable` is true, equal elements keep their order in the input,
+ * even in descending order. If it is false or NULL, their order is unspecified. Source: torch.sort.
  */
 DIOPI_WEAK diopiError_t diopiSort(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
                                   diopiConstTensorHandle_t input, int64_t dim, bool descending, const bool* pStable);
@@ -2460,9 +2466,9 @@ DIOPI_WEAK diopiError_t diopiSort(diopiContextHandle_t ctx, diopiTensorHandle_t 
 /**
  * Gradient of a selection along axis `dim`, such as `diopiSort`, `diopiTopk` or `diopiMax`.
  *
- * `grad_input`, of shape `sizes` (the forward input's), is 0 but for grad_input[…, indices[…, i, …], …] =
- * grad_output[…, i, …]; grad_output and indices have one shape, and indices are distinct along the axis. `keepdim`
- * false: both lack axis `dim`, which is first put back with size 1; sort and topk want true. Source:
+ * `grad_input` has the shape `sizes` of the forward input. It is 0 except for grad_input[…, indices[…, i, …], …] =
+ * grad_output[…, i, …]. grad_output and indices have the same shape, and indices are distinct along the axis. If
+ * `keepdim` is false, both lack axis `dim`, which is first inserted with size 1; sort and topk require true. Source:
  * torch.ops.aten.value_selecting_reduction_backward.
  */
 DIOPI_WEAK diopiError_t diopiSortBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
@@ -2472,9 +2478,9 @@ DIOPI_WEAK diopiError_t diopiSortBackward(diopiContextHandle_t ctx, diopiTensorH
 /**
  * The k largest, or smallest if not `largest`, elements along axis `dim`, and their positions there.
  *
- * Both results have input's shape but for size k at `dim` (0-d input: 0-d). `sorted` true orders them, the most
- * extreme first; false leaves the order free. Which of equal elements are taken, and their order, is free. k outside
- * [0, size] is rejected. Source: torch.topk.
+ * Both results have input's shape, but size k at `dim`; for 0-d input they are 0-d. If `sorted` is true, the most
+ * extreme element comes first; if false, the order is unspecified. The choice among equal elements and their order are
+ * unspecified. k outside [0, size] is rejected. Source: torch.topk.
  */
 DIOPI_WEAK diopiError_t diopiTopk(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
                                   diopiConstTensorHandle_t input, int64_t k, int64_t dim, bool largest, bool sorted);
@@ -2725,7 +2731,8 @@ DIOPI_WEAK diopiError_t diopiArgmin(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * The positions that sort input along axis `dim`, NULL for the last: the `indices` of `diopiSort`.
  *
- * `stable` true: equal elements keep their order in the input; false: their order is free. Source: torch.argsort.
+ * If `stable` is true, equal elements keep their order in the input; if false, their order is unspecified. Source:
+ * torch.argsort.
  */
 DIOPI_WEAK diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      bool stable, const int64_t* dim, bool descending);
@@ -2959,11 +2966,11 @@ DIOPI_WEAK diopiError_t diopiMaskedSelectBackward(diopiContextHandle_t ctx, diop
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                                   diopiConstTensorHandle_t mask);
 
-/** The larger of input and other; either zero where both are zeros. Source: torch.maximum. */
+/** The larger of input and other; if both are zeros, the result is either zero. Source: torch.maximum. */
 DIOPI_WEAK diopiError_t diopiMaximum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t other);
 
-/** The smaller of input and other; either zero where both are zeros. Source: torch.minimum. */
+/** The smaller of input and other; if both are zeros, the result is either zero. Source: torch.minimum. */
 DIOPI_WEAK diopiError_t diopiMinimum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t other);
 
@@ -3173,9 +3180,9 @@ DIOPI_WEAK diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensor
  * `dim` NULL: `out` (u) holds the distinct elements, and `indices`, of input's shape, the position in out of each
  * element. Otherwise the slices of input across axis `dim` are compared: `out` has input's shape but for size u at
  * `dim`, its slices ordered by their first differing element in row-major order; `indices` (size of `dim`) maps each
- * slice of input to its place in out. `counts` (u), int64, tells how often each occurs; the callee makes it if
- * `return_counts`, otherwise it is not touched and may be NULL. `indices` NULL is not wanted. Empty input gives empty
- * results. What several NaNs give is left open. Source: torch.unique.
+ * slice of input to its place in out. `counts` (u), int64, is the number of occurrences of each value; the callee
+ * allocates it if `return_counts` is true, otherwise it is not written and may be NULL. If `indices` is NULL, it is
+ * not computed. Empty input gives empty results. The results for several NaNs are unspecified. Source: torch.unique.
  *
  * `sorted` is not read and may be anything: the values are always sorted.
  */
@@ -3259,7 +3266,8 @@ DIOPI_WEAK diopiError_t diopiLerpScalar(diopiContextHandle_t ctx, diopiTensorHan
  *
  * Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
  * else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. A bool operand counts as 0
- * or 1 beside a number; what two bool operands give is left open (PyTorch refuses them). Source: torch.remainder.
+ * or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source:
+ * torch.remainder.
  */
 DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
@@ -3272,7 +3280,8 @@ DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTens
  *
  * Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
  * else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. A bool operand counts as 0
- * or 1 beside a number; what two bool operands give is left open (PyTorch refuses them). Source: torch.remainder.
+ * or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source:
+ * torch.remainder.
  */
 DIOPI_WEAK diopiError_t diopiRemainderScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, const diopiScalar_t* other);
@@ -3677,9 +3686,9 @@ DIOPI_WEAK diopiError_t diopiIm2Col(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Sums patches back into an image: input (N, C · kh · kw, L), out (N, C, H, W), `output_size` = [H, W].
  *
- * Every element is added to the place that `diopiIm2Col` with these attributes would have read it from; what came from
- * the padding is dropped, a place under no patch is 0. L must be the number of kernel positions in [H, W]. Source:
- * torch.nn.functional.fold.
+ * Every element is added at the position from which `diopiIm2Col` with the same attributes reads it. Elements from the
+ * padding are dropped, and positions outside of all patches are 0. L must be the number of kernel positions in [H, W].
+ * Source: torch.nn.functional.fold.
  */
 DIOPI_WEAK diopiError_t diopiCol2Im(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiSize_t output_size, diopiSize_t kernel_size, diopiSize_t dilation,
@@ -3706,7 +3715,7 @@ DIOPI_WEAK diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHand
                                        diopiConstTensorHandle_t input);
 
 /**
- * The complex number abs · (cos angle + i · sin angle), angle in radians; a negative abs is taken as it is.
+ * The complex number abs · (cos angle + i · sin angle), angle in radians; abs may be negative.
  *
  * Both inputs have one dtype: float32 gives complex64, float64 complex128. An infinite angle gives NaN in both parts.
  * Source: torch.polar.
@@ -3741,17 +3750,21 @@ DIOPI_WEAK diopiError_t diopiComplex(diopiContextHandle_t ctx, diopiTensorHandle
                                      diopiConstTensorHandle_t imag);
 
 /**
- * Complex conjugate: the imaginary part negated, a zero one too; real input is copied.
+ * Complex conjugate: the imaginary part is negated, even if it is zero; real input is copied.
  *
- * `out` holds the conjugate numbers themselves, never a view to be negated on reading. Source: torch.conj_physical.
+ * `out` contains the conjugate numbers themselves, not a view that is negated on reading. Source: torch.conj_physical.
  */
 DIOPI_WEAK diopiError_t diopiConj(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
-/** Imaginary part, a copy. A complex `out` gets it as its real part, with imaginary part 0. Source: torch.imag. */
+/**
+ * Copy of the imaginary part. A complex `out` receives it as its real part, with imaginary part 0.
+ *
+ * Source: torch.imag.
+ */
 DIOPI_WEAK diopiError_t diopiImag(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Real part, a copy; real input is copied as it is. A complex `out` gets it with imaginary part 0.
+ * Copy of the real part; real input is copied unchanged. In a complex `out`, the imaginary part is 0.
  *
  * Source: torch.real.
  */
@@ -3767,7 +3780,7 @@ DIOPI_WEAK diopiError_t diopiZeros(diopiContextHandle_t ctx, diopiTensorHandle_t
 DIOPI_WEAK diopiError_t diopiZeroInp(diopiContextHandle_t ctx, diopiTensorHandle_t self);
 
 /**
- * Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, rounded, 0 at 0.
+ * Sign of a real input as in `diopiSign`; for complex input the rounded quotient input / |input|, 0 at 0.
  *
  * Source: torch.sgn.
  */
@@ -3777,7 +3790,7 @@ DIOPI_WEAK diopiError_t diopiSgn(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiSgn`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Sign of a real input as `diopiSign`; of a complex input the unit number input / |input|, rounded, 0 at 0.
+ * Sign of a real input as in `diopiSign`; for complex input the rounded quotient input / |input|, 0 at 0.
  *
  * Source: torch.sgn.
  */
@@ -3819,13 +3832,13 @@ DIOPI_WEAK diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHan
                                         diopiConstTensorHandle_t input, diopiMemoryFormat_t memoryFormat);
 
 /**
- * Multiplies every scaled_grads[i] by `inv_scale` in place, and sets `found_inf` where they overflowed.
+ * Multiplies every scaled_grads[i] by `inv_scale` in place, and sets `found_inf` if they overflowed.
  *
  * The gradients may differ in shape and dtype; half precision is multiplied in float32 and rounded once. `found_inf`
- * and `inv_scale` are float32 of one element. found_inf becomes 1 if any incoming element of any gradient is ±inf or
- * NaN, and is otherwise left as it is, never set to 0: the caller does that before the first call. The gradients are
- * multiplied either way. num_scaled_grads 0 does nothing.
- * Source: torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.
+ * and `inv_scale` are float32 of one element. found_inf becomes 1 if any element of any gradient is ±inf or NaN on
+ * entry. Otherwise it is unchanged; the caller sets it to 0 before the first call. The gradients are multiplied in
+ * both cases. If num_scaled_grads is 0, the call does nothing. Source:
+ * torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.
  */
 DIOPI_WEAK diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextHandle_t ctx,
                                                                    diopiTensorHandle_t* scaled_grads,
@@ -3837,10 +3850,9 @@ DIOPI_WEAK diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextH
  * Adjusts the loss scale after a step: down after an overflow, up after `growth_interval` steps without one.
  *
  * found_inf not 0: current_scale · scale_backoff_factor, growth_tracker = 0. Otherwise growth_tracker + 1; if that
- * equals growth_interval, current_scale · scale_growth_factor (the scale stays where the product in float32 is not
+ * equals growth_interval, current_scale · scale_growth_factor (the scale is unchanged if the product in float32 is not
  * finite) and growth_tracker = 0. `current_scale` and `found_inf` are float32, `growth_tracker` int32, of one element
- * each, and `found_inf` is 0 or 1.
- * Source: torch.ops.aten._amp_update_scale_.
+ * each, and `found_inf` is 0 or 1. Source: torch.ops.aten._amp_update_scale_.
  */
 DIOPI_WEAK diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t current_scale,
                                                diopiTensorHandle_t growth_tracker, diopiConstTensorHandle_t found_inf,
