@@ -71,8 +71,8 @@ class BaseVendor(ABC):
         name, version: the vendor's name and version, as reports show them.
         waivers: the known failures.
         claims: what the vendor declares to support; without claims it declares nothing.
-        calls_torch: whether the vendor may call PyTorch. If so, the device of PyTorch that calls the vendor hides
-            itself from PyTorch during the call.
+        calls_torch: whether the vendor may call PyTorch. If so, the vendor's PyTorch device excludes itself from
+            PyTorch's dispatch during each call.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The call of an operator of ATen that a call of a function is."""
+"""Translation of a call of a function to a call of an ATen operator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NUMBERS = (bool, int, float)
 
 
 class NoEquivalentError(Exception):
-    """The operator has no call that is the call of the function."""
+    """No call of the operator is equivalent to the call of the function."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class FunctionCall:
     """A call of a function, with tensors of PyTorch.
 
     Attributes:
-        prototype: of the function.
+        prototype: the function.
         values: the parameters' values by name, tensors sharing their memory with the caller's; None for boxes.
         generators: the caller's generators, by name.
     """
@@ -43,17 +43,17 @@ class FunctionCall:
 
     @property
     def results(self) -> list[Any]:
-        """The tensors, or lists of them, that the caller made for the results."""
+        """The tensors, or lists of tensors, that the caller allocated for the results."""
         return [self.values[p.name] for p in self.prototype.results]
 
     @property
     def first_result(self) -> torch.Tensor:
-        """The first tensor that the caller made for a result; NoEquivalentError if there is none."""
+        """The first tensor that the caller allocated for a result; NoEquivalentError if there is none."""
         for value in self.results:
             for tensor in value if isinstance(value, list) else [value]:
                 if isinstance(tensor, torch.Tensor):
                     return tensor
-        raise NoEquivalentError("the caller made no result")
+        raise NoEquivalentError("the caller allocated no result")
 
     def check_mask(self) -> None:
         """Raise NoEquivalentError if a mask of dropout is broadcast: native_dropout draws for each element."""
@@ -62,7 +62,7 @@ class FunctionCall:
             raise NoEquivalentError("native_dropout draws for each element")
 
     def seed(self) -> None:
-        """Seed PyTorch's default generator from the caller's, if there is one, and advance the offset of that."""
+        """Seed PyTorch's default generator from the caller's generator, if any, and advance the latter's offset."""
         for source in self.generators.values():
             if source is not None and self.values.get("train", True):
                 (seed,) = np.random.SeedSequence([source.seed, source.offset]).generate_state(1)
@@ -78,7 +78,7 @@ def function_call(prototype: Prototype, values: Sequence[Any]) -> FunctionCall:
 
 
 def bind(call: FunctionCall, equivalent: Equivalent, operator: Any) -> dict[str, Any]:
-    """Return the operator's arguments by name; NoEquivalentError if it has no such call."""
+    """Return the operator's arguments by name; raise NoEquivalentError if it has no equivalent call."""
     schema = operator._schema
     names = [argument.name for argument in schema.arguments]
     values = {**_operator_arguments(call, equivalent, names), **equivalent.constants}
@@ -102,7 +102,7 @@ def bind(call: FunctionCall, equivalent: Equivalent, operator: Any) -> dict[str,
 
 
 def _operator_arguments(call: FunctionCall, equivalent: Equivalent, names: Sequence[str]) -> dict[str, Any]:
-    """Return what the function's arguments give for the operator's."""
+    """Return the operator's arguments that follow from the function's arguments."""
     arguments = {}
     base = lookup(equivalent.row.function)
     for name in sourced_arguments(base):
@@ -120,7 +120,7 @@ def _operator_arguments(call: FunctionCall, equivalent: Equivalent, names: Seque
 
 
 def _is_default(argument: Any, value: Any) -> bool:
-    """Whether an argument that is left out has a default in the operator, which takes no None."""
+    """Return whether an omitted argument must use the operator's default because the operator rejects None."""
     return value is None and argument.has_default_value() and not str(argument.type).startswith("Optional")
 
 
@@ -149,7 +149,7 @@ def _to_torch(value: Any) -> Any:
 
 def _tensor(tensor: Tensor) -> torch.Tensor:
     if tensor.is_sparse:
-        raise NoEquivalentError("sparse tensors are not passed on")
+        raise NoEquivalentError("sparse tensors are not supported")
     array = tensor.view()
     if tensor.dtype is Dtype.bfloat16:
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
@@ -157,7 +157,7 @@ def _tensor(tensor: Tensor) -> torch.Tensor:
 
 
 def _keeps_axes(call: FunctionCall) -> bool:
-    """Whether the result has as many axes as the first tensor."""
+    """Return whether the result has as many axes as the first tensor."""
     tensor = next(value for p in call.prototype.arguments if isinstance(value := call.values[p.name], torch.Tensor))
     return tensor.ndim == call.first_result.ndim > 0
 
@@ -186,11 +186,11 @@ DERIVED: Mapping[str, Callable[[FunctionCall], Any]] = {
     "C": lambda call: _input_shape(call)[1],
     "HxW": lambda call: prod(_input_shape(call)[2:]),
 }
-"""Arguments of operators that are no argument of a function, but follow from the call."""
+"""Arguments of operators that are not arguments of a function, but follow from the call."""
 
 
 def _has_declared_type(kind: str, value: Any) -> bool:
-    """Whether a value is of the kind that an operator declares."""
+    """Return whether a value has the type that an operator declares."""
     if kind.startswith("Optional["):
         return value is None or _has_declared_type(kind.removeprefix("Optional[").removesuffix("]"), value)
     if kind.startswith("List["):
@@ -209,4 +209,4 @@ PYTHON_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "bool": bool,
     "str": str,
 }
-"""What PyTorch takes for each kind of argument."""
+"""The Python types that PyTorch accepts for each declared type."""

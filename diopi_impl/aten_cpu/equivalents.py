@@ -1,9 +1,9 @@
-"""Which operators of ATen are equivalent to which functions.
+"""The ATen operators that are equivalent to standard functions.
 
 Most equivalents are the lines of `diopi_proto.aten.table`, read from function to operator. That table has only
-operators that reach a device; `equivalents.tsv` adds those that PyTorch composes of others. It has the same columns,
-and two additions: `<name=1` is a constant argument of the operator, and `gradient:name` stands for the gradient that
-autograd computes of an operator.
+operators that reach a device; `equivalents.tsv` adds operators that PyTorch composes of others. It has the same columns
+and two additions: `<name=1` is a constant argument of the operator, and `gradient:name` is the gradient of an operator,
+computed by autograd.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from diopi_proto.aten.table import DECOMPOSED, NO_CALL, Row, parse_row, rows
 FILE = Path(__file__).parent / "equivalents.tsv"
 
 GRADIENT = "gradient:"
-"""What stands before an operator whose gradient is meant."""
+"""The prefix of an operator that stands for its gradient."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Equivalent:
     """An operator that computes what a function computes.
 
     Attributes:
-        row: which operator it is, and where its arguments come from.
+        row: the operator, and the sources of its arguments.
         constants: arguments of the operator that are the same in every call, by name.
-        is_gradient: whether the gradient of the operator is meant.
+        is_gradient: whether the equivalent is the gradient of the operator.
     """
 
     row: Row
@@ -48,7 +48,7 @@ class Equivalent:
         return getattr(getattr(torch.ops.aten, name, None), overload or "default", None)
 
     def out_variant(self, operator: Any) -> Any:
-        """Return the variant of an operator that writes tensors of the caller's; None if there is none."""
+        """Return the variant of an operator that writes into the caller's tensors; None if there is none."""
         declared = [(argument.name, str(argument.type)) for argument in operator._schema.arguments]
         packet = operator.overloadpacket
         for overload in packet.overloads():
@@ -61,7 +61,7 @@ class Equivalent:
 
 @cache
 def equivalents() -> Mapping[str, Sequence[Equivalent]]:
-    """Return the equivalent operators of every function that has some; derived forms have those of their base."""
+    """Return the equivalent operators by function; derived forms have the equivalents of their base."""
     found: dict[str, list[Equivalent]] = {}
     for equivalent in (*_composed(), *map(Equivalent, rows().values())):
         if equivalent.row.function not in (DECOMPOSED, NO_CALL, *RULES):

@@ -1,8 +1,8 @@
-"""Cases that PyTorch serves, but not by the kernels that it has for the CPU.
+"""Cases that PyTorch supports, but not with its CPU kernels.
 
-They stay demanded: other devices of PyTorch serve them. What PyTorch refuses on every device is no matter of these
-limits; such cases are of the class `open` (`diopi_test.cases.open_calls`). Defects of kernels that `torch_cpu` shares
-are among its waivers.
+The suite still demands these cases, because other devices of PyTorch support them. Calls that PyTorch rejects on every
+device are not listed here: they are in the class `open` (`diopi_test.cases.open_calls`). Kernel defects that
+`torch_cpu` shares are among the waivers of `torch_cpu`.
 """
 
 from __future__ import annotations

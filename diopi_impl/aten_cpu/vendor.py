@@ -1,4 +1,4 @@
-"""`AtenVendor`: calls of functions become calls of operators, and their results are the caller's as they come."""
+"""`AtenVendor`: calls of functions become calls of operators, and results are delivered without conversion."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from lib_rt import Context, Device
 from lib_rt.dtypes import to_numpy
 
 NO_KERNEL = "not implemented for"
-"""What PyTorch says when it lacks an operator for an element type."""
+"""Part of PyTorch's message if an operator does not support an element type."""
 
 NO_OPERATOR = "with arguments from the 'CPU' backend"
-"""What PyTorch says of an operator that only accelerators have."""
+"""Part of PyTorch's message for operators that only accelerators have."""
 
 
 class RejectedError(Exception):
-    """PyTorch refuses the call, or gives other results than the caller made tensors for."""
+    """PyTorch rejects the call, or its results do not fit the caller's tensors."""
 
 
 class AtenVendor(BaseVendor):
@@ -39,9 +39,11 @@ class AtenVendor(BaseVendor):
         self._last_error = ""
 
     def has(self, name: str) -> bool:
+        """Return whether the vendor implements the standard function `name`."""
         return name in prototypes() and lookup(name).base in equivalents()
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Call the standard function `name` and return its error code; see `BaseVendor.call`."""
         context.synchronize()
         try:
             _call(context, lookup(name), arguments)
@@ -56,15 +58,17 @@ class AtenVendor(BaseVendor):
         return Error.Success
 
     def last_error(self) -> str:
+        """Return the message of the latest failed call."""
         return self._last_error
 
     def open_device(self) -> Device:
+        """Open and return a device, and limit PyTorch to one thread."""
         torch.set_num_threads(1)
         return Device(HostRuntime().functions(), host_addressable=True)
 
 
 def _call(context: Context, prototype: Prototype, values: Sequence[Any]) -> None:
-    """Make the call by the first equivalent operator that accepts it; raises what the first of them raised."""
+    """Make the call with the first equivalent operator that accepts it, or raise the first operator's exception."""
     rejections: list[Exception] = []
     missing: list[Exception] = []
     call = function_call(prototype, values)
@@ -97,7 +101,7 @@ def _call_operator(call: FunctionCall, equivalent: Equivalent) -> Sequence[Any]:
 
 
 def _has_dtypes(call: FunctionCall, equivalent: Equivalent, returned: Sequence[Any]) -> bool:
-    """Whether the results have the element types of the tensors that the caller made for them."""
+    """Return whether the results have the element types of the caller's tensors."""
     for number, (parameter, target) in enumerate(zip(call.prototype.results, call.results, strict=True)):
         place = equivalent.row.results.get(parameter.name, number)
         if isinstance(target, torch.Tensor) and place < len(returned) and target.dtype != returned[place].dtype:
@@ -106,25 +110,27 @@ def _has_dtypes(call: FunctionCall, equivalent: Equivalent, returned: Sequence[A
 
 
 def _out_arguments(call: FunctionCall, equivalent: Equivalent, out_variant: Any) -> dict[str, Any]:
-    """Return what a variant that writes the caller's tensors gets for its results."""
+    """Return the `out` arguments of an operator's variant that writes into the caller's tensors."""
     written = [a for a in out_variant._schema.arguments if a.kwarg_only and a.alias_info is not None]
     results = {
         equivalent.row.results.get(p.name, number): target
         for number, (p, target) in enumerate(zip(call.prototype.results, call.results, strict=True))
     }
     if any(results.get(number) is None for number in range(len(written))):
-        raise RejectedError("the results have other element types than the caller's, who left some out")
+        raise RejectedError(
+            "the results have other element types than the caller's tensors, and the caller omitted some results"
+        )
     return {argument.name: results[number] for number, argument in enumerate(written)}
 
 
 def _operator(call: FunctionCall, equivalent: Equivalent) -> Any:
-    """Return the operator for the form that is called; the plain one where it has no in-place variant."""
+    """Return the operator for the called form: the in-place variant for in-place forms, if there is one."""
     found = equivalent.operator(inplace=True) if call.prototype.is_inplace else None
     return found or equivalent.operator(inplace=False)
 
 
 def _check_written(call: FunctionCall, operator: Any, bound: dict[str, Any]) -> None:
-    """NoEquivalentError if the operator would write a tensor that the function only reads."""
+    """Raise NoEquivalentError if the operator would write to a tensor that the function only reads."""
     results = {id(entry) for value in call.results for entry in (value if isinstance(value, list) else [value])}
     for argument in operator._schema.arguments:
         if argument.alias_info is not None and argument.alias_info.is_write:
@@ -144,7 +150,7 @@ def _invoke(operator: Any, bound: dict[str, Any]) -> Any:
 
 
 def _as_results(call: FunctionCall, returned: Any) -> Sequence[Any]:
-    """Return one value for each result: an array of tensors is one, and so is a tuple's entry."""
+    """Return one value per result: an array of tensors is one value, and so is each entry of a tuple."""
     if returned is None or returned == ():
         return call.results
     if isinstance(returned, tuple):
@@ -153,7 +159,7 @@ def _as_results(call: FunctionCall, returned: Any) -> Sequence[Any]:
 
 
 def _gradients(call: FunctionCall, operator: Any, bound: dict[str, Any]) -> Sequence[Any]:
-    """Return the gradients that autograd computes of the operator, of the arguments that the results name."""
+    """Return the operator's gradients by the arguments that the results name, computed by autograd."""
     names = [p.name.removeprefix("grad_") for p in call.prototype.results]
     sources = {"self": "self" if "self" in bound else "input", "input": "input" if "input" in bound else "self"}
     names = [sources.get(name, name) for name in names]
@@ -172,7 +178,7 @@ def _gradients(call: FunctionCall, operator: Any, bound: dict[str, Any]) -> Sequ
 def _deliver(
     context: Context, call: FunctionCall, equivalent: Equivalent, values: Sequence[Any], returned: Sequence[Any]
 ) -> None:
-    """Hand the caller the results; RefusedError if they are of other shapes or element types than the caller's."""
+    """Write the results to the caller's tensors and boxes; raise RejectedError if they do not fit."""
     boxes = dict(zip((p.name for p in call.prototype.parameters[1:]), values, strict=True))
     pairs = []
     for number, parameter in enumerate(call.prototype.results):
@@ -180,7 +186,7 @@ def _deliver(
         if boxes[parameter.name] is None:
             continue
         if place >= len(returned) and parameter.annotation is InOut:
-            continue  # the operator has written it
+            continue  # the operator has written it in place
         if place >= len(returned):
             raise NoEquivalentError(f"the operator has no result for {parameter.name}")
         if parameter.annotation is NewOuts:
@@ -205,7 +211,7 @@ def _check(name: str, target: Any, value: Any) -> None:
         and (target.dtype, _axes(target)) != (value.dtype, _axes(value))
     ):
         expected, actual = (f"{tensor.dtype}{list(tensor.shape)}" for tensor in (target, value))
-        raise RejectedError(f"{name} is {expected}, and PyTorch gives {actual}")
+        raise RejectedError(f"{name} is {expected}, the result of PyTorch is {actual}")
 
 
 def _copy(target: Any, value: Any) -> None:
@@ -217,12 +223,12 @@ def _copy(target: Any, value: Any) -> None:
 
 
 def _is_left_out(target: torch.Tensor, value: torch.Tensor | None) -> bool:
-    """Whether the operator gives nothing for a result, as statistics of batch normalization outside of training."""
+    """Return whether the operator omits a result, as batch normalization omits statistics outside of training."""
     return value is None or (value.numel() == 0 and target.numel() > 0)
 
 
 def _axes(tensor: torch.Tensor) -> list[int]:
-    """Return the sizes of a tensor but for those that are 1, which some results have in addition."""
+    """Return the sizes of a tensor without the sizes 1, which some results have in addition."""
     return [size for size in tensor.shape if size != 1]
 
 

@@ -1,7 +1,7 @@
-"""A Python vendor as a library: `export` builds a `libdiopi_impl.so` that C and C++ frameworks can call.
+"""Export of a Python vendor: `export` builds a `libdiopi_impl.so` that C and C++ frameworks can call.
 
-The library is C: each operator it exports starts Python when there is none in the process yet, and calls a function
-that `service` made for it there. It finds the framework's runtime by the dynamic linker, whatever implements it.
+The library is written in C. Each operator starts Python if the process has no interpreter yet, and calls a function
+that `service` created. The dynamic linker finds the framework's runtime, whatever implements it.
 """
 
 from diopi_impl.export.build import ExportError, export

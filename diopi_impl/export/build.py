@@ -1,4 +1,4 @@
-"""Building the library: generate its source, compile it, put it in place."""
+"""Build the library: generate its source, compile it, and move it to its target."""
 
 from __future__ import annotations
 
@@ -26,13 +26,20 @@ _HERE = Path(__file__).parent
 
 
 class ExportError(Exception):
-    """The library could not be built; the message says why."""
+    """The library could not be built; the message contains the reason."""
 
 
 def export(vendor: str, folder: Path) -> Path:
-    """Build `libdiopi_impl.so` of the Python vendor called `vendor` in `folder`, which is made; the library's path.
+    """Build `libdiopi_impl.so` for a Python vendor.
 
-    Raises VendorError when there is no such vendor in Python, ExportError when the library can't be built.
+    VendorError is raised if there is no such vendor in Python, ExportError if the library can't be built.
+
+    Args:
+        vendor: the name of the vendor.
+        folder: the folder of the library, which is created if necessary.
+
+    Returns:
+        The path of the library.
     """
     name = importable_name(vendor)
     found = _python_vendor(vendor, find_vendor(name))
@@ -50,17 +57,20 @@ def build(
     extra_sources: Sequence[Path] = (),
     cpp_text: str = "",
 ) -> Path:
-    """Build a library that Python serves, in a folder that is made; its path.
+    """Build a library whose functions call Python.
+
+    ExportError is raised if the library can't be built.
 
     Args:
-        text: its functions in C, for `host.h`.
-        target: the library; a file that is there is replaced.
-        roots: folders where Python finds the service's modules.
-        include: folder of the headers that the text includes.
-        beside: more files in C.
-        in_cpp: more functions, in C++; there has to be a compiler for it if there are any.
+        text: the functions in C, for `host.h`.
+        target: the path of the library. Its folder is created if necessary, and an existing file is replaced.
+        roots: the folders where Python finds the service's modules.
+        include: the folder of the headers that the text includes.
+        extra_sources: further source files in C.
+        cpp_text: further functions in C++, which require a C++ compiler.
 
-    Raises ExportError when it can't be built.
+    Returns:
+        The path of the library.
     """
     texts = {"functions.c": text, "location.c": location(Interpreter.current(roots), os.__file__)}
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -84,14 +94,14 @@ def _python_vendor(name: str, vendor: BaseVendor) -> Vendor:
 
 
 def _roots(name: str) -> list[Path]:
-    """The folders that hold this package and the vendor's, which an import hook may have found."""
+    """Return the folders of this package and the vendor's package, which an import hook may have found."""
     packages = (__name__.split(".")[0], name.split(":")[0].split(".")[0])
     files = (sys.modules[package].__file__ for package in packages)
     return [Path(file).resolve().parents[Path(file).stem == "__init__"] for file in files if file]
 
 
 def _compile(sources: list[Path], target: Path, include: Path) -> None:
-    """Compile files in C, and link them with objects of C++."""
+    """Compile C files, and link them with C++ objects."""
     flags = [*_FLAGS, f"-Wl,-soname,{target.name}", f"-I{include}", f"-I{_HERE}"]
     libraries = ["-ldl", *["-lstdc++"] * any(source.suffix == ".o" for source in sources)]
     _run_compiler(
@@ -100,7 +110,7 @@ def _compile(sources: list[Path], target: Path, include: Path) -> None:
 
 
 def _compile_cpp(source: Path, include: Path) -> Path:
-    """The object of a file in C++."""
+    """Compile a C++ file and return the path of its object file."""
     target = source.with_suffix(".o")
     compiler = _compiler("C++", "CXX", "c++", "g++", "clang++")
     _run_compiler([*compiler, "-std=c++17", "-O1", "-fPIC", f"-I{include}", "-c", str(source), "-o", str(target)])
@@ -114,10 +124,12 @@ def _run_compiler(command: list[str]) -> None:
 
 
 def _compiler(language: str, variable: str, *names: str) -> list[str]:
-    """The compiler of a language: the one that an environment variable says, or the first that there is of these."""
+    """Return the command of a compiler: from an environment variable, or the first installed one of `names`."""
     named = shlex.split(os.environ.get(variable, ""))
     known = [named] if named else [[name] for name in names]
     for command in known:
         if shutil.which(command[0]):
             return command
-    raise ExportError(f"there is no {language} compiler: looked for {', '.join(command[0] for command in known)}")
+    raise ExportError(
+        f"there is no {language} compiler: looked for {', '.join(command[0] for command in known)}; set {variable}"
+    )

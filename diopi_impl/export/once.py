@@ -1,4 +1,4 @@
-"""What an exported library calls is made once in a process, which it lives as long as."""
+"""Creation of the functions of an exported library, once per process; they live as long as the process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 _lock = threading.RLock()
 _filled: dict[int, Any] = {}
-"""By the address of its table, what each library calls."""
+"""The functions of each library, by the address of its table."""
 
 
 def fill_once(address: int, fill: Callable[[int], Any]) -> None:
-    """Fill the tables of a library, which are at `address`, and keep what `fill` returns; nothing a second time."""
+    """Fill a library's tables at `address` on the first call, and keep the functions that `fill` returns alive."""
     with _lock:
-        sys.path[:] = dict.fromkeys(sys.path)  # the library's paths were appended, whether they were there or not
+        sys.path[:] = dict.fromkeys(sys.path)  # the library appended its paths without checking for duplicates
         if address not in _filled:
             _filled[address] = fill(address)

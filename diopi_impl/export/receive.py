@@ -1,4 +1,4 @@
-"""Receiving a call from C: how each kind of parameter becomes the value a vendor takes, and results are handed back."""
+"""Receive calls from C: convert parameters to a vendor's arguments, and write results back."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from lib_rt.library import address, ffi, text
 
 @final
 class Receiver:
-    """What the C function of `prototype` calls.
+    """The Python function that the exported C function of a prototype calls.
 
     Args:
-        vendor: whose function it is.
-        device: what the contexts live on.
-        fail: takes the reason of a failure.
+        prototype: the standard function.
+        vendor: the vendor that implements it.
+        device: the device of the framework's contexts.
+        fail: receives the reason of a failure.
     """
 
     def __init__(
@@ -43,10 +44,10 @@ class Receiver:
         self._count_position = count_position(prototype)
 
     def __call__(self, ctx: Any, *arguments: Any) -> int:
-        """The error code of a call with what C passed; results are written only if it is success."""
+        """Call the vendor with C arguments and return its error code; write the results only on success."""
         try:
             return self._call(ctx, arguments)
-        except BaseException as error:  # nothing can be raised through C
+        except BaseException as error:  # exceptions can't pass through C
             self._fail(f"{self._prototype.name}: {error or type(error).__name__}")
             return Error.ErrorOccurred
 
@@ -65,7 +66,7 @@ class Receiver:
         return code
 
     def _begin(self, ctx: Any, arguments: Sequence[Any]) -> _IncomingCall:
-        """A call of which nothing was read but what was told of it, the last of its arguments."""
+        """Return a call whose last argument, the description of its tensors, was read."""
         count, description = 0 if self._count_position is None else arguments[self._count_position], arguments[-1]
         tensors = description.tensors
         if tensors < 0:
@@ -76,7 +77,7 @@ class Receiver:
 
 
 def _write_boxes(boxes: Box | list[Box], pointer: Any) -> None:
-    """Write what is in a box, or a list of boxes, to where C expects it."""
+    """Write the value of a box, or of a list of boxes, to the memory that C expects it in."""
     for i, box in enumerate(boxes if isinstance(boxes, list) else [boxes]):
         if box.value is not None:
             pointer[i] = box.value.handle if isinstance(box.value, Tensor) else box.value
@@ -84,7 +85,7 @@ def _write_boxes(boxes: Box | list[Box], pointer: Any) -> None:
 
 @final
 class _IncomingCall:
-    """A call that is being read: its context, what was told of its tensors in their order, the length of its arrays."""
+    """A call whose arguments are being read: its context, the layouts of its tensors, and the length of its arrays."""
 
     __slots__ = ("context", "count", "layouts")
 
@@ -95,7 +96,7 @@ class _IncomingCall:
 
 
 Reader = Callable[[_IncomingCall, Any], Any]
-"""From the call and what C passed, no NULL, to the value the vendor takes."""
+"""Returns the vendor's argument for the call and a C argument that is not NULL."""
 
 
 def _tensor(call: _IncomingCall, handle: Any) -> Tensor:
@@ -127,7 +128,7 @@ def _scalar(call: _IncomingCall, pointer: Any) -> types.Scalar:
 
 @lru_cache(maxsize=4096)
 def _scalar_from_bits(stype: int, bits: int) -> types.Scalar:
-    """The scalar of this element type whose value, whatever it is, has the bits of this integer."""
+    """Return the scalar of this element type whose 64-bit payload is this integer."""
     scalar = types.Scalar(Dtype(stype), bits)
     return scalar if scalar.is_integer else types.Scalar(scalar.dtype, *unpack("d", pack("q", bits)))
 
@@ -175,7 +176,7 @@ _READERS: dict[Any, Reader] = {
     kinds.Pointer: _address,
     **{kind: _enum(kind) for kind in (types.MemoryFormat, types.Reduction, types.RoundMode)},
 }
-"""By annotation, the ones derived from it included; everything else is a number, passed as it is or by pointer."""
+"""The readers by annotation, which include derived annotations; other arguments are numbers or pointers to them."""
 
 
 def _reader(prototype: Prototype, parameter: Parameter) -> Reader:
@@ -188,7 +189,7 @@ def _reader(prototype: Prototype, parameter: Parameter) -> Reader:
 
 
 def _may_be_null(parameter: Parameter) -> bool:
-    """Whether NULL can be passed for it, which no reader is given. Of bare addresses it is one like all others."""
+    """Return whether NULL stands for None. For a bare address NULL is an ordinary value."""
     return parameter.annotation is not kinds.Pointer and bool(ffi.typeof(parameter.c_type).kind == "pointer")
 
 

@@ -1,4 +1,4 @@
-"""The Python side of an exported library: makes the C functions that call the vendor, in the process that loaded it."""
+"""The Python side of an exported library: it creates the functions that call the vendor."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ffi.cdef("typedef void (*function_t)(void);" + read_declarations(Path(__file__).
 
 
 def serve(address: int) -> None:
-    """Fill the tables of the library whose `struct diopi_exported` is at `address`. A second time does nothing."""
+    """Fill the tables of the library whose `struct diopi_exported` is at `address`, on the first call only."""
     fill_once(address, _fill)
 
 
 def _fill(address: int) -> list[Any]:
-    """The functions that were put into the tables, which must live as long as the process."""
+    """Fill the tables and return their functions, which must live as long as the process."""
     exported: Any = ffi.cast("struct diopi_exported*", address)
     vendor = find_vendor(text(exported.vendor))
     assert isinstance(vendor, Vendor)
@@ -45,7 +45,7 @@ def _fill(address: int) -> list[Any]:
 
 
 def _names(texts: Any) -> Iterator[str]:
-    """The strings of a C array ended by NULL."""
+    """Yield the strings of a NULL-terminated C array."""
     while texts[0]:
         yield text(texts[0])
         texts += 1
@@ -58,7 +58,7 @@ def _operator(vendor: Vendor, name: str, device: BorrowedDevice, fail: Any) -> A
 
 
 def _api(functions: Any) -> SimpleNamespace:
-    """The framework's runtime functions; one that fails raises."""
+    """Return the framework's runtime functions, which raise CallError if they fail."""
     named = enumerate(runtime_prototypes().values())
     return SimpleNamespace(
         **{p.name: _raise_on_error(p.name, ffi.cast(pointer_type(p), functions[number])) for number, p in named}
@@ -66,7 +66,7 @@ def _api(functions: Any) -> SimpleNamespace:
 
 
 _DEFAULTS = {"diopiIsTensorSparse": lambda handle, result: 0}
-"""What is taken for the functions that frameworks may lack, as they came later: without them no tensor is sparse."""
+"""Replacements of newer functions that a framework may lack: without them no tensor is sparse."""
 
 
 def _raise_on_error(name: str, function: Any) -> Callable[..., int]:

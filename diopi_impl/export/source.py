@@ -1,4 +1,4 @@
-"""The generated part of an exported library: one C function an operator, the well-known names, and the tables."""
+"""The generated C source of an exported library: a function per operator, the well-known names, and the tables."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from diopi_proto.registration import SERVICES, Service
 @final
 @dataclass(frozen=True)
 class Interpreter:
-    """The Python a library is built for.
+    """The Python interpreter that a library is built for.
 
     Attributes:
-        version: major and minor, `3.11`.
-        library: path of its shared library, empty when it was built without one.
-        home: where its standard library lies, as PYTHONHOME takes it.
-        paths: where it finds modules.
+        version: the major and minor version, such as `3.11`.
+        library: the path of its shared library; empty if Python was built without one.
+        home: the prefix of its standard library, as in PYTHONHOME.
+        paths: the folders of its modules.
     """
 
     version: str
@@ -39,7 +39,7 @@ class Interpreter:
 
     @classmethod
     def current(cls, roots: Iterable[Path]) -> Interpreter:
-        """The one that is running, with `roots` among the places it finds modules."""
+        """Return the running interpreter, with `roots` among the folders of its modules."""
         name = sysconfig.get_config_var("INSTSONAME") or ""
         folders = (Path(sysconfig.get_config_var("LIBDIR") or ""), Path(sys.base_prefix) / "lib")
         found = [folder / name for folder in folders if ".so" in name and (folder / name).is_file()]
@@ -48,7 +48,7 @@ class Interpreter:
 
 
 def source(vendor: str, name: str, version: str, operators: Sequence[Prototype], services: Sequence[str]) -> str:
-    """The C source of a library that exports `operators` and `services` of `vendor`, a `module:attribute`."""
+    """Return the C source of a library that exports `operators` and `services` of `vendor`, a `module:attribute`."""
     offered = [(n, s) for n, s in enumerate(SERVICES) if s.name in services or s.well_known is None]
     return "\n".join(
         (
@@ -74,7 +74,7 @@ def source(vendor: str, name: str, version: str, operators: Sequence[Prototype],
 
 
 def location(interpreter: Interpreter, landmark: str) -> str:
-    """The C source that says where Python is; `landmark` is a file of its standard library."""
+    """Return the C source with the location of Python; `landmark` is a file of its standard library."""
     return (
         f'#include <stddef.h>\n#include "host.h"\n\n'
         f"const char python_version[] = {json.dumps(interpreter.version)};\n"
@@ -86,12 +86,12 @@ def location(interpreter: Interpreter, landmark: str) -> str:
 
 
 def implementation_type(prototype: Prototype) -> str:
-    """The C type of a pointer to what serves `prototype`: it takes what was told of the call as well."""
+    """Return the C type of pointers to implementations, whose last parameter is the call description."""
     return f"{headers.pointer_type(prototype).removesuffix(')')}, const struct diopi_call_description*)"
 
 
 def count_position(prototype: Prototype) -> int | None:
-    """The position after the context of the number of entries in the arrays of a call, if there are any."""
+    """Return the position, after the context, of the argument that counts array entries; None if there is none."""
     parameters = enumerate(prototype.parameters[1:])
     return next((n for n, p in parameters if p.role is Role.count or p.fact(CountsEntries) is not None), None)
 
@@ -110,7 +110,7 @@ def _operator(number: int, prototype: Prototype) -> str:
 
 
 def _describe_tensors(prototype: Prototype) -> Iterator[str]:
-    """What tells the tensors of a call."""
+    """Yield the C statements that describe the tensors of a call."""
     parameters, count = prototype.parameters[1:], count_position(prototype)
     for parameter in parameters:
         if issubclass(parameter.annotation, kinds.BOXED):
@@ -123,7 +123,7 @@ def _describe_tensors(prototype: Prototype) -> Iterator[str]:
 
 
 _FAILURES = {"void*": ("NULL", "== NULL")}
-"""What a service returns that can't be served, and how it is seen that it failed; the others return an error code."""
+"""The return value of a failed service and the test for it, by return type; others return an error code."""
 
 
 def _well_known(number: int, service: Service) -> str:
@@ -154,7 +154,7 @@ def _initialize(services: Sequence[Service]) -> str:
     return (
         "int32_t initLibrary(void) {\n    if (!ready()) return diopiErrorOccurred;\n"
         f"{registrations}    return 0;\n}}\n\n"
-        "int32_t finalizeLibrary(void) { return 0; } /* Python can't be started twice: it stays */\n"
+        "int32_t finalizeLibrary(void) { return 0; } /* Python can't be started twice, so it keeps running */\n"
     )
 
 
@@ -171,5 +171,5 @@ def _join(items: Iterable[str]) -> str:
 
 
 def _string_entries(texts: Iterable[str]) -> str:
-    """Entries of an array of strings; one after them is to end it."""
+    """Return the entries of an array of strings; the caller appends the terminator."""
     return "".join(f"\n    {json.dumps(text)}," for text in texts) + "\n    "

@@ -54,7 +54,7 @@ def threshold_backward(grad_output: Array, input: Array, threshold: float) -> Ar
 
 
 def _vjp(function: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:
-    """The gradient of a function at `input`, given that of its result."""
+    """Return the gradient of `function` at `input` for the gradient of its result."""
     gradient: Array = jax.vjp(function, input)[1](grad_output)[0]
     return gradient
 
@@ -115,14 +115,14 @@ def silu_backward(grad_output: Array, input: Array) -> Array:
 
 
 def _apply_along(function: Callable[..., Array], dim: int, *arrays: Array) -> Array:
-    """A function of slices along axis `dim`, which 0-d arrays may have too."""
+    """Apply a function of vectors along axis `dim`; a 0-d array counts as one vector."""
     check_axes(arrays[0], dim)
     shape = arrays[0].shape
     return function(*(jnp.atleast_1d(array) for array in arrays), dim).reshape(shape)
 
 
 def _softmax(x: Array, dim: int) -> Array:
-    # in one fusion, which the barriers prevent, XLA keeps a second array as large as the result if that is very large
+    # without the barriers XLA fuses everything, and allocates a second array of the size of a very large result
     highest = lax.optimization_barrier(x.max(dim, keepdims=True, initial=-jnp.inf))
     powers = jnp.exp(x - highest)
     return powers * lax.optimization_barrier(1 / powers.sum(dim, keepdims=True))
@@ -142,10 +142,17 @@ def softmax_backward(grad_output: Array, output: Array, dim: int) -> Array:
 
 
 def stable_log_softmax(x: Array, dim: int) -> Array:
-    """log(exp(x) / sum(exp(x))) along axis `dim`.
+    """Return log(exp(x) / sum(exp(x))) along axis `dim`.
 
-    The largest exponential is 1. All others may be below its last place, one by one, and XLA adds thousands of them to
-    it: so no more than seven are added to it in float32, and all the rest in float64.
+    The largest exponential is 1. XLA would add thousands of smaller ones to it, each of which may round to nothing.
+    Therefore at most seven terms are added to it in float32, and the partial sums are added in float64.
+
+    Args:
+        x: floating numbers.
+        dim: the axis of the softmax.
+
+    Returns:
+        An array of the shape and type of `x`.
     """
     shifted = x - lax.optimization_barrier(lax.stop_gradient(x.max(dim, keepdims=True, initial=-jnp.inf)))
     axis, size = dim % x.ndim, x.shape[dim]

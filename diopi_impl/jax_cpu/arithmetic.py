@@ -36,7 +36,7 @@ BINARY: dict[str, Callable[..., Array]] = {
     "diopiBitwiseAnd": jnp.bitwise_and,
     "diopiBitwiseOr": jnp.bitwise_or,
 }
-"""Functions of two operands that jax.numpy has."""
+"""Functions of two operands that are functions of jax.numpy."""
 
 
 def _binary(function: Callable[..., Array]) -> Callable[[Array, Operand], Array]:
@@ -51,12 +51,12 @@ for _name, _function in BINARY.items():
 
 
 def _all_of_kind(kind: type, *operands: Operand) -> bool:
-    """Whether all operands are of this kind: `jnp.bool_`, `jnp.integer`, `jnp.complexfloating` …"""
+    """Return whether all operands are of a kind such as `jnp.bool_`, `jnp.integer` or `jnp.complexfloating`."""
     return all(jnp.issubdtype(jnp.result_type(operand), kind) for operand in operands)
 
 
 def _all_integral(*operands: Operand) -> bool:
-    """Whether all operands are integers or bool."""
+    """Return whether all operands are integers or bool."""
     return not any(_all_of_kind(jnp.inexact, operand) for operand in operands)
 
 
@@ -64,10 +64,11 @@ _barrier: Callable[[list[Array]], list[Array]] = lax.optimization_barrier
 
 
 def _promote(*operands: Operand) -> list[Array]:
-    """The operands in their common type and shape, and in this form even if XLA knows a shorter way.
+    """Return the operands promoted to a common type and broadcast to a common shape.
 
-    XLA divides by a broadcast number by multiplying with its reciprocal, and selects instead of multiplying by a bool:
-    neither keeps the extremes of the range or the sign of zero.
+    A barrier keeps XLA from simplifying the operation on them. XLA would multiply by the reciprocal instead of dividing
+    by a broadcast number, and select instead of multiplying by a bool. Neither preserves the extremes of the range or
+    the sign of zero.
     """
     dtype = jnp.result_type(*operands)
     arrays = (operand if isinstance(operand, Array) else np.asarray(operand) for operand in operands)
@@ -75,14 +76,14 @@ def _promote(*operands: Operand) -> list[Array]:
 
 
 def _reject_floating(name: str, number: float, *operands: Operand) -> None:
-    """Raise for a floating number where the result is of an integer type."""
+    """Raise ValueError if `number` is floating and the result has an integer type."""
     if isinstance(number, float) and _all_integral(*operands):
         raise ValueError(f"{name} is {number}, expected an integer for operands of integer type")
 
 
 @vendor.implements("diopiMul", adapt=binary_ufunc(np.multiply))
 def mul(input: Array, other: Operand) -> Array:
-    return jnp.multiply(*_promote(input, other))  # which is the logical and of bool
+    return jnp.multiply(*_promote(input, other))  # for bool, the logical and
 
 
 @vendor.implements("diopiAdd", adapt=binary_ufunc(np.add, 1))
@@ -100,7 +101,7 @@ def sub(input: Array, other: Operand, alpha: float) -> Array:
 
 
 def _floor_divide_floats(input: Array, divisor: Array) -> Array:
-    """⌊input / other⌋ by way of the remainder, without which the quotient is nearly whole."""
+    """Return ⌊input / divisor⌋, computed from input less the remainder, whose quotient is nearly an integer."""
     dtype, (input, divisor, _) = input.dtype, _scale_above_subnormals(input, divisor)
     fmod = jnp.fmod(input, divisor)
     floor = jnp.round((input - fmod) / divisor) - ((fmod != 0) & ((fmod < 0) != (divisor < 0)))
@@ -110,9 +111,9 @@ def _floor_divide_floats(input: Array, divisor: Array) -> Array:
 
 
 def _scale_above_subnormals(dividend: Array, divisor: Array) -> tuple[Array, Array, Array]:
-    """Return the operands in float64 times a power of two, and that power, such that remainders are not subnormal.
+    """Return both operands in float64 and scaled by a power of two, and that power; remainders are not subnormal then.
 
-    XLA takes subnormal remainders for zeros. Subnormal operands become zeros here, as which XLA takes them at times.
+    XLA flushes subnormal remainders to zero. Subnormal operands are flushed here, since XLA flushes them sometimes.
     """
     dividend, divisor = (flush_subnormals(operand).astype(jnp.float64) for operand in (dividend, divisor))
     scale = jnp.where((jnp.abs(divisor) < 2.0**-900) & (jnp.abs(dividend) < 2.0**900), 2.0**100, 1.0)
@@ -139,7 +140,7 @@ def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Array:
         raise ValueError(f"rounding_mode is {rounding_mode}, expected none (0), trunc (1) or floor (2)")
     dividend, divisor = _promote(input, other)
     if _all_of_kind(jnp.bool_, dividend) or _all_of_kind(jnp.complexfloating, dividend):
-        raise ValueError(f"a rounded quotient needs real numbers, {dividend.dtype} operands were given")
+        raise ValueError(f"the operands are {dividend.dtype}, expected real numbers for a rounded quotient")
     return _ROUNDED_DIVISION[rounding_mode](dividend, divisor)
 
 
@@ -149,14 +150,14 @@ def _power(input: Operand, exponent: Operand) -> Array:
     base, exponent = _promote(input, exponent)
     if _all_of_kind(jnp.complexfloating, base):  # exp(exponent · ln base) multiplies the error of ln by the exponent
         power = jnp.power(base.astype(jnp.complex128), exponent)
-        return jnp.where((base == 0) & (exponent.real > 0), 0, power)  # of which XLA makes NaN
+        return jnp.where((base == 0) & (exponent.real > 0), 0, power)  # where XLA returns NaN
     return jnp.power(flush_subnormals(base), exponent)
 
 
 def _integer_power(base: Array, exponent: Array) -> Array:
-    """base^exponent by squaring, wrapping around; of a negative exponent 0, but for 1 and −1. Of bools x^y is x ∨ ¬y.
+    """Return base^exponent of integers by squaring, modulo 2^bits; for bools, x^y is x ∨ ¬y.
 
-    The exponent may be of a wider type: it counts whole, however large it is.
+    Negative exponents give 0, except for the bases 1 and −1. The exponent may have a wider type than the base.
     """
     if _all_of_kind(jnp.bool_, base):
         return base | ~exponent
@@ -193,7 +194,7 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array
     return base + (int(value) if _all_integral(base) else value) * factor1 * factor2
 
 
-@vendor.implements("diopiAddcdiv", adapt=partial(compiled, traced=["value"]))  # which optimizers change at each step
+@vendor.implements("diopiAddcdiv", adapt=partial(compiled, traced=["value"]))  # optimizers change it at each step
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
     base, numerator, denominator = _promote(input, tensor1, tensor2)
     return base + value * numerator / denominator
@@ -214,7 +215,7 @@ def _remainder(input: Operand, modulus: Operand) -> Array:
 
 
 def _with_divisor_sign(fmod: Array, divisor: Array) -> Array:
-    """Return the remainder with the sign of the divisor from that with the sign of the dividend."""
+    """Return the remainder with the divisor's sign for `fmod`, the remainder with the dividend's sign."""
     return jnp.where((fmod != 0) & ((fmod < 0) != (divisor < 0)), fmod + divisor, fmod)
 
 
@@ -247,7 +248,7 @@ def clamp_max(input: Array, max: Operand) -> Array:
 
 
 def _clip(input: Array, bound: Operand, choose: Callable[[Array, Operand], Array]) -> Array:
-    """The larger or smaller one; input's own zero beside a number that is one, where XLA takes −0 for less than 0."""
+    """Return the maximum or minimum; keep the sign of input's zeros, which XLA orders, if the bound is a number."""
     chosen = choose(input, bound)
     is_number = getattr(bound, "weak_type", True)
     if not is_number or not jnp.issubdtype(chosen.dtype, jnp.floating):
@@ -256,17 +257,17 @@ def _clip(input: Array, bound: Operand, choose: Callable[[Array, Operand], Array
 
 
 def keep_zeros(chosen: Array, input: Array, bound: Operand) -> Array:
-    """Return `chosen`, with the zeros of `input` as they are where the bound is a zero of either sign."""
+    """Return `chosen`, with the signs of the zeros in `input` where the bound is zero too."""
     return jnp.where((input == 0) & (bound == 0), jnp.copysign(jnp.zeros_like(chosen), input), chosen)
 
 
 def _clips_integers(input: Array, bound: Operand) -> bool:
-    """Whether a floating number bounds integers that are to stay integers."""
+    """Return whether the input is integral and the bound is a floating number."""
     return _all_integral(input) and not _all_integral(bound)
 
 
 def _clip_integers(input: Array, bound: Operand, beyond: Array) -> Array:
-    """Integers with those that are beyond a floating bound at it, without its fraction."""
+    """Return `input` with the elements where `beyond` is true replaced by the truncated bound."""
     return jnp.where(beyond, convert_to_dtype(jnp.asarray(bound), from_numpy(input.dtype)), input)
 
 
@@ -286,7 +287,7 @@ def foreach_mul(inputs: Sequence[Array], other: float) -> list[Array]:
 
 
 def _promote_entry(input: Array, number: float) -> Array:
-    """The entry of an array of tensors in the common type with a number, which makes integers float32."""
+    """Return `input` promoted for an operation with `number`: integers become float32 if the number is floating."""
     return input.astype(jnp.float32) if _all_integral(input) and isinstance(number, float) else input
 
 

@@ -1,4 +1,4 @@
-"""Which axes a call may name."""
+"""Checks and normalization of axis arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jax import Array
 
 
 def check_axes(input: Array, *axes: int) -> None:
-    """Raise ValueError unless every axis exists and none is named twice; 0-d input has one."""
+    """Raise ValueError unless every axis exists and none occurs twice; a 0-d input counts as having one axis."""
     rank = max(input.ndim, 1)
     for axis in axes:
         if not -rank <= axis < rank:
@@ -18,16 +18,24 @@ def check_axes(input: Array, *axes: int) -> None:
 
 
 def normalize_axes(input: Array, axes: Sequence[int]) -> tuple[int, ...]:
-    """The axes a list names, counted from the first; the one axis of 0-d input is none that JAX knows.
+    """Return the axes counted from the first one; none for a 0-d input, whose single axis JAX does not have.
 
-    Raises ValueError as `check_axes` does.
+    Args:
+        input: the array that has the axes.
+        axes: the axes, negative ones counted from the last.
+
+    Returns:
+        The axes from 0 on, in the same order.
+
+    Raises:
+        ValueError: if an axis does not exist or occurs twice.
     """
     check_axes(input, *axes)
     return tuple(axis % input.ndim for axis in axes) if input.ndim else ()
 
 
 def first_normalized_axis(input: Array, normalized_shape: Sequence[int]) -> int:
-    """The first of the last axes, whose sizes are `normalized_shape`; ValueError if they are not."""
+    """Return the first axis of `normalized_shape`; raise ValueError unless the input's shape ends in it."""
     begin = input.ndim - len(normalized_shape)
     if not normalized_shape or begin < 0 or input.shape[begin:] != tuple(normalized_shape):
         raise ValueError(f"input of shape {input.shape} does not end in normalized_shape {tuple(normalized_shape)}")

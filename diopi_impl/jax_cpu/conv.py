@@ -1,4 +1,4 @@
-"""Convolutions over two and three spatial axes, transposed ones, their gradients, and their unrolled form."""
+"""Convolutions and transposed convolutions over two and three spatial axes, their gradients, im2col and col2im."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from jax import Array
 
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.conv_form import derive_form, derive_transposed_form
-from diopi_impl.jax_cpu.jit import compiled
-from diopi_impl.jax_cpu.programs import PRODUCTS_BY_EIGEN
+from diopi_impl.jax_cpu.registration import compile_product
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 Sizes = Sequence[int]
 
 
 def _add_batch_axis(array: Array, rank: int) -> Array:
-    """`array` with a batch axis, which may be missing."""
+    """Return `array` with a batch axis; raise ValueError if it has neither rank + 1 nor rank + 2 axes."""
     if array.ndim not in (rank + 1, rank + 2):
-        raise ValueError(f"shape {array.shape} was given, expected {rank + 1} or {rank + 2} axes")
+        raise ValueError(f"a tensor has shape {array.shape}, expected {rank + 1} or {rank + 2} axes")
     return array if array.ndim == rank + 2 else array[None]
 
 
 def _add_bias(result: Array, bias: Array | None, like: Array) -> Array:
-    """`result` with the bias of each channel, without its batch axis if `like` has none."""
+    """Return `result` plus the bias of each channel, without the batch axis if `like` has none."""
     channels, rank = result.shape[1], result.ndim - 2
     check_shapes((channels,), bias=bias)
     total = result if bias is None else result + bias.reshape(channels, *[1] * rank)
@@ -49,6 +48,7 @@ def convolution(
     dilation: Sizes,
     groups: int,
 ) -> Array:
+    """Return the convolution over `rank` spatial axes; the prototype documents the other arguments."""
     x = _add_batch_axis(input, rank)
     result = derive_form(x.shape, weight.shape, stride, padding, dilation, groups).result(x, weight)
     return _add_bias(result, bias, input)
@@ -65,6 +65,7 @@ def convolution_backward(
     dilation: Sizes,
     groups: int,
 ) -> tuple[Array, Array, Array | None]:
+    """Return the gradients of input, weight and bias; the prototype documents the arguments after `rank`."""
     x, y = _add_batch_axis(input, rank), _add_batch_axis(grad_output, rank)
     form = derive_form(x.shape, weight.shape, stride, padding, dilation, groups)
     check_shapes(form.result_shape, grad_output=y)
@@ -83,6 +84,7 @@ def transposed_convolution(
     groups: int,
     dilation: Sizes,
 ) -> Array:
+    """Return the transposed convolution over `rank` spatial axes; the prototype documents the other arguments."""
     y = _add_batch_axis(input, rank)
     form = derive_transposed_form(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
     return _add_bias(form.image_gradient(y, weight), bias, input)
@@ -100,6 +102,7 @@ def transposed_convolution_backward(
     output_padding: Sizes,
     groups: int,
 ) -> tuple[Array, Array, Array | None]:
+    """Return the gradients of input, weight and bias; the prototype documents the arguments after `rank`."""
     y, x = _add_batch_axis(input, rank), _add_batch_axis(grad_output, rank)
     form = derive_transposed_form(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
     check_shapes(form.image_shape, grad_output=x)
@@ -107,10 +110,8 @@ def transposed_convolution_backward(
     return grad_input, form.kernel_gradient(x, y), _bias_gradient(x, bias_sizes)
 
 
-_products_by_eigen = partial(compiled, options=PRODUCTS_BY_EIGEN)
-
 for _rank in (2, 3):
-    vendor.implements(f"diopiConvolution{_rank}d", adapt=_products_by_eigen)(partial(convolution, _rank))
+    vendor.implements(f"diopiConvolution{_rank}d", adapt=compile_product)(partial(convolution, _rank))
     vendor.implements(f"diopiConvolution{_rank}dBackward")(partial(convolution_backward, _rank))
     vendor.implements(f"diopiConvTranspose{_rank}d")(partial(transposed_convolution, _rank))
     vendor.implements(f"diopiConvTranspose{_rank}dBackward")(partial(transposed_convolution_backward, _rank))
@@ -132,7 +133,7 @@ def im2col(input: Array, kernel_size: Sizes, dilation: Sizes, padding: Sizes, st
 
 
 def _window_positions(size: int, kernel: int, dilation: int, stride: int) -> Array:
-    """Along one axis of the padded image, where element i of the kernel lies at position o, as a matrix [i, o]."""
+    """Return the index along an axis of the padded image for kernel element i and window o, as a matrix [i, o]."""
     if min(kernel, dilation, stride) < 1:
         raise ValueError(f"kernel {kernel}, dilation {dilation} and stride {stride} must be positive")
     positions = (size - dilation * (kernel - 1) - 1) // stride + 1

@@ -1,15 +1,17 @@
-"""The form of a convolution, of which the convolution, the transposed one and their gradients are derivatives.
+"""The trilinear form whose derivatives are the convolution, the transposed convolution and their gradients.
 
-A convolution, its gradients and the transposed one come from a single form that is linear in three tensors: with the
-image x, surrounded by its padding, the kernel w and the result y it is the sum of
+With the padded image x, the kernel w and the result y, the form is the sum of
 
     y[n, g·o, p] · w[g·o, c, k] · x[n, g·c, stride·p + dilation·k]
 
-over all indices. Its derivative by y is the convolution, by x the transposed convolution, by w the kernel's gradient.
-Each is a loop over the positions k in the kernel, of one matrix product a group. Four kinds of convolutions are
-faster in another way: those of groups of one channel as a sum of products element by element, those whose kernel is a
-point as a single matrix product, those with few results a channel as the product of the kernel with what it meets,
-copied side by side, and those of images, in one group of float32, as XLA's own.
+over all indices. Its derivative by y is the convolution, by x the transposed convolution, and by w the gradient of the
+kernel. Each is a loop over the positions k in the kernel, with one matrix product per group. Four kinds of convolutions
+have faster implementations:
+
+- groups of one channel: a sum of element-wise products,
+- kernels of one element: a single matrix product,
+- few results per channel: the product of the kernel with the patches, as in im2col,
+- float32 images in one group: XLA's own convolution.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ from jax import Array, lax
 Sizes = Sequence[int]
 
 POSITIONS_PER_STEP = 8
-"""Positions in the kernel at most whose products are added at a time, as one product if a group has channels."""
+"""The maximum number of kernel positions whose products are added in one step."""
 
 MAX_UNROLLED = 64
-"""Positions at most of a kernel that are terms of one sum, where a group has one channel."""
+"""The maximum number of kernel positions for which a depthwise convolution is one unrolled sum."""
 
 PATCHES_RATIO = 4
-"""So many times its elements a channel, at least, are the channels of a result that has few of them: copying what the
-kernel meets takes less then than XLA takes to lay out the kernel."""
+"""The least ratio of output channels to results per channel for the product with patches. From there on copying the
+patches takes less time than XLA needs to rearrange the kernel."""
 
 
 def _check_least(name: str, sizes: Sizes, least: int) -> None:
@@ -41,22 +43,22 @@ def _check_least(name: str, sizes: Sizes, least: int) -> None:
 
 
 def _split_groups(array: Array, groups: int) -> Array:
-    """(N, groups·C, …) as (groups, C, N, …), in which a group is a matrix."""
+    """Return an array (N, groups·C, …) as (groups, C, N, …)."""
     parts = array.reshape(len(array), groups, array.shape[1] // groups, *array.shape[2:])
     return jnp.moveaxis(parts, 0, 2)
 
 
 def _merge_groups(parts: Array) -> Array:
-    """The inverse of `_grouped`."""
+    """Return an array (groups, C, N, …) as (N, groups·C, …): the inverse of `_split_groups`."""
     array = jnp.moveaxis(parts, 2, 0)
     return array.reshape(len(array), array.shape[1] * array.shape[2], *array.shape[3:])
 
 
 def _grouped_product(matrices: Array, parts: Array) -> Array:
-    """Of each group the product of a matrix with (channels, N, sizes…).
+    """Return the product of each group's matrix with the group's part, (groups, channels, N, sizes…).
 
-    Of one channel it is made element by element: XLA fuses that with what it is added to, and calls a routine a group
-    for a product.
+    With one channel per group the product is element-wise: XLA fuses that with the sum, instead of calling a matrix
+    product per group.
     """
     if matrices.shape[2] == 1:
         return matrices.reshape(*matrices.shape[:2], *[1] * (parts.ndim - 2)) * parts
@@ -65,15 +67,17 @@ def _grouped_product(matrices: Array, parts: Array) -> Array:
 
 @final
 class ConvolutionForm:
-    """The form for tensors of these shapes.
+    """The form of a convolution, for tensors of fixed shapes.
 
-    The image is cut into phases, as (phases along each axis…, groups, channels, N, sizes…): elements a stride apart are
-    neighbours in one of them, so that what a position in the kernel meets is a block of one phase.
+    The image is split into phases, (phases along each axis…, groups, channels, N, sizes…). Elements whose distance is
+    the stride are neighbours in a phase, so that the elements for one kernel position form a block of one phase.
 
     Args:
-        image: shape of x, (N, C, sizes…).
-        kernel: shape of w, (Cy, C/groups, sizes…).
-        positions: spatial sizes of y; the image has room for them, and may have for more.
+        image: the shape of x, (N, C, sizes…).
+        kernel: the shape of w, (Cy, C/groups, sizes…).
+        positions: the spatial sizes of y, for which the image has enough room.
+        stride, padding, dilation: the attributes along each spatial axis.
+        groups: the number of groups of channels.
     """
 
     def __init__(
@@ -95,7 +99,7 @@ class ConvolutionForm:
         self._starts = np.hstack([phases, np.zeros((len(phases), 3), int), cells])  # of blocks, for each k
 
     def result(self, x: Array, w: Array) -> Array:
-        """The derivative by y: the convolution."""
+        """Return the convolution of image and kernel: the derivative by y."""
         if self._kernel[1] == 1 and prod(self._kernel[2:]) <= MAX_UNROLLED:
             return self._depthwise_convolution(x, w)
         if (
@@ -111,7 +115,7 @@ class ConvolutionForm:
         return self._sum_of_products(x, w)
 
     def _depthwise_convolution(self, x: Array, w: Array) -> Array:
-        """The convolution of groups of one channel, in one loop over y."""
+        """Return the convolution for groups of one channel, as one element-wise sum."""
         kernels = w.reshape(self._groups, self._kernel[0] // self._groups, *self._kernel[2:])
         weights = [
             kernels[:, :, *place].reshape(*kernels.shape[:2], *[1] * len(place))
@@ -124,7 +128,7 @@ class ConvolutionForm:
         return sum(parts[1:], start=parts[0]).reshape(self.result_shape)
 
     def _patches(self, x: Array) -> list[Array]:
-        """What each position in the kernel meets, as (N, C, sizes of y…)."""
+        """Return the elements of the image for each kernel position, each as (N, C, sizes of y…)."""
         margins = [(pad, max(after, 0)) for pad, after in self._margins]
         padded = jnp.pad(x, [(0, 0), (0, 0), *margins])
 
@@ -137,14 +141,14 @@ class ConvolutionForm:
         return [patch(place) for place in np.ndindex(*self._kernel[2:])]
 
     def _product_with_patches(self, x: Array, w: Array) -> Array:
-        """The convolution of one group as a single product."""
+        """Return the convolution of one group as the product of the kernel with the patches."""
         depth = prod(self._kernel[1:])
         patches = jnp.moveaxis(jnp.stack(self._patches(x), 2), 0, 2).reshape(depth, len(x) * prod(self._positions))
         product = jnp.matmul(w.reshape(len(w), depth), lax.optimization_barrier(patches))
         return jnp.moveaxis(product.reshape(len(w), len(x), *self._positions), 1, 0)
 
     def _pointwise_product(self, x: Array, w: Array) -> Array:
-        """The convolution by a kernel that is one point, with as many results as there are elements in the image."""
+        """Return the convolution by a kernel of one element with stride 1 and no padding."""
         images = x.reshape(*x.shape[:2], prod(self._positions))
         matrices = jnp.broadcast_to(w.reshape(self._kernel[:2]), (len(x), *self._kernel[:2]))
         return lax.batch_matmul(matrices, images).reshape(self.result_shape)
@@ -154,7 +158,7 @@ class ConvolutionForm:
 
     @property
     def _margins(self) -> list[tuple[int, int]]:
-        """Along each axis what is put before and behind the image, or taken from it, so that all of it is met."""
+        """The padding before and after the image along each axis; negative where elements are never read."""
         sizes = zip(self._image[2:], self._kernel[2:], self._positions, strict=True)
         steps = zip(self._stride, self._padding, self._dilation, strict=True)
         return [
@@ -163,7 +167,7 @@ class ConvolutionForm:
         ]
 
     def _sum_of_products(self, x: Array, w: Array) -> Array:
-        """The convolution as a loop over the positions in the kernel."""
+        """Return the convolution as a loop over the kernel positions."""
         phases, matrices = self._split_phases(x), self._matrices(w)
         group_size = max(n for n in range(1, POSITIONS_PER_STEP + 1) if len(matrices) % n == 0)
 
@@ -177,7 +181,7 @@ class ConvolutionForm:
         return _merge_groups(self._loop(add, zeros, matrices, group_size))
 
     def image_gradient(self, y: Array, w: Array) -> Array:
-        """The derivative by x: the transposed convolution."""
+        """Return the gradient of the image, which is the transposed convolution: the derivative by x."""
         parts = _split_groups(y, self._groups)
 
         def add(phases: Array, ks: tuple[Array, Array]) -> tuple[Array, None]:
@@ -189,7 +193,7 @@ class ConvolutionForm:
         return self._merge_phases(self._loop(add, zeros, self._matrices(w).swapaxes(2, 3), 1))
 
     def kernel_gradient(self, x: Array, y: Array) -> Array:
-        """The derivative by w."""
+        """Return the gradient of the kernel: the derivative by w."""
         phases, parts = self._split_phases(x), _split_groups(y, self._groups)
         summed = tuple(range(2, parts.ndim))
 
@@ -199,18 +203,18 @@ class ConvolutionForm:
         return jnp.moveaxis(lax.map(product, jnp.asarray(self._starts)), 0, -1).reshape(self._kernel)
 
     def _loop(self, add: Callable[..., tuple[Array, None]], zeros: Array, matrices: Array, group_size: int) -> Array:
-        """What `add` makes of zeros with the starts of blocks and the matrices of so many positions in the kernel."""
+        """Return the scan of `add`, from zeros, over the block starts and matrices of the kernel positions."""
         parts = (jnp.asarray(self._starts), matrices)
         return lax.scan(add, zeros, tuple(p.reshape(len(p) // group_size, group_size, *p.shape[1:]) for p in parts))[0]
 
     @property
     def image_shape(self) -> Sizes:
-        """Shape of x."""
+        """The shape of x."""
         return self._image
 
     @property
     def result_shape(self) -> Sizes:
-        """Shape of y."""
+        """The shape of y."""
         return (self._image[0], self._kernel[0], *self._positions)
 
     @property
@@ -222,11 +226,11 @@ class ConvolutionForm:
         return (*[1] * len(self._stride), *self._group, *self._positions)
 
     def _block(self, phases: Array, start: Array) -> Array:
-        """What one position in the kernel meets: (groups, channels, N, sizes…)."""
+        """Return the block for one kernel position: (groups, channels, N, sizes…)."""
         return lax.dynamic_slice(phases, start, self._block_shape).reshape(*self._group, *self._positions)
 
     def _matrices(self, w: Array) -> Array:
-        """(positions in the kernel, groups, Cy/groups, C/groups)."""
+        """Return the kernel as matrices: (kernel positions, groups, Cy/groups, C/groups)."""
         channels, group_channels, *sizes = self._kernel
         return jnp.moveaxis(w.reshape(self._groups, channels // self._groups, group_channels, prod(sizes)), -1, 0)
 
@@ -239,7 +243,7 @@ class ConvolutionForm:
         return jnp.moveaxis(cut, range(4, 4 + 2 * rank, 2), range(rank))
 
     def _merge_phases(self, phases: Array) -> Array:
-        """The inverse of `_phases`."""
+        """Return the image for its phases: the inverse of `_split_phases`."""
         rank = len(self._stride)
         cut = jnp.moveaxis(phases, range(rank), range(4, 4 + 2 * rank, 2))
         sizes = [cells * step for cells, step in zip(self._cells, self._stride, strict=True)]
@@ -251,7 +255,7 @@ class ConvolutionForm:
 def derive_form(
     image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> ConvolutionForm:
-    """The form of a convolution of an image of this shape; ValueError if there is none."""
+    """Return the form of a convolution of an image of this shape; raise ValueError if the attributes do not fit."""
     for name, sizes, least in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
         _check_least(name, sizes, least)
     axes = zip(image[2:], kernel[2:], stride, padding, dilation, strict=True)
@@ -263,7 +267,7 @@ def derive_form(
 def derive_transposed_form(
     y: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes
 ) -> ConvolutionForm:
-    """The form whose image is the result of a transposed convolution, a little larger along axes of output padding."""
+    """Return the form whose image is the result of a transposed convolution; ValueError if attributes do not fit."""
     axes = zip(y[2:], kernel[2:], stride, padding, dilation, output_padding, strict=True)
     sizes = [(count - 1) * step - 2 * pad + dilate * (k - 1) + extra + 1 for count, k, step, pad, dilate, extra in axes]
     _check_least("the result's size", sizes, 1)

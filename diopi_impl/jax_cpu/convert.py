@@ -1,4 +1,4 @@
-"""Element types of arrays in a traced function: how a tensor of another type would hold them, and what is converted."""
+"""Conversion of element types inside traced functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HALF = tuple(to_numpy(dtype) for dtype in half)
 
 
 def convert_to_dtype(array: Array, dtype: Dtype) -> Array:
-    """`array` in the element type `dtype`."""
+    """Return `array` converted to `dtype`; complex numbers keep only the real part if `dtype` is real."""
     if dtype is Dtype.bool:
         return array != 0
     if category(dtype) < 3 and jnp.iscomplexobj(array):
@@ -31,23 +31,29 @@ def convert_to_dtype(array: Array, dtype: Dtype) -> Array:
 
 
 def widen_half(array: Array) -> Array:
-    """Half precision as float32, in which it is computed; everything else unchanged."""
+    """Return half-precision arrays as float32, in which they are computed; return other arrays unchanged."""
     return array.astype(jnp.float32) if array.dtype in HALF else array
 
 
 def convert_operand(array: Array, dtype: Dtype) -> Array:
-    """`array` as a tensor of `dtype` would hold it, ready to be computed with."""
+    """Return `array` rounded to `dtype`, and half precision widened to float32 again for the computation."""
     if array.dtype == to_numpy(dtype):
         return array
-    # else XLA takes numbers that are rounded to half precision and widened again for the numbers they were
+    # without the barrier XLA would remove the rounding to half precision
     return widen_half(lax.optimization_barrier(convert_to_dtype(array, dtype)))
 
 
 def promote_arguments(prototype: Prototype, arguments: Sequence[Any], out: Sequence[OutSpec]) -> list[Any]:
-    """The arguments with those converted that the standard converts before it computes.
+    """Return the arguments, those converted that the standard converts before computing.
 
-    `prototype` may be the base of the form that is called: what is a tensor there is a number if it has a kind
-    but no width.
+    Args:
+        prototype: the function, or the base of the form that is called; the form may have numbers instead of tensors,
+            which are weakly typed.
+        arguments: the argument values in the order of the prototype.
+        out: the result specs.
+
+    Returns:
+        The argument values in the same order.
     """
     named_arguments = {p.name: value for p, value in zip(prototype.arguments, arguments, strict=True)}
     dtypes = {name: from_numpy(value.dtype) for name, value in named_arguments.items() if _is_tensor(value)}
@@ -65,6 +71,6 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _example_number(number: Any) -> bool | int | float:
-    """A number of the same kind as `number`, whose value may not be known while a function is traced."""
+    """Return a number of the kind of `number`, whose value is unknown while a function is traced."""
     kinds: dict[str, bool | int | float] = {"b": False, "i": 0, "f": 0.0}
     return kinds[jnp.result_type(number).kind]

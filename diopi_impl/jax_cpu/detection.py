@@ -20,7 +20,7 @@ def _areas(boxes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _intersections(boxes: NDArray[Any]) -> NDArray[Any]:
-    """The area each box has in common with each: (N, N)."""
+    """Return the intersection areas of all pairs of boxes: (N, N)."""
     boxes_a, boxes_b = boxes[:, np.newaxis], boxes[np.newaxis]
     low, high = np.maximum(boxes_a, boxes_b)[..., :2], np.minimum(boxes_a, boxes_b)[..., 2:]
     return _areas(np.concatenate([low, np.maximum(low, high)], -1))
@@ -32,7 +32,7 @@ def nms(boxes: NDArray[Any], confidence: NDArray[Any], iou_threshold: float) -> 
         raise ValueError(f"boxes have shape {boxes.shape} and confidence {confidence.shape}, expected (N, 4) and (N)")
     boxes = boxes.astype(np.float64)
     common, areas = _intersections(boxes), _areas(boxes)
-    with np.errstate(invalid="ignore"):  # two boxes without area: 0 / 0, which is above no threshold
+    with np.errstate(invalid="ignore"):  # for two boxes without area, 0 / 0 is above no threshold
         overlapping = common / (areas[:, np.newaxis] + areas - common) > iou_threshold
     selected: list[int] = []
     for candidate in np.argsort(-confidence.astype(np.float64), kind="stable"):
@@ -42,12 +42,12 @@ def nms(boxes: NDArray[Any], confidence: NDArray[Any], iou_threshold: float) -> 
 
 
 def _bin_weights(start: Array, extent: Array, bins: int, ratio: int, length: int) -> Array:
-    """How much each element of an axis counts in each bin: (K, bins, length), for K regions start … start + extent."""
+    """Return the weights of an axis's elements in the bins of K regions [start, start + extent]: (K, bins, length)."""
     count = jnp.full(extent.shape, ratio) if ratio > 0 else jnp.ceil(extent / bins).astype(int)
     cell = extent / bins / jnp.maximum(count, 1)
 
     def add_sample(j: Array, total: Array) -> Array:
-        """Add the weights of sample j of every bin that has as many."""
+        """Add the weights of sample j of every bin that has more than j samples."""
         number = jnp.arange(bins) * count[:, np.newaxis] + j
         x = start[:, np.newaxis] + (number + 0.5) * cell[:, np.newaxis]
         counts = (j < count[:, np.newaxis]) & (x >= -1) & (x <= length)
@@ -62,7 +62,7 @@ def _bin_weights(start: Array, extent: Array, bins: int, ratio: int, length: int
 def _axis_weights(
     rois: Array, scale: float, bins: tuple[int, int], ratio: int, aligned: bool, lengths: tuple[int, int]
 ) -> list[Array]:
-    """The weights along H and along W."""
+    """Return the weights of the elements along H and along W, (K, bins, length) each."""
     if rois.ndim != 2 or rois.shape[1] != 5:
         raise ValueError(f"rois have shape {rois.shape}, expected (K, 5)")
     weights = []
@@ -74,7 +74,7 @@ def _axis_weights(
 
 
 def _pool(input: Array, rois: Array, axes: list[Array]) -> Array:
-    """Sums of the elements of each region's sample with the weights along both axes."""
+    """Return the sums of the elements of each region's image, weighted along both axes."""
     features = input[rois[:, 0].astype(int)]
     return jnp.einsum("kph,kqw,kchw->kcpq", *axes, features, precision="highest")
 

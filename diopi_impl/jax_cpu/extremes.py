@@ -1,7 +1,7 @@
-"""Order of floating numbers as integers, and maxima and minima that are NaN where an element is.
+"""Integer keys that order floating numbers, and maxima and minima that propagate NaN.
 
-XLA compares subnormal numbers as zeros, and where there are thousands of elements it leaves a maximum to YNNPACK, which
-loses NaNs in some element types. Integers have neither problem, and are compared as fast.
+XLA compares subnormal numbers as zeros. It leaves maxima of thousands of elements to YNNPACK, which drops NaNs in some
+element types. Integer keys have neither problem and are compared equally fast.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def ranks(x: Array) -> Array:
 
 
 def nan_rank(order: Array) -> Any:
-    """Return the rank that NaN has among ranks of floating numbers."""
+    """Return the rank of NaN among ranks of floating numbers."""
     return jnp.iinfo(order.dtype).max
 
 
@@ -35,12 +35,12 @@ def to_keys(x: Array, *, nan_first: bool = False) -> Array:
 
 
 def from_keys(keys: Array, dtype: Any) -> Array:
-    """Return the floating numbers of which these are the keys."""
+    """Return the floating numbers with these keys."""
     return lax.bitcast_convert_type(_flip_magnitude(keys), dtype)
 
 
 def _flip_magnitude(bits: Array) -> Array:
-    """Return the bits of the magnitude inverted where the sign is negative; doing so again gives the bits back."""
+    """Return the bits with the magnitude inverted where the sign is negative; the function is its own inverse."""
     ends = jnp.iinfo(bits.dtype)
     return bits ^ ((bits >> (ends.bits - 1)) & ends.max)
 
@@ -50,29 +50,29 @@ def _integer(x: Array) -> Any:
 
 
 def has_subnormals(x: Array) -> Array:
-    """Return whether a subnormal number is among floating numbers."""
+    """Return whether any element is subnormal."""
     magnitude = lax.bitcast_convert_type(jnp.abs(x), _integer(x))
     least_normal = np.array(jnp.finfo(x.dtype).tiny, x.dtype).view(magnitude.dtype)
     return ((magnitude > 0) & (magnitude < least_normal)).any()
 
 
 def flush_subnormals(x: Array) -> Array:
-    """Return floating numbers with zeros of their signs for subnormal ones, which XLA takes for zeros only at times."""
+    """Return `x` with subnormal numbers replaced by zeros of the same sign; XLA itself does so only sometimes."""
     return jnp.where(x == 0, jnp.copysign(jnp.zeros_like(x), x), x)
 
 
 def elementwise_maximum(x: Array, y: Array) -> Array:
-    """Return the larger one of each two numbers, NaN if one of them is."""
+    """Return the element-wise maximum, NaN where either number is NaN."""
     return jnp.where((x > y) | (x != x), x, y)
 
 
 def nan_propagating_max(x: Array, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Array:
-    """The maximum along the axes, of all elements by default; ValueError if there are none."""
+    """Return the maximum along the axes (all by default), NaN if an element is; ValueError if there is no element."""
     return _reduce_by_keys(jnp.max, lax.max, False, x, axes, keepdims)
 
 
 def nan_propagating_min(x: Array, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Array:
-    """The minimum along the axes, of all elements by default; ValueError if there are none."""
+    """Return the minimum along the axes (all by default), NaN if an element is; ValueError if there is no element."""
     return _reduce_by_keys(jnp.min, lax.min, True, x, axes, keepdims)
 
 
@@ -84,14 +84,14 @@ def _reduce_by_keys(
     axes: int | Sequence[int] | None,
     keepdims: bool,
 ) -> Array:
-    """Floating numbers reduced by their keys, of which `chosen` gives NaN's; all others, and none, as `usual` does."""
+    """Reduce the keys of floating numbers by `reducer`; reduce other arrays, and empty ones, by `fallback`."""
     places = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
     if not jnp.issubdtype(x.dtype, jnp.floating) or not all(x.shape[axis] for axis in places):
         return fallback(x, axes, keepdims=keepdims)
     keys = to_keys(x, nan_first=nan_first)
     ends = jnp.iinfo(keys.dtype)
     start = jnp.array(ends.max if nan_first else ends.min, keys.dtype)
-    for axis in sorted(axis % x.ndim for axis in places):  # rows are vectors, a scalar is compared one by one
+    for axis in sorted(axis % x.ndim for axis in places):  # XLA vectorizes the reduction of one axis only
         keys = jnp.expand_dims(lax.reduce(keys, start, reducer, (axis,)), axis)
     result = from_keys(keys, x.dtype)
     return result if keepdims else result.squeeze(tuple(places))

@@ -1,7 +1,7 @@
-"""Large results that NumPy makes where they are due.
+"""Large results that NumPy writes directly into the caller's tensor.
 
-XLA writes a result to memory of its own, from which it is copied to the tensor. Where hardly anything is computed the
-copy takes as long as all the rest. Such functions have a routine of NumPy besides, which writes to the tensor.
+XLA writes a result into its own memory, from which it is copied to the tensor. For cheap functions the copy takes as
+long as the computation. Such functions have a second implementation in NumPy, which writes to the tensor.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from lib_rt.dtypes import to_numpy
 HostArray = NDArray[Any]
 
 LARGE = 2**16
-"""Elements a result has more than that NumPy makes: below that the copy takes less than the rest of the call."""
+"""Results with more elements than this are computed by NumPy; for smaller ones the copy is cheap."""
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-"""Element types in which NumPy computes as XLA does."""
+"""The element types in which NumPy computes the same results as XLA."""
 
 Fill = Callable[[Sequence[Any], HostArray], object]
-"""Writes the result of a call with these arguments to an array, which may be the memory of one of them."""
+"""Writes the result of a call with these arguments to an array, which may share the memory of an argument."""
 
 Fits = Callable[[Sequence[Any], tuple[int, ...], np.dtype[Any]], bool]
-"""Whether a call with these arguments has a result of this shape and element type that can be made so."""
+"""Returns whether NumPy can compute the result of this shape and element type for these arguments."""
 
 
 def fill_large_results(fits: Fits, fill: Fill) -> Adapter:
-    """The adapter for functions of one result: `fill` makes it if it is large and `fits` holds, else a program."""
+    """Return the adapter for functions of one result: `fill` computes it if it is large and fits, else a program."""
 
     def adapter(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
         return _FillsLargeResults(compiled(prototype, function), fits, fill)
@@ -66,7 +66,7 @@ class _FillsLargeResults:
 
 
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape that arrays of these shapes have together; None if they have none."""
+    """Return the broadcast shape; None if the shapes do not broadcast."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -74,7 +74,7 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
 
 
 def binary_ufunc(ufunc: np.ufunc, *neutral: object) -> Adapter:
-    """The adapter for what `ufunc` does with two operands where the other arguments are `neutral`."""
+    """Return the adapter for functions that `ufunc` computes if the arguments after the operands are `neutral`."""
 
     def fits(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
         operands, options = arguments[:2], arguments[2:]
@@ -94,7 +94,7 @@ def binary_ufunc(ufunc: np.ufunc, *neutral: object) -> Adapter:
 
 
 def _are_rows(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-    """Whether a result of this form is rows of the table, which lie one after the other."""
+    """Return whether a result of this shape and element type consists of rows of the table."""
     table, indices = arguments[:2]
     return table.ndim == 2 and table.dtype == dtype and shape == (*indices.shape, table.shape[1])
 
@@ -104,8 +104,8 @@ def _take_rows(arguments: Sequence[Any], target: HostArray) -> None:
     if np.may_share_memory(target, table) or np.may_share_memory(target, indices):
         target[...] = table[indices]
     else:
-        np.take(table, indices, 0, out=target, mode="clip")  # of which it makes no array of its own
+        np.take(table, indices, 0, out=target, mode="clip")  # in this mode it allocates no buffer
 
 
 table_rows = fill_large_results(_are_rows, _take_rows)
-"""The adapter for the rows of a table, the first argument, that the second names; the table has all of them."""
+"""The adapter for taking rows of a table: the arguments begin with the table and valid row indices."""

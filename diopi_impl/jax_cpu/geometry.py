@@ -1,7 +1,7 @@
-"""Areas of polygons in the plane, and which of several shapes are kept where they overlap.
+"""Areas of polygons in the plane and their intersections, convex hulls, and non-maximum suppression.
 
-Polygons have their corners along the last axis but one, counter-clockwise, x and y along the last. A corner that
-repeats the one before it adds nothing, so that polygons of fewer corners can be filled up.
+Polygons are arrays (…, corners, 2) with the corners counter-clockwise. A corner may repeat the previous one: this pads
+polygons that have fewer corners.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 BLOCK = 512
-"""Boxes whose triangles are in memory at a time, where one is compared with all others."""
+"""The number of boxes whose triangles are in memory at a time when a box is compared with all boxes."""
 
 
 def rotated_box_corners(boxes: Array) -> Array:
-    """The corners of boxes (cx, cy, w, h, θ): (…, 5) to (…, 4, 2)."""
+    """Return the corners (…, 4, 2) of boxes (cx, cy, w, h, θ), (…, 5)."""
     x, y, w, h, angle = (boxes[..., i] for i in range(5))
     half_width = jnp.stack([jnp.cos(angle), jnp.sin(angle)], -1) * w[..., None] / 2
     half_height = jnp.stack([-jnp.sin(angle), jnp.cos(angle)], -1) * h[..., None] / 2
@@ -25,22 +25,29 @@ def rotated_box_corners(boxes: Array) -> Array:
 
 
 def cross(u: Array, v: Array) -> Array:
-    """The area that vectors span, positive if the other is to the left."""
+    """Return the signed area that vectors span: positive if v is to the left of u."""
     return u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
 
 
 def signed_areas(polygons: Array) -> Array:
-    """Negative where the corners come clockwise."""
+    """Return the areas of polygons, negative where the corners are clockwise."""
     around = polygons - polygons[..., :1, :]
     return cross(around[..., :-1, :], around[..., 1:, :]).sum(-1) / 2
 
 
 def overlap_areas(a: Array, b: Array) -> Array:
-    """The areas that polygons have in common with others, both convex; the axes before their corners broadcast.
+    """Return the intersection areas of convex polygons.
 
-    Both are cut into triangles with one apex. Their signed areas of intersection add up to that of the polygons,
-    wherever the apex is, and each of them depends continuously on the corners: edges that lie on each other need no
-    care. With a corner of the smaller polygon as the apex no intersection is much larger than that polygon.
+    Both polygons are cut into triangles with a common apex. The signed areas of the triangles' intersections add up to
+    the intersection of the polygons, wherever the apex is. Each depends continuously on the corners, so that collinear
+    edges need no special case. The apex is a corner of the smaller polygon, which keeps the terms small.
+
+    Args:
+        a: the first polygons, (…, corners, 2).
+        b: the second polygons; the axes before the corners broadcast.
+
+    Returns:
+        The areas, in the broadcast shape of those axes.
     """
     extents = (jnp.ptp(polygons, -2).max(-1)[..., None, None] for polygons in (a, b))
     apex = jnp.where(jnp.less(*extents), a[..., :1, :], b[..., :1, :])
@@ -50,9 +57,17 @@ def overlap_areas(a: Array, b: Array) -> Array:
 
 
 def differentiable_overlap_areas(a: Array, b: Array) -> Array:
-    """`overlaps` as a function of the first polygons' corners, for gradients: those of `overlaps` jump between parts.
+    """Return the intersection areas with a gradient by the first polygons' corners.
 
-    A piece of boundary inside the other polygon sweeps as much as it moves along its normal.
+    The gradient of `overlap_areas` itself is discontinuous. Here, a piece of boundary of `a` inside `b` adds area in
+    proportion to its movement along its normal.
+
+    Args:
+        a: the first polygons, (…, corners, 2).
+        b: the second polygons; the axes before the corners broadcast.
+
+    Returns:
+        The areas.
     """
     swept = lax.stop_gradient(_overlap_slopes(a, b))
     common = lax.stop_gradient(overlap_areas(a, b))
@@ -60,7 +75,7 @@ def differentiable_overlap_areas(a: Array, b: Array) -> Array:
 
 
 def _overlap_slopes(a: Array, b: Array) -> Array:
-    """How the areas that polygons have in common with others change with the corners of the first, either way round."""
+    """Return the gradient of the intersection areas by the corners of `a`; `b` may have either orientation."""
     previous = jnp.roll(b, 1, -2)
     starts, edges = jnp.roll(a, 1, -2), (b - previous) * jnp.sign(signed_areas(b))[..., None, None]
     ways = a - starts
@@ -71,34 +86,42 @@ def _overlap_slopes(a: Array, b: Array) -> Array:
     high = jnp.where(climbs < 0, meets, 1).min(-1, initial=1)
     high = jnp.where(((climbs == 0) & (heights < 0)).any(-1), low, jnp.maximum(low, high))
     normals = jnp.stack([ways[..., 1], -ways[..., 0]], -1)
-    # the nearer a piece is to a corner, the more it moves with it
+    # a piece moves with its corners in proportion to its nearness to them
     to_ends, to_starts = (high - low) * (high + low), (high - low) * (2 - high - low)
     return (normals * to_ends[..., None] + jnp.roll(normals * to_starts[..., None], -1, -2)) / 2
 
 
 def box_overlap_areas(a: Array, b: Array) -> Array:
-    """As `overlaps`, of boxes (cx, cy, w, h, θ): (…, 5).
+    """Return the intersection areas of boxes (cx, cy, w, h, θ).
 
-    They are seen from the centre of the first: far from the origin, corners are rounded as numbers of that distance.
+    Coordinates are taken relative to the centre of the first box, because rounding grows with the distance from the
+    origin.
+
+    Args:
+        a: the first boxes, (…, 5).
+        b: the second boxes; the axes before the last broadcast.
+
+    Returns:
+        The areas, in the broadcast shape of those axes.
     """
     centre = a.at[..., 2:].set(0)
     return overlap_areas(rotated_box_corners(a - centre), rotated_box_corners(b - centre))
 
 
 def _counter_clockwise(p: Array, q: Array) -> tuple[Array, Array, Array]:
-    """The area spanned, its sign apart, and the two vectors in this order."""
+    """Return the signed area that p and q span, and the two vectors in counter-clockwise order."""
     spanned = cross(p, q)
     swapped = (spanned < 0)[..., None]
     return spanned, jnp.where(swapped, q, p), jnp.where(swapped, p, q)
 
 
 def _triangle_overlaps(p: Array, q: Array, r: Array, s: Array) -> Array:
-    """The signed area of intersection of triangles (0, p, q) and (0, r, s)."""
+    """Return the signed intersection area of the triangles (0, p, q) and (0, r, s)."""
     (area_pq, p, q), (area_rs, r, s) = _counter_clockwise(p, q), _counter_clockwise(r, s)
     rp, ps, rq, qs = cross(r, p), cross(p, s), cross(r, q), cross(q, s)
     first, last = jnp.where((rp >= 0)[..., None], p, r), jnp.where((qs >= 0)[..., None], q, s)
     meets = (jnp.where(rp >= 0, ps, rq) >= 0) & (jnp.where(qs >= 0, rq, ps) >= 0) & (area_pq != 0) & (area_rs != 0)
-    # how often the ray along a vector must be shortened to end on a triangle's far side
+    # the factor by which the ray along a vector must shrink to end on the far side of a triangle
     pq_first, pq_last = (cross(ray, q - p) / _safe_divisor(jnp.abs(area_pq), meets) for ray in (first, last))
     rs_first, rs_last = (cross(ray, s - r) / _safe_divisor(jnp.abs(area_rs), meets) for ray in (first, last))
     ahead, behind = pq_first - rs_first, pq_last - rs_last
@@ -112,15 +135,21 @@ def _triangle_overlaps(p: Array, q: Array, r: Array, s: Array) -> Array:
 
 
 def _safe_divisor(divisor: Array, needed: Array) -> Array:
-    """A divisor where it is needed; what is left out must not become NaN, in gradients either."""
+    """Return `divisor` where it is needed, else 1, so that unused quotients and their gradients are not NaN."""
     return jnp.where(needed, divisor, 1)
 
 
 def hull_indices(points: Array) -> Array:
-    """Which points are the corners of their convex hulls, counter-clockwise: (…, n, 2) to (…, n), the first repeated.
+    """Return the indices of the corners of convex hulls, counter-clockwise.
 
-    From the lowest point, the leftmost of these, on, the next corner is the one no other point is to the right of, the
-    farthest if there are several (Jarvis, 1973).
+    The hull starts at the lowest point, and the leftmost of several. The next corner is the point that has no point to
+    its right, and the farthest of several (Jarvis, 1973).
+
+    Args:
+        points: the points, (…, n, 2).
+
+    Returns:
+        Indices (…, n), padded with the first corner.
     """
     x, y = points[..., 0], points[..., 1]
     start = jnp.argmin(jnp.where(y == y.min(-1, keepdims=True), x, jnp.inf), -1)
@@ -142,12 +171,12 @@ def _next_corner(points: Array, corner: Array) -> Array:
 
 
 def select_points(points: Array, places: Array) -> Array:
-    """The points at these places."""
+    """Return the points with these indices: (…, n, 2)."""
     return jnp.take_along_axis(points, places[..., None], -2)
 
 
 def non_maximum_suppression(count: int, suppresses: Callable[[Array], Array]) -> Array:
-    """Which of `count` candidates are left if each one kept drops those after it that `drops` says of it."""
+    """Return which of `count` candidates remain: each remaining candidate suppresses later ones by `suppresses`."""
 
     def visit(candidate: Array, remaining: Array) -> Array:
         def suppress() -> Array:
@@ -160,7 +189,7 @@ def non_maximum_suppression(count: int, suppresses: Callable[[Array], Array]) ->
 
 
 def rotated_suppression(boxes: Array, threshold: float, least: float = 0.0) -> Callable[[Array], Array]:
-    """Of boxes (cx, cy, w, h, θ): which ones have more in common with one than the threshold times their union."""
+    """Return a function of a box's index: which boxes (cx, cy, w, h, θ) exceed the IoU threshold with that box."""
     size = jnp.abs(boxes[:, 2] * boxes[:, 3])
 
     def suppresses(candidate: Array) -> Array:
@@ -171,13 +200,13 @@ def rotated_suppression(boxes: Array, threshold: float, least: float = 0.0) -> C
 
 
 def upright_overlap_areas(a: Array, b: Array, offset: int) -> Array:
-    """The areas that boxes (x1, y1, x2, y2) have in common, sides longer by `offset`."""
+    """Return the intersection areas of boxes (x1, y1, x2, y2) whose sides are longer by `offset`."""
     low, high = jnp.maximum(a[..., :2], b[..., :2]), jnp.minimum(a[..., 2:], b[..., 2:])
     return jnp.maximum(high - low + offset, 0).prod(-1)
 
 
 def upright_suppression(boxes: Array, threshold: float, offset: int, least: float = 0.0) -> Callable[[Array], Array]:
-    """As `drops_turned`, of boxes (x1, y1, x2, y2)."""
+    """Return a function of a box's index: which boxes (x1, y1, x2, y2) exceed the IoU threshold with that box."""
     size = (boxes[:, 2:] - boxes[:, :2] + offset).prod(-1)
 
     def suppresses(candidate: Array) -> Array:

@@ -1,6 +1,6 @@
 """Functions that read, write or select elements by position, index or mask, and their gradients.
 
-JAX clamps positions out of range, or drops what is written there. Positions are therefore checked on the host first.
+JAX clamps positions out of range, or drops writes to them. Positions are therefore checked on the host first.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from diopi_proto.prototype import Prototype
 
 HostArray = NDArray[Any]
 PrepareArguments = Callable[[dict[str, Any]], None]
-"""Checks the arguments by name, on the host, and may put others in their places."""
+"""Checks the named arguments on the host, and may replace them."""
 
 
 def prepare_on_host(prepare: PrepareArguments, adapter: Adapter = compiled) -> Adapter:
-    """`adapter` behind something that is done on the host with the arguments."""
+    """Return `adapter` preceded by `prepare`, which checks or replaces the arguments on the host."""
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
         run = adapter(prototype, function)
@@ -44,14 +44,14 @@ def prepare_on_host(prepare: PrepareArguments, adapter: Adapter = compiled) -> A
 
 
 def check_positions(name: str, positions: HostArray, low: int, high: int) -> None:
-    """IndexError unless all positions are in [low, high)."""
+    """Raise IndexError unless all positions are in [low, high)."""
     invalid = positions[(positions < low) | (positions >= high)]
     if invalid.size:
         raise IndexError(f"{name} holds {invalid[0]}, expected positions from {low} to {high - 1}")
 
 
 def axis_length(shape: Sequence[int], dim: int) -> int:
-    """Length of axis `dim`; a number has one axis, of length 1."""
+    """Return the length of axis `dim`; a 0-d shape counts as (1,). Raise IndexError if there is no such axis."""
     sizes = tuple(shape) or (1,)
     if not -len(sizes) <= dim < len(sizes):
         raise IndexError(f"dim {dim} is out of range for shape {tuple(shape)}")
@@ -59,34 +59,34 @@ def axis_length(shape: Sequence[int], dim: int) -> int:
 
 
 def _check_axis_positions(shape: Sequence[int], arguments: dict[str, Any]) -> None:
-    """`index` holds positions along axis `dim` of something of this shape."""
+    """Check that `index` holds positions along axis `dim` of an array of this shape."""
     check_positions("index", arguments["index"], 0, axis_length(shape, arguments["dim"]))
 
 
 def _at_least_1d(array: Array) -> Array:
-    """A number as a vector of one element."""
+    """Return a 0-d array as a vector of one element."""
     return jnp.atleast_1d(array)
 
 
 def _axis_index(dim: int, key: Any, ndim: int) -> tuple[Any, ...]:
-    """`key` at axis `dim`, all other axes whole."""
+    """Return the index that applies `key` to axis `dim` and takes all of the other axes."""
     before = dim % max(ndim, 1)
     return (slice(None),) * before + (key,)
 
 
 def _scalar_like(value: Any, array: Array) -> Array:
-    """A number or 0-d array in the type of `array`."""
+    """Return a number or 0-d array in the type of `array`; raise ValueError if it has axes."""
     number = jnp.asarray(value)
     if number.ndim:
         raise ValueError(f"value has shape {number.shape}, expected one element without axes")
     return number.astype(array.dtype)
 
 
-# By lists of index tensors and masks
+# Lists of index tensors and masks
 
 
 def _expand_indices(shape: Sequence[int], indices: Sequence[HostArray | None]) -> list[HostArray | None]:
-    """`indices` with every mask replaced by the positions of its true elements, and all positions from 0 on."""
+    """Return `indices` with masks replaced by the positions of their true elements and no negative positions."""
     places: list[HostArray | None] = []
     for entry in indices:
         axis = len(places)
@@ -136,11 +136,11 @@ def index_put(input: Array, values: Array, indices: list[Array | None], accumula
     return _add(input, places, values) if accumulate else input.at[places].set(values)
 
 
-# Along one axis
+# Positions along one axis
 
 
 def _flatten_index(arguments: dict[str, Any]) -> None:
-    """`index` may be one number."""
+    """Reshape a 0-d `index` to a vector; raise ValueError if it has more than one axis."""
     if arguments["index"].ndim > 1:
         raise ValueError(f"index has shape {arguments['index'].shape}, expected at most one axis")
     arguments["index"] = arguments["index"].reshape(-1)
@@ -150,7 +150,7 @@ def _check_slices(arguments: dict[str, Any]) -> None:
     _check_axis_positions(arguments["input"].shape, arguments)
     _flatten_index(arguments)
     if not arguments["input"].ndim and arguments["index"].size != 1:
-        raise ValueError(f"index has {arguments['index'].size} elements, of a number there is one slice")
+        raise ValueError(f"index has {arguments['index'].size} elements, expected 1 for a 0-d input")
 
 
 def _check_slices_of_sizes(arguments: dict[str, Any]) -> None:
@@ -170,9 +170,9 @@ def index_select_backward(grad: Array, input_sizes: tuple[int, ...], dim: int, i
 
 
 def _slice_index(shape: Sequence[int], dim: int, index: int) -> tuple[Any, ...]:
-    """The place of the slice `index`; IndexError if there is none."""
+    """Return the index of a single slice; raise IndexError if it is out of range."""
     if not shape:
-        raise IndexError("a number has no slices")
+        raise IndexError("input has no axes, expected at least one")
     n = axis_length(shape, dim)
     if not -n <= index < n:
         raise IndexError(f"index {index} is out of range for axis {dim} of shape {tuple(shape)}")
@@ -189,7 +189,7 @@ def _range_index(shape: Sequence[int], dim: int, start: int, end: int, step: int
 def _set_elements(base: Array, places: tuple[Any, ...], src: Array) -> Array:
     target = base[places].shape
     if src.shape != target:
-        raise ValueError(f"shape {src.shape} was given, expected {target}")
+        raise ValueError(f"src has shape {src.shape}, expected {target}")
     return base.at[places].set(src.astype(base.dtype))
 
 
@@ -243,7 +243,7 @@ def index_fill(input: Array, dim: int, index: Array, value: Any) -> Array:
     return rows.at[_axis_index(dim, index, rows.ndim)].set(_scalar_like(value, rows)).reshape(input.shape)
 
 
-# By masks
+# Masks
 
 
 @vendor.implements("diopiMaskedFill", adapt=prepare_on_host(_check_value))
@@ -255,11 +255,13 @@ def _check_source_size(arguments: dict[str, Any]) -> None:
     shape = np.broadcast_shapes(arguments["input"].shape, arguments["mask"].shape)
     needed = int(np.broadcast_to(arguments["mask"], shape).sum())
     if arguments["source"].size < needed:
-        raise ValueError(f"source has {arguments['source'].size} elements, the mask {needed} true ones")
+        raise ValueError(
+            f"source has {arguments['source'].size} elements, expected {needed}, the number of true elements of mask"
+        )
 
 
 def _scatter_to_mask(mask: Array, elements: Array) -> Array:
-    """The i-th of `elements` at the i-th true element of `mask`; anything at the others."""
+    """Return the i-th of `elements` at the i-th true element of `mask`; other positions are unspecified."""
     number = jnp.cumsum(mask.reshape(-1)) - 1
     return elements[jnp.clip(number, 0, elements.size - 1)].reshape(mask.shape)
 
@@ -293,11 +295,11 @@ def elementwise_where(condition: Array, input: Array, other: Array) -> Array:
     return jnp.where(condition != 0, input, other)
 
 
-# Element by element
+# Element-wise positions
 
 
 def _check_element_index(arguments: dict[str, Any]) -> None:
-    """`index` says which elements of input, of which src has one for every position."""
+    """Check that `index` holds positions in input, and that src has an element for each of them."""
     if not arguments["index"].size:
         return
     shape, index = list(arguments["input"].shape or (1,)), arguments["index"].shape or (1,)
@@ -315,7 +317,7 @@ def _check_value_and_index(arguments: dict[str, Any]) -> None:
 
 
 def _element_index(index: Array, dim: int) -> tuple[Array, ...]:
-    """The places whose position along `dim` is what `index` says, and along the other axes that in `index` itself."""
+    """Return an index with `index` along axis `dim` and the element's own position along the other axes."""
     places = list(jnp.indices(index.shape, sparse=True))
     places[dim] = index
     return tuple(places)
@@ -360,7 +362,7 @@ def scatter_scalar(input: Array, dim: int, value: float, index: Array, reduce: s
 
 
 def _check_table_rows(rows: Callable[[dict[str, Any]], int], adapter: Adapter = compiled) -> Adapter:
-    """`indices` holds numbers of the rows of a table, which has as many as `rows` says."""
+    """Return an adapter that checks that `indices` are rows of a table; `rows` returns the number of its rows."""
     return prepare_on_host(
         lambda arguments: check_positions("indices", arguments["indices"], 0, rows(arguments)), adapter
     )
@@ -368,7 +370,7 @@ def _check_table_rows(rows: Callable[[dict[str, Any]], int], adapter: Adapter = 
 
 def _check_table(table: Array) -> None:
     if table.ndim != 2:
-        raise ValueError(f"a table of shape {table.shape} was given, expected two axes")
+        raise ValueError(f"the table has shape {table.shape}, expected two axes")
 
 
 @vendor.implements("diopiEmbedding", adapt=_check_table_rows(lambda arguments: len(arguments["weight"]), table_rows))

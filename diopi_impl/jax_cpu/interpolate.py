@@ -17,7 +17,7 @@ from diopi_impl.jax_cpu import vendor
 
 Sizes = tuple[int, ...]
 Taps = tuple[NDArray[Any], NDArray[Any]]
-"""For each index of a result axis, the input elements it is made from and their weights: both (taps, size)."""
+"""For each index of a result axis, the indices of the input elements and their weights: both (taps, size)."""
 
 RANK = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 
@@ -36,7 +36,7 @@ def upsample_nearest(input: Array, size: Sizes) -> Array:
 
 
 def _transpose(function: Callable[[Array], Array], in_size: Sizes, grad_output: Array) -> Array:
-    """The gradient of the linear `function` of an array of shape `in_size`."""
+    """Return the gradient of an array of shape `in_size`, of which `function` is linear."""
     _, pull = jax.vjp(function, jnp.zeros(in_size, grad_output.dtype))
     (gradient,) = pull(grad_output)
     return gradient
@@ -48,7 +48,7 @@ def upsample_nearest_backward(grad_output: Array, out_size: Sizes, in_size: Size
 
 
 def _positions(d: int, size: int, align_corners: bool) -> NDArray[Any]:
-    """Where along an axis of size d the indices of the result lie, in float64."""
+    """Return the positions of the result's indices along an axis of size d, in float64."""
     if align_corners:
         return np.arange(size) * ((d - 1) / max(size - 1, 1))
     return (np.arange(size) + 0.5) * (d / size) - 0.5
@@ -102,7 +102,7 @@ def upsample_linear_backward(
 
 
 def _gather_points(input: Array, indices: Sequence[Array]) -> Array:
-    """input[n, :, indices[n, p]…] as (N, C, points), 0 where an index is outside."""
+    """Return input[n, :, indices[n, p]…] as (N, C, points), with 0 where an index is outside."""
     sizes = input.shape[2:]
     inside = prod(((index >= 0) & (index < d) for index, d in zip(indices, sizes, strict=True)), start=jnp.array(True))
     flat = jnp.zeros(indices[0].shape, int)

@@ -1,7 +1,7 @@
-"""How jax_cpu runs a functional implementation: compiled once for each combination of attributes and shapes.
+"""The adapter of jax_cpu: implementations are compiled once for each combination of attributes and shapes.
 
-Arrays are traced, attributes are constants of the program. Half-precision arrays are computed in float32 and every
-result is rounded once, to the element type of the caller's tensor, or to the standard's where the callee makes it.
+Arrays are traced, and attributes are constants of the program. Half-precision arrays are computed in float32. Each
+result is rounded once: to the element type of the caller's tensor, or of the standard if the callee allocates it.
 """
 
 from __future__ import annotations
@@ -41,18 +41,23 @@ def compiled(
     traced: Sequence[str] = (),
     options: Options = MappingProxyType({}),
 ) -> Compiled:
-    """The adapter of jax_cpu.
+    """Return the adapted implementation, which compiles a program per form of call.
 
     Args:
-        traced: names of numbers that are inputs of the program as arrays are.
-        options: of the compiler, for programs that are optimised.
+        prototype: the standard function.
+        function: the implementation, a function of traced arrays and attributes.
+        traced: the names of numbers that are inputs of the program, as arrays are.
+        options: options of the compiler for optimised programs.
+
+    Returns:
+        The adapted implementation.
     """
     return Compiled(prototype, function, traced, options)
 
 
 @final
 class Compiled:
-    """`function`, compiled once for each combination of attributes and result specs, and shapes and types of arrays."""
+    """An implementation that is compiled once for each combination of attributes, result specs, shapes and types."""
 
     def __init__(
         self, prototype: Prototype, function: Callable[..., Any], traced: Sequence[str], options: Options
@@ -65,9 +70,11 @@ class Compiled:
         self._arrays_at = [i for i, flag in enumerate(self._traced) if flag]
 
     def __call__(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Return the results of a call."""
         return self.prepare(arguments, out)(arguments)
 
     def prepare(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
+        """Return the function that computes the results of all calls of a form; see `PreparesCalls`."""
         attributes = [value for value, flag in zip(arguments, self._traced, strict=True) if not flag]
         # repr distinguishes 1, 1.0, True, 0.0 and -0.0, which == does not
         key = self, repr(attributes) if attributes else "", tuple([_spec_key(spec) for spec in out])
@@ -79,7 +86,7 @@ class Compiled:
         return compute
 
     def _body(self, attributes: Sequence[Any], out: Sequence[OutSpec], arrays: Sequence[Any]) -> list[Any]:
-        """What is traced: from arrays to results, in their order."""
+        """Return the results for traced arrays: the function that is compiled."""
         arrays_left, attributes_left, prototype = iter(arrays), iter(attributes), self._prototype
         values = [next(arrays_left) if flag else next(attributes_left) for flag in self._traced]
         arguments = [_widen(value) for value in promote_arguments(prototype, values, out)]
@@ -92,9 +99,16 @@ class Compiled:
 
 
 def check_on_host(check: Callable[..., None], adapt: Adapter = compiled) -> Adapter:
-    """`adapt` for functions whose arguments `check` sees first, with their values: it raises where they are wrong.
+    """Return an adapter that calls `check` with a call's arguments first; it raises if they are invalid.
 
-    Numbers that stand for tensors are inputs of the compiled program, which does not know their values.
+    A compiled program can't check the values of its inputs, among which are numbers in place of tensors.
+
+    Args:
+        check: a function of the arguments.
+        adapt: the adapter of the implementation.
+
+    Returns:
+        The adapter.
     """
 
     def adapter(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
@@ -116,7 +130,7 @@ def _widen(value: Any) -> Any:
 
 
 def _convert(result: Any, spec: OutSpec) -> Any:
-    """A result in the element type of its tensor; ValueError, before anything is compiled, if it has another shape."""
+    """Return a result in the element type of its tensor; raise ValueError if the shape is wrong."""
     if spec is None or result is None:
         return result
     if isinstance(spec, ResultSpec):
@@ -128,7 +142,7 @@ def _convert(result: Any, spec: OutSpec) -> Any:
 
 
 def _convert_new_result(prototype: Prototype, parameter: Parameter, values: Sequence[Any], result: Any) -> Any:
-    """A result that the callee makes, or an array of them, in the element types the standard gives them."""
+    """Return a result that the callee allocates, or an array of them, in the element types of the standard."""
     tensors = {p.name for p in prototype.arguments if p.is_tensor or p.is_tensor_array}
     arguments = {
         p.name: _as_spec(value) if p.name in tensors else value
@@ -146,14 +160,14 @@ def _convert_new_result(prototype: Prototype, parameter: Parameter, values: Sequ
 
 
 def _as_spec(value: Any) -> Any:
-    """A tensor, or an array of them, as something of which the element type is known."""
+    """Return the spec of a traced tensor, or of each entry of an array."""
     if isinstance(value, list | tuple):
         return [_as_spec(entry) for entry in value]
     return value if value is None else ResultSpec(value.shape, from_numpy(value.dtype))
 
 
 def _spec_key(spec: OutSpec) -> Hashable:
-    """What a program depends on of a result's tensor, as something that is hashed quickly."""
+    """Return the properties of a result spec that a program depends on, as a key that hashes quickly."""
     if isinstance(spec, ResultSpec):
         return spec.shape, spec.dtype
     return None if spec is None else tuple([_spec_key(entry) for entry in spec])

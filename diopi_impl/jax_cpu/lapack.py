@@ -1,7 +1,7 @@
-"""Functions that call LAPACK: one thread each, as several wait for one another wherever the machine has other work.
+"""Functions that call LAPACK run with one BLAS thread: several threads wait for each other on a busy machine.
 
-JAX calls the routines of the BLAS library that SciPy brings or is linked to. How many threads that has is one number
-for the whole process; it is 1 while such a function runs, and before and after what others made it.
+JAX calls the BLAS library that SciPy bundles or is linked to. Its number of threads is a setting of the process. It is
+1 while such a function runs, and is restored afterwards.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from diopi_proto.prototype import Prototype
 
 
 def with_lapack(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """The adapter of jax_cpu for functions that call LAPACK."""
+    """Adapt an implementation that calls LAPACK: it runs with a single BLAS thread."""
     run = compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-        with single_thread:  # until the results are there
+        with single_thread:  # `run` returns when the results are computed
             return run(arguments, out)
 
     return adapted
@@ -33,7 +33,7 @@ def with_lapack(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
 
 @cache
 def blas() -> threadpoolctl.ThreadpoolController:
-    """The BLAS library that JAX calls: SciPy's own if it has one, else all of them."""
+    """Return the BLAS library that JAX calls: the one bundled with SciPy, or else all loaded ones."""
     found = threadpoolctl.ThreadpoolController().select(user_api="blas")
     package = Path(scipy.linalg.__file__).parents[1]
     folders = [package, package.with_name("scipy.libs")]  # where a wheel has its libraries
@@ -44,7 +44,7 @@ def blas() -> threadpoolctl.ThreadpoolController:
 
 @final
 class _SingleThread:
-    """BLAS has one thread from when the first enters until the last has left."""
+    """A context that limits BLAS to one thread from the first entry to the last exit."""
 
     def __init__(self) -> None:
         self._lock = Lock()

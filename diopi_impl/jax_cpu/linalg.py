@@ -17,11 +17,9 @@ from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.extremes import nan_propagating_max
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.lapack import with_lapack
-from diopi_impl.jax_cpu.programs import PRODUCTS_BY_EIGEN
+from diopi_impl.jax_cpu.registration import implements_product
 from diopi_impl.jax_cpu.sizes import check_rank
 from diopi_proto.prototype import Prototype
-
-_implements_product = partial(vendor.implements, adapt=partial(compiled, options=PRODUCTS_BY_EIGEN))
 
 
 def _transpose(a: Array) -> Array:
@@ -33,18 +31,18 @@ def _adjoint(a: Array) -> Array:
 
 
 def _conjugate_vjp(function: Callable[..., Array], *primals: Array) -> Callable[[Array], tuple[Array, ...]]:
-    """From the gradient of `function`'s result to those of its arguments, conjugated as in PyTorch."""
+    """Return a function from the result's gradient to those of the arguments, with PyTorch's conjugation."""
     _, pull = jax.vjp(function, *primals)
     return lambda grad: tuple(grad_input.conj() for grad_input in pull(grad.conj()))
 
 
-@_implements_product("diopiMm")
+@implements_product("diopiMm")
 def mm(input: Array, mat2: Array) -> Array:
     check_rank(2, input=input, mat2=mat2)
     return jnp.matmul(input, mat2)
 
 
-@_implements_product("diopiBmm")
+@implements_product("diopiBmm")
 def bmm(input: Array, mat2: Array) -> Array:
     check_rank(3, input=input, mat2=mat2)
     return lax.batch_matmul(input, mat2)
@@ -57,17 +55,17 @@ def _add_product(input: Array, product: Array, beta: float, alpha: float) -> Arr
     return scaled if beta == 0 else beta * jnp.broadcast_to(input, product.shape) + scaled
 
 
-@_implements_product("diopiBaddbmm")
+@implements_product("diopiBaddbmm")
 def baddbmm(input: Array, batch1: Array, batch2: Array, beta: float, alpha: float) -> Array:
     return _add_product(input, bmm(batch1, batch2), beta, alpha)
 
 
-@_implements_product("diopiAddmm")
+@implements_product("diopiAddmm")
 def addmm(input: Array, mat1: Array, mat2: Array, beta: float, alpha: float) -> Array:
     return _add_product(input, mm(mat1, mat2), beta, alpha)
 
 
-@_implements_product("diopiMatmul")
+@implements_product("diopiMatmul")
 def matmul(input: Array, other: Array) -> Array:
     return jnp.matmul(input, other)
 
@@ -77,7 +75,7 @@ def matmul_backward(grad_out: Array, input: Array, other: Array) -> tuple[Array,
     return _conjugate_vjp(jnp.matmul, input, other)(grad_out)
 
 
-@_implements_product("diopiLinear")
+@implements_product("diopiLinear")
 def linear(input: Array, weight: Array, bias: Array | None) -> Array:
     check_rank(2, weight=weight)
     if input.shape[-1:] != weight.shape[1:]:
@@ -91,7 +89,7 @@ def _add_bias(product: Array, bias: Array | None) -> Array:
 
 
 def _matmul_transposed(a: Array, b: Array) -> Array:
-    """a·bᵀ of matrices, as a product of rows with columns: what has fewer elements is transposed before."""
+    """Return a·bᵀ of matrices; the operand with fewer elements is transposed first, which makes the product faster."""
     if a.size + len(a) * len(b) > b.size:
         return jnp.matmul(a, lax.optimization_barrier(b.T))
     return lax.optimization_barrier(jnp.matmul(b, lax.optimization_barrier(a.T))).T
@@ -106,7 +104,7 @@ def linear_backward(
 
 
 def _raise_on_info(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """The adapter for decompositions with an `info` that `checkerror`, their last argument, makes an error."""
+    """Adapt a decomposition: raise ValueError for a nonzero `info` if `checkerror`, the last argument, is set."""
     factorise = compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
@@ -126,9 +124,15 @@ def cholesky(mat: Array, upper: bool, checkerror: bool) -> tuple[Array, Array]:
 
 
 def _cholesky_factor(mat: Array) -> tuple[Array, Array]:
-    """The lower factor from the lower triangle, and the order of the first minor that is not positive definite, or 0.
+    """Return the lower factor, and the order of the first minor that is not positive definite, or 0.
 
-    LAPACK's factorisation as lax has it does not tell that order, so columns are eliminated one after the other.
+    LAPACK's factorisation in lax does not return that order, so columns are eliminated one after another.
+
+    Args:
+        mat: a matrix, of which only the lower triangle is read.
+
+    Returns:
+        The factor and a 0-d int64 array.
     """
     rows = jnp.arange(len(mat))
 
@@ -162,7 +166,7 @@ def triangular_solve(b: Array, mat: Array, upper: bool, transpose: bool, unitria
 
 
 def _broadcast_batch(matrix: Array, like: Array) -> Array:
-    """`matrix` with its batch axes broadcast to those of `other`."""
+    """Return `matrix` with its batch axes broadcast against those of `like`."""
     batch = jnp.broadcast_shapes(matrix.shape[:-2], like.shape[:-2])
     return jnp.broadcast_to(matrix, batch + matrix.shape[-2:])
 
@@ -203,7 +207,7 @@ def triangular_solve_backward(
 
 
 def _sum_to(array: Array, shape: tuple[int, ...]) -> Array:
-    """Sums over the axes along which `shape` was broadcast to `array`'s."""
+    """Return the sum of `array` over the axes along which `shape` was broadcast: the adjoint of broadcasting."""
     (summed,) = jax.linear_transpose(lambda a: jnp.broadcast_to(a, array.shape), jnp.zeros(shape, array.dtype))(array)
     return jnp.asarray(summed)
 
@@ -243,7 +247,7 @@ def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, c
     difference = x - y
     if p == 0:
         return jnp.zeros_like(difference).sum(axis=-2)
-    # XLA takes a subnormal difference for zero, but not the numbers it is of
+    # XLA flushes a subnormal difference to zero, but compares its operands exactly
     slope = jnp.where(x == y, 0, jnp.where(jnp.isnan(difference), difference, jnp.where(x > y, 1, -1)))
     if cdist is not None:
         size, distance = jnp.abs(difference), cdist[..., None]

@@ -26,7 +26,7 @@ def dest_index_copy_kv(out: Array, k: Array, dest_loc: Array) -> Array:
 
 
 def _token_slots(b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_len: int) -> tuple[Array, Array, Array]:
-    """Of every token, [sequences, max_input_len], whether it is there, its slot, and its place in packed data."""
+    """Return whether each token exists, its slot, and its position in packed data: [sequences, max_input_len] each."""
     if b_loc.ndim != 2 or not 0 <= max_input_len <= b_loc.shape[1]:
         raise ValueError(f"b_loc has shape {b_loc.shape}, expected 2 axes, the last of {max_input_len} slots or more")
     check_shapes(b_loc.shape[:1], b_start_loc=b_start_loc, b_seq_len=b_seq_len)

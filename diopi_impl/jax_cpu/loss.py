@@ -23,25 +23,25 @@ from diopi_proto.types import Reduction
 
 
 def _reduce(losses: Array, reduction: Reduction, divisor: Any = None) -> Array:
-    """Element losses after reduction; mean divides by `divisor`, by default their number."""
+    """Return the reduced element losses; the mean divides by `divisor`, by default their number."""
     if reduction == Reduction.none:
         return losses
     if reduction not in (Reduction.mean, Reduction.sum):
         raise ValueError(f"reduction is {int(reduction)}, expected none (0), mean (1) or sum (2)")
-    # as one axis, XLA adds them up in parts: those of some shapes one after another, ten ulps off for 3,072 elements
+    # XLA sums one axis in parts; for some shapes of several axes it sums sequentially, 10 ulp off for 3,072 elements
     total = lax.optimization_barrier(losses.ravel()).sum()
     return total / (losses.size if divisor is None else divisor) if reduction == Reduction.mean else total
 
 
 def _vjp(loss: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:
-    """The gradient of `loss` at `input`, driven by `grad_output`."""
+    """Return the gradient of `loss` at `input` for the gradient of the loss."""
     result, pull_back = jax.vjp(loss, input)
     gradient: Array = pull_back(grad_output.astype(result.dtype))[0]
     return gradient
 
 
 def _element_gradient(grad_output: Array, input: Array, reduction: Reduction) -> Array:
-    """The gradient of every element loss."""
+    """Return the gradients of the element losses."""
     return _vjp(lambda losses: _reduce(losses, reduction), jnp.zeros(input.shape, grad_output.dtype), grad_output)
 
 
@@ -50,7 +50,7 @@ def _weight_or_one(weight: Array | None) -> Any:
 
 
 def _broadcast_weight(input: Array, weight: Array | None) -> Any:
-    """Weights of any type, broadcast to input, in the common type of both; 1 for NULL."""
+    """Return weights broadcast to input and promoted to the common type; 1 for NULL."""
     if weight is None:
         return 1
     return jnp.broadcast_to(weight, input.shape).astype(jnp.result_type(weight, input))
@@ -133,7 +133,7 @@ def bce_with_logits_backward(
 
 
 def _focal_factor(t: Array, not_p_t: Array, alpha: float, gamma: float) -> Array:
-    """α_t · (1 − p_t)^gamma, `rest` being 1 − p_t."""
+    """Return α_t · (1 − p_t)^gamma for 1 − p_t."""
     return (alpha * t + (1 - alpha) * (1 - t) if alpha >= 0 else 1) * not_p_t**gamma
 
 
@@ -149,7 +149,7 @@ def sigmoid_focal_loss_backward(
     grad_output: Array, input: Array, target: Array, gamma: float, alpha: float, reduction: Reduction
 ) -> Array:
     check_shapes(input.shape, target=target)
-    # by formula: the derivative σ·(1 − σ) of JAX's sigmoid is lost where σ rounds to 1
+    # JAX's derivative of the sigmoid, σ·(1 − σ), is 0 where σ rounds to 1
     p, not_p = jax.nn.sigmoid(input), jax.nn.sigmoid(-input)
     not_p_t = not_p * target + p * (1 - target)
     decay = gamma * p * not_p / not_p_t * (2 * target - 1) * _bce(input, target)
@@ -161,17 +161,17 @@ def sigmoid_focal_loss_backward(
 
 
 def _classes_last(array: Array) -> Array:
-    """(N, C, d…) as (N, d…, C), (C) as it is."""
+    """Return an array (N, C, d…) as (N, d…, C); return (C) unchanged."""
     return jnp.moveaxis(array, min(1, array.ndim - 1), -1)
 
 
 def _one_hot(target: Array, classes: int, ignore_index: int) -> Array:
-    """(*target, C): true at the class; false throughout where it is ignored."""
+    """Return (*target, C): true at the target class, false everywhere if the class is ignored."""
     return (target[..., None] == jnp.arange(classes)) & (target != ignore_index)[..., None]
 
 
 def _checked_classes(input: Array, target: Array, weight: Array | None) -> Array:
-    """The target with as many axes as element losses, classes as int64; ValueError where shapes do not fit."""
+    """Return the target, class indices as int64; raise ValueError if shapes do not fit."""
     *outer, classes = jnp.shape(_classes_last(input))
     check_shapes((classes,), weight=weight)
     if jnp.issubdtype(target.dtype, jnp.floating):
@@ -188,7 +188,7 @@ def nll_loss_v2(
     target = _checked_classes(input, target, weight)
     axis = min(1, input.ndim - 1)
     counts = (target != ignore_index) & (target >= 0) & (target < input.shape[axis])
-    if not input.shape[axis]:  # nothing counts, and XLA refuses to gather from nothing
+    if not input.shape[axis]:  # no target counts, and XLA can't gather from an empty axis
         input, weight = jnp.zeros_like(jnp.expand_dims(target, axis), input.dtype), None
     weights = jnp.where(counts, 1 if weight is None else weight.at[target].get(mode="fill", fill_value=0), 0)
     log_probs = jnp.take_along_axis(input, jnp.expand_dims(target, axis), axis, mode="fill", fill_value=0)
@@ -233,7 +233,7 @@ def nll_loss_v2_backward(
 def _class_terms(
     input: Array, target: Array, weight: Array | None, ignore_index: int, label_smoothing: float
 ) -> tuple[Array, Any]:
-    """a of −Σ_c a_c·l_c, the classes last, and the divisor of mean."""
+    """Return the weights a of the loss −Σ_c a_c·l_c, classes last, and the divisor of the mean."""
     target = _checked_classes(input, target, weight)
     *outer, classes = jnp.shape(_classes_last(input))
     if jnp.issubdtype(target.dtype, jnp.floating):
@@ -282,7 +282,7 @@ def cross_entropy_backward(
 
 
 def _extended_targets(targets: Array, lengths: Array, longest: int, blank: int) -> tuple[Array, Array]:
-    """y′ of every sample, filled up with blanks: (N, 2·longest + 1), and its lengths."""
+    """Return the extended targets y′, padded with blanks, (N, 2·longest + 1), and their lengths (N)."""
     positions = jnp.arange(longest)
     if targets.ndim == 1:
         starts = jnp.cumsum(lengths) - lengths
@@ -295,7 +295,7 @@ def _extended_targets(targets: Array, lengths: Array, longest: int, blank: int) 
 
 
 def _log_alpha(emitted: Array, labels: Array, blank: int) -> Array:
-    """ln α_t(s) for all samples: `emitted` (T, N, S) is ln p_t(y′_s), `labels` (N, S) is y′."""
+    """Return ln α_t(s) of all samples for `emitted` (T, N, S), ln p_t(y′_s), and `labels` (N, S), y′."""
 
     def shift(values: Array, places: int, fill: Any) -> Array:
         padding = jnp.full((len(values), places), fill, values.dtype)
@@ -309,17 +309,17 @@ def _log_alpha(emitted: Array, labels: Array, blank: int) -> Array:
         return alpha, alpha
 
     begin = jnp.where(jnp.arange(labels.shape[1]) == 0, 0.0, -jnp.inf).astype(emitted.dtype)
-    # before the first step, one is at the blank in front: α₀ then reaches s = 0 and 1, but never 2
+    # the path starts at the leading blank: after the first step it is at s = 0 or 1, never at 2
     return lax.scan(step, jnp.broadcast_to(begin, labels.shape), emitted)[1]
 
 
 def _emissions(log_probs: Array, labels: Array) -> Array:
-    """(T, N, S): ln p_t(y′_s)."""
+    """Return ln p_t(y′_s): (T, N, S)."""
     return jnp.take_along_axis(log_probs, jnp.broadcast_to(labels, (len(log_probs), *labels.shape)), 2)
 
 
 def _check_alignment(arguments: Mapping[str, Any], alpha: Sequence[int]) -> None:
-    """ValueError unless blank is a class and the lengths fit the tensors; `alpha` is the shape of log_alpha."""
+    """Raise ValueError unless blank is a class and lengths and shapes fit; `alpha` is the shape of log_alpha."""
     (steps, samples, classes), targets = arguments["log_probs"].shape, arguments["targets"]
     if not 0 <= arguments["blank"] < classes:
         raise ValueError(f"blank is {arguments['blank']}, expected one of {classes} classes")
@@ -343,7 +343,7 @@ def _check_lengths(name: str, lengths: NDArray[np.int64], samples: int, limit: i
 
 
 def _check_alignment_on_host(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """The adapter of CTC, whose lengths are looked at on the host."""
+    """Adapt a function of CTC: its lengths are checked on the host."""
     run = compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
@@ -386,7 +386,7 @@ def _minus_log_likelihood(log_alpha: Array, input_lengths: Array, lengths: Array
 
 
 def _reverse_prefix(array: Array, lengths: Array, axis: int) -> Array:
-    """`array` with the first `lengths[n]` entries along `axis` of every sample (axis 1) in reverse order."""
+    """Return `array` with the first `lengths[n]` entries along `axis` reversed, for each sample n (axis 1)."""
     shape = [1] * array.ndim
     shape[1], shape[axis] = array.shape[1], array.shape[axis]
     order = (lengths[:, None] - 1 - jnp.arange(array.shape[axis])) % array.shape[axis]
@@ -426,7 +426,7 @@ def ctc_loss_backward(
 
 
 def _log_beta(emitted: Array, labels: Array, input_lengths: Array, lengths: Array, blank: int) -> Array:
-    """ln β_t(s): ln α_t(s) of steps and labels read from the end."""
+    """Return ln β_t(s), which is ln α_t(s) for reversed steps and labels."""
     backwards = _reverse_prefix(_reverse_prefix(emitted, input_lengths, 0), lengths, 2)
     labels_backwards = _reverse_prefix(labels[None], lengths, 2)[0]
     log_beta = _log_alpha(backwards, labels_backwards, blank)

@@ -1,8 +1,8 @@
-"""Memory of large results, used again: fresh pages cost more than most operators.
+"""Reuse of the memory of large results: mapping fresh pages costs more than most operators.
 
-XLA can't write into memory of the caller's, but a program can take an array of XLA's that nobody needs any more, and
-write its result there. So large results are lent: when nothing refers to their elements any more, which is when they
-have been copied to the caller's tensor, the memory is there for the next result of this shape and element type.
+XLA can't write into the caller's memory, but a program can overwrite an XLA array that is no longer needed. Large
+results are therefore lent: when the last reference to their elements is gone (they have been copied to the caller's
+tensor), the memory is available for the next result of the same shape and element type.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from jax import Array
 from numpy.typing import NDArray
 
 LARGE = 2**24
-"""Bytes a result has more than that is lent: memory for smaller ones is at hand, as malloc keeps what was freed."""
+"""Results of more bytes than this are lent; for smaller ones malloc reuses freed memory itself."""
 
 MAX_SPARES = 16
-"""Arrays at most that are kept to be written again."""
+"""The maximum number of arrays that wait to be reused."""
 
 
 @final
 class ResultMemory:
-    """The last arrays of XLA's that are free to be written, no more than `limit` bytes. Threads may share it."""
+    """A pool of the XLA arrays released last, of at most `limit` bytes. Threads may share it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = Lock()
-        self._spares: list[Array] = []  # those given back last at the end
-        self._returned: deque[Array] = deque()  # at any time, also while the lock is held, as garbage is collected
+        self._spares: list[Array] = []  # in the order of their release
+        self._returned: deque[Array] = deque()  # `release` may run at any time, even while the lock is held
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | NDArray[Any]:
-        """What a program may write a result to; of no array of XLA's it makes one itself."""
+        """Return memory for a result: a spare XLA array, or a NumPy array that makes the program allocate one."""
         with self._lock:
             self._collect()
             for i in reversed(range(len(self._spares))):
@@ -43,12 +43,12 @@ class ResultMemory:
         return np.empty(shape, dtype)
 
     def lend(self, array: Array) -> NDArray[Any]:
-        """The elements of a result; when nothing refers to them any more its memory is free."""
+        """Return the elements of a result; when the last reference to them is gone, the array is released."""
         flat: NDArray[Any] = np.asarray(_LentBytes(self, array))
         return flat.view(array.dtype).reshape(array.shape)
 
     def release(self, array: Array) -> None:
-        """Free an array."""
+        """Make an array available for reuse."""
         self._returned.append(array)
 
     def _collect(self) -> None:
@@ -61,7 +61,7 @@ class ResultMemory:
 
 @final
 class _LentBytes:
-    """The bytes of an array, which is free when this is."""
+    """The bytes of an array; deleting the object releases the array."""
 
     def __init__(self, memory: ResultMemory, array: Array) -> None:
         self._memory = memory

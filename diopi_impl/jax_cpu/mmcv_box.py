@@ -30,11 +30,11 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 from diopi_proto.prototype import Prototype
 
 LEAST_AREA = 1e-14
-"""Below it a box overlaps nothing."""
+"""Boxes of a smaller area overlap nothing."""
 
 
 def _check_columns(columns: int, **tensors: Array) -> None:
-    """ValueError unless the tensors are matrices with so many columns."""
+    """Raise ValueError unless the tensors are matrices with this number of columns."""
     for name, tensor in tensors.items():
         if tensor.ndim != 2 or tensor.shape[1] != columns:
             raise ValueError(f"{name} has shape {tensor.shape}, expected (n, {columns})")
@@ -47,14 +47,14 @@ def _check_mode(mode: int) -> None:
 
 def _check_pairs(aligned: bool, bboxes1: Array, bboxes2: Array) -> None:
     if aligned and len(bboxes1) != len(bboxes2):
-        raise ValueError(f"aligned boxes come in pairs, but there are {len(bboxes1)} and {len(bboxes2)}")
+        raise ValueError(f"there are {len(bboxes1)} and {len(bboxes2)} boxes, expected equal numbers of aligned boxes")
 
 
 # Overlaps
 
 
 def _pairwise(ratios: Callable[[Array, Array], Array], a: Array, b: Array, aligned: bool) -> Array:
-    """The ratios of all pairs, one row of the result at a time, or row by row if `aligned`."""
+    """Return the ratios of all pairs of rows, computed row by row, or of aligned rows only."""
     if aligned:
         return ratios(a, b)
     if not len(a) or not len(b):
@@ -77,7 +77,7 @@ def bbox_overlaps(bboxes1: Array, bboxes2: Array, mode: int, offset: int, aligne
 
 
 def _polygon_overlap_ratios(polygons_a: Array, polygons_b: Array, mode: int, aligned: bool) -> Array:
-    """The intersections of polygons over their union, or over the first one's area."""
+    """Return the intersections of polygons over their union (mode 0), or over the first polygon's area (mode 1)."""
 
     def ratios(a: Array, b: Array) -> Array:
         return _overlap_ratios(jnp.abs(signed_areas(a)), jnp.abs(signed_areas(b)), overlap_areas(a, b), mode)
@@ -116,7 +116,7 @@ def box_iou_quadri(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> 
 
 
 def _drop_negative_indices(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """The adapter of functions that give −1 for what is dropped: only the host can leave it out."""
+    """Adapt a function that returns −1 for dropped boxes; the host removes them, as the number of boxes varies."""
     adapted = compiled(prototype, function)
 
     def drop_negative(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:

@@ -16,11 +16,11 @@ from diopi_impl.jax_cpu.geometry import (
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 LEAST_UNION = 1e-8
-"""Smaller unions count as this."""
+"""The least union of two boxes; smaller unions are replaced by it."""
 
 
 def _check_columns(ndim: int, columns: int, **tensors: Array) -> None:
-    """ValueError unless the tensors have so many axes, and columns along the last."""
+    """Raise ValueError unless the tensors have `ndim` axes, the last of size `columns`."""
     for name, tensor in tensors.items():
         if tensor.ndim != ndim or tensor.shape[-1] != columns:
             raise ValueError(f"{name} has shape {tensor.shape}, expected {ndim} axes, the last of size {columns}")
@@ -30,7 +30,7 @@ def _check_columns(ndim: int, columns: int, **tensors: Array) -> None:
 
 
 def _birds_eye_boxes(boxes: Array) -> Array:
-    """The boxes' rectangles in x and y, as (cx, cy, w, h, θ)."""
+    """Return the boxes' rectangles in x and y, (cx, cy, w, h, θ)."""
     return boxes[:, jnp.array([0, 1, 3, 4, 6])]
 
 
@@ -44,7 +44,7 @@ def iou3d_boxes_overlap_bev(boxes_a: Array, boxes_b: Array) -> Array:
 
 
 def _selected_rows(keeps: Array) -> tuple[Array, Array]:
-    """The rows that are kept, one after the other, and their number."""
+    """Return the indices of the true entries, padded to the full length, and their number."""
     return jnp.nonzero(keeps, size=len(keeps), fill_value=0)[0], keeps.sum()[None]
 
 
@@ -72,7 +72,7 @@ def iou3d_nms3d_normal(boxes: Array, nms_overlap_thresh: float) -> tuple[Array, 
 
 
 def _box_coordinates(points: Array, box: Array) -> Array:
-    """Where points are in a box's own axes, from its middle in x and y and from its bottom in z."""
+    """Return points in the box's coordinates, relative to its centre in x and y and to its bottom in z."""
     x, y, z = (points[..., i] - box[i] for i in range(3))
     cosine, sine = jnp.cos(box[6]), jnp.sin(box[6])
     return jnp.stack([x * cosine + y * sine, y * cosine - x * sine, z], -1)
@@ -85,7 +85,7 @@ def _inside(positions: Array, box: Array) -> Array:
 
 
 def _contains(box: Array, points: Array) -> Array:
-    """Which of the points are in a box."""
+    """Return which points are inside the box."""
     return _inside(_box_coordinates(points, box), box)
 
 
@@ -125,7 +125,7 @@ def _check_method(pool_method: int) -> None:
 
 
 def _voxels(box: Array, points: Array, grid: tuple[int, int, int]) -> Array:
-    """The number of the voxel each point is in, that after the last for points outside the box."""
+    """Return the number of each point's voxel; points outside the box get the number of voxels."""
     positions, sizes = _box_coordinates(points, box), jnp.array(grid)
     from_corner = positions + jnp.stack([box[3] / 2, box[4] / 2, jnp.zeros_like(box[0])])
     x, y, z = jnp.moveaxis(jnp.clip((from_corner / (box[3:6] / sizes)).astype(int), 0, sizes - 1), -1, 0)
@@ -133,7 +133,7 @@ def _voxels(box: Array, points: Array, grid: tuple[int, int, int]) -> Array:
 
 
 def _ranks(voxels: Array) -> Array:
-    """How many points before each one are in its voxel."""
+    """Return the number of earlier points in each point's voxel."""
     order = jnp.argsort(voxels, stable=True)
     first = jnp.searchsorted(voxels[order], voxels[order])
     return jnp.zeros_like(voxels).at[order].set(jnp.arange(len(voxels)) - first)
@@ -207,7 +207,7 @@ def roiaware_pool3d_backward(
 
 
 def _channels(grad_in: Array, grad_out: Array) -> int:
-    """The number of channels; ValueError unless points and voxels have as many."""
+    """Return the number of channels; raise ValueError unless points and voxels have equally many."""
     if grad_in.ndim != 2 or grad_out.ndim != 5 or grad_in.shape[1] != grad_out.shape[4]:
         raise ValueError(f"grad_in has shape {grad_in.shape} and grad_out {grad_out.shape}, expected one C for both")
     return int(grad_in.shape[1])

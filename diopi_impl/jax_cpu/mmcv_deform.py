@@ -1,7 +1,7 @@
 """MMCV's deformable convolutions and multi-scale deformable attention, forward and backward.
 
-Samples are made for one position in the kernel, or one sampling point, at a time, and made again for the gradient: a
-call holds no more than a few arrays of the input's size.
+Samples are computed for one kernel position or sampling point at a time, and recomputed for the gradient. A call needs
+memory for a few arrays of the input's size only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.sampling import sample_bilinear, zero_padded_cells
 
 Pair = tuple[int, int]
-"""Along H and along W."""
+"""Values along H and along W."""
 
 
 def _check_step(batch: int, im2col_step: int) -> None:
@@ -30,7 +30,7 @@ def _check_step(batch: int, im2col_step: int) -> None:
 @final
 @dataclass(frozen=True)
 class _DeformableConvolution:
-    """The attributes of a deformable convolution with a kernel of these sizes."""
+    """A deformable convolution with fixed attributes."""
 
     kernel: Pair
     stride: Pair
@@ -40,7 +40,7 @@ class _DeformableConvolution:
     deform_groups: int
 
     def check(self, input: Array, weight: tuple[int, ...], offset: Array, mask: Array | None) -> None:
-        """ValueError unless the tensors fit each other and the attributes."""
+        """Raise ValueError unless the tensors fit each other and the attributes."""
         if min(*self.kernel, *self.stride, *self.dilation, self.groups, self.deform_groups) < 1:
             raise ValueError(f"sizes, strides, dilations and numbers of groups must be positive, got {self}")
         b, c, *lengths = input.shape
@@ -57,7 +57,7 @@ class _DeformableConvolution:
             raise ValueError(f"mask has shape {mask.shape}, expected {(b, shifts // 2, *size)}")
 
     def __call__(self, input: Array, weight: Array, offset: Array, mask: Array | None = None) -> Array:
-        """The convolution, one position in the kernel after the other."""
+        """Return the convolution, accumulated over the kernel positions."""
         b, c, h, w = input.shape
         in_group, size = c // self.deform_groups, offset.shape[2:]
         rows = input.reshape(b, self.deform_groups, in_group, h * w).swapaxes(2, 3).reshape(-1, in_group)
@@ -79,7 +79,7 @@ class _DeformableConvolution:
         return lax.scan(add, zeros, self._per_tap(weight, offset, mask))[0].reshape(b, len(weight), *size)
 
     def _per_tap(self, weight: Array, offset: Array, mask: Array | None) -> tuple[Array, Array, Array, Array]:
-        """For each position in the kernel: where it is, the shifts and factors of samples, and the weights."""
+        """Return, for each kernel position, the position, the samples' shifts and factors, and the weight matrices."""
         taps, b, size = self.kernel[0] * self.kernel[1], len(offset), offset.shape[2:]
         factors = jnp.ones((b, offset.shape[1] // 2, *size), offset.dtype) if mask is None else mask
         places = np.indices(self.kernel).reshape(2, taps).T * self.dilation
@@ -250,7 +250,7 @@ def modulated_deform_conv_backward(
 
 
 def _deformable_attention(value: Array, locations: Array, weights: Array, shapes: Array, starts: Array) -> Array:
-    """Weighted samples (B, Q, M, D), one point of one level after the other."""
+    """Return the weighted sums of samples (B, Q, M, D), accumulated over levels and points."""
     b, s, heads, d = value.shape
     rows = value.reshape(b * s * heads, d)
     image, head = jnp.arange(b)[:, jnp.newaxis, jnp.newaxis], jnp.arange(heads)

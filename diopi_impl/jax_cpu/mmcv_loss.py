@@ -13,11 +13,11 @@ from diopi_impl.jax_cpu.extremes import nan_propagating_min
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 LOG_MIN = log(2.0**-126)
-"""Of the smallest number a logarithm is taken of."""
+"""The logarithm of the smallest normal float32: the least logarithm that occurs."""
 
 
 def _weights(target: Array, weight: Array, classes: int) -> Array:
-    """The weight of each row, 1 without weights; ValueError if there are some and not one a class."""
+    """Return the weight of each row, 1 if there are no weights; raise ValueError unless there is one per class."""
     if not weight.size:
         return jnp.ones(target.shape, weight.dtype)
     check_shapes((classes,), weight=weight)
@@ -31,7 +31,7 @@ def _check_rows(name: str, rows: Array, target: Array) -> None:
 
 
 def _log_sigmoid(x: Array) -> Array:
-    """The logarithm of σ(x), not below `LOG_MIN`."""
+    """Return log σ(x), at least `LOG_MIN`."""
     return jnp.maximum(jax.nn.log_sigmoid(x), LOG_MIN)
 
 
@@ -49,7 +49,7 @@ def sigmoid_focal_loss_backward(input: Array, target: Array, weight: Array, gamm
     _check_rows("input", input, target)
     is_target = target[:, None] == jnp.arange(input.shape[1])
     x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, -alpha, 1 - alpha)
-    p, not_p = jax.nn.sigmoid(x), jax.nn.sigmoid(-x)  # of what the row calls for, and its complement
+    p, not_p = jax.nn.sigmoid(x), jax.nn.sigmoid(-x)  # the probability of the row's target, and its complement
     scale = _weights(target, weight, input.shape[1])[:, None]
     return scale * balance.astype(x.dtype) * not_p**gamma * (not_p - gamma * p * _log_sigmoid(x))
 
@@ -87,7 +87,7 @@ def _check_points(xyz1: Array, xyz2: Array) -> None:
 
 
 def _nearest(points: Array, candidates: Array) -> tuple[Array, Array]:
-    """For each point the squared distance to the nearest of the others, and its position."""
+    """Return the squared distance of each point to the nearest candidate, and the candidate's index."""
     if not points.size or not candidates.size:
         return jnp.zeros(points.shape[:2], points.dtype), jnp.zeros(points.shape[:2], int)
     distances = sum(jnp.square(points[:, :, None, i] - candidates[:, None, :, i]) for i in range(2))

@@ -11,18 +11,18 @@ from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 SAMPLES = (0, 2)
-"""The axes that statistics run over."""
+"""The axes over which statistics are computed."""
 
 
 def _check(name: str, input: Array, **statistics: Array | None) -> None:
-    """ValueError unless input is [N, C, S] and all statistics are [C]."""
+    """Raise ValueError unless input is [N, C, S] and all statistics are [C]."""
     if input.ndim != 3:
         raise ValueError(f"{name} has shape {input.shape}, expected (N, C, S)")
     check_shapes(input.shape[1:2], **statistics)
 
 
 def _per_channel(values: Array) -> Array:
-    """One value a channel, as it meets [N, C, S]."""
+    """Return values per channel in a shape that broadcasts with [N, C, S]."""
     return values[:, None]
 
 

@@ -1,6 +1,6 @@
 """MMCV's operators on point sets: neighbours, sampling, gathering and grouping, interpolation, PAConv scores.
 
-Distances are computed centre by centre, so that no call has those of all pairs at a time.
+Distances are computed centre by centre, so that no call needs memory for those of all pairs.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from jax import Array, lax
 from diopi_impl.jax_cpu import vendor
 
 UNKNOWN_DISTANCE = 1e10
-"""What a squared distance counts as that is not known."""
+"""The initial value of squared distances."""
 
 MAX_NEIGHBOURS = 100
-"""How many neighbours can be asked for."""
+"""The maximum number of neighbours."""
 
 CENTERS_PER_STEP = 8
-"""Centres whose distances are computed together."""
+"""The number of centres whose distances are computed together."""
 
 
 def _squared_distances(points: Array, center: Array) -> Array:
-    """Of (…, N, 3) from (…, 3)."""
+    """Return the squared distances of points (…, N, 3) from a centre (…, 3)."""
     return jnp.square(points - center[..., jnp.newaxis, :]).sum(-1)
 
 
 def _map_centers(function: Callable[[Array, Array], Any], points: Array, centers: Array) -> Any:
-    """`function` of the points (B, N, 3) of its set and a centre, for every one of (B, n, 3)."""
+    """Return `function` of a set's points and a centre, for points (B, N, 3) and all centres (B, n, 3)."""
 
     def map_set(pair: tuple[Array, Array]) -> Any:
         points, centers = pair
@@ -41,7 +41,7 @@ def _map_centers(function: Callable[[Array, Array], Any], points: Array, centers
 
 
 def _first_hits(hits: Array, count: int) -> tuple[Array, Array]:
-    """The indices of the first hits, the very first one again where there are fewer; and whether there are any."""
+    """Return the indices of the first `count` hits, padded with the first one, and whether there is any hit."""
     if not hits.size:
         return jnp.zeros(count, int), jnp.array(False)
     seen = jnp.cumsum(hits, dtype=jnp.int32)
@@ -71,7 +71,7 @@ def ball_query(
 
 
 def _set_of_rows(counts: Array, rows: int) -> Array:
-    """Which of several stacked sets each row belongs to."""
+    """Return the index of the stacked set that each row belongs to."""
     return jnp.searchsorted(jnp.cumsum(counts), jnp.arange(rows), side="right")
 
 
@@ -101,7 +101,7 @@ def stack_ball_query(
 
 
 def _furthest(distances_from: Callable[[Array], Array], points: int, count: int, dtype: Any) -> Array:
-    """Point 0, then again and again the one whose nearest point chosen before is furthest."""
+    """Return point 0, and then repeatedly the point furthest from its nearest chosen point."""
 
     def choose(step: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         chosen, nearest = state
@@ -128,7 +128,7 @@ def furthest_point_sampling_with_dist(temp_tensor: Array, points_dist: Array, B:
 
 
 def _nearest(points: Array, centers: Array, count: int, missing: float) -> tuple[Array, Array]:
-    """Squared distances and indices of the nearest points, the lower index first; `missing` where there are too few."""
+    """Return squared distances and indices of the nearest points, ties by index; pad with `missing` and 0."""
     missing_count = max(count - points.shape[1], 0)
 
     def row(points: Array, center: Array) -> tuple[Array, Array]:
@@ -153,13 +153,13 @@ def three_nn(unknown: Array, known: Array, b: int, n: int, m: int) -> tuple[Arra
 
 
 def _gather(features: Array, indices: Array) -> Array:
-    """features[b, c, indices[b, …]] as (B, C, …)."""
+    """Return features[b, c, indices[b, …]] as (B, C, …)."""
     flat = jnp.take_along_axis(features, indices.reshape(indices.shape[0], 1, prod(indices.shape[1:])), 2)
     return flat.reshape(*features.shape[:2], *indices.shape[1:])
 
 
 def _gather_adjoint(values: Array, indices: Array, length: int) -> Array:
-    """The adjoint of `_taken`: sums of values (B, C, …) at the indices."""
+    """Return sums of values (B, C, …) at the indices: the adjoint of `_gather`."""
     zeros = jnp.zeros((*values.shape[:2], length), values.dtype)
     (sums,) = jax.vjp(lambda features: _gather(features, indices), zeros)[1](values)
     return jnp.asarray(sums)
@@ -202,7 +202,7 @@ def three_interpolate_backward(
 
 
 def _stacked_rows(idx: Array, idx_counts: Array, feature_counts: Array) -> tuple[Array, Array]:
-    """Where in the stacked features each index points, and whether that is inside the set of its row."""
+    """Return the row of the stacked features for each index, and whether it is inside the index's set."""
     set_index = _set_of_rows(idx_counts, len(idx))
     starts = jnp.cumsum(feature_counts) - feature_counts
     inside = (idx >= 0) & (idx < feature_counts[set_index][:, jnp.newaxis])
@@ -247,7 +247,7 @@ def stack_group_points_backward(
 
 
 def _assign_scores(points: Array, centers: Array, scores: Array, knn_idx: Array) -> Array:
-    """Features relative to their centre, mixed by scores: (B, O, n, K), one weight matrix after the other."""
+    """Return features relative to their centre, weighted by scores: (B, O, n, K)."""
     is_valid = (knn_idx >= 0) & (knn_idx < points.shape[1])
     batches = jnp.arange(len(points))[:, jnp.newaxis, jnp.newaxis]
     neighbours = jnp.where(is_valid, knn_idx, 0)

@@ -24,7 +24,7 @@ from diopi_impl.jax_cpu.sampling import adjoint, border_cells, planes_to_rows, r
 def _rotated_grid(
     shape: Shape, rois: Array, bins: Pair, ratio: int, scale: float, shift: float, least: float, clockwise: bool
 ) -> RoiSampleGrid:
-    """The samples of regions around their centres, which move by −shift; their sides are at least `least`."""
+    """Return the sample grid of rotated regions; centres move by −shift, and sides are at least `least` long."""
     across, down = (rois[:, k] * scale - shift for k in (1, 2))
     w, h = (jnp.maximum(rois[:, k] * scale, least) for k in (3, 4))
     theta = -rois[:, 5] if clockwise else rois[:, 5]
@@ -41,7 +41,7 @@ def _rotated_grid(
 
 
 def _grid_options(scale: float, aligned: bool, clockwise: bool) -> tuple[float, float, float, bool]:
-    """Scale, shift, least side and sense of rotation."""
+    """Return the scale, shift, least side and rotation sense for `_rotated_grid`."""
     return scale, 0.5 if aligned else 0.0, -jnp.inf if aligned else 1.0, clockwise
 
 
@@ -77,7 +77,7 @@ def roi_align_rotated_backward(
 
 
 def _blend_orientations(channels: Array, theta: Array, orientations: int) -> Array:
-    """The orientation channels (R, C'·O, …) of each feature, shifted by the angles of their regions."""
+    """Return the orientation channels (R, C'·O, …), shifted cyclically by the angles of their regions."""
     if channels.shape[1] % orientations:
         raise ValueError(f"{channels.shape[1]} channels can't be divided into {orientations} orientations")
     turn = theta * orientations / (2 * pi)
@@ -131,11 +131,11 @@ def riroi_align_rotated_backward(
 # Feature alignment
 
 CORNERS = ((0, 0), (1, 1), (-1, 1), (-1, -1), (1, -1))
-"""By point, how many half widths and half heights from the centre it is: the centre itself first."""
+"""The points of a box in units of half its width and height: the centre first, then the corners."""
 
 
 def _sum_box_samples(rows: Array, shape: Shape, boxes: Array, scale: float, points: int) -> Array:
-    """The sum of the samples at the points of each place's box: (N, H, W, C)."""
+    """Return the sums of the samples at the points of each position's box: (N, H, W, C)."""
     if points not in (1, 5):
         raise ValueError(f"points is {points}, expected 1 for the centre or 5 for the corners too")
     n, _, h, w = shape

@@ -1,6 +1,6 @@
 """MMCV's voxels, reduction by voxel, and sparse convolution and pooling over pairs of rows.
 
-Over pairs of rows one position of the kernel comes after the other.
+Convolution and pooling loop over the kernel positions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from diopi_proto.prototype import Prototype
 
 
 def _cells(points: Array, voxel_size: Array, coors_range: Array, axes: int) -> Array:
-    """Of each point the cell (z, y, x), −1 in all three outside the grid."""
+    """Return the cell (z, y, x) of each point, (−1, −1, −1) outside the grid."""
     if axes != 3:
         raise ValueError(f"NDim is {axes}, expected 3")
     if points.shape[1] < 3:
@@ -35,7 +35,7 @@ def _cells(points: Array, voxel_size: Array, coors_range: Array, axes: int) -> A
 
 
 def _begins(rows: Array) -> Array:
-    """Which of some sorted rows differ from the one before."""
+    """Return which of the sorted rows differ from the previous row."""
     return jnp.ones(len(rows), bool).at[1:].set((rows[1:] != rows[:-1]).any(1))
 
 
@@ -52,7 +52,7 @@ def hard_voxelize(
     NDim: int,
     deterministic: bool,
 ) -> tuple[Array, Array, Array, Array]:
-    """Points are sorted by cell; a cell's voxel is the rank of its first point among all first points."""
+    """Sort the points by cell; a cell's voxel is the rank of its first point among all first points."""
     cells, numbers = _cells(points, voxel_size, coors_range, NDim), jnp.arange(len(points))
     order = jnp.lexsort((*reversed(cells.T),))
     begins, inside = _begins(cells[order]), cells[order, 0] >= 0
@@ -84,7 +84,7 @@ def _check_reduction(reduce_type: int) -> None:
 
 
 def _drop_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """The adapter of a reduction to as many rows as there are points: only the host can leave out the rest."""
+    """Adapt a reduction that returns a row per point; the host removes the empty rows, whose number varies."""
     adapted = compiled(prototype, function)
 
     def drop_empty(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
@@ -97,7 +97,7 @@ def _drop_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adap
 
 @vendor.implements("diopiDynamicPointToVoxelMmcv", adapt=_drop_empty_rows)
 def dynamic_point_to_voxel(feats: Array, coors: Array, reduce_type: int) -> Any:
-    """Points are sorted by their coordinates, those left out behind all others."""
+    """Sort the points by their coordinates, with the invalid points last."""
     _check_reduction(reduce_type)
     count, left_out = len(feats), (coors < 0).any(1)
     order = jnp.lexsort((*reversed(coors.T), left_out))
@@ -110,7 +110,7 @@ def dynamic_point_to_voxel(feats: Array, coors: Array, reduce_type: int) -> Any:
 
 
 def _reduce(feats: Array, places: Array, counts: Array, reduce_type: int) -> Array:
-    """The features of the points of each row in one; what comes behind the rows means nothing."""
+    """Return the reduced features of each row's points; rows beyond the last are unspecified."""
     if reduce_type == MAXIMUM:
         return jax.ops.segment_max(feats, places, len(feats))
     total = jax.ops.segment_sum(feats, places, len(feats))
@@ -148,7 +148,7 @@ def dynamic_point_to_voxel_backward(
 
 
 def _check_pairs(indice_pairs: Array, indice_num: Array) -> None:
-    """ValueError unless the tensors are [K, 2, n] and [K]."""
+    """Raise ValueError unless the tensors are [K, 2, n] and [K]."""
     if indice_pairs.ndim != 3 or indice_pairs.shape[1] != 2:
         raise ValueError(f"indicePairs has shape {indice_pairs.shape}, expected (K, 2, n)")
     check_shapes(indice_pairs.shape[:1], indiceNum=indice_num)
@@ -167,13 +167,13 @@ def _check_count(**counts: int) -> None:
 
 
 def _mask_pairs(indice_pairs: Array, indice_num: Array, rows: tuple[int, int]) -> Array:
-    """The pairs, those that don't count leading to the row after the last, on both sides."""
+    """Return the pairs, with the indices of unused pairs replaced by the row after the last."""
     counts = jnp.arange(indice_pairs.shape[2]) < indice_num[:, jnp.newaxis, jnp.newaxis]
     return jnp.where(counts, indice_pairs, jnp.array(rows)[:, jnp.newaxis])
 
 
 def _matrices(features: Array, filters: Array, indice_pairs: Array, indice_num: Array) -> Array:
-    """The filters as (K, Ci, Co); ValueError unless they fit the features and the pairs."""
+    """Return the filters as (K, Ci, Co); raise ValueError unless they fit the features and the pairs."""
     _check_pairs(indice_pairs, indice_num)
     _check_rows(features=features)
     if filters.ndim < 2:
@@ -191,7 +191,7 @@ def _matrices(features: Array, filters: Array, indice_pairs: Array, indice_num: 
 def _positions(
     indice_pairs: Array, indice_num: Array, ends: tuple[int, int], inverse: int, submanifold: int
 ) -> tuple[Array, Array, Array | int]:
-    """The positions' numbers and pairs, and the one that joins each row of a submanifold to itself: −1 elsewhere."""
+    """Return the kernel positions' numbers and pairs, and a submanifold's central position (else −1)."""
     pairs = _mask_pairs(indice_pairs[:, ::-1] if inverse else indice_pairs, indice_num, ends)
     return jnp.arange(len(pairs)), pairs, jnp.argmax(indice_num) if submanifold else -1
 

@@ -1,8 +1,7 @@
-"""Optimizer steps, a call being one update in place, and gradient clipping."""
+"""Optimizer steps, each call one in-place update, and gradient clipping."""
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -13,12 +12,10 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import apply_directly
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.jit import compiled
-
-_steps = partial(vendor.implements, adapt=partial(compiled, traced=["lr", "step"]))  # which change from call to call
+from diopi_impl.jax_cpu.registration import implements_optimizer
 
 
-@_steps("diopiSgd")
+@implements_optimizer("diopiSgd")
 def sgd(
     param: Array,
     grad: Array,
@@ -50,7 +47,7 @@ def _adam(
     step: Any,
     amsgrad: bool,
 ) -> tuple[Array, Array, Array, Array | None]:
-    """A step of Adam, the weight decay left to the caller."""
+    """Return the results of a step of Adam without weight decay."""
     m = beta1 * exp_avg + (1 - beta1) * grad
     v = beta2 * exp_avg_sq + (1 - beta2) * grad**2
     if amsgrad:
@@ -63,7 +60,7 @@ def _adam(
     return param - rate * m / (jnp.sqrt(variance) / scale + eps), m, v, max_exp_avg_sq
 
 
-@_steps("diopiAdam")
+@implements_optimizer("diopiAdam")
 def adam(
     param: Array,
     grad: Array,
@@ -82,7 +79,7 @@ def adam(
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
 
-@_steps("diopiAdamW")
+@implements_optimizer("diopiAdamW")
 def adamw(
     param: Array,
     grad: Array,
@@ -101,7 +98,7 @@ def adamw(
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
 
-@_steps("diopiFusedAdamW")
+@implements_optimizer("diopiFusedAdamW")
 def fused_adamw(
     params: list[Array],
     grads: list[Array],
@@ -128,7 +125,7 @@ def fused_adamw(
     return updated, means, squares, None if max_exp_avg_sqs is None else largest_squares
 
 
-@_steps("diopiAdadelta")
+@implements_optimizer("diopiAdadelta")
 def adadelta(
     param: Array,
     grad: Array,
@@ -145,7 +142,7 @@ def adadelta(
     return param - lr * delta, square, rho * acc_delta + (1 - rho) * delta**2
 
 
-@_steps("diopiRmsprop")
+@implements_optimizer("diopiRmsprop")
 def rmsprop(
     param: Array,
     grad: Array,

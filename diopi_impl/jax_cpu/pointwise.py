@@ -13,28 +13,28 @@ from diopi_impl.jax_cpu import vendor
 
 
 def log1p(x: Array) -> Array:
-    """ln(1 + x); in float64, where XLA's is 127 ulp off, by Kahan's correction of log(1 + x)."""
+    """Return ln(1 + x), in float64 by Kahan's correction of log(1 + x): XLA's function is 127 ulp off."""
     if x.dtype != jnp.float64:
         return jnp.log1p(x)
-    u = lax.optimization_barrier(1 + x)  # or XLA takes u - 1 for x
+    u = lax.optimization_barrier(1 + x)  # otherwise XLA simplifies u - 1 to x
     return jnp.where(u == 1, x, jnp.where(u == jnp.inf, u, jnp.log(u) * (x / (u - 1))))
 
 
 def _tanh(x: Array) -> Array:
-    """tanh in float64, by exp from 1/2 on: XLA's approximation is nearly four ulp off in float32, six in float64."""
+    """Return tanh(x) computed in float64, from 1/2 on by exp: XLA's function is 4 ulp off in float32, 6 in float64."""
     wide = x.astype(jnp.float64)
     large = jnp.copysign(1 - 2 / (jnp.exp(2 * jnp.abs(wide)) + 1), wide)
     return jnp.where(jnp.abs(wide) < 0.5, jnp.tanh(wide), large).astype(x.dtype)
 
 
 def _erf(x: Array) -> Array:
-    """erf(x); from 1 on by its complement, as XLA's is up to five ulp off there in float32."""
+    """Return erf(x), from 1 on by its complement: XLA's function is up to 5 ulp off there in float32."""
     size = jnp.abs(x)
     return jnp.where(size < 1, erf(x), jnp.copysign(1 - erfc(size), x))
 
 
 def _erfinv(x: Array) -> Array:
-    """The inverse of erf; in float64, where JAX's is 19 ulp off, improved by one Newton step."""
+    """Return the inverse of erf, in float64 improved by a Newton step: JAX's function is 19 ulp off."""
     y = erfinv(x)
     if x.dtype != jnp.float64:
         return y
@@ -43,11 +43,11 @@ def _erfinv(x: Array) -> Array:
 
 
 ARCSINE = [math.comb(2 * k, k) / (4**k * (2 * k + 1)) for k in range(11)]
-"""Of arcsin(s) = s · Σ c[k] · s^2k the terms that count in float32 if |s| ≤ ½."""
+"""The coefficients c of arcsin(s) = s · Σ c[k] · s^2k that matter in float32 for |s| ≤ ½."""
 
 
 def _arcsine_of_half(x: Array) -> tuple[Array, Array]:
-    """Whether |x| ≤ ½, and arcsin(|x|) where it is, elsewhere half of arccos(|x|): arcsin(√((1 - |x|) / 2))."""
+    """Return whether |x| ≤ ½, and arcsin(|x|) there, elsewhere arccos(|x|) / 2 = arcsin(√((1 - |x|) / 2))."""
     size = jnp.abs(x)
     square = jnp.where(size <= 0.5, size * size, (1 - size) / 2)
     s = jnp.where(size <= 0.5, size, jnp.sqrt(square))
@@ -55,7 +55,7 @@ def _arcsine_of_half(x: Array) -> tuple[Array, Array]:
 
 
 def _arcsin(x: Array) -> Array:
-    """arcsin(x); in float32 by its series, as XLA calls a routine for each element."""
+    """Return arcsin(x), in float32 by its series: XLA calls a routine for each element."""
     if x.dtype != jnp.float32:
         return jnp.arcsin(x)
     small, angle = _arcsine_of_half(x)
@@ -63,7 +63,7 @@ def _arcsin(x: Array) -> Array:
 
 
 def _arccos(x: Array) -> Array:
-    """arccos(x); in float32 by the series of arcsin."""
+    """Return arccos(x), in float32 by the series of arcsin."""
     if x.dtype != jnp.float32:
         return jnp.arccos(x)
     small, angle = _arcsine_of_half(x)
@@ -105,7 +105,7 @@ ANY_DTYPE: dict[str, Callable[[Array], Array]] = {
     "diopiBitwiseNot": jnp.invert,
     "diopiLogicalNot": jnp.logical_not,
 }
-"""Functions that work in the type of their input."""
+"""Functions that compute in the type of their input."""
 
 
 def _unary(function: Callable[[Array], Array]) -> Callable[[Array], Array]:

@@ -1,7 +1,7 @@
 """Pooling over the last one, two or three axes, and its gradients.
 
-Windows are static index tables, one an axis: gathering by them gives all windows as the last axis of one array. Maxima
-of windows that slide need no such array: they are found along one axis, or at one place in the window, after the other.
+Windows are static index tables, one per axis. Gathering by them yields all windows along the last axis of one array.
+Maxima of sliding windows need no such array: they are reduced along one axis, or by one window position, at a time.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.extremes import from_keys, nan_rank, ranks, to_keys
+from diopi_impl.jax_cpu.registration import implements_ranks
 from diopi_impl.jax_cpu.windows import SlidingWindows, Windows, adaptive_axes, sliding_axes, sliding_windows
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 MAX_UNROLLED = 64
-"""Elements of a window at most that are compared one after the other, without gathering them."""
+"""The maximum number of window positions that are compared one by one, without gathering the windows."""
 
 
 def _positions_last(axes: Sequence[Any], leading: int) -> tuple[int, ...]:
-    """The permutation of (…, windows, positions, windows, positions …) that puts all positions last."""
+    """Return the permutation of (…, windows, positions, windows, positions …) that puts all positions last."""
     rank = len(axes)
     outer = [leading + 2 * axis for axis in range(rank)]
     return (*range(leading), *outer, *[axis + 1 for axis in outer])
 
 
 def _gather_windows(x: Any, axes: Sequence[Windows], tables: Sequence[NDArray[Any]]) -> Any:
-    """(…, sizes) as (…, windows, positions of a window), by a table of positions an axis."""
+    """Return (…, sizes) as (…, windows, positions in a window), gathered by one table of positions per axis."""
     leading = x.ndim - len(axes)
     for axis in reversed(range(len(axes))):
         x = x.take(tables[axis], axis=leading + axis)
@@ -48,7 +49,7 @@ def _elements(x: Any, axes: Sequence[Windows]) -> Any:
 
 
 def _inside(axes: Sequence[Windows]) -> NDArray[np.bool_]:
-    """(windows, positions of a window): which are inside the input."""
+    """Return which positions are inside the input: (windows, positions in a window)."""
     product = axes[0].inside
     for axis in axes[1:]:
         product = product[..., None, None] & axis.inside
@@ -57,7 +58,7 @@ def _inside(axes: Sequence[Windows]) -> NDArray[np.bool_]:
 
 
 def _gathered_argmax(input: Array, axes: Sequence[Windows]) -> tuple[Array, Array]:
-    """First maximum of every window, or last NaN, and where in the spatial axes it is."""
+    """Return the first maximum, or the last NaN, of every window, and its flat index in the spatial axes."""
     spatial = input.shape[-len(axes) :]
     offsets = _elements(np.arange(math.prod(spatial)).reshape(spatial), axes)
     candidates = _elements(input, axes)
@@ -74,7 +75,7 @@ def _lowest_key(order: Array) -> Any:
 
 
 def _sliding_max(input: Array, windows: SlidingWindows) -> Array:
-    """Maximum of every window: along one axis after the other."""
+    """Return the maximum of every window, reduced along one axis after another."""
     keys, rank = to_keys(input), input.ndim
     first = rank - len(windows.axes)
     sizes = zip(windows.kernel, windows.stride, windows.dilation, windows.margins(input.shape[first:]), strict=True)
@@ -86,7 +87,7 @@ def _sliding_max(input: Array, windows: SlidingWindows) -> Array:
 
 
 def _sliding_argmax(input: Array, windows: SlidingWindows) -> tuple[Array, Array]:
-    """As `_maxima`, by one place in the window after the other."""
+    """Return the same as `_gathered_argmax`, reduced by one window position after another."""
     first, order = input.ndim - len(windows.axes), ranks(input)
     spatial = input.shape[first:]
     margins = [*[(0, 0)] * first, *windows.margins(spatial)]
@@ -109,7 +110,7 @@ def _sliding_argmax(input: Array, windows: SlidingWindows) -> tuple[Array, Array
 
 
 def _scatter_to_indices(grad_output: Array, input: Array, indices: Array, rank: int) -> Array:
-    """grad_output added to zeros of input's shape at `indices`."""
+    """Return zeros of input's shape with grad_output added at `indices`."""
     flat = jnp.zeros((math.prod(input.shape[:-rank]), math.prod(input.shape[-rank:])), grad_output.dtype)
     places = indices.reshape(flat.shape[0], math.prod(indices.shape[-rank:]))
     flat = flat.at[jnp.arange(flat.shape[0])[:, None], places].add(grad_output.reshape(places.shape))
@@ -121,7 +122,7 @@ def _means(input: Array, axes: Sequence[Windows], divisor: NDArray[Any] | int) -
 
 
 def _means_gradient(grad_output: Array, input: Array, axes: Sequence[Windows], divisor: NDArray[Any] | int) -> Array:
-    """The gradient of `_means`."""
+    """Return the gradient of `_means`."""
     zeros = jnp.zeros(input.shape, grad_output.dtype)
     (grad_input,) = jax.vjp(lambda x: _means(x, axes, divisor), zeros)[1](grad_output)
     return jnp.asarray(grad_input)
@@ -142,18 +143,7 @@ def _padded(axes: Sequence[Windows]) -> NDArray[Any]:
     return product
 
 
-def _implements(pattern: str, ranks: Sequence[int] = (1, 2, 3)) -> Callable[[F], F]:
-    """Register the decorated function under the names with these ranks in place of `*`."""
-
-    def register(function: F) -> F:
-        for rank in ranks:
-            vendor.implements(pattern.replace("*", str(rank)))(function)
-        return function
-
-    return register
-
-
-@_implements("diopiMaxPool*d")
+@implements_ranks("diopiMaxPool*d")
 def max_pool(
     input: Array,
     kernel_size: Sequence[int],
@@ -165,7 +155,7 @@ def max_pool(
     return _sliding_max(input, sliding_windows(input.shape, kernel_size, stride, padding, dilation, ceil_mode))
 
 
-@_implements("diopiMaxPool*dWithIndices")
+@implements_ranks("diopiMaxPool*dWithIndices")
 def max_pool_with_indices(
     input: Array,
     kernel_size: Sequence[int],
@@ -180,7 +170,7 @@ def max_pool_with_indices(
     return _sliding_argmax(input, windows)
 
 
-@_implements("diopiMaxPool*dBackward")
+@implements_ranks("diopiMaxPool*dBackward")
 def max_pool_backward(
     grad_output: Array,
     input: Array,
@@ -194,7 +184,7 @@ def max_pool_backward(
     return _scatter_to_indices(grad_output, input, indices, len(kernel_size))
 
 
-@_implements("diopiAvgPool*d", [1])
+@implements_ranks("diopiAvgPool*d", [1])
 def avg_pool1d(
     input: Array,
     kernel_size: Sequence[int],
@@ -206,7 +196,7 @@ def avg_pool1d(
     return avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@_implements("diopiAvgPool*dBackward", [1])
+@implements_ranks("diopiAvgPool*dBackward", [1])
 def avg_pool1d_backward(
     grad_output: Array,
     input: Array,
@@ -219,7 +209,7 @@ def avg_pool1d_backward(
     return avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@_implements("diopiAvgPool*d", [2, 3])
+@implements_ranks("diopiAvgPool*d", [2, 3])
 def avg_pool(
     input: Array,
     kernel_size: Sequence[int],
@@ -233,7 +223,7 @@ def avg_pool(
     return _means(input, axes, _divisor(axes, count_include_pad, divisor_override))
 
 
-@_implements("diopiAvgPool*dBackward", [2, 3])
+@implements_ranks("diopiAvgPool*dBackward", [2, 3])
 def avg_pool_backward(
     grad_output: Array,
     input: Array,
@@ -248,7 +238,7 @@ def avg_pool_backward(
     return _means_gradient(grad_output, input, axes, _divisor(axes, count_include_pad, divisor_override))
 
 
-@_implements("diopiAdaptiveAvgPool*d")
+@implements_ranks("diopiAdaptiveAvgPool*d")
 def adaptive_avg_pool(input: Array, output_size: Sequence[int]) -> Array:
     axes = adaptive_axes(input.shape, output_size)
     return _means(input, axes, _divisor(axes, False, None))
@@ -259,12 +249,12 @@ def _adaptive_avg_pool_backward(grad_output: Array, input: Array, rank: int) -> 
     return _means_gradient(grad_output, input, axes, _divisor(axes, False, None))
 
 
-@_implements("diopiAdaptiveMaxPool*d")
+@implements_ranks("diopiAdaptiveMaxPool*d")
 def adaptive_max_pool(input: Array, output_size: Sequence[int]) -> Array:
     return _gathered_argmax(input, adaptive_axes(input.shape, output_size))[0]
 
 
-@_implements("diopiAdaptiveMaxPool*dWithIndices")
+@implements_ranks("diopiAdaptiveMaxPool*dWithIndices")
 def adaptive_max_pool_with_indices(input: Array, output_size: Sequence[int]) -> Any:
     return _gathered_argmax(input, adaptive_axes(input.shape, output_size))
 
@@ -274,7 +264,7 @@ def _check_mode(mode: str) -> None:
         raise ValueError(f'mode is "{mode}", expected "max" or "avg"')
 
 
-@_implements("diopiPool*d")
+@implements_ranks("diopiPool*d")
 def pool(
     input: Array,
     mode: str,
@@ -296,7 +286,7 @@ def pool(
 
 
 def _implement_gradients(rank: int) -> None:
-    """Those of one rank, which none of their arguments gives."""
+    """Register the gradients for `rank` spatial axes, a number that their arguments do not contain."""
 
     @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
     def average(grad_output: Array, input: Array) -> Array:

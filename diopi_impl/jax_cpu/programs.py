@@ -1,18 +1,18 @@
-"""Compiled programs of JAX: how they are made, and which of them are kept.
+"""Compilation and caching of JAX programs.
 
-JAX's settings are those of the whole process, which may be another's, as that of an exported library is. They stay as
-they are: what a program needs (element types of 64 bits, the CPU, options of XLA) is in force while it is compiled or
-called, in the calling thread alone.
+JAX's settings belong to the process, which may be the user's own, as with an exported library. They are not changed.
+The settings that a program needs (64-bit element types, the CPU, options of XLA) apply only while the program is
+compiled or called, and only in the calling thread.
 
-Programs whose arguments or results have more than `LARGE` elements are compiled with XLA's usual optimisations: their
-time is that of the computation. All others are compiled quickly: their time is that of the compilation.
+Programs whose arguments or results have more than `LARGE` elements are compiled with XLA's usual optimisations, because
+their computation dominates. All others are compiled quickly, because their compilation dominates.
 
-The programs used last are kept. There is room for `LEAST`; a program that is asked for again after it was dropped makes
-room for one more, as long as the memory lasts. So whoever makes each call a few times in a row, as the suite does, uses
-little memory, and a training step finds all of its programs from the third time on.
+The cache holds the programs used last, `MIN_PROGRAMS` at first. When a program is requested again after it was dropped,
+the cache grows by one, up to a share of the machine's memory. The suite, which repeats each call a few times in a row,
+needs little memory, and a training step finds all of its programs from the third step on.
 
-Two environment variables are read whenever a program is made: `DIOPI_JAX_OPTIMIZE` is 1 to optimise every program, 0 to
-optimise none, and `DIOPI_JAX_PROGRAMS` is how many programs are kept, whatever is asked for again.
+Two environment variables are read whenever a program is compiled. `DIOPI_JAX_OPTIMIZE` is 1 to optimise every program
+and 0 to optimise none. `DIOPI_JAX_PROGRAMS` fixes the size of the cache.
 """
 
 from __future__ import annotations
@@ -34,51 +34,51 @@ from diopi_impl.jax_cpu import memory
 Program = Callable[[Any], Any]
 
 Options = Mapping[str, str | bool]
-"""Of XLA's compiler, by name."""
+"""Options of XLA's compiler, by name."""
 
 MIN_PROGRAMS = 32
-"""Programs for which there is room at least, if the environment does not say."""
+"""The initial size of the cache, unless the environment sets it."""
 
 PROGRAM_SIZE = 3 * 2**19
-"""Bytes that one takes, small or large: its code is little of it."""
+"""The memory of a program in bytes, which hardly depends on the size of its code."""
 
 MEMORY_SHARE = 16
-"""Programs may take one part in so many of the machine's memory."""
+"""The reciprocal of the share of the machine's memory that programs may use."""
 
 MAX_DROPPED_KEYS = 2**16
-"""Programs that were dropped of which is known that there were."""
+"""The maximum number of dropped programs whose keys are remembered."""
 
 LARGE = 2**14
-"""Elements an array has at most, of a program that is not worth optimising."""
+"""Programs whose arrays all have at most this number of elements are not optimised."""
 
 RESULTS_SHARE = 32
-"""So may the memory of results that is kept to be written again."""
+"""The reciprocal of the share of the machine's memory that results may use while they wait to be reused."""
 
 _FAST_COMPILATION: Options = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
-"""Options of XLA that make compilation three times cheaper and change no result beyond rounding."""
+"""Options of XLA that make compilation three times faster and change results only by rounding."""
 
 YNNPACK = "xla_cpu_experimental_ynn_fusion_type"
-"""The option that says what XLA leaves to that library: of its own choice sums, products and convolutions."""
+"""The option that selects the operations that XLA delegates to YNNPACK: by default sums, products and convolutions."""
 
 SUMS, PRODUCTS, CONVOLUTIONS = (
     f"LIBRARY_FUSION_TYPE_{kind}" for kind in ("REDUCE", "INDIVIDUAL_DOT", "INDIVIDUAL_CONVOLUTION")
 )
 
 PRODUCTS_BY_EIGEN: Options = {YNNPACK: f"{SUMS},{CONVOLUTIONS}"}
-"""Options that leave products to Eigen and not to YNNPACK, XLA's own choice: a product of rows with columns takes two
-thirds of the time, one of a few rows with rows up to twenty times as long."""
+"""Options that delegate products to Eigen instead of YNNPACK. A product of rows with columns takes two thirds of the
+time, but a product of a few rows with rows takes up to twenty times as long."""
 
 LONG_ROWS = 2**15
-"""Elements in a row from which on YNNPACK takes ten to two hundred times as long as XLA to add rows up."""
+"""The row length from which on YNNPACK takes 10 to 200 times as long as XLA to sum rows."""
 
 _lowering = Lock()
-"""Held while a program is traced and lowered, when JAX imports what it needs: modules that several threads import at
-once may be seen half made."""
+"""Held while a program is traced and lowered. JAX then imports modules lazily, and a thread may see a module that
+another thread has only partly imported."""
 
 
 @final
 class _CachedProgram:
-    """A program, as long as it is kept, and when it was used last: a number that grows."""
+    """A program (None after it was dropped), and the number of its latest use."""
 
     __slots__ = ("program", "used")
 
@@ -88,11 +88,11 @@ class _CachedProgram:
 
 
 class ProgramCache:
-    """The programs used last, by what they compute and the types of their arguments. Threads may share it."""
+    """A cache of the programs used last. Threads may share it."""
 
     def __init__(self) -> None:
         self._programs: dict[Hashable, _CachedProgram] = {}
-        self._dropped: set[int] = set()  # hashes of their keys
+        self._dropped: set[int] = set()  # the hashes of their keys
         self._room = MIN_PROGRAMS
         self._uses = count(1)
         self._lock = Lock()
@@ -100,9 +100,15 @@ class ProgramCache:
     def program(
         self, key: Hashable, build: Callable[[], Callable[[Any], Any]], options: Options = MappingProxyType({})
     ) -> Program:
-        """The program for `key` and arrays that all have the same shapes and types, built when there is none.
+        """Return the program for `key`, which compiles itself for the shapes and types of its first arguments.
 
-        `options` are those with which it is optimised, where this XLA has them.
+        Args:
+            key: identifies what the program computes.
+            build: returns the function to compile.
+            options: options for optimised programs; options that the installed XLA lacks are ignored.
+
+        Returns:
+            A function of arrays that all have the same shapes and types in every call.
         """
         entry: _CachedProgram | None = None
 
@@ -147,12 +153,12 @@ class ProgramCache:
 
 
 def _max_programs() -> int:
-    """Programs for which there is memory."""
+    """Return the number of programs for which there is memory."""
     return _machine_memory() // MEMORY_SHARE // PROGRAM_SIZE
 
 
 def _machine_memory() -> int:
-    """Bytes."""
+    """Return the size of the machine's memory in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
@@ -160,7 +166,7 @@ _memory = memory.ResultMemory(_machine_memory() // RESULTS_SHARE)
 
 
 def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> Program:
-    """`function` compiled for the CPU, whatever device JAX computes on by default."""
+    """Return `function` compiled for the CPU, whatever JAX's default device is."""
     with _lowering, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         traced = jax.jit(function).trace(arrays)
         results, structure = jax.tree.flatten(traced.out_info)
@@ -176,7 +182,7 @@ def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> P
 
 
 def _choose_options(options: Options, jaxpr: Any) -> Options:
-    """The options of a program, with which XLA makes its sums itself if they are of long rows."""
+    """Return the options of a program: XLA itself computes sums of long rows."""
     if not any(_sums_long_rows(equation) for equation in _equations(jaxpr)):
         return options
     kinds = str(options.get(YNNPACK, f"{SUMS},{PRODUCTS},{CONVOLUTIONS}")).split(",")
@@ -191,7 +197,7 @@ def _sums_long_rows(equation: Any) -> bool:
 
 
 def _equations(jaxpr: Any) -> Iterator[Any]:
-    """Those of a program, and of the programs that it calls."""
+    """Yield the equations of a program and of the programs that it calls."""
     for equation in jaxpr.eqns:
         yield equation
         for value in jax.tree.leaves(equation.params, is_leaf=lambda value: hasattr(value, "eqns")):
@@ -200,7 +206,7 @@ def _equations(jaxpr: Any) -> Iterator[Any]:
 
 
 def _supported_options(options: Options) -> dict[str, str | bool]:
-    """Those of these options that the compiler knows: they come and go with its versions."""
+    """Return the options that the installed compiler supports, which depends on its version."""
     return {name: value for name, value in options.items() if _is_supported(name, value)}
 
 
@@ -214,12 +220,12 @@ def _is_supported(name: str, value: str | bool) -> bool:
 
 
 def _lower_with_donation(function: Callable[[Any], Any], large: Sequence[Any], arrays: Any) -> Any:
-    """`function` lowered to a program whose large results take the places of arrays that it is given."""
+    """Return `function` lowered to a program that writes its large results into donated arrays."""
     return jax.jit(lambda _, arrays: function(arrays), donate_argnums=0, keep_unused=True).lower(large, arrays)
 
 
 def _reuse_result_memory(program: Callable[..., Any], structure: Any, large: Sequence[tuple[int, Any, Any]]) -> Program:
-    """`program` with large results, given as (position, shape, dtype), in memory that is used again."""
+    """Return `program` with its large results, (position, shape, dtype) each, in reused memory."""
 
     def run(arrays: Any) -> Any:
         spares = [_memory.take(shape, dtype) for _, shape, dtype in large]
@@ -236,7 +242,7 @@ def _bytes(result: Any) -> int:
 
 
 def _has_wide_types(arguments: Any) -> bool:
-    """Whether JAX narrows any of these arguments if it is not told to leave them."""
+    """Return whether JAX would narrow an argument unless 64-bit types are enabled."""
     return any(argument.dtype.itemsize >= 8 for argument in jax.tree.leaves(arguments))
 
 
@@ -249,7 +255,7 @@ def _with_wide_types(program: Program) -> Program:
 
 
 def _is_optimised(largest: int) -> bool:
-    """Whether a program is optimised whose largest array has so many elements."""
+    """Return whether to optimise a program whose largest array has `largest` elements."""
     setting = os.environ.get("DIOPI_JAX_OPTIMIZE", "auto")
     if setting not in ("0", "1", "auto"):
         raise ValueError(f"DIOPI_JAX_OPTIMIZE is {setting!r}, expected 0, 1 or auto")

@@ -1,8 +1,7 @@
-"""Functions that draw random numbers: Threefry (Salmon et al. 2011) with a key made of seed and offset."""
+"""Functions of random numbers: Threefry (Salmon et al. 2011) with a key derived from seed and offset."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -12,29 +11,25 @@ from jax import Array, lax
 from jax.extend.random import threefry_2x32
 
 from diopi_impl.functional import ResultSpec
-from diopi_impl.generators import pass_generator_state
-from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.registration import implements_random
 from diopi_proto.dtypes import is_floating
 from diopi_proto.types import Dtype
 from lib_rt.dtypes import to_numpy
 
-_implements_random = partial(vendor.implements, adapt=pass_generator_state(partial(compiled, traced=["generator"])))
-
 
 def derive_key(generator: Array) -> Array:
-    """The offset encrypted under the seed, both of two words of 32 bits: one key a state."""
+    """Return the key of a generator's state: the offset encrypted with the seed, both as two 32-bit words."""
     seed, offset = jnp.stack([generator >> 32, generator], axis=1).astype(jnp.uint32)
     return jax.random.wrap_key_data(threefry_2x32(seed, offset), impl="threefry2x32")
 
 
 def _draw_dtype(dtype: Dtype) -> Any:
-    """The type numbers are drawn in: float64 for float64, else float32."""
+    """Return the type in which numbers are drawn: float64 for float64, else float32."""
     return jnp.float64 if dtype is Dtype.float64 else jnp.float32
 
 
 def _sample_bernoulli(generator: Array, p: Any, shape: tuple[int, ...]) -> Array:
-    """True with probability p: never for 0, always for 1."""
+    """Return bools that are true with probability p: never for 0, always for 1."""
     return jax.random.uniform(derive_key(generator), shape, jnp.float64) < p
 
 
@@ -46,6 +41,7 @@ def _check_probability(p: float) -> None:
 def dropout(
     input: Array, p: float, train: bool, generator: Array, *, out: tuple[ResultSpec, ResultSpec | None]
 ) -> tuple[Array, Array | None]:
+    """Return the input after dropout and the mask; the prototype documents the arguments."""
     _check_probability(p)
     if not train:
         return input, None
@@ -53,16 +49,16 @@ def dropout(
     return jnp.where(mask, input / (1 - p if p < 1 else 1), 0), mask if out[1] else None
 
 
-@_implements_random("diopiRandomInp")
+@implements_random("diopiRandomInp")
 def random(from_: int, to: int | None, generator: Array, *, out: ResultSpec) -> Array:
-    """The remainder of 64 random bits, indistinguishable from a uniform draw for spans below 2^40."""
+    """Return remainders of 64 random bits, indistinguishable from uniform numbers for spans below 2^40."""
     span = _count_integers(from_, to, out.dtype)
     bits = jax.random.bits(derive_key(generator), out.shape, jnp.uint64)
     return (bits % np.uint64(span) if span < 2**64 else bits).astype(jnp.int64) + from_
 
 
 def _count_integers(from_: int, to: int | None, dtype: Dtype) -> int:
-    """How many numbers there are to choose from."""
+    """Return the number of integers in [from, to); raise ValueError if `dtype` can't represent all of them."""
     low, high = _integer_range(dtype)
     last = high if to is None else to - 1
     if not low <= from_ <= last <= high:
@@ -71,7 +67,7 @@ def _count_integers(from_: int, to: int | None, dtype: Dtype) -> int:
 
 
 def _integer_range(dtype: Dtype) -> tuple[int, int]:
-    """The smallest and the largest of the consecutive whole numbers that `dtype` holds."""
+    """Return the smallest and largest of the consecutive integers that `dtype` represents exactly."""
     if dtype is Dtype.bool:
         return 0, 1
     if is_floating(dtype):
@@ -81,49 +77,50 @@ def _integer_range(dtype: Dtype) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
-@_implements_random("diopiUniformInp")
+@implements_random("diopiUniformInp")
 def uniform(from_: float, to: float, generator: Array, *, out: ResultSpec) -> Array:
     dtype = to_numpy(out.dtype)
     largest = float(jnp.finfo(dtype).max)
     if not (-largest <= from_ <= to <= largest and to - from_ <= largest):
         raise ValueError(f"from is {from_} and to {to}, expected from <= to and a distance {out.dtype.name} holds")
-    last = np.nextafter(dtype.type(to), dtype.type(from_))  # what rounding may give instead of a number just below `to`
+    last = np.nextafter(dtype.type(to), dtype.type(from_))  # a number just below `to` may round up to it
     u = jax.random.uniform(derive_key(generator), out.shape, _draw_dtype(out.dtype))
     return jnp.minimum((from_ + u * (to - from_)).astype(dtype), last)
 
 
-@_implements_random("diopiBernoulli")
+@implements_random("diopiBernoulli")
 def bernoulli(input: Array, generator: Array) -> Array:
     return _sample_bernoulli(generator, input, input.shape)
 
 
-@_implements_random("diopiBernoulliInp")
+@implements_random("diopiBernoulliInp")
 def bernoulli_inp(inout: Array, generator: Array) -> Array:
     return bernoulli(inout, generator)
 
 
-@_implements_random("diopiBernoulliScalar")
+@implements_random("diopiBernoulliScalar")
 def bernoulli_scalar(p: float, generator: Array, *, out: ResultSpec) -> Array:
     _check_probability(p)
     return _sample_bernoulli(generator, p, out.shape)
 
 
 def normal(mean: Any, std: Any, generator: Array, *, out: ResultSpec) -> Array:
+    """Return normally distributed numbers; the prototypes document the arguments."""
     if isinstance(std, float) and not std >= 0:
         raise ValueError(f"std is {std}, expected no negative number")
     return mean + std * jax.random.normal(derive_key(generator), out.shape, _draw_dtype(out.dtype))
 
 
-@_implements_random("diopiRandperm")
+@implements_random("diopiRandperm")
 def randperm(n: int, generator: Array) -> Array:
     if n < 0:
         raise ValueError(f"n is {n}, expected no negative number")
     return jax.random.permutation(derive_key(generator), n)
 
 
-@_implements_random("diopiMultinomial")
+@implements_random("diopiMultinomial")
 def multinomial(input: Array, num_samples: int, replacement: bool, generator: Array) -> Array:
-    """Gumbel's trick: adding −ln(−ln u) to the logarithms of weights makes the largest a draw."""
+    """Sample by Gumbel's trick: the largest of the log-weights plus −ln(−ln u) is a sample."""
     categories = input.shape[-1]
     if num_samples < 1 or (num_samples > categories and not replacement):
         raise ValueError(f"num_samples is {num_samples}, expected 1 to {categories}, or more with replacement")
@@ -136,6 +133,6 @@ def multinomial(input: Array, num_samples: int, replacement: bool, generator: Ar
 
 
 for _name in ("diopiDropout", "diopiDropoutInp"):
-    _implements_random(_name)(dropout)
+    implements_random(_name)(dropout)
 for _name in ("", "Inp", "TensorScalar", "ScalarTensor", "Tensor"):
-    _implements_random(f"diopiNormal{_name}")(normal)
+    implements_random(f"diopiNormal{_name}")(normal)

@@ -1,4 +1,4 @@
-"""Which numbers an element type can take: JAX wraps integers around where PyTorch reports an error."""
+"""Range checks of numbers: JAX wraps integers around where PyTorch reports an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 def check_in_range(name: str, value: Any, array: NDArray[Any]) -> None:
     """Raise ValueError unless `value`, a number or an array of one, can be converted to the type of `array`.
 
-    Floating types take infinities and NaN, bool takes everything, and unsigned types wrap negative integers around.
+    Floating types accept infinities and NaN, bool accepts everything, and unsigned types wrap negative integers around.
+
+    Args:
+        name: the name of the argument, for the message.
+        value: a number or an array of one element.
+        array: an array of the target type.
+
+    Raises:
+        ValueError: if the number is out of range.
     """
     number = np.asarray(value).item() if np.size(value) == 1 else 0
     if array.dtype == bool or isinstance(number, complex) or not _out_of_range(number, array.dtype):

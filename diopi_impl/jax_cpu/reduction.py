@@ -16,7 +16,7 @@ Axes = tuple[int, ...] | None
 
 
 def _axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
-    """The axes to reduce as JAX takes them: None for all."""
+    """Return the axes to reduce in JAX's form: None for all axes."""
     if dim is None or dim == ():
         return None
     axes = (dim,) if isinstance(dim, int) else dim
@@ -25,7 +25,7 @@ def _axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
 
 
 def _keeps_axes(input: Array, out: ResultSpec) -> bool:
-    """Whether the caller made the result with the reduced axes in it."""
+    """Return whether the result that the caller allocated has the reduced axes."""
     return out.ndim == input.ndim
 
 

@@ -1,7 +1,7 @@
 """Bilinear samples of planes: the four cells around each position, gathered and weighted.
 
-Planes are rows of a matrix (cells, channels), as many planes one after the other as there are; so every cell is read
-once for all channels. What is sampled can be differentiated by the rows and by the positions.
+The cells of all planes are the rows of a matrix (cells, channels), so that each cell is read once for all channels.
+Samples can be differentiated by the rows and by the positions.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import jax.numpy as jnp
 from jax import Array
 
 Size = int | Array
-"""The length of an axis; arrays broadcast to the positions."""
+"""The length of an axis; arrays broadcast with the positions."""
 
 Cells = list[tuple[Array, Array, Array]]
-"""Index and weight of each of the two cells along an axis, and whether it is there: if not, it counts as zero."""
+"""The index and weight of each of the two cells along an axis, and whether it exists; others count as zero."""
 
 Axis = Callable[[Array, Size], Cells]
 
 
 def border_cells(position: Array, length: Size) -> Cells:
-    """Up to one element outside the axis what counts is the element at its end, and nothing further out."""
+    """Return the cells of positions on an axis that repeats its end elements for one element, then ends."""
     inside = (position >= -1) & (position <= length)
     place = jnp.clip(position, 0, length - 1)
     low = jnp.floor(place)
@@ -33,7 +33,7 @@ def border_cells(position: Array, length: Size) -> Cells:
 
 
 def zero_padded_cells(position: Array, length: Size) -> Cells:
-    """The axis continues with zeros on both sides."""
+    """Return the cells of positions on an axis that continues with zeros on both sides."""
     inside = (position > -1) & (position < length)
     low = jnp.floor(jnp.clip(position, -2, length + 1))
 
@@ -45,7 +45,7 @@ def zero_padded_cells(position: Array, length: Size) -> Cells:
 
 
 def sample_bilinear(rows: Array, row_index: Callable[[Array, Array], Array], y: Cells, x: Cells) -> Array:
-    """Samples (positions…, channels); `place` gives the row in which a cell of the positions' planes is."""
+    """Return samples (positions…, channels); `row_index` returns the row of a cell in the position's plane."""
     total: Any = 0
     for row, row_weight, has_row in y:
         for column, column_weight, has_column in x:
@@ -55,18 +55,18 @@ def sample_bilinear(rows: Array, row_index: Callable[[Array, Array], Array], y: 
 
 
 def planes_to_rows(planes: Array) -> Array:
-    """Planes (N, C, H, W) as rows of cells, channels last."""
+    """Return planes (N, C, H, W) as a matrix (N·H·W, C)."""
     n, c, h, w = planes.shape
     return jnp.moveaxis(planes, 1, -1).reshape(n * h * w, c)
 
 
 def rows_to_planes(rows: Array, shape: tuple[int, ...]) -> Array:
-    """The inverse of `rows_of`."""
+    """Return a matrix (N·H·W, C) as planes (N, C, H, W): the inverse of `planes_to_rows`."""
     n, c, h, w = shape
     return jnp.moveaxis(rows.reshape(n, h, w, c), -1, 1)
 
 
 def adjoint(function: Callable[[Array], Array], rows: Array, grad: Array) -> Array:
-    """What the rows get of `grad`, the gradient of a `function` linear in them."""
+    """Return the gradient of `rows` for the gradient of `function`, which is linear in them."""
     (summed,) = jax.vjp(function, rows)[1](grad)
     return jnp.asarray(summed)

@@ -1,4 +1,4 @@
-"""Functions that make, move and copy whole tensors: joins, splits, layout, padding, construction and conversion."""
+"""Functions that construct, move, copy and convert whole tensors, and join, split and pad them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def transpose(input: Array, dim0: int, dim1: int) -> Array:
 
 
 def _permute_as_view(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """The adapter for permutations: those that keep the last axis are views, of which rows are copied to the result."""
+    """Adapt a permutation: if the last axis stays last, the rows of a view are copied to the result."""
     view, moved = apply_directly(prototype, np.transpose), compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
@@ -99,7 +99,7 @@ def repeat(input: Array, repeats_size: tuple[int, ...]) -> Array:
 
 
 def _margin_sources(mode: str, before: int, after: int, length: int) -> NDArray[np.int64]:
-    """Which element of an axis each element of the padded axis repeats."""
+    """Return the index of the element that each element of the padded axis repeats."""
     if max(before, after) > {"reflect": length - 1, "circular": length}.get(mode, math.inf):
         raise ValueError(f"margins of {before} and {after} are too wide for mode {mode!r} and an axis of {length}")
     index = np.arange(-before, length + after)
@@ -127,7 +127,7 @@ def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> A
         raise ValueError(f"pad {pad} has more than two entries an axis of shape {input.shape}")
     axes = range(input.ndim - len(margins), input.ndim)
     if any(input.shape[axis] + sum(margin) < 0 for axis, margin in zip(axes, margins, strict=True)):
-        raise ValueError(f"pad {pad} cuts off more than there is of shape {input.shape}")
+        raise ValueError(f"pad is {pad}, which removes more elements than shape {input.shape} has")
     if mode == "constant":
         element = jnp.asarray(0 if value is None else value).astype(input.dtype)
         spread = [(0, 0, 0)] * axes.start + [(before, after, 0) for before, after in margins]
@@ -189,14 +189,25 @@ def _is_integer(spec: ResultSpec) -> bool:
 
 
 def _compute_dtype(spec: ResultSpec) -> Any:
-    """The element type in which sequences are computed: float64, or the integer type itself."""
+    """Return the type in which sequences are computed: float64, or the integer type itself."""
     return to_numpy(spec.dtype) if _is_integer(spec) else jnp.float64
 
 
 def _convert_scalar(name: str, value: float, dtype: Dtype) -> bool | int | float:
-    """A number as an element of type `dtype`, of integer types without its fraction; ValueError if it is out of range.
+    """Return a number converted to `dtype`, truncated for integer types.
 
-    As PyTorch takes them, half precision makes numbers out of range infinite, and uint8 takes −1 … −255 modulo 256.
+    As in PyTorch, half precision turns numbers out of range into infinities, and uint8 accepts −1 … −255 modulo 256.
+
+    Args:
+        name: the name of the argument, for the message.
+        value: the number.
+        dtype: the element type.
+
+    Returns:
+        The number as a Python number.
+
+    Raises:
+        ValueError: if the number is out of range.
     """
     if dtype is Dtype.bool:
         return bool(value)
@@ -235,7 +246,7 @@ def linspace(start: float, end: float, steps: int, *, out: ResultSpec) -> NDArra
 
 
 def _fused_multiply_add(a: NDArray[np.float64], b: float, c: float) -> NDArray[np.float64]:
-    """a · b + c rounded once, as the processor does it (Dekker, A floating-point technique, 1971)."""
+    """Return a · b + c rounded once, like the processor's FMA (Dekker, A floating-point technique, 1971)."""
 
     def halves(x: Any) -> tuple[Any, Any]:
         high = (2.0**27 + 1) * x
@@ -244,7 +255,7 @@ def _fused_multiply_add(a: NDArray[np.float64], b: float, c: float) -> NDArray[n
 
     product = a * b
     (a1, a2), (b1, b2) = halves(a), halves(b)
-    lost = a1 * b1 - product + a1 * b2 + a2 * b1 + a2 * b2  # of the product
+    lost = a1 * b1 - product + a1 * b2 + a2 * b1 + a2 * b2  # the rounding error of the product
     total = product + c
     part = total - product
     return total + (lost + ((product - (total - part)) + (c - part)))
@@ -280,7 +291,7 @@ def _broadcast(src: NDArray[Any], *, out: ResultSpec) -> NDArray[Any]:
 
 
 def _copy_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """The adapter for copies: those of elements as they are go to the result from where they lie."""
+    """Adapt a copy: if the element type does not change, elements are copied directly to the result."""
     copied, converted = apply_directly(prototype, _broadcast), compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
@@ -300,7 +311,7 @@ CHANNELS_LAST_RANK = {MemoryFormat.ChannelsLast1d: 3, MemoryFormat.ChannelsLast:
 
 
 def _is_dense(array: NDArray[Any]) -> bool:
-    """Whether the elements lie in memory without gaps, each by itself, in whatever order of axes."""
+    """Return whether the elements are in memory without gaps or overlaps, in any order of axes."""
     strides = sorted((stride, length) for stride, length in zip(array.strides, array.shape, strict=True) if length != 1)
     step = array.itemsize
     for stride, length in strides:
@@ -311,7 +322,7 @@ def _is_dense(array: NDArray[Any]) -> bool:
 
 
 def _memory_order(array: NDArray[Any], memory_format: MemoryFormat) -> list[int]:
-    """The axes as they are to lie in memory, outermost first."""
+    """Return the axes in the order of their strides in the result, the outermost first."""
     rank = CHANNELS_LAST_RANK.get(memory_format, array.ndim)
     if rank != array.ndim:
         raise ValueError(f"{memory_format.name} is for inputs of {rank} axes, input has shape {array.shape}")
@@ -330,7 +341,7 @@ def contiguous(input: NDArray[Any], memoryFormat: MemoryFormat) -> NDArray[Any]:
 
 
 PLAIN = 0
-"""The one native layout of this device: tensors lie as their strides say."""
+"""The only native layout of this device: the strided layout."""
 
 
 @vendor.implements_raw("diopiNativeMemoryFormatCast")
@@ -347,4 +358,4 @@ def get_native_memory_format(input: NDArray[Any]) -> int:
 
 @vendor.implements("diopiTensorDestructionHook", adapt=apply_directly)
 def tensor_destruction_hook(ptr: int) -> tuple[()]:
-    return ()  # nothing is ever noted about memory
+    return ()  # this device keeps no data about memory

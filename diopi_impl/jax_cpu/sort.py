@@ -1,4 +1,4 @@
-"""Sorting, selection of the largest or smallest, and distinct values; what is distinct is found on the host."""
+"""Sorting, selection of the largest or smallest elements, and distinct values, which are found on the host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _check_dim(input: Array, dim: int) -> None:
 
 
 def _sort(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
-    """Values and positions in order, equal elements in theirs; a number counts as a vector of one."""
+    """Return sorted values and their positions, sorted stably; a 0-d array counts as a vector of one element."""
     _check_dim(input, dim)
     rows = jnp.atleast_1d(input)
     order = jnp.argsort(ranks(rows), dim, stable=True, descending=descending)
@@ -57,9 +57,18 @@ def topk(input: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[A
 
 
 def _top_k(rows: Array, k: int, largest: bool) -> Array:
-    """Positions of the first k of every row in order, equal elements in theirs and NaN above all.
+    """Return the positions of the first k elements of each sorted row; ties are stable, and NaN is the largest.
 
-    XLA selects float32 without sorting, but tells zeros and NaNs by their signs, and subnormal numbers not at all.
+    XLA selects float32 elements without sorting. It orders zeros and NaNs by their signs, though, and does not
+    distinguish subnormal numbers.
+
+    Args:
+        rows: the elements, rows along the last axis.
+        k: the number of elements.
+        largest: whether to select the largest elements.
+
+    Returns:
+        Positions (…, k).
     """
 
     def sorted_first(rows: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Windows of pooling: static tables of the positions that each window has along an axis."""
+"""Pooling windows: static tables of each window's positions along an axis."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 @final
 @dataclass(frozen=True)
 class Windows:
-    """All windows of one axis.
+    """The windows along one axis.
 
     Attributes:
-        positions: (windows, positions a window); those outside the input repeat the window's first one inside.
-        inside: which of them are really inside the input.
-        padded: for every window, how many are inside the padded input.
+        positions: (windows, positions in a window); positions outside the input repeat the first one inside.
+        inside: which positions are inside the input, in the same shape.
+        padded: the number of positions inside the padded input, for every window.
     """
 
     positions: NDArray[np.int64]
@@ -69,7 +69,7 @@ def sliding_axes(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> list[Windows]:
-    """The windows along the last axes of an input of this shape; ValueError if it has too few or too many."""
+    """Return the sliding windows along the last axes of an input; raise ValueError if the rank is wrong."""
     rank = len(kernel_size)
     if not rank < len(shape) <= rank + 2:
         raise ValueError(f"a {len(shape)}-d input has no {rank} spatial axes")
@@ -78,14 +78,14 @@ def sliding_axes(
 
 
 def adaptive_axes(shape: Sequence[int], output_size: Sequence[int]) -> list[Windows]:
-    """As many windows as are asked for, along the last axes of an input of this shape."""
+    """Return the adaptive windows along the last axes of an input of this shape."""
     return [_adaptive_axis(size, n) for size, n in zip(shape[-len(output_size) :], output_size, strict=True)]
 
 
 @final
 @dataclass(frozen=True)
 class SlidingWindows:
-    """Windows that slide along the last axes of an input: the windows, and the numbers that made them, of each axis."""
+    """Sliding windows along the last axes of an input, with the attributes of each axis."""
 
     axes: Sequence[Windows]
     kernel: Sequence[int]
@@ -94,7 +94,7 @@ class SlidingWindows:
     dilation: Sequence[int]
 
     def margins(self, sizes: Sequence[int]) -> list[tuple[int, int]]:
-        """What is put before and behind each of these axes, so that all windows are inside."""
+        """Return the padding before and after each axis that contains all windows."""
         return [
             (pad, max((len(axis.positions) - 1) * step + dilate * (kernel - 1) + 1 - pad - size, 0))
             for axis, kernel, step, pad, dilate, size in zip(
@@ -103,7 +103,7 @@ class SlidingWindows:
         ]
 
     def places(self, padded: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
-        """Each place in a window, and of all windows the elements there."""
+        """Yield each position in a window with the elements of all windows at that position."""
         first = padded.ndim - len(self.axes)
         for place in np.ndindex(*self.kernel):
             starts = [dilate * k for dilate, k in zip(self.dilation, place, strict=True)]
@@ -123,6 +123,6 @@ def sliding_windows(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> SlidingWindows:
-    """Windows that slide along the last axes of an input of this shape."""
+    """Return the sliding windows along the last axes of an input of this shape."""
     axes = sliding_axes(shape, kernel_size, stride, padding, dilation, ceil_mode)
     return SlidingWindows(axes, kernel_size, stride or kernel_size, padding, dilation)

@@ -1,4 +1,4 @@
-"""Compiled vendors: a `libdiopi_impl.so` built against the public headers is a vendor like any other."""
+"""Compiled vendors: libraries `libdiopi_impl.so` that were built against the public headers."""
 
 from diopi_impl.native.vendor import NativeVendor
 

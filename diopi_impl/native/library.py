@@ -1,8 +1,8 @@
-"""Loading a compiled vendor library, starting and ending it.
+"""Load, initialize and finalize a compiled vendor library.
 
-The runtime was loaded with global symbols when `lib_rt` was imported, so the library's references to it, by
-`-ldiopirt` or left undefined, are bound to that copy. The library itself is bound at once: with lazy binding a symbol
-that is missing would end the process at its first use.
+Importing `lib_rt` loads the runtime with global symbols. The library's references to the runtime, by `-ldiopirt` or
+undefined, are bound to that copy. The library's symbols are bound immediately: with lazy binding, the first use of a
+missing symbol would terminate the process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _declare_lifetime() -> None:
 
 @cache
 def _declare(name: str) -> None:
-    """Declare a standard function: one at a time, as all of them take most of a second."""
+    """Declare a standard function to cffi; declaring all of them would take most of a second."""
     if prototype := prototypes().get(name):
         ffi.cdef(f"{declaration(prototype)};")
 
@@ -40,11 +40,11 @@ RESULT_TYPES = (
     *("diopiGeneratorHandle_t", "diopiConstTensorHandle_t", "diopiSize_t", "diopiDtype_t", "diopiDevice_t"),
     *("void*", "void const*", "char const*", "int64_t", "size_t", "bool"),
 )
-"""The types of what the runtime answers, which cffi takes milliseconds to understand, once."""
+"""The types of the runtime's results, which cffi needs milliseconds to parse for the first time."""
 
 
 def prepare() -> None:
-    """Declare now what every library needs, so that those that are loaded later, in forks of this process, have it."""
+    """Declare the names that every library needs, so that forks of this process inherit the declarations."""
     _declare_lifetime()
     for name in TEXT_QUERIES:
         _declare(name)
@@ -54,7 +54,7 @@ def prepare() -> None:
 
 @final
 class Library:
-    """A compiled vendor library that is loaded. VendorError with the linker's explanation if it can't be."""
+    """A loaded vendor library. The constructor raises VendorError with the linker's reason if loading fails."""
 
     def __init__(self, path: Path) -> None:
         _declare_lifetime()
@@ -70,20 +70,24 @@ class Library:
         self._services: Mapping[str, Any] = {}
 
     def function(self, name: str) -> Any:
-        """The function called `name`, None if the library has none."""
+        """Return the function called `name`; None if the library has none."""
         _declare(name)
         return getattr(self._symbols, name, None)
 
     def query(self, name: str) -> str | None:
-        """What the text query called `name` answers; None if the library has no such query or it answers NULL."""
+        """Return the text that the query called `name` returns; None if there is no query or it returns NULL."""
         function = self.function(name)
         result = function() if function else None
         return text(result) if result else None
 
     def open_device(self) -> Device:
-        """A device of the library's functions. The first one starts the library, closing the last one ends it.
+        """Open and return a device with the library's functions.
 
-        VendorError when it can't be started.
+        The first device initializes the library, and closing the last one finalizes it. VendorError is raised if the
+        initialization fails.
+
+        Returns:
+            The device.
         """
         with self._lock:
             if not self._devices:
@@ -94,7 +98,7 @@ class Library:
         return device
 
     def release(self) -> None:
-        """One device fewer; CallError if the library was to be ended and could not."""
+        """Release a device, and finalize the library after the last one; raise CallError if that fails."""
         with self._lock:
             self._devices -= 1
             finalize = self.function("finalizeLibrary") if not self._devices else None
@@ -102,7 +106,7 @@ class Library:
                 raise CallError(Error.ErrorOccurred, f"finalizeLibrary of {self.path} returned {code}")
 
     def _start(self) -> Mapping[str, Any]:
-        """Start the library; the functions it offers, by service."""
+        """Initialize the library and return its functions by service; raise VendorError if it fails."""
         try:
             with Device.from_initializer(self._register) as device:
                 return device.pointers
@@ -110,7 +114,7 @@ class Library:
             raise VendorError(f"vendor {self.path}: {error}") from error
 
     def _register(self) -> int:
-        """Register what has a well-known name; `initLibrary` may register more, or something else."""
+        """Register the functions with well-known names; `initLibrary` may register others."""
         for service in SERVICES:
             function = self.function(service.well_known or "diopiGetLastErrorString")
             if function:
@@ -121,7 +125,7 @@ class Library:
 
 @final
 class _LibraryDevice(Device):
-    """A device that keeps its library started."""
+    """A device that keeps its library initialized."""
 
     __slots__ = ("library",)
     library: Library

@@ -1,7 +1,7 @@
-"""Calling a C function with the values of a vendor call: how each kind of parameter is passed, and results come back.
+"""Call C functions with the arguments of a vendor call, and read their results.
 
-cffi makes C arrays of Python lists and keeps them for the duration of the call, so a number by pointer is a list of
-one, and an array of tensors a list of handles.
+cffi converts Python lists to C arrays for the duration of the call. A pointer to a number is therefore a list of one
+number, and an array of tensors is a list of handles.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lib_rt.library import ffi, size_argument
 _SUCCESS = Error.Success
 
 Marshaller = Callable[[Context, Any], Any]
-"""From the context and the value of a vendor call to what cffi passes."""
+"""Returns cffi's argument for the context and an argument of a vendor call."""
 
 
 def _pass_through(context: Context, value: Any) -> Any:
@@ -53,7 +53,7 @@ def _scalar(context: Context, value: types.Scalar | types.Number) -> Any:
 _PAYLOADS: dict[types.Dtype, tuple[str, type[int | float]]] = {
     dtype: ("ival", int) if types.Scalar(dtype, 0).is_integer else ("fval", float) for dtype in types.Dtype
 }
-"""By the element type of a scalar, the member of `diopiScalar_t` with its value, and what that is in Python."""
+"""The member of `diopiScalar_t` that holds the value, and its Python type, by the element type of a scalar."""
 
 
 def _text(context: Context, value: str) -> bytes:
@@ -98,11 +98,11 @@ _MARSHALLERS: dict[Any, Marshaller] = {
     kinds.Generators: _handles,
     kinds.Pointer: _address,
 }
-"""By annotation, the ones derived from it included; everything else is a number or an enum and goes as it is."""
+"""The marshallers by annotation, which include derived annotations; numbers and enums are passed unchanged."""
 
 
 _BY_POINTER: dict[Marshaller, Marshaller] = {_pass_through: _by_pointer, _size: _size_by_pointer}
-"""How what is usually passed by value is passed when it is optional."""
+"""The marshallers of optional arguments, which are passed by pointer, by those of required arguments."""
 
 
 def _marshaller(parameter: Parameter) -> Marshaller:
@@ -111,10 +111,15 @@ def _marshaller(parameter: Parameter) -> Marshaller:
 
 
 def caller(prototype: Prototype, function: Any) -> Callable[[Context, Sequence[Any]], Error]:
-    """What calls `function`, which is compiled, with the parameters of `prototype`: one value each after the context.
+    """Return a function that calls the compiled `function` with the arguments of a vendor call.
 
-    It answers with the error code, and raises TypeError, ValueError or OverflowError when a value can't be what its
-    parameter is in C.
+    Args:
+        prototype: the standard function.
+        function: its compiled implementation.
+
+    Returns:
+        A function of the context and one value per other parameter, which returns the error code. It raises TypeError,
+        ValueError or OverflowError if a value can't be converted to the C type of its parameter.
     """
     parameters = prototype.parameters[1:]
     marshallers = [(_marshaller(p), _null_argument(p)) for p in parameters]
@@ -122,7 +127,7 @@ def caller(prototype: Prototype, function: Any) -> Callable[[Context, Sequence[A
 
     def call(context: Context, values: Sequence[Any]) -> Error:
         if len(values) != len(marshallers):
-            raise ValueError(f"{len(values)} arguments were given, the prototype has {len(marshallers)}")
+            raise ValueError(f"the call has {len(values)} arguments, the prototype has {len(marshallers)}")
         arguments = []
         for (marshal, null_argument), value in zip(marshallers, values):  # noqa: B905  # compared above, which takes less time
             arguments.append(null_argument if value is None else marshal(context, value))
@@ -137,7 +142,7 @@ def caller(prototype: Prototype, function: Any) -> Callable[[Context, Sequence[A
 
 
 def _fill_boxes(context: Context, boxes: Box | list[Box], pointer: Any) -> None:
-    """Put what the callee made into a box, or a list of them; a NULL handle leaves its box empty."""
+    """Store the results that the callee created in a box, or a list of boxes; NULL handles leave boxes empty."""
     for i, box in enumerate(boxes if isinstance(boxes, list) else [boxes]):
         value = pointer[i]
         if not isinstance(value, ffi.CData):
@@ -147,5 +152,5 @@ def _fill_boxes(context: Context, boxes: Box | list[Box], pointer: Any) -> None:
 
 
 def _null_argument(parameter: Parameter) -> Any:
-    """What is passed for None: NULL, or for a size by value the empty one with no address."""
+    """Return the C argument for None: NULL, or an empty size if the size is passed by value."""
     return {"data": ffi.NULL, "len": 0} if parameter.c_type.endswith("diopiSize_t") else ffi.NULL

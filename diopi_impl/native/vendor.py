@@ -18,11 +18,15 @@ from lib_rt import Context, Device
 
 @final
 class NativeVendor(BaseVendor):
-    """The vendor whose operators `path`, a `libdiopi_impl.so`, exports; what it does not export is not implemented.
+    """The vendor that a compiled library implements; operators that the library does not export are not implemented.
 
-    A file beside the library with its name and the suffix `.claims.toml` holds its claims.
+    A file next to the library, with the library's name and the suffix `.claims.toml`, contains the claims.
 
-    Raises VendorError when the library can't be loaded, or its claims can't be read.
+    Args:
+        path: the path of a `libdiopi_impl.so`.
+
+    Raises:
+        VendorError: if the library can't be loaded, or if its claims can't be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,9 +39,11 @@ class NativeVendor(BaseVendor):
         self._failure = _Failure()
 
     def has(self, name: str) -> bool:
+        """Return whether the vendor implements the standard function `name`."""
         return name in prototypes() and self._library.function(name) is not None
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
+        """Call the standard function `name` and return its error code; see `BaseVendor.call`."""
         self._failure.text = ""
         call = self._callers.get(name) or self._caller(name)
         if call is None:
@@ -45,18 +51,20 @@ class NativeVendor(BaseVendor):
             return Error.NoImplement
         try:
             return call(context, arguments)
-        except Exception as error:  # values C has no room for, or a code that is no diopiError_t
+        except Exception as error:  # a value that C can't represent, or an invalid error code
             self._failure.text = f"{name}: {error}"
             return Error.ErrorOccurred
 
     def last_error(self) -> str:
+        """Return the message of the latest failed call."""
         return self._failure.text or self._library.query("diopiGetLastErrorString") or ""
 
     def open_device(self) -> Device:
+        """Open and return a device with the library's runtime functions."""
         return self._library.open_device()
 
     def _caller(self, name: str) -> Callable[[Context, Sequence[Any]], Error] | None:
-        """What calls the function called `name`, made at its first call; None if the library has none."""
+        """Return the caller of the function called `name`, created at its first call; None if there is none."""
         if self.has(name):
             self._callers[name] = caller(prototypes()[name], self._library.function(name))
         return self._callers.get(name)
@@ -67,6 +75,6 @@ class NativeVendor(BaseVendor):
 
 @final
 class _Failure(threading.local):
-    """Why a call of this thread did not reach the library; empty if it did."""
+    """The reason why this thread's latest call did not reach the library; empty if it did."""
 
     text = ""

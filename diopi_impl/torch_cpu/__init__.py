@@ -1,4 +1,4 @@
-"""PyTorch on the CPU as a vendor, the authority on meaning and independent of this project. Needs the extra `torch`."""
+"""PyTorch on the CPU as a vendor: an implementation independent of this project. It requires the extra `torch`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from lib_rt import Device
 
 
 class TorchVendor(Vendor):
-    """PyTorch with one thread in the process that opens its device: the suite has a worker process a core already."""
+    """PyTorch with one thread per process, because the suite already runs one worker process per core."""
 
     def open_device(self) -> Device:
+        """Open and return a device, and limit PyTorch to one thread."""
         torch.set_num_threads(1)
         return super().open_device()
 

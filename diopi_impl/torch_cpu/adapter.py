@@ -1,4 +1,4 @@
-"""How torch_cpu runs a functional implementation: NumPy arrays become tensors, tensors become arrays."""
+"""The adapter of torch_cpu, which converts NumPy arrays to tensors and back."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from lib_rt.dtypes import to_numpy
 _BFLOAT16 = to_numpy(Dtype.bfloat16)
 
 NO_KERNEL = "not implemented for"
-"""What PyTorch says when it lacks an operator for an element type."""
+"""Part of PyTorch's message if an operator does not support an element type."""
 
 
 def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """The adapter of torch_cpu; an element type PyTorch has no kernel for raises UnsupportedDtypeError."""
+    """Adapt a function of tensors; it raises UnsupportedDtypeError for element types without a kernel."""
     has_out = takes_out(function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
@@ -39,7 +39,7 @@ def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adap
 
 
 def _promote_zero_dim(operands: Sequence[Any]) -> Sequence[Any]:
-    """Operands whose types all count: PyTorch's common type is that of those with axes, if there are such."""
+    """Return operands with 0-d arrays made 1-d, because PyTorch's promotion ignores 0-d tensors next to others."""
     is_array = [isinstance(operand, np.ndarray) for operand in operands]
     if not any(flag and operand.ndim for flag, operand in zip(is_array, operands, strict=True)):
         return operands
@@ -47,25 +47,27 @@ def _promote_zero_dim(operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def torch_dtype(dtype: Dtype) -> torch.dtype:
-    """PyTorch's name of an element type."""
+    """Return PyTorch's element type."""
     found: torch.dtype = getattr(torch, dtype.name)
     return found
 
 
 def to_torch(value: Any) -> Any:
-    """Arrays, and lists of them, as tensors of their own memory; everything else as it is."""
+    """Return arrays, and lists of arrays, as tensors that own their memory; return other values unchanged."""
     if isinstance(value, list):
         return [to_torch(entry) for entry in value]
     if not isinstance(value, np.ndarray):
         return value
-    dense = np.array(value, order="C" if 0 in value.strides else "K")  # as dense tensors lie; others row by row
+    dense = np.array(
+        value, order="C" if 0 in value.strides else "K"
+    )  # keeps dense layouts; expanded arrays become row-major
     if value.dtype == _BFLOAT16:
         return torch.from_numpy(dense.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(dense)
 
 
 def from_torch(value: Any) -> Any:
-    """Tensors, and lists of them, as arrays; everything else as it is."""
+    """Return tensors, and lists of tensors, as arrays; return other values unchanged."""
     if isinstance(value, list | tuple):
         return [from_torch(entry) for entry in value]
     if not isinstance(value, torch.Tensor):

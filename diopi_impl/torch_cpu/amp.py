@@ -1,4 +1,4 @@
-"""Automatic mixed precision: unscaling gradients, and the scale that follows what they show."""
+"""Automatic mixed precision: unscaling gradients and updating the loss scale."""
 
 from __future__ import annotations
 

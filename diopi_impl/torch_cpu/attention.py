@@ -1,13 +1,12 @@
 """Attention by PyTorch's scaled_dot_product_attention, one sequence at a time, and its gradients by autograd.
 
-Half precision is widened: PyTorch's plain form would round the scores and their shares to it.
+Half precision is widened to float32, because PyTorch's math backend would round the scores and probabilities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,15 +16,14 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from diopi_impl.functional import ResultSpec
-from diopi_impl.generators import pass_generator_state
 from diopi_impl.torch_cpu import vendor
-from diopi_impl.torch_cpu.adapter import adapt_to_tensors
+from diopi_impl.torch_cpu.registration import implements_flash, implements_multi_head
 
 Out = tuple[ResultSpec | None, ...]
 
 
 def check_shapes(shape: Sequence[int], **tensors: Tensor | None) -> None:
-    """ValueError unless all tensors given have this shape."""
+    """Raise ValueError unless all tensors that are not None have this shape."""
     for name, tensor in tensors.items():
         if tensor is not None and tensor.shape != tuple(shape):
             raise ValueError(f"{name} has shape {tuple(tensor.shape)}, expected {tuple(shape)}")
@@ -35,7 +33,7 @@ def check_shapes(shape: Sequence[int], **tensors: Tensor | None) -> None:
 
 
 def _widen_half(*tensors: Tensor | None) -> list[Any]:
-    """In float32 at least."""
+    """Return the tensors, half precision as float32."""
     return [None if t is None else t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in tensors]
 
 
@@ -64,11 +62,19 @@ def attend(
     bias: Tensor | None = None,
     dropout_factors: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Result and logarithms of the sums of one sequence, [rows, heads, head size] and [heads, rows].
+    """Return the attention of one sequence and the logsumexp of its scores.
 
     Args:
-        seen: which keys each query sees; `bias` is added to the scores of each head.
-        kept: what shares are multiplied by.
+        q: the queries, [rows, heads, head size].
+        k: the keys, in the same layout.
+        v: the values, in the same layout.
+        scale: the factor of the scores.
+        is_visible: the keys visible to each query, [queries, keys].
+        bias: a summand of the scores, [heads, queries, keys]; None for 0.
+        dropout_factors: the factors of the probabilities, [heads, queries, keys]; None without dropout.
+
+    Returns:
+        The result, [rows, heads, head size], and the logsumexp, [heads, rows].
     """
     group = q.shape[1] // k.shape[1]
     queries, keys, values = (x.movedim(0, 1) for x in _widen_half(q, k, v))
@@ -88,9 +94,17 @@ def attend(
 
 @dataclass(frozen=True)
 class AttentionSettings:
-    """What the sequences of a call have in common: scale, window, slopes of ALiBi, dropout.
+    """The settings that all sequences of a call share.
 
-    `hidden` are keys that a mask hides from queries; `top_left` says where the first query stands.
+    Attributes:
+        scale: the factor of the scores.
+        causal: whether later keys are invisible.
+        window_left, window_right: the numbers of visible keys before and after a query; −1 for all.
+        slopes: the slopes of ALiBi, [heads] or [sequences, heads].
+        dropout_p: the probability of dropout.
+        gen: the generator's state, seed and offset.
+        hidden: the pairs that a mask hides, [queries, keys].
+        top_left: whether queries align with the first keys instead of the last.
     """
 
     scale: float
@@ -104,7 +118,7 @@ class AttentionSettings:
     top_left: bool = False
 
     def attend_sequence(self, number: int, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Result and logarithms of the sums of sequence `number`."""
+        """Return the result and the logsumexp of sequence `number`."""
         first = 0 if self.top_left else len(k) - len(q)
         distance = torch.arange(len(k)) - torch.arange(first, first + len(q))[:, None]
         window_right = 0 if self.causal else self.window_right
@@ -132,7 +146,7 @@ class AttentionSettings:
 
 
 SequenceRows = list[tuple[Any, Any]]
-"""Rows of queries, and of keys, that make a sequence."""
+"""The rows of queries and of keys of each sequence."""
 
 
 def _batched_sequences(q: Tensor) -> SequenceRows:
@@ -158,7 +172,7 @@ def _check_inputs(q: Tensor, k: Tensor, v: Tensor, rank: int, slopes: Tensor | N
 def _attend_sequences(
     settings: AttentionSettings, q: Tensor, k: Tensor, v: Tensor, sequences: SequenceRows
 ) -> Iterator[tuple[Any, Tensor, Tensor]]:
-    """Of each sequence its rows, result and logarithms of the sums."""
+    """Yield the query rows, result and logsumexp of each sequence."""
     for number, (query_rows, key_rows) in enumerate(sequences):
         yield query_rows, *settings.attend_sequence(number, q[query_rows], k[key_rows], v[key_rows])
 
@@ -201,13 +215,10 @@ def _backward(
     return [grad.to(q.dtype) for grad in grads]
 
 
-# Forms
-
-_implements_flash = partial(vendor.implements, adapt=pass_generator_state(adapt_to_tensors, "gen", "p_dropout"))
-_implements_multi_head = partial(vendor.implements, adapt=pass_generator_state(adapt_to_tensors, "gen", "dropout_p"))
+# The forms of attention
 
 
-@_implements_flash("diopiFlashAttention")
+@implements_flash("diopiFlashAttention")
 def flash_attention(
     gen: Tensor,
     q: Tensor,
@@ -226,7 +237,7 @@ def flash_attention(
     return _forward(settings, q, k, v, _batched_sequences(q), q.shape[1])
 
 
-@_implements_flash("diopiFlashAttentionBackward")
+@implements_flash("diopiFlashAttentionBackward")
 def flash_attention_backward(
     grad_output: Tensor,
     gen: Tensor,
@@ -249,7 +260,7 @@ def flash_attention_backward(
     return _backward(settings, grad_output, q, k, v, attention_out, _batched_sequences(q))
 
 
-@_implements_flash("diopiFlashAttentionVarLen")
+@implements_flash("diopiFlashAttentionVarLen")
 def flash_attention_var_len(
     gen: Tensor,
     q: Tensor,
@@ -272,7 +283,7 @@ def flash_attention_var_len(
     return _forward(settings, q, k, v, _packed_sequences(cum_seq_q.tolist(), cum_seq_kv.tolist()), max_seqlen_q)
 
 
-@_implements_flash("diopiFlashAttentionVarLenBackward")
+@implements_flash("diopiFlashAttentionVarLenBackward")
 def flash_attention_var_len_backward(
     grad_output: Tensor,
     gen: Tensor,
@@ -307,11 +318,11 @@ def _check_equal_heads(q: Tensor, k: Tensor) -> None:
 
 
 def _debug_mask(spec: ResultSpec | None) -> Tensor | None:
-    """True where nothing fell, whatever did: what the mask holds is left open."""
+    """Return a debug mask of ones, whose values are unspecified, or None if the caller omits it."""
     return None if spec is None else torch.ones(spec.shape, dtype=torch.bool)
 
 
-@_implements_multi_head("diopiMultiHeadAttention")
+@implements_multi_head("diopiMultiHeadAttention")
 def multi_head_attention(
     q: Tensor,
     k: Tensor,
@@ -330,7 +341,7 @@ def multi_head_attention(
     return *_forward(settings, q, k, v, _batched_sequences(q), q.shape[1]), _debug_mask(out[2])
 
 
-@_implements_multi_head("diopiMultiHeadAttentionBackward")
+@implements_multi_head("diopiMultiHeadAttentionBackward")
 def multi_head_attention_backward(
     grad_out: Tensor,
     q: Tensor,
@@ -350,7 +361,7 @@ def multi_head_attention_backward(
     return _backward(settings, grad_out, q, k, v, out, _batched_sequences(q))
 
 
-@_implements_multi_head("diopiMultiHeadAttentionVarLen")
+@implements_multi_head("diopiMultiHeadAttentionVarLen")
 def multi_head_attention_var_len(
     q: Tensor,
     k: Tensor,
@@ -375,7 +386,7 @@ def multi_head_attention_var_len(
     )
 
 
-@_implements_multi_head("diopiMultiHeadAttentionVarLenBackward")
+@implements_multi_head("diopiMultiHeadAttentionVarLenBackward")
 def multi_head_attention_var_len_backward(
     grad_out: Tensor,
     q: Tensor,

@@ -9,9 +9,15 @@ from torch import Tensor
 
 
 def gradients(function: Callable[..., Tensor], grad_output: Tensor, *inputs: Tensor | None) -> list[Tensor | None]:
-    """The gradient of `function(*inputs)` for every input, driven by `grad_output`.
+    """Return the gradients of `function(*inputs)` by its inputs.
 
-    None for an absent input, zeros for one the result does not depend on.
+    Args:
+        function: a differentiable function.
+        grad_output: the gradient of its result.
+        inputs: the inputs; None for an omitted input.
+
+    Returns:
+        A gradient per input: None for omitted inputs, zeros for inputs that do not affect the result.
     """
     leaves = [None if tensor is None else tensor.detach().requires_grad_() for tensor in inputs]
     with torch.enable_grad():

@@ -1,4 +1,4 @@
-"""Convolutions over two and three spatial axes, transposed ones, their gradients, and their unrolled form."""
+"""Convolutions and transposed convolutions over two and three spatial axes, their gradients, im2col and col2im."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def convolution(
     dilation: Sizes,
     groups: int,
 ) -> Tensor:
+    """Return the convolution by `conv`; the prototype documents the other arguments."""
     return conv(input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -46,6 +47,7 @@ def convolution_backward(
     dilation: Sizes,
     groups: int,
 ) -> Any:
+    """Return the gradients of input, weight and bias of `conv`; the prototype documents the other arguments."""
     forward = partial(conv, stride=stride, padding=padding, dilation=dilation, groups=groups)
     return _gradients_with_bias(forward, bias_sizes, grad_output, input, weight)
 
@@ -61,6 +63,7 @@ def transposed_convolution(
     groups: int,
     dilation: Sizes,
 ) -> Tensor:
+    """Return the transposed convolution by `conv`; the prototype documents the other arguments."""
     return conv(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -76,6 +79,7 @@ def transposed_convolution_backward(
     output_padding: Sizes,
     groups: int,
 ) -> Any:
+    """Return the gradients of input, weight and bias of `conv`; the prototype documents the other arguments."""
     attributes = {"stride": stride, "padding": padding, "output_padding": output_padding}
     forward = partial(conv, **attributes, groups=groups, dilation=dilation)
     return _gradients_with_bias(forward, bias_sizes, grad_output, input, weight)

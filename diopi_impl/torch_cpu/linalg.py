@@ -74,7 +74,7 @@ def cholesky_backward(grad_output: Tensor, L: Tensor, upper: bool) -> Tensor:
     mat = L.mH @ L if upper else L @ L.mH
     (grad_mat,) = gradients(lambda m: torch.linalg.cholesky(m, upper=upper), grad_output, mat)
     assert grad_mat is not None
-    return (grad_mat + grad_mat.mH) / 2  # PyTorch leaves something imaginary on the diagonal
+    return (grad_mat + grad_mat.mH) / 2  # PyTorch's gradient has an imaginary part on the diagonal
 
 
 @vendor.implements("diopiTriangularSolve")
@@ -98,7 +98,7 @@ def triangular_solve_backward(
     *,
     out: tuple[ResultSpec | None, ...],
 ) -> tuple[Tensor, ...]:
-    """PyTorch's own formula: its autograd would solve for x once more, from the b that need not be there."""
+    """Compute PyTorch's formula: autograd would solve for x again, from b, which may be missing."""
     grad, grad_mat = torch.zeros_like(x), torch.zeros_like(mat)
     if grad_x is not None:
         adjoint, is_upper = (mat.conj(), upper) if transpose else (mat.mH, not upper)

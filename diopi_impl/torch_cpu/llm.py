@@ -1,4 +1,4 @@
-"""Kernels of language model serving, with PyTorch's attention sequence by sequence."""
+"""Kernels of language model serving, with PyTorch's attention for one sequence at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def dest_index_copy_kv(out: Tensor, k: Tensor, dest_loc: Tensor) -> Tensor:
 
 
 def _token_slots(b_loc: Tensor, b_start_loc: Tensor, b_seq_len: Tensor, max_input_len: int) -> Any:
-    """Of each sequence where it is in packed data, and the slots of its tokens."""
+    """Yield the position of each sequence in packed data, and the slots of its tokens."""
     check_shapes(b_loc.shape[:1], b_start_loc=b_start_loc, b_seq_len=b_seq_len)
     for slots, start, length in zip(b_loc, b_start_loc.tolist(), b_seq_len.tolist(), strict=True):
         yield slice(start, start + length), slots[max_input_len - length : max_input_len].long()

@@ -1,4 +1,4 @@
-"""The norms of the LMDeploy engine's kernels; PyTorch has none of its other kernels as one operator."""
+"""The norms of the LMDeploy engine; PyTorch has no single operator for the engine's other kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diopi_impl.torch_cpu.attention import check_shapes
 
 
 def _rms_norm(rows: Tensor, scale: Tensor, eps: float) -> Tensor:
-    """Rows, in float32 at least, with the root of their mean square taken out."""
+    """Return rows of float32 or float64 divided by the root of their mean square."""
     check_shapes(rows.shape[-1:], scale=scale)
     return functional.rms_norm(rows, list(scale.shape), scale.to(rows.dtype), eps)
 

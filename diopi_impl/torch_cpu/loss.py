@@ -33,7 +33,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int, beta: float) -
 
 @vendor.implements("diopiSmoothL1LossBackward")
 def smooth_l1_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float) -> Any:
-    if beta < 0:  # which only the forward function looks at
+    if beta < 0:  # PyTorch checks it in the forward function only
         raise ValueError(f"beta is {beta}, expected at least 0")
     if beta == 0:  # as torch.nn.functional does; the operator itself gives ±1 at the kink
         return gradients(lambda x: functional.l1_loss(x, target, reduction=REDUCTIONS[reduction]), grad_output, input)[
@@ -49,7 +49,7 @@ def bce_loss(input: Tensor, target: Tensor, weight: Tensor | None, reduction: in
 
 @vendor.implements("diopiBCELossBackward")
 def bce_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Any:
-    if target.shape != input.shape:  # which only the forward function looks at
+    if target.shape != input.shape:  # PyTorch checks it in the forward function only
         raise ValueError(f"target has shape {tuple(target.shape)}, expected {tuple(input.shape)}")
     return aten.binary_cross_entropy_backward(grad_output, input, target, weight, reduction)
 
@@ -77,7 +77,7 @@ def bce_with_logits_backward(
 
 @vendor.implements("diopiSigmoidFocalLoss")
 def sigmoid_focal_loss(inputs: Tensor, targets: Tensor, alpha: float, gamma: float, reduction: int) -> Any:
-    """The published formula, operator by operator, as torchvision writes it."""
+    """Compute the published formula operator by operator, as torchvision does."""
     p = torch.sigmoid(inputs)
     p_t = p * targets + (1 - p) * (1 - targets)
     loss = functional.binary_cross_entropy_with_logits(inputs, targets, reduction="none") * (1 - p_t) ** gamma
@@ -94,7 +94,7 @@ def sigmoid_focal_loss_backward(
 
 
 def _classes(target: Tensor) -> Tensor:
-    """PyTorch takes classes as int64, and as uint8 without further axes."""
+    """Return class indices as int64, the type that PyTorch supports for all shapes; return probabilities unchanged."""
     return target if target.is_floating_point() else target.long()
 
 
@@ -135,7 +135,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None, reduction: in
 def nll_loss_backward(
     grad_output: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> Any:
-    dense = input.contiguous()  # nll_loss2d_backward knows no channels-last
+    dense = input.contiguous()  # nll_loss2d_backward does not support channels-last
     return gradients(lambda x: nll_loss(x, target, weight, reduction, ignore_index), grad_output, dense)[0]
 
 
@@ -149,7 +149,7 @@ def nll_loss_v2(
 
 
 def _flatten_classes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """(N·d…, C) and (N·d…), or (C) and (): the operators behind nll_loss take no more axes."""
+    """Return input (N·d…, C) and target (N·d…), or (C) and (): PyTorch's operators support no more axes."""
     if input.ndim == 1:
         return input, target
     return input.movedim(1, -1).reshape(target.numel(), input.shape[1]), target.flatten()
@@ -205,7 +205,7 @@ def ctc_loss_backward(
     reduction: int,
     zero_infinity: bool,
 ) -> Any:
-    # PyTorch has only the forward function look at its arguments
+    # PyTorch checks the arguments in the forward function only
     _, alpha = aten._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     samples = log_probs.shape[1]
     if log_alpha.shape != alpha.shape or neg_log_likelihood.shape != (samples,):

@@ -18,22 +18,22 @@ from diopi_impl.torch_cpu.autograd import gradients
 aten = torch.ops.aten
 Saved = tuple[ResultSpec | None, ...]
 ALL = [True, True, True]
-"""All three gradients are wanted."""
+"""The output mask that requests all three gradients."""
 
 
 def _widen_parameters(input: Tensor, *values: Tensor | None) -> list[Any]:
-    """Parameters in float32 beside a half-precision input: PyTorch then makes the statistics float32 too."""
+    """Return parameters in float32 if the input has half precision: PyTorch then computes float32 statistics."""
     is_half = input.dtype in (torch.float16, torch.bfloat16)
     return [value.float() if value is not None and is_half else value for value in values]
 
 
 def _weight(input: Tensor, weight: Tensor | None, shape: Sequence[int]) -> Any:
-    """The weight as `_wide` gives it, ones for NULL: without any parameter the statistics have input's type."""
+    """Return the widened weight, ones for NULL: without parameters the statistics would have the input's type."""
     return _widen_parameters(input, torch.ones(list(shape), dtype=input.dtype) if weight is None else weight)[0]
 
 
 def _check_shapes(shape: Sequence[int], **tensors: Tensor | None) -> None:
-    """ValueError unless all tensors given have this shape: the operators behind PyTorch's functions do not look."""
+    """Raise ValueError unless all tensors that are not None have this shape: PyTorch's operators do not check."""
     for name, tensor in tensors.items():
         if tensor is not None and tensor.shape != tuple(shape):
             raise ValueError(f"{name} has shape {tuple(tensor.shape)}, expected {tuple(shape)}")
@@ -81,7 +81,7 @@ def batch_norm_backward(
         _check_shapes(input.shape[1:2], weight=weight, running_mean=running_mean, running_var=running_var)
     weight = _weight(input, weight, input.shape[1:2])
     eps = 0.0 if eps is None else eps
-    if input.numel() == 0:  # PyTorch divides by the number of samples and ends the process
+    if input.numel() == 0:  # PyTorch divides by the number of samples, which kills the process
         return grad_output, torch.zeros_like(weight), torch.zeros_like(weight)
     statistics = _widen_parameters(input, running_mean, running_var, save_mean, save_invstd)
     return aten.native_batch_norm_backward(grad_output, input, weight, *statistics, training, eps, ALL)
@@ -106,9 +106,9 @@ def _layer_norm_backward(
     _check_shapes(input.shape, grad_output=grad_output)
     mean, rstd = (
         value.contiguous() for value in _widen_parameters(input, mean, rstd)
-    )  # as the kernel takes them to lie
+    )  # the kernel assumes that they are contiguous
     weight = _weight(input, weight, shape)
-    bias = torch.zeros_like(weight)  # only says that its gradient is wanted
+    bias = torch.zeros_like(weight)  # requests its gradient
     return aten.native_layer_norm_backward(grad_output, input, list(shape), mean, rstd, weight, bias, ALL)
 
 
@@ -159,7 +159,7 @@ def layer_norm_gb_backward(
 
 
 def _group_sizes(input: Tensor) -> tuple[int, int, int]:
-    """N, C, and the other axes together."""
+    """Return N, C, and the product of the other sizes."""
     return input.shape[0], input.shape[1], math.prod(input.shape[2:])
 
 
@@ -220,7 +220,7 @@ def norm_backward(grad_output: Tensor, self: Tensor, norm: Tensor, dim: Sequence
     def norm_of(x: Tensor) -> Tensor:
         result = torch.linalg.vector_norm(x, p, dim or None, keepdim=norm.ndim == x.ndim)
         _check_shapes(result.shape, norm=norm)
-        result.data.copy_(norm)  # which autograd has saved; its own has errors of its own
+        result.data.copy_(norm)  # autograd saved this tensor; the recomputed norm has different rounding errors
         return result
 
     return gradients(norm_of, grad_output, self)[0]

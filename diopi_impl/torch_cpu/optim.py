@@ -1,4 +1,4 @@
-"""Optimizer steps, a call being one update in place, and gradient clipping."""
+"""Optimizer steps, each call one in-place update, and gradient clipping."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def adam(
         [exp_avg],
         [exp_avg_sq],
         [max_exp_avg_sq] if amsgrad and max_exp_avg_sq is not None else [],
-        [torch.tensor(float(step - 1))],  # PyTorch counts the step itself
+        [torch.tensor(float(step - 1))],  # PyTorch increments the step itself
         foreach=False,
         decoupled_weight_decay=decoupled_weight_decay,
         amsgrad=amsgrad,
@@ -130,7 +130,7 @@ def fused_adamw(
     maximize: bool,
 ) -> tuple[Any, ...]:
     fused: Any = torch.ops.aten._fused_adamw_
-    # it goes through the memory of all tensors as through that of the parameter
+    # the kernel reads all tensors with the strides of the parameter
     params, grads, exp_avgs, exp_avg_sqs = map(_row_by_row, (params, grads, exp_avgs, exp_avg_sqs))
     max_exp_avg_sqs = None if max_exp_avg_sqs is None else _row_by_row(max_exp_avg_sqs)
     fused(

@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.autograd import gradients
+from diopi_impl.torch_cpu.registration import implements_ranks
 
 aten = torch.ops.aten
 Size = Sequence[int]
@@ -18,30 +19,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _pooling_function(name: str, rank: int) -> Callable[..., Any]:
-    """PyTorch's function of this name for `rank` spatial axes."""
+    """Return PyTorch's pooling function of this name for `rank` spatial axes."""
     found: Callable[..., Any] = getattr(functional, f"{name}{rank}d")
     return found
 
 
-def _implements(pattern: str, ranks: Sequence[int] = (1, 2, 3)) -> Callable[[F], F]:
-    """Register the decorated function under the names with these ranks in place of `*`."""
-
-    def register(function: F) -> F:
-        for rank in ranks:
-            vendor.implements(pattern.replace("*", str(rank)))(function)
-        return function
-
-    return register
-
-
-@_implements("diopiMaxPool*d")
+@implements_ranks("diopiMaxPool*d")
 def max_pool(input: Tensor, kernel_size: Size, stride: Size, padding: Size, dilation: Size, ceil_mode: bool) -> Any:
     return _pooling_function("max_pool", len(kernel_size))(
         input, kernel_size, stride or None, padding, dilation, ceil_mode
     )
 
 
-@_implements("diopiMaxPool*dWithIndices")
+@implements_ranks("diopiMaxPool*dWithIndices")
 def max_pool_with_indices(
     input: Tensor, kernel_size: Size, stride: Size, padding: Size, dilation: Size, ceil_mode: bool
 ) -> Any:
@@ -49,7 +39,7 @@ def max_pool_with_indices(
     return pooling(input, kernel_size, stride or None, padding, dilation, ceil_mode, return_indices=True)
 
 
-@_implements("diopiMaxPool*dBackward")
+@implements_ranks("diopiMaxPool*dBackward")
 def max_pool_backward(
     grad_output: Tensor,
     input: Tensor,
@@ -66,19 +56,19 @@ def max_pool_backward(
         lists = ([1, *kernel_size], [1, *stride], [0, *padding], [1, *dilation])
         return max_pool_backward(dy, x, *lists, ceil_mode, positions).squeeze(-2)
     backward = getattr(aten, f"max_pool{len(kernel_size)}d_with_indices_backward")
-    if len(kernel_size) == 3:  # whose kernel refuses some layouts of samples without a batch
+    if len(kernel_size) == 3:  # the kernel rejects some layouts of unbatched samples
         grad_output, input = grad_output.contiguous(), input.contiguous()
     return backward(grad_output, input, kernel_size, stride, padding, dilation, ceil_mode, indices.long())
 
 
-@_implements("diopiAvgPool*d", [1])
+@implements_ranks("diopiAvgPool*d", [1])
 def avg_pool1d(
     input: Tensor, kernel_size: Size, stride: Size, padding: Size, ceil_mode: bool, count_include_pad: bool
 ) -> Any:
     return _pooling_function("avg_pool", 1)(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad)
 
 
-@_implements("diopiAvgPool*dBackward", [1])
+@implements_ranks("diopiAvgPool*dBackward", [1])
 def avg_pool1d_backward(
     grad_output: Tensor,
     input: Tensor,
@@ -92,7 +82,7 @@ def avg_pool1d_backward(
     return gradients(lambda x: avg_pool1d(x, *pooled), grad_output, input)[0]
 
 
-@_implements("diopiAvgPool*d", [2, 3])
+@implements_ranks("diopiAvgPool*d", [2, 3])
 def avg_pool(
     input: Tensor,
     kernel_size: Size,
@@ -106,7 +96,7 @@ def avg_pool(
     return pooling(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@_implements("diopiAvgPool*dBackward", [2, 3])
+@implements_ranks("diopiAvgPool*dBackward", [2, 3])
 def avg_pool_backward(
     grad_output: Tensor,
     input: Tensor,
@@ -121,17 +111,17 @@ def avg_pool_backward(
     return gradients(lambda x: avg_pool(x, *pooled), grad_output, input)[0]
 
 
-@_implements("diopiAdaptiveAvgPool*d")
+@implements_ranks("diopiAdaptiveAvgPool*d")
 def adaptive_avg_pool(input: Tensor, output_size: Size) -> Any:
     return _pooling_function("adaptive_avg_pool", len(output_size))(input, output_size)
 
 
-@_implements("diopiAdaptiveMaxPool*d")
+@implements_ranks("diopiAdaptiveMaxPool*d")
 def adaptive_max_pool(input: Tensor, output_size: Size) -> Any:
     return _pooling_function("adaptive_max_pool", len(output_size))(input, output_size)
 
 
-@_implements("diopiAdaptiveMaxPool*dWithIndices")
+@implements_ranks("diopiAdaptiveMaxPool*dWithIndices")
 def adaptive_max_pool_with_indices(input: Tensor, output_size: Size) -> Any:
     return _pooling_function("adaptive_max_pool", len(output_size))(input, output_size, return_indices=True)
 
@@ -151,7 +141,7 @@ def _adaptive_max_backward(grad_output: Tensor, input: Tensor, indices: Tensor, 
     return getattr(aten, f"adaptive_max_pool{rank}d_backward")(grad_output, input, indices.long().contiguous())
 
 
-@_implements("diopiPool*d")
+@implements_ranks("diopiPool*d")
 def pool(
     input: Tensor,
     mode: str,
@@ -174,7 +164,7 @@ def pool(
 
 
 def _implement_gradients(rank: int) -> None:
-    """Those of one rank, which none of their arguments gives."""
+    """Register the gradients for `rank` spatial axes, a number that their arguments do not contain."""
 
     @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
     def average(grad_output: Tensor, input: Tensor) -> Any:

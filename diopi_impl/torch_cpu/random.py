@@ -1,8 +1,7 @@
-"""Functions that draw random numbers, each call from a generator seeded with a digest of seed and offset."""
+"""Functions of random numbers: each call uses a generator seeded with a hash of seed and offset."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,12 @@ import torch
 from torch import Generator, Tensor
 
 from diopi_impl.functional import ResultSpec
-from diopi_impl.generators import pass_generator_state
-from diopi_impl.torch_cpu import vendor
-from diopi_impl.torch_cpu.adapter import adapt_to_tensors, torch_dtype
-
-_implements_random = partial(vendor.implements, adapt=pass_generator_state(adapt_to_tensors))
+from diopi_impl.torch_cpu.adapter import torch_dtype
+from diopi_impl.torch_cpu.registration import implements_random
 
 
 def _seeded_generator(generator: Tensor) -> Generator:
-    """PyTorch's own generator takes no more than 32 bits of a seed."""
+    """Return a PyTorch generator seeded with a hash of the state: it uses only 32 bits of a seed."""
     (seed,) = np.random.SeedSequence(generator.tolist()).generate_state(1)
     return Generator().manual_seed(int(seed))
 
@@ -30,6 +26,7 @@ def _empty(out: ResultSpec) -> Tensor:
 def dropout(
     input: Tensor, p: float, train: bool, generator: Tensor, *, out: tuple[ResultSpec, ResultSpec | None]
 ) -> tuple[Tensor, Tensor | None]:
+    """Return the input after dropout and the mask; the prototype documents the arguments."""
     if not train:
         return input, None
     mask = input.new_empty(out[1].shape if out[1] else input.shape).bernoulli_(
@@ -38,7 +35,7 @@ def dropout(
     return input * (mask / (1 - p) if p < 1 else mask), mask
 
 
-@_implements_random("diopiRandomInp")
+@implements_random("diopiRandomInp")
 def random(from_: int, to: int | None, generator: Tensor, *, out: ResultSpec) -> Tensor:
     numbers = _empty(out)
     if from_ == 0 and to is None:
@@ -46,47 +43,49 @@ def random(from_: int, to: int | None, generator: Tensor, *, out: ResultSpec) ->
     return numbers.random_(from_, to, generator=_seeded_generator(generator))
 
 
-@_implements_random("diopiUniformInp")
+@implements_random("diopiUniformInp")
 def uniform(from_: float, to: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
     return _empty(out).uniform_(from_, to, generator=_seeded_generator(generator))
 
 
-@_implements_random("diopiBernoulli")
+@implements_random("diopiBernoulli")
 def bernoulli(input: Tensor, generator: Tensor) -> Tensor:
     return torch.bernoulli(input, generator=_seeded_generator(generator))
 
 
-@_implements_random("diopiBernoulliInp")
+@implements_random("diopiBernoulliInp")
 def bernoulli_inp(inout: Tensor, generator: Tensor) -> Tensor:
     return torch.bernoulli(inout, generator=_seeded_generator(generator))
 
 
-@_implements_random("diopiBernoulliScalar")
+@implements_random("diopiBernoulliScalar")
 def bernoulli_scalar(p: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
     return _empty(out).bernoulli_(p, generator=_seeded_generator(generator))
 
 
 def filled_normal(mean: float, std: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
+    """Return normally distributed numbers in the type of the result, for numbers mean and std."""
     return _empty(out).normal_(mean, std, generator=_seeded_generator(generator))
 
 
 def normal(mean: Any, std: Any, generator: Tensor) -> Tensor:
+    """Return normally distributed numbers, where mean or std is a tensor."""
     return torch.normal(mean, std, generator=_seeded_generator(generator))
 
 
-@_implements_random("diopiRandperm")
+@implements_random("diopiRandperm")
 def randperm(n: int, generator: Tensor, *, out: ResultSpec) -> Tensor:
     return torch.randperm(n, generator=_seeded_generator(generator), dtype=torch_dtype(out.dtype))
 
 
-@_implements_random("diopiMultinomial")
+@implements_random("diopiMultinomial")
 def multinomial(input: Tensor, num_samples: int, replacement: bool, generator: Tensor) -> Tensor:
     return torch.multinomial(input, num_samples, replacement, generator=_seeded_generator(generator))
 
 
 for _name in ("diopiDropout", "diopiDropoutInp"):
-    _implements_random(_name)(dropout)
+    implements_random(_name)(dropout)
 for _name in ("diopiNormal", "diopiNormalInp"):
-    _implements_random(_name)(filled_normal)
+    implements_random(_name)(filled_normal)
 for _name in ("diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor"):
-    _implements_random(_name)(normal)
+    implements_random(_name)(normal)

@@ -11,7 +11,7 @@ from diopi_impl.torch_cpu.adapter import torch_dtype
 
 
 def _keeps_axes(input: Tensor, out: ResultSpec) -> bool:
-    """Whether the caller made the result with the reduced axes in it."""
+    """Return whether the result that the caller allocated has the reduced axes."""
     return out.ndim == input.ndim
 
 
@@ -88,7 +88,7 @@ def argmin(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
 
 
 def _comparable(input: Tensor) -> Tensor:
-    """PyTorch's argmax and argmin take no bool."""
+    """Return the input, bools as uint8: PyTorch's argmax and argmin do not support bool."""
     return input.to(torch.uint8) if input.dtype is torch.bool else input
 
 

@@ -1,4 +1,4 @@
-"""Functions that make, move and copy whole tensors: joins, splits, layout, padding, construction and conversion."""
+"""Functions that construct, move, copy and convert whole tensors, and join, split and pad them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def arange(start: float, end: float, step: float, *, out: ResultSpec) -> Tensor:
         return numbers
     if not dtype.is_floating_point:
         start, step = int(start), int(step)
-    return torch.arange(start, start + length * step, step, dtype=dtype)[:length]  # the caller says how many there are
+    return torch.arange(start, start + length * step, step, dtype=dtype)[:length]  # the caller determines the length
 
 
 @vendor.implements("diopiLinspace")
@@ -130,7 +130,7 @@ def zero_(*, out: ResultSpec) -> Tensor:
 
 
 def _convertible_part(values: Tensor, out: ResultSpec) -> Tensor:
-    """The real part where that alone is converted, which spares PyTorch's warning."""
+    """Return the real part for conversions to real types, which avoids PyTorch's warning."""
     return values.real if values.is_complex() and category(out.dtype) in (1, 2) else values
 
 

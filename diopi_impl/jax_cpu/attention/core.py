@@ -1,8 +1,8 @@
-"""The attention core and its gradient, in blocks of keys, which all forms of attention share.
+"""The attention core and its gradient in blocks of keys, which all forms of attention share.
 
-Both work on [batch, rows, heads, head size]: which keys a query sees follows from the sequence and the place of each
-row (`Rows`). Neither holds more scores than those of one head and `BLOCK` keys: maxima and sums are kept up to date
-from block to block (Dao, "FlashAttention-2", 2023).
+Tensors have the layout [batch, rows, heads, head size]. The sequence and position of each row (`Rows`) determine which
+keys are visible to a query. Only the scores of one head and `BLOCK` keys are in memory at a time: maxima and sums are
+updated from block to block (Dao, "FlashAttention-2", 2023).
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from jax import Array, lax
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 BLOCK = 256
-"""Keys whose scores are there at a time."""
+"""The number of keys whose scores are in memory at a time."""
 
 
 class Rows(NamedTuple):
-    """Of each row of a batch entry, [batch, rows]: the sequence it is of, and its place there; −1 is no sequence."""
+    """The sequence of each row, and its position there, [batch, rows] each; sequence −1 marks unused rows."""
 
     sequence: Array
     position: Array
 
 
 class Visibility(NamedTuple):
-    """What queries see of the keys, and what is added to their scores; None for nothing.
+    """The visibility of keys to queries, and the other properties of pairs of rows.
 
     Attributes:
-        queries, keys: the rows of queries and of keys; a query sees keys of its own sequence.
-        slopes: of ALiBi, [batch, queries, heads].
-        hidden: where keys are not visible, [batch, queries, keys].
-        key: of what dropout draws.
+        queries, keys: the rows of queries and of keys; only keys of the query's sequence are visible.
+        slopes: the slopes of ALiBi, [batch, queries, heads]; None for no bias.
+        hidden: the pairs that are masked out, [batch, queries, keys]; None for no mask.
+        key: the random key of dropout; None without dropout.
     """
 
     queries: Rows
@@ -48,7 +48,7 @@ class Visibility(NamedTuple):
 
 @dataclass(frozen=True)
 class AttentionParameters:
-    """The numbers of a call: scale of the scores, keys seen before and behind a place, probability of dropout."""
+    """The parameters of a call: scale of the scores, window before and after a position, dropout probability."""
 
     scale: float
     window_left: int = -1
@@ -57,12 +57,12 @@ class AttentionParameters:
 
     @property
     def dropout_scale(self) -> float:
-        """What shares that are kept are multiplied by."""
+        """The factor by which dropout multiplies the remaining probabilities."""
         return 1 / (1 - self.dropout_p) if self.dropout_p < 1 else 0.0
 
 
 class _Block(NamedTuple):
-    """Some of the keys."""
+    """A block of keys and values with their rows and masks."""
 
     number: Array
     k: Array
@@ -72,7 +72,7 @@ class _Block(NamedTuple):
 
 
 def _blocks(k: Array, v: Array, visibility: Visibility) -> _Block:
-    """The keys of one head in blocks, the last one filled up with keys that nobody sees."""
+    """Return the keys of one head in blocks, the last one padded with invisible keys."""
     size = min(BLOCK, len(k)) or 1
     count = -(-len(k) // size)
 
@@ -87,7 +87,7 @@ def _blocks(k: Array, v: Array, visibility: Visibility) -> _Block:
 
 
 def _scores(q: Array, block: _Block, visibility: Visibility, parameters: AttentionParameters) -> Array:
-    """[queries, keys of the block], −inf where a query does not see a key."""
+    """Return the scores [queries, keys of the block], −inf for invisible keys."""
     distance = block.rows.position - visibility.queries.position[:, None]
     scores = parameters.scale * (q @ block.k.T)
     if visibility.slopes is not None:
@@ -103,7 +103,7 @@ def _scores(q: Array, block: _Block, visibility: Visibility, parameters: Attenti
 
 
 def _apply_dropout(p: Array, block: _Block, visibility: Visibility, parameters: AttentionParameters) -> Array:
-    """Shares of a block, or slopes of them, after dropout: the same elements fall whenever it is called."""
+    """Return a block's probabilities, or their gradients, after dropout, which drops the same elements each time."""
     if not parameters.dropout_p:
         return p
     assert visibility.key is not None
@@ -112,14 +112,14 @@ def _apply_dropout(p: Array, block: _Block, visibility: Visibility, parameters: 
 
 
 def _finite(top: Array) -> Array:
-    """Maxima of rows, 0 for rows that have none."""
+    """Return the maxima of rows, 0 instead of −inf."""
     return jnp.where(jnp.isneginf(top), 0, top)
 
 
 def _attend_head(
     parameters: AttentionParameters, q: Array, k: Array, v: Array, visibility: Visibility
 ) -> tuple[Array, Array]:
-    """Result and logarithms of the sums of one head."""
+    """Return the result and the logsumexp of one head: [queries, head size] and [queries]."""
 
     def add(carry: tuple[Array, Array, Array], block: _Block) -> tuple[tuple[Array, Array, Array], None]:
         top, total, weighted = carry
@@ -147,7 +147,7 @@ def _attend_head_backward(
     out: Array,
     lse: Array,
 ) -> tuple[Array, Array, Array]:
-    """The gradients of one head's queries, keys and values."""
+    """Return the gradients of one head's queries, keys and values."""
     level = (g * out).sum(1, keepdims=True)
 
     def add(grad_q: Array, block: _Block) -> tuple[Array, tuple[Array, Array]]:
@@ -163,10 +163,18 @@ def _attend_head_backward(
 def _map_heads(
     function: Callable[..., Any], q: Array, k: Array, v: Array, visibility: Visibility, *query_tensors: Array
 ) -> Any:
-    """A function of single heads for each head of each batch entry, one after the other.
+    """Map a function of single heads over the heads of all batch entries.
 
-    `others` are of queries and have [batch, rows, heads, …], as results of queries have; those of keys have one for
-    each query head.
+    Args:
+        function: a function of one head's queries, keys, values, visibility and entries of `query_tensors`.
+        q: the queries, [batch, rows, heads, head size].
+        k: the keys, in the same layout.
+        v: the values, in the same layout.
+        visibility: the visibility of keys.
+        query_tensors: further tensors of queries, [batch, rows, heads, …].
+
+    Returns:
+        The results, [batch, rows, query heads, …].
     """
     group = q.shape[2] // max(k.shape[2], 1)
 
@@ -189,7 +197,7 @@ def _map_heads(
 def attend(
     q: Array, k: Array, v: Array, visibility: Visibility, parameters: AttentionParameters
 ) -> tuple[Array, Array]:
-    """The attention core: result as q, and logarithms of the sums, [batch, rows, heads]."""
+    """Return the result of attention, shaped like q, and the logsumexp of the scores, [batch, rows, heads]."""
     _check_heads(q, k, v)
     if not (q.size and k.size):
         return jnp.zeros(q.shape, q.dtype), jnp.full(q.shape[:3], jnp.inf, q.dtype)
@@ -207,7 +215,7 @@ def attend_backward(
     visibility: Visibility,
     parameters: AttentionParameters,
 ) -> tuple[Array, Array, Array]:
-    """The gradients of q, k and v from that of the result; lse as `attend` gives it."""
+    """Return the gradients of q, k and v for the result's gradient g; `out` and `lse` are the results of `attend`."""
     _check_heads(q, k, v)
     check_shapes(q.shape, grad_output=g, out=out)
     if not (q.size and k.size):

@@ -1,4 +1,4 @@
-"""Flash attention with a mask, in a layout of the caller's, and its gradient: the customized form."""
+"""The customized form of flash attention, with a mask and a choice of layouts, and its gradient."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from jax import Array, lax
 
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.attention.core import Visibility, attend, attend_backward
-from diopi_impl.jax_cpu.attention.flash import implements_random
 from diopi_impl.jax_cpu.attention.sequences import attention_parameters, batched_visibility, packed_visibility
+from diopi_impl.jax_cpu.registration import implements_flash
 from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 Shape = tuple[int, ...]
 
 STATISTIC_COPIES = 8
-"""How many times a saved statistic is there."""
+"""The number of copies of each saved statistic."""
 
 COMPRESSED_MASK_SIZE = 2048
-"""Size of the causal triangle that stands for larger ones."""
+"""The size of the causal mask that stands for any larger causal mask."""
 
 LAYOUTS = ("BSND", "BNSD", "BSH", "SBH")
 
 
 def _to_bsnd(x: Array, layout: str, heads: int) -> Array:
-    """As [batch, rows, heads, head size]."""
+    """Return a tensor in layout BSND, [batch, rows, heads, head size]; raise ValueError if its shape does not fit."""
     if layout not in LAYOUTS:
         raise ValueError(f"input_layout is {layout!r}, expected one of {LAYOUTS}")
     check_rank(len(layout), **{f"a tensor in layout {layout}": x})
@@ -38,7 +38,7 @@ def _to_bsnd(x: Array, layout: str, heads: int) -> Array:
 
 
 def _from_bsnd(x: Array, layout: str, shape: Sequence[int]) -> Array:
-    """The inverse of `_in_rows`."""
+    """Return a tensor in `layout` and `shape`: the inverse of `_to_bsnd`."""
     x = x.swapaxes(1, 2) if layout == "BNSD" else x.swapaxes(0, 1) if layout == "SBH" else x
     return x.reshape(shape)
 
@@ -54,9 +54,19 @@ def _inputs_to_bsnd(q: Array, k: Array, v: Array, layout: str, heads: int) -> tu
 def _effective_mask(
     mask: Array | None, causal: bool, pairs: Shape, leading_axes: Sequence[Shape] = ((),)
 ) -> Array | None:
-    """Return the mask; None if there is none, and where a small triangle stands for what the causal rule has already.
+    """Return the mask; None if there is none, or if it is the compressed causal mask.
 
-    `pairs` are the numbers of queries and keys; `fronts` are the axes that the mask may have in front of these.
+    Args:
+        mask: the mask that the caller passed.
+        causal: whether the call is causal, which requires a mask.
+        pairs: the numbers of queries and keys.
+        leading_axes: the permitted shapes of the axes before queries and keys.
+
+    Returns:
+        The mask or None.
+
+    Raises:
+        ValueError: if the mask is missing or has the wrong shape.
     """
     if mask is None:
         if causal:
@@ -73,8 +83,19 @@ def _effective_mask(
 def _saved_statistics(
     gen: Array, lse: Array, statistics: Sequence[int], scores: int, dropout_p: float
 ) -> tuple[Any, ...]:
-    """What is saved for the gradient: the generator's state where something fell, the logarithms of the sums as maxima
-    beside sums of 1, and nothing."""
+    """Return the results that are saved for the gradient.
+
+    Args:
+        gen: the generator's state.
+        lse: the logsumexp of the scores.
+        statistics: the shape of the saved statistics, without the copies.
+        scores: the number of scores, which determines the size of the mask.
+        dropout_p: the probability of dropout.
+
+    Returns:
+        The generator's state in place of the dropout mask (None without dropout), the logsumexp in place of the maxima,
+        ones in place of the sums, and an empty array.
+    """
     maxima = jnp.broadcast_to(lse.reshape(*statistics, 1), (*statistics, STATISTIC_COPIES)).astype(jnp.float32)
     mask = None
     if dropout_p:
@@ -85,7 +106,7 @@ def _saved_statistics(
 
 
 def _saved_generator(dropout_mask: Array | None, dropout_p: float) -> Array:
-    """The generator's state that a forward call saved."""
+    """Return the generator's state that the forward call saved."""
     if not dropout_p:
         return jnp.zeros(2, jnp.uint64)
     if dropout_mask is None:
@@ -94,7 +115,7 @@ def _saved_generator(dropout_mask: Array | None, dropout_p: float) -> Array:
 
 
 def _saved_lse(softmax_max: Array, softmax_sum: Array, statistics: Sequence[int]) -> Array:
-    """The logarithms of the sums: of e relative to the maxima."""
+    """Return the logsumexp for the saved maxima and sums."""
     check_shapes((*statistics, STATISTIC_COPIES), softmax_max=softmax_max, softmax_sum=softmax_sum)
     return jnp.where(softmax_sum > 0, softmax_max + jnp.log(softmax_sum), jnp.inf)[..., 0]
 
@@ -102,7 +123,7 @@ def _saved_lse(softmax_max: Array, softmax_sum: Array, statistics: Sequence[int]
 def _batched_visibility(
     q: Array, k: Array, slopes: Array | None, mask: Array | None, causal: bool, gen: Array
 ) -> Visibility:
-    """Of tensors as [batch, rows, heads, head size]."""
+    """Return the visibility of keys for tensors [batch, rows, heads, head size]."""
     visibility = batched_visibility(q, k, slopes, gen, top_left=True)
     hidden = _effective_mask(mask, causal, (q.shape[1], k.shape[1]), ((), (1, 1), (q.shape[0], 1)))
     if hidden is None:
@@ -110,7 +131,7 @@ def _batched_visibility(
     return visibility._replace(hidden=hidden[None] if hidden.ndim == 2 else hidden[:, 0])
 
 
-@implements_random("diopiCustomizedFlashAttention")
+@implements_flash("diopiCustomizedFlashAttention")
 def customized_flash_attention(
     gen: Array,
     q: Array,
@@ -177,7 +198,7 @@ def _packed_visibility(
     longest: tuple[int, int],
     gen: Array,
 ) -> Visibility:
-    """Of packed tensors: the corner of the mask that belongs to a sequence hides its keys."""
+    """Return the visibility of keys for packed tensors; each sequence uses the top left corner of the mask."""
     begins = jnp.array((0, *ends[0])), jnp.array((0, *ends[1]))
     visibility = packed_visibility(q, k, begins, slopes, gen, top_left=True)
     hidden = _effective_mask(mask, causal, longest)
@@ -187,7 +208,7 @@ def _packed_visibility(
     return visibility._replace(hidden=hidden[jnp.ix_(*positions)][None])
 
 
-@implements_random("diopiCustomizedFlashAttentionVarLen")
+@implements_flash("diopiCustomizedFlashAttentionVarLen")
 def customized_flash_attention_var_len(
     gen: Array,
     q: Array,

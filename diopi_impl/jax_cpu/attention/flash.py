@@ -1,14 +1,11 @@
-"""Flash attention, of sequences of one length and packed, and its gradient."""
+"""Flash attention of batched and of packed sequences, and its gradient."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from jax import Array
 
-from diopi_impl.generators import pass_generator_state
-from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.attention.core import attend, attend_backward
 from diopi_impl.jax_cpu.attention.sequences import (
     attention_parameters,
@@ -17,15 +14,11 @@ from diopi_impl.jax_cpu.attention.sequences import (
     packed_visibility,
     unpack_rows,
 )
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.registration import implements_flash
 from diopi_impl.jax_cpu.sizes import check_shapes
 
-implements_random = partial(
-    vendor.implements, adapt=pass_generator_state(partial(compiled, traced=["gen"]), "gen", "p_dropout")
-)
 
-
-@implements_random("diopiFlashAttention")
+@implements_flash("diopiFlashAttention")
 def flash_attention(
     gen: Array,
     q: Array,
@@ -43,7 +36,7 @@ def flash_attention(
     return out, lse.swapaxes(1, 2)
 
 
-@implements_random("diopiFlashAttentionBackward")
+@implements_flash("diopiFlashAttentionBackward")
 def flash_attention_backward(
     grad_output: Array,
     gen: Array,
@@ -65,7 +58,7 @@ def flash_attention_backward(
     return attend_backward(grad_output, q, k, v, attention_out, softmax_lse.swapaxes(1, 2), visibility, parameters)
 
 
-@implements_random("diopiFlashAttentionVarLen")
+@implements_flash("diopiFlashAttentionVarLen")
 def flash_attention_var_len(
     gen: Array,
     q: Array,
@@ -88,7 +81,7 @@ def flash_attention_var_len(
     return out[0], unpack_rows(lse, cum_seq_q, max_seqlen_q)
 
 
-@implements_random("diopiFlashAttentionVarLenBackward")
+@implements_flash("diopiFlashAttentionVarLenBackward")
 def flash_attention_var_len_backward(
     grad_output: Array,
     gen: Array,

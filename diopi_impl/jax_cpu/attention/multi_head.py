@@ -1,26 +1,19 @@
-"""Multi-head attention, of sequences of one length and packed: flash attention without ALiBi and window."""
+"""Multi-head attention of batched and of packed sequences: flash attention without ALiBi and window."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
 from jax import Array
 
 from diopi_impl.functional import ResultSpec
-from diopi_impl.generators import pass_generator_state
-from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.attention import flash
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.registration import implements_multi_head
 
 Out = tuple[ResultSpec | None, ...]
 
 NO_WINDOW = -1, -1
-
-_implements_random = partial(
-    vendor.implements, adapt=pass_generator_state(partial(compiled, traced=["gen"]), "gen", "dropout_p")
-)
 
 
 def _check_heads_equal(q: Array, k: Array) -> None:
@@ -29,13 +22,13 @@ def _check_heads_equal(q: Array, k: Array) -> None:
 
 
 def _debug_mask(spec: ResultSpec | None, is_written: bool, *shape: int) -> Array | None:
-    """That nothing fell, which nobody can tell from what did; as it is if it is not asked for."""
+    """Return a debug mask of ones, whose values are unspecified, or None if the caller omits it."""
     if spec is None:
         return None
     return jnp.ones(shape if is_written else spec.shape, bool)
 
 
-@_implements_random("diopiMultiHeadAttention")
+@implements_multi_head("diopiMultiHeadAttention")
 def multi_head_attention(
     q: Array,
     k: Array,
@@ -53,7 +46,7 @@ def multi_head_attention(
     return *results, _debug_mask(out[2], return_debug_mask, q.shape[0], q.shape[2], q.shape[1], k.shape[1])
 
 
-@_implements_random("diopiMultiHeadAttentionBackward")
+@implements_multi_head("diopiMultiHeadAttentionBackward")
 def multi_head_attention_backward(
     grad_out: Array,
     q: Array,
@@ -72,7 +65,7 @@ def multi_head_attention_backward(
     )
 
 
-@_implements_random("diopiMultiHeadAttentionVarLen")
+@implements_multi_head("diopiMultiHeadAttentionVarLen")
 def multi_head_attention_var_len(
     q: Array,
     k: Array,
@@ -97,7 +90,7 @@ def multi_head_attention_var_len(
     return *results, _debug_mask(out[2], return_debug_mask, len(cum_seq_q) - 1, q.shape[1], max_q, max_k)
 
 
-@_implements_random("diopiMultiHeadAttentionVarLenBackward")
+@implements_multi_head("diopiMultiHeadAttentionVarLenBackward")
 def multi_head_attention_var_len_backward(
     grad_out: Array,
     q: Array,

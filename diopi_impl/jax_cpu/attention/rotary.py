@@ -13,7 +13,7 @@ from diopi_impl.jax_cpu import vendor
 
 
 def _rotate_pairs(a: Array, b: Array, cos: Sequence[Array], sin: Sequence[Array]) -> tuple[Array, Array]:
-    """The pairs (a, b) rotated; cosines and sines for a and for b."""
+    """Return the rotated pairs (a, b); cosines and sines are for a and for b."""
     return a * cos[0] - b * sin[0], b * cos[1] + a * sin[1]
 
 

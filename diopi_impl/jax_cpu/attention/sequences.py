@@ -1,4 +1,4 @@
-"""Which rows make a sequence, of one length or packed one behind the other, and what its queries see."""
+"""The rows of batched and of packed sequences, and the visibility of their keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 
 def batched_rows(q: Array, k: Array, top_left: bool = False) -> tuple[Rows, Rows]:
-    """Every batch entry is a sequence; the last query stands at the last key, or the first at the first."""
+    """Return the rows if each batch entry is a sequence; queries align with the last keys, or the first (top left)."""
     (batch, queries), keys = q.shape[:2], k.shape[1]
     first = 0 if top_left else keys - queries
     positions = jnp.arange(queries) + first, jnp.arange(keys)
@@ -20,7 +20,7 @@ def batched_rows(q: Array, k: Array, top_left: bool = False) -> tuple[Rows, Rows
 
 
 def packed_rows(q: Array, k: Array, begins: tuple[Array, Array], top_left: bool = False) -> tuple[Rows, Rows]:
-    """One sequence behind the other; `begins` of queries and keys are where each begins and the last ends."""
+    """Return the rows of packed sequences; `begins` are the starts of queries and keys, with the total length last."""
     check_shapes(begins[0].shape, cum_seq_kv=begins[1])
     lengths = [jnp.diff(x) for x in begins]
     first = jnp.zeros_like(lengths[0]) if top_left else lengths[1] - lengths[0]
@@ -34,19 +34,19 @@ def _sequence_of(rows: int, begins: Array) -> Array:
 
 
 def unpack_rows(lse: Array, begins: Array, rows: int) -> Array:
-    """[1, packed rows, heads] as [sequences, heads, rows]; whatever stands beyond the ends means nothing."""
+    """Return [1, packed rows, heads] as [sequences, heads, rows]; rows beyond a sequence's end are unspecified."""
     positions = jnp.clip(begins[:-1, None] + jnp.arange(rows), 0, max(lse.shape[1] - 1, 0))
     return jnp.moveaxis(jnp.take(lse[0], positions, axis=0, mode="fill", fill_value=0), -1, 1)
 
 
 def pack_rows(lse: Array, begins: Array, rows: int) -> Array:
-    """The inverse of `unpacked`."""
+    """Return [sequences, heads, rows] as [1, packed rows, heads]: the inverse of `unpack_rows`."""
     number = _sequence_of(rows, begins)
     return lse[number, :, jnp.arange(rows) - begins[number]][None]
 
 
 def attention_parameters(scale: float, causal: bool, window: tuple[int, int], dropout_p: float) -> AttentionParameters:
-    """The rule of a call; ValueError if `dropped` is no probability. A causal one shows no later keys."""
+    """Return the parameters of a call; raise ValueError if the dropout probability is outside [0, 1]."""
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"the probability of dropout is {dropout_p}, expected one from 0 to 1")
     return AttentionParameters(scale, window[0], 0 if causal else window[1], dropout_p)
@@ -61,7 +61,7 @@ def _slopes(alibi_slopes: Array | None, batch: int, heads: int) -> Array | None:
 
 
 def batched_visibility(q: Array, k: Array, slopes: Array | None, gen: Array, top_left: bool = False) -> Visibility:
-    """What queries of `of_one_length` see; slopes are those of ALiBi, [heads] or [batch, heads]."""
+    """Return the visibility of keys for `batched_rows`; ALiBi's slopes are [heads] or [batch, heads]."""
     check_rank(4, q=q, k=k)
     rows = batched_rows(q, k, top_left)
     slopes = _slopes(slopes, len(q), q.shape[2])
@@ -72,7 +72,7 @@ def batched_visibility(q: Array, k: Array, slopes: Array | None, gen: Array, top
 def packed_visibility(
     q: Array, k: Array, begins: tuple[Array, Array], slopes: Array | None, gen: Array, top_left: bool = False
 ) -> Visibility:
-    """What queries of `packed` see; slopes are those of ALiBi, [heads] or [sequences, heads]."""
+    """Return the visibility of keys for `packed_rows`; ALiBi's slopes are [heads] or [sequences, heads]."""
     check_rank(3, q=q, k=k)
     rows = packed_rows(q, k, begins, top_left)
     slopes = _slopes(slopes, len(begins[0]) - 1, q.shape[1])

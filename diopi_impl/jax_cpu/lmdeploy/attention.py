@@ -1,4 +1,4 @@
-"""The attention kernels of the LMDeploy engine, whose scores are computed for some queries at a time."""
+"""The attention kernels of the LMDeploy engine, which compute the scores of a few queries at a time."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from diopi_impl.jax_cpu.lmdeploy.common import check_number, implements_workspace_free, implements_workspace_free_step
+from diopi_impl.jax_cpu.lmdeploy.common import check_number
+from diopi_impl.jax_cpu.registration import implements_workspace_free, implements_workspace_free_step
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 QUERIES_PER_STEP = 64
-"""Queries of a sequence whose scores are in memory at a time."""
+"""The number of queries of a sequence whose scores are in memory at a time."""
 
 
 def _project_inputs(
     x: Array, weight: Array, bias: Array | None, cache: Array, queries: int, max_seq_len: int
 ) -> tuple[Array, Array, Array]:
-    """Queries, keys and values of the rows of x, [rows, heads, size]; the sizes are those of the cache."""
+    """Return queries, keys and values for the rows of x, [rows, heads, size]; the cache determines the sizes."""
     keys, slots, size = cache.shape[2:]
     check_number("max_seq_len", max_seq_len, slots)
     if queries % keys:
@@ -37,7 +38,7 @@ def _check_cache(keys: Array, values: Array, layer: int, batch: int, heads: int,
 
 
 def _rotate(x: Array, positions: Array, width: int, theta: float) -> Array:
-    """Neighbouring columns below `width` turned by their angles."""
+    """Return x with pairs of adjacent columns below `width` rotated by their angles."""
     if width % 2 or not 0 <= width <= x.shape[-1]:
         raise ValueError(f"rotary_embedding is {width}, expected an even number up to {x.shape[-1]}")
     turns = theta ** (jnp.arange(0, width, 2, dtype=jnp.float64) / max(width, 1))
@@ -49,7 +50,7 @@ def _rotate(x: Array, positions: Array, width: int, theta: float) -> Array:
 
 
 def _attend(q: Array, k: Array, v: Array, visible: Array) -> Array:
-    """Means of values, [queries, heads · size], for queries [queries, heads, size] and what each of them sees."""
+    """Return the attention, [queries, heads · size], of queries [queries, heads, size] to the visible keys."""
     grouped = q.reshape(q.shape[0], k.shape[1], -1, q.shape[-1])
     scores = jnp.einsum("ikgd,jkd->kgij", grouped, k) / jnp.sqrt(jnp.float32(q.shape[-1]))
     scores = jnp.where(visible, scores, -jnp.inf)

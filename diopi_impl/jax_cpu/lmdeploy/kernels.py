@@ -1,4 +1,4 @@
-"""The fused kernels of the LMDeploy engine: layers, sampling set-up, penalties, criteria, helpers."""
+"""The fused kernels of the LMDeploy engine: layers, sampling parameters, penalties, stop criteria, helpers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,8 @@ from jax import Array
 
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.lmdeploy.common import (
-    check_batch,
-    check_number,
-    implements_step,
-    implements_workspace_free,
-    time_major,
-)
+from diopi_impl.jax_cpu.lmdeploy.common import check_batch, check_number, time_major
+from diopi_impl.jax_cpu.registration import implements_step, implements_workspace_free
 from diopi_impl.jax_cpu.sizes import check_shapes
 from lib_rt.dtypes import to_numpy
 
@@ -58,11 +53,11 @@ def fused_silu_ffn(
     return ((jax.nn.silu(inoutput @ weight1) * (inoutput @ weight3)) @ weight2,)
 
 
-# Sampling set-up
+# Sampling parameters
 
 
 def _expand_argument(values: Array, size: int, value: float) -> Array:
-    """The sequences' own values if there are several, else one value for all sequences."""
+    """Return the values per sequence if there are several, else one value for all sequences."""
     return values if size > 1 else jnp.full_like(values, value)
 
 
@@ -153,7 +148,7 @@ def batch_apply_repetition_penalty(
 def _matches_word(
     ids: Array, word: Array, start: Array, count: Array, last: Any, offset: Array, batch_size: int
 ) -> Array:
-    """Whether `count` tokens of a table's first row, from `start` on, are those of the times up to `last`."""
+    """Return whether the `count` tokens of a word, from `start` on, equal the tokens generated up to time `last`."""
     places = jnp.arange(word.shape[0])
     times = last - (count - 1) + places
     generated = ids[jnp.clip(times * batch_size + offset, 0, ids.shape[0] - 1)]
@@ -162,7 +157,7 @@ def _matches_word(
 
 
 def _words(table: Array) -> tuple[Array, Array, Array]:
-    """Of every word of a table [2, W]: where it starts and ends in the first row, and whether it is one."""
+    """Return the start and end of every word in the first row of a table [2, W], and whether the word exists."""
     ends = table[1]
     return jnp.concatenate([jnp.zeros(1, ends.dtype), ends[:-1]]), ends, ends >= 0
 

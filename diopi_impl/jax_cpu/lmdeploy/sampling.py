@@ -1,32 +1,22 @@
-"""Sampling of the LMDeploy engine: a sequence draws a number from its own generator, by the state of that alone."""
+"""Token sampling of the LMDeploy engine: each sequence draws a number from a separate generator."""
 
 from __future__ import annotations
-
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from diopi_impl.generators import pass_generator_states
-from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.lmdeploy.common import check_batch, check_number
 from diopi_impl.jax_cpu.random import derive_key
+from diopi_impl.jax_cpu.registration import implements_sampling
 from diopi_impl.jax_cpu.sizes import check_shapes
-from diopi_impl.workspace_queries import answer_workspace_queries
-
-implements_sampling = partial(
-    vendor.implements,
-    adapt=answer_workspace_queries(pass_generator_states(partial(compiled, traced=["step", "generators"]))),
-)
 
 SamplingState = tuple[Array, Array | None, Array | None, Array | None, Array | None]
-"""output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs."""
+"""The tensors output_ids, finished, sequence_lengths, cum_log_probs and output_log_probs."""
 
 
 def _draw_numbers(generators: Array) -> Array:
-    """A number of (0, 1] from each state."""
+    """Return a random number from (0, 1] for each generator state."""
     return 1 - jax.vmap(lambda state: jax.random.uniform(derive_key(state), (), jnp.float64))(generators)
 
 
@@ -36,13 +26,13 @@ def _probabilities(logits: Array) -> Array:
 
 
 def _sort_weights(weights: Array) -> tuple[Array, Array]:
-    """Tokens and weights in falling order, the lowest id first among equals."""
+    """Return tokens and weights in descending order of weight, ties by token ID."""
     ids = jnp.argsort(-weights, -1, stable=True)
     return ids, jnp.take_along_axis(weights, ids, -1)
 
 
 def _first_above(weights: Array, threshold: Array, last: Array) -> Array:
-    """The first place of each row at which the running sum reaches the threshold, `last` if there is none before."""
+    """Return the first position of each row where the running sum reaches the threshold, at most `last`."""
     reached = jnp.cumsum(weights.astype(jnp.float64), -1) >= threshold[:, None]
     return jnp.minimum(jnp.where(jnp.any(reached, -1), jnp.argmax(reached, -1), last), last)
 
@@ -60,7 +50,7 @@ def _update_state(
     is_written: Array,
     is_sampled: Array,
 ) -> SamplingState:
-    """The results where a sequence `took` a token, and where it `drew` it, so that the others follow."""
+    """Return the state after writing tokens where `is_written`; only sampled tokens update the other tensors."""
     ids, finished, lengths, cum, log_probs = state
     batch = tokens.shape[0]
     places = jnp.where(is_written, step * batch + jnp.arange(batch), ids.size)  # beyond the last: dropped

@@ -11,7 +11,7 @@ from diopi_impl.jax_cpu.sampling import border_cells, planes_to_rows, sample_bil
 
 
 def _border_points(boxes: Array, pool_size: int, number: Array) -> tuple[Array, Array]:
-    """Where the points of a number (…, K, borders) are on the borders of boxes (…, K, 4): y and x."""
+    """Return y and x of the points with a number (…, K, borders) on the borders of boxes (…, K, 4)."""
     if pool_size < 1:
         raise ValueError(f"pool_size is {pool_size}, expected 1 or more")
     x1, y1, x2, y2 = (boxes[..., k] for k in range(4))

@@ -1,4 +1,4 @@
-"""DeformRoiPool: the samples of each bin are moved by offsets."""
+"""DeformRoiPool: offsets move the samples of each bin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diopi_impl.jax_cpu.sampling import planes_to_rows
 
 
 def _shifts(rois: Array, offset: Array | None, scale: float, gamma: float) -> Array | None:
-    """How far the samples of each bin move along H and W: (2, R, bins along H, along W)."""
+    """Return the shifts of the samples of each bin along H and W: (2, R, bins along H, along W)."""
     if offset is None or not offset.size:
         return None
     sizes = jnp.stack([(rois[:, 4] - rois[:, 2]) * scale, (rois[:, 3] - rois[:, 1]) * scale])

@@ -1,7 +1,7 @@
 """The samples of regions of interest on feature maps.
 
-Regions have different numbers of samples a bin. So there is a loop over the samples, and each step makes one of every
-bin of every region.
+Regions have different numbers of samples per bin. A loop over the samples therefore computes one sample of every bin of
+every region per step.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from jax import Array, lax
 from diopi_impl.jax_cpu.sampling import Cells, adjoint, border_cells, planes_to_rows, rows_to_planes, sample_bilinear
 
 Pair = tuple[int, int]
-"""Along H and along W."""
+"""Values along H and along W."""
 
 Shape = tuple[int, int, int, int]
-"""Of feature maps: (N, C, H, W)."""
+"""The shape of feature maps: (N, C, H, W)."""
 
 
 def feature_map_shape(maps: Array) -> Shape:
-    """The shape of feature maps; ValueError if they have other axes than N, C, H, W."""
+    """Return the shape (N, C, H, W) of feature maps; raise ValueError if they don't have four axes."""
     if maps.ndim != 4:
         raise ValueError(f"feature maps have shape {maps.shape}, expected (N, C, H, W)")
     n, c, h, w = maps.shape
@@ -31,12 +31,14 @@ def feature_map_shape(maps: Array) -> Shape:
 
 @final
 class RoiSampleGrid:
-    """The samples of regions on maps of a shape.
+    """The grid of sampling points in the bins of R regions on feature maps.
 
     Args:
-        batch: the map each region is on: (R,).
-        counts: samples a bin along H and W: (R,) each.
-        places: from the number of a sample along each axis, (R,), to its position (R, bins along H, along W), y and x.
+        shape: the shape of the maps.
+        batch: the index of each region's map, (R,).
+        counts: the numbers of samples per bin along H and W, (R,) each.
+        positions: a function from the number of a sample along each axis, (R,), to its positions y and x, (R, bins
+            along H, bins along W) each.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class RoiSampleGrid:
         self.count = self._counts[0] * self._counts[1]
 
     def accumulate(self, add: Callable[[Any, Array, Array, Array], Any], start: Any) -> Any:
-        """What `add` makes of `start` with y, x of each sample of all bins, and which regions have as many."""
+        """Return `start` after `add` was applied with the y and x of each sample, and which regions have the sample."""
 
         def step(number: Array, state: Any) -> Any:
             across = jnp.maximum(self._counts[1], 1)
@@ -62,7 +64,7 @@ class RoiSampleGrid:
         return lax.fori_loop(0, jnp.max(self.count, initial=0), step, start)
 
     def sample(self, rows: Array, y: Array, x: Array) -> Array:
-        """One sample of every bin: (R, bins along H, along W, C)."""
+        """Return the bilinear samples at one position of every bin: (R, bins along H, along W, C)."""
         _, _, h, w = self._shape
         return self._sample_cells(rows, border_cells(y, h), border_cells(x, w))
 
@@ -71,11 +73,11 @@ class RoiSampleGrid:
 
     @property
     def _share(self) -> Array:
-        """What each sample counts in the mean of its bin."""
+        """The weight of each sample in the mean of its bin."""
         return (1 / jnp.maximum(self.count, 1))[:, jnp.newaxis, jnp.newaxis, jnp.newaxis]
 
     def mean(self, maps: Array, bins: Pair) -> Array:
-        """Of each bin: (R, C, bins along H, along W)."""
+        """Return the mean of each bin's samples: (R, C, bins along H, along W)."""
         rows = planes_to_rows(maps)
 
         def add(total: Array, y: Array, x: Array, has: Array) -> Array:
@@ -85,7 +87,7 @@ class RoiSampleGrid:
         return jnp.moveaxis(total * self._share.astype(maps.dtype), -1, 1)
 
     def adjoint_of_mean(self, grad: Array) -> Array:
-        """What the maps get of grad (R, C, bins along H, along W)."""
+        """Return the gradient of the maps for the gradient of `mean`, (R, C, bins along H, along W)."""
         rows = jnp.zeros((self._shape[0] * self._shape[2] * self._shape[3], self._shape[1]), grad.dtype)
         grad_means = jnp.moveaxis(grad, 1, -1) * self._share.astype(grad.dtype)
 
@@ -97,7 +99,7 @@ class RoiSampleGrid:
 
 
 def sample_counts(extents: tuple[Array, Array], bins: Pair, ratio: int) -> tuple[Array, Array]:
-    """How many samples a bin has along each axis."""
+    """Return the numbers of samples per bin along H and W, (R,) each."""
     count_h, count_w = (
         jnp.full(extent.shape, ratio) if ratio > 0 else jnp.ceil(extent / n).astype(int)
         for extent, n in zip(extents, bins, strict=True)
@@ -106,13 +108,13 @@ def sample_counts(extents: tuple[Array, Array], bins: Pair, ratio: int) -> tuple
 
 
 def sample_offsets(extent: Array, bins: int, count: Array, number: Array) -> Array:
-    """How far from the start of their regions samples of a number lie in each bin: (R, bins)."""
+    """Return the offset of the samples with a number from the start of their region, per bin: (R, bins)."""
     extent, count, number = (values[:, jnp.newaxis] for values in (extent, count, number))
     return (jnp.arange(bins) + (number + 0.5) / jnp.maximum(count, 1)) * (extent / bins)
 
 
 def _extents(rois: Array, scale: float, aligned: bool) -> tuple[list[Array], list[Array]]:
-    """Where regions start, and how large they are, along H and W: (R,) each."""
+    """Return the starts and sizes of regions along H and W: (R,) each."""
     low = [rois[:, 2] * scale, rois[:, 1] * scale]
     sizes = [rois[:, 4] * scale - low[0], rois[:, 3] * scale - low[1]]
     if aligned:
@@ -123,7 +125,7 @@ def _extents(rois: Array, scale: float, aligned: bool) -> tuple[list[Array], lis
 def roi_sample_grid(
     shape: Shape, rois: Array, scale: float, bins: Pair, ratio: int, aligned: bool, shifts: Array | None = None
 ) -> RoiSampleGrid:
-    """The samples of regions; those of each bin are moved by `shifts` (2, R, bins along H, along W)."""
+    """Return the sample grid of upright regions, moved by `shifts` (2, R, bins along H, along W) if any."""
     starts, extents = _extents(rois, scale, aligned)
     counts = sample_counts((extents[0], extents[1]), bins, ratio)
 
@@ -137,14 +139,14 @@ def roi_sample_grid(
 
 
 def plane_numbers(rois: Array, shape: tuple[int, ...]) -> Array:
-    """The number of the plane that each channel of each region is on: (R, C, 1, 1)."""
+    """Return the number of the plane of each region's channels: (R, C, 1, 1)."""
     channels = shape[1]
     first = rois[:, 0].astype(int) * channels
     return (first[:, jnp.newaxis] + jnp.arange(channels))[..., jnp.newaxis, jnp.newaxis]
 
 
 def scatter_to_maps(grad: Array, planes: Array, y: Array, x: Array, shape: Shape) -> Array:
-    """What maps get of numbers at positions, each on the plane with its number."""
+    """Return the gradient of maps for the gradient `grad` of samples at (y, x) on the numbered planes."""
     n, c, h, w = shape
     cells = border_cells(y, h), border_cells(x, w)
 

@@ -1,4 +1,4 @@
-"""Precise RoI pooling: means are integrals, and there is a gradient by the regions."""
+"""Precise RoI pooling: means are integrals, which have a gradient by the regions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from diopi_impl.jax_cpu.sampling import adjoint
 
 
 def _hat_integral(x: Array) -> Array:
-    """∫ of the hat from −1 to x."""
+    """Return the integral of the hat function from −1 to x."""
     x = jnp.clip(x, -1, 1)
     return x + 0.5 - jnp.sign(x) * x**2 / 2
 
 
 def _edges(rois: Array, scale: float, bins: Pair) -> tuple[list[Array], list[Array]]:
-    """Edges of the bins along H and W, (R, bins + 1), and how wide they are, (R,)."""
+    """Return the edges of the bins along H and W, (R, bins + 1) each, and their widths, (R,) each."""
     starts = [rois[:, 2] * scale, rois[:, 1] * scale]
     sizes = [jnp.maximum(rois[:, 4] - rois[:, 2], 0) * scale, jnp.maximum(rois[:, 3] - rois[:, 1], 0) * scale]
     widths = [size / n for size, n in zip(sizes, bins, strict=True)]
@@ -29,7 +29,7 @@ def _edges(rois: Array, scale: float, bins: Pair) -> tuple[list[Array], list[Arr
 
 
 def _mean_weights(edges: Array, widths: Array, length: int) -> Array:
-    """The weights of an axis's elements in the mean over each bin: (R, bins, length)."""
+    """Return the weights of an axis's elements in the mean of each bin: (R, bins, length)."""
     integrals = _hat_integral(edges[..., jnp.newaxis] - jnp.arange(length))
     widths = widths[:, jnp.newaxis, jnp.newaxis]
     return jnp.where(widths > 0, jnp.diff(integrals, axis=1) / jnp.where(widths > 0, widths, 1), 0)

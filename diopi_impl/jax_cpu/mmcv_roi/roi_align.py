@@ -1,4 +1,4 @@
-"""RoiAlign, of the mean and of the maximum."""
+"""RoiAlign with the mean or the maximum of the samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAXIMUM, MEAN = 0, 1
 """The values of pool_mode."""
 
 NO_SAMPLE = -float(np.finfo(np.float32).max)
-"""What the largest of no samples is."""
+"""The maximum of no samples."""
 
 
 @vendor.implements("diopiRoiAlignMmcv")

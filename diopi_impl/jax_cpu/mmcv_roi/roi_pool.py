@@ -11,7 +11,7 @@ from diopi_impl.jax_cpu.sampling import planes_to_rows
 
 
 def _cell_ranges(start: Array, extent: Array, bins: int, length: int) -> tuple[Array, Array]:
-    """The first cell of each bin along an axis, and the one after the last: (R, bins)."""
+    """Return the begin and end of each bin's cells along an axis: (R, bins) each."""
     start, width, number = start[:, jnp.newaxis], (extent / bins)[:, jnp.newaxis], jnp.arange(bins)
     first = jnp.floor(number * width + start)
     end = jnp.ceil((number + 1) * width + start)

@@ -1,4 +1,4 @@
-"""CARAFE: upsampling by kernels of each place's own."""
+"""CARAFE: upsampling with a separate kernel for each position."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _check_carafe(
 
 
 def _reassemble(features: Array, masks: Array, k: int, g: int, s: int) -> Array:
-    """Weighted sums of what lies around the cell of each result, one position in the kernel after the other."""
+    """Return weighted sums of the cells around each result, accumulated over the kernel positions."""
     n, c, h, w = features.shape
     padded = jnp.pad(features, ((0, 0), (0, 0), (k // 2, k // 2), (k // 2, k // 2)))
     kernels = jnp.moveaxis(masks.reshape(n, g, k * k, 1, h, s, w, s), 2, 0)

@@ -14,11 +14,11 @@ from diopi_impl.jax_cpu.mmcv_sampling.kernel import kernel_positions
 from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 Pair = tuple[int, int]
-"""Along H and along W."""
+"""Values along H and along W."""
 
 
 def _take_padded(maps: Array, rows: Array, columns: Array) -> Array:
-    """(…, H, W) at rows × columns, 0 outside."""
+    """Return maps (…, H, W) at rows × columns, with 0 outside."""
     h, w = maps.shape[-2:]
     rows, columns = jnp.where(rows < 0, h, rows), jnp.where(columns < 0, w, columns)
     return maps.at[..., rows[:, jnp.newaxis], columns].get(mode="fill", fill_value=0)
@@ -27,7 +27,7 @@ def _take_padded(maps: Array, rows: Array, columns: Array) -> Array:
 @final
 @dataclass(frozen=True)
 class _Correlation:
-    """The attributes of a correlation."""
+    """A correlation with fixed attributes."""
 
     kernel: Pair
     patch: Pair
@@ -37,7 +37,7 @@ class _Correlation:
     stride: Pair
 
     def size(self, input1: Array, input2: Array) -> Pair:
-        """Of the result; ValueError unless there is one."""
+        """Return the size of the result along H and W; raise ValueError if the inputs do not fit."""
         check_rank(4, input1=input1)
         check_shapes(input1.shape, input2=input2)
         if min(*self.kernel, *self.patch, *self.dilation, *self.dilation_patch, *self.stride) < 1:
@@ -51,7 +51,7 @@ class _Correlation:
         return h, w
 
     def __call__(self, input1: Array, input2: Array) -> Array:
-        """The sums of products, one displacement after the other and in it one position in the kernel."""
+        """Return the correlation, accumulated over the kernel positions for each displacement."""
         size = self.size(input1, input2)
         starts = [jnp.arange(size[k]) * self.stride[k] - self.padding[k] for k in (0, 1)]
         half = jnp.array([dilate * (p - 1) // 2 for dilate, p in zip(self.dilation_patch, self.patch, strict=True)])

@@ -1,4 +1,4 @@
-"""Kernels are walked one position at a time, and again for the gradient: no call holds the windows of all of them."""
+"""Positions in a kernel, over which operators loop so that no call needs memory for all windows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import numpy as np
 from jax import Array
 
 Pair = tuple[int, int]
-"""Along H and along W."""
+"""Values along H and along W."""
 
 
 def kernel_positions(sizes: Pair) -> Array:
-    """The positions in a kernel of these sizes, row by row."""
+    """Return the positions in a kernel of these sizes, row by row: (n, 2)."""
     return jnp.asarray(np.indices(sizes).reshape(2, -1).T)

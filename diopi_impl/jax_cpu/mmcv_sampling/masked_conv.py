@@ -1,4 +1,4 @@
-"""Masked convolution: the windows of chosen positions, and the results put back."""
+"""Masked convolution: gathering the windows at masked positions, and scattering the results."""
 
 from __future__ import annotations
 

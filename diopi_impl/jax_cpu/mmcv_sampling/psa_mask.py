@@ -9,11 +9,11 @@ from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.sizes import check_positive
 
 Pair = tuple[int, int]
-"""Along H and along W."""
+"""Values along H and along W."""
 
 
 def _check_psa(psa_type: int, masks: Array, maps: Array, sizes: tuple[int, int, int], mask: Pair) -> None:
-    """ValueError unless both tensors have the shapes that the attributes say."""
+    """Raise ValueError unless both tensors have the shapes that follow from the attributes."""
     n, h, w = sizes
     if psa_type not in (0, 1):
         raise ValueError(f"psa_type is {psa_type}, expected 0 or 1")
@@ -24,7 +24,7 @@ def _check_psa(psa_type: int, masks: Array, maps: Array, sizes: tuple[int, int, 
 
 
 def _offsets(size: int, entries: int, half: int) -> tuple[Array, Array]:
-    """Along an axis: of each own and target position, the entry of the mask between them, and whether there is one."""
+    """Return the mask entry for each source and target position along an axis, and whether it exists."""
     source, target = jnp.arange(size)[:, jnp.newaxis], jnp.arange(size)
     entry = target - source + half
     inside = (entry >= 0) & (entry < entries)

@@ -1,4 +1,4 @@
-"""Shifts of groups of channels in time, of a temporal interlacing network (TIN)."""
+"""Temporal shifts of channel groups, for temporal interlacing networks (TIN)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 
 def _shift_frames(frames: Array, shift: Array, result: Any) -> Array:
-    """Frames (N, T, C, S), groups of channels each by their own number of places."""
+    """Return frames (N, T, C, S) with each group of channels shifted in time by its own distance."""
     check_rank(4, frames=frames)
     check_rank(2, shift=shift)
     (n, t, c, _), groups = frames.shape, shift.shape[1]
     check_shapes((n, groups), shift=shift)
     if result.shape != frames.shape:
-        raise ValueError(f"the result has shape {result.shape}, what is shifted {frames.shape}")
+        raise ValueError(f"the result has shape {result.shape}, expected {frames.shape}")
     if not groups or c % groups:
         raise ValueError(f"{c} channels don't make {groups} groups")
     if not frames.size:

@@ -1,4 +1,4 @@
-"""Batch norm, of one worker and of several: one mean and variance a channel, axis 1."""
+"""Batch norm of one worker and of several: a mean and a variance per channel, axis 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Saved = tuple[ResultSpec | None, ...]
 
 
 def _per_channel(input: Array, *values: Array) -> list[Array]:
-    """Statistics in the shape that meets the input's, and in the wider type of both."""
+    """Return statistics in a shape that broadcasts with the input, and in the wider type of both."""
     return [value.reshape(channel_shape(input)).astype(jnp.result_type(input, value)) for value in values]
 
 

@@ -1,4 +1,4 @@
-"""Layer norm, group norm and instance norm: each sample has statistics of its own."""
+"""Layer norm, group norm and instance norm: the statistics are per sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What normalisation layers share: values less their mean, by their deviation, and the gradient through both."""
+"""Functions that normalisation layers share: standardization, affine transform and gradient."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ Axes = tuple[int, ...]
 
 
 def standardize(x: Array, axes: Axes, eps: float) -> tuple[Array, Array, Array, Array]:
-    """(x − mean)·invstd over axes, with mean, biased variance and invstd, the axes kept; no values have the mean 0."""
+    """Return (x − mean)·invstd over axes, the mean (0 of no values), biased variance and invstd, with the axes kept."""
     is_empty = any(x.shape[axis] == 0 for axis in axes)
     mean = x.sum(axes, keepdims=True) if is_empty else x.mean(axes, keepdims=True)
     var = jnp.square(x - mean).mean(axes, keepdims=True)
-    mean, invstd = lax.optimization_barrier((mean, 1 / jnp.sqrt(var + eps)))  # else x - mean is stored and read again
+    mean, invstd = lax.optimization_barrier(
+        (mean, 1 / jnp.sqrt(var + eps))
+    )  # without the barrier XLA stores x - mean and reads it again
     return (x - mean) * invstd, mean, var, invstd
 
 
 def affine(x_hat: Array, weight: Array | None, bias: Array | None, shape: Sequence[int]) -> Array:
-    """x̂ · weight + bias, the parameters reshaped to `shape`, whose elements they must have."""
+    """Return x̂ · weight + bias with the parameters reshaped; raise ValueError unless their sizes fit `shape`."""
     check_size(math.prod(shape), weight=weight, bias=bias)
     if weight is not None:
         x_hat = x_hat * weight.reshape(shape)
@@ -31,15 +33,15 @@ def affine(x_hat: Array, weight: Array | None, bias: Array | None, shape: Sequen
 
 
 def standardize_backward(g: Array, x_hat: Array, invstd: Array, axes: Axes) -> Array:
-    """The gradient of x from the gradient g of x̂, whose statistics run over axes."""
+    """Return the gradient of x for the gradient g of the standardized x̂, with statistics over axes."""
     return invstd * (g - g.mean(axes, keepdims=True) - x_hat * (g * x_hat).mean(axes, keepdims=True))
 
 
 def channel_shape(input: Array) -> tuple[int, ...]:
-    """Of what there is one for each channel, so that it broadcasts with the input."""
+    """Return the shape of values per channel that broadcasts with the input."""
     return (1, input.shape[1], *[1] * (input.ndim - 2))
 
 
 def non_channel_axes(input: Array) -> Axes:
-    """All axes but that of the channels."""
+    """Return all axes except that of the channels."""
     return (0, *range(2, input.ndim))

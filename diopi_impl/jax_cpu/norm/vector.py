@@ -1,4 +1,4 @@
-"""Vector norms, vectors brought to length one, and their gradients."""
+"""Vector norms, normalization of vectors, and their gradients."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Axes = tuple[int, ...]
 
 
 def _axes(input: Array, dim: Sequence[int]) -> Axes:
-    """The axes a dim list names, all of them if it is empty."""
+    """Return the axes in `dim`, or all axes if it is empty."""
     return normalize_axes(input, dim) if dim else tuple(range(input.ndim))
 
 
 def _check_elements(x: Array, p: float, axes: Axes) -> None:
-    """Raise ValueError where the norm is that of nothing at all, and nothing has none of its order."""
+    """Raise ValueError if vectors have no elements and their norm of order p is undefined."""
     if (p < 0 or p == math.inf) and not all(x.shape[axis] for axis in axes):
-        raise ValueError(f"input has shape {x.shape}, in which vectors without elements have no norm of order {p}")
+        raise ValueError(f"input has shape {x.shape}, expected vectors with elements for the norm of order {p}")
 
 
 def vector_norm(x: Array, p: float, axes: Axes) -> Array:
-    """The norm of order p, the axes kept."""
+    """Return the norm of order p along the axes, with the axes kept."""
     _check_elements(x, p, axes)
     modulus = jnp.abs(x)
     if p == 0:
@@ -46,7 +46,7 @@ def vector_norm(x: Array, p: float, axes: Axes) -> Array:
 
 
 def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
-    """∂norm/∂x, the axes kept in `norm`."""
+    """Return ∂norm/∂x; `norm` has the reduced axes."""
     if p == 0:
         return jnp.zeros_like(x)
     if math.isinf(p):
@@ -58,7 +58,7 @@ def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
 
 
 def _widen(input: Array, out: ResultSpec) -> Array:
-    """Input in the type of the result, where that is wider."""
+    """Return input in float64 if the result is float64, else unchanged."""
     return input.astype(jnp.float64) if out.dtype is Dtype.float64 else input
 
 
