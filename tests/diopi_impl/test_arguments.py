@@ -63,11 +63,11 @@ def vendor() -> Vendor:
 
 @pytest.fixture
 def context(vendor: Vendor) -> Iterator[Context]:
-    with vendor.open_device() as device, Context(device) as made:
-        yield made
+    with vendor.open_device() as device, Context(device) as opened:
+        yield opened
 
 
-ONE = Scalar.from_number(1)
+SCALAR_ONE = Scalar.from_number(1)
 HALF = Scalar.from_number(0.5)
 
 
@@ -84,61 +84,61 @@ F32, F16, I32, I64, BOOL, C64, U16 = (
 )
 
 GOOD: dict[str, tuple[str, list[Any]]] = {
-    "as the standard has it": ("diopiAdd", [F32, F32, F32, ONE]),
-    "promoted": ("diopiAdd", [F32, I32, F32, ONE]),
-    "narrower": ("diopiAdd", [F16, F32, F32, ONE]),
-    "wider": ("diopiAdd", [C64, F32, I32, ONE]),
-    "in place, converted": ("diopiAddInp", [I32, F32, ONE]),
-    "a whole number with integers": ("diopiAddScalar", [I32, I32, ONE, ONE]),
+    "as the standard has it": ("diopiAdd", [F32, F32, F32, SCALAR_ONE]),
+    "promoted": ("diopiAdd", [F32, I32, F32, SCALAR_ONE]),
+    "narrower": ("diopiAdd", [F16, F32, F32, SCALAR_ONE]),
+    "wider": ("diopiAdd", [C64, F32, I32, SCALAR_ONE]),
+    "in place, converted": ("diopiAddInp", [I32, F32, SCALAR_ONE]),
+    "a whole number with integers": ("diopiAddScalar", [I32, I32, SCALAR_ONE, SCALAR_ONE]),
     "integers into floats": ("diopiAddScalar", [F32, I32, HALF, HALF]),
     "as many as counted": ("diopiCat", [F32, [F32, F32], 2, 0]),
-    "entries of several types": ("diopiForeachmulScalar", [[F32, I32], [F32, I32], 2, ONE]),
+    "entries of several types": ("diopiForeachmulScalar", [[F32, I32], [F32, I32], 2, SCALAR_ONE]),
     "no entry where none is needed": ("diopiIndex", [Box(), F32, [None, I64], 2]),
     "complex of real": ("diopiPolar", [C64, F32, F32]),
     "as the caller chooses": ("diopiCastDtype", [BOOL, F32]),
     "narrower positions": ("diopiArgmax", [I32, F32, None, False]),
     "a factor of any kind": ("diopiAdd", [BOOL, BOOL, BOOL, HALF]),
-    "a truth beside truths": ("diopiAddScalar", [BOOL, BOOL, Scalar.from_number(True), ONE]),
+    "a truth beside truths": ("diopiAddScalar", [BOOL, BOOL, Scalar.from_number(True), SCALAR_ONE]),
     "as the caller orders": ("diopiSum", [BOOL, C64, ()]),
     "as the caller orders, floating": ("diopiMean", [F32, C64, ()]),
 }
 
 
 @pytest.mark.parametrize("call", GOOD)
-def test_calls_that_get_through(vendor: Vendor, context: Context, call: str) -> None:
+def test_valid_calls_succeed(vendor: Vendor, context: Context, call: str) -> None:
     name, words = GOOD[call]
     assert vendor.call(name, context, *arguments(context, words)) is Error.Success, vendor.last_error()
 
 
-WRONG, DTYPE = Error.ErrorOccurred, Error.DtypeNotSupported
+INVALID, DTYPE = Error.ErrorOccurred, Error.DtypeNotSupported
 
 BAD: list[tuple[str, list[Any], Error, str]] = [
-    ("diopiAdd", [None, F32, F32, ONE], WRONG, "out is required, NULL was given"),
-    ("diopiAdd", [F32, None, F32, ONE], WRONG, "input is required, NULL was given"),
-    ("diopiAdd", [F32, F32, F32, None], WRONG, "alpha is required, NULL was given"),
-    ("diopiAdd", [F32, F32, U16, ONE], DTYPE, "other is uint16, expected one of float16, bfloat16, float32"),
-    ("diopiAddInp", [None, F32, ONE], WRONG, "input is required, NULL was given"),
-    ("diopiCat", [F32, None, 2, 0], WRONG, "tensors is required, NULL was given"),
-    ("diopiCat", [F32, [F32, None], 2, 0], WRONG, "tensors[1] is required, NULL was given"),
+    ("diopiAdd", [None, F32, F32, SCALAR_ONE], INVALID, "out is required, NULL was given"),
+    ("diopiAdd", [F32, None, F32, SCALAR_ONE], INVALID, "input is required, NULL was given"),
+    ("diopiAdd", [F32, F32, F32, None], INVALID, "alpha is required, NULL was given"),
+    ("diopiAdd", [F32, F32, U16, SCALAR_ONE], DTYPE, "other is uint16, expected one of float16, bfloat16, float32"),
+    ("diopiAddInp", [None, F32, SCALAR_ONE], INVALID, "input is required, NULL was given"),
+    ("diopiCat", [F32, None, 2, 0], INVALID, "tensors is required, NULL was given"),
+    ("diopiCat", [F32, [F32, None], 2, 0], INVALID, "tensors[1] is required, NULL was given"),
     ("diopiCat", [F32, [F32, U16], 2, 0], DTYPE, "tensors is uint16, expected one of"),
-    ("diopiCat", [F32, [F32, F32], -1, 0], WRONG, "tensors has 2 entries, the count is -1"),
-    ("diopiCat", [I32, [I32, F32], 2, 0], WRONG, "out is int32, the result is float32"),
-    ("diopiForeachmulScalar", [[F32], [F32, F32], 2, ONE], WRONG, "outs has 1 entries, the count is 2"),
-    ("diopiForeachmulScalar", [[F32, None], [F32, F32], 2, ONE], WRONG, "outs[1] is required, NULL was given"),
-    ("diopiForeachmulScalar", [[F32, I32], [I32, F32], 2, ONE], WRONG, "outs is int32, the result is float32"),
-    ("diopiIndex", [Box(), F32, [None], 2], WRONG, "indices has 1 entries, the count is 2"),
-    ("diopiAdd", [I32, F32, I32, ONE], WRONG, "out is int32, the result is float32"),
-    ("diopiAdd", [BOOL, I32, I32, ONE], WRONG, "out is bool, the result is int32"),
-    ("diopiAddScalar", [I32, I32, HALF, ONE], WRONG, "out is int32, the result is float32"),
-    ("diopiPolar", [F32, F32, F32], WRONG, "out is float32, the result is complex64"),
-    ("diopiArgmax", [BOOL, F32, None, False], WRONG, "out is bool, the result is int64"),
-    ("diopiAddScalar", [BOOL, BOOL, ONE, ONE], WRONG, "out is bool, the result is int64"),
-    ("diopiMean", [I32, F32, ()], WRONG, "out is int32, expected one of float16, bfloat16, float32"),
+    ("diopiCat", [F32, [F32, F32], -1, 0], INVALID, "tensors has 2 entries, the count is -1"),
+    ("diopiCat", [I32, [I32, F32], 2, 0], INVALID, "out is int32, the result is float32"),
+    ("diopiForeachmulScalar", [[F32], [F32, F32], 2, SCALAR_ONE], INVALID, "outs has 1 entries, the count is 2"),
+    ("diopiForeachmulScalar", [[F32, None], [F32, F32], 2, SCALAR_ONE], INVALID, "outs[1] is required, NULL was given"),
+    ("diopiForeachmulScalar", [[F32, I32], [I32, F32], 2, SCALAR_ONE], INVALID, "outs is int32, the result is float32"),
+    ("diopiIndex", [Box(), F32, [None], 2], INVALID, "indices has 1 entries, the count is 2"),
+    ("diopiAdd", [I32, F32, I32, SCALAR_ONE], INVALID, "out is int32, the result is float32"),
+    ("diopiAdd", [BOOL, I32, I32, SCALAR_ONE], INVALID, "out is bool, the result is int32"),
+    ("diopiAddScalar", [I32, I32, HALF, SCALAR_ONE], INVALID, "out is int32, the result is float32"),
+    ("diopiPolar", [F32, F32, F32], INVALID, "out is float32, the result is complex64"),
+    ("diopiArgmax", [BOOL, F32, None, False], INVALID, "out is bool, the result is int64"),
+    ("diopiAddScalar", [BOOL, BOOL, SCALAR_ONE, SCALAR_ONE], INVALID, "out is bool, the result is int64"),
+    ("diopiMean", [I32, F32, ()], INVALID, "out is int32, expected one of float16, bfloat16, float32"),
 ]
 
 
 @pytest.mark.parametrize(("name", "words", "code", "message"), BAD)
-def test_calls_that_do_not(
+def test_invalid_calls_are_rejected(
     vendor: Vendor, context: Context, name: str, words: list[Any], code: Error, message: str
 ) -> None:
     values = arguments(context, words)
@@ -167,7 +167,7 @@ def test_result_types_follow_from_the_kinds_of_numbers(
     for kind in (first, second):
         number, result = KINDS[kind]
         for dtype in (BOOL, I64, F32):
-            code = vendor.call("diopiAddScalar", context, *arguments(context, [dtype, BOOL, number, ONE]))
+            code = vendor.call("diopiAddScalar", context, *arguments(context, [dtype, BOOL, number, SCALAR_ONE]))
             assert (code is Error.Success) == (category(dtype) >= category(result))
 
 
@@ -216,7 +216,7 @@ def notes() -> tuple[Vendor, list[tuple[Any, ...]]]:
 
 
 @pytest.mark.parametrize("bias", [None, F32, I32, U16])
-def test_what_is_not_read_may_be_anything(
+def test_unread_argument_may_be_anything(
     notes: tuple[Vendor, list[tuple[Any, ...]]], context: Context, bias: Dtype | None
 ) -> None:
     vendor, got = notes
@@ -226,7 +226,7 @@ def test_what_is_not_read_may_be_anything(
     assert got == [(None,)]
 
 
-def test_its_element_type_is_not_taken_for_that_of_another(
+def test_unread_argument_does_not_affect_type_inference(
     notes: tuple[Vendor, list[tuple[Any, ...]]], context: Context
 ) -> None:
     """Without a weight, the third tensor would be the bias, which would say what grad_weight must hold."""
@@ -235,13 +235,13 @@ def test_its_element_type_is_not_taken_for_that_of_another(
     assert vendor.call("diopiLayerNormBackward", context, *values) is Error.Success, vendor.last_error()
 
 
-def test_conditions_say_when_it_is_read(notes: tuple[Vendor, list[tuple[Any, ...]]], context: Context) -> None:
+def test_argument_is_checked_when_it_is_read(notes: tuple[Vendor, list[tuple[Any, ...]]], context: Context) -> None:
     vendor, got = notes
     for reduction in (Reduction.none, Reduction.sum):
         values = arguments(context, [F32, F32, F32, I64, None, C64, reduction, 0])
         assert vendor.call("diopiNLLLossV2Backward", context, *values) is Error.Success, vendor.last_error()
     assert got == [(None, Reduction.none), (None, Reduction.sum)]
-    for total, code in ((C64, DTYPE), (None, WRONG)):
+    for total, code in ((C64, DTYPE), (None, INVALID)):
         values = arguments(context, [F32, F32, F32, I64, None, total, Reduction.mean, 0])
         assert vendor.call("diopiNLLLossV2Backward", context, *values) is code
         assert "totalWeight is" in vendor.last_error()
@@ -257,7 +257,7 @@ def test_conditions_say_when_it_is_read(notes: tuple[Vendor, list[tuple[Any, ...
         (((2, 3, 8), (2, 5), (2, 3, 5)), (2, 3, 8, 4), "idx has shape (2, 5), expected [b, npoints] with npoints = 4"),
     ],
 )
-def test_shapes_are_what_the_prototype_says(
+def test_declared_shapes_are_checked(
     context: Context, sizes: tuple[tuple[int, ...], ...], numbers: tuple[int, ...], message: str
 ) -> None:
     vendor = Vendor("shapes", "1", HostRuntime().functions(), host_addressable=True)
@@ -269,39 +269,39 @@ def test_shapes_are_what_the_prototype_says(
         Tensor.empty(context, shape, dtype) for shape, dtype in zip(sizes, (F32, I32, F32), strict=True)
     )
     code = vendor.call("diopiGatherPointsMmcv", context, out, points, idx, *numbers)
-    assert code is (WRONG if message else Error.Success)
+    assert code is (INVALID if message else Error.Success)
     assert message in vendor.last_error()
 
 
-def test_a_call_that_passed_lets_no_other_pass(vendor: Vendor, context: Context) -> None:
+def test_each_form_of_call_is_checked(vendor: Vendor, context: Context) -> None:
     """Calls of one form are checked once; what the checks look at is all of the form."""
     three, four, whole = (
         Tensor.from_numpy(context, array) for array in (np.ones(3, np.float32), np.ones(4), np.ones(3, np.int64))
     )
     for _ in range(2):
-        assert vendor.call("diopiAdd", context, three, three, three, ONE) is Error.Success
-        assert vendor.call("diopiAdd", context, whole, three, three, ONE) is not Error.Success
-        assert vendor.call("diopiAdd", context, three, three, None, ONE) is not Error.Success
-        assert vendor.call("diopiAddScalar", context, whole, whole, ONE, ONE) is Error.Success
-        assert vendor.call("diopiAddScalar", context, whole, whole, HALF, ONE) is not Error.Success
+        assert vendor.call("diopiAdd", context, three, three, three, SCALAR_ONE) is Error.Success
+        assert vendor.call("diopiAdd", context, whole, three, three, SCALAR_ONE) is not Error.Success
+        assert vendor.call("diopiAdd", context, three, three, None, SCALAR_ONE) is not Error.Success
+        assert vendor.call("diopiAddScalar", context, whole, whole, SCALAR_ONE, SCALAR_ONE) is Error.Success
+        assert vendor.call("diopiAddScalar", context, whole, whole, HALF, SCALAR_ONE) is not Error.Success
         assert vendor.call("diopiCat", context, four, [four, four], 2, 0) is Error.Success
         assert vendor.call("diopiCat", context, four, [four, four], 3, 0) is not Error.Success
         assert vendor.call("diopiCat", context, four, [four, None], 2, 0) is not Error.Success
 
 
-def test_a_call_that_passed_keeps_nothing_alive(vendor: Vendor) -> None:
+def test_prepared_call_keeps_no_tensor_alive(vendor: Vendor) -> None:
     @vendor.implements_raw("diopiRandperm")
     def randperm(ctx: Any, out: Any, n: Any, generator: Any) -> None: ...
 
     with vendor.open_device() as device, Context(device) as context:
         generator, out = Generator(context, 0), Tensor.empty(context, (3,), Dtype.int64)
         assert vendor.call("diopiRandperm", context, out, 3, generator) is Error.Success
-        left = weakref.ref(generator), weakref.ref(out)
+        references = weakref.ref(generator), weakref.ref(out)
         del generator, out
-        assert [one() for one in left] == [None, None]
+        assert [reference() for reference in references] == [None, None]
 
 
-def test_many_forms_are_no_burden(vendor: Vendor, context: Context) -> None:
+def test_cache_of_prepared_calls_is_bounded(vendor: Vendor, context: Context) -> None:
     tensor = Tensor.from_numpy(context, np.ones(3))
     for number in (*range(3 * _PreparedCalls.LIMIT), 0):
         assert vendor.call("diopiAdd", context, tensor, tensor, tensor, Scalar.from_number(number)) is Error.Success

@@ -14,7 +14,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases import layouts
 
 
-def test_what_a_claim_covers() -> None:
+def test_claim_covers_functions_dtypes_and_layouts() -> None:
     claim = Claim("diopiConv*2d", dtypes=[Dtype.float32], layouts=["contiguous", "channels_last"])
     assert claim.covers("diopiConvolution2d", Dtype.float32, ["channels_last"])
     assert claim.covers("diopiConvTranspose2d", Dtype.float32, ["contiguous", "channels_last"])
@@ -28,10 +28,10 @@ def test_the_layouts_are_those_of_the_suite() -> None:
     assert tuple(layouts.LAYOUTS) == LAYOUTS
 
 
-def test_mistakes_are_named() -> None:
-    with pytest.raises(VendorError, match="'diopiSine', which matches no standard function"):
+def test_invalid_claims_are_rejected() -> None:
+    with pytest.raises(VendorError, match="'diopiSine'"):
         Claim("diopiSine")
-    with pytest.raises(VendorError, match=r"has the layout 'nhwc', expected one of contiguous, transposed"):
+    with pytest.raises(VendorError, match=r"'nhwc'.*contiguous, transposed"):
         Claim("diopiSin", layouts=["nhwc"])
 
 
@@ -46,7 +46,7 @@ layouts = ["contiguous"]
 """
 
 
-def test_a_compiled_vendor_has_its_claims_in_a_file(tmp_path: Path) -> None:
+def test_compiled_vendor_reads_claims_from_a_file(tmp_path: Path) -> None:
     path = library(tmp_path, "int nothing;")
     assert NativeVendor(path).claims == ()
     path.with_name("libdiopi_impl.claims.toml").write_text(FILE)
@@ -67,7 +67,7 @@ def test_a_compiled_vendor_has_its_claims_in_a_file(tmp_path: Path) -> None:
         ('[[claims]]\nfunctions = "diopiSin"', "expected tables [[claim]], found 'claims'"),
     ],
 )
-def test_a_file_that_is_wrong_is_named(tmp_path: Path, text: str, reason: str) -> None:
+def test_error_in_a_claims_file_names_the_file(tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "my.claims.toml"
     path.write_text(text)
     with pytest.raises(VendorError) as caught:

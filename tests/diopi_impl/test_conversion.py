@@ -31,7 +31,7 @@ def test_numbers_beyond_an_integers_range(name: str, repeated: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_other_formats(dtype: str) -> None:
+def test_unsupported_memory_formats_are_rejected(dtype: str) -> None:
     numbers = np.array([-1.5, 250.0, np.inf], dtype)
     assert convert_to_integers(numbers, np.dtype(np.uint8)).tolist() == [255, 250, 0]
     assert convert_to_integers(numbers, np.dtype(np.int32)).tolist() == [-1, 250, LOWEST32]

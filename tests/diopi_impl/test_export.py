@@ -60,10 +60,10 @@ def programs(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     }
 
 
-def run(program: Path, what: str) -> dict[str, str]:
+def run(program: Path, command: str) -> dict[str, str]:
     """The lines the program prints, by their first word."""
     bare = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run([program, what], capture_output=True, text=True, timeout=120, env=bare)
+    done = subprocess.run([program, command], capture_output=True, text=True, timeout=120, env=bare)
     assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
     return dict(line.split(" ", 1) for line in done.stdout.splitlines() if line)
 
@@ -113,33 +113,33 @@ class Framework:
             self.tell(name, out)
 
     def element_wise(self) -> None:
-        one, two, out = self.ramp(3, 4, 0.37), self.ramp(3, 4, -1.3), self.zeros(3, 4)
-        self.run("diopiAbs", out, one)
-        self.run("diopiSin", out, one)
-        self.run("diopiTanhBackward", out, one, two)
-        self.run("diopiAdd", out, one, two, Scalar.from_number(0.5))
-        self.run("diopiMulScalar", out, one, Scalar.from_number(7))
-        self.run("diopiDiv", out, one, two, RoundMode.floor)
-        self.run("diopiGelu", out, one, "tanh")
-        self.run("diopiClampScalar", out, one, Scalar.from_number(0.5), None)
-        self.run("diopiNegInp", one)
+        x, y, out = self.ramp(3, 4, 0.37), self.ramp(3, 4, -1.3), self.zeros(3, 4)
+        self.run("diopiAbs", out, x)
+        self.run("diopiSin", out, x)
+        self.run("diopiTanhBackward", out, x, y)
+        self.run("diopiAdd", out, x, y, Scalar.from_number(0.5))
+        self.run("diopiMulScalar", out, x, Scalar.from_number(7))
+        self.run("diopiDiv", out, x, y, RoundMode.floor)
+        self.run("diopiGelu", out, x, "tanh")
+        self.run("diopiClampScalar", out, x, Scalar.from_number(0.5), None)
+        self.run("diopiNegInp", x)
 
     def reductions(self) -> None:
-        one, two = self.ramp(3, 4, 0.37), self.ramp(3, 4, -1.3)
-        self.run("diopiSum", self.zeros(4), one, (0,))
-        self.run("diopiArgmax", self.tensor(np.zeros((3, 1), np.int64)), one, -1, True)
-        self.run("diopiMSELoss", self.zeros(), one, two, Reduction.mean)
+        x, y = self.ramp(3, 4, 0.37), self.ramp(3, 4, -1.3)
+        self.run("diopiSum", self.zeros(4), x, (0,))
+        self.run("diopiArgmax", self.tensor(np.zeros((3, 1), np.int64)), x, -1, True)
+        self.run("diopiMSELoss", self.zeros(), x, y, Reduction.mean)
         box = Box()
-        if self.call("diopiEqual", box, one, two):
+        if self.call("diopiEqual", box, x, y):
             self.tell("diopiEqual", box.value)
 
     def arrays(self) -> None:
-        one, two = self.ramp(3, 4, 0.37), self.ramp(2, 4, -1.3)
+        x, y = self.ramp(3, 4, 0.37), self.ramp(2, 4, -1.3)
         outs, box, grads = [self.zeros(1, 4), self.zeros(2, 4)], Box(), [self.ramp(3, 4, 0.37), self.ramp(2, 4, -1.3)]
-        self.run("diopiCat", self.zeros(5, 4), [one, two], 2, 0)
-        if self.call("diopiSplitWithSizes", outs, 2, one, (1, 2), 0):
+        self.run("diopiCat", self.zeros(5, 4), [x, y], 2, 0)
+        if self.call("diopiSplitWithSizes", outs, 2, x, (1, 2), 0):
             self.tell("diopiSplitWithSizes", *outs)
-        if self.call("diopiNonzero", box, one):
+        if self.call("diopiNonzero", box, x):
             self.tell("diopiNonzero", box.value)
         if self.call("diopiClipGradNorm", box, grads, 2, 1.5, 2.0, False):
             self.tell("diopiClipGradNorm", np.float64(box.value), *grads)
@@ -150,7 +150,7 @@ class Framework:
 
 @pytest.mark.parametrize("language", ["c", "c++"])
 @pytest.mark.parametrize("style", ["results", "registered"])
-def test_a_program_gets_the_vendors_results_bit_for_bit(
+def test_c_program_receives_bit_identical_results(
     programs: dict[str, Path], jax: Vendor, language: str, style: str
 ) -> None:
     lines = run(programs[language], style)
@@ -158,17 +158,17 @@ def test_a_program_gets_the_vendors_results_bit_for_bit(
     assert lines == Framework(jax).lines
 
 
-def test_threads_agree(programs: dict[str, Path], jax: Vendor) -> None:
+def test_threads_receive_equal_results(programs: dict[str, Path], jax: Vendor) -> None:
     assert run(programs["c"], "threads") == Framework(jax).lines
 
 
-def test_threads_may_start_it_together(programs: dict[str, Path]) -> None:
+def test_threads_may_start_python_concurrently(programs: dict[str, Path]) -> None:
     (line,) = run(programs["c++"], "first").items()
     expected = np.sin(np.arange(4, dtype=np.float32) - np.float32(2.5))
     np.testing.assert_allclose(np.frombuffer(bytes.fromhex(line[1].split()[0]), np.float32), expected, rtol=1e-6)
 
 
-def test_a_failure_is_a_code_and_a_reason_and_changes_nothing(programs: dict[str, Path]) -> None:
+def test_failure_returns_code_and_reason_and_changes_nothing(programs: dict[str, Path]) -> None:
     lines = run(programs["c"], "failures")
     untouched = (np.arange(12, dtype=np.float32) - np.float32(2.5)).tobytes().hex()
     reasons = {
@@ -177,9 +177,9 @@ def test_a_failure_is_a_code_and_a_reason_and_changes_nothing(programs: dict[str
         "missing": "1 diopiSin: input is required, NULL was given",
         "stream": "1 diopiSin: ErrorOccurred: stream_sync returned 1: stream synchronize: 0x3039 is no handle",
     }
-    for what, reason in reasons.items():
-        given, result = lines[what].split(" |")
-        assert given.startswith(reason)
+    for failure, reason in reasons.items():
+        message, result = lines[failure].split(" |")
+        assert message.startswith(reason)
         assert result.strip() == untouched
     assert lines["memory"] == f"1 malloc: out of memory: {2**60} bytes were asked for"
 
@@ -187,7 +187,7 @@ def test_a_failure_is_a_code_and_a_reason_and_changes_nothing(programs: dict[str
 # Where it can't work.
 
 
-def test_another_python_in_the_process_is_refused(programs: dict[str, Path]) -> None:
+def test_process_with_another_python_is_rejected(programs: dict[str, Path]) -> None:
     (line,) = run(programs["other"], "first").items()
     version = sysconfig.get_python_version()
     assert " ".join(line).strip() == f"1 this library is for Python {version}, the process runs 2.7.18"
@@ -208,14 +208,14 @@ def other_pythons() -> Iterator[str]:
     ours = sysconfig.get_python_version()
     versions = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
     for minor in range(8, 20):
-        kept = sorted(versions.glob(f"3.{minor}.*/bin/python"))
+        installed = sorted(versions.glob(f"3.{minor}.*/bin/python"))
         found = shutil.which(f"python3.{minor}", path=os.pathsep.join(["/usr/bin", "/usr/local/bin"]))
-        if f"3.{minor}" != ours and (kept or found):
-            yield str(kept[0]) if kept else str(found)
+        if f"3.{minor}" != ours and (installed or found):
+            yield str(installed[0]) if installed else str(found)
 
 
 @pytest.mark.parametrize("python", [*other_pythons()] or [pytest.param("", marks=pytest.mark.skip("no other Python"))])
-def test_other_pythons_are_told_why(exported: Path, python: str) -> None:
+def test_other_python_versions_receive_a_reason(exported: Path, python: str) -> None:
     done = subprocess.run([python, "-c", OTHER_PYTHON, exported], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     codes, reason = done.stdout.splitlines()
@@ -223,12 +223,12 @@ def test_other_pythons_are_told_why(exported: Path, python: str) -> None:
     assert reason.startswith(f"this library is for Python {sysconfig.get_python_version()}, the process runs 3.")
 
 
-def test_a_forked_process_is_told_why(programs: dict[str, Path]) -> None:
+def test_forked_process_receives_a_reason(programs: dict[str, Path]) -> None:
     (line,) = run(programs["c"], "forked").items()
     assert " ".join(line).strip().startswith("1 the process was forked after Python had started")
 
 
-def test_a_vendor_that_is_gone_is_missed(tmp_path: Path) -> None:
+def test_missing_vendor_is_reported(tmp_path: Path) -> None:
     source = "from diopi_impl import Vendor\nfrom lib_rt import RuntimeFunctions\n"
     module = tmp_path / "short_lived.py"
     module.write_text(f"{source}vendor = Vendor('short', '1', RuntimeFunctions(stream_create=lambda: 1))\n")
@@ -255,14 +255,14 @@ def library(exported: Path) -> NativeVendor:
     return NativeVendor(exported)
 
 
-def test_it_exports_what_the_vendor_has(library: NativeVendor, jax: Vendor) -> None:
+def test_library_exports_the_functions_of_the_vendor(library: NativeVendor, jax: Vendor) -> None:
     names = [name for name, prototype in prototypes().items() if prototype.returns == "diopiError_t"]
     assert [library.has(name) for name in names] == [jax.has(name) for name in names]
     assert [library.query(name) for name in TEXT_QUERIES[:2]] == [jax.name, jax.version]
 
 
 @pytest.mark.parametrize("function", ROUND_TRIP)
-def test_the_suite_finds_the_same(library: NativeVendor, jax: Vendor, function: str) -> None:
+def test_suite_passes_on_the_exported_library(library: NativeVendor, jax: Vendor, function: str) -> None:
     cases = [compute_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
     assert cases
     with library.open_device() as there, jax.open_device() as here:
@@ -284,12 +284,12 @@ def test_ignored_arguments_may_be_anything_in_c(library: NativeVendor, function:
             assert outcome.verdict is Verdict.passed, f"{function}[{label}]: {outcome.message}"
 
 
-def test_errors_are_the_vendors(library: NativeVendor, jax: Vendor) -> None:
+def test_errors_match_those_of_the_vendor(library: NativeVendor, jax: Vendor) -> None:
     for vendor in (library, jax):
         with vendor.open_device() as device, Context(device) as context:
-            out, wrong = Tensor.empty(context, (2,), Dtype.float32), Tensor.empty(context, (3,), Dtype.float32)
+            out, mismatched = Tensor.empty(context, (2,), Dtype.float32), Tensor.empty(context, (3,), Dtype.float32)
             before = out.storage()
-            assert vendor.call("diopiSin", context, out, wrong) is Error.ErrorOccurred
+            assert vendor.call("diopiSin", context, out, mismatched) is Error.ErrorOccurred
             assert vendor.last_error() == "diopiSin: out has shape (2,), the result has (3,)"
             assert vendor.call("diopiBitwiseNot", context, out, out) is Error.DtypeNotSupported
             np.testing.assert_array_equal(out.storage(), before)
@@ -324,8 +324,8 @@ def test_tensors_of_many_axes(library: NativeVendor, axes: int) -> None:
     """More than there is room for where all facts of a tensor are asked for at once."""
     values = np.arange(6, dtype=np.float32).reshape(2, *[1] * (axes - 2), 3)
     with library.open_device() as device, Context(device) as context:
-        given, out = Tensor.from_numpy(context, values), Tensor.empty(context, values.shape, Dtype.float32)
-        assert library.call("diopiNeg", context, out, given) is Error.Success, library.last_error()
+        tensor, out = Tensor.from_numpy(context, values), Tensor.empty(context, values.shape, Dtype.float32)
+        assert library.call("diopiNeg", context, out, tensor) is Error.Success, library.last_error()
         np.testing.assert_array_equal(out.numpy(), -values)
 
 
@@ -334,13 +334,13 @@ def test_many_tensors(library: NativeVendor, tensors: int, axes: int) -> None:
     """As many as there is room for where they are told before the call, result included, and more."""
     values = np.arange(3, dtype=np.float32).reshape(3, *[1] * (axes - 1))
     with library.open_device() as device, Context(device) as context:
-        given = [Tensor.from_numpy(context, values + i) for i in range(tensors)]
+        inputs = [Tensor.from_numpy(context, values + i) for i in range(tensors)]
         out = Tensor.empty(context, (3 * tensors, *values.shape[1:]), Dtype.float32)
-        assert library.call("diopiCat", context, out, given, tensors, 0) is Error.Success, library.last_error()
+        assert library.call("diopiCat", context, out, inputs, tensors, 0) is Error.Success, library.last_error()
         np.testing.assert_array_equal(out.numpy(), np.concatenate([values + i for i in range(tensors)]))
 
 
-def test_a_device_that_is_not_addressable(tmp_path: Path) -> None:
+def test_export_supports_devices_that_are_not_addressable(tmp_path: Path) -> None:
     """Memory the host can't reach is read and written with the vendor's own copies."""
     library = NativeVendor(export("remote:vendor", tmp_path))
     with library.open_device() as device, Context(device) as context:
@@ -367,13 +367,15 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["libdiopi_impl.so"]
 
 
-def test_what_cannot_be_exported(c_vendor: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(VendorError, match=r"only a diopi_impl\.Vendor can be exported"):
+def test_export_rejects_vendors_and_reports_compiler_errors(
+    c_vendor: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(VendorError, match=r"diopi_impl\.Vendor"):
         export(str(c_vendor), tmp_path)
-    with pytest.raises(VendorError, match="'nobody' is not one of"):
+    with pytest.raises(VendorError, match="nobody"):
         export("nobody", tmp_path)
     monkeypatch.setenv("CC", "no-such-compiler")
-    with pytest.raises(ExportError, match="there is no C compiler: looked for no-such-compiler"):
+    with pytest.raises(ExportError, match="no-such-compiler"):
         export(JAX, tmp_path)
     monkeypatch.setenv("CC", "false")
     with pytest.raises(ExportError, match="failed"):

@@ -24,9 +24,9 @@ def framework(folder: Path, vendor: str, flags: tuple[str, ...], monkeypatch: py
     return build(folder / "framework", "c", [VENDORS / "framework" / "framework.c"], *flags, *linked)
 
 
-def run(program: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def run(program: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    return sanitizers.run([program, what], sanitizers.LEAKS_OF_PYTHON)
+    return sanitizers.run([program, command], sanitizers.LEAKS_OF_PYTHON)
 
 
 def test_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ def test_races(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(program, "first", monkeypatch).strip()
 
 
-def test_races_where_it_cannot_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_failures_have_no_races(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = tmp_path / "soon_gone.py"
     module.write_text("from sines import vendor\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -20,8 +20,8 @@ Array = np.ndarray[Any, Any]
 @pytest.fixture
 def context() -> Iterator[Context]:
     vendor = Vendor("device", "1", HostRuntime().functions(), host_addressable=True)
-    with vendor.open_device() as device, Context(device) as made:
-        yield made
+    with vendor.open_device() as device, Context(device) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def fill(vendor: Vendor, context: Context, generator: Generator | None, count: i
     )
 
 
-def test_the_offset_advances_by_what_is_drawn(vendor: Vendor, context: Context, states: list[Any]) -> None:
+def test_offset_advances_by_the_count_of_numbers(vendor: Vendor, context: Context, states: list[Any]) -> None:
     generator = Generator(context, 2**64 - 1, 7)
     for count in (5, 3):
         assert fill(vendor, context, generator, count) is Error.Success
@@ -58,25 +58,25 @@ def test_the_offset_advances_by_what_is_drawn(vendor: Vendor, context: Context, 
     assert (generator.seed, generator.offset) == (2**64 - 1, 15)
 
 
-def test_the_offset_comes_round(vendor: Vendor, context: Context) -> None:
+def test_offset_wraps_around(vendor: Vendor, context: Context) -> None:
     generator = Generator(context, 1, 2**64 - 2)
     fill(vendor, context, generator, 5)
     assert generator.offset == 3
 
 
-def test_a_call_that_fails_draws_nothing(vendor: Vendor, context: Context) -> None:
+def test_failing_call_does_not_advance_the_offset(vendor: Vendor, context: Context) -> None:
     generator = Generator(context, 1, 2)
     assert fill(vendor, context, generator, 5, from_=13) is not Error.Success
     assert generator.offset == 2
 
 
-def test_no_state_of_the_vendors_own_generator_comes_twice(vendor: Vendor, context: Context, states: list[Any]) -> None:
+def test_default_generator_never_repeats_a_state(vendor: Vendor, context: Context, states: list[Any]) -> None:
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda _: fill(vendor, context, None, 5), range(40)))
     assert sorted(states) == [(0, 5 * n) for n in range(40)]
 
 
-WRONG = [
+REJECTED_CALLS = [
     ("diopiUniformInp", Dtype.float32, (1.0, 0.0), "from is 1.0 and to 0.0"),
     ("diopiUniformInp", Dtype.float16, (-6e4, 6e4), "a distance float16 holds"),
     ("diopiRandomInp", Dtype.int64, (3, 3), "from is 3 and to 3"),
@@ -90,8 +90,8 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "dtype", "attributes", "message"), WRONG)
-def test_the_reference_vendor_refuses(
+@pytest.mark.parametrize(("name", "dtype", "attributes", "message"), REJECTED_CALLS)
+def test_reference_vendor_rejects_invalid_calls(
     context: Context, name: str, dtype: Dtype, attributes: tuple[Any, ...], message: str
 ) -> None:
     vendor = find_vendor("jax_cpu")
@@ -102,9 +102,7 @@ def test_the_reference_vendor_refuses(
 
 
 @pytest.mark.parametrize(("count", "replacement"), [(0, True), (4, False)])
-def test_the_reference_vendor_refuses_more_samples_than_there_are(
-    context: Context, count: int, replacement: bool
-) -> None:
+def test_multinomial_rejects_more_samples_than_categories(context: Context, count: int, replacement: bool) -> None:
     vendor = find_vendor("jax_cpu")
     weights, out = Tensor.from_numpy(context, np.ones(3, np.float32)), Tensor.empty(context, (count,), Dtype.int64)
     code = vendor.call("diopiMultinomial", context, out, weights, count, replacement, None)

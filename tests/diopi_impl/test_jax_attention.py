@@ -41,36 +41,36 @@ def backward(g: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, **numbers: Any)
 
 @pytest.mark.parametrize("block", [1, 2, 5, 11])
 @pytest.mark.parametrize("numbers", [{}, {"is_causal": True}, {"window_size_left": 3, "window_size_right": 2}])
-def test_blocks_of_any_size(
+def test_attention_does_not_depend_on_block_size(
     tensors: list[Array], block: int, numbers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    *given, g = map(jnp.asarray, tensors)
-    at_once = forward(*given, **numbers)
-    gradients = backward(g, *given, *at_once, **numbers)
+    *inputs, g = map(jnp.asarray, tensors)
+    at_once = forward(*inputs, **numbers)
+    gradients = backward(g, *inputs, *at_once, **numbers)
     monkeypatch.setattr(core, "BLOCK", block)
-    for one, other in zip(at_once, forward(*given, **numbers), strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
-    for one, other in zip(gradients, backward(g, *given, *at_once, **numbers), strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+    for actual, reference in zip(at_once, forward(*inputs, **numbers), strict=True):
+        np.testing.assert_allclose(actual, reference, rtol=2e-5, atol=1e-6)
+    for actual, reference in zip(gradients, backward(g, *inputs, *at_once, **numbers), strict=True):
+        np.testing.assert_allclose(actual, reference, rtol=2e-5, atol=2e-6)
 
 
-def test_gradients_drop_what_the_forward_call_dropped(tensors: list[Array]) -> None:
-    *given, g = tensors
+def test_gradient_replays_the_dropout_of_the_forward_call(tensors: list[Array]) -> None:
+    *inputs, g = tensors
     numbers = {"p_dropout": 0.4}
     with jax.enable_x64(True):
-        q, k, v, wide = (jnp.asarray(x, jnp.float64) for x in (*given, g))
+        q, k, v, wide = (jnp.asarray(x, jnp.float64) for x in (*inputs, g))
         out, lse = forward(q, k, v, **numbers)
         found = backward(wide, q, k, v, out, lse, **numbers)
         expected = jax.vjp(lambda *x: forward(*x, **numbers)[0], q, k, v)[1](wide)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+    for actual, reference in zip(found, expected, strict=True):
+        np.testing.assert_allclose(actual, reference, rtol=1e-9, atol=1e-11)
 
 
-def test_the_customized_form_saves_what_its_gradient_drops(tensors: list[Array]) -> None:
-    *given, g = tensors
+def test_customized_gradient_replays_the_saved_dropout(tensors: list[Array]) -> None:
+    *inputs, g = tensors
     numbers = {**NUMBERS, "p_dropout": 0.4, "head_num": 4, "input_layout": "BSND"}
     with jax.enable_x64(True):
-        q, k, v, wide = (jnp.asarray(x, jnp.float64) for x in (*given, g))
+        q, k, v, wide = (jnp.asarray(x, jnp.float64) for x in (*inputs, g))
         state = jnp.asarray(STATE)
 
         def result(*x: Any) -> Any:
@@ -81,8 +81,10 @@ def test_the_customized_form_saves_what_its_gradient_drops(tensors: list[Array])
         found = customized.customized_flash_attention_backward(wide, q, k, v, None, *saved, **numbers)
         expected = jax.vjp(lambda *x: result(*x)[0], q, k, v)[1](wide)
     assert mask.shape == (-(-2 * 4 * 11 * 11 // 128) * 16,)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)  # the logarithms of sums are saved in float32
+    for actual, reference in zip(found, expected, strict=True):
+        np.testing.assert_allclose(
+            actual, reference, rtol=1e-5, atol=1e-6
+        )  # the logarithms of sums are saved in float32
 
 
 # Memory
@@ -136,14 +138,14 @@ ZEROS = jnp.zeros((2, 3, 4, 8))
         ),
     ],
 )
-def test_what_does_not_fit(call: Callable[[], Any], words: str) -> None:
+def test_mismatched_arguments_are_rejected(call: Callable[[], Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
 
 
-def test_products_that_are_not_sparse_with_dense() -> None:
+def test_spmm_rejects_other_than_sparse_times_dense() -> None:
     parts = [jnp.array([0, 1]), jnp.array([0]), jnp.ones(1)]
-    for given in ((jnp.ones((1, 1)), jnp.ones((1, 1))), (parts, parts)):
+    for inputs in ((jnp.ones((1, 1)), jnp.ones((1, 1))), (parts, parts)):
         with pytest.raises(NotImplementedError, match="sparse"):
-            sparse.spmm(*given)
+            sparse.spmm(*inputs)
     np.testing.assert_array_equal(sparse.spmm([*parts[:2], None], jnp.full((1, 2), 3.0)), [[3.0, 3.0]])

@@ -22,18 +22,18 @@ def _call(name: str, *attributes: object, shape: tuple[int, ...] = (2, 3, 4)) ->
 
 @pytest.mark.parametrize("name", ["diopiSoftmax", "diopiLogSoftmax", "diopiCumsum"])
 @pytest.mark.parametrize("dim", [3, -4])
-def test_an_axis_that_does_not_exist(name: str, dim: int) -> None:
+def test_axis_out_of_range_is_rejected(name: str, dim: int) -> None:
     assert _call(name, dim) == f"{name}: dim {dim} is out of range for a 3-d input"
 
 
-def test_a_number_has_one_axis() -> None:
+def test_zero_dim_input_has_one_axis() -> None:
     assert _call("diopiSoftmax", 1, shape=()) == "diopiSoftmax: dim 1 is out of range for a 0-d input"
 
 
 @pytest.mark.parametrize("dim", [(0, 0), (1, -2)])
-def test_an_axis_named_twice(dim: tuple[int, ...]) -> None:
+def test_repeated_axis_is_rejected(dim: tuple[int, ...]) -> None:
     assert _call("diopiSum", dim) == f"diopiSum: dim {dim} names an axis twice"
 
 
-def test_an_unknown_gelu() -> None:
+def test_gelu_rejects_unknown_approximation() -> None:
     assert _call("diopiGelu", "exact") == "diopiGelu: approximate is 'exact', expected 'none' or 'tanh'"

@@ -40,18 +40,18 @@ def context() -> Iterator[Context]:
 
 
 def called(context: Context, function: str, results: list[tuple[int, ...]], *arguments: Any) -> list[Any]:
-    """What the built-in vendor gives for results of these shapes."""
+    """Return the results of the built-in vendor, which have these shapes."""
     vendor: BaseVendor = find_vendor("jax_cpu")
     arrays = [*(np.zeros(shape, np.float32) for shape in results), *arguments]
-    given = [Tensor.from_numpy(context, a) if isinstance(a, np.ndarray) else a for a in arrays]
-    assert vendor.call(function, context, *given) is Error.Success, vendor.last_error()
-    return [tensor.numpy() for tensor in given[: len(results)]]
+    passed = [Tensor.from_numpy(context, a) if isinstance(a, np.ndarray) else a for a in arrays]
+    assert vendor.call(function, context, *passed) is Error.Success, vendor.last_error()
+    return [tensor.numpy() for tensor in passed[: len(results)]]
 
 
-def near(given: Any, expected: Any) -> None:
+def assert_close(actual: Any, expected: Any) -> None:
     """Within what float32 leaves of sums computed in float64."""
     expected = expected.detach().numpy()
-    np.testing.assert_allclose(given, expected, rtol=1e-4, atol=2e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=2e-6 * np.abs(expected).max())
 
 
 def check(context: Context, rank: int, function: str, forward: Any, shapes: Any, order: Any, backward: Any) -> None:
@@ -61,12 +61,12 @@ def check(context: Context, rank: int, function: str, forward: Any, shapes: Any,
     inputs = [torch.tensor(array, dtype=torch.float64, requires_grad=True) for array in (x, w)]
     expected = forward(*inputs)
     y = rng.standard_normal(expected.shape, np.float32)
-    near(*called(context, f"diopi{function}{rank}d", [y.shape], x, w, None, *order), expected)
+    assert_close(*called(context, f"diopi{function}{rank}d", [y.shape], x, w, None, *order), expected)
     expected.backward(torch.tensor(y, dtype=torch.float64))
     results = [x.shape, w.shape, y.shape[1:2]]
     grads = called(context, f"diopi{function}{rank}dBackward", results, y, x, w, y.shape[1:2], *backward)
-    for given, tensor in zip(grads, inputs, strict=False):
-        near(given, tensor.grad)
+    for grad, tensor in zip(grads, inputs, strict=False):
+        assert_close(grad, tensor.grad)
     np.testing.assert_allclose(grads[2], y.sum((0, *range(2, y.ndim)), np.float64), rtol=1e-4, atol=1e-2)
 
 

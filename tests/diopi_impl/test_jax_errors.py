@@ -167,7 +167,7 @@ def _passed(context: Context, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", list(CALLS))
-def test_refused(name: str, context: Context) -> None:
+def test_invalid_calls_are_rejected(name: str, context: Context) -> None:
     function, results, arguments = CALLS[name]
     assert vendor.call(function, context, *_passed(context, [*results, *arguments])) is Error.ErrorOccurred
     assert vendor.last_error().startswith(f"{function}: ")

@@ -28,7 +28,7 @@ def numbers(shape: tuple[int, ...], dtype: Dtype) -> NDArray[Any]:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize(("ours", "numpys"), [(nan_propagating_max, np.max), (nan_propagating_min, np.min)])
-def test_nan_reaches_the_extreme_of_its_slice_alone(
+def test_nan_propagates_to_the_extreme_of_its_slice_only(
     dtype: Dtype, shape: tuple[int, ...], keepdims: bool, ours: Callable[..., Any], numpys: Callable[..., Any]
 ) -> None:
     values = numbers(shape, dtype)
@@ -40,7 +40,7 @@ def test_nan_reaches_the_extreme_of_its_slice_alone(
         np.testing.assert_array_equal(found.astype(np.float64), expected)
 
 
-def test_whole_numbers_and_no_axes() -> None:
+def test_extremes_of_integers_and_of_empty_axes() -> None:
     whole = np.arange(12).reshape(3, 4)
     assert np.asarray(nan_propagating_max(whole, 0)).tolist() == [8, 9, 10, 11]
     assert np.asarray(nan_propagating_min(np.float32(3), ())).tolist() == 3

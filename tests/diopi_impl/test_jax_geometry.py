@@ -51,40 +51,40 @@ FRAMES: list[Callable[[Array], Array]] = [
 
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("pair", MEETING.values(), ids=MEETING)
-def test_edges_and_corners_may_meet(pair: Any, frame: Callable[[Array], Array]) -> None:
-    one, other = frame(_squares(*pair))
-    expected = Polygon(one).intersection(Polygon(other)).area
-    for polygons in ((one, other), (other, one)):
+def test_overlaps_of_polygons_with_shared_edges_and_corners(pair: Any, frame: Callable[[Array], Array]) -> None:
+    a, b = frame(_squares(*pair))
+    expected = Polygon(a).intersection(Polygon(b)).area
+    for polygons in ((a, b), (b, a)):
         assert float(overlaps(*map(jnp.asarray, polygons))) == pytest.approx(expected, abs=1e-11)
 
 
-def test_overlaps_are_those_of_shapely() -> None:
+def test_overlaps_match_shapely() -> None:
     rng = np.random.default_rng(0)
     boxes = np.concatenate([rng.uniform(0, 5, (40, 2)), rng.uniform(1, 6, (40, 2)), rng.uniform(-4, 4, (40, 1))], 1)
     corners = np.asarray(geometry.rotated_box_corners(jnp.asarray(boxes)))
-    given = overlaps(jnp.asarray(corners[:, None]), jnp.asarray(corners))
-    expected = [[Polygon(one).intersection(Polygon(other)).area for other in corners] for one in corners]
-    np.testing.assert_allclose(given, expected, atol=1e-12)
+    actual = overlaps(jnp.asarray(corners[:, None]), jnp.asarray(corners))
+    expected = [[Polygon(a).intersection(Polygon(b)).area for b in corners] for a in corners]
+    np.testing.assert_allclose(actual, expected, atol=1e-12)
 
 
-def test_far_from_the_origin_boxes_overlap_as_near_it() -> None:
+def test_overlaps_do_not_depend_on_the_distance_from_the_origin() -> None:
     """The centres are whole numbers, so that moving them rounds nothing."""
     rng = np.random.default_rng(3)
     shapes = np.concatenate([rng.uniform(2, 6, (40, 2)), rng.uniform(-4, 4, (40, 1))], 1)
     near = np.concatenate([rng.integers(0, 8, (40, 2)), shapes], 1).astype(np.float32)
     far = near + np.array([2**20, -(2**21), 0, 0, 0], np.float32)
-    given, expected = (
+    actual, expected = (
         geometry.box_overlap_areas(jnp.asarray(boxes[:, None]), jnp.asarray(boxes)) for boxes in (far, near)
     )
-    np.testing.assert_array_equal(given, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
-def test_hulls_are_those_of_shapely() -> None:
+def test_hulls_match_shapely() -> None:
     rng = np.random.default_rng(1)
     points = np.concatenate([rng.normal(size=(20, 9, 2)), rng.integers(0, 3, (20, 9, 2))])
     hulls = geometry.select_points(jnp.asarray(points), geometry.hull_indices(jnp.asarray(points)))
     areas = geometry.signed_areas(hulls)
-    for some, hull, area in zip(points, hulls, areas, strict=True):
-        expected = MultiPoint(some).convex_hull
+    for point_set, hull, area in zip(points, hulls, areas, strict=True):
+        expected = MultiPoint(point_set).convex_hull
         assert float(area) == pytest.approx(expected.area, abs=1e-12)
         assert MultiPoint(np.asarray(hull)).convex_hull.equals(expected)

@@ -19,31 +19,31 @@ def context() -> Iterator[Context]:
         yield context
 
 
-at = np.array
+to_array = np.array
 
 CALLS: dict[str, tuple[str, tuple[int, ...], list[Any]]] = {
-    "gather": ("diopiGather", (1, 1), [INPUT, 1, at([[4]])]),
-    "gather, negative": ("diopiGather", (1, 1), [INPUT, 1, at([[-1]])]),
-    "gather, more rows than input": ("diopiGather", (4, 1), [INPUT, 1, at([[0], [0], [0], [0]])]),
-    "gather, rank": ("diopiGather", (1,), [INPUT, 1, at([0])]),
-    "gather backward": ("diopiGatherBackward", (3, 4), [INPUT[:1, :1], INPUT, 1, at([[4]])]),
-    "scatter": ("diopiScatter", (3, 4), [INPUT, 0, INPUT, at([[3]]), ""]),
-    "scatter, smaller source": ("diopiScatter", (3, 4), [INPUT, 0, INPUT[:1], at([[1], [2]]), ""]),
-    "scatter, no such reduction": ("diopiScatter", (3, 4), [INPUT, 0, INPUT, at([[1]]), "mean"]),
-    "index_select": ("diopiIndexSelect", (3, 1), [INPUT, 1, at([4])]),
-    "index_select, rank 2": ("diopiIndexSelect", (3, 1), [INPUT, 1, at([[1]])]),
-    "index_select backward": ("diopiIndexSelectBackward", (3, 4), [INPUT[:, :1], (3, 4), 1, at([-1])]),
-    "index_fill": ("diopiIndexFill", (3, 4), [INPUT, 0, at([-4]), np.float32(1)]),
-    "index_put": ("diopiIndexPut", (3, 4), [INPUT, INPUT[0], [at([3])], 1, False]),
-    "mask of another shape": ("diopiIndexPut", (3, 4), [INPUT, INPUT[0], [at([True, False])], 1, False]),
+    "gather": ("diopiGather", (1, 1), [INPUT, 1, to_array([[4]])]),
+    "gather, negative": ("diopiGather", (1, 1), [INPUT, 1, to_array([[-1]])]),
+    "gather, more rows than input": ("diopiGather", (4, 1), [INPUT, 1, to_array([[0], [0], [0], [0]])]),
+    "gather, rank": ("diopiGather", (1,), [INPUT, 1, to_array([0])]),
+    "gather backward": ("diopiGatherBackward", (3, 4), [INPUT[:1, :1], INPUT, 1, to_array([[4]])]),
+    "scatter": ("diopiScatter", (3, 4), [INPUT, 0, INPUT, to_array([[3]]), ""]),
+    "scatter, smaller source": ("diopiScatter", (3, 4), [INPUT, 0, INPUT[:1], to_array([[1], [2]]), ""]),
+    "scatter, no such reduction": ("diopiScatter", (3, 4), [INPUT, 0, INPUT, to_array([[1]]), "mean"]),
+    "index_select": ("diopiIndexSelect", (3, 1), [INPUT, 1, to_array([4])]),
+    "index_select, rank 2": ("diopiIndexSelect", (3, 1), [INPUT, 1, to_array([[1]])]),
+    "index_select backward": ("diopiIndexSelectBackward", (3, 4), [INPUT[:, :1], (3, 4), 1, to_array([-1])]),
+    "index_fill": ("diopiIndexFill", (3, 4), [INPUT, 0, to_array([-4]), np.float32(1)]),
+    "index_put": ("diopiIndexPut", (3, 4), [INPUT, INPUT[0], [to_array([3])], 1, False]),
+    "mask of another shape": ("diopiIndexPut", (3, 4), [INPUT, INPUT[0], [to_array([True, False])], 1, False]),
     "select": ("diopiSelect", (3,), [INPUT, 1, 4]),
     "slice, step": ("diopiSlice", (3, 4), [INPUT, 1, 0, 4, 0]),
     "dim": ("diopiSlice", (3, 4), [INPUT, 2, 0, 4, 1]),
     "masked_scatter, too few": ("diopiMaskedScatter", (3, 4), [INPUT, np.ones((3, 4), bool), INPUT[0]]),
-    "embedding": ("diopiEmbedding", (1, 4), [INPUT, at([3]), -1, False, False]),
-    "embedding backward": ("diopiEmbeddingBackward", (2, 4), [INPUT[:1], at([2]), 2, -1, False, False]),
-    "sort backward": ("diopiSortBackward", (3, 4), [INPUT[:1], 0, at([[0, 3, 0, 0]]), (3, 4), True]),
-    "one_hot": ("diopiOneHot", (1, 3), [at([3]), 3]),
+    "embedding": ("diopiEmbedding", (1, 4), [INPUT, to_array([3]), -1, False, False]),
+    "embedding backward": ("diopiEmbeddingBackward", (2, 4), [INPUT[:1], to_array([2]), 2, -1, False, False]),
+    "sort backward": ("diopiSortBackward", (3, 4), [INPUT[:1], 0, to_array([[0, 3, 0, 0]]), (3, 4), True]),
+    "one_hot": ("diopiOneHot", (1, 3), [to_array([3]), 3]),
 }
 
 

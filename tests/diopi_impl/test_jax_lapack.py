@@ -19,7 +19,7 @@ from diopi_test.execution.call import Call
 
 QR = lookup("diopiLinalgQR")
 MATRIX = np.eye(3, dtype=np.float32)
-MANY = 3
+THREADS = 3
 """Threads that BLAS has before the calls."""
 
 
@@ -30,11 +30,11 @@ def threads() -> set[int]:
 
 @pytest.fixture(autouse=True)
 def many_threads() -> Iterator[None]:
-    with blas().limit(limits=MANY):
+    with blas().limit(limits=THREADS):
         yield
 
 
-def test_a_call_has_one_thread_and_others_what_they_had() -> None:
+def test_blas_threads_are_limited_during_a_call_and_restored() -> None:
     seen: list[set[int]] = []
 
     def qr(A: np.ndarray, mode: str) -> tuple[np.ndarray, np.ndarray]:
@@ -43,10 +43,10 @@ def test_a_call_has_one_thread_and_others_what_they_had() -> None:
 
     with_lapack(QR, qr)([MATRIX, "reduced"], [None, None])
     assert seen == [{1}]
-    assert threads() == {MANY}
+    assert threads() == {THREADS}
 
 
-def test_calls_that_overlap_have_one_thread_to_the_last() -> None:
+def test_overlapping_calls_keep_one_thread_until_the_last_ends() -> None:
     def fail() -> None:
         with single_thread:
             raise ValueError("a call that fails")
@@ -55,13 +55,13 @@ def test_calls_that_overlap_have_one_thread_to_the_last() -> None:
         with pytest.raises(ValueError, match="a call that fails"):
             pool.submit(fail).result()
         assert threads() == {1}
-    assert threads() == {MANY}
+    assert threads() == {THREADS}
 
 
 @pytest.mark.parametrize(
     "function", ["diopiLinalgQR", "diopiTriangularSolve", "diopiTriangularSolveBackward", "diopiCholeskyBackward"]
 )
-def test_functions_that_call_lapack_do_so_with_one_thread(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lapack_functions_run_with_one_thread(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     entered: list[None] = []
     monkeypatch.setattr(lapack, "single_thread", _Recorded(entered))
     case = draw_case_with_zeros(lookup(function), select_cases(function, "smoke")[0])

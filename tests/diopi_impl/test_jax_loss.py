@@ -13,7 +13,7 @@ from diopi_proto.types import Reduction
 
 @pytest.mark.parametrize("shape", [(1, 3, 32, 32), (3, 16, 16), (3072,)], ids=str)
 @pytest.mark.parametrize("seed", range(5))
-def test_a_mean_loss_is_added_up_in_parts_whatever_its_shape(shape: tuple[int, ...], seed: int) -> None:
+def test_mean_loss_is_accurate_for_every_shape(shape: tuple[int, ...], seed: int) -> None:
     input, target = np.random.default_rng(seed).standard_normal((2, *shape)).astype(np.float32)
     mean = float(jax.jit(lambda x, y: mse_loss(x, y, Reduction.mean))(input, target))
     exact = np.square(input.astype(np.float64) - target).mean()
@@ -21,7 +21,7 @@ def test_a_mean_loss_is_added_up_in_parts_whatever_its_shape(shape: tuple[int, .
 
 
 @pytest.mark.parametrize("classes", [100, 1000, 50257])
-def test_what_many_small_shares_are_together_is_not_lost(classes: int) -> None:
+def test_log_softmax_sums_many_small_terms_accurately(classes: int) -> None:
     """One exponential is 1, each of the others less than half of its ulp."""
     input = np.random.default_rng(0).uniform(-17.2, -16.7, (2, classes)).astype(np.float32)
     input[0, 0] = input[1, classes // 2] = 0

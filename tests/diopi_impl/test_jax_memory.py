@@ -24,7 +24,7 @@ def _doubled(programs: ProgramCache, array: np.ndarray[Any, Any]) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, bfloat16, np.int64, np.complex64])
-def test_a_large_result_is_written_where_the_one_before_it_lay(dtype: type) -> None:
+def test_large_result_reuses_memory_of_previous_result(dtype: type) -> None:
     programs, ones = ProgramCache(), np.ones((3, LARGE // 2), dtype)
     result = _doubled(programs, ones)
     address = result.ctypes.data
@@ -36,15 +36,15 @@ def test_a_large_result_is_written_where_the_one_before_it_lay(dtype: type) -> N
     assert (again == 4).all()
 
 
-def test_elements_to_which_a_view_refers_stay() -> None:
+def test_memory_with_a_view_is_not_reused() -> None:
     programs, ones = ProgramCache(), np.ones((2, LARGE), np.float32)
     view = _doubled(programs, ones)[1:, ::7]
-    others = [_doubled(programs, n * ones) for n in range(2, 5)]
+    results = [_doubled(programs, n * ones) for n in range(2, 5)]
     assert (view == 2).all()
-    assert [other[0, 0] for other in others] == [4, 6, 8]
+    assert [result[0, 0] for result in results] == [4, 6, 8]
 
 
-def test_elements_cannot_be_written() -> None:
+def test_lent_elements_are_read_only() -> None:
     result = _doubled(ProgramCache(), np.ones(LARGE, np.float32))
     with pytest.raises(ValueError, match="read-only"):
         result[0] = 0
@@ -55,29 +55,31 @@ def test_small_results_are_not_lent() -> None:
     assert not isinstance(result, np.ndarray)
 
 
-def test_no_more_is_kept_than_the_limit() -> None:
+def test_pool_keeps_no_more_bytes_than_its_limit() -> None:
     shape, dtype = (100,), np.dtype(np.float32)
-    kept = ResultMemory(limit=1000)
-    lent = [kept.lend(jnp.full(shape, n, dtype)) for n in range(3)]
+    memory_pool = ResultMemory(limit=1000)
+    lent = [memory_pool.lend(jnp.full(shape, n, dtype)) for n in range(3)]
     addresses = [array.ctypes.data for array in lent]
     while lent:
         del lent[0]  # the oldest first
-    taken = [kept.take(shape, dtype) for _ in range(3)]
-    assert [array.unsafe_buffer_pointer() for array in taken if not isinstance(array, np.ndarray)] == addresses[:0:-1]
-    assert isinstance(taken[2], np.ndarray)
+    arrays = [memory_pool.take(shape, dtype) for _ in range(3)]
+    assert [array.unsafe_buffer_pointer() for array in arrays if not isinstance(array, np.ndarray)] == addresses[:0:-1]
+    assert isinstance(arrays[2], np.ndarray)
 
 
-def test_of_many_arrays_the_last_are_kept() -> None:
-    kept = ResultMemory(limit=10**6)
+def test_pool_keeps_the_arrays_released_last() -> None:
+    memory_pool = ResultMemory(limit=10**6)
     for n in range(MAX_SPARES + 1):
-        kept.release(jnp.zeros(n + 1, np.float32))
-    found = [not isinstance(kept.take((n + 1,), np.dtype(np.float32)), np.ndarray) for n in range(MAX_SPARES + 1)]
+        memory_pool.release(jnp.zeros(n + 1, np.float32))
+    found = [
+        not isinstance(memory_pool.take((n + 1,), np.dtype(np.float32)), np.ndarray) for n in range(MAX_SPARES + 1)
+    ]
     assert found == [False] + MAX_SPARES * [True]
 
 
-def test_memory_of_another_shape_or_type_is_not_taken() -> None:
-    kept = ResultMemory(limit=1000)
-    kept.release(jnp.zeros((2, 3), np.float32))
+def test_memory_of_another_shape_or_type_is_not_reused() -> None:
+    memory_pool = ResultMemory(limit=1000)
+    memory_pool.release(jnp.zeros((2, 3), np.float32))
     for shape, dtype in (((3, 2), np.float32), ((2, 3), np.int32)):
-        assert isinstance(kept.take(shape, np.dtype(dtype)), np.ndarray)
-    assert not isinstance(kept.take((2, 3), np.dtype(np.float32)), np.ndarray)
+        assert isinstance(memory_pool.take(shape, np.dtype(dtype)), np.ndarray)
+    assert not isinstance(memory_pool.take((2, 3), np.dtype(np.float32)), np.ndarray)

@@ -57,14 +57,14 @@ CALLS: dict[str, tuple[Callable[..., Any], list[Any], tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_memory_is_that_of_a_few_arguments(name: str) -> None:
+def test_memory_is_limited_to_a_few_arguments(name: str) -> None:
     function, arrays, attributes = CALLS[name]
-    assert_little_memory(lambda *given: function(*given, *attributes), *arrays)
+    assert_little_memory(lambda *arguments: function(*arguments, *attributes), *arrays)
 
 
-def test_a_hundred_neighbours_at_most() -> None:
+def test_knn_rejects_more_than_100_neighbours() -> None:
     points = jnp.zeros((1, 200, 3))
-    with pytest.raises(ValueError, match="nsample is 101, expected 1 to 100"):
+    with pytest.raises(ValueError, match="nsample is 101"):
         mmcv_points.knn(points, points, 1, 200, 200, 101)
 
 
@@ -78,26 +78,26 @@ def test_a_hundred_neighbours_at_most() -> None:
         ({"step": 3}, "im2col_step is 3"),
     ],
 )
-def test_deformable_convolutions_that_do_not_fit(changes: dict[str, Any], message: str) -> None:
-    given = {
+def test_deformable_convolutions_reject_mismatched_arguments(changes: dict[str, Any], message: str) -> None:
+    arguments = {
         "input": (4 if "step" in changes else 2, 4, 5, 5),
         "weight": (4, 4, 2, 2),
         "offset": (2, 8, 4, 4),
         "step": 64,
     }
-    given |= changes
-    arrays = [jnp.zeros(given[name]) for name in ("input", "weight", "offset")]
+    arguments |= changes
+    arrays = [jnp.zeros(arguments[name]) for name in ("input", "weight", "offset")]
     with pytest.raises(ValueError, match=message):
-        mmcv_deform.deform_conv(arrays[0], arrays[0], *arrays, 2, 2, 1, 1, 0, 0, 1, 1, 1, 1, given["step"])
+        mmcv_deform.deform_conv(arrays[0], arrays[0], *arrays, 2, 2, 1, 1, 0, 0, 1, 1, 1, 1, arguments["step"])
 
 
-def test_modes_and_points_that_do_not_exist() -> None:
+def test_invalid_modes_and_points_are_rejected() -> None:
     maps, rois = jnp.zeros((1, 2, 4, 4)), jnp.zeros((1, 5))
     with pytest.raises(ValueError, match="pool_mode is 2"):
         roi_align.roi_align(maps, rois, 2, 2, 2, 2, 1.0, True, out=())
     with pytest.raises(ValueError, match="points is 4"):
         mmcv_rotated.rotated_feature_align(maps, jnp.zeros((1, 4, 4, 5)), 1.0, 4)
-    with pytest.raises(ValueError, match="2 channels can't be divided into 3 orientations"):
+    with pytest.raises(ValueError, match="3 orientations"):
         mmcv_rotated.riroi_align_rotated(maps, jnp.zeros((1, 6)), 2, 2, 2, 3, 1.0, False)
-    with pytest.raises(ValueError, match="offset has shape"):
+    with pytest.raises(ValueError, match="offset"):
         deform_roi_pool.deform_roi_pool(maps, rois, jnp.zeros((1, 2, 2, 3)), 2, 2, 2, 1.0, 0.1)

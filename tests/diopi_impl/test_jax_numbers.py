@@ -23,7 +23,7 @@ def context() -> Iterator[Context]:
         yield context
 
 
-def given(context: Context, argument: Any) -> Any:
+def to_argument(context: Context, argument: Any) -> Any:
     """A list is a tensor of float32, a pair with an element type one of that."""
     if isinstance(argument, list):
         argument = argument, F32
@@ -32,10 +32,12 @@ def given(context: Context, argument: Any) -> Any:
     return argument
 
 
-def answer(context: Context, name: str, dtype: Dtype, shape: tuple[int, ...], *arguments: Any) -> list[Any] | str:
+def call_operator(
+    context: Context, name: str, dtype: Dtype, shape: tuple[int, ...], *arguments: Any
+) -> list[Any] | str:
     """The elements of the result, or why there is none."""
     out = Tensor.empty(context, shape, dtype)
-    values = [given(context, argument) for argument in arguments]
+    values = [to_argument(context, argument) for argument in arguments]
     if vendor.call(name, context, out, *values) is Error.Success:
         elements: list[Any] = out.numpy().tolist()
         return elements
@@ -84,28 +86,30 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_answers_do_not_depend_on_earlier_calls(context: Context, group: str) -> None:
+def test_results_do_not_depend_on_earlier_calls(context: Context, group: str) -> None:
     for order in permutations(GROUPS[group]):
         for *call, expected in order:
-            found = answer(context, *call)
+            found = call_operator(context, *call)
             np.testing.assert_array_equal(found, expected)
             np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
 
 
-def test_a_failure_is_told_in_the_words_of_its_own_call(context: Context) -> None:
+def test_error_message_belongs_to_its_call(context: Context) -> None:
     """A program that was not compiled for one form is not kept for another."""
     for _ in range(2):
-        assert str(answer(context, "diopiMul", F32, (3,), [1.0, 2.0], [1.0, 2.0])).startswith("diopiMul: out has shape")
-        wrong = [given(context, argument) for argument in ([1.0, 2.0, 3.0], [1.0, 2.0])]
-        wrong[1] = given(context, [[1.0, 2.0, 3.0]] * 2)
-        assert vendor.call("diopiMulInp", context, *wrong) is Error.ErrorOccurred
+        assert str(call_operator(context, "diopiMul", F32, (3,), [1.0, 2.0], [1.0, 2.0])).startswith(
+            "diopiMul: out has shape"
+        )
+        invalid = [to_argument(context, argument) for argument in ([1.0, 2.0, 3.0], [1.0, 2.0])]
+        invalid[1] = to_argument(context, [[1.0, 2.0, 3.0]] * 2)
+        assert vendor.call("diopiMulInp", context, *invalid) is Error.ErrorOccurred
         assert vendor.last_error().startswith("diopiMulInp: input has shape")
 
 
 # In which range and of which kind.
 
 
-ANSWERS: dict[str, tuple[Any, ...]] = {
+EXPECTED_RESULTS: dict[str, tuple[Any, ...]] = {
     "power beyond the bits": (
         "diopiPow",
         I64,
@@ -160,14 +164,14 @@ ANSWERS: dict[str, tuple[Any, ...]] = {
 }
 
 
-@pytest.mark.parametrize("case", ANSWERS)
-def test_answers(context: Context, case: str) -> None:
-    *call, expected = ANSWERS[case]
-    assert answer(context, *call) == expected
+@pytest.mark.parametrize("case", EXPECTED_RESULTS)
+def test_operators_return_the_expected_numbers(context: Context, case: str) -> None:
+    *call, expected = EXPECTED_RESULTS[case]
+    assert call_operator(context, *call) == expected
 
 
-def test_a_result_is_written_as_a_floating_number_is_cast(context: Context) -> None:
-    tensor = given(context, ([1, 5, 100], I32))
+def test_results_are_cast_like_floating_numbers(context: Context) -> None:
+    tensor = to_argument(context, ([1, 5, 100], I32))
     assert (
         vendor.call("diopiAddInpScalar", context, tensor, Scalar.from_number(3e9), Scalar.from_number(1))
         is Error.Success
@@ -263,7 +267,7 @@ REJECTED: dict[str, tuple[Any, ...]] = {
 @pytest.mark.parametrize("case", REJECTED)
 def test_rejected(context: Context, case: str) -> None:
     *call, reason = REJECTED[case]
-    found = answer(context, *call)
+    found = call_operator(context, *call)
     assert isinstance(found, str)
     assert reason in found
 
@@ -271,8 +275,8 @@ def test_rejected(context: Context, case: str) -> None:
 def test_values_are_checked_without_compiling_for_each(context: Context) -> None:
     from diopi_impl.jax_cpu import jit
 
-    answer(context, "diopiPow", F32, (1,), X, Scalar.from_number(2.0))
+    call_operator(context, "diopiPow", F32, (1,), X, Scalar.from_number(2.0))
     programs = len(jit._programs._programs)
     for exponent in (3.0, 4.5, -1.0):
-        answer(context, "diopiPow", F32, (1,), X, Scalar.from_number(exponent))
+        call_operator(context, "diopiPow", F32, (1,), X, Scalar.from_number(exponent))
     assert len(jit._programs._programs) == programs

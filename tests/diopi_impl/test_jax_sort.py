@@ -19,14 +19,16 @@ def selected(dtype: type, k: int, dim: int, largest: bool) -> list[Any]:
     rows, shape = (rows, (3, k)) if dim == 1 else (rows.T, (k, 3))
     with vendor.open_device() as device, Context(device) as context:
         arrays = np.zeros(shape, dtype), np.zeros(shape, np.int64), rows
-        given = [Tensor.from_numpy(context, array) for array in arrays]
-        assert vendor.call("diopiTopk", context, *given, k, dim, largest, True) is Error.Success, vendor.last_error()
-        return [tensor.numpy() for tensor in given[:2]]
+        arguments = [Tensor.from_numpy(context, array) for array in arrays]
+        assert vendor.call("diopiTopk", context, *arguments, k, dim, largest, True) is Error.Success, (
+            vendor.last_error()
+        )
+        return [tensor.numpy() for tensor in arguments[:2]]
 
 
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize(("k", "dim"), [(12, 1), (4, 1), (5, 0), (0, 1)])
-def test_the_first_are_those_of_a_stable_sort(k: int, dim: int, largest: bool) -> None:
+def test_topk_agrees_with_a_stable_sort(k: int, dim: int, largest: bool) -> None:
     (values, places), (wide, expected) = (selected(dtype, k, dim, largest) for dtype in (np.float32, np.float64))
     np.testing.assert_array_equal(places, expected)
     np.testing.assert_array_equal(values, wide.astype(np.float32))

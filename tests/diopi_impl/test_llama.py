@@ -55,7 +55,7 @@ class Engine:
     def __init__(self, vendor: BaseVendor, context: Context, way: str) -> None:
         self.vendor, self.context, self.way = vendor, context, way
         self.layers = [
-            {role: self.tensor(one) for role, one in llama.layer_weights(n).items()} for n in range(llama.LAYERS)
+            {role: self.tensor(weight) for role, weight in llama.layer_weights(n).items()} for n in range(llama.LAYERS)
         ]
         self.embedding, self.head = self.tensor(llama.embedding()), self.tensor(llama.head())
         self.last_norm = self.tensor(llama.last_norm())
@@ -73,28 +73,28 @@ class Engine:
     def call(self, name: str, *values: Any) -> None:
         assert self.vendor.call(name, self.context, *values) is Error.Success, self.vendor.last_error()
 
-    def sized(self, name: str, **given: Any) -> None:
+    def sized(self, name: str, **arguments: Any) -> None:
         """Ask for the sizes of the workspaces, without any tensor, and call with such workspaces."""
         parameters = lookup(name).parameters[1:]
         boxes = {p.name: Box(-1) for p in parameters if p.annotation is InOutSize}
         is_plain = {p.name: p.role is Role.attribute for p in parameters}
-        self.call(name, *(boxes.get(p.name) or (given[p.name] if is_plain[p.name] else None) for p in parameters))
+        self.call(name, *(boxes.get(p.name) or (arguments[p.name] if is_plain[p.name] else None) for p in parameters))
         assert all(box.value >= 0 for box in boxes.values())
         for p in parameters:
-            if p.annotation is Workspace and p.name not in given:
-                given[p.name] = Tensor.empty(self.context, (boxes[f"{p.name}_size"].value + 1,), Dtype.float32)
-        self.call(name, *(boxes.get(p.name) or given[p.name] for p in parameters))
+            if p.annotation is Workspace and p.name not in arguments:
+                arguments[p.name] = Tensor.empty(self.context, (boxes[f"{p.name}_size"].value + 1,), Dtype.float32)
+        self.call(name, *(boxes.get(p.name) or arguments[p.name] for p in parameters))
 
     def layer(self, number: int, x: Tensor, residual: Tensor, attend: Any) -> Tensor:
-        """One layer, whose input is normed already and whose own input is `residual`; what the next layer adds."""
-        own = self.layers[number]
-        attend(number, x, own)
+        """Run a layer on the normalized input x and the residual; return the summand of the next layer."""
+        weights = self.layers[number]
+        attend(number, x, weights)
         projected = self.tensor(np.zeros(x.shape, np.float32))
-        self.call("diopiMm", projected, x, own[llama.OUTPUT])
-        norm = own[llama.SECOND_NORM]
+        self.call("diopiMm", projected, x, weights[llama.OUTPUT])
+        norm = weights[llama.SECOND_NORM]
         self.call("diopiFusedAddRootMeanSquareNormInp", projected, residual, None, norm, llama.EPS)
-        weights = {"weight1": own[llama.GATE], "weight2": own[llama.DOWN], "weight3": own[llama.UP]}
-        self.sized("diopiFusedSiluFfnInp", inoutput=projected, **weights, fusion_level=0)
+        ffn = {"weight1": weights[llama.GATE], "weight2": weights[llama.DOWN], "weight3": weights[llama.UP]}
+        self.sized("diopiFusedSiluFfnInp", inoutput=projected, **ffn, fusion_level=0)
         return projected
 
     def hidden(self, x: Tensor, residual: Tensor, attend: Any) -> Tensor:
@@ -107,9 +107,9 @@ class Engine:
             self.call("diopiFusedAddRootMeanSquareNormInp", x, residual, None, norm, llama.EPS)
         return x
 
-    def shared(self, number: int, x: Tensor, own: Any) -> dict[str, Any]:
+    def shared(self, number: int, x: Tensor, weights: Any) -> dict[str, Any]:
         return {
-            **{"inoutput": x, "qkv_weight": own[llama.QKV], "qkv_bias": own[llama.BIAS], "fusion_level": 1},
+            **{"inoutput": x, "qkv_weight": weights[llama.QKV], "qkv_bias": weights[llama.BIAS], "fusion_level": 1},
             **{"key_cache": self.keys, "value_cache": self.values, "layer_id": number},
             **{"local_head_num": llama.HEADS, "local_kv_head_num": llama.KEYS, "size_per_head": llama.SIZE},
             **{"max_seq_len": llama.TIMES, "rotary_embedding": llama.SIZE, "rope_theta": llama.THETA},
@@ -123,9 +123,9 @@ class Engine:
         for target in (x, residual):
             self.call("diopiInputIdsEmbeddingLookupPosEncoding", target, ids, self.embedding, tokens, width)
 
-        def attend(number: int, x: Tensor, own: Any) -> None:
+        def attend(number: int, x: Tensor, weights: Any) -> None:
             lengths = {"is_prepared": False, "max_q_len": llama.PROMPT, "max_kv_len": llama.PROMPT}
-            self.sized("diopiFusedContextAttentionInp", **self.shared(number, x, own), **lengths)
+            self.sized("diopiFusedContextAttentionInp", **self.shared(number, x, weights), **lengths)
 
         rows = self.hidden(x, residual, attend).numpy().reshape(llama.BATCH, llama.PROMPT, width)
         by_time = self.tensor(np.zeros((llama.PROMPT, llama.BATCH, width), np.float32))
@@ -139,9 +139,9 @@ class Engine:
             place = llama.BATCH, llama.WIDTH, step - 1
             self.call("diopiEmbeddingLookupPosEncoding", target, self.embedding, self.output_ids, *place)
 
-        def attend(number: int, x: Tensor, own: Any) -> None:
+        def attend(number: int, x: Tensor, weights: Any) -> None:
             state = {"finished": self.finished, "total_padding_tokens": self.padding, "sequence_lengths": self.lengths}
-            self.sized("diopiFusedDecoderAttentionInp", **self.shared(number, x, own), **state, step=step)
+            self.sized("diopiFusedDecoderAttentionInp", **self.shared(number, x, weights), **state, step=step)
 
         return self.hidden(x, residual, attend)
 
@@ -154,8 +154,8 @@ class Engine:
         sizes = batch, llama.VOCABULARY, llama.PADDED
         self.call("diopiBatchApplyTemperaturePenaltyInp", logits, None, temperatures, *sizes)
         penalties = self.tensor(np.full(batch, llama.PENALTY, np.float32))
-        held = self.output_ids, batch, llama.PADDED, None, llama.PROMPT, step, 2
-        self.call("diopiBatchApplyRepetitionPenaltyInp", logits, penalties, *held)
+        token_arguments = self.output_ids, batch, llama.PADDED, None, llama.PROMPT, step, 2
+        self.call("diopiBatchApplyRepetitionPenaltyInp", logits, penalties, *token_arguments)
         banned = self.tensor(np.array(joined(6, *words)))
         self.call("diopiBanBadWordsInp", logits, self.output_ids, banned, 0, 6, True, batch, llama.PADDED, step)
         self.draw(logits, step)
@@ -174,8 +174,10 @@ class Engine:
         else:
             buffers = [self.tensor(np.zeros(batch, np.float32)) for _ in range(3)]
             ids = self.tensor(np.zeros(batch, np.int64))
-            one, two, three = buffers
-            self.call("diopiSetupToppRuntimeArgsInp", ks, ps, skip, *chosen, one, two, 1.0, three, 0.5, ids, -1)
+            buffer1, buffer2, buffer3 = buffers
+            self.call(
+                "diopiSetupToppRuntimeArgsInp", ks, ps, skip, *chosen, buffer1, buffer2, 1.0, buffer3, 0.5, ids, -1
+            )
         self.sized(
             "diopiTopKSampling" if is_top_k else "diopiTopPSampling",
             **{"output_ids": self.output_ids, "logits": logits, "fusion_level": 0},
@@ -211,21 +213,21 @@ def decoded(vendor: BaseVendor, way: str) -> Array:
         return tokens
 
 
-def test_the_model_is_worth_decoding(expected: Array) -> None:
-    answers = expected[llama.PROMPT :]
-    assert len(answers) >= 6
-    assert len(np.unique(answers)) > 6
+def test_expected_tokens_are_not_trivial(expected: Array) -> None:
+    generated = expected[llama.PROMPT :]
+    assert len(generated) >= 6
+    assert len(np.unique(generated)) > 6
 
 
-def test_token_for_token(way: str, expected: Array) -> None:
+def test_vendor_generates_the_expected_tokens(way: str, expected: Array) -> None:
     np.testing.assert_array_equal(decoded(find_vendor("jax_cpu"), way), expected)
 
 
-def test_token_for_token_through_the_library(way: str, expected: Array, exported: Path) -> None:
+def test_exported_library_generates_the_expected_tokens(way: str, expected: Array, exported: Path) -> None:
     np.testing.assert_array_equal(decoded(NativeVendor(exported), way), expected)
 
 
-def test_token_for_token_in_c(way: str, expected: Array, exported: Path, tmp_path: Path) -> None:
+def test_c_framework_generates_the_expected_tokens(way: str, expected: Array, exported: Path, tmp_path: Path) -> None:
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
         pytest.skip("this Python has no shared library, without which no program can run it")
     linked = (f"-L{exported.parent}", "-ldiopi_impl", f"-Wl,-rpath,{exported.parent}")

@@ -98,7 +98,7 @@ def cpp(cpp_vendor: Path) -> Iterator[Bench]:
 # Loading.
 
 
-def test_the_library_says_who_it_is(c_vendor: Path, cpp_vendor: Path) -> None:
+def test_library_reports_name_and_version(c_vendor: Path, cpp_vendor: Path) -> None:
     assert [(v.name, v.version) for v in map(NativeVendor, (c_vendor, cpp_vendor))] == [
         ("example_c", "1.2.3"),
         ("example_cpp", "0.9"),
@@ -106,14 +106,14 @@ def test_the_library_says_who_it_is(c_vendor: Path, cpp_vendor: Path) -> None:
     assert find_vendor(str(c_vendor)).name == "example_c"
 
 
-def test_a_library_answers_the_text_queries(c: Bench, cpp_vendor: Path) -> None:
+def test_library_returns_its_texts(c: Bench, cpp_vendor: Path) -> None:
     assert [NativeVendor(cpp_vendor).query(name) for name in TEXT_QUERIES[:2]] == ["example_cpp", "0.9"]
     assert all(c.vendor.has(name) for name in TEXT_QUERIES)
     c.vendor.call("diopiGelu", c.context, c.empty(2), c.tensor([1.0, 2.0]), "exactly")
     assert c.vendor.query("diopiGetLastErrorString").startswith("diopiGelu: ")
 
 
-def test_what_is_not_exported_is_not_implemented(c_vendor: Path, cpp_vendor: Path) -> None:
+def test_function_that_is_not_exported_is_not_implemented(c_vendor: Path, cpp_vendor: Path) -> None:
     for path, functions in ((c_vendor, C_FUNCTIONS), (cpp_vendor, CPP_FUNCTIONS)):
         vendor = NativeVendor(path)
         assert [n for n in prototypes() if vendor.has(n) and prototypes()[n].returns == "diopiError_t"] == [
@@ -122,16 +122,16 @@ def test_what_is_not_exported_is_not_implemented(c_vendor: Path, cpp_vendor: Pat
         assert not vendor.has("initLibrary")
 
 
-def test_a_missing_function_is_explained(c: Bench) -> None:
+def test_call_of_missing_function_reports_its_name(c: Bench) -> None:
     assert c.vendor.call("diopiConvolution2d", c.context) is Error.NoImplement
     assert "libdiopi_impl.so does not export diopiConvolution2d" in c.vendor.last_error()
 
 
-def test_libraries_that_cannot_be_loaded(tmp_path: Path) -> None:
-    with pytest.raises(VendorError, match=r"nowhere\.so can't be loaded"):
+def test_missing_and_invalid_libraries_are_rejected(tmp_path: Path) -> None:
+    with pytest.raises(VendorError, match=r"nowhere\.so"):
         find_vendor(str(tmp_path / "nowhere.so"))
     tmp_path.joinpath("text.so").write_text("no library")
-    with pytest.raises(VendorError, match=r"text\.so can't be loaded"):
+    with pytest.raises(VendorError, match=r"text\.so"):
         find_vendor(str(tmp_path / "text.so"))
 
 
@@ -141,7 +141,7 @@ def test_a_missing_symbol_is_found_when_the_library_is_loaded(tmp_path: Path) ->
         NativeVendor(path)
 
 
-def test_a_library_without_texts_is_called_by_its_file(tmp_path: Path) -> None:
+def test_library_without_texts_is_named_after_its_file(tmp_path: Path) -> None:
     vendor = NativeVendor(library(tmp_path, "int nothing;"))
     assert (vendor.name, vendor.version, vendor.last_error()) == ("libdiopi_impl.so", "unknown", "")
     with vendor.open_device() as device, pytest.raises(Exception, match="NoRegisteredStreamCreateFunction"):
@@ -151,28 +151,28 @@ def test_a_library_without_texts_is_called_by_its_file(tmp_path: Path) -> None:
 # Starting and ending.
 
 
-def test_the_library_is_started_once_and_ended_when_nobody_uses_it(c_vendor: Path) -> None:
+def test_library_is_initialized_once_and_finalized_after_the_last_device(c_vendor: Path) -> None:
     vendor = NativeVendor(c_vendor)
     for _ in range(2):
-        with vendor.open_device() as one, vendor.open_device() as two:
-            for device in (one, two):
+        with vendor.open_device() as device1, vendor.open_device() as device2:
+            for device in (device1, device2):
                 with Context(device) as context:
                     assert Tensor.from_numpy(context, np.arange(3.0)).numpy().tolist() == [0, 1, 2]
 
 
-def test_a_library_that_does_not_start(tmp_path: Path) -> None:
+def test_failed_initialization_is_reported(tmp_path: Path) -> None:
     vendor = NativeVendor(library(tmp_path, "int initLibrary(void) { return 5; }"))
-    with pytest.raises(VendorError, match="initLibrary returned 5"):
+    with pytest.raises(VendorError, match=r"initLibrary.*5"):
         vendor.open_device()
 
 
-def test_a_library_that_does_not_end(tmp_path: Path) -> None:
+def test_failed_finalization_is_reported(tmp_path: Path) -> None:
     device = NativeVendor(library(tmp_path, "int finalizeLibrary(void) { return 7; }")).open_device()
-    with pytest.raises(CallError, match=r"finalizeLibrary of .* returned 7"):
+    with pytest.raises(CallError, match=r"finalizeLibrary.*7"):
         device.close()
 
 
-def test_registration_wins_over_well_known_names(tmp_path: Path) -> None:
+def test_registered_functions_replace_well_known_names(tmp_path: Path) -> None:
     source = """
     #include <diopi/diopi_register.h>
     #include <stdlib.h>
@@ -190,7 +190,7 @@ def test_registration_wins_over_well_known_names(tmp_path: Path) -> None:
 # Failures.
 
 
-def test_the_librarys_last_error(c: Bench) -> None:
+def test_last_error_comes_from_the_library(c: Bench) -> None:
     code = c.vendor.call("diopiGelu", c.context, c.empty(2), c.tensor([1, 2]), "exactly")
     assert code is Error.ErrorOccurred
     assert c.vendor.last_error() == "diopiGelu: approximate is 'exactly', expected 'none' or 'tanh'"
@@ -198,20 +198,20 @@ def test_the_librarys_last_error(c: Bench) -> None:
     assert code is Error.DtypeNotSupported
 
 
-def test_values_c_has_no_room_for(cpp: Bench) -> None:
+def test_values_out_of_range_for_c_are_rejected(cpp: Bench) -> None:
     code = cpp.vendor.call("diopiRandomInp", cpp.context, cpp.empty(2), 2**63, None, None)
     assert code is Error.ErrorOccurred
     assert "diopiRandomInp" in cpp.vendor.last_error()
     assert cpp.vendor.call("diopiNeg", cpp.context, cpp.empty(2)) is Error.ErrorOccurred
 
 
-def test_tensors_of_another_device_are_refused(c: Bench, cpp: Bench) -> None:
+def test_tensors_of_another_device_are_rejected(c: Bench, cpp: Bench) -> None:
     code = c.vendor.call("diopiAbs", c.context, c.empty(1), cpp.tensor([1]))
     assert code is Error.ErrorOccurred
     assert "another device" in c.vendor.last_error()
 
 
-def test_a_code_the_interface_does_not_have(tmp_path: Path, c: Bench) -> None:
+def test_unknown_error_code_is_an_error(tmp_path: Path, c: Bench) -> None:
     source = "int diopiAbsInp(void* ctx, void* input) { return ctx == input ? 0 : 77; }"
     vendor = NativeVendor(library(tmp_path, source))
     assert vendor.call("diopiAbsInp", c.context, c.tensor([1])) is Error.ErrorOccurred
@@ -228,8 +228,8 @@ def test_boxes_stay_empty_when_the_call_fails(cpp: Bench) -> None:
 
 
 def test_arrays_of_tensors(c: Bench) -> None:
-    one, two, out = c.tensor([[1, 2]]), c.tensor([[3, 4], [5, 6]]), c.empty(3, 2)
-    c.call("diopiCat", out, [one, two], 2, 0)
+    x, y, out = c.tensor([[1, 2]]), c.tensor([[3, 4], [5, 6]]), c.empty(3, 2)
+    c.call("diopiCat", out, [x, y], 2, 0)
     assert out.numpy().tolist() == [[1, 2], [3, 4], [5, 6]]
     outs = [c.empty(2, 2), c.empty(1, 2)]
     c.call("diopiSplitWithSizes", outs, 2, out, (2, 1), -2)
@@ -242,7 +242,7 @@ def test_arrays_with_gaps(cpp: Bench) -> None:
     assert box.value.numpy().tolist() == [[3, 1], [6, 4]]
 
 
-def test_results_the_callee_makes(c: Bench, cpp: Bench) -> None:
+def test_callee_allocates_tensors(c: Bench, cpp: Bench) -> None:
     box = Box()
     c.call("diopiNonzero", box, c.tensor([[0, 1], [2, 0]]))
     assert (box.value.numpy().tolist(), box.value.dtype) == ([[0, 1], [1, 0]], Dtype.int64)
@@ -250,7 +250,7 @@ def test_results_the_callee_makes(c: Bench, cpp: Bench) -> None:
     assert box.value.strides == (24, 1, 8, 2)
 
 
-def test_values_handed_back(c: Bench, cpp: Bench) -> None:
+def test_callee_returns_numbers(c: Bench, cpp: Bench) -> None:
     box, grads = Box(), [c.tensor([3]), c.tensor([4])]
     c.call("diopiClipGradNorm", box, grads, 2, 2.5, 2.0, False)
     assert box.value == 5.0
@@ -261,7 +261,7 @@ def test_values_handed_back(c: Bench, cpp: Bench) -> None:
     assert box.value == 2
 
 
-def test_numbers_that_may_be_left_out(c: Bench, cpp: Bench) -> None:
+def test_optional_numbers_may_be_omitted(c: Bench, cpp: Bench) -> None:
     place, matrix = c.empty(1, dtype=Dtype.int64), [[1, 9], [3, 4]]
     c.call("diopiArgmax", place, c.tensor(matrix), None, False)
     assert place.numpy().tolist() == [1]
@@ -303,9 +303,9 @@ def test_generators(c: Bench, cpp: Bench) -> None:
     assert not np.array_equal(first.numpy(), second.numpy())
     assert np.array_equal(first.numpy(), again.numpy())
     assert abs(first.numpy().mean() - 1) < 0.3
-    drawn = cpp.empty(100, dtype=Dtype.int64)
-    cpp.call("diopiRandomInp", drawn, -2, 2, None)
-    assert set(drawn.numpy()) == {-2, -1, 0, 1}
+    numbers = cpp.empty(100, dtype=Dtype.int64)
+    cpp.call("diopiRandomInp", numbers, -2, 2, None)
+    assert set(numbers.numpy()) == {-2, -1, 0, 1}
 
 
 def test_sparse_tensors(c: Bench) -> None:
@@ -342,7 +342,7 @@ def check_suite(bench: Bench, function: str, dtypes: tuple[str, ...]) -> None:
     found = verdicts(bench.vendor, bench.device, function)
     if not found:
         pytest.skip(f"{function} has no cases")
-    passed = Counter(case.split("[")[1].split("-")[0] for case, one in found.items() if one is Verdict.passed)
+    passed = Counter(case.split("[")[1].split("-")[0] for case, verdict in found.items() if verdict is Verdict.passed)
     tested = {case.split("[")[1].split("-")[0] for case in found}
     assert set(dtypes) & tested <= set(passed)
     assert set(found.values()) <= {Verdict.passed, Verdict.unsupported, Verdict.not_implemented}

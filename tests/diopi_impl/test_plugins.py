@@ -88,7 +88,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_what_is_not_there(register: Register, name: str) -> None:
+def test_missing_vendors_are_not_found(register: Register, name: str) -> None:
     register("vendor_fine:vendor")
     with pytest.raises(VendorError) as caught:
         find_vendor(name)
@@ -103,20 +103,20 @@ REGISTERED = {
 
 
 @pytest.mark.parametrize("value", REGISTERED)
-def test_a_registration_that_leads_nowhere(register: Register, value: str) -> None:
+def test_entry_point_that_fails_to_load_is_an_error(register: Register, value: str) -> None:
     register(value)
     with pytest.raises(VendorError) as caught:
         find_vendor("chip")
     assert str(caught.value) == f"vendor chip: {value} {REGISTERED[value]}"
 
 
-def test_a_registration_of_something_else(register: Register) -> None:
+def test_entry_point_of_another_type_is_rejected(register: Register) -> None:
     register("vendor_fine:number")
-    with pytest.raises(VendorError, match=r"vendor chip is a int, expected a diopi_impl\."):
+    with pytest.raises(VendorError, match="vendor chip is a int"):
         find_vendor("chip")
 
 
-def test_nobody_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_name_without_registered_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "entry_points", lambda group: [])
     with pytest.raises(VendorError, match="'chip' is unknown: there are no registered vendors"):
         find_vendor("chip")

@@ -13,8 +13,8 @@ from lib_rt import Context, Tensor, is_poison
 
 @pytest.fixture
 def context() -> Iterator[Context]:
-    with vendor.open_device() as device, Context(device) as made:
-        yield made
+    with vendor.open_device() as device, Context(device) as opened:
+        yield opened
 
 
 def ones(*shape: int) -> np.ndarray:
@@ -60,13 +60,15 @@ REJECTED: dict[str, tuple[str, list[tuple[int, ...]], tuple[Any, ...], str]] = {
 def test_rejected(case: str, context: Context) -> None:
     name, shapes, arguments, message = REJECTED[case]
     results = [Tensor.empty(context, shape, Dtype.int32 if shape == () else Dtype.float32) for shape in shapes]
-    given = [Tensor.from_numpy(context, one) if isinstance(one, np.ndarray) else one for one in arguments]
-    assert vendor.call(name, context, *results, *given) is Error.ErrorOccurred
+    values = [
+        Tensor.from_numpy(context, argument) if isinstance(argument, np.ndarray) else argument for argument in arguments
+    ]
+    assert vendor.call(name, context, *results, *values) is Error.ErrorOccurred
     assert message in vendor.last_error()
     assert all(is_poison(result.numpy()).all() for result in results)
 
 
-def test_unknown_mode_of_qr(context: Context) -> None:
+def test_qr_rejects_unknown_mode(context: Context) -> None:
     q, r = (Tensor.from_numpy(context, ones(2, 2)) for _ in range(2))
     assert (
         vendor.call("diopiLinalgQR", context, Tensor.from_numpy(context, ones(2, 2)), "raw", q, r)

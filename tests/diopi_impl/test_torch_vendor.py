@@ -23,7 +23,7 @@ def test_importing_it_changes_no_number_of_threads() -> None:
     subprocess.run([sys.executable, "-c", SCRIPT], check=True, timeout=120)
 
 
-def test_operands_without_axes_count_as_any_other() -> None:
+def test_zero_dim_operands_take_part_in_promotion() -> None:
     """The standard's common type is that of all operands, PyTorch's that of those with axes."""
     torch = pytest.importorskip("torch")
     from diopi_impl.torch_cpu.adapter import adapt_to_tensors

@@ -16,8 +16,8 @@ from lib_rt import Context, Generator, Tensor
 
 @pytest.fixture
 def context() -> Iterator[Context]:
-    with find_vendor("jax_cpu").open_device() as device, Context(device) as made:
-        yield made
+    with find_vendor("jax_cpu").open_device() as device, Context(device) as opened:
+        yield opened
 
 
 def ffn(context: Context, x: Tensor | None, size: Box | None, weight: Tensor | None) -> Error:

@@ -16,5 +16,5 @@ def vendor(request: pytest.FixtureRequest) -> Vendor:
 
 @pytest.fixture
 def context(vendor: Vendor) -> Iterator[Context]:
-    with vendor.open_device() as device, Context(device) as made:
-        yield made
+    with vendor.open_device() as device, Context(device) as opened:
+        yield opened

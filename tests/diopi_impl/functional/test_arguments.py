@@ -13,7 +13,7 @@ from diopi_proto.types import Dtype, RoundMode, Scalar
 from lib_rt import Context, Tensor, is_poison
 
 
-def test_operands_in_their_common_type(vendor: Vendor, context: Context) -> None:
+def test_operands_are_promoted_to_a_common_type(vendor: Vendor, context: Context) -> None:
     received: list[Any] = []
 
     @vendor.implements("diopiEq")
@@ -29,7 +29,7 @@ def test_operands_in_their_common_type(vendor: Vendor, context: Context) -> None
     assert received == [("float16", [2048, np.inf], [2048, 1]), ("float16", [2048, 1], nearest)]
 
 
-def test_the_input_in_the_type_the_caller_orders(vendor: Vendor, context: Context) -> None:
+def test_input_is_converted_to_the_requested_type(vendor: Vendor, context: Context) -> None:
     @vendor.implements("diopiSum")
     def sum_(input: Array, dim: tuple[int, ...]) -> Array:
         assert input.dtype == np.uint8
@@ -40,7 +40,7 @@ def test_the_input_in_the_type_the_caller_orders(vendor: Vendor, context: Contex
     assert out.numpy().item() == 255
 
 
-def test_arrays_and_numbers(vendor: Vendor, context: Context) -> None:
+def test_implementation_receives_arrays_and_numbers(vendor: Vendor, context: Context) -> None:
     received: list[Any] = []
 
     @vendor.implements("diopiTopk")
@@ -48,17 +48,17 @@ def test_arrays_and_numbers(vendor: Vendor, context: Context) -> None:
         received.extend([np.array(input), k, dim, largest, sorted])
         return floats(4, 3), np.array([2, 0])
 
-    given = np.array([3, 1, 4], np.float32)
+    array = np.array([3, 1, 4], np.float32)
     values, indices = (Tensor.empty(context, (2,), dtype) for dtype in (Dtype.float32, Dtype.int64))
-    call(vendor, "diopiTopk", context, values, indices, Tensor.from_numpy(context, given), 2, -1, True, False)
-    np.testing.assert_array_equal(received[0], given)
+    call(vendor, "diopiTopk", context, values, indices, Tensor.from_numpy(context, array), 2, -1, True, False)
+    np.testing.assert_array_equal(received[0], array)
     assert received[0].dtype == np.float32
     assert received[1:] == [2, -1, True, False]
     assert values.numpy().tolist() == [4, 3]
     assert indices.numpy().tolist() == [2, 0]
 
 
-def test_sizes_and_what_is_left_out(vendor: Vendor, context: Context) -> None:
+def test_implementation_receives_sizes_and_none_for_omitted_arguments(vendor: Vendor, context: Context) -> None:
     received: list[Any] = []
 
     @vendor.implements("diopiClamp")
@@ -80,7 +80,7 @@ def test_sizes_and_what_is_left_out(vendor: Vendor, context: Context) -> None:
     assert received == [(True, False), (0, 1)]
 
 
-def test_enumerations_stay_what_they_are(vendor: Vendor, context: Context) -> None:
+def test_implementation_receives_enumerations(vendor: Vendor, context: Context) -> None:
     received: list[Any] = []
 
     @vendor.implements("diopiDiv")
@@ -131,7 +131,7 @@ def test_lists_of_tensors(vendor: Vendor, context: Context) -> None:
     assert [out.numpy().tolist() for out in outs] == [[0, 1, 0, 1], [2]]
 
 
-def test_entries_left_out_of_a_list(vendor: Vendor, context: Context) -> None:
+def test_omitted_list_entries_are_none(vendor: Vendor, context: Context) -> None:
     @vendor.implements("diopiIndexPut")
     def index_put(input: Array, values: Array, indices: list[Array | None], accumulate: bool) -> Array:
         result = np.array(input)
@@ -144,7 +144,7 @@ def test_entries_left_out_of_a_list(vendor: Vendor, context: Context) -> None:
     assert out.numpy().tolist() == [[0, 7, 0], [0, 8, 0]]
 
 
-def test_it_waits_for_its_stream(vendor: Vendor, context: Context) -> None:
+def test_call_synchronizes_its_stream(vendor: Vendor, context: Context) -> None:
     vendor.implements("diopiNeg")(lambda input: -input)
     input, out = Tensor.empty(context, (3,), Dtype.float32), Tensor.empty(context, (3,), Dtype.float32)
     input.write(floats(1, 2, 3))

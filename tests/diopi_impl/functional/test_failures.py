@@ -34,7 +34,9 @@ FAILURES: dict[str, tuple[Callable[[Array], Any], Error, str]] = {
 
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize(("name", "result"), [("diopiSqrt", "out"), ("diopiSqrtInp", "input")])
-def test_a_failing_implementation(vendor: Vendor, context: Context, failure: str, name: str, result: str) -> None:
+def test_failing_implementation_returns_an_error(
+    vendor: Vendor, context: Context, failure: str, name: str, result: str
+) -> None:
     function, code, message = FAILURES[failure]
     vendor.implements("diopiSqrt")(lambda input: function(input))
     tensor, out = Tensor.from_numpy(context, floats(1, 4, 9)), Tensor.empty(context, (3,), Dtype.float32)
@@ -56,7 +58,7 @@ PAIRS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("results", PAIRS)
-def test_several_results_are_written_together_or_not_at_all(vendor: Vendor, context: Context, results: str) -> None:
+def test_failing_call_writes_none_of_several_results(vendor: Vendor, context: Context, results: str) -> None:
     returned, message = PAIRS[results]
 
     @vendor.implements("diopiMax")
@@ -71,7 +73,7 @@ def test_several_results_are_written_together_or_not_at_all(vendor: Vendor, cont
     assert is_poison(indices.numpy()).all()
 
 
-def test_lists_are_written_together_or_not_at_all(vendor: Vendor, context: Context) -> None:
+def test_failing_call_writes_no_entry_of_a_list(vendor: Vendor, context: Context) -> None:
     @vendor.implements("diopiForeachmulScalar")
     def foreach(inputs: list[Array], other: float) -> list[Array]:
         return [input * other for input in inputs[:-1]]
@@ -102,15 +104,15 @@ class Untouched:
 
 @pytest.fixture
 def untouched(vendor: Vendor) -> Iterator[Untouched]:
-    made = Untouched()
-    vendor.implements("diopiSqrt")(made.unary)
-    vendor.implements("diopiMul")(made.binary)
-    vendor.implements("diopiCat")(made.cat)
-    yield made
-    assert made.calls == 0
+    recorder = Untouched()
+    vendor.implements("diopiSqrt")(recorder.unary)
+    vendor.implements("diopiMul")(recorder.binary)
+    vendor.implements("diopiCat")(recorder.cat)
+    yield recorder
+    assert recorder.calls == 0
 
 
-def test_required_arguments(vendor: Vendor, context: Context, untouched: Untouched) -> None:
+def test_missing_required_argument_is_an_error(vendor: Vendor, context: Context, untouched: Untouched) -> None:
     tensor = Tensor.from_numpy(context, floats(1, 2, 3))
     calls: dict[str, tuple[str, tuple[Any, ...]]] = {
         "diopiMul: other is required, NULL was given": ("diopiMul", (tensor, tensor, None)),
@@ -127,7 +129,7 @@ def test_required_arguments(vendor: Vendor, context: Context, untouched: Untouch
     assert tensor.numpy().tolist() == [1, 2, 3]
 
 
-def test_unsupported_dtypes(vendor: Vendor, context: Context, untouched: Untouched) -> None:
+def test_unsupported_dtype_is_an_error(vendor: Vendor, context: Context, untouched: Untouched) -> None:
     out = Tensor.empty(context, (2,), Dtype.float32)
     fine, odd = Tensor.from_numpy(context, floats(1, 2)), Tensor.empty(context, (2,), Dtype.complex32)
     calls: dict[str, tuple[Any, ...]] = {

@@ -41,7 +41,7 @@ def test_specs_of_results(vendor: Vendor, context: Context) -> None:
     assert matrix_spec.ndim == 2
 
 
-def test_results_the_caller_leaves_out(vendor: Vendor, context: Context) -> None:
+def test_omitted_results_have_no_spec(vendor: Vendor, context: Context) -> None:
     received: list[Any] = []
 
     @vendor.implements("diopiLinearBackward")
@@ -56,7 +56,7 @@ def test_results_the_caller_leaves_out(vendor: Vendor, context: Context) -> None
     assert grad_bias.numpy().tolist() == [2, 2, 2, 2]
 
 
-def test_results_are_converted_to_the_tensor_they_go_to(vendor: Vendor, context: Context) -> None:
+def test_results_are_converted_to_the_type_of_their_tensor(vendor: Vendor, context: Context) -> None:
     vendor.implements("diopiSqrt")(lambda input: np.sqrt(input.astype(np.float64)))
     input = Tensor.from_numpy(context, floats(2, 1e38, 4e-46))
     out = Tensor.empty(context, (3,), Dtype.float16)
@@ -65,7 +65,7 @@ def test_results_are_converted_to_the_tensor_they_go_to(vendor: Vendor, context:
     np.testing.assert_array_equal(out.numpy(), np.array([np.sqrt(2), np.inf, 0], np.float16))
 
 
-def test_infinities_are_results_like_any_other(vendor: Vendor, context: Context) -> None:
+def test_infinite_results_cause_no_warning(vendor: Vendor, context: Context) -> None:
     vendor.implements("diopiReciprocal")(lambda input: 1 / input)
     tensor = Tensor.from_numpy(context, floats(0, -0.0, np.inf))
     with warnings.catch_warnings(action="error"):
@@ -74,7 +74,7 @@ def test_infinities_are_results_like_any_other(vendor: Vendor, context: Context)
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [((3,), Dtype.float32), ((3,), Dtype.float16), ((1, 3), Dtype.float32)])
-def test_results_that_are_made_where_they_are_due(
+def test_deferred_results_are_written_to_their_tensor(
     vendor: Vendor, context: Context, shape: tuple[int, ...], dtype: Dtype
 ) -> None:
     places: list[Array] = []
@@ -92,14 +92,14 @@ def test_results_that_are_made_where_they_are_due(
     assert (place.ctypes.data == out.data_ptr) == (vendor.host_addressable and is_the_result)
 
 
-def test_axes_of_length_one_do_not_count(vendor: Vendor, context: Context) -> None:
+def test_axes_of_length_one_are_ignored(vendor: Vendor, context: Context) -> None:
     vendor.implements("diopiNeg")(lambda input: -input.reshape(-1))
     out = Tensor.empty(context, (1, 3, 1), Dtype.float32)
     call(vendor, "diopiNeg", context, out, Tensor.from_numpy(context, floats(1, 2, 3)))
     assert out.numpy().tolist() == [[[-1], [-2], [-3]]]
 
 
-def test_numbers_and_tensors_the_callee_makes(vendor: Vendor, context: Context) -> None:
+def test_callee_returns_numbers_and_new_tensors(vendor: Vendor, context: Context) -> None:
     vendor.implements("diopiEqual")(lambda input, other: np.array_equal(input, other))
     vendor.implements("diopiNonzero")(lambda input: np.argwhere(input))
 
@@ -107,24 +107,24 @@ def test_numbers_and_tensors_the_callee_makes(vendor: Vendor, context: Context) 
     def clip(grads: list[Array], max_norm: float, norm_type: float, error_if_nonfinite: bool) -> Any:
         return np.float64(2.5), [grad * max_norm for grad in grads]
 
-    given = Tensor.from_numpy(context, floats(0, 3, 4))
-    equal, where, norm = Box(), Box(), Box()
-    call(vendor, "diopiEqual", context, equal, given, given)
-    call(vendor, "diopiNonzero", context, where, given)
-    call(vendor, "diopiClipGradNorm", context, norm, [given], 1, 2.0, 2.0, False)
+    tensor = Tensor.from_numpy(context, floats(0, 3, 4))
+    equal, positions, norm = Box(), Box(), Box()
+    call(vendor, "diopiEqual", context, equal, tensor, tensor)
+    call(vendor, "diopiNonzero", context, positions, tensor)
+    call(vendor, "diopiClipGradNorm", context, norm, [tensor], 1, 2.0, 2.0, False)
     assert (equal.value, norm.value) == (True, 2.5)
     assert type(equal.value) is bool
-    assert (where.value.dtype, where.value.numpy().tolist()) == (Dtype.int64, [[1], [2]])
-    assert [tensor.data_ptr for tensor in context.required] == [where.value.data_ptr]
-    assert given.numpy().tolist() == [0, 6, 8]
+    assert (positions.value.dtype, positions.value.numpy().tolist()) == (Dtype.int64, [[1], [2]])
+    assert [tensor.data_ptr for tensor in context.required] == [positions.value.data_ptr]
+    assert tensor.numpy().tolist() == [0, 6, 8]
 
 
-def test_arrays_of_tensors_the_callee_makes(vendor: Vendor, context: Context) -> None:
+def test_callee_returns_arrays_of_new_tensors(vendor: Vendor, context: Context) -> None:
     @vendor.implements("diopiDynamicPointToVoxelMmcv")
     def reduce(feats: Array, coors: Array, reduce_type: int, *, out: Any) -> Any:
         assert out is None
-        made = [feats[1:], coors[:1], np.int32([4, 5]), np.int32([6])]
-        return made[: reduce_type + 2]
+        results = [feats[1:], coors[:1], np.int32([4, 5]), np.int32([6])]
+        return results[: reduce_type + 2]
 
     feats, coors = (
         Tensor.from_numpy(context, floats(1, 2, 3)[:, None]),
@@ -161,12 +161,15 @@ def test_tensors_in_host_memory(vendor: Vendor, context: Context) -> None:
     coors, counts = (Tensor.from_numpy(context, np.zeros(shape, np.int32)) for shape in ((1, 3), (1,)))
     points = Tensor.from_numpy(context, floats(1, 2, 3)[None])
     size, bounds = (Tensor.from_numpy(context, floats(*range(count)), memory_kind=Device.host) for count in (3, 6))
-    told, elsewhere = (Tensor.empty(context, (), Dtype.int64, memory_kind=where) for where in Device)
-    rest = points, size, bounds, 1, 1, 3, True
-    assert vendor.call("diopiHardVoxelizeMmcv", context, single, coors, counts, elsewhere, *rest) is Error.ErrorOccurred
+    host_count, device_count = (Tensor.empty(context, (), Dtype.int64, memory_kind=kind) for kind in Device)
+    attributes = points, size, bounds, 1, 1, 3, True
+    assert (
+        vendor.call("diopiHardVoxelizeMmcv", context, single, coors, counts, device_count, *attributes)
+        is Error.ErrorOccurred
+    )
     assert vendor.last_error() == "diopiHardVoxelizeMmcv: voxel_num lies on the device, expected it in host memory"
-    call(vendor, "diopiHardVoxelizeMmcv", context, single, coors, counts, told, *rest)
-    assert told.view() == 18
+    call(vendor, "diopiHardVoxelizeMmcv", context, single, coors, counts, host_count, *attributes)
+    assert host_count.view() == 18
     assert single.numpy().tolist() == [[[1, 2, 3]]]
 
 
@@ -179,7 +182,7 @@ def test_in_place(vendor: Vendor, context: Context) -> None:
     assert (tensor.storage() != before).sum() == 4  # the byte of each sign
 
 
-def test_in_place_by_a_view_of_the_input(vendor: Vendor, context: Context) -> None:
+def test_in_place_result_may_be_a_view_of_the_input(vendor: Vendor, context: Context) -> None:
     vendor.implements("diopiNeg")(lambda input: input[::-1])
     tensor = Tensor.from_numpy(context, floats(*range(1000)))
     call(vendor, "diopiNegInp", context, tensor)
@@ -187,9 +190,9 @@ def test_in_place_by_a_view_of_the_input(vendor: Vendor, context: Context) -> No
 
 
 @pytest.mark.parametrize(
-    ("scalar", "given"), [(Scalar.from_number(2), 2), (Scalar.from_number(0.5), 0.5), (Scalar(Dtype.int32, 3), 3)]
+    ("scalar", "number"), [(Scalar.from_number(2), 2), (Scalar.from_number(0.5), 0.5), (Scalar(Dtype.int32, 3), 3)]
 )
-def test_scalar(vendor: Vendor, context: Context, scalar: Scalar, given: float) -> None:
+def test_scalar(vendor: Vendor, context: Context, scalar: Scalar, number: float) -> None:
     received: list[Any] = []
 
     @vendor.implements("diopiMul")
@@ -200,9 +203,9 @@ def test_scalar(vendor: Vendor, context: Context, scalar: Scalar, given: float) 
     tensor, out = Tensor.from_numpy(context, floats(1, 2)), Tensor.empty(context, (2,), Dtype.float32)
     call(vendor, "diopiMulScalar", context, out, tensor, scalar)
     call(vendor, "diopiMulInpScalar", context, tensor, scalar)
-    assert out.numpy().tolist() == tensor.numpy().tolist() == [given, 2 * given]
-    assert received == [given, given]
-    assert type(received[0]) is type(given)
+    assert out.numpy().tolist() == tensor.numpy().tolist() == [number, 2 * number]
+    assert received == [number, number]
+    assert type(received[0]) is type(number)
 
 
 def test_in_place_on_a_list(vendor: Vendor, context: Context) -> None:
@@ -215,7 +218,7 @@ def test_in_place_on_a_list(vendor: Vendor, context: Context) -> None:
     assert [tensor.numpy().tolist() for tensor in tensors] == [[], [0], [0, 2, 4]]
 
 
-def test_a_vendors_own_adapter(context: Context, vendor: Vendor) -> None:
+def test_vendor_uses_its_adapter(context: Context, vendor: Vendor) -> None:
     """What lies between the vendor layer's arrays and the vendor's functions is the vendor's choice."""
     adapted_names: list[str] = []
 
@@ -227,7 +230,7 @@ def test_a_vendors_own_adapter(context: Context, vendor: Vendor) -> None:
     listing.implements("diopiNeg")(lambda input: [-value for value in input])
     vendor.implements("diopiNeg", adapt=on_lists)(lambda input: [2 * value for value in input])
     assert adapted_names == ["diopiNeg", "diopiNeg"]
-    for one, expected in ((listing, [-1, -2]), (vendor, [2, 4])):
+    for adapting_vendor, expected in ((listing, [-1, -2]), (vendor, [2, 4])):
         tensor = Tensor.from_numpy(context, floats(1, 2))
-        call(one, "diopiNegInp", context, tensor)
+        call(adapting_vendor, "diopiNegInp", context, tensor)
         assert tensor.numpy().tolist() == expected
