@@ -1,5 +1,5 @@
-"""The stored truth: cases with their data, expected results and budgets, computed by the reference and stored in files.
+"""The baseline: files of cases with their data, expected results and error budgets, computed by the references.
 
-Imports `cases` and `oracle`; but `level`, `manifest`, `store`, `index_view` and `records`, with which stored
-cases are read, import no reference.
+The package imports `cases` and `oracle`. The modules that only read stored cases (`level`, `manifest`, `store`,
+`index_view` and `records`) import no reference.
 """

@@ -1,6 +1,6 @@
-"""Work spread over a Dask cluster: calls of functions that its workers import, each of which is answered once.
+"""Distribute calls over a Dask cluster; each call yields one result.
 
-A call whose worker dies is made again on another; who dies is the cluster's matter, not that of the work.
+If a worker dies, the cluster repeats its calls on another worker.
 """
 
 from __future__ import annotations
@@ -21,64 +21,71 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 RESOURCE = "device"
-"""What a worker offers as many of as there are calls it makes at a time."""
+"""The Dask resource of a worker; its amount is the number of calls that the worker runs at a time."""
 
 QUEUED_PER_RUNNING = 2
-"""Calls that are handed over for each that is being made, so that no worker waits; few, as all share its death."""
+"""The number of calls submitted per running call.
+
+More than 1, so that no worker waits; few, because a dying worker loses all of them."""
 
 CONNECT_TIMEOUT, WORKER_TIMEOUT = 10.0, 60.0
-"""Seconds to find the scheduler, and to wait for a worker when there is none."""
+"""Seconds to wait for the scheduler, and for a worker if there is none."""
 
 _POLL_INTERVAL, _GATHER_TIMEOUT = 2.0, 30.0
-"""Seconds between two looks at how many workers there are, and for an answer to come from the worker that has it."""
+"""Seconds between two checks of the number of workers, and to wait for the transfer of a result."""
 
 _WORK_LOCK = Lock()
 
 
 class ClusterError(Exception):
-    """The cluster can't be used, or no longer; the message says why."""
+    """The cluster can't be used, or no longer; the message gives the reason."""
 
 
 @cache
 def required_versions() -> dict[str, str]:
-    """The software that must be the same on all machines."""
+    """Return the versions of the software that must be the same on all machines."""
     return {name: version(name) for name in ("diopi", "numpy", "scipy")}
 
 
 def worker_name() -> str:
-    """The worker process this is, for people."""
+    """Return the address and the host of this worker process, for messages."""
     from distributed import get_worker
 
     return f"{get_worker().address} ({gethostname()})"
 
 
 def check_versions(expected: dict[str, str]) -> None:
-    """ClusterError if a version is another on this machine."""
+    """Raise ClusterError if this machine has another version of the software than expected."""
     for name, found in required_versions().items():
         if found != expected[name]:
-            raise ClusterError(f"{name} is {found} on {gethostname()}, and {expected[name]} where it was called from")
+            raise ClusterError(
+                f"{name} has version {found} on {gethostname()}, expected {expected[name]} as on the calling machine"
+            )
 
 
 def call_with_versions(expected: dict[str, str], work: Callable[[Item], Result], item: Item) -> Result:
-    """What a worker does: `work`, if its software is what is expected (it may have joined late)."""
+    """Run `work` on a worker after checking its software, because the worker may have joined late."""
     check_versions(expected)
     return work(item)
 
 
 def call_exclusively(work: Callable[[Item], Result], item: Item) -> Result:
-    """The same for work that was written for a process of its own: one at a time, whatever a worker offers."""
+    """Run work that needs a process of its own: one call at a time per worker."""
     with _WORK_LOCK:
         return work(item)
 
 
 @final
 class Cluster:
-    """A connection to a Dask cluster, made when its context is entered. All methods raise ClusterError."""
+    """A connection to a Dask cluster, opened when its context is entered. All methods raise ClusterError."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self._client: Client
-        self._last_capacity = (-_POLL_INTERVAL, 0)  # when, and how many calls can be made at a time
+        self._last_capacity = (
+            -_POLL_INTERVAL,
+            0,
+        )  # time of the last check, number of calls that the workers can run at a time
 
     def __enter__(self) -> Cluster:
         from distributed import Client
@@ -95,7 +102,7 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.close()  # which cancels what has not begun
+        self._client.close()  # cancels calls that have not started
 
     def _check_workers(self) -> None:
         if not self._capacity():
@@ -108,7 +115,7 @@ class Cluster:
                 raise ClusterError(f"worker {worker} can't be used: {type(result).__name__}: {result}")
 
     def run_on_all_workers(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """What a short function returns, or raises, on each worker that there is, beside the calls it makes."""
+        """Run a short function on every worker, beside its calls; return the results or exceptions by worker."""
         try:
             results: dict[str, Any] = self._client.run(function, *arguments, on_error="return")
         except (OSError, TimeoutError) as error:
@@ -116,10 +123,10 @@ class Cluster:
         return results
 
     def spread(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
-        """Each item with what `work` made of it, as they are finished; what a call raises is raised."""
+        """Yield each item with the result of `work(item)` in order of completion; raise what a call raises."""
 
         def killed(item: Item) -> None:
-            raise ClusterError(f"{item}: every worker that was given it has died")
+            raise ClusterError(f"{item}: every worker that ran it died")
 
         remaining = iter(items)
         return self.calls(partial(call_exclusively, work), lambda: next(remaining, None), killed)
@@ -130,10 +137,15 @@ class Cluster:
         next_item: Callable[[], Item | None],
         report_killed: Callable[[Item], None],
     ) -> Iterator[tuple[Item, Result]]:
-        """Each item with what `work` made of it, as they are finished; `next_item` gives None if there is none now.
+        """Yield each item with the result of `work(item)` in order of completion; raise what a call raises.
 
-        `killed` is told of an item whose workers have died several times, so that it is no longer tried. What a call
-        raises is raised.
+        Args:
+            work: The function to call on workers.
+            next_item: Returns the next item, or None if there is none at the moment.
+            report_killed: Receives an item that is not tried again because its workers died several times.
+
+        Yields:
+            An item and its result.
         """
         from distributed import KilledWorker
 
@@ -142,7 +154,7 @@ class Cluster:
             for future in self._wait_for_any(running):
                 try:
                     result = self._result(future)
-                except TimeoutError:  # its worker has died since: the call is made again
+                except TimeoutError:  # its worker has died since: the cluster repeats the call
                     continue
                 except KilledWorker:
                     report_killed(running.pop(future))
@@ -155,7 +167,7 @@ class Cluster:
         work: Callable[[Item], Result],
         next_item: Callable[[], Item | None],
     ) -> bool:
-        """Hand over calls while workers can take some; whether any is running."""
+        """Submit calls up to the limit; return whether any call is running."""
         limit = QUEUED_PER_RUNNING * max(1, self._capacity())
         while len(running) < limit and (item := next_item()) is not None:
             future = self._client.submit(
@@ -165,7 +177,7 @@ class Cluster:
         return bool(running)
 
     def _wait_for_any(self, running: Collection[Future[Any]]) -> Collection[Future[Any]]:
-        """At least one of the calls, as soon as it has come to something."""
+        """Wait until at least one call is finished; return the finished calls."""
         from distributed import wait
 
         end = time.monotonic() + WORKER_TIMEOUT
@@ -184,7 +196,7 @@ class Cluster:
                 raise ClusterError(f"{self.address} has had no worker with a {RESOURCE} for {WORKER_TIMEOUT:g} s")
 
     def _result(self, future: Future[Any]) -> Any:
-        """What a call returned; TimeoutError if that does not arrive."""
+        """Return the result of a call; raise TimeoutError if it does not arrive."""
         if future.status == "error" and (error := future.exception()) is not None:
             raise error
         try:
@@ -193,7 +205,7 @@ class Cluster:
             raise self._connection_lost(error) from error
 
     def _capacity(self) -> int:
-        """How many calls can be made at a time, by the latest look."""
+        """Return the number of calls that the workers can run at a time, by the latest check."""
         checked_at, capacity = self._last_capacity
         if time.monotonic() - checked_at >= _POLL_INTERVAL:
             try:
@@ -205,4 +217,4 @@ class Cluster:
         return capacity
 
     def _connection_lost(self, error: BaseException) -> ClusterError:
-        return ClusterError(f"the Dask scheduler at {self.address} does not answer any more: {error}")
+        return ClusterError(f"the Dask scheduler at {self.address} no longer responds: {error}")

@@ -1,8 +1,8 @@
 """Frozen dataclasses as JSON and back.
 
-A dataclass is an object, with a key a field: the field's name, less an underscore at its end (`class_` is `class`). A
-field whose metadata have `omit_default` is left out if it has its default. Enumerations are the names of their
-members; what JSON does not have are texts: paths, dates as in ISO 8601, infinities and NaN.
+A dataclass becomes an object with one key per field: the field's name without a trailing underscore (`class_` becomes
+`class`). A field whose metadata contain `omit_default` is omitted if it has its default. Enumerations become the names
+of their members. Values that JSON lacks become text: paths, dates (ISO 8601), infinities and NaN.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 T = TypeVar("T")
 
 SEQUENCE_TYPES = (tuple, Sequence, Collection)
-"""What a list may be declared as; each is read as a tuple."""
+"""The declared types that JSON lists are read into; the value is always a tuple."""
 
 NONFINITE_TEXTS = ("inf", "-inf", "nan")
 
 
 class RecordError(ValueError):
-    """What was read is not the JSON of the dataclass; the message says where and why."""
+    """The JSON does not match the dataclass; the message gives the location and the reason."""
 
 
 def to_json(value: Any) -> Any:
-    """A dataclass, or what a field of one may hold, as JSON has it."""
+    """Convert a dataclass, or the value of a field, to JSON."""
     match value:
         case Enum():
             return value.name
@@ -54,30 +54,30 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: type[T], value: Any) -> T:
-    """The `kind`, a dataclass, of which `value` is the JSON; RecordError if it isn't."""
-    declared: Any = kind  # which the type checker does not know to be hashable
+    """Read the dataclass `kind` from JSON; raise RecordError if the JSON does not match."""
+    declared: Any = kind  # the type checker does not know that a type is hashable
     read: T = _reader(declared)(value, kind.__name__)
     return read
 
 
 def json_key(field: Field[Any]) -> str:
-    """Return the key of a field: `key` in its metadata, or its name without an underscore at the end."""
+    """Return the JSON key of a field: `key` in its metadata, or its name without a trailing underscore."""
     return str(field.metadata.get("key", field.name.removesuffix("_")))
 
 
 def is_key_required(field: Field[Any]) -> bool:
-    """Whether a field's key is always there."""
+    """Return whether the JSON always contains the key of a field."""
     return not field.metadata.get("omit_default", False)
 
 
 @cache
 def field_types(record: type) -> Mapping[str, Any]:
-    """What the fields of a dataclass are declared as, by name."""
+    """Return the declared types of the fields of a dataclass, by name."""
     return get_type_hints(record)
 
 
 def optional_type(kind: Any) -> Any:
-    """X of `X | None`; None if `kind` is nothing of that form."""
+    """Return X for a type `X | None`, and None for any other type."""
     if get_origin(kind) is not UnionType:
         return None
     (inner,) = (member for member in get_args(kind) if member is not NoneType)
@@ -85,17 +85,17 @@ def optional_type(kind: Any) -> Any:
 
 
 def read_value(kind: Any, value: Any, location: str) -> Any:
-    """What a field declared as `kind` holds if `value` is its JSON; RecordError, begun with `where`, if it isn't."""
+    """Read a value of type `kind` from JSON; raise RecordError, whose message begins with `location`, on mismatch."""
     return _reader(kind)(value, location)
 
 
 Reader = Callable[[Any, str], Any]
-"""From JSON, and where it stands, to what it is the JSON of; RecordError if it isn't."""
+"""Reads a value from JSON at a location; raises RecordError on mismatch."""
 
 
 @cache
 def _reader(kind: Any) -> Reader:
-    """Reads values that are declared as `kind`."""
+    """Return the reader of values of type `kind`."""
     if inner := optional_type(kind):
         read_inner = _reader(inner)
         return lambda value, location: None if value is None else read_inner(value, location)
@@ -168,7 +168,7 @@ def _check_type(kind: type[T], value: Any, location: str) -> T:
 
 
 def _read_date(value: Any, location: str) -> date:
-    """A date, which TOML has and JSON hasn't."""
+    """Read a date: a TOML date, or ISO 8601 text."""
     with suppress(TypeError, ValueError):
         return value if type(value) is date else date.fromisoformat(value)
     raise RecordError(f"{location}: expected a date such as 2027-01-31, found {value!r}")
@@ -179,4 +179,4 @@ def _read_path(value: Any, location: str) -> Path:
 
 
 _SCALAR_READERS: Mapping[Any, Reader] = {float: _read_float, date: _read_date, Path: _read_path}
-"""Kinds that JSON has no type of its own for."""
+"""The readers of scalar types that JSON lacks."""

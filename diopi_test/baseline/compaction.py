@@ -1,9 +1,8 @@
-"""Results made small for levels of large cases: fewer bits of each number, and bytes in an order that compresses.
+"""Compact results for levels of large cases: fewer bits per number, and bytes in an order that compresses well.
 
-What is rounded, and why that can't change a verdict: a reference value in float64 keeps `SPARE` bits more than the
-result's type has, so it moves by 2^-10 of an ulp at most, where a budget allows 8 ulps or more. A budget in ulps is
-rounded up, to 8 significant bits: it grows by 1/128 at most, and none shrinks. Exact results are stored in their own
-type.
+Rounding does not change a verdict. A reference value in float64 keeps `SPARE_BITS` more bits than the result's type,
+so it changes by at most 2^-10 ulp, while a budget allows at least 8 ulps. A budget in ulps is rounded up to 8
+significant bits, so it grows by at most 1/128. Exact results are stored in their own type.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from lib_rt.dtypes import to_numpy
 Array = NDArray[Any]
 
 SPARE_BITS = 9
-"""Bits that reference values have more than results."""
+"""The number of bits that stored reference values have beyond the precision of the result's type."""
 
 _FLOAT64_PRECISION = 53
-"""The significant bits of float64."""
+"""The number of significant bits of float64."""
 
 
 def compact_expected(expected: Expected) -> Expected:
-    """The expectation with values that compress; compared with it, a result has the same verdict."""
+    """Return the expected result with values that compress well; comparison with it gives the same verdict."""
     if not is_inexact(expected.dtype):
         return expected
     shorter = _round_to_type if expected.unit is None else _drop_bits
@@ -42,14 +41,14 @@ def compact_expected(expected: Expected) -> Expected:
 
 
 def _round_to_type(values: Array, dtype: Dtype) -> Array:
-    """Numbers rounded to the result's type; those of half precision in float32, as comparing is quicker there."""
+    """Round numbers to the result's type; return half-precision numbers in float32, where comparison is faster."""
     with np.errstate(all="ignore"):
         rounded = values.astype(to_numpy(dtype))
     return rounded.astype(np.float32) if dtype in (Dtype.float16, Dtype.bfloat16) else rounded
 
 
 def _drop_bits(values: Array, dtype: Dtype) -> Array:
-    """float64 numbers rounded to the nearest with `SPARE` bits more than `dtype`; those that are not finite as such."""
+    """Round float64 numbers to `SPARE_BITS` more bits than `dtype`; keep numbers that are not finite."""
     if np.iscomplexobj(values):
         rounded = np.empty(values.shape, np.complex128)
         rounded.real, rounded.imag = _drop_bits(values.real, dtype), _drop_bits(values.imag, dtype)
@@ -65,32 +64,32 @@ def _drop_bits(values: Array, dtype: Dtype) -> Array:
 
 
 def round_up_ulps(ulps: NDArray[np.float32]) -> Array:
-    """Units in ulps with the 8 significant bits of bfloat16; as they are where one is beyond its range."""
+    """Round units in ulps up to bfloat16; return them unchanged if one of them exceeds its range."""
     bits = np.asarray(ulps, order="C").view(np.uint32)
     short = (((bits + np.uint32(0xFFFF)) >> np.uint32(16)).astype(np.uint16)).view(ml_dtypes.bfloat16)
     return short if np.isfinite(short.astype(np.float32)).all() else ulps
 
 
 def widen_ulps(ulps: Array) -> Array:
-    """Units in ulps as they are computed with."""
+    """Return units in ulps in the type used for computation."""
     return ulps.astype(np.float32) if ulps.dtype == ml_dtypes.bfloat16 else ulps
 
 
 def to_byte_planes(array: Array) -> bytes:
-    """The bytes of an array, the first of each element, then the second of each, and so on: alike ones are together."""
+    """Return the bytes of an array grouped by their position in an element, which puts similar bytes together."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(np.uint8).reshape(-1, flat.dtype.itemsize).T.tobytes()
 
 
 def from_byte_planes(data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> Array:
-    """The array of which `planes` lie in `data` at `offset`."""
+    """Return the array whose `to_byte_planes` are in `data` at `offset`."""
     count = math.prod(shape)
     parts = np.frombuffer(data, np.uint8, count * dtype.itemsize, offset).reshape(dtype.itemsize, count)
     return np.ascontiguousarray(parts.T).reshape(-1).view(dtype).reshape(shape)
 
 
 def argument_digest(arguments: Mapping[str, Any]) -> str:
-    """The SHA-256 of a case's tensor arguments: names, types, layouts, shapes and elements."""
+    """Return the SHA-256 of a case's tensor arguments: names, types, layouts, shapes and elements."""
     digest = hashlib.sha256()
     for name, value in sorted(arguments.items()):
         for tensor in tensors_in(value):

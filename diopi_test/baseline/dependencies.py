@@ -1,4 +1,4 @@
-"""Which modules of the project a module depends on, found by the imports in their sources."""
+"""Find the modules of the project that a module depends on, by the imports in the sources."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PROJECT = ("diopi_proto", "lib_rt", "diopi_test")
-"""The packages whose sources count; of others, versions do."""
+"""The packages whose sources enter the digest; for other packages the version does."""
 
 
 def source_digest(roots: Iterable[str]) -> str:
-    """Digest of the sources of these modules and of all modules of the project that they need."""
+    """Return a digest of the sources of these modules and of all project modules that they import."""
     sources = (f"{name} {_file_digest(name)}" for name in sorted(dependencies(frozenset(roots))))
     return hashlib.sha256("\n".join(sources).encode()).hexdigest()
 
 
 @cache
 def dependencies(roots: frozenset[str]) -> frozenset[str]:
-    """The modules `roots`, what they import, the packages these lie in, and so on.
+    """Return these modules, the modules that they import, the packages of these, and so on.
 
-    What a package loads by name, as it does with its families, is not among them.
+    Args:
+        roots: Names of modules.
+
+    Returns:
+        Names of modules, without those that a package loads by name (such as the modules of families).
     """
     found: set[str] = set()
     pending = set(roots)
@@ -36,7 +40,7 @@ def dependencies(roots: frozenset[str]) -> frozenset[str]:
 
 @cache
 def _imports(module: str) -> frozenset[str]:
-    """The modules of the project that the source of `module` imports, and the packages it lies in."""
+    """Return the project modules that the source of `module` imports, and the packages that contain it."""
     tree = ast.parse(_source(module).read_text("utf-8"))
     named = {name for node in ast.walk(tree) for name in _imported_names(node) if name.split(".")[0] in PROJECT}
     parents = {name.rpartition(".")[0] for name in (*named, module)} - {""}
@@ -44,7 +48,7 @@ def _imports(module: str) -> frozenset[str]:
 
 
 def _imported_names(node: ast.AST) -> Iterator[str]:
-    """The modules an import statement may mean: `from a import b` means a.b if that is one."""
+    """Yield the modules that an import statement names; `from a import b` names a.b if that is a module."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module:

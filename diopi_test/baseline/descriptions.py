@@ -1,4 +1,4 @@
-"""Cases that a folder describes, instead of a module: how they are written and read.
+"""Write and read cases that the files of a folder describe, instead of a module.
 
 `DATA/described/<function>.json` lists the cases of a function: shapes, element types, layouts, attributes, and the
 domains of values. Nothing in it is computed: `diopi_test.baseline.on_demand` computes the results when a run needs
@@ -33,7 +33,7 @@ FORMAT = 1
 """Version of the descriptions' layout."""
 
 LIMIT = 256 * 2**20
-"""Bytes a file of descriptions has at most."""
+"""The maximum number of bytes of a file of descriptions."""
 
 
 @final
@@ -61,7 +61,7 @@ def is_described(data: Path) -> bool:
 
 
 def generation_command(data: Path, level: str) -> str:
-    """Return the command of diopi-test that makes the files of a level in `data`."""
+    """Return the arguments of diopi-test that generate the files of a level in `data`."""
     return f"run --data {data}" if is_described(data) else f"gen-data --level {level}"
 
 
@@ -73,7 +73,7 @@ def described_functions(data: Path) -> list[str]:
     """
     names = sorted(path.stem for path in (data / FOLDER).glob("*.json"))
     if unknown := [name for name in names if name not in prototypes()]:
-        raise BaselineError(f"{data / FOLDER} describes functions that the standard does not have: {unknown[0]}")
+        raise BaselineError(f"{data / FOLDER} describes {unknown[0]}, expected a function of the standard")
     return names
 
 
@@ -89,7 +89,7 @@ def described_cases(data: Path, function: str) -> Sequence[Case]:
 
 @lru_cache(maxsize=4)
 def _read(path: Path, modified: int) -> Sequence[Case]:
-    """Read a file of descriptions; `changed` is when it was last modified."""
+    """Read a file of descriptions; `modified`, the time of its last change, is part of the cache key."""
     content = read_regular_file(path, LIMIT)
     try:
         record = json.loads(content)
@@ -140,7 +140,7 @@ def _argument_to_record(value: Any) -> Any:
     match value:
         case TensorSpec():
             source = {"result": _rule_to_record(value.compute)} if isinstance(value.compute, ResultOf) else {}
-            domain = {} if source else {"domain": to_record(value.domain)}  # type: ignore[arg-type]  # described ones only
+            domain = {} if source else {"domain": to_record(value.domain)}  # type: ignore[arg-type]  # described cases have no other domains
             layout = {} if value.layout is contiguous else {"layout": value.layout.__name__}
             return {"tensor": list(value.shape), "dtype": value.dtype.name, **layout, **domain, **source}
         case PendingTensor():
@@ -168,7 +168,7 @@ def _argument_from_record(parameter: Parameter | None, value: Any) -> Any:
 
 
 def _attribute(parameter: Parameter | None, value: Any) -> Any:
-    """Return an attribute as cases have it: sizes are tuples, and choices are members of their enumeration."""
+    """Return an attribute in the form of cases: sizes as a tuple, choices as members of their enumeration."""
     if isinstance(value, list):
         return tuple(value)
     kind: Any = parameter.annotation if parameter else object

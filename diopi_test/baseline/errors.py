@@ -1,5 +1,5 @@
-"""`BaselineError`: what is wrong with stored files."""
+"""`BaselineError`, the error for unusable stored files."""
 
 
 class BaselineError(Exception):
-    """A file or folder of the baseline that can't be used; the message names it and what is wrong."""
+    """A file or folder of the baseline can't be used; the message names it and the problem."""

@@ -1,4 +1,4 @@
-"""Computing a case: its data drawn, the reference's results, and the budget of every element."""
+"""Compute a case: draw its data, evaluate the reference, and derive the error budget of each element."""
 
 from __future__ import annotations
 
@@ -44,17 +44,35 @@ ExpectedByName = dict[str, Expected | list[Expected] | None]
 
 
 def compute_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
-    """Draw the data of `case`, compute the reference and derive every budget.
+    """Draw the data of `case`, evaluate the reference and derive the error budget of each element.
 
-    Raises ValueError when the function has no reference or the reference returns something else than its results.
+    Args:
+        prototype: The prototype of the function.
+        case: The case.
+
+    Returns:
+        The case with data and expected results.
+
+    Raises:
+        ValueError: The function has no reference, or the reference returns a wrong number of results.
     """
     return _build_case(prototype, case, Evaluation.expected)
 
 
 def draw_case_with_zeros(prototype: Prototype, case: Case) -> BaselineCase:
-    """Draw the data of `case`, which nothing is known of the results of but their form: all elements are zero.
+    """Draw the data of `case`, with expected results of the right shape and type whose elements are 0.
 
-    The reference runs once, where `compute_baseline_case` runs it ten times. Raises ValueError as that does.
+    The reference runs once; in `compute_baseline_case` it runs ten times.
+
+    Args:
+        prototype: The prototype of the function.
+        case: The case.
+
+    Returns:
+        The case with data and zeros as expected results.
+
+    Raises:
+        ValueError: The function has no reference, or the reference returns a wrong number of results.
     """
     return _build_case(prototype, case, Evaluation.zero_results)
 
@@ -85,14 +103,14 @@ def draw_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
 
 
 def _passed_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
-    """The materialised arguments that are passed, in the case's order."""
+    """Return the materialised arguments that are passed to the function, in the case's order."""
     values = materialize(prototype, case, compute_result)
     names = {parameter.name for parameter in prototype.arguments}
     return {name: value for name, value in values.items() if name in names}
 
 
 def compute_result(wanted: ResultOf, values: Values) -> NDArray[Any]:
-    """What `wanted` stands for, when the case's arguments before have these values."""
+    """Return the result that `wanted` refers to, for the values of the case's preceding arguments."""
     prototype, reference = lookup(wanted.function), find_reference(wanted.function)
     if reference is None:
         raise ValueError(f"{wanted.function} has no reference")
@@ -114,7 +132,7 @@ def compute_result(wanted: ResultOf, values: Values) -> NDArray[Any]:
 
 
 def _results_by_name(prototype: Prototype, returned: Any) -> dict[str, Any]:
-    """What a reference returned by the names of the results, or of the entries of an array the callee makes."""
+    """Return the values that a reference returned, by result name or by entry of an array that the callee allocates."""
     if isinstance(returned, list) and isinstance(prototype.result, Mapping):
         return dict(zip(prototype.result, returned, strict=True))
     values = (returned,) if len(prototype.results) == 1 else returned
@@ -124,14 +142,14 @@ def _results_by_name(prototype: Prototype, returned: Any) -> dict[str, Any]:
 @final
 @dataclass(frozen=True)
 class Evaluation:
-    """One case's way from argument values to expected results."""
+    """The computation of a case's expected results from its argument values."""
 
     prototype: Prototype
     function: Reference
     case: Case
 
     def zero_results(self, values: Mapping[str, Any]) -> ExpectedByName:
-        """Results of zeros by name, of the shapes and element types that the reference's have."""
+        """Return results of zeros by name, with the shapes and element types of the reference's results."""
         outputs = self._run(plain_values(values))
         return _unflatten(outputs, [self._zeros(slot, self._dtype(slot, values)) for slot in _result_arrays(outputs)])
 
@@ -140,7 +158,7 @@ class Evaluation:
         return Expected(np.zeros(slot.array.shape, to_numpy(dtype)), dtype, override.layout.__name__)
 
     def expected(self, values: Mapping[str, Any]) -> ExpectedByName:
-        """The expected results by name."""
+        """Return the expected results by name."""
         dtypes = [self._dtype(slot, values) for slot in _result_arrays(self._run(plain_values(values)))]
         values = self._convert_arguments(values, dtypes)
         outputs = self._run(plain_values(values))
@@ -161,7 +179,7 @@ class Evaluation:
         return _unflatten(outputs, expected_arrays)
 
     def _convert_arguments(self, values: Mapping[str, Any], results: Sequence[Dtype]) -> dict[str, Any]:
-        """The arguments with those converted that the standard converts first; what that leaves as it is stays."""
+        """Return the arguments with those converted that the standard converts before the computation."""
         if not results:
             return dict(values)
         tensors = {name: value.spec.dtype for name, value in values.items() if isinstance(value, TensorData)}
@@ -184,9 +202,11 @@ class Evaluation:
         ]
 
     def _known_override(self, result: Parameter) -> ResultOverride | None:
-        """What the reference is told of a result: what the case says, and of a single tensor the usual element type."""
+        """Return what the reference knows about a result: the case's override with the inferred element type."""
         override = self.case.results.get(result.name, ResultOverride())
-        is_absent = self.case.arguments.get(result.name, override) is None  # one updated in place, that is left out
+        is_absent = (
+            self.case.arguments.get(result.name, override) is None
+        )  # an in-place result that the case leaves out
         if override is None or override.dtype is not None or is_absent or not result.is_tensor:
             return override
         usual = self.prototype.infer(result.name, self.case.arguments, otherwise=self.case.dtype)
@@ -196,7 +216,7 @@ class Evaluation:
         return random_generator(self.prototype.base, self.case.label, "perturbation")
 
     def arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
-        """The reference's results for argument values as it takes them, those the caller leaves out not among them."""
+        """Return the reference's result arrays for plain argument values, without absent results."""
         return [slot.array for slot in _result_arrays(self._run(plain))]
 
     def _flushed_arrays(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
@@ -205,7 +225,7 @@ class Evaluation:
         return self.arrays({name: budget.flush_subnormals(value) for name, value in values.items()})
 
     def _dtype(self, slot: _ResultArray, values: Mapping[str, Any]) -> Dtype:
-        """The element type of one result tensor: the caller's choice, or what the standard says."""
+        """Return the element type of a result tensor: the caller's choice, or the type that the standard infers."""
         override = self.case.results.get(slot.name)
         if override and override.dtype is not None:
             return override.dtype
@@ -242,7 +262,7 @@ class Evaluation:
 
 
 def _exclude_lost_elements(expected: Expected, in_range: NDArray[Any]) -> Expected:
-    """An expectation that is open where the result may be lost on the way because numbers leave the type's range."""
+    """Mark elements as unspecified where an intermediate overflow or underflow may destroy the result."""
     if expected.needs_validator:
         return expected
     lost = overflow.is_lost_to_overflow(
@@ -254,7 +274,7 @@ def _exclude_lost_elements(expected: Expected, in_range: NDArray[Any]) -> Expect
 
 
 def _convert_value(value: Any, dtype: Dtype) -> Any:
-    """A tensor or number converted to an element type; the same where that changes nothing."""
+    """Convert a tensor or number to an element type; return the same object if no value changes."""
     if not isinstance(value, TensorData):
         return convert(value, dtype)
     numbers = convert_array(value.exact, dtype)
@@ -266,9 +286,16 @@ def _convert_value(value: Any, dtype: Dtype) -> Any:
 
 
 def _as_stored_numbers(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    """The numbers of a result of type `dtype`: exact ones in its own type, others in float64 or complex128.
+    """Convert a result to its stored form: exact results have type `dtype`, others float64 or complex128.
 
-    Integers wrap around, anything nonzero is true, and of complex numbers in a real tensor the imaginary part is lost.
+    Integers wrap around, nonzero numbers become true, and a real tensor keeps only the real parts of complex numbers.
+
+    Args:
+        array: The result of the reference.
+        dtype: The element type of the result.
+
+    Returns:
+        The numbers to store.
     """
     if np.iscomplexobj(array) and not is_complex(dtype) and dtype is not Dtype.bool:
         array = array.real
@@ -281,7 +308,7 @@ def _as_stored_numbers(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
 @final
 @dataclass(frozen=True)
 class _ResultArray:
-    """One result array: the result it belongs to, and its number if that is an array of tensors."""
+    """A result array: the result that it belongs to, and its index if the result is an array of tensors."""
 
     name: str
     number: int | None
@@ -289,32 +316,32 @@ class _ResultArray:
 
     @property
     def array(self) -> NDArray[Any]:
-        """The reference's values."""
+        """Return the reference's values."""
         return np.asarray(strip_remarks(self.output))
 
     @property
     def terms(self) -> Any:
-        """The declared intermediate terms; ValueError if they do not broadcast to the result."""
+        """Return the declared intermediate terms; raise ValueError if they do not broadcast to the result."""
         return np.broadcast_to(self._declared.terms, self.array.shape)
 
     @property
     def stored(self) -> Any:
-        """Those that are stored in the result's type; ValueError if they do not broadcast to the result."""
+        """Return the terms rounded in the result's type; raise ValueError if they do not broadcast to the result."""
         return np.broadcast_to(self._declared.stored, self.array.shape)
 
     @property
     def exact(self) -> Any:
-        """Where a result that may be rounded elsewhere must be exact."""
+        """Return where a rounded result must be exact."""
         return np.broadcast_to(self._declared.exact, self.array.shape)
 
     @property
     def is_sum(self) -> bool:
-        """Whether terms are declared that the result is a sum of, so that its zeros have no sign."""
+        """Return whether the result is a sum of declared terms, whose zeros have no sign."""
         return np.ndim(self._declared.terms) > 0 and not self._declared.signed
 
     @property
     def specified(self) -> NDArray[np.bool_] | None:
-        """Where the standard specifies the result, if not everywhere; of an empty one nowhere, if it says so at all."""
+        """Return where the standard specifies the result; None if everywhere."""
         if not isinstance(self.output, PartlySpecified):
             return None
         specified = np.broadcast_to(np.asarray(self.output.specified, bool), self.array.shape)
@@ -326,17 +353,17 @@ class _ResultArray:
 
     @property
     def _declared(self) -> WithTerms:
-        """The result with the terms that are declared; without any where none are."""
+        """Return the result with its declared terms, or with terms of 0."""
         return self._result if isinstance(self._result, WithTerms) else WithTerms(self._result, 0.0)
 
     def is_rounded(self, guarantee: str) -> bool:
-        """Whether the result may differ from the reference by its budget."""
+        """Return whether the result may differ from the reference by its error budget."""
         exact = isinstance(self._result, Exact | AnyOf)
         return isinstance(self._result, WithTerms) or (guarantee == "rounded" and not exact)
 
 
 def _result_arrays(outputs: Sequence[tuple[str, Any]]) -> list[_ResultArray]:
-    """The arrays among reference outputs, arrays of tensors spread out, absent results left out."""
+    """Return the arrays among reference outputs: flatten arrays of tensors and skip absent results."""
     return [
         _ResultArray(name, number, entry)
         for name, value in outputs
@@ -346,7 +373,7 @@ def _result_arrays(outputs: Sequence[tuple[str, Any]]) -> list[_ResultArray]:
 
 
 def _unflatten(outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]) -> ExpectedByName:
-    """The expectations by result name, shaped as the outputs were."""
+    """Return the expected results by name, nested like the outputs."""
     remaining = iter(flat)
     return {
         name: [next(remaining) for _ in value]

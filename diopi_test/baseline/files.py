@@ -1,4 +1,4 @@
-"""Files read and written whole, whatever lies at their path."""
+"""Read and write complete files safely, whatever is at their path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from diopi_test.baseline.errors import BaselineError
 
 PART_SUFFIX = ".part"
-"""Of a file that is being written: `.NAME-PID.part`."""
+"""The suffix of a file that is being written: `.NAME-PID.part`."""
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -22,14 +22,23 @@ _KINDS = {
 
 
 def read_regular_file(path: Path, limit: int) -> bytes:
-    """The contents of a regular file of at most `limit` bytes.
+    """Read a regular file of at most `limit` bytes.
 
-    Raises BaselineError that says what was found instead: nothing, a file of another kind, or more bytes. FIFOs and
-    devices are not opened, and a file that grows, or has no end, is read as far as the limit.
+    FIFOs and devices are not opened. A file that grows or has no end is read up to the limit.
+
+    Args:
+        path: The file.
+        limit: The maximum number of bytes.
+
+    Returns:
+        The content.
+
+    Raises:
+        BaselineError: The file is missing, not a regular file, or too large.
     """
     try:
         _check_kind(path, os.stat(path).st_mode)
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # lest a FIFO that was put there since is waited for
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # does not block if a FIFO has replaced the file
         with open(descriptor, "rb") as file:
             found = os.fstat(descriptor)
             _check_kind(path, found.st_mode)
@@ -42,10 +51,10 @@ def read_regular_file(path: Path, limit: int) -> bytes:
 
 
 def read_verified_file(path: Path, limit: int, sha256: str) -> bytes:
-    """The contents of a regular file; BaselineError as above, or if their SHA-256 is another."""
+    """Read a regular file as `read_regular_file` does; raise BaselineError if its SHA-256 differs from `sha256`."""
     content = read_regular_file(path, limit)
     if (found := hashlib.sha256(content).hexdigest()) != sha256:
-        raise BaselineError(f"{path} is not the file of its level's manifest: its sha256 is {found}, expected {sha256}")
+        raise BaselineError(f"{path} differs from the manifest of its level: its sha256 is {found}, expected {sha256}")
     return content
 
 
@@ -55,9 +64,14 @@ def _check_kind(path: Path, mode: int) -> None:
 
 
 def write_atomically(path: Path, content: bytes | memoryview) -> None:
-    """Write a file under a temporary name and rename it, so that there is never half of one.
+    """Write a file under a temporary name and rename it, so that a partial file never exists.
 
-    Raises BaselineError when it can't be written (a full disk, say); what was there before is kept.
+    Args:
+        path: The file.
+        content: The bytes to write.
+
+    Raises:
+        BaselineError: The file can't be written (for example because the disk is full); an existing file is unchanged.
     """
     temporary = path.with_name(f".{path.name}-{os.getpid()}{PART_SUFFIX}")
     try:
@@ -71,7 +85,7 @@ def write_atomically(path: Path, content: bytes | memoryview) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files of processes that are no more."""
+    """Remove the unfinished files of processes that have ended."""
     for leftover in folder.glob(f".*{PART_SUFFIX}"):
         _, _, process = leftover.stem.rpartition("-")
         if not (process.isdecimal() and _is_running(int(process))):
@@ -84,5 +98,5 @@ def _is_running(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        pass  # another user's
+        pass  # the process belongs to another user
     return True

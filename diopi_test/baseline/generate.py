@@ -1,7 +1,7 @@
-"""Making the baseline: the cases of every function computed and stored, in parallel and resumable.
+"""Generate the baseline: compute and store the cases of all functions, in parallel and resumable.
 
-A file is believed if the manifest has its digest, and kept if it has the right key as well. The manifest is written
-after each file, so what is made again after an interruption is no more than the file it lacks.
+A file is valid if the manifest has its digest, and up to date if it also has the right key. The manifest is written
+after each file, so an interrupted run repeats at most the files that were not finished.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from diopi_test.cases.selection import LEVELS, select_cases
 
 
 def functions_with_cases(level: str) -> list[str]:
-    """The names of all functions that have cases at `level`, in header order."""
+    """Return the names of all functions that have cases at `level`, in header order."""
     return [name for name in prototypes() if select_cases(name, level)]
 
 
 def software_versions() -> dict[str, str]:
-    """The software the contents depend on."""
+    """Return the versions of the software that the contents depend on."""
     return {
         "diopi_proto": str(VERSION_NUMBER),
         **{name: importlib.metadata.version(name) for name in ("numpy", "scipy")},
@@ -41,7 +41,7 @@ def software_versions() -> dict[str, str]:
 
 
 def baseline_key(function: str, level: str) -> str:
-    """Digest of everything the baseline file of `function` depends on: sources, level, versions, what cases say."""
+    """Return a digest of everything that a baseline file depends on: sources, level, versions, cases."""
     prototype, kind = lookup(function), LEVELS[level]
     family = prototype.family
     sources = source_digest(
@@ -59,9 +59,16 @@ def baseline_key(function: str, level: str) -> str:
 
 
 def generate_function(function: str, level: str, folder: Path, seed: int | None = None) -> int:
-    """Make the baseline file of one function; the number of cases made.
+    """Generate the baseline file of one function.
 
-    `seed` draws the order in which the cases are made, which makes no difference: in the file they have their own.
+    Args:
+        function: The name of the function.
+        level: The name of the level.
+        folder: The folder of the level.
+        seed: Selects the order in which the cases are computed; the order in the file does not depend on it.
+
+    Returns:
+        The number of cases.
     """
     prototype, cases = lookup(function), select_cases(function, level)
     computed = {
@@ -76,11 +83,11 @@ def generate_function(function: str, level: str, folder: Path, seed: int | None 
 
 
 def _compute_case(prototype: Prototype, case: Case) -> BaselineCase:
-    """A case with its results; what it raises says which case it was."""
+    """Compute a case with its results; add a note that names the case to any exception."""
     try:
         return compute_baseline_case(prototype, case)
     except Exception as error:
-        error.add_note(f"while making {prototype.name}[{case.label}]")
+        error.add_note(f"while computing {prototype.name}[{case.label}]")
         raise
 
 
@@ -91,32 +98,41 @@ def generate(
     functions: Sequence[str],
     level: str,
     folder: Path,
-    spread: ParallelMap,
+    parallel_map: ParallelMap,
     progress: Progress,
     list_cases: CaseLister,
     seed: int | None = None,
 ) -> int:
-    """Make the baseline files of `functions` in `folder`, spread over processes, and enter them in its manifest.
+    """Generate the baseline files of `functions` and enter them in the manifest of the folder.
 
-    Calls `progress(function, cases made)` after each. Returns the number of cases made. Files that are there with
-    the right key are kept, so a run that was killed goes on where it stopped; entries of other functions are kept
-    too, unless they have no cases any more. `seed` draws the order in which functions, and the cases of each, are
-    made, which makes no difference.
+    Files with the right key are kept, so a run that was killed continues where it stopped. Entries of other functions
+    are kept unless these functions no longer have cases. If a function fails, its exception is raised, and the files
+    that are already written stay.
 
-    Raises what the first failing function raised; files already written stay.
+    Args:
+        functions: The names of the functions.
+        level: The name of the level.
+        folder: The folder of the level.
+        parallel_map: Distributes the functions over processes.
+        progress: Is called with each function and the number of its cases that were computed.
+        list_cases: Lists the cases of a file.
+        seed: Selects the order of functions and of their cases; the files do not depend on it.
+
+    Returns:
+        The number of cases computed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
     manifest = ManifestWriter(folder, level, list_cases)
     up_to_date = {function for function in functions if manifest.is_up_to_date(function, baseline_key(function, level))}
     for function in up_to_date:
-        manifest.enter(function)  # again: which cases it gives depends on sources that its key leaves out
+        manifest.enter(function)  # the list of its cases depends on sources that its key does not cover
         progress(function, 0)
     manifest.remove_unless(lambda function: function in prototypes() and bool(select_cases(function, level)))
     manifest.save()
     total, pending = 0, [function for function in functions if function not in up_to_date]
     work = partial(generate_function, level=level, folder=folder, seed=seed)
-    for function, count in spread(work, shuffle_by_seed(pending, seed)) if pending else ():
+    for function, count in parallel_map(work, shuffle_by_seed(pending, seed)) if pending else ():
         manifest.enter(function)
         manifest.save()
         total += count

@@ -1,4 +1,4 @@
-"""HDF5 files in memory, of which nothing is read before its kind and size are known to be as expected."""
+"""HDF5 files in memory; the type and size of each part are checked before it is read."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import numpy as np
 from diopi_test.baseline.errors import BaselineError
 
 LIMIT = 2**30
-"""Bytes a dataset has at most when it is unpacked."""
+"""The maximum number of bytes of an unpacked dataset."""
 
 CHUNKS = 2**16
-"""Parts it is stored in at most."""
+"""The maximum number of chunks of a dataset."""
 
 TEXT_LIMIT = 2**16
-"""Bytes a text of a fixed length has at most."""
+"""The maximum number of bytes of a text of fixed length."""
 
 GZIP = 1
 """The number of the filter in HDF5's registry."""
@@ -31,12 +31,12 @@ T = TypeVar("T", str, int)
 
 
 class UnexpectedContentError(Exception):
-    """Something in a file is not what is expected there; the message says what, but not in which file."""
+    """A file contains something unexpected; the message names the part but not the file."""
 
 
 @contextmanager
 def open_hdf5(path: Path, content: bytes) -> Iterator[h5py.File]:
-    """The file whose bytes are `content`; in the block, whatever can't be read is a BaselineError that names `path`."""
+    """Open the file whose bytes are `content`; errors in the block become BaselineErrors that name `path`."""
     try:
         with h5py.File(BytesIO(content), "r") as file:  # type: ignore[arg-type]  # the stubs know no file objects
             yield file
@@ -45,7 +45,7 @@ def open_hdf5(path: Path, content: bytes) -> Iterator[h5py.File]:
 
 
 def read_attribute(file: h5py.File, name: str, kind: type[T]) -> T:
-    """An attribute of the file, a single text or integer."""
+    """Return an attribute of the file, a single text or integer."""
     if name not in file.attrs:
         raise UnexpectedContentError(f"it has no attribute {name}")
     stored = file.attrs.get_id(name)
@@ -60,7 +60,7 @@ def read_attribute(file: h5py.File, name: str, kind: type[T]) -> T:
 
 
 def dataset_size(file: h5py.File, name: str) -> int:
-    """The number of bytes in a dataset, which is a list of bytes in the file itself, plain or compressed by gzip."""
+    """Return the size of a dataset of bytes that is in the file itself, uncompressed or compressed by gzip."""
     dataset = _dataset(file, name)
     if dataset.dtype != np.uint8 or dataset.ndim != 1:
         raise UnexpectedContentError(f"/{name} has shape {dataset.shape} of {dataset.dtype}, expected a list of uint8")
@@ -79,15 +79,15 @@ def dataset_size(file: h5py.File, name: str) -> int:
 
 
 def read_dataset(file: h5py.File, name: str) -> bytearray:
-    """The bytes of such a dataset."""
+    """Return the bytes of a dataset that `dataset_size` accepts."""
     content = bytearray(dataset_size(file, name))
     if content:
-        file[name].read_direct(np.frombuffer(content, np.uint8))  # in place: it may be as large as all other memory
+        file[name].read_direct(np.frombuffer(content, np.uint8))  # in place, because a copy may not fit in memory
     return content
 
 
-def _dataset(file: Any, name: str) -> Any:  # the stubs lack half of what is asked of it
-    link = file.get(name, getlink=True)  # first of all: to follow one is to open another file
+def _dataset(file: Any, name: str) -> Any:  # the stubs lack several members
+    link = file.get(name, getlink=True)  # check first, because following a link may open another file
     if type(link) is not _HARD_LINK:
         found = "not there" if link is None else f"a link ({type(link).__name__})"
         raise UnexpectedContentError(f"/{name} is {found}, expected a dataset of the file itself")

@@ -1,4 +1,4 @@
-"""Baseline files read for their index alone: what there is to know of a case but its data."""
+"""Read only the index of baseline files: everything about a case except its data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from diopi_test.baseline.store import BaselineFile
 
 @final
 class IndexView(BaselineFile):
-    """A baseline file whose cases have every array's shape, and zeros for its elements.
+    """A baseline file whose arrays have the right shapes but zeros as elements.
 
     Raises BaselineError as `BaselineFile` does.
     """
@@ -28,11 +28,11 @@ class IndexView(BaselineFile):
         return {name: self._decode_argument(value) for name, value in record["arguments"].items()}
 
     def cases(self, first: Dtype) -> Iterator[BaselineCase]:
-        """All cases, those of element type `first` before the others."""
+        """Yield all cases; cases of element type `first` come first."""
         return (self.case(label) for label in sorted(self.labels, key=lambda label: self.dtype(label) is not first))
 
     def layouts(self, label: str) -> frozenset[str]:
-        """The layouts of all tensors of one case."""
+        """Return the layouts of all tensors of a case."""
         case = self.case(label)
         tensors = {tensor.layout for value in case.arguments.values() for tensor in tensors_in(value)}
         return frozenset(

@@ -1,4 +1,4 @@
-"""`Level`: a folder of baseline files as its manifest describes it."""
+"""`StoredLevel`: a folder of baseline files as described by its manifest."""
 
 from __future__ import annotations
 
@@ -16,14 +16,20 @@ from diopi_test.baseline.manifest import FileEntry, ListedCase, Manifest
 from diopi_test.baseline.store import LIMIT, SUFFIX, BaselineFile, baseline_file
 
 MAX_NAMED_FILES = 5
-"""How many files an error names."""
+"""The number of files that an error message names."""
 
 
 def open_level(folder: Path) -> StoredLevel:
-    """The level in `folder`, whose manifest is read and whose files are those of the manifest; none is opened.
+    """Open the level in `folder`: read the manifest and compare the names of files with it.
 
-    Raises BaselineError that names what is wrong: no manifest or one that can't be used, of another level than the
-    folder is called; files that are missing or foreign.
+    Args:
+        folder: The folder of the level; its name is the name of the level.
+
+    Returns:
+        The level; no baseline file is opened yet.
+
+    Raises:
+        BaselineError: The manifest is missing, unusable or of another level, or files are missing or unexpected.
     """
     if not (folder / manifest.MANIFEST_NAME).exists():
         raise BaselineError(
@@ -41,16 +47,23 @@ def open_level(folder: Path) -> StoredLevel:
 
 
 def open_level_of_file(path: Path) -> StoredLevel:
-    """The level in whose folder the baseline file at `path` lies.
+    """Open the level that contains the baseline file at `path`.
 
-    Raises BaselineError as `open_level`, or if the manifest does not list the file.
+    Args:
+        path: The baseline file.
+
+    Returns:
+        The level.
+
+    Raises:
+        BaselineError: `open_level` fails, or the manifest does not list the file.
     """
     folder = path.absolute().parent
     try:
         found = (folder / manifest.MANIFEST_NAME).stat()
         level = _open_cached(folder, found.st_mtime_ns, found.st_ino)
     except OSError:
-        level = open_level(folder)  # which says what is wrong
+        level = open_level(folder)  # raises an error that names the problem
     if path.stem not in level.functions:
         raise BaselineError(f"{path} is not in {folder / manifest.MANIFEST_NAME}; {_remedy(folder)}")
     return level
@@ -58,7 +71,7 @@ def open_level_of_file(path: Path) -> StoredLevel:
 
 @lru_cache(maxsize=8)
 def _open_cached(folder: Path, _modified: int, _inode: int) -> StoredLevel:
-    """The level in `folder`, whose manifest was not written since."""
+    """Open the level in `folder`; the cache key contains the time and inode of its manifest."""
     return open_level(folder)
 
 
@@ -67,8 +80,8 @@ class StoredLevel:
     """The baseline files of one level.
 
     Attributes:
-        folder: where they lie.
-        digest: of the manifest, and by that of everything in the level.
+        folder: The folder of the files.
+        digest: The digest of the manifest, which covers everything in the level.
     """
 
     def __init__(self, folder: Path, read: Manifest, digest: str) -> None:
@@ -78,35 +91,35 @@ class StoredLevel:
 
     @property
     def functions(self) -> Sequence[str]:
-        """The names of the functions that have cases, sorted."""
+        """Return the names of the functions that have cases, sorted."""
         return sorted(self._entries)
 
     def path(self, function: str) -> Path:
-        """Where a function's file lies."""
+        """Return the path of a function's file."""
         return baseline_file(self.folder, function)
 
     def sha256(self, function: str) -> str:
-        """The digest of a function's file."""
+        """Return the digest of a function's file."""
         return self._entries[function].sha256
 
     def cases(self, function: str) -> Sequence[ListedCase]:
-        """The cases of a function: the stored ones in their order, then those made of them."""
+        """Return the cases of a function: the stored cases in order, then the cases derived from them."""
         return self._entries[function].cases
 
     def open(self, function: str) -> BaselineFile:
-        """A function's file, whose bytes are those of the manifest; BaselineError if they are not."""
+        """Open a function's file; raise BaselineError if it differs from the manifest."""
         file = BaselineFile(self.path(function), self.sha256(function))
         if file.level != self.folder.name:
             raise BaselineError(f"{file.path} is of level {file.level}, expected {self.folder.name} as its folder")
         return file
 
     def verify(self, functions: Iterable[str]) -> None:
-        """Compare the files of `functions`, byte for byte, with the manifest; BaselineError if one differs."""
+        """Compare the files of `functions` with the manifest; raise BaselineError if one differs."""
         for function in functions:
             read_verified_file(self.path(function), LIMIT, self.sha256(function))
 
     def check_names(self) -> None:
-        """Compare the names of files with the manifest; BaselineError if one is missing, foreign or of no function."""
+        """Compare file names with the manifest; raise BaselineError if one is missing, unlisted or of no function."""
         listed = {self.path(function).name for function in self._entries}
         present = {path.name for path in self.folder.glob(f"*{SUFFIX}")}
         unknown = {self.path(function).name for function in self._entries if function not in prototypes()}
@@ -122,4 +135,4 @@ class StoredLevel:
 
 
 def _remedy(folder: Path) -> str:
-    return f"make it with diopi-test {generation_command(folder.parent, folder.name)}"
+    return f"generate it with diopi-test {generation_command(folder.parent, folder.name)}"

@@ -1,4 +1,4 @@
-"""Where baselines lie: what ships is in the package, everything else in a folder of the user's cache."""
+"""Locations of baselines: shipped levels are in the package, other levels in the user's cache."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ SHIPPED_LEVELS = ("smoke",)
 
 
 def package_folder() -> Path:
-    """The folder of the baseline that ships."""
+    """Return the folder of the shipped baseline."""
     return Path(str(files("baseline_data")))
 
 
 def cache_folder() -> Path:
-    """The folder of baselines that this version of the project made for this user."""
+    """Return the folder of the baselines that this version of the project generated for this user."""
     return platformdirs.user_cache_path("diopi", appauthor=False, version=version("diopi")) / "baseline"
 
 
 def is_source_tree() -> bool:
-    """Whether the package lies in its source tree rather than where it was installed."""
+    """Return whether the package is in its source tree, not installed elsewhere."""
     return (package_folder().parent / "pyproject.toml").is_file()
 
 
 def folder_to_write(level: str) -> Path:
-    """Where a level is made by default: in the package only if that ships with it and this is its source tree."""
+    """Return the default folder to generate a level in: the package only for shipped levels in the source tree."""
     return (package_folder() if level in SHIPPED_LEVELS and is_source_tree() else cache_folder()) / level
 
 
 def folder_to_read(level: str) -> Path:
-    """Where a level is read by default: in the package if it is there, else where it would have been made."""
+    """Return the default folder to read a level from: the package if it has the level, else `folder_to_write`."""
     shipped = package_folder() / level
     return shipped if level in SHIPPED_LEVELS and any(shipped.glob(f"*{SUFFIX}")) else folder_to_write(level)

@@ -1,7 +1,7 @@
-"""The manifest of a level: which files its folder holds, what exactly each of them is, and which cases it gives.
+"""The manifest of a level: the files in its folder, their digests and their cases.
 
-`manifest.json` is one JSON object, a line for each function, and at its end the SHA-256 of everything before: it is
-believed whole or not at all. It is written under a temporary name and renamed, so there is never half of one.
+`manifest.json` is a JSON object with one line per function. It ends with the SHA-256 of all preceding bytes; a manifest
+whose digest is wrong is rejected. It is written under a temporary name and renamed, so a partial file never exists.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from diopi_test.baseline.files import read_regular_file, write_atomically
 from diopi_test.cases.model import CaseClass
 
 MANIFEST_NAME = "manifest.json"
-"""Of the manifest in its level's folder."""
+"""The file name of the manifest in the folder of its level."""
 
 FORMAT = 1
 """Version of the manifest's layout."""
 
 LIMIT = 64 * 2**20
-"""Bytes a manifest has at most, some twenty times those of the full level."""
+"""The maximum number of bytes of a manifest, about twenty times the size for the full level."""
 
 _SEAL = "sha256"
-"""The last key, of the digest of everything before it."""
+"""The last key, whose value is the digest of all bytes before it."""
 
 _OMITTED = {"omit_default": True}
 
 
 @dataclass(frozen=True)
 class ListedCase:
-    """What a run has to know of a case before its file is opened.
+    """The properties of a case that a run needs before it opens the case's file.
 
     Attributes:
-        label: what tells it from the function's other cases.
-        dtype: the element type under test; None where there is none.
-        class_: what it demands.
-        base: the label of the stored case it is made of; empty if it is stored itself.
+        label: The unique label of the case among the function's cases.
+        dtype: The element type under test; None if there is none.
+        class_: The class of the case, which determines its requirements.
+        base: The label of the stored case that this case is derived from; empty if it is stored itself.
     """
 
     label: str
@@ -53,13 +53,13 @@ class ListedCase:
 
 @dataclass(frozen=True)
 class FileEntry:
-    """One function's file.
+    """The manifest's entry for the file of a function.
 
     Attributes:
-        sha256: of all its bytes.
-        size: their number.
-        key: digest of everything the contents depend on; a file with the right key need not be made again.
-        cases: the stored ones in their order, then those made of them.
+        sha256: The digest of the file.
+        size: The number of bytes of the file.
+        key: The digest of everything the contents depend on; a file with the right key is up to date.
+        cases: The stored cases in order, then the cases derived from them.
     """
 
     sha256: str
@@ -70,7 +70,7 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A level's files by function; `proto_version` is that of the standard they were made for."""
+    """The files of a level by function; `proto_version` is the version of the standard that they are made for."""
 
     format: int
     proto_version: int
@@ -79,14 +79,19 @@ class Manifest:
 
 
 def encode_entry(entry: FileEntry) -> str:
-    """An entry as the manifest has it."""
+    """Return an entry as text of the manifest."""
     return _line(to_json(entry))
 
 
 def write_manifest(folder: Path, level: str, entries: Mapping[str, str]) -> None:
-    """Write the manifest of a level's folder, whole or not at all; BaselineError if that fails.
+    """Write the manifest of a level's folder atomically; raise BaselineError if that fails.
 
-    `entries` are `encoded`, by function. Of two processes that write at the same time, the later one's stays.
+    If two processes write at the same time, the later manifest stays.
+
+    Args:
+        folder: The folder of the level.
+        level: The name of the level.
+        entries: The encoded entries by function.
     """
     head = {"format": FORMAT, "proto_version": VERSION_NUMBER, "level": level}
     files = ",\n".join(f"{_line(function)}: {entries[function]}" for function in sorted(entries))
@@ -96,7 +101,7 @@ def write_manifest(folder: Path, level: str, entries: Mapping[str, str]) -> None
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
-    """The manifest of a level's folder, and its digest; BaselineError if there is none that can be used."""
+    """Return the manifest of a level's folder and its digest; raise BaselineError if there is no valid manifest."""
     path = folder / MANIFEST_NAME
     content = read_regular_file(path, LIMIT)
     digest, is_whole = check_seal(content)
@@ -105,18 +110,18 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     try:
         return _parse_manifest(path, json.loads(content)), digest
     except (ValueError, RecursionError) as error:
-        raise BaselineError(f"{path} is no manifest: {error}") from error
+        raise BaselineError(f"{path} is not a valid manifest: {error}") from error
 
 
 def check_seal(content: bytes) -> tuple[str, bool]:
-    """The digest of a manifest that a file holds, and whether the file ends with it."""
+    """Return the digest of a manifest's content, and whether the content ends with that digest."""
     length = len(_seal(_digest(b"")))
     digest = _digest(content[:-length])
     return digest, content[-length:] == _seal(digest)
 
 
 def _parse_manifest(path: Path, content: Any) -> Manifest:
-    """The manifest of which `given` is the JSON."""
+    """Return the manifest for its JSON content; raise RecordError or BaselineError if it is not valid."""
     if not isinstance(content, dict):
         raise RecordError(f"expected an object, found {type(content).__name__}")
     for name, expected in (("format", FORMAT), ("proto_version", VERSION_NUMBER)):
@@ -134,5 +139,5 @@ def _digest(content: bytes) -> str:
 
 
 def _seal(digest: str) -> bytes:
-    """The end of a manifest."""
+    """Return the last line of a manifest with this digest."""
     return f'"{_SEAL}": "{digest}"\n}}\n'.encode()

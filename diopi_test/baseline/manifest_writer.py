@@ -1,4 +1,4 @@
-"""The manifest of a folder whose files are being made."""
+"""Update the manifest of a folder while its files are being generated."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from diopi_test.baseline.manifest import FileEntry, ListedCase, encode_entry, re
 from diopi_test.baseline.store import LIMIT, baseline_file
 
 CaseLister = Callable[[IndexView], tuple[ListedCase, ...]]
-"""Lists the cases that a file gives: those stored in it, and those made of them."""
+"""Lists the cases of a file: the stored cases, and the cases derived from them."""
 
 
 @final
 class ManifestWriter:
-    """Enters files in the manifest of a folder; what that has already stays, if it can be read and is of this level."""
+    """A manifest that files are added to; it starts with the entries of the existing manifest, if that is valid."""
 
     def __init__(self, folder: Path, level: str, list_cases: CaseLister) -> None:
         self._folder = folder
@@ -28,7 +28,7 @@ class ManifestWriter:
         self._lines = {function: encode_entry(entry) for function, entry in self._entries.items()}
 
     def is_up_to_date(self, function: str, key: str) -> bool:
-        """Whether a function's file need not be made: it has this key, and the bytes that were entered."""
+        """Return whether a function's file has this key and the digest in the manifest."""
         entry = self._entries.get(function)
         if entry is None or entry.key != key:
             return False
@@ -39,18 +39,18 @@ class ManifestWriter:
         return True
 
     def enter(self, function: str) -> None:
-        """Enter a function's file as it is now, with the cases that it gives."""
+        """Add or update the entry for the current file of a function, with its cases."""
         file = IndexView(baseline_file(self._folder, function))
         self._lines[function] = encode_entry(FileEntry(file.digest, file.size, file.key, self._list_cases(file)))
 
     def remove_unless(self, has_cases: Callable[[str], bool]) -> None:
-        """Remove the files that are entered but of functions that have no cases."""
+        """Remove the files and entries of functions that have no cases."""
         for function in [function for function in self._lines if not has_cases(function)]:
             baseline_file(self._folder, function).unlink(missing_ok=True)
             del self._lines[function]
 
     def save(self) -> None:
-        """Write the manifest; BaselineError if that fails."""
+        """Write the manifest; raise BaselineError if that fails."""
         write_manifest(self._folder, self._level, self._lines)
 
 

@@ -1,4 +1,4 @@
-"""Results of described cases, computed when a run needs them and kept until their descriptions change."""
+"""Compute the results of described cases when a run needs them; reuse them until the descriptions change."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from diopi_test.cases.open_calls import reason_open
 from diopi_test.oracle.reference import find_reference
 
 REJECTED_FOLDER = "refused"
-"""The folder that lists, by function, the described cases that the reference refuses."""
+"""The folder that lists the described cases that the reference rejects, by function."""
 
 INTERNAL_ERROR_MARK = ": internal error: "
-"""What tells an error of the project's from a refusal in the lists of cases without results."""
+"""The text that marks internal errors, as opposed to rejections, in the lists of cases without results."""
 
 REJECTION_ERRORS = (ValueError, IndexError, OverflowError, MemoryError)
-"""What a reference raises where the arguments do not fit; anything else is an error of the project's."""
+"""The exceptions with which a reference rejects invalid arguments; any other exception is an internal error."""
 
 MAX_RESULT_BYTES = 640 * 2**20
-"""Bytes of the results of one function at most: a file has no room for more."""
+"""The maximum number of bytes of a function's results, which must fit in its file."""
 
 
 @final
@@ -44,9 +44,9 @@ class ComputationOutcome:
     """The outcome of computing the results of one function's cases.
 
     Attributes:
-        cases: How many have results.
-        refused: A line for each case that the reference refuses, and why.
-        errors: A line for each case that ended in an error of the project's.
+        cases: The number of cases with results.
+        refused: A line for each case that the reference rejects, with the reason.
+        errors: A line for each case that ended with an internal error.
     """
 
     cases: int = 0
@@ -58,7 +58,7 @@ def compute_described(
     data: Path,
     level: str,
     functions: Sequence[str],
-    spread: ParallelMap,
+    parallel_map: ParallelMap,
     list_cases: CaseLister,
     progress: Callable[[str, ComputationOutcome], None],
 ) -> None:
@@ -66,9 +66,9 @@ def compute_described(
 
     Args:
         data: The folder that describes the cases.
-        level: The level that the files say they are of.
+        level: The name of the level, which the files contain.
         functions: The functions whose results are needed.
-        spread: Runs the work in several processes.
+        parallel_map: Distributes the functions over processes.
         list_cases: Lists the cases of a file.
         progress: Is called with each function whose results were computed, and the outcome.
     """
@@ -78,7 +78,7 @@ def compute_described(
     manifest = ManifestWriter(folder, level, list_cases)
     keys = {function: _key(data, function) for function in functions}
     pending = [function for function, key in keys.items() if not manifest.is_up_to_date(function, key)]
-    for function, outcome in spread(partial(_compute_file, data=data, level=level), pending) if pending else ():
+    for function, outcome in parallel_map(partial(_compute_file, data=data, level=level), pending) if pending else ():
         manifest.enter(function)
         manifest.save()
         progress(function, outcome)
@@ -91,7 +91,7 @@ def rejected_cases_file(data: Path, function: str) -> Path:
 
 
 def cases_without_results(data: Path, function: str) -> tuple[list[str], list[str]]:
-    """Return the lines of the cases that the reference refuses, and those of the internal errors."""
+    """Return the lines of the cases that the reference rejects, and the lines of internal errors."""
     path = rejected_cases_file(data, function)
     lines = path.read_text("utf-8").splitlines() if path.is_file() else []
     return [line for line in lines if INTERNAL_ERROR_MARK not in line], [
@@ -111,7 +111,7 @@ def _key(data: Path, function: str) -> str:
 
 
 def _compute_file(function: str, data: Path, level: str) -> ComputationOutcome:
-    """Write the file of one function, and the list of its refused cases."""
+    """Write the file of a function and the list of its cases without results."""
     outcome = ComputationOutcome()
     provenance = store.Provenance(level, _key(data, function), software_versions())
     cases = _compute_cases(lookup(function), described_cases(data, function), outcome)
@@ -127,7 +127,7 @@ def _compute_file(function: str, data: Path, level: str) -> ComputationOutcome:
 
 
 def _compute_cases(prototype: Prototype, cases: Sequence[Case], outcome: ComputationOutcome) -> Iterator[BaselineCase]:
-    """Yield the cases with their results; enter the others in `made`."""
+    """Yield the cases with their results; add the others to `outcome`."""
     size = 0
     for case in cases:
         case_name = f"{prototype.name}[{case.label}]"
@@ -136,12 +136,12 @@ def _compute_cases(prototype: Prototype, cases: Sequence[Case], outcome: Computa
         except REJECTION_ERRORS as error:
             outcome.rejected.append(f"{case_name}: {str(error) or type(error).__name__}")
             continue
-        except Exception as error:  # the others go on; the run reports it
+        except Exception as error:  # the run reports the error and continues with the other cases
             outcome.errors.append(f"{case_name}{INTERNAL_ERROR_MARK}{type(error).__name__}: {error}")
             continue
         size += sum(10 * array.values.size for value in computed.expected.values() for array in expected_arrays(value))
         if size > MAX_RESULT_BYTES:
-            outcome.rejected.append(f"{case_name}: the results of the cases before fill the file of the function")
+            outcome.rejected.append(f"{case_name}: the file of the function has no room for further results")
             continue
         outcome.cases += 1
         yield computed

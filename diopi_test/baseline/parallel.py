@@ -1,4 +1,4 @@
-"""Work on many functions in several processes, which end when the one they work for does."""
+"""Call a function on many items in several processes, which end when their parent process ends."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from typing import Protocol, TypeVar
 SINGLE_THREAD_VARIABLES = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
-"""What tells NumPy's linear algebra to use one thread: threads of several processes that wait for each other cost more
-than they save, and how many there are decides in which order sums are rounded."""
+"""Environment variables that limit NumPy's linear algebra to one thread.
+
+Threads of several processes would compete for cores, and their number determines the order of rounding in sums."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class ParallelMap(Protocol):
-    """Does work on many items in several processes, here or on other machines: see `in_processes`."""
+    """Calls a function on many items in several processes, here or on other machines: see `map_in_processes`."""
 
-    def __call__(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]: ...
+    def __call__(self, work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
+        """Yield each item with the result of `work(item)` in order of completion."""
+        ...
 
 
 def process_map(workers: int) -> ParallelMap:
-    """So many processes of this machine."""
+    """Return a map over `workers` processes of this machine."""
 
     def spread(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
         return map_in_processes(work, items, workers)
@@ -38,9 +41,17 @@ def process_map(workers: int) -> ParallelMap:
 def map_in_processes(
     work: Callable[[Item], Result], items: Sequence[Item], workers: int
 ) -> Iterator[tuple[Item, Result]]:
-    """Each item with what `work` made of it, as they are finished.
+    """Yield each item with the result of `work(item)` in order of completion.
 
-    Raises what the first failing call raised; what hasn't begun by then is dropped.
+    If a call fails, its exception is raised, and the calls that have not started are cancelled.
+
+    Args:
+        work: A function that the processes can import.
+        items: The items.
+        workers: The number of processes.
+
+    Yields:
+        An item and its result.
     """
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
         with _environment(SINGLE_THREAD_VARIABLES):  # each job may start a process
@@ -55,7 +66,7 @@ def map_in_processes(
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Processes that are started meanwhile see these variables."""
+    """Set environment variables for the processes that are started in the block."""
     before = dict(os.environ)
     os.environ.update(variables)
     try:
@@ -66,7 +77,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """End this process as soon as its parent has ended, in whatever way: nobody waits for its work any more."""
+    """End this process as soon as its parent has ended, because nothing waits for its results any more."""
     threading.Thread(target=_end_after_parent, daemon=True).start()
 
 

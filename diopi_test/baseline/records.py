@@ -1,4 +1,4 @@
-"""What a baseline is made of: cases with their data and expected results. Nothing here computes any."""
+"""The records of a baseline: cases with their data and expected results. Nothing here computes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from diopi_test.cases.model import CaseClass
 @final
 @dataclass(frozen=True)
 class BaselineTensor:
-    """A tensor argument as it is handed to a vendor: exact values in its element type, and its layout's name."""
+    """A tensor argument as a vendor receives it: exact values in its element type, and the name of its layout."""
 
     values: NDArray[Any]
     dtype: Dtype
@@ -30,15 +30,16 @@ class BaselineTensor:
 @final
 @dataclass(frozen=True)
 class Expected:
-    """What a result must be.
+    """An expected result array.
 
     Attributes:
-        values: the reference's result, wider than `dtype`; exact where `unit` is None.
-        dtype, layout: of the result tensor.
-        unit: s + ulp + eps·m of each element, of which its error is at most K; None where the result must be exact.
-        flushed: the reference's result if subnormal inputs are taken for zero, where that differs.
-        specified: which elements the standard specifies; None where it is all of them.
-        needs_validator: whether `values` is one of several valid results, so that the function's validator decides
+        values: The reference's result, in a wider type than `dtype`; exact if `unit` is None.
+        dtype: The element type of the result tensor.
+        layout: The name of its layout.
+        unit: s + ulp + eps·m for each element, whose error is at most K units; None if the result must be exact.
+        flushed: The reference's result with subnormal inputs flushed to zero; None if it is the same.
+        specified: Which elements the standard specifies; None if it specifies all of them.
+        needs_validator: Whether `values` is one of several valid results, so that the function's validator decides
             whether an actual result is valid.
     """
 
@@ -52,12 +53,12 @@ class Expected:
 
 
 def tensors_in(value: Any) -> list[BaselineTensor]:
-    """The tensors in one argument of a case: none, one, or those of an array of tensors."""
+    """Return the tensors in an argument of a case: none, one, or the elements of an array of tensors."""
     return [entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, BaselineTensor)]
 
 
 def expected_arrays(expected: Expected | list[Expected] | None) -> list[Expected]:
-    """The expected arrays of one result: none, one, or those of an array of tensors."""
+    """Return the expected arrays of a result: none, one, or the elements of an array of tensors."""
     if expected is None:
         return []
     return expected if isinstance(expected, list) else [expected]
@@ -68,9 +69,9 @@ def expected_arrays(expected: Expected | list[Expected] | None) -> list[Expected
 class BaselineCase:
     """A complete case: `arguments` by name (BaselineTensor, list of them, None, attribute), `expected` by name.
 
-    An entry of `expected` is None for a result tensor the caller leaves out, a list for an array of results. `smoke`
-    marks the basic cases, which are called more than once. `aliases` names, by result, the argument whose tensor is
-    passed for it as well.
+    An entry of `expected` is None for a result tensor that the caller omits, and a list for an array of results.
+    `smoke` marks cases that are called more than once. `aliases` maps a result to the argument whose tensor is also
+    passed for the result.
     """
 
     function: str
@@ -84,12 +85,12 @@ class BaselineCase:
 
     @property
     def id(self) -> str:
-        """`function[label]`."""
+        """Return `function[label]`."""
         return f"{self.function}[{self.label}]"
 
     @property
     def draws(self) -> bool:
-        """Whether results are drawn at random: in all calls of the function, or in this one, from its generator."""
+        """Return whether results are random: in all calls of the function, or in this call because of its generator."""
         prototype = lookup(self.function)
         has_generator = any(parameter.annotation is Generator for parameter in prototype.arguments)
         needs_validator = any(
@@ -98,7 +99,7 @@ class BaselineCase:
         return prototype.guarantee == "random" or (has_generator and needs_validator)
 
     def plain_arguments(self) -> dict[str, Any]:
-        """The arguments as the reference takes them, those converted that the standard converts first."""
+        """Return the arguments for the reference, after the type conversions that the standard requires."""
         plain = {name: self._plain(name, value) for name, value in self.arguments.items()}
         prototype = lookup(self.function)
         results = [array for value in self.expected.values() for array in expected_arrays(value)]

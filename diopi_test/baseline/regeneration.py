@@ -1,4 +1,4 @@
-"""Redraw inputs for levels that do not store them: with the generators, and with the reference if they are results."""
+"""Regenerate the inputs of levels that do not store them, by the generators or, for saved results, the references."""
 
 from __future__ import annotations
 
@@ -16,27 +16,38 @@ from diopi_test.cases.selection import LEVELS, select_cases
 
 
 def regenerate_arguments(path: Path, function: str, level: str, label: str, sha256: str) -> dict[str, Any]:
-    """The arguments of a case of the file at `path`.
+    """Regenerate the arguments of a case of the baseline file at `path`.
 
-    Raises BaselineError if there is no such case any more, or its inputs are not those of which `sha256` is the digest.
+    Args:
+        path: The baseline file.
+        function: The name of the function.
+        level: The name of the level.
+        label: The label of the case.
+        sha256: The digest of the inputs from which the stored results were computed.
+
+    Returns:
+        The arguments by name.
+
+    Raises:
+        BaselineError: The case no longer exists, or its inputs have another digest.
     """
     data = path.parent.parent
     cases = _cases(data, function, level)
     case = next((case for case in cases if case.label == label), None)
-    remedy = f"make it again with diopi-test {generation_command(data, level)} --function {function}"
+    remedy = f"regenerate the file with diopi-test {generation_command(data, level)} --function {function}"
     if case is None:
-        raise BaselineError(f"{path} has results of {function}[{label}], which there is not any more; {remedy}")
+        raise BaselineError(f"{path} has results of {function}[{label}], a case that no longer exists; {remedy}")
     arguments = draw_arguments(lookup(function), resolve_shapes(function, case))
     if (found := argument_digest(arguments)) != sha256:
         raise BaselineError(
-            f"{path}: the inputs of {function}[{label}], drawn again, are not those its results were computed from: "
+            f"{path}: the regenerated inputs of {function}[{label}] differ from those of its stored results: "
             f"their sha256 is {found}, expected {sha256}; {remedy}"
         )
     return arguments
 
 
 def _cases(data: Path, function: str, level: str) -> Sequence[Case]:
-    """Return the cases whose inputs are drawn: those that the folder `data` describes, else those of the level."""
+    """Return the cases whose inputs are regenerated: those that `data` describes, else those of the level."""
     if is_described(data):
         return described_cases(data, function)
     return select_cases(function, level) if level in LEVELS else ()

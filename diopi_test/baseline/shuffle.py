@@ -1,4 +1,4 @@
-"""Drawing by a seed: in which order things are done, and which ones. The same in every process and on every machine."""
+"""Shuffle and sample by a seed, with the same result in every process and on every machine."""
 
 from __future__ import annotations
 
@@ -12,30 +12,38 @@ from diopi_proto.interface import lookup
 T = TypeVar("T")
 
 RANDOM = "random"
-"""Given in place of a seed: a new one is drawn."""
+"""The text that stands for a new random seed."""
 
 
 def parse_seed(text: str) -> int:
-    """The seed a user gives: an integer, or `RANDOM` for a new one. ValueError for anything else."""
+    """Parse the seed that a user passes: an integer, or `RANDOM` for a new seed; raise ValueError for other text."""
     if text == RANDOM:
         return secrets.randbelow(10**6)
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no seed: expected an integer or {RANDOM!r}") from None
+        raise ValueError(f"seed is {text!r}, expected an integer or {RANDOM!r}") from None
 
 
 def shuffle_by_seed(items: Iterable[T], seed: int | None, name: Callable[[T], str] = str) -> list[T]:
-    """`items` in an order that follows from the seed and their names alone; unchanged if there is no seed."""
+    """Return `items` in an order that depends only on the seed and their names; unchanged if the seed is None."""
     if seed is None:
         return list(items)
     return sorted(items, key=lambda item: hashlib.sha256(f"{seed}\0{name(item)}".encode()).digest())
 
 
 def sample_functions(functions: Iterable[str], count: int, seed: int) -> set[str]:
-    """Those of `functions` that `number` drawn ones stand for: each with the forms derived from it.
+    """Sample functions, each together with the forms derived from it.
 
-    Forms of one function share what a vendor keeps between calls.
+    The forms of a function share the state that a vendor keeps between calls.
+
+    Args:
+        functions: The names to sample from.
+        count: The number of base functions to sample.
+        seed: The seed.
+
+    Returns:
+        The sampled names.
     """
     bases = {function: lookup(function).base for function in functions}
     sampled = set(shuffle_by_seed(set(bases.values()), seed)[:count])

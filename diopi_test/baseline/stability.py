@@ -20,23 +20,35 @@ from diopi_test.cases.formats import format_of, is_inexact, ulp
 from diopi_test.oracle.budget import K
 
 ROUNDS = 3
-"""How often inputs are moved by K half-ulps, each element in a direction drawn for it."""
+"""The number of times that inputs are moved by K half-ulps, each element in a random direction."""
 
 MAX_COMBINED_INPUTS = 3
-"""Of so many inputs, all elements are moved in one direction as well, in all combinations: a quotient jumps where one
-goes up and the other down."""
+"""The number of inputs whose elements are also moved in one direction together, in all combinations.
+
+A quotient, for example, jumps if its dividend goes up and its divisor goes down."""
 
 
 class UnstableError(ValueError):
-    """The shape of a result depends on rounding, so that nothing can be compared with it."""
+    """The shape of a result depends on rounding, so the result can't be compared."""
 
 
 def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation, case: BaselineCase) -> BaselineCase:
     """Restrict a case to what holds on both sides of a jump (a rounded quotient, the bound of a window).
 
-    The author of a case keeps its data away from jumps; of drawn data nobody does. A jump within K half-ulps of the
-    inputs is added to the unit of an element: either side is right, and as likely, so it is no more than R allows. A
-    whole number, or an infinity, that changes is not specified.
+    Authors keep the data of their cases away from jumps; random data may be near one. A jump within K half-ulps of the
+    inputs is added to the unit of an element, because both sides are valid. An integer or an infinity that changes is
+    unspecified.
+
+    Args:
+        computed: The case with its expected results.
+        evaluation: Evaluates the reference of the case.
+        case: The case with its data.
+
+    Returns:
+        The restricted case.
+
+    Raises:
+        UnstableError: The shape of a result depends on rounding.
     """
     if evaluation.prototype.guarantee != "rounded":
         return computed
@@ -48,7 +60,7 @@ def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation, case: Bas
         steps = {n: _step(v, computed.arguments[n], dtypes, signs.get(n, np.ones)) for n, v in plain.items()}
         moved = [evaluation.arrays({n: _move(v, steps[n], part) for n, v in plain.items()}) for part in (0.5, 1.0)]
         if any([array.shape for array in arrays] != [expected.values.shape for expected in flat] for arrays in moved):
-            raise UnstableError("the shape of its result hangs on rounding")
+            raise UnstableError("the shape of the result depends on rounding")
         jumps = [np.maximum(j, _jump(expected.values, *m)) for j, expected, *m in zip(jumps, flat, *moved, strict=True)]
     restricted = iter([_restrict(expected, jump) for expected, jump in zip(flat, jumps, strict=True)])
     return replace(
@@ -61,11 +73,11 @@ def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation, case: Bas
 
 
 Signs = Callable[[tuple[int, ...]], Any]
-"""Up or down, 1 or −1, for the elements of a tensor of a shape."""
+"""Returns the signs 1 or −1 for the elements of a tensor of this shape."""
 
 
 def _directions(plain: Mapping[str, Any], rng: Generator) -> Iterator[Mapping[str, Signs]]:
-    """The directions in which the floating inputs are moved in each round, by name; the others are moved up."""
+    """Yield the signs for each round by input name; inputs without signs are moved up."""
     names = [name for name, value in plain.items() if isinstance(value, np.ndarray) and value.dtype.kind in "fc"]
     for combination in product((1, -1), repeat=min(len(names), MAX_COMBINED_INPUTS)):
         yield {name: partial(np.full, fill_value=sign) for name, sign in zip(names, combination, strict=False)}
@@ -74,8 +86,7 @@ def _directions(plain: Mapping[str, Any], rng: Generator) -> Iterator[Mapping[st
 
 
 def _step(plain: Any, argument: Any, results: list[Dtype], signs: Signs) -> Any:
-    """K half-ulps of an argument as the reference takes it, in its own type, or the results' if finer; None if it is
-    not moved."""
+    """Return a signed step of K half-ulps of an argument, in its type or the results' finer type; None if not moved."""
     if isinstance(plain, list):
         return [
             _step(entry, entry_argument, results, signs) for entry, entry_argument in zip(plain, argument, strict=True)
@@ -91,7 +102,7 @@ def _step(plain: Any, argument: Any, results: list[Dtype], signs: Signs) -> Any:
 
 
 def _move(plain: Any, step: Any, part: float) -> Any:
-    """An argument moved by a part of a step."""
+    """Return an argument moved by a fraction of a step."""
     if isinstance(plain, list):
         return [_move(entry, entry_step, part) for entry, entry_step in zip(plain, step, strict=True)]
     with np.errstate(all="ignore"):
@@ -99,7 +110,7 @@ def _move(plain: Any, step: Any, part: float) -> Any:
 
 
 def _jump(values: NDArray[Any], halfway: NDArray[Any], end: NDArray[Any]) -> NDArray[Any]:
-    """By how much a result does not go on as it began: 0 where it is smooth, infinite where it changes its kind."""
+    """Return the second difference of a result: 0 where it is smooth, infinite where an integer or infinity changes."""
     with np.errstate(all="ignore"):
         if values.dtype.kind not in "fc":
             same = (values == halfway.astype(values.dtype)) & (values == end.astype(values.dtype))

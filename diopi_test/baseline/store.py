@@ -1,15 +1,15 @@
-"""The baseline on disk: one HDF5 file a function, holding an index and one block of data.
+"""The baseline on disk: one HDF5 file per function with an index and one block of data.
 
-    /index   uint8, the JSON text that lists the cases; every array in it is a span of the block
+    /index   uint8, the JSON text that lists the cases; each array in it refers to a span of the block
     /data    uint8, the block, compressed
     attributes: format, function, level, proto_version, key, provenance, index_sha256, data_sha256
 
-A small dataset costs HDF5 up to ten times its size, hence one block instead of a dataset an array. A file is written
-under a temporary name and renamed, so there is never half of one. It is read once, as bytes, so that HDF5 is given what
-was checked. bfloat16 arrays are stored as uint16.
+HDF5 stores a small dataset in up to ten times its size, so all arrays share one block. A file is written under a
+temporary name and renamed, so a partial file never exists. It is read once, as bytes, so that HDF5 receives exactly the
+bytes that were checked. bfloat16 arrays are stored as uint16.
 
-Of a level whose inputs are drawn, the file has shapes, layouts and a digest of the inputs instead of their elements,
-and results as `diopi_test.baseline.compaction` makes them small.
+For a level whose inputs are regenerated, the file has shapes, layouts and a digest of the inputs instead of their
+elements, and results compacted by `diopi_test.baseline.compaction`.
 """
 
 from __future__ import annotations
@@ -43,29 +43,29 @@ FORMAT = 3
 """Version of the file layout."""
 
 READABLE_FORMATS = (2, FORMAT)
-"""Versions that are read: that of before is the same, but has no units other than in ulps."""
+"""The versions that are read; version 2 differs only in that all units are in ulps."""
 
 SUFFIX = ".h5"
 
 ARRAYS = ("values", "budget_ulps", "unit", "flushed", "specified")
-"""The arrays of an expected result, all but the first where it has them; of the units one or the other."""
+"""The arrays of an expected result. All but `values` are optional; at most one of the two unit arrays is present."""
 
 TEXTS = ("function", "level", "key", "index_sha256", "data_sha256")
-"""The attributes with which a file says what it is."""
+"""The text attributes of a file."""
 
 LIMIT = 512 * 2**20
-"""Bytes a file has at most: three times those of the largest one, the products of a network of the level models."""
+"""The maximum number of bytes of a file: three times the size of the largest file, matrix products of level models."""
 
 
 @final
 @dataclass(frozen=True)
 class Provenance:
-    """Where a file comes from.
+    """The origin of a file.
 
     Attributes:
-        level: its name.
-        key: digest of everything the contents depend on; a file with the right key need not be made again.
-        versions: of the software that made it.
+        level: The name of the level.
+        key: The digest of everything the contents depend on; a file with the right key is up to date.
+        versions: The versions of the software that generated the file.
     """
 
     level: str
@@ -76,13 +76,13 @@ class Provenance:
 @final
 @dataclass
 class _Block:
-    """The data block while it is written: all arrays, one after the other."""
+    """The data block while it is written: all arrays in sequence."""
 
     omits_inputs: bool
     data: bytearray = field(default_factory=bytearray)
 
     def add(self, array: NDArray[Any]) -> dict[str, Any]:
-        """Append an array; the span record that finds it again."""
+        """Append an array; return the span record that locates it."""
         raw = np.ascontiguousarray(array)
         span = {"offset": len(self.data), "type": raw.dtype.name, "shape": list(array.shape)}
         self.data += compaction.to_byte_planes(raw) if self.omits_inputs else raw.tobytes()
@@ -90,17 +90,25 @@ class _Block:
 
 
 def baseline_file(folder: Path, function: str) -> Path:
-    """Where the baseline of `function` lies in a level's folder."""
+    """Return the path of the baseline file of `function` in a level's folder."""
     return folder / f"{function}{SUFFIX}"
 
 
 def write_baseline_file(
     path: Path, function: str, cases: Iterable[BaselineCase], provenance: Provenance, *, omit_inputs: bool = False
 ) -> None:
-    """Write the cases of one function to `path`, whole or not at all.
+    """Write the cases of a function to `path` atomically.
 
-    Of a level that `is_drawn`, inputs are left out. Raises BaselineError when the file can't be written (a full disk,
-    say), or is larger than what is read again; what was there before is kept.
+    Args:
+        path: The file.
+        function: The name of the function.
+        cases: The cases.
+        provenance: The origin of the file.
+        omit_inputs: Whether to store a digest instead of the inputs, and compacted results.
+
+    Raises:
+        BaselineError: The file can't be written (for example because the disk is full) or is too large to be read; an
+            existing file is unchanged.
     """
     block = _Block(omit_inputs)
     index = json.dumps([_encode_case(case, block) for case in cases], separators=(",", ":")).encode()
@@ -117,7 +125,7 @@ def _check_size(part: str, path: Path, size: int, limit: int) -> None:
 
 
 def _file_image(function: str, index: bytes, data: bytearray, provenance: Provenance) -> memoryview:
-    """The file's bytes, made in memory: HDF5 ends the process when a disk is full."""
+    """Return the file's bytes; HDF5 writes to memory because it ends the process when a disk is full."""
     image = BytesIO()
     with h5py.File(image, "w", libver="v110") as file:  # type: ignore[arg-type]  # the stubs know no file objects
         for name, content in (("index", index), ("data", data)):
@@ -136,8 +144,8 @@ def _file_image(function: str, index: bytes, data: bytearray, provenance: Proven
 class BaselineFile:
     """A baseline file, read into memory; its contents are unpacked and verified at first use.
 
-    Raises BaselineError when the file is missing, of another kind, damaged, of another function or version, or when a
-    digest is given and is not that of its bytes.
+    Raises BaselineError if the file is missing, not a baseline file, damaged, of another function or version, or if its
+    digest differs from `sha256`.
     """
 
     def __init__(self, path: Path, sha256: str | None = None) -> None:
@@ -156,22 +164,22 @@ class BaselineFile:
 
     @property
     def function(self) -> str:
-        """The function whose cases these are."""
+        """Return the name of the function."""
         return self._texts["function"]
 
     @property
     def key(self) -> str:
-        """Digest of everything the contents depend on."""
+        """Return the digest of everything the contents depend on."""
         return self._texts["key"]
 
     @property
     def level(self) -> str:
-        """The level it was made for."""
+        """Return the name of the level."""
         return self._texts["level"]
 
     @property
     def memory(self) -> int:
-        """Bytes it takes once everything was read, about: decoded, the index takes some eight times its text."""
+        """Return the approximate memory in bytes after everything is read; a decoded index takes 8 times its text."""
         return self._data_size + 8 * len(self._index)
 
     @cached_property
@@ -181,7 +189,7 @@ class BaselineFile:
 
     @contextmanager
     def _decoding(self, part: str) -> Iterator[None]:
-        """Whatever a part of the index has that is not as this module writes it is a BaselineError."""
+        """Convert errors while decoding a part of the index into BaselineErrors."""
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -190,16 +198,16 @@ class BaselineFile:
 
     @property
     def labels(self) -> Sequence[str]:
-        """The labels of the cases, in order."""
+        """Return the labels of the cases, in order."""
         return list(self._records)
 
     def dtype(self, label: str) -> Dtype:
-        """The element type under test of one case."""
+        """Return the element type under test of a case."""
         with self._decoding(label):
             return Dtype[self._records[label]["dtype"]]
 
     def case_class(self, label: str) -> CaseClass:
-        """What one case demands."""
+        """Return the class of a case."""
         with self._decoding(label):
             return CaseClass(self._records[label].get("class", CaseClass.basic))
 
@@ -208,15 +216,15 @@ class BaselineFile:
         assert self._content is not None
         with open_hdf5(self.path, self._content) as file:
             data = self._read(file, "data")
-        self._content = None  # from now on its space is better used
+        self._content = None  # frees memory
         return memoryview(data).toreadonly()
 
     def verify(self) -> None:
-        """Read everything once; BaselineError if a checksum fails."""
+        """Read everything once; raise BaselineError if a checksum fails."""
         self._data  # noqa: B018 - reading it is the check
 
     def case(self, label: str) -> BaselineCase:
-        """One case with its data."""
+        """Return a case with its data."""
         dtype, case_class = self.dtype(label), self.case_class(label)
         with self._decoding(label):
             record = self._records[label]
@@ -231,7 +239,7 @@ class BaselineFile:
             )
 
     def _arguments(self, label: str, record: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a case: stored ones, or drawn again; BaselineError if that gives others than there were."""
+        """Return the stored or regenerated arguments of a case; raise BaselineError if their digest has changed."""
         if "inputs_sha256" in record:
             from diopi_test.baseline.regeneration import (
                 regenerate_arguments,  # imports the references
@@ -248,7 +256,7 @@ class BaselineFile:
             if (found := read_attribute(file, name, int)) not in supported:
                 raise BaselineError(
                     f"{self.path} is of another version: {name} is {found}, expected {supported[-1]}; "
-                    "make it again with diopi-test gen-data"
+                    "regenerate it with diopi-test gen-data"
                 )
 
     def _read(self, file: h5py.File, name: str) -> bytearray:
@@ -265,7 +273,7 @@ class BaselineFile:
         return np.frombuffer(self._data, dtype, math.prod(shape), span["offset"]).reshape(shape)
 
     def _shape(self, span: Mapping[str, Any]) -> tuple[int, ...]:
-        """The shape of an array, which lies in the block."""
+        """Return the shape of an array; raise ValueError if its span is not inside the block."""
         shape, offset = tuple(span["shape"]), span["offset"]
         end = offset + math.prod(shape) * self._type(span).itemsize
         if min(*shape, offset, 0) < 0 or end > self._data_size:
@@ -338,7 +346,7 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _Block) -> 
 
 
 def _units(expected: Expected, block: _Block) -> dict[str, NDArray[Any]]:
-    """The units of a rounded result by the name under which they are kept."""
+    """Return the units of a rounded result by the name under which they are stored."""
     if expected.unit is None:
         return {}
     if (ulps := units.to_float32_ulps(expected)) is None:
@@ -347,9 +355,15 @@ def _units(expected: Expected, block: _Block) -> dict[str, NDArray[Any]]:
 
 
 def _storable(expected: Expected) -> NDArray[Any]:
-    """Expected values of half-precision results in float32, which holds them with thirteen or more bits to spare.
+    """Return expected values of half-precision results in float32, which has at least 13 more bits.
 
-    Not if one is out of its range: what is nearly zero has no sign to judge, zero has.
+    If a value is out of the range of float32, all values stay in float64: rounding to 0 would add a sign to compare.
+
+    Args:
+        expected: The expected result.
+
+    Returns:
+        The values to store.
     """
     if expected.dtype in (Dtype.float16, Dtype.bfloat16):
         with np.errstate(all="ignore"):

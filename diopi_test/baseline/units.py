@@ -1,6 +1,6 @@
-"""The units of a result as a file keeps them: in ulps, which compress well, or as they are.
+"""The stored form of the error units of a result: in ulps, which compress well, or unchanged.
 
-Beside an expected 0 a float64 unit may be more ulps than float64 can count, as the smallest number is one.
+Next to an expected 0, where an ulp is the smallest number, a float64 unit may be more ulps than float64 can represent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from diopi_test.cases.formats import FloatArray, ulp
 
 
 def to_ulps(expected: Expected) -> FloatArray:
-    """The unit of each element of a rounded result in ulps; 1 where its value is not finite, ∞ beyond float64."""
+    """Return the unit of each element of a rounded result in ulps; 1 if its value is not finite, ∞ on overflow."""
     assert expected.unit is not None
     with np.errstate(all="ignore"):
         ulps = expected.unit / ulp(expected.values, expected.dtype)
@@ -24,13 +24,13 @@ def to_ulps(expected: Expected) -> FloatArray:
 
 
 def to_float32_ulps(expected: Expected) -> NDArray[np.float32] | None:
-    """The same in float32, which is precise enough; None where one is beyond its range."""
+    """Return `to_ulps` in float32, which is precise enough; None if a unit exceeds the range of float32."""
     with np.errstate(over="ignore"):
         short = to_ulps(expected).astype(np.float32)
     return short if np.isfinite(short).all() else None
 
 
 def from_ulps(ulps: NDArray[Any], values: NDArray[Any], dtype: Dtype) -> FloatArray:
-    """Units of elements of which these are the values; NaN where a value is not finite."""
+    """Return units from units in ulps of the elements' values; NaN if a value is not finite."""
     with np.errstate(all="ignore"):
         return np.asarray(ulp(values, dtype) * ulps)

@@ -1,5 +1,5 @@
-"""Which calls real networks make: files of calls traced from training steps, and the tracer that writes them.
+"""Traces of the calls that real networks make in training steps, and the tracer that writes them.
 
-Imports the standard alone (`diopi_proto`). Only `trace` needs PyTorch; who reads the files does not. Cases are made of
-them in `diopi_test.cases.models`.
+The package imports only the standard (`diopi_proto`). Only `trace` needs PyTorch; reading traces does not.
+`diopi_test.cases.models` derives cases from the traces.
 """

@@ -1,7 +1,7 @@
-"""`Call`: one call a network makes, without its data; `Model` is what a step of a network calls. Their form as text.
+"""`TracedCall`, a call of a network without data, and `NetworkTrace`, the calls of a training step; their text form.
 
-A tensor is written `float32[2,64,56,56]`. What is not row-major and dense has its strides after it, in elements, and
-what holds indices, lengths or classes has the least and the greatest of them: `int64[8,2] strides 1,8 in 0..511`.
+A tensor is written `float32[2,64,56,56]`. If it is not row-major and dense, its strides in elements follow. For a
+tensor of integers, the smallest and the largest element follow: `int64[8,2] strides 1,8 in 0..511`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _TENSOR = re.compile(
 
 
 class TraceError(ValueError):
-    """What was read is no file of calls; the message says where and why."""
+    """A file is not a valid trace; the message gives the location and the reason."""
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides, in elements, of a row-major tensor without gaps."""
+    """Return the strides, in elements, of a row-major tensor without gaps."""
     return tuple(prod(max(size, 1) for size in shape[axis + 1 :]) for axis in range(len(shape)))
 
 
@@ -34,9 +34,10 @@ class TracedTensor:
     """A tensor of a call.
 
     Attributes:
-        shape, dtype: its sizes and element type.
-        strides: in elements.
-        bounds: the least and the greatest of its numbers, where it is of integers; None if it has none.
+        shape: The sizes.
+        dtype: The element type.
+        strides: The strides in elements.
+        bounds: The smallest and the largest element of a tensor of integers; None for other and for empty tensors.
     """
 
     shape: tuple[int, ...]
@@ -45,7 +46,7 @@ class TracedTensor:
     bounds: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        """Give dense row-major tensors one form: the stride of an axis of one element means nothing."""
+        """Normalise the strides of dense row-major tensors: the stride of an axis of size 1 is arbitrary."""
         usual = dense_strides(self.shape)
         axes = zip(self.shape, self.strides, usual, strict=True)
         if 0 in self.shape or all(size == 1 or stride == step for size, stride, step in axes):
@@ -53,7 +54,7 @@ class TracedTensor:
 
     @classmethod
     def parse(cls, text: str, location: str) -> TracedTensor:
-        """The tensor that `text` describes; ModelError, begun with `where`, if it describes none."""
+        """Parse the description of a tensor; raise TraceError, whose message begins with `location`, on mismatch."""
         found = _TENSOR.fullmatch(text)
         if not found or found["dtype"] not in Dtype.__members__:
             raise TraceError(f"{location}: expected a tensor such as float32[2,3], found {text!r}")
@@ -63,7 +64,9 @@ class TracedTensor:
             raise TraceError(f"{location}: {text!r} has {len(strides)} strides, expected {len(shape)}")
         bounds = None if found["least"] is None else (int(found["least"]), int(found["most"]))
         if bounds and bounds[0] > bounds[1]:
-            raise TraceError(f"{location}: {text!r} has no number between {bounds[0]} and {bounds[1]}")
+            raise TraceError(
+                f"{location}: {text!r} has the bounds {bounds[0]}..{bounds[1]}, expected the smaller bound first"
+            )
         return cls(shape, Dtype[found["dtype"]], strides, bounds)
 
     def __str__(self) -> str:
@@ -74,7 +77,7 @@ class TracedTensor:
 
     @property
     def is_dense(self) -> bool:
-        """Whether its elements lie row by row, without gaps."""
+        """Return whether the tensor is row-major without gaps."""
         return self.strides == dense_strides(self.shape)
 
 
@@ -83,12 +86,12 @@ class TracedCall:
     """One call of a function.
 
     Attributes:
-        function: its name.
-        arguments: by name, in the prototype's order: `TracedTensor`, list of them (with None where there is none),
-            None, or an attribute. A scalar is a number, a list of integers a tuple, an enumerator its name.
-        results: what the caller passes for a result, by name; None for one it does not want. Results whose sizes the
-            callee decides are not named.
-        count: how often a step makes it.
+        function: The name of the function.
+        arguments: The arguments by name, in the prototype's order: a `TracedTensor`, a list of tensors and None, None,
+            or an attribute. A scalar is a number, a list of integers is a tuple, an enumerator is its name.
+        results: The tensors that the caller passes for results, by name; None for a result that it does not request.
+            Results whose sizes the callee decides are absent.
+        count: The number of times that a step makes this call.
     """
 
     function: str
@@ -98,19 +101,19 @@ class TracedCall:
 
     @property
     def key(self) -> str:
-        """What tells it from other calls, as text: all but the count."""
+        """Return everything except the count as text, which identifies the call."""
         values = {**self.arguments, **{f">{name}": value for name, value in self.results.items()}}
         return " ".join([self.function, *(f"{name}={as_text(value)}" for name, value in values.items())])
 
 
 @dataclass(frozen=True)
 class NetworkTrace:
-    """What one training step of a network calls.
+    """The calls of one training step of a network.
 
     Attributes:
-        name: of the network.
-        calls: those that functions serve, sorted.
-        not_mapped: operators of PyTorch that no function serves, with the number of their calls.
+        name: The name of the network.
+        calls: The calls of functions of the standard, sorted.
+        not_mapped: Operators of PyTorch that map to no function, with the number of their calls.
     """
 
     name: str
@@ -119,7 +122,7 @@ class NetworkTrace:
 
     @property
     def functions(self) -> Mapping[str, int]:
-        """The functions it calls, with the number of calls."""
+        """Return the number of calls by function."""
         counts: dict[str, int] = {}
         for call in self.calls:
             counts[call.function] = counts.get(call.function, 0) + call.count
@@ -127,7 +130,7 @@ class NetworkTrace:
 
 
 def as_text(value: Any) -> str:
-    """An argument or result as text."""
+    """Return an argument or result as text."""
     if isinstance(value, list | tuple):
         return "(" + ",".join(map(as_text, value)) + ")"
     return "null" if value is None else str(value)

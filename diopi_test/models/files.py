@@ -1,4 +1,4 @@
-"""The files of calls: one JSON file a network, a call a line, sorted, so that two versions compare well."""
+"""Trace files: one JSON file per network with one call per line, sorted so that two versions are easy to compare."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from diopi_proto.types import Reduction, RoundMode
 from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor, TraceError
 
 FORMAT = 1
-"""Of the files; one that is written otherwise has another."""
+"""Version of the layout of trace files."""
 
 FOLDER = Path(__file__).parent
 SUFFIX = ".json"
@@ -27,20 +27,20 @@ CALL_KEYS = {"function": str, "count": int, "arguments": dict, "results": dict}
 
 
 def model_names() -> Sequence[str]:
-    """The names of the networks whose calls ship with the suite, sorted."""
+    """Return the names of the networks whose traces ship with the suite, sorted."""
     return sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}"))
 
 
 @cache
 def load_shipped_trace(name: str) -> NetworkTrace:
-    """The calls of the network `name`; ModelError with the known names if there is none."""
+    """Return the shipped trace of a network; raise TraceError with the known names if there is none."""
     if name not in model_names():
         raise TraceError(describe_unknown(name, model_names(), "models"))
     return read_trace(FOLDER / f"{name}{SUFFIX}")
 
 
 def write_trace(path: Path, model: NetworkTrace) -> None:
-    """Write a file of calls."""
+    """Write a trace file."""
     calls = ",\n".join(f"  {json.dumps(_to_json(call))}" for call in model.calls)
     head = f'{{\n "format": {FORMAT},\n "model": {json.dumps(model.name)},\n "calls": [\n{calls}\n ],\n'
     not_mapped = json.dumps(dict(sorted(model.not_mapped.items())), indent=1).replace("\n", "\n ")
@@ -48,7 +48,7 @@ def write_trace(path: Path, model: NetworkTrace) -> None:
 
 
 def read_trace(path: Path) -> NetworkTrace:
-    """Read a file of calls; ModelError that says what is wrong in it, and where."""
+    """Read a trace file; raise TraceError, which gives location and reason, if it is not valid."""
     try:
         read = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -119,7 +119,7 @@ def _parse_results(prototype: Prototype, value: Mapping[str, Any], location: str
 
 
 def _parse_tensors(value: Any, location: str) -> Any:
-    """A tensor, a list of tensors, or None, which may be in the list, too."""
+    """Parse a tensor, None, or a list of both."""
     if isinstance(value, list):
         return [_parse_tensors(entry, location) for entry in value]
     if value is not None and type(value) is not str:
@@ -135,7 +135,7 @@ def _parse_argument(parameter: Parameter, value: Any, location: str) -> Any:
     else:
         found = None if value is None else _parse_attribute(parameter, value, location)
     if found is None and not parameter.optional:
-        raise TraceError(f"{location}: it is left out, which this argument can't be")
+        raise TraceError(f"{location}: the argument is null, expected a value because it is not optional")
     return found
 
 
@@ -146,7 +146,9 @@ def _parse_attribute(parameter: Parameter, value: Any, location: str) -> Any:
             if not _is_allowed(number, allowed):
                 raise TraceError(f"{location}: expected {described}, found {value!r}")
             return tuple(number) if isinstance(number, list) else number
-    raise TraceError(f"{location}: a call in a file can't have an argument of kind {parameter.annotation.__name__}")
+    raise TraceError(
+        f"{location}: the argument has type {parameter.annotation.__name__}, which trace files do not support"
+    )
 
 
 def _is_allowed(value: Any, allowed: Any) -> bool:
@@ -171,4 +173,4 @@ _ATTRIBUTES: Mapping[Any, tuple[Any, str]] = {
     Reduction: (frozenset(("none", "mean", "sum")), "none, mean or sum"),
     RoundMode: (frozenset(("none", "trunc", "floor")), "none, trunc or floor"),
 }
-"""By the kind of an attribute, what JSON has for it."""
+"""The JSON values allowed for each type of attribute, and their description."""

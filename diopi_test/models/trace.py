@@ -1,8 +1,8 @@
-"""Tracing a program: which functions of the standard a device would be called for by what it does in PyTorch.
+"""Trace a PyTorch program: record the functions of the standard that a device would be called for.
 
-The program runs on the CPU. Below autograd and below what PyTorch composes of other operators, a `TorchDispatchMode`
-sees each operator of ATen; the table of `diopi_proto.aten` says which function serves it. Attention is composed of
-products and softmax here, as on a device that has no kernel for all of it. Source: PyTorch's documentation of
+The program runs on the CPU. A `TorchDispatchMode` receives each ATen operator after autograd and after PyTorch has
+decomposed composite operators. The table of `diopi_proto.aten` maps operators to functions. Attention is decomposed
+into products and softmax, as on a device without a fused kernel. Source: PyTorch's documentation of
 `torch.utils._python_dispatch`.
 """
 
@@ -28,14 +28,14 @@ from diopi_proto.types import Dtype, Number
 from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor
 
 BOUNDED = (Dtype.int8, Dtype.uint8, Dtype.int16, Dtype.int32, Dtype.int64)
-"""The element types of which tensors are kept with the least and the greatest of their numbers."""
+"""The element types of tensors whose smallest and largest elements are recorded."""
 
 
 class Tracer(TorchDispatchMode):
-    """Sees the operators that are called while it is entered, and keeps which calls of functions they are.
+    """Records the calls of functions that the operators called in its context map to.
 
     Attributes:
-        paused: whether what is called now is left out.
+        paused: Whether calls are not recorded at the moment.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Tracer(TorchDispatchMode):
         self._not_mapped: Counter[str] = Counter()
 
     def network_trace(self, name: str) -> NetworkTrace:
-        """What was called so far."""
+        """Return the trace of the calls so far."""
         calls = (replace(self._by_key[key], count=self._calls[key]) for key in sorted(self._calls))
         return NetworkTrace(name, tuple(calls), dict(self._not_mapped))
 
@@ -63,7 +63,7 @@ class Tracer(TorchDispatchMode):
         return self._record(operator, row, args, keywords)
 
     def _record(self, operator: Any, row: Row | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """Call an operator and keep the calls it is."""
+        """Call an operator and record the calls of functions that it maps to."""
         passed = _bind_arguments(operator, args, keywords)
         before = {name: _describe_tensors(value) for name, value in passed.items()}
         returned = operator(*args, **keywords)
@@ -79,12 +79,12 @@ class Tracer(TorchDispatchMode):
 
 
 _active: list[Tracer] = []
-"""The tracer of the program that is being traced."""
+"""The tracers whose contexts are active."""
 
 
 @contextmanager
 def untraced() -> Iterator[None]:
-    """Leave out what a traced program does here: the building of a network, the steps before the one that counts."""
+    """Do not record calls in the block, such as the construction of a network or warm-up steps."""
     paused = [tracer.paused for tracer in _active]
     for tracer in _active:
         tracer.paused = True
@@ -97,7 +97,7 @@ def untraced() -> Iterator[None]:
 
 @contextmanager
 def trace_calls() -> Iterator[Tracer]:
-    """Trace what is called here; attention is composed of products and softmax."""
+    """Trace the calls in the block; attention is decomposed into products and softmax."""
     tracer = Tracer()
     _active.append(tracer)
     try:
@@ -108,9 +108,20 @@ def trace_calls() -> Iterator[Tracer]:
 
 
 def trace_script(script: Path, arguments: Sequence[str], name: str) -> NetworkTrace:
-    """Run a program with these arguments and give what it calls.
+    """Run a program and return the trace of its calls.
 
-    Raises what the program raises; SystemExit if it exits with a status other than 0.
+    Exceptions of the program are raised.
+
+    Args:
+        script: The Python program.
+        arguments: Its command-line arguments.
+        name: The name of the network.
+
+    Returns:
+        The trace.
+
+    Raises:
+        SystemExit: The program exits with a status other than 0.
     """
     words, path = sys.argv, sys.path
     sys.argv, sys.path = [str(script), *arguments], [str(script.parent), *path]
@@ -128,13 +139,13 @@ def trace_script(script: Path, arguments: Sequence[str], name: str) -> NetworkTr
 
 
 def _name(operator: Any) -> str:
-    """The name of an operator as the table has it."""
+    """Return the name of an operator in the form of the table."""
     name, overload = operator._schema.name.removeprefix("aten::"), operator._overloadname
     return name if overload == "default" else f"{name}.{overload}"
 
 
 def _bind_arguments(operator: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """What an operator is called with, by name."""
+    """Return the arguments of an operator by name, including defaults."""
     declared = operator._schema.arguments
     defaults = {argument.name: argument.default_value for argument in declared if argument.has_default_value()}
     positional = {argument.name: value for argument, value in zip(declared, args, strict=False)}
@@ -146,14 +157,14 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _describe_tensors(value: Any) -> Any:
-    """A value with its tensors described."""
+    """Return a value with its tensors replaced by their descriptions."""
     if isinstance(value, torch.Tensor):
         return describe(value)
     return [_describe_tensors(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def describe(tensor: torch.Tensor) -> TracedTensor:
-    """What a tensor is; `Dtype.unsupported` stands for an element type that the standard does not have."""
+    """Describe a tensor; `Dtype.unsupported` stands for an element type that the standard does not have."""
     name = str(tensor.dtype).removeprefix("torch.")
     dtype = Dtype.__members__.get(name, Dtype.unsupported)
     bounds = (int(tensor.min()), int(tensor.max())) if dtype in BOUNDED and tensor.numel() else None
@@ -161,7 +172,7 @@ def describe(tensor: torch.Tensor) -> TracedTensor:
 
 
 SEED = 1
-"""Of the generator of every call that draws."""
+"""The seed of the generator in every call of a random function."""
 
 
 class _TracedTensorFactory:
@@ -191,7 +202,7 @@ _FACTORY = _TracedTensorFactory()
 
 
 def _function_calls(operator: Any, row: Row, named: Mapping[str, Any], returned: list[Any]) -> Iterator[TracedCall]:
-    """The calls that an operator is; NotMappedError if no function serves it."""
+    """Yield the calls of functions that an operator maps to; raise NotMappedError if there are none."""
     described = Operator(_name(operator), named, bool(operator._schema.is_mutable), _FACTORY)
     for call in function_calls(described, row, returned):
         results = {name: _without_bounds(value) for name, value in call.results.items()}
@@ -199,7 +210,7 @@ def _function_calls(operator: Any, row: Row, named: Mapping[str, Any], returned:
 
 
 def _without_bounds(value: Any) -> Any:
-    """Result tensors without what they held."""
+    """Return result tensors without their bounds."""
     if isinstance(value, list):
         return [_without_bounds(entry) for entry in value]
     return replace(value, bounds=None) if isinstance(value, TracedTensor) else value

@@ -74,7 +74,7 @@ def test_an_error_names_the_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(generate, "compute_baseline_case", fail)
     with pytest.raises(ValueError, match="nothing fits") as caught:
         generate.generate_function("diopiSin", "smoke", tmp_path)
-    assert caught.value.__notes__[0].startswith("while making diopiSin[")
+    assert caught.value.__notes__[0].startswith("while computing diopiSin[")
 
 
 def make(folder: Path, *functions: str) -> dict[str, int]:

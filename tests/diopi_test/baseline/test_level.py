@@ -136,7 +136,7 @@ def test_no_flipped_bit_is_accepted(folder: Path) -> None:
         damaged = bytearray(content)
         damaged[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
         path.write_bytes(damaged)
-        with pytest.raises(BaselineError, match=f"^{path} is "):
+        with pytest.raises(BaselineError, match=f"^{path} "):
             use(folder)
         path.write_bytes(content)
     use(folder)
@@ -198,9 +198,9 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "swapped": (
         swap,
-        r"{folder}/diopiExp\.h5 is not the file of its level's manifest: its sha256 is \w+, expected \w+",
+        r"{folder}/diopiExp\.h5 differs from the manifest of its level: its sha256 is \w+, expected \w+",
     ),
-    "empty": (put(Path.touch), FILE + "is not the file of its level's manifest"),
+    "empty": (put(Path.touch), FILE + "differs from the manifest of its level"),
     "folder": (put(Path.mkdir), FILE + "is a folder, expected a regular file"),
     "FIFO": (put(os.mkfifo), FILE + "is a FIFO, expected a regular file"),
     "device": (put(lambda path: path.symlink_to("/dev/zero")), FILE + "is a character device"),
@@ -240,28 +240,37 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "manifest is no JSON": (lambda f: (f / manifest.MANIFEST_NAME).write_text("no"), DAMAGED),
     "sealed, but no JSON": (
         lambda f: (f / manifest.MANIFEST_NAME).write_bytes(sealed("no")),
-        MANIFEST + "is no manifest: Expecting",
+        MANIFEST + "is not a valid manifest: Expecting",
     ),
     "sealed, but deep": (
         lambda f: (f / manifest.MANIFEST_NAME).write_bytes(sealed("[" * 10**6)),
-        MANIFEST + "is no manifest",
+        MANIFEST + "is not a valid manifest",
     ),
     "list": (
         entry(cases={}),
-        MANIFEST + r"is no manifest: Manifest\.files\.diopiSqrt\.cases: expected list, found \{{\}}",
+        MANIFEST + r"is not a valid manifest: Manifest\.files\.diopiSqrt\.cases: expected list, found \{{\}}",
     ),
     "digest": (
         entry(sha256=1),
-        MANIFEST + r"is no manifest: Manifest\.files\.diopiSqrt\.sha256: expected str, found 1",
+        MANIFEST + r"is not a valid manifest: Manifest\.files\.diopiSqrt\.sha256: expected str, found 1",
     ),
-    "size": (entry(size="1"), MANIFEST + r"is no manifest: Manifest\.files\.diopiSqrt\.size: expected int, found '1'"),
-    "case": (entry(cases=["x"]), MANIFEST + r"is no manifest: .*cases\[0\]: expected dict, found 'x'"),
+    "size": (
+        entry(size="1"),
+        MANIFEST + r"is not a valid manifest: Manifest\.files\.diopiSqrt\.size: expected int, found '1'",
+    ),
+    "case": (entry(cases=["x"]), MANIFEST + r"is not a valid manifest: .*cases\[0\]: expected dict, found 'x'"),
     "dtype": (
         entry(cases=[{"label": "x", "dtype": "f8"}]),
-        MANIFEST + r"is no manifest: .*dtype: expected one of .*'f8'",
+        MANIFEST + r"is not a valid manifest: .*dtype: expected one of .*'f8'",
     ),
-    "more": (forged(lambda content: content.update(colour=1)), MANIFEST + "is no manifest: Manifest: unknown colour"),
-    "less": (forged(lambda content: content.pop("files")), MANIFEST + "is no manifest: Manifest: missing files"),
+    "more": (
+        forged(lambda content: content.update(colour=1)),
+        MANIFEST + "is not a valid manifest: Manifest: unknown colour",
+    ),
+    "less": (
+        forged(lambda content: content.pop("files")),
+        MANIFEST + "is not a valid manifest: Manifest: missing files",
+    ),
     "version": (
         forged(lambda content: content.update(format=0)),
         MANIFEST + f"is of another version: format is 0, expected {manifest.FORMAT}",

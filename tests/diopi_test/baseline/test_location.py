@@ -61,4 +61,4 @@ def test_who_has_no_baseline_is_told_what_to_do(cache: Path) -> None:
     done = CliRunner().invoke(main, ["run", "--level", "full", "--vendor", "diopi_test.quality.stub_vendor:vendor"])
     assert done.exit_code == 3
     assert f"there is no baseline in {cache / 'full'}" in done.output
-    assert "make it with diopi-test gen-data --level full, or name its folder with --data" in done.output
+    assert "diopi-test gen-data --level full, or name its folder with --data" in done.output

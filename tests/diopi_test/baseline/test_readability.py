@@ -42,7 +42,7 @@ def test_a_reader_that_hangs_or_crashes_is_told(path: Path, monkeypatch: pytest.
     monkeypatch.setattr(readability, "START_TIMEOUT", 0.1)
     monkeypatch.setattr(readability, "READ_TIMEOUT", 0.0)
     monkeypatch.setattr(readability, "_BOOTSTRAP", "while True: pass")
-    with pytest.raises(BaselineError, match=r"HDF5 did not read diopiSqrt\.h5 in 0\.1 s: a file is damaged"):
+    with pytest.raises(BaselineError, match=r"HDF5 did not read diopiSqrt\.h5 within 0\.1 s: a file is damaged"):
         check_readable({path: ""})
     monkeypatch.setattr(readability, "START_TIMEOUT", 60.0)
     monkeypatch.setattr(readability, "_BOOTSTRAP", "import os; os.abort()")

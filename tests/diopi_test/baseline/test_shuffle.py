@@ -55,7 +55,7 @@ def test_the_order_follows_from_seed_and_names_alone() -> None:
 def test_a_seed_is_an_integer_or_drawn() -> None:
     assert parse_seed("-3") == -3
     assert len({parse_seed("random") for _ in range(5)}) > 1
-    with pytest.raises(ValueError, match="'x' is no seed"):
+    with pytest.raises(ValueError, match="seed is 'x'"):
         parse_seed("x")
 
 

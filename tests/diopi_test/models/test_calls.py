@@ -22,7 +22,7 @@ def test_a_tensor_reads_back_as_it_is_written(text: str) -> None:
         ("float31[2]", "expected a tensor such as"),
         ("float32", "expected a tensor such as"),
         ("float32[2] strides 1,2", "has 2 strides, expected 1"),
-        ("int64[2] in 5..4", "no number between 5 and 4"),
+        ("int64[2] in 5..4", "bounds 5..4"),
     ],
 )
 def test_what_is_no_tensor_is_refused(text: str, reason: str) -> None:
