@@ -111,8 +111,8 @@ def diopiPowTensor(ctx: Context, out: Out, input: In, exponent: Annotated[In, Ex
     """Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
 
     A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
-    tensor a negative exponent gives 0 (1 and −1 keep magnitude 1, 0 is left open), as a scalar it is rejected with an
-    integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+    tensor a negative exponent gives 0 (1 and −1 keep magnitude 1; the result for 0 is unspecified); as a scalar it is
+    rejected with an integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
     """
 
 
@@ -121,7 +121,7 @@ def diopiPowScalar(ctx: Context, out: Out, input: Scalar, exponent: In):
     """Power input^exponent of a number and a tensor, the special cases as in `diopiPowTensor`.
 
     `out` has the shape of `exponent`. An integer base and a negative integer exponent give 0 (1 and −1 keep magnitude
-    1, 0 is left open). Source: torch.pow.
+    1; the result for 0 is unspecified). Source: torch.pow.
     """
 
 
@@ -149,9 +149,9 @@ def diopiRemainderTensor(ctx: Context, out: Out, input: In, other: In):
     """Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
 
     Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
-    else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. A bool operand counts as 0
-    or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source:
-    torch.remainder.
+    else the divisor. An exact 0 has the sign of `input`. The result of integer division by 0 is unspecified. A bool
+    operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects
+    them). Source: torch.remainder.
     """
 
 

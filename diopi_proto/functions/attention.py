@@ -99,17 +99,17 @@ customized_arguments = {
 }
 
 NO_BIAS = Ignored(("bias",), "no gradient depends on it")
-NO_EPS = Ignored(("eps",), "inv_rms already holds it")
-BY_POSITION = Ignored(("mask",), "positions alone decide", {"fixed_triu_mask": True}, Read.form)
+NO_EPS = Ignored(("eps",), "inv_rms already includes it")
+BY_POSITION = Ignored(("mask",), "only positions determine the mask", {"fixed_triu_mask": True}, Read.form)
 NOTHING_DRAWN = Ignored(("gen",), "nothing is drawn", {"p_dropout": 0})
 NOTHING_DRAWN_WIDE = Ignored(("gen",), "nothing is drawn", {"dropout_p": 0})
 NO_LATER_KEYS = Ignored(("window_size_right",), "a causal call sees no later keys", {"is_causal": True})
-LONGEST = "the lengths say what is read"
+LONGEST = "the lengths determine what is read"
 OWN_RECORDS = Ignored(
     ("softmax_max", "softmax_sum", "softmax_out"), "they follow from the rest of the call", read=Read.value
 )
-NOT_SHOWN = Ignored(("return_debug_mask",), "what it asks for is left open", read=Read.value)
-BY_MASK = Ignored(("is_causal",), "the mask holds the triangle", {"is_causal": True}, Read.value)
+NOT_SHOWN = Ignored(("return_debug_mask",), "the contents of the debug mask are unspecified", read=Read.value)
+BY_MASK = Ignored(("is_causal",), "the mask contains the triangle", {"is_causal": True}, Read.value)
 LMDEPLOY = "LMDeploy's DIPU backend (dlinfer)"
 ROTARY_BY_CALLERS = (
     CallForm(name="lmdeploy", caller=LMDEPLOY, shapes=dict.fromkeys(("cos", "sin"), (1, "T", 1, "dim"))),

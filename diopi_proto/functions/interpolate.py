@@ -22,7 +22,7 @@ def diopiUpsampleNearest(ctx: Context, out: Out, input: In, size: PositiveExtent
 
     i is the result's index, s = d / size the ratio of the input's size to the result's. Where s has no finite binary
     expansion but i · s is a whole number, rounding decides between that element and the one before it: either may be
-    copied, and the gradient of both is left open. Source: torch.nn.functional.interpolate, mode "nearest".
+    copied, and the gradient of both is unspecified. Source: torch.nn.functional.interpolate, mode "nearest".
     """
 
 

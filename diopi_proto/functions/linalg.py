@@ -7,7 +7,7 @@ not fit each other are rejected.
 
 A gradient function gets the gradient of a loss with respect to a forward result and writes those with respect to the
 forward inputs, each in the shape of its input unless a docstring says otherwise, summed over axes that were broadcast.
-A NULL gradient result is not wanted and skipped, the others are computed. A* is the conjugate transpose of A, Aᵀ the
+Gradient results that are NULL are skipped, and the others are computed. A* is the conjugate transpose of A, Aᵀ the
 transpose; complex gradients are conjugated as in PyTorch. Source: the PyTorch function of the same name.
 """
 
@@ -102,7 +102,7 @@ def diopiLinearBackward(
 @prototype(
     dtypes=(*wide, *complexes),
     result={"out": same, "info": constant(Dtype.int32)},
-    ignored=[Ignored(("checkerror",), "it says what becomes of errors", read=Read.value)],
+    ignored=[Ignored(("checkerror",), "it determines how errors are reported", read=Read.value)],
     backward="diopiCholeskyBackward",
 )
 def diopiCholesky(ctx: Context, out: Out, info: Out, mat: In, upper: boolean, checkerror: boolean):
@@ -182,7 +182,7 @@ def diopiLinalgQR(ctx: Context, A: In, mode: Literal["reduced", "complete", "r"]
 
 @prototype(
     dtypes=wide,
-    ignored=[Ignored(("compute_mode",), "it says how, not what", read=Read.value)],
+    ignored=[Ignored(("compute_mode",), "it selects an algorithm, not a result", read=Read.value)],
     backward="diopiCdistBackward",
 )
 def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: NonNegative, compute_mode: i64 | None):

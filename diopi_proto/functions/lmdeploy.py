@@ -3,11 +3,12 @@
 - B is `batch_size`. One floating dtype a call for activations and weights, one integer width a call; flags are bool,
   probabilities, penalties and temperatures float32. Half-precision input is accumulated in float32.
 - Tables of token ids are time-major, whatever their shape: the token of sequence b at time t is element t · B + b.
-- Size query: a call whose `*workspace_size` (or `*pre_work_size`, `*persistent_workspace_size`) is negative writes the
-  number of bytes it needs there, 0 if none, and does nothing else; its tensors may then be NULL. Otherwise the value is
-  the size the caller provides, which stays, and the call computes; NULL for the pointer is an error. A workspace is of
-  any element type and has no defined contents before or after.
-- `fusion_level` ≥ 0 says how much an implementation may fuse, 0 nothing; the result is the same at every level.
+- Workspace query: a call whose `*workspace_size` (or `*pre_work_size`, `*persistent_workspace_size`) is negative writes
+  the number of bytes it needs there, 0 if none, and does nothing else; its tensors may then be NULL. Otherwise the
+  value is the size that the caller provides, and the call computes without changing it; a NULL pointer is an error. A
+  workspace is of any element type and has no defined contents before or after.
+- `fusion_level` ≥ 0 is the degree to which an implementation may fuse, 0 for none; the result is the same at every
+  level.
 - Errors: shapes that do not fit together. Ids, positions and offsets lie inside their tensors; that is the caller's
   duty and not checked.
 
@@ -291,7 +292,7 @@ SAMPLING = (
     *("output_ids", "logits", "workspace", "end_ids", "finished", "sequence_lengths"),
     *("runtime_top_p", "skip_decode", "cum_log_probs", "output_log_probs"),
 )
-COUNTED = Ignored(("batch_size",), "the rows of logits say it", read=Read.value)
+COUNTED = Ignored(("batch_size",), "the rows of logits determine it", read=Read.value)
 
 
 @prototype(
@@ -332,7 +333,7 @@ def diopiTopKSampling(
     - After a draw, if both tensors are given, sequence_lengths[b] += 1 and finished[b] = (id = end_ids[b]).
 
     output_ids: [times, B]. logits: [B, vocab_size_padded], scratch afterwards; every column counts as a token. All
-    other tensors: [B]; a NULL flag is false everywhere, a NULL result is not wanted. generators: B of them, each of
+    other tensors: [B]; a NULL flag is false everywhere, a NULL result is not computed. generators: B of them, each of
     which advances when it is drawn from; u depends on its seed and offset alone, not on its place in the batch.
     Source: FasterTransformer, top-k sampling; Fan et al., "Hierarchical Neural Story Generation" (2018).
     """

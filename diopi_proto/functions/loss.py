@@ -114,11 +114,11 @@ def diopiBCEWithLogits(
 ):
     """Binary cross entropy of the logit x = input: −weight · (pos_weight·target·ln σ(x) + (1 − target)·ln(1 − σ(x))).
 
-    σ(x) = 1/(1 + e⁻ˣ); the logarithms are computed without overflow, ln σ(x) = min(x, 0) − ln(1 + e^−|x|).
-    input, target: one shape; weight, pos_weight: of any type, pos_weight but for bool, broadcast to it, NULL means 1;
-    a pos_weight of 0 in uint8 is left open, for PyTorch wraps 0 − 1 around. mean divides by the number of elements.
-    The loss of x = −∞, and of x = ∞ with target 1, is left open: PyTorch computes ∞ − ∞ there.
-    Source: torch.nn.functional.binary_cross_entropy_with_logits.
+    σ(x) = 1/(1 + e⁻ˣ); the logarithms are computed without overflow, ln σ(x) = min(x, 0) − ln(1 + e^−|x|). input,
+    target: one shape; weight, pos_weight: of any type, pos_weight but for bool, broadcast to it, NULL means 1; the
+    result for pos_weight 0 in uint8 is unspecified, because PyTorch wraps 0 − 1 around. mean divides by the number of
+    elements. The loss of x = −∞, and of x = ∞ with target 1, is unspecified, because PyTorch computes ∞ − ∞. Source:
+    torch.nn.functional.binary_cross_entropy_with_logits.
     """
 
 

@@ -63,9 +63,9 @@ def diopiNmsMmcv(ctx: Context, out: NewOut, dets: In, scores: Sized, iou_thresho
     argument_dtypes={"order": index64, "labels": index},
     result=position,
     ignored=[
-        Ignored(("dets", "scores"), "order and dets_sorted say the same", read=Read.value),
+        Ignored(("dets", "scores"), "order and dets_sorted contain the same values", read=Read.value),
         Ignored(("labels",), "boxes of different labels drop each other", read=Read.value),
-        Ignored(("multi_label",), "it says how many columns there are", read=Read.value),
+        Ignored(("multi_label",), "the number of columns determines it", read=Read.value),
     ],
 )
 def diopiNmsRotatedMmcv(

@@ -121,7 +121,7 @@ def diopiRoiawarePool3dMmcv(
     result=_of_features,
     ignored=[
         Ignored(("grad_in",), ZEROS, read=Read.value),
-        Ignored(("pts_idx_of_voxels",), "argmax says where the gradient goes", {"pool_method": 0}, Read.value),
+        Ignored(("pts_idx_of_voxels",), "argmax determines where the gradient goes", {"pool_method": 0}, Read.value),
         Ignored(("argmax",), "the gradient goes to all points of a voxel", {"pool_method": 1}, Read.value),
     ],
 )

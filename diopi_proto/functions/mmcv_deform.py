@@ -47,7 +47,7 @@ from diopi_proto.prototype import prototype
 
 ConstPositive = Annotated[const_i64, AtLeast(1)]
 
-STEP = Ignored(("im2col_step",), "it says how many samples are worked on at a time", read=Read.value)
+STEP = Ignored(("im2col_step",), "it is the number of samples processed at a time", read=Read.value)
 COLUMNS = Ignored(("columns",), "it is room to work in", read=Read.form)
 COLUMNS_AND_ONES = Ignored(("columns", "ones"), "they are room to work in", read=Read.form)
 NO_BIAS = Ignored(("bias",), "nothing is added", {"with_bias": False})

@@ -3,11 +3,11 @@
 Points [B, N, 3] are (x, y, z) rows; features [B, C, N] have the points last; d² is the squared Euclidean distance. The
 stacked forms put the B sets, of different sizes, one after the other: [ΣN, …], with the sizes in an int32 tensor [B].
 Indices are int32 unless said otherwise, and must lie in the set they point into unless a docstring says what happens
-otherwise. Size attributes repeat what the shapes say.
+otherwise. Size attributes repeat the shapes.
 
 All floating tensors of a call have one dtype; half precision accumulates in float32. An in-out tensor is filled with
 zeros by the caller unless said otherwise: the call adds to it or fills a part of it, and overwriting all of it with the
-same values is as good. The order of additions in a gradient is free. No points: success, nothing written.
+same values is as good. The order of additions in a gradient is unspecified. No points: success, nothing written.
 
 Rejected: ranks, shapes and size attributes that contradict each other. Source: the MMCV 1.x operator of the same name;
 C. Qi et al., "PointNet++", NeurIPS 2017, unless another one is given.

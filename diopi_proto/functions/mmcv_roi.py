@@ -60,7 +60,12 @@ def diopiRoiAlignMmcv(
     dtypes=floating,
     ignored=[
         Ignored(("argmax_y", "argmax_x"), "a mean has none", {"pool_mode": 1}),
-        Ignored(("sampling_ratio", "spatial_scale", "aligned"), "argmax says it", {"pool_mode": 0}, read=Read.value),
+        Ignored(
+            ("sampling_ratio", "spatial_scale", "aligned"),
+            "argmax determines the result",
+            {"pool_mode": 0},
+            read=Read.value,
+        ),
     ],
 )
 def diopiRoiAlignBackwardMmcv(
@@ -115,7 +120,7 @@ def diopiRoiPoolMmcv(
 @prototype(
     dtypes=floating,
     argument_dtypes={"argmax": index32},
-    ignored=[Ignored(("spatial_scale",), "argmax says it", read=Read.value)],
+    ignored=[Ignored(("spatial_scale",), "argmax determines the result", read=Read.value)],
 )
 def diopiRoiPoolBackwardMmcv(
     ctx: Context,

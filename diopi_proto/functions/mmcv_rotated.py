@@ -6,7 +6,7 @@ bilinear sampling that the module `mmcv_roi` defines, B† its adjoint. All floa
 half precision accumulates in float32. With no RoIs a call succeeds and writes nothing.
 
 An in-out tensor is filled with zeros by the caller: the call adds to it or fills a part of it, and overwriting all of
-it with the same values is as good. The order of additions in a gradient is free.
+it with the same values is as good. The order of additions in a gradient is unspecified.
 
 The samples of a RoI of size w × h around (cx, cy) at angle θ: bin (i, j) of ph × pw has a grid of gh × gw points, with
 n > 0 samples asked for gh = gw = n, else gh = ⌈h/ph⌉ and gw = ⌈w/pw⌉. Point (iy, ix) has, in the RoI's own axes,

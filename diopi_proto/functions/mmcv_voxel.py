@@ -15,7 +15,7 @@ centre, joins each row to itself whatever its pairs say.
 
 All floating tensors of a call have one dtype unless said otherwise; half precision accumulates in float32. An in-out
 tensor is filled with zeros by the caller: the call fills a part of it or adds to it, and overwriting all of it with the
-same values is as good. The order of additions is free.
+same values is as good. The order of additions is unspecified.
 
 Rejected: ranks and shapes that contradict these, other values of NDim and reduce_type.
 Source: Y. Zhou, O. Tuzel, "VoxelNet", CVPR 2018; Y. Yan et al., "SECOND: Sparsely Embedded Convolutional Detection",

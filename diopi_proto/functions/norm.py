@@ -3,7 +3,7 @@
 Unless a docstring says otherwise: var is the biased variance (divided by the number of elements), statistics are
 computed in float32 or wider, weight NULL means 1, bias NULL means 0, and weight, bias and running statistics have
 input's dtype or, beside half-precision input, float32. `out` and `grad_input` have the shape and dtype of `input`,
-grad_weight and grad_bias shape and dtype of weight. A gradient whose handle is NULL is not wanted; the others are
+grad_weight and grad_bias shape and dtype of weight. Gradients whose handle is NULL are skipped; the others are
 computed all the same. A parameter, statistic or gradient of another size is an error: nothing is broadcast. In
 gradients dy stands for grad_output, x for input, x̂ for (x − mean) · invstd.
 The norm over a dim list: len 0 means all axes; negative axes count from the end; an axis out of range or named twice is
@@ -259,7 +259,7 @@ def diopiLayerNorm(
     normalized_shape: sizes of the trailing axes to normalise, at least one; weight, bias: of that shape.
     save_mean, save_invstd: mean and 1/√(var + eps), of the leading axes' shape, with or without a 1 for every
     normalised axis; float32 for half-precision input, or whatever floating dtype the caller made them. An infinite mean
-    is left open, as algorithms that update the mean value by value make NaN of it. Of no values the mean is 0 and
+    is unspecified, because algorithms that update the mean value by value return NaN. Of no values the mean is 0 and
     1/√(var + eps) NaN. Errors: input does not end in normalized_shape, weight or bias of another shape.
     Source: torch.nn.functional.layer_norm, torch.native_layer_norm.
     """

@@ -161,7 +161,8 @@ def diopiRmsprop(
 
 
 @prototype(
-    dtypes=floating, ignored=[Ignored(("error_if_nonfinite",), "it says what becomes of errors", read=Read.value)]
+    dtypes=floating,
+    ignored=[Ignored(("error_if_nonfinite",), "it determines how errors are reported", read=Read.value)],
 )
 def diopiClipGradNorm(
     ctx: Context,

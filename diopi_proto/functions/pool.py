@@ -11,7 +11,7 @@ have a spatial size below 1 are rejected.
 
 Maxima: padding never wins, a NaN does; of equal elements the first in row-major order of the window wins. Positions are
 offsets into the row-major spatial axes of one channel, without padding; int64, or int32 if the caller made the tensor
-so. Among several NaNs the position is left open.
+so. Among several NaNs the position is unspecified.
 
 Means: the sum over the window, positions outside the input counting 0, divided by the number of its positions: with
 `count_include_pad` those inside the padded input, otherwise those inside the input; positions that only `ceil_mode`

@@ -696,11 +696,11 @@ DIOPI_WEAK diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTe
 /**
  * Binary cross entropy of the logit x = input: −weight · (pos_weight·target·ln σ(x) + (1 − target)·ln(1 − σ(x))).
  *
- * σ(x) = 1/(1 + e⁻ˣ); the logarithms are computed without overflow, ln σ(x) = min(x, 0) − ln(1 + e^−|x|).
- * input, target: one shape; weight, pos_weight: of any type, pos_weight but for bool, broadcast to it, NULL means 1;
- * a pos_weight of 0 in uint8 is left open, for PyTorch wraps 0 − 1 around. mean divides by the number of elements.
- * The loss of x = −∞, and of x = ∞ with target 1, is left open: PyTorch computes ∞ − ∞ there.
- * Source: torch.nn.functional.binary_cross_entropy_with_logits.
+ * σ(x) = 1/(1 + e⁻ˣ); the logarithms are computed without overflow, ln σ(x) = min(x, 0) − ln(1 + e^−|x|). input,
+ * target: one shape; weight, pos_weight: of any type, pos_weight but for bool, broadcast to it, NULL means 1; the
+ * result for pos_weight 0 in uint8 is unspecified, because PyTorch wraps 0 − 1 around. mean divides by the number of
+ * elements. The loss of x = −∞, and of x = ∞ with target 1, is unspecified, because PyTorch computes ∞ − ∞. Source:
+ * torch.nn.functional.binary_cross_entropy_with_logits.
  */
 DIOPI_WEAK diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -1086,7 +1086,7 @@ DIOPI_WEAK diopiError_t diopiErf(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * Power input^exponent of a number and a tensor, the special cases as in `diopiPowTensor`.
  *
  * `out` has the shape of `exponent`. An integer base and a negative integer exponent give 0 (1 and −1 keep magnitude
- * 1, 0 is left open). Source: torch.pow.
+ * 1; the result for 0 is unspecified). Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* input,
                                        diopiConstTensorHandle_t exponent);
@@ -1098,8 +1098,8 @@ DIOPI_WEAK diopiError_t diopiPowScalar(diopiContextHandle_t ctx, diopiTensorHand
  * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
  *
  * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
- * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1, 0 is left open), as a scalar it is rejected with an
- * integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1; the result for 0 is unspecified); as a scalar it is
+ * rejected with an integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPow(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const diopiScalar_t* exponent);
@@ -1111,8 +1111,8 @@ DIOPI_WEAK diopiError_t diopiPow(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
  *
  * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
- * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1, 0 is left open), as a scalar it is rejected with an
- * integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1; the result for 0 is unspecified); as a scalar it is
+ * rejected with an integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* exponent);
 
@@ -1120,8 +1120,8 @@ DIOPI_WEAK diopiError_t diopiPowInp(diopiContextHandle_t ctx, diopiTensorHandle_
  * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
  *
  * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
- * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1, 0 is left open), as a scalar it is rejected with an
- * integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1; the result for 0 is unspecified); as a scalar it is
+ * rejected with an integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t exponent);
@@ -1133,8 +1133,8 @@ DIOPI_WEAK diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHand
  * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
  *
  * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
- * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1, 0 is left open), as a scalar it is rejected with an
- * integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1; the result for 0 is unspecified); as a scalar it is
+ * rejected with an integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowInpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           diopiConstTensorHandle_t exponent);
@@ -3265,9 +3265,9 @@ DIOPI_WEAK diopiError_t diopiLerpScalar(diopiContextHandle_t ctx, diopiTensorHan
  * Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
  *
  * Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
- * else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. A bool operand counts as 0
- * or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source:
- * torch.remainder.
+ * else the divisor. An exact 0 has the sign of `input`. The result of integer division by 0 is unspecified. A bool
+ * operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects
+ * them). Source: torch.remainder.
  */
 DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
@@ -3279,9 +3279,9 @@ DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTens
  * Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
  *
  * Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
- * else the divisor. An exact 0 has the sign of `input`. Integer division by 0 is left open. A bool operand counts as 0
- * or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source:
- * torch.remainder.
+ * else the divisor. An exact 0 has the sign of `input`. The result of integer division by 0 is unspecified. A bool
+ * operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects
+ * them). Source: torch.remainder.
  */
 DIOPI_WEAK diopiError_t diopiRemainderScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, const diopiScalar_t* other);
@@ -3524,7 +3524,7 @@ DIOPI_WEAK diopiError_t diopiMultinomial(diopiContextHandle_t ctx, diopiTensorHa
  * normalized_shape: sizes of the trailing axes to normalise, at least one; weight, bias: of that shape.
  * save_mean, save_invstd: mean and 1/√(var + eps), of the leading axes' shape, with or without a 1 for every
  * normalised axis; float32 for half-precision input, or whatever floating dtype the caller made them. An infinite mean
- * is left open, as algorithms that update the mean value by value make NaN of it. Of no values the mean is 0 and
+ * is unspecified, because algorithms that update the mean value by value return NaN. Of no values the mean is 0 and
  * 1/√(var + eps) NaN. Errors: input does not end in normalized_shape, weight or bias of another shape.
  * Source: torch.nn.functional.layer_norm, torch.native_layer_norm.
  */
@@ -3624,7 +3624,7 @@ DIOPI_WEAK diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorH
  *
  * i is the result's index, s = d / size the ratio of the input's size to the result's. Where s has no finite binary
  * expansion but i · s is a whole number, rounding decides between that element and the one before it: either may be
- * copied, and the gradient of both is left open. Source: torch.nn.functional.interpolate, mode "nearest".
+ * copied, and the gradient of both is unspecified. Source: torch.nn.functional.interpolate, mode "nearest".
  */
 DIOPI_WEAK diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiSize_t size);

@@ -50,7 +50,7 @@ DIOPI_WEAK diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle
  * Source: derivative of the formula.
  *
  * `bias` is not read and may be anything, NULL too: no gradient depends on it. `eps` is not read and may be anything:
- * inv_rms already holds it.
+ * inv_rms already includes it.
  */
 DIOPI_WEAK diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -335,7 +335,7 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionVarLenBackward(diopiContext
  * input, output: one shape, at least 2-d. mask: that shape or one that broadcasts to it, usually [B, 1, Sq, Sk]
  * beside [B, H, Sq, Sk]. A row masked throughout is uniform. Source: Megatron-LM, fused scaled masked softmax.
  *
- * Where `fixed_triu_mask` is true, `mask` gives its shape and dtype alone: positions alone decide.
+ * Where `fixed_triu_mask` is true, `mask` gives its shape and dtype alone: only positions determine the mask.
  */
 DIOPI_WEAK diopiError_t diopiScaledMaskedSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                  diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
@@ -347,7 +347,7 @@ DIOPI_WEAK diopiError_t diopiScaledMaskedSoftmax(diopiContextHandle_t ctx, diopi
  * The sum is along the last axis; masked elements have gradient 0. All tensors but mask have one shape and dtype.
  * Source: derivative of the formula.
  *
- * Where `fixed_triu_mask` is true, `mask` gives its shape and dtype alone: positions alone decide.
+ * Where `fixed_triu_mask` is true, `mask` gives its shape and dtype alone: only positions determine the mask.
  */
 DIOPI_WEAK diopiError_t diopiScaledMaskedSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                          diopiConstTensorHandle_t grad_output,

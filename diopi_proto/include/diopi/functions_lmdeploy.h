@@ -130,7 +130,7 @@ DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, d
  * - After a draw, if both tensors are given, sequence_lengths[b] += 1 and finished[b] = (id = end_ids[b]).
  *
  * output_ids: [times, B]. logits: [B, vocab_size_padded], scratch afterwards; every column counts as a token. All
- * other tensors: [B]; a NULL flag is false everywhere, a NULL result is not wanted. generators: B of them, each of
+ * other tensors: [B]; a NULL flag is false everywhere, a NULL result is not computed. generators: B of them, each of
  * which advances when it is drawn from; u depends on its seed and offset alone, not on its place in the batch.
  * Source: FasterTransformer, top-k sampling; Fan et al., "Hierarchical Neural Story Generation" (2018).
  *
