@@ -34,7 +34,7 @@ def _random_integers(rng: Generator, count: int, low: float, high: float, dtype:
     smallest, largest = integer_range(dtype)
     lowest, highest = max(int(np.ceil(low)), smallest), min(int(np.floor(high)), largest)
     if lowest > highest:
-        raise ValueError(f"no {dtype.name} lies in [{low}, {high}]")
+        raise ValueError(f"the range [{low}, {high}] contains no value of type {dtype.name}")
     return rng.integers(lowest, highest, size=count, endpoint=True, dtype=np.int64)
 
 

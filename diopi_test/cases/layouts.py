@@ -75,7 +75,9 @@ class Strides:
 
     def __post_init__(self) -> None:
         if min((*self.steps, self.offset)) < 0:
-            raise ValueError(f"strides {self.steps} and offset {self.offset}: expected no negative number")
+            raise ValueError(
+                f"the strides {self.steps} or the offset {self.offset} are negative, expected numbers from 0 on"
+            )
 
     @property
     def __name__(self) -> str:
@@ -85,7 +87,9 @@ class Strides:
     def __call__(self, shape: Sequence[int]) -> Placement:
         """Return the placement of a tensor; raise ValueError unless `shape` has one axis per stride."""
         if len(shape) != len(self.steps):
-            raise ValueError(f"{self.__name__} is for {len(self.steps)} axes, not for shape {tuple(shape)}")
+            raise ValueError(
+                f"the shape {tuple(shape)} has {len(shape)} axes, expected {len(self.steps)} for {self.__name__}"
+            )
         last = sum((length - 1) * step for length, step in zip(shape, self.steps, strict=True))
         return Placement(self.steps, self.offset, 0 if 0 in shape else self.offset + last + 1)
 
@@ -118,7 +122,7 @@ def layout_named(name: str) -> Layout:
     if name in LAYOUTS:
         return LAYOUTS[name]
     if (found := _STRIDES.fullmatch(name)) is None:
-        raise ValueError(f"there is no layout {name!r}: expected {', '.join(LAYOUTS)}, or strides(…) of whole numbers")
+        raise ValueError(f"the layout {name!r} is unknown, expected {', '.join(LAYOUTS)}, or strides(…) with integers")
     steps, offset = found.groups()
     return Strides(tuple(int(step) for step in steps.split(",")) if steps else (), int(offset or 0))
 

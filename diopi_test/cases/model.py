@@ -177,7 +177,7 @@ def cases_for(
     def register(maker: CaseMaker) -> CaseMaker:
         for name in names:
             if (level, name) in _makers:
-                raise ValueError(f"the cases of {name} are made twice")
+                raise ValueError(f"{name} has two case makers at level {level}, expected one")
             _makers[level, name] = maker, non_discriminating or {}
         return maker
 
@@ -203,7 +203,9 @@ def check_cases(prototype: Prototype, cases: Sequence[Case]) -> None:
     """
     labels = [case.label for case in cases]
     if repeated := sorted({label for label in labels if labels.count(label) > 1}):
-        raise ValueError(f"{prototype.name}: several cases are labelled {', '.join(repeated)}")
+        raise ValueError(
+            f"{prototype.name} has several cases with the labels {', '.join(repeated)}, expected unique labels"
+        )
     for case in cases:
         _check_arguments(prototype, case)
 
@@ -218,7 +220,7 @@ def _check_arguments(prototype: Prototype, case: Case) -> None:
     expected = [parameter.name for parameter in prototype.arguments]
     actual = [name for name in case.arguments if name in expected or not name.startswith("_")]
     if sorted(actual) != sorted(expected):
-        raise ValueError(f"{prototype.name}[{case.label}] has arguments {actual}, the prototype {expected}")
+        raise ValueError(f"{prototype.name}[{case.label}] has the arguments {actual}, expected {expected}")
 
 
 HUGE = 2**31

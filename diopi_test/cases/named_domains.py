@@ -70,7 +70,8 @@ class NamedDomain:
         try:
             self._domain  # noqa: B018 - making the domain is the check
         except (KeyError, TypeError) as error:
-            raise ValueError(f"there is no domain {self.name}{self.numbers}") from error
+            reason = f"the domain {self.name}{self.numbers} is unknown"
+            raise ValueError(f"{reason}, expected one of {', '.join(_MAKERS)} with its numbers") from error
 
     @cached_property
     def _domain(self) -> Domain:
@@ -104,7 +105,9 @@ class DefaultDomain:
     def __post_init__(self) -> None:
         """Raise ValueError if no case of the function draws the argument."""
         if _default_domain(self.function, self.parameter) is None:
-            raise ValueError(f"no case of {self.function} draws {self.parameter}")
+            raise ValueError(
+                f"no case of {self.function} draws the argument {self.parameter}; describe its values instead"
+            )
 
     def __call__(self, rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         """Draw `count` values; repeat those of a domain that has a fixed number of them."""

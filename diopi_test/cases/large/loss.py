@@ -4,7 +4,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.large.makers import LARGE, PlacedShape, grow, register_grown
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.loss.reduced import NONE
-from diopi_test.cases.loss.sequences import Samples, alignment
+from diopi_test.cases.loss.sequences import CtcBatch, alignment
 from diopi_test.cases.template import register
 from diopi_test.cases.tensors import random_positions
 
@@ -83,7 +83,7 @@ def _labels(count: int) -> list[int]:
     return [1 + number * number // 3 % 40 for number in range(count)]
 
 
-SPEECH = Samples(257, 41, [_labels(61), _labels(37), _labels(89)], [257, 131, 251])
+SPEECH = CtcBatch(257, 41, [_labels(61), _labels(37), _labels(89)], [257, 131, 251])
 ALIGNMENTS = (alignment("speech", SPEECH), alignment("speech-none", SPEECH, NONE))
 
 register(

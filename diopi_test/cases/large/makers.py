@@ -82,7 +82,7 @@ class Growth:
         label = "-".join(filter(None, (dtype.name if dtype is not None else "", self.small_label)))
         small = next((case for case in cases if case.label == label), None)
         if small is None:
-            raise ValueError(f"{prototype.name} has no case {label} that {self.label} could be made of")
+            raise ValueError(f"{prototype.name} has no case {label} to derive {self.label} from; name an existing case")
         return replace(
             small,
             label=f"{small.dtype.name}-{self.label}",

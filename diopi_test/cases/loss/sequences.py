@@ -19,7 +19,7 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTempla
 
 
 @dataclass(frozen=True)
-class Samples:
+class CtcBatch:
     """T, C, the labels of each sample, none of them the blank, and how many steps each has."""
 
     steps: int
@@ -42,7 +42,7 @@ ALPHAS = ResultOf("diopiCTCLoss", "log_alpha", unspecified=7.0)
 
 def alignment(
     label: str,
-    samples: Samples,
+    samples: CtcBatch,
     reduction: Reduction = MEAN,
     *,
     blank: int = 0,
@@ -98,8 +98,8 @@ def _spelt(classes: int, blank: int, count: int) -> list[int]:
     return [(blank + 1 + (number // 2 * 2 + 1) * (classes // 5) % (classes - 1)) % classes for number in range(count)]
 
 
-RAGGED = Samples(7, 5, [(1, 1, 2), (3, 4), (), (2,)], [7, 4, 5, 6])
-IMPOSSIBLE = Samples(5, 4, [(1, 1, 1), (2, 3), (), (2,), (3, 1)], [4, 5, 0, 0, 2])
+RAGGED = CtcBatch(7, 5, [(1, 1, 2), (3, 4), (), (2,)], [7, 4, 5, 6])
+IMPOSSIBLE = CtcBatch(5, 4, [(1, 1, 1), (2, 3), (), (2,), (3, 1)], [4, 5, 0, 0, 2])
 """Samples 0 and 3 fit no alignment; sample 2 needs none."""
 
 ALIGNMENTS = (
@@ -117,18 +117,18 @@ ALIGNMENTS = (
     alignment("impossible-mean-zero", IMPOSSIBLE, zero_infinity=True, smoke=True),
     alignment("impossible-sum-zero", IMPOSSIBLE, SUM, zero_infinity=True),
     alignment("possible-mean-zero", RAGGED, zero_infinity=True),
-    alignment("blank-last", Samples(6, 4, [(0, 1, 1), (2, 0)], [6, 5]), NONE, blank=3),
-    alignment("blank-middle", Samples(6, 4, [(0, 1, 1), (3, 0)], [6, 5]), blank=2, spare=None),
-    alignment("one-sample", Samples(5, 3, [(1, 2)], [5])),
-    alignment("tight", Samples(5, 3, [(1, 2, 2, 1), (1, 2, 1, 2)], [5, 4]), NONE),
-    alignment("one-step", Samples(3, 4, [(1,), (), (3,), (1, 2)], [1, 1, 2, 1]), NONE),
-    alignment("many-labels", Samples(60, 5, [_labels(35), _labels(26)], [60, 41]), NONE),
-    alignment("no-labels", Samples(4, 3, [(), ()], [4, 2]), spare=1),
-    alignment("long", Samples(24, 6, [(1, 2, 3, 3, 4, 5, 1, 1), (5, 4, 3, 2)], [24, 17]), SUM),
+    alignment("blank-last", CtcBatch(6, 4, [(0, 1, 1), (2, 0)], [6, 5]), NONE, blank=3),
+    alignment("blank-middle", CtcBatch(6, 4, [(0, 1, 1), (3, 0)], [6, 5]), blank=2, spare=None),
+    alignment("one-sample", CtcBatch(5, 3, [(1, 2)], [5])),
+    alignment("tight", CtcBatch(5, 3, [(1, 2, 2, 1), (1, 2, 1, 2)], [5, 4]), NONE),
+    alignment("one-step", CtcBatch(3, 4, [(1,), (), (3,), (1, 2)], [1, 1, 2, 1]), NONE),
+    alignment("many-labels", CtcBatch(60, 5, [_labels(35), _labels(26)], [60, 41]), NONE),
+    alignment("no-labels", CtcBatch(4, 3, [(), ()], [4, 2]), spare=1),
+    alignment("long", CtcBatch(24, 6, [(1, 2, 3, 3, 4, 5, 1, 1), (5, 4, 3, 2)], [24, 17]), SUM),
     *(
         alignment(
             f"alphabet-of-{classes}-blank-{blank}",
-            Samples(19, classes, [_spelt(classes, blank, 7), _spelt(classes, blank, 4)], [19, 13]),
+            CtcBatch(19, classes, [_spelt(classes, blank, 7), _spelt(classes, blank, 4)], [19, 13]),
             reduction,
             blank=blank,
             spare=spare,

@@ -1,4 +1,4 @@
-"""Ranges of attributes: which values the cases of every function try, demanded by what its prototype says of it."""
+"""The cases of every function cover the ranges of its attributes, as its prototype describes them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,48 +19,50 @@ from diopi_test.cases.selection import select_cases
 FUNCTIONS = [name for name, prototype in prototypes().items() if accepts_any_number(prototype)]
 
 
-def having(*names: str) -> list[tuple[str, str]]:
-    """Every function with a parameter of one of these names, and that name."""
+def parameters_named(*names: str) -> list[tuple[str, str]]:
+    """Return every function with a parameter of one of these names, and that name."""
     return [(f, p.name) for f in FUNCTIONS for p in lookup(f).arguments if p.name in names]
 
 
-def values(function: str, name: str) -> list[Any]:
-    """What an attribute is in the cases where it has an effect, lists as tuples."""
+def effective_values(function: str, name: str) -> list[Any]:
+    """Return the values of an attribute in the cases where it has an effect; lists as tuples."""
     prototype = lookup(function)
-    given = (c.arguments for c in select_cases(function, "full") if prototype.has_effect(name, c.arguments))
-    return [tuple(one[name]) if isinstance(one[name], Sequence) else one[name] for one in given]
+    calls = (c.arguments for c in select_cases(function, "full") if prototype.has_effect(name, c.arguments))
+    return [tuple(call[name]) if isinstance(call[name], Sequence) else call[name] for call in calls]
 
 
 # Axes
 
 
-ALONG = [(f, p.name) for f in FUNCTIONS for p in lookup(f).arguments if p.fact(facts.NamesAxis)]
+AXIS_PARAMETERS = [(f, p.name) for f in FUNCTIONS for p in lookup(f).arguments if p.fact(facts.NamesAxis)]
 
 FROM_THE_SECOND = "the samples come first, and the axis is counted from the first one"
 OTHER_AXES: Mapping[str, tuple[list[tuple[int, int]], str]] = {
     name: ([(rank, axis) for rank, axis in rank_axis_pairs((2, 3, 4)) if axis > 0], FROM_THE_SECOND)
     for name in ("diopiInstanceNorm", "diopiInstanceNormBackward")
 }
-"""By function, the axes that it has of the tensors of ranks 1 to 4, where these are not all; and why."""
+"""By function, the axes of tensors of ranks 1 to 4 that it accepts if these are not all axes, and the reason."""
 
 
-def rank_of(case: Case) -> int:
-    """The rank of the tensor whose axes a call names: of a gradient's, whose sizes it is given; of what is stacked."""
+def rank_with_axes(case: Case) -> int:
+    """Return the rank of the tensor whose axes a call names: the input, or the gradient with its declared sizes."""
     sizes = case.arguments.get("input_sizes", case.arguments.get("sizes"))
     if sizes is not None:
         return len(sizes)
-    own = case.arguments.get("self") or case.arguments.get("input")
-    first = own or next(spec for n, v in case.arguments.items() if not n.startswith("_") for spec in tensor_specs(v))
+    input_spec = case.arguments.get("self") or case.arguments.get("input")
+    first = input_spec or next(
+        spec for n, v in case.arguments.items() if not n.startswith("_") for spec in tensor_specs(v)
+    )
     assert isinstance(first, TensorSpec)
     return len(first.shape)
 
 
-@pytest.mark.parametrize(("function", "name"), ALONG)
-def test_every_axis_of_every_rank_is_tried_from_either_end(function: str, name: str) -> None:
+@pytest.mark.parametrize(("function", "name"), AXIS_PARAMETERS)
+def test_cases_use_every_axis_of_every_rank_from_either_end(function: str, name: str) -> None:
     more = 1 if function == "diopiStack" else 0
-    given = [(rank_of(case) + more, case.arguments[name]) for case in select_cases(function, "full")]
+    calls = [(rank_with_axes(case) + more, case.arguments[name]) for case in select_cases(function, "full")]
     several = issubclass(lookup(function).parameter(name).annotation, Size)
-    tried = {(rank, axis) for rank, axes in given if axes is not None for axis in (axes if several else [axes])}
+    tried = {(rank, axis) for rank, axes in calls if axes is not None for axis in (axes if several else [axes])}
     wanted, _ = OTHER_AXES.get(function, (rank_axis_pairs(), ""))
     assert not set(wanted) - tried
 
@@ -69,57 +71,63 @@ def test_every_axis_of_every_rank_is_tried_from_either_end(function: str, name: 
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_every_number_is_tried_in_every_region_and_scalar_of_every_kind(function: str) -> None:
+def test_cases_use_numbers_of_every_region_and_scalars_of_every_kind(function: str) -> None:
     cases = select_cases(function, "full")
-    assert not [one for one in number_demands(lookup(function)) if not one.is_met(cases)]
+    assert not [demand for demand in number_demands(lookup(function)) if not demand.is_met(cases)]
 
 
-@pytest.mark.parametrize("exception", REJECTED_NUMBERS, ids=lambda one: f"{one.functions}-{'-'.join(one.names)}")
+@pytest.mark.parametrize(
+    "exception", REJECTED_NUMBERS, ids=lambda rejected: f"{rejected.functions}-{'-'.join(rejected.names)}"
+)
 def test_every_exception_is_needed_and_has_a_reason(exception: Any) -> None:
-    every = [one for function in FUNCTIONS for one in number_demands(lookup(function), ())]
+    all_demands = [demand for function in FUNCTIONS for demand in number_demands(lookup(function), ())]
     for name in exception.names:
-        for what in exception.property:
-            assert any(exception.includes(one) and one.name == name and one.property == what for one in every)
+        for region in exception.property:
+            assert any(
+                exception.includes(demand) and demand.name == name and demand.property == region
+                for demand in all_demands
+            )
     assert exception.reason
 
 
 ORDERS = (-0.5, 0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4, 6, inf)
-"""Orders of norms as models and frameworks use them."""
+"""Orders of norms that models and frameworks use."""
 
-OF_NORMS = [
+NORM_ORDERS = [
     *((f, p.name) for f in FUNCTIONS for p in lookup(f).arguments if p.fact(facts.NormOrder)),
-    *having("norm_type"),
+    *parameters_named("norm_type"),
     *((f, "p") for f in ("diopiNormBackward", "diopiNormalizeBackward", "diopiCdist", "diopiCdistBackward")),
 ]
+"""Functions and parameters with orders of norms."""
 
 
-@pytest.mark.parametrize(("function", "name"), OF_NORMS)
+@pytest.mark.parametrize(("function", "name"), NORM_ORDERS)
 def test_norms_have_orders_from_below_0_to_6(function: str, name: str) -> None:
     distances = function.startswith("diopiCdist")  # they have no negative order
-    assert {order for order in ORDERS if order > 0 or not distances} <= set(values(function, name))
+    assert {order for order in ORDERS if order > 0 or not distances} <= set(effective_values(function, name))
 
 
-@pytest.mark.parametrize(("function", "name"), having("momentum"))
-def test_momenta_are_those_of_models(function: str, name: str) -> None:
-    assert {0.1, 0.5} <= set(values(function, name))
+@pytest.mark.parametrize(("function", "name"), parameters_named("momentum"))
+def test_momenta_include_the_values_of_models(function: str, name: str) -> None:
+    assert {0.1, 0.5} <= set(effective_values(function, name))
 
 
 # Windows
 
 
 GIVEN_INDICES = "diopiMaxPool[123]dBackward"
-"""Gradients that are told where each maximum is, whatever the windows are."""
+"""Gradients that receive the position of each maximum, so that windows have no effect."""
 
 GIVEN_DILATED_INDICES = "diopi(Max)?Pool[123]dBackward"
-"""The same of those that mean windows without dilation otherwise."""
+"""Functions in `GIVEN_INDICES`, and gradients whose windows have no dilation without positions."""
 
 
-def but(told: str, functions: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(function, name) for function, name in functions if not re.fullmatch(told, function)]
+def exclude(excluded: str, functions: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(function, name) for function, name in functions if not re.fullmatch(excluded, function)]
 
 
-def pairs(function: str) -> Iterator[tuple[int, int]]:
-    """Dilation and stride of the calls that have the same ones on every axis."""
+def dilation_stride_pairs(function: str) -> Iterator[tuple[int, int]]:
+    """Yield dilation and stride of the calls that have equal values on every axis."""
     prototype = lookup(function)
     for case in select_cases(function, "full"):
         dilation, stride = case.arguments["dilation"], case.arguments["stride"]
@@ -127,17 +135,19 @@ def pairs(function: str) -> Iterator[tuple[int, int]]:
             yield dilation[0], stride[0]
 
 
-@pytest.mark.parametrize("function", [function for function, _ in but(GIVEN_DILATED_INDICES, having("dilation"))])
-def test_dilation_comes_with_an_equal_stride(function: str) -> None:
-    assert {(2, 2), (4, 4)} <= set(pairs(function))
+@pytest.mark.parametrize(
+    "function", [function for function, _ in exclude(GIVEN_DILATED_INDICES, parameters_named("dilation"))]
+)
+def test_dilations_2_and_4_occur_with_equal_strides(function: str) -> None:
+    assert {(2, 2), (4, 4)} <= set(dilation_stride_pairs(function))
 
 
-@pytest.mark.parametrize(("function", "name"), but(GIVEN_INDICES, having("kernel_size", "ksize")))
+@pytest.mark.parametrize(("function", "name"), exclude(GIVEN_INDICES, parameters_named("kernel_size", "ksize")))
 def test_windows_have_seven_elements_along_every_axis(function: str, name: str) -> None:
-    assert any({*kernel} == {7} for kernel in values(function, name))
+    assert any({*kernel} == {7} for kernel in effective_values(function, name))
 
 
-@pytest.mark.parametrize("function", [function for function, _ in having("groups")])
+@pytest.mark.parametrize("function", [function for function, _ in parameters_named("groups")])
 def test_convolutions_have_kernels_of_seven_and_many_groups(function: str) -> None:
     cases = select_cases(function, "full")
     assert any({*case.arguments["weight"].shape[2:]} == {7} for case in cases)
@@ -147,16 +157,18 @@ def test_convolutions_have_kernels_of_seven_and_many_groups(function: str) -> No
 # Others
 
 
-def ratios(case: Case) -> Iterator[float]:
-    """By how much each axis grows."""
-    given, made = case.arguments.get("input"), case.arguments.get("size", case.arguments.get("out_size"))
-    sizes = given.shape if given is not None else case.arguments["in_size"]
-    return (new / old for old, new in zip(sizes[2:], made, strict=True))
+def resize_ratios(case: Case) -> Iterator[float]:
+    """Yield the ratio of new and old size for each axis."""
+    source, new_sizes = case.arguments.get("input"), case.arguments.get("size", case.arguments.get("out_size"))
+    sizes = source.shape if source is not None else case.arguments["in_size"]
+    return (new / old for old, new in zip(sizes[2:], new_sizes, strict=True))
 
 
 @pytest.mark.parametrize("function", [f for f in FUNCTIONS if f.startswith("diopiUpsample")])
-def test_resizing_is_by_large_and_odd_ratios(function: str) -> None:
-    tried = [ratio for case in select_cases(function, "full") if prod(sizes_of(case)) for ratio in ratios(case)]
+def test_resizing_uses_large_and_fractional_ratios(function: str) -> None:
+    tried = [
+        ratio for case in select_cases(function, "full") if prod(resized_shape(case)) for ratio in resize_ratios(case)
+    ]
     assert max(tried) >= 16
     assert min(tried) <= 1 / 31
     assert any(ratio % 1 and ratio > 8 for ratio in tried)
@@ -165,15 +177,15 @@ def test_resizing_is_by_large_and_odd_ratios(function: str) -> None:
     assert any(1 < ratio < 1.01 for ratio in tried)
 
 
-def sizes_of(case: Case) -> Sequence[int]:
-    """Of the tensor that is resized, or of its gradient."""
-    given = case.arguments.get("input", case.arguments.get("grad_output"))
-    assert isinstance(given, TensorSpec)
-    return given.shape
+def resized_shape(case: Case) -> Sequence[int]:
+    """Return the shape of the tensor that is resized, or of its gradient."""
+    resized = case.arguments.get("input", case.arguments.get("grad_output"))
+    assert isinstance(resized, TensorSpec)
+    return resized.shape
 
 
 @pytest.mark.parametrize("function", ["diopiCTCLoss", "diopiCTCLossBackward"])
-def test_alphabets_are_large_and_the_blank_is_anywhere(function: str) -> None:
+def test_ctc_blank_is_first_last_and_between_in_large_alphabets(function: str) -> None:
     calls = [(c.arguments["log_probs"].shape[2], c.arguments["blank"]) for c in select_cases(function, "full")]
     large = [(classes, blank) for classes, blank in calls if classes > 40]
     assert any(blank == 0 for _, blank in large)
@@ -181,7 +193,7 @@ def test_alphabets_are_large_and_the_blank_is_anywhere(function: str) -> None:
     assert any(0 < blank < classes - 1 for classes, blank in large)
 
 
-def test_rolls_go_far_beyond_the_length_forth_and_back() -> None:
+def test_roll_shifts_exceed_twice_the_length_in_both_directions() -> None:
     calls = [(case.arguments["input"].shape, case.arguments) for case in select_cases("diopiRoll", "full")]
     far = [
         shift / (shape[axis] or 1)
@@ -194,7 +206,7 @@ def test_rolls_go_far_beyond_the_length_forth_and_back() -> None:
 
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
-def test_padding_cuts_where_it_adds_elsewhere_and_cuts_alone(mode: str) -> None:
+def test_padding_crops_with_and_without_growing_another_side(mode: str) -> None:
     pads = [c.arguments["pad"] for c in select_cases("diopiPad", "full") if c.arguments["mode"] == mode]
     assert any(min(pad) < 0 < max(pad) for pad in pads if pad)
     assert any(max(pad) < 0 for pad in pads if pad)
@@ -202,18 +214,20 @@ def test_padding_cuts_where_it_adds_elsewhere_and_cuts_alone(mode: str) -> None:
     assert any(min(pad[1::2]) < 0 for pad in pads if pad)
 
 
-def test_the_table_of_axes_knows_its_functions() -> None:
-    assert all(function in {name for name, _ in ALONG} and reason for function, (_, reason) in OTHER_AXES.items())
+def test_axis_exceptions_name_functions_with_axes_and_reasons() -> None:
+    assert all(
+        function in {name for name, _ in AXIS_PARAMETERS} and reason for function, (_, reason) in OTHER_AXES.items()
+    )
 
 
-def test_parameters_that_are_no_numbers_demand_nothing() -> None:
+def test_axes_create_no_number_demands() -> None:
     softmax: Prototype = lookup("diopiSoftmax")
     dim: Parameter = softmax.parameter("dim")
     assert dim.fact(facts.NamesAxis)
     assert not list(number_demands(softmax))
 
 
-def test_a_number_tried_is_all_that_differs_and_a_truth_value_a_habit_of_callers() -> None:
+def test_number_case_changes_only_the_number_and_bool_has_class_callers() -> None:
     cases = {case.label: case for case in select_cases("diopiMulScalar", "full")}
     usual, tried = cases["float32-matrix"], cases["float32-bool-other"]
     assert tried.arguments == {**usual.arguments, "other": True}

@@ -84,7 +84,7 @@ def unfit() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("case", "form"), list(unfit()))
-def test_form_that_does_not_fit_a_case_is_not_applied(case: Case, form: Any) -> None:
+def test_call_form_is_skipped_if_it_does_not_fit(case: Case, form: Any) -> None:
     assert formed([case], shapes=form) == []
 
 
@@ -103,7 +103,7 @@ def test_values_keep_their_order_or_are_broadcast() -> None:
         assert spec.shape == expected.shape
 
 
-def test_table_is_left_out_only_for_a_single_sequence() -> None:
+def test_table_is_omitted_only_for_a_single_sequence() -> None:
     without = [case for case in select_cases("diopiPagedAttention", "full") if "without-table" in case.label]
     called = [case for case in without if case.case_class is CaseClass.callers]
     assert {len(case.arguments["actual_seq_lengths"]) for case in called} == {1}

@@ -1,4 +1,4 @@
-"""What the reference gets to see: arguments that the standard converts before anything else are converted already."""
+"""The reference receives the arguments that the standard converts first in converted form."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ F16, F32, F64, I32, BOOL = Dtype.float16, Dtype.float32, Dtype.float64, Dtype.in
         ([1 + 2j, 2j], F32, [1, 0]),
     ],
 )
-def test_values_as_a_tensor_holds_them(values: list[complex], dtype: Dtype, expected: list[float]) -> None:
+def test_convert_array_rounds_truncates_and_wraps(values: list[complex], dtype: Dtype, expected: list[float]) -> None:
     assert convert_array(np.array(values), dtype).tolist() == expected
 
 
@@ -64,7 +64,7 @@ CONVERTED: dict[str, tuple[str, dict[str, Dtype], dict[str, float], Dtype, list[
 
 
 @pytest.mark.parametrize("call", CONVERTED)
-def test_what_is_converted_first(call: str) -> None:
+def test_reference_receives_converted_arguments(call: str) -> None:
     function, dtypes, arguments, result, names, common = CONVERTED[call]
     found, dtype = lookup(function).find_conversions(dtypes, arguments, result)
     assert found == names
@@ -73,14 +73,14 @@ def test_what_is_converted_first(call: str) -> None:
 
 def expected_of(function: str, arguments: dict[str, Any], result: Dtype | None = None) -> Any:
     case = Case("float32-case", F32, arguments, {"out": ResultOverride(result, shape=())} if result else {})
-    made = compute_baseline_case(lookup(function), case)
-    (expected,) = made.expected.values()
+    computed = compute_baseline_case(lookup(function), case)
+    (expected,) = computed.expected.values()
     assert isinstance(expected, Expected)
-    plain = made.plain_arguments()["input"]
+    plain = computed.plain_arguments()["input"]
     return expected.values.tolist(), plain.tolist()
 
 
-def test_cases_are_made_of_what_is_converted() -> None:
+def test_baseline_case_uses_converted_arguments() -> None:
     beside = {"input": TensorSpec((1,), I32, choice([2049])), "other": TensorSpec((1,), F16, choice([2048]))}
     assert expected_of("diopiEq", beside) == ([True], [2048])
     fraction = {"input": TensorSpec((3,), F64, choice([1.7])), "dim": ()}

@@ -1,4 +1,4 @@
-"""No case contradicts its prototype: the shapes that it declares, and which tensors have one shape."""
+"""No case contradicts the shapes that its prototype declares."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ def _tensors(case: Case) -> dict[str, TensorSpec]:
 
 
 def _have_one_shape(prototype: Prototype) -> bool:
-    """Whether all tensors have the shape of the first: those of the gradients of element-wise functions."""
+    """Return whether all tensors have one shape, as in the gradients of element-wise functions."""
     return prototype.elementwise and prototype.is_gradient
 
 
 def contradictions(prototype: Prototype, case: Case) -> Iterator[str]:
-    """What about a case contradicts the facts of its prototype."""
+    """Yield the contradictions between a case and the facts of its prototype."""
     shapes = {name: spec.shape for name, spec in _tensors(case).items()}
     if _have_one_shape(prototype) and len(set(shapes.values())) > 1:
         yield f"the tensors have the shapes {shapes}, the prototype says one"
-    yield from _of_results(prototype, case, shapes)
-    yield from _of_sizes(prototype, case, shapes)
+    yield from _result_contradictions(prototype, case, shapes)
+    yield from _size_contradictions(prototype, case, shapes)
 
 
-def _of_results(prototype: Prototype, case: Case, shapes: dict[str, tuple[int, ...]]) -> Iterator[str]:
-    made = {name: result.shape for name, result in case.results.items() if result and result.shape is not None}
+def _result_contradictions(prototype: Prototype, case: Case, shapes: dict[str, tuple[int, ...]]) -> Iterator[str]:
+    result_shapes = {name: result.shape for name, result in case.results.items() if result and result.shape is not None}
     for p in prototype.results:
         fact = p.fact(facts.ShapeOf)
-        if fact and p.name in made and made[p.name] != shapes.get(fact.tensor):
-            yield f"{p.name} has the shape {made[p.name]}, that of {fact.tensor} is {shapes.get(fact.tensor)}"
-    if prototype.elementwise and shapes and (made or prototype.is_inplace):
+        if fact and p.name in result_shapes and result_shapes[p.name] != shapes.get(fact.tensor):
+            yield f"{p.name} has the shape {result_shapes[p.name]}, that of {fact.tensor} is {shapes.get(fact.tensor)}"
+    if prototype.elementwise and shapes and (result_shapes or prototype.is_inplace):
         together = np.broadcast_shapes(*shapes.values())
-        for name, shape in made.items():
+        for name, shape in result_shapes.items():
             if shape != together:
                 yield f"{name} has the shape {shape}, the operands have {together} together"
         if prototype.is_inplace and together != next(iter(shapes.values())):
             yield f"the operands have the shape {together} together, which is not that of the first"
 
 
-def _of_sizes(prototype: Prototype, case: Case, shapes: dict[str, tuple[int, ...]]) -> Iterator[str]:
+def _size_contradictions(prototype: Prototype, case: Case, shapes: dict[str, tuple[int, ...]]) -> Iterator[str]:
     sizes: dict[int | str, int] = {}
     for name, declared in prototype.shapes.items():
         if name in prototype.unread_arguments(case.arguments) or name not in shapes:
@@ -60,16 +60,16 @@ def _of_sizes(prototype: Prototype, case: Case, shapes: dict[str, tuple[int, ...
             yield f"{name} has the shape {shapes[name]}, the prototype says {declared}"
             continue
         for size, length in zip(declared, shapes[name], strict=True):
-            said = size if isinstance(size, int) else sizes.setdefault(size, case.arguments.get(size, length))
-            if said != length:
-                yield f"{name} has the shape {shapes[name]}, {size} is {said}"
+            expected = size if isinstance(size, int) else sizes.setdefault(size, case.arguments.get(size, length))
+            if expected != length:
+                yield f"{name} has the shape {shapes[name]}, {size} is {expected}"
 
 
 @pytest.mark.parametrize("name", prototypes())
 def test_no_case_contradicts_its_prototype(name: str) -> None:
     prototype = lookup(name)
     cases = [case for level in LEVELS for case in select_cases(name, level) if case.case_class.is_demanded]
-    assert [(case.label, why) for case in cases for why in contradictions(prototype, case)] == []
+    assert [(case.label, contradiction) for case in cases for contradiction in contradictions(prototype, case)] == []
 
 
 def _case(results: dict[str, Any] | None = None, **shapes: tuple[int, ...]) -> Case:
@@ -77,7 +77,7 @@ def _case(results: dict[str, Any] | None = None, **shapes: tuple[int, ...]) -> C
     return Case("float32-toy", Dtype.float32, arguments, results or {})
 
 
-def test_contradictions_are_found() -> None:
+def test_contradictions_reports_wrong_shapes() -> None:
     backward, add = lookup("diopiTanhBackward"), lookup("diopiAddInp")
     assert list(contradictions(backward, _case(grad_output=(6, 19), output=(6, 1))))
     assert not list(contradictions(backward, _case(grad_output=(6, 19), output=(6, 19))))

@@ -1,4 +1,4 @@
-"""Templates of element-wise functions: what operands and numbers a form gets, how patterns and types are crossed."""
+"""Templates of element-wise functions: operands and numbers of each form, combinations of patterns and types."""
 
 import numpy as np
 import pytest
@@ -24,8 +24,8 @@ from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.template import CaseTemplate, tensor
 
-DRAWN = {"input": normal(), "other": normal()}
-HALVES = argument_variants(DRAWN, vary_argument("by", "other", (0.5, 2.5)))
+NORMAL_INPUTS = {"input": normal(), "other": normal()}
+HALVES = argument_variants(NORMAL_INPUTS, vary_argument("by", "other", (0.5, 2.5)))
 
 
 def cases(function: str, *templates: CaseTemplate) -> list[Case]:
@@ -41,20 +41,20 @@ def test_the_last_operand_repeats() -> None:
     assert [(spec.shape, spec.layout) for spec in specs] == [((4, 3), transposed), ((3,), strided), ((3,), strided)]
 
 
-def test_a_form_with_numbers_gets_them_all() -> None:
+def test_scalar_form_has_a_case_for_every_number() -> None:
     labels = {case.label: case.arguments["other"] for case in cases("diopiMulScalar", *HALVES)}
     assert labels == {"float32-by-0.5-row": 0.5, "float32-by-2.5-row": 2.5}
 
 
-def test_a_form_with_tensors_gets_one_case_for_all_numbers() -> None:
+def test_tensor_form_has_one_case_for_all_numbers() -> None:
     (case,) = cases("diopiMul", *HALVES)
     assert case.label == "float32-by-0.5-row"
     assert isinstance(case.arguments["other"], TensorSpec)
 
 
-def test_numbers_of_other_kinds_are_other_numbers() -> None:
+def test_equal_numbers_of_different_kinds_are_different() -> None:
     kinds = [
-        with_domains(ROW, DRAWN, label, {"other": number})
+        with_domains(ROW, NORMAL_INPUTS, label, {"other": number})
         for label, number in {"int": 1, "float": 1.0, "bool": True}.items()
     ]
     assert len(cases("diopiMulScalar", *kinds)) == 3
@@ -63,7 +63,7 @@ def test_numbers_of_other_kinds_are_other_numbers() -> None:
 @pytest.mark.parametrize(("function", "count"), [("diopiMul", 2), ("diopiMulInp", 1)])
 def test_an_in_place_form_keeps_its_shape(function: str, count: int) -> None:
     templates = [
-        with_domains(pattern(label, *shapes), DRAWN)
+        with_domains(pattern(label, *shapes), NORMAL_INPUTS)
         for label, shapes in (("down", [(3, 4), (4,)]), ("up", [(4,), (3, 4)]))
     ]
     assert len(cases(function, *templates)) == count
@@ -71,38 +71,38 @@ def test_an_in_place_form_keeps_its_shape(function: str, count: int) -> None:
 
 def test_every_type_has_the_basic_pattern_and_another() -> None:
     prototype = lookup("diopiMul")
-    made = cases("diopiMul", *distribute_patterns(prototype, DRAWN))
-    counts = {dtype: sum(case.dtype is dtype for case in made) for dtype in prototype.dtypes}
+    expanded_cases = cases("diopiMul", *distribute_patterns(prototype, NORMAL_INPUTS))
+    counts = {dtype: sum(case.dtype is dtype for case in expanded_cases) for dtype in prototype.dtypes}
     assert counts.pop(Dtype.float32) == len(UNIFORM) + len(BROADCAST)
     assert set(counts.values()) == {2}
-    assert all(any(case.smoke for case in made if case.dtype is dtype) for dtype in prototype.dtypes)
+    assert all(any(case.smoke for case in expanded_cases if case.dtype is dtype) for dtype in prototype.dtypes)
 
 
 @pytest.mark.parametrize("function", ["diopiMul", "diopiMulInp"])
-def test_special_values_meet_each_other(function: str) -> None:
+def test_special_values_are_combined_in_pairs(function: str) -> None:
     (case,) = cases(function, *special_value_pairs(lookup(function), dtypes=[Dtype.int8]))
-    one, other = (
+    first, second = (
         spec.domain(np.random.default_rng(0), int(np.prod(spec.shape)), Dtype.int8).reshape(spec.shape)
         for spec in case.arguments.values()
     )
-    pairs = {(int(a), int(b)) for a, b in zip(*map(np.ravel, np.broadcast_arrays(one, other)), strict=True)}
+    pairs = {(int(a), int(b)) for a, b in zip(*map(np.ravel, np.broadcast_arrays(first, second)), strict=True)}
     assert len(pairs) == len(special_values(Dtype.int8)) ** 2
 
 
-def test_types_that_meet_are_those_of_the_tensors() -> None:
+def test_mixed_types_assigns_one_type_per_tensor() -> None:
     pairs = [(Dtype.uint8, Dtype.int8), (Dtype.bool, Dtype.int32)]
-    made = cases("diopiMul", *mixed_types(lookup("diopiMul"), DRAWN, pairs=pairs, include_bool=False))
-    assert [[spec.dtype for spec in case.arguments.values()] for case in made] == [[Dtype.uint8, Dtype.int8]]
-    assert made[0].exact
+    expanded_cases = cases("diopiMul", *mixed_types(lookup("diopiMul"), NORMAL_INPUTS, pairs=pairs, include_bool=False))
+    assert [[spec.dtype for spec in case.arguments.values()] for case in expanded_cases] == [[Dtype.uint8, Dtype.int8]]
+    assert expanded_cases[0].exact
 
 
-def test_a_result_of_another_type_has_a_tensor_of_its_own() -> None:
-    template = with_result_dtype(Dtype.float64, with_domains(ROW, DRAWN))
+def test_in_place_forms_have_no_result_of_another_type() -> None:
+    template = with_result_dtype(Dtype.float64, with_domains(ROW, NORMAL_INPUTS))
     (case,) = cases("diopiMul", template)
     assert case.label == "float32-row-into-float64"
     assert case.results["out"] and case.results["out"].dtype is Dtype.float64
     assert not cases("diopiMulInp", template)
 
 
-def test_a_tensor_keeps_the_type_it_is_given() -> None:
+def test_tensor_template_keeps_its_explicit_dtype() -> None:
     assert tensor(3, dtype=Dtype.int8).resolve(Dtype.float32).dtype is Dtype.int8  # whose number is 0

@@ -1,4 +1,4 @@
-"""Functions that accumulate have cases without any rounding, in which a wrong index or a dropped term shows whole."""
+"""Functions that accumulate have cases without rounding, in which a wrong index or a dropped term is visible."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_never_exact(function: str) -> bool:
 
 
 @pytest.mark.parametrize("function", functions_with_cases("full"))
-def test_what_accumulates_has_an_exact_case_of_every_floating_type(function: str) -> None:
+def test_accumulating_functions_have_an_exact_case_per_floating_type(function: str) -> None:
     floating = {dtype for dtype in lookup(function).dtypes if is_floating(dtype)}
     exact = {case.dtype for case in select_cases(function, "full") if case.exact}
     if floating <= exact or not accumulates(function):
@@ -52,12 +52,12 @@ def test_what_accumulates_has_an_exact_case_of_every_floating_type(function: str
 
 
 @pytest.mark.parametrize("function", ["diopiSum", "diopiMm", "diopiConvolution2d", "diopiScatter"])
-def test_sums_are_found(function: str) -> None:
+def test_accumulation_is_detected_in_sums(function: str) -> None:
     assert accumulates(function)
 
 
 @pytest.mark.parametrize("function", ["diopiSin", "diopiAdd", "diopiPermute"])
-def test_what_adds_nothing_up_is_told_apart(function: str) -> None:
+def test_accumulation_is_not_detected_in_elementwise_functions(function: str) -> None:
     assert not accumulates(function)
 
 
@@ -68,10 +68,10 @@ def test_only_functions_that_accumulate_are_excused() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-def test_a_case_may_be_exact_in_some_results_alone(dtype: str) -> None:
+def test_case_can_be_exact_in_only_some_results(dtype: str) -> None:
     (case,) = (case for case in select_cases("diopiFlashAttention", "full") if case.label == f"{dtype}-exact")
-    made = compute_baseline_case(lookup("diopiFlashAttention"), case)
-    out, lse, v = made.expected["attention_out"], made.expected["softmax_lse"], made.plain_arguments()["v"]
+    stored = compute_baseline_case(lookup("diopiFlashAttention"), case)
+    out, lse, v = stored.expected["attention_out"], stored.expected["softmax_lse"], stored.plain_arguments()["v"]
     assert isinstance(out, Expected)
     assert isinstance(lse, Expected)
     assert (case.is_exact("attention_out"), case.is_exact("softmax_lse")) == (True, False)

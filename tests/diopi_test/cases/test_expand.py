@@ -1,4 +1,4 @@
-"""Templates and the cases they become."""
+"""Templates expand to cases."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from diopi_test.cases.model import ResultOverride
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, cycle_layouts, expand, tensor
 
 
-def test_a_tensor_keeps_an_element_type_of_its_own():
+def test_tensor_template_resolves_to_its_own_dtype():
     assert tensor(2, dtype=Dtype.int8).resolve(Dtype.uint8).dtype is Dtype.int8  # int8 is 0
     assert tensor(2).resolve(Dtype.uint8).dtype is Dtype.uint8
 
 
-def test_basic_templates_make_a_basic_case_for_every_element_type():
+def test_smoke_templates_make_a_smoke_case_per_element_type():
     prototype = lookup("diopiTril")
     cases = list(
         expand(
@@ -24,10 +24,10 @@ def test_basic_templates_make_a_basic_case_for_every_element_type():
     assert [case.dtype for case in cases] == list(prototype.dtypes) and all(case.smoke for case in cases)
 
 
-def test_layouts_are_given_by_turns():
+def test_cycle_layouts_assigns_pairs_in_rotation():
     templates = [CaseTemplate(label) for label in "abc"]
-    made = cycle_layouts(templates, (contiguous, transposed), (strided, contiguous))
-    assert [(one.label, one.layout, one.result_layout) for one in made] == [
+    cycled = cycle_layouts(templates, (contiguous, transposed), (strided, contiguous))
+    assert [(template.label, template.layout, template.result_layout) for template in cycled] == [
         ("a", contiguous, transposed),
         ("b", strided, contiguous),
         ("c", contiguous, transposed),

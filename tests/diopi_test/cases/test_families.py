@@ -34,7 +34,7 @@ def test_a_package_imports_all_its_modules(family: str) -> None:
     assert modules <= dependencies(frozenset({package}))
 
 
-def test_packages_are_loaded_as_modules_are() -> None:
+def test_family_packages_are_loaded_like_modules() -> None:
     assert select_cases("diopiGroupNorm", "full")
 
 
@@ -59,10 +59,12 @@ def test_registered_templates_are_the_cases(monkeypatch: pytest.MonkeyPatch) -> 
     assert list(cases[0].arguments) == ["input", "dim"]
 
 
-def test_all_tensors_of_a_layer_have_its_layout_and_of_its_results_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layer_template_sets_the_layout_of_tensors_and_first_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diopi_test.cases.model._makers", {})
-    given = layer("a", (2, 3), layout=strided, without=["bias"], eps=0.5)
-    layers("diopiGroupNorm", templates=[given], derive=lambda t, dtype: {"input": tensor(*t.sizes.shape), "eps": 0.0})
+    template = layer("a", (2, 3), layout=strided, without=["bias"], eps=0.5)
+    layers(
+        "diopiGroupNorm", templates=[template], derive=lambda t, dtype: {"input": tensor(*t.sizes.shape), "eps": 0.0}
+    )
     (case,) = registered_cases(lookup("diopiGroupNorm"))
     assert isinstance(case.arguments["input"], TensorSpec)
     assert case.arguments["input"].layout is strided
@@ -76,16 +78,16 @@ def test_all_tensors_of_a_layer_have_its_layout_and_of_its_results_the_first(mon
     ("sizes", "reduced"),
     [
         (Axes((3, 4, 5), (-2,)), (3, 5)),
-        (Axes((3, 4, 5), (0, 2), kept=True), (1, 4, 1)),
+        (Axes((3, 4, 5), (0, 2), keepdim=True), (1, 4, 1)),
         (Axes((3, 4), ()), ()),
         (Axes((), (0,)), ()),
     ],
 )
-def test_the_shape_of_a_reduction(sizes: Axes, reduced: tuple[int, ...]) -> None:
-    assert sizes.reduced == reduced
+def test_reduced_shape_follows_axes_and_keepdim(sizes: Axes, reduced: tuple[int, ...]) -> None:
+    assert sizes.reduced_shape == reduced
 
 
-def test_a_common_pattern_is_for_every_type() -> None:
+def test_all_dtypes_selects_every_type() -> None:
     types = (Dtype.float16, Dtype.float32)
     assert restrict_dtypes(axes_template("a", (2,), (0,), all_dtypes=True), types).dtypes == types
     assert list(restrict_dtypes(axes_template("a", (2,), (0,)), types).dtypes) == [Dtype.float32]

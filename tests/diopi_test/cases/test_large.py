@@ -1,4 +1,4 @@
-"""Large cases: every function has some that are hostile, or says why not."""
+"""Every function has hostile large cases, or a reason for having none."""
 
 import math
 
@@ -14,8 +14,8 @@ from diopi_test.cases.layouts import strides
 from diopi_test.cases.model import Case, ResultOf, is_huge, registered_cases, tensor_specs
 from diopi_test.cases.selection import select_cases
 
-MANY, MOST = 2**16, 2**22
-"""Elements that a large case has more than, and at most."""
+MANY_ELEMENTS, ELEMENT_LIMIT = 2**16, 2**22
+"""The number of elements that a large case exceeds, and the maximum."""
 
 FUNCTIONS = [name for name in prototypes() if select_cases(name, "full")]
 
@@ -31,17 +31,17 @@ FEWER = {
     "diopiMeshGrid": "its results are large",
     "diopiRepeat": "its result is large",
 }
-"""Functions whose arguments all have fewer elements than `MANY`, and why that is right."""
+"""Functions whose arguments all have fewer elements than `MANY_ELEMENTS`, with the reason."""
 
 
 def elements(case: Case) -> int:
-    """Of the largest tensor, as far as it is known without its results."""
+    """Return the number of elements of the largest tensor whose shape is known without the reference."""
     specs = [spec.shape for value in case.arguments.values() for spec in tensor_specs(value)]
     results = [result.shape for result in case.results.values() if result is not None and result.shape is not None]
     return max((math.prod(shape) for shape in (*specs, *results)), default=0)
 
 
-def test_every_function_has_large_cases_or_says_why_not() -> None:
+def test_every_function_has_large_cases_or_a_reason() -> None:
     without = [name for name in FUNCTIONS if not select_cases(name, "large")]
     assert without == list(EXEMPT)
     assert all(reason_without_large(name) for name in without)
@@ -51,24 +51,24 @@ def test_every_function_has_large_cases_or_says_why_not() -> None:
 def test_large_cases_are_large(family: str) -> None:
     for name in (name for name in FUNCTIONS if lookup(name).family == family):
         for case in select_cases(name, "large"):
-            assert elements(case) <= MOST, case.label
+            assert elements(case) <= ELEMENT_LIMIT, case.label
             assert is_huge(case) == case.label.endswith("huge")
             assert not case.smoke
-    least = {
+    largest = {
         name: max((elements(case) for case in select_cases(name, "large")), default=0)
         for name in FUNCTIONS
         if lookup(name).family == family
     }
-    assert {name for name, most in least.items() if most <= MANY} <= {*EXEMPT, *FEWER}
+    assert {name for name, count in largest.items() if count <= MANY_ELEMENTS} <= {*EXEMPT, *FEWER}
 
 
-def test_what_is_computed_from_other_arguments_has_the_size_of_the_case() -> None:
-    """Small cases that are made larger take along how arguments are computed."""
+def test_computed_arguments_grow_with_the_case() -> None:
+    """Stretched cases keep the functions that compute arguments."""
     for prototype in (lookup(name) for name in FUNCTIONS):
         for case in select_cases(prototype.name, "large"):
-            how = [spec.compute for value in case.arguments.values() for spec in tensor_specs(value)]
-            is_quick = not any(isinstance(one, ResultOf) for one in how)
-            if is_quick and any(how) and not is_huge(case):
+            computes = [spec.compute for value in case.arguments.values() for spec in tensor_specs(value)]
+            is_quick = not any(isinstance(compute, ResultOf) for compute in computes)
+            if is_quick and any(computes) and not is_huge(case):
                 assert draw_arguments(prototype, case).keys() <= case.arguments.keys()
 
 
@@ -80,19 +80,19 @@ def test_what_is_computed_from_other_arguments_has_the_size_of_the_case() -> Non
         ("diopiUnique", "input", 1),
     ],
 )
-def test_what_may_be_nan_is_among_many_elements(function: str, argument: str, least: int) -> None:
-    (case,) = (one for one in select_cases(function, "large") if one.label.endswith("few-nans"))
+def test_few_nans_case_has_nans_among_many_elements(function: str, argument: str, least: int) -> None:
+    (case,) = (case for case in select_cases(function, "large") if case.label.endswith("few-nans"))
     values = draw_arguments(lookup(function), case)[argument].values
-    assert values.size > MANY
+    assert values.size > MANY_ELEMENTS
     assert least <= np.isnan(values.astype(np.float64)).sum() <= values.size / 10_000
 
 
-def test_what_small_cases_have_no_nans_of_has_none_when_large() -> None:
+def test_functions_without_small_nan_cases_have_no_large_ones() -> None:
     for function in ("diopiBitwiseNot", "diopiLinalgQR", "diopiNms"):
-        assert not any(one.label.endswith("few-nans") for one in select_cases(function, "large"))
+        assert not any(case.label.endswith("few-nans") for case in select_cases(function, "large"))
 
 
-def test_sizes_are_multiples_of_nothing() -> None:
+def test_stretched_sizes_are_no_multiples_of_block_sizes() -> None:
     for stretch in (*ONE_OPERAND, *SEVERAL_OPERANDS):
         assert all(math.prod(stretch.shapes[0]) % block for block in (4, 16, 32, 256, 1024, 2000, 4096, 65_536))
 
@@ -102,15 +102,15 @@ def test_operands_of_gradients_have_one_shape() -> None:
         assert len({spec.shape for value in case.arguments.values() for spec in tensor_specs(value)}) == 1
 
 
-def test_a_case_grows_with_the_tensors_that_had_its_shape() -> None:
+def test_grow_changes_unnamed_tensors_of_the_same_shape() -> None:
     prototype = lookup("diopiSoftmaxBackward")
-    own = registered_cases(prototype)
+    small_cases = registered_cases(prototype)
     grown = grow("rows", "far", Dtype.float16, output=PlacedShape((5, 70), strides(100, 1)), dim=0).apply(
-        prototype, own
+        prototype, small_cases
     )
     assert grown.label == "float16-far"
     assert {spec.shape for value in grown.arguments.values() for spec in tensor_specs(value)} == {(5, 70)}
     assert grown.arguments["output"].layout == strides(100, 1)
     assert grown.arguments["dim"] == 0
-    with pytest.raises(ValueError, match="diopiSoftmaxBackward has no case float32-nothing that far could be made of"):
-        grow("nothing", "far", output=(5, 70)).apply(prototype, own)
+    with pytest.raises(ValueError, match="float32-nothing"):
+        grow("nothing", "far", output=(5, 70)).apply(prototype, small_cases)

@@ -1,4 +1,4 @@
-"""A demanded case that has an equivalent in PyTorch is one that PyTorch accepts and passes, called directly."""
+"""A required case that has an equivalent in PyTorch passes when PyTorch is called directly."""
 
 import os
 import random
@@ -23,11 +23,11 @@ from direct_calls import functions_with_equivalent, outcomes, unmet_demands  # n
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch's warnings are no refusals
 
 SAMPLE = 12
-"""Functions that are tried when the test is not asked for all of them."""
+"""The number of functions that are tested unless all are requested."""
 
 
-def test_pytorch_meets_what_a_drawn_sample_of_functions_demands() -> None:
-    """With DIOPI_DIRECT_SEED another run tries the same functions."""
+def test_pytorch_passes_the_required_cases_of_a_random_sample() -> None:
+    """Set DIOPI_DIRECT_SEED to test the same functions again."""
     seed = int(os.environ.get("DIOPI_DIRECT_SEED", random.SystemRandom().randrange(2**32)))
     print(f"DIOPI_DIRECT_SEED={seed}")
     names = functions_with_equivalent()
@@ -36,7 +36,7 @@ def test_pytorch_meets_what_a_drawn_sample_of_functions_demands() -> None:
 
 
 @pytest.mark.exhaustive
-def test_pytorch_meets_what_all_functions_demand(request: pytest.FixtureRequest) -> None:
+def test_pytorch_passes_the_required_cases_of_all_functions(request: pytest.FixtureRequest) -> None:
     if "exhaustive" not in request.config.getoption("markexpr"):
         pytest.skip("it calls PyTorch with every smoke case: pytest -m exhaustive")
     names = functions_with_equivalent()
@@ -50,8 +50,8 @@ def test_waivers_of_the_direct_vendor_are_valid() -> None:
     assert [problem for waiver in vendor.waivers for problem in waiver_problems(waiver)] == []
 
 
-def test_direct_calls_show_what_the_adapter_hides() -> None:
-    """`torch_cpu` converts indices and operands first, so that it passes what PyTorch refuses."""
+def test_direct_calls_fail_where_the_adapter_converts_first() -> None:
+    """`torch_cpu` converts indices and operands first, so it passes calls that PyTorch rejects."""
     found = {case.id: (case_class, outcome) for case, case_class, outcome in outcomes(["diopiOneHot", "diopiArgmin"])}
     for case_id in ("diopiOneHot[int32-vector]", "diopiArgmin[bool-rows]"):
         case_class, outcome = found[case_id]
@@ -61,8 +61,8 @@ def test_direct_calls_show_what_the_adapter_hides() -> None:
 
 
 def case_of(function: str, label: str = "float32", /, **arguments: object) -> Case:
-    given = {p.name: arguments.get(p.name) for p in lookup(function).arguments}
-    return Case(label, Dtype.float32, given)
+    values = {p.name: arguments.get(p.name) for p in lookup(function).arguments}
+    return Case(label, Dtype.float32, values)
 
 
 def spec(dtype: Dtype, *shape: int) -> TensorSpec:
@@ -93,10 +93,10 @@ F16, F32, F64, I32, I64, BOOL = (
     ],
     ids=lambda tensor: f"{tensor.dtype.name}{tensor.shape}",
 )
-def test_tensors_without_axes_count_as_in_pytorch(first: TensorSpec, second: TensorSpec) -> None:
-    """The call is open where the common type is another one than `torch.result_type` says."""
-    made = [torch.empty(spec.shape, dtype=getattr(torch, spec.dtype.name)) for spec in (first, second)]
-    in_pytorch = str(torch.result_type(*made)).removeprefix("torch.")
+def test_call_is_open_if_pytorch_promotes_a_zero_dim_tensor_otherwise(first: TensorSpec, second: TensorSpec) -> None:
+    """`torch.result_type` provides PyTorch's common type."""
+    tensors = [torch.empty(spec.shape, dtype=getattr(torch, spec.dtype.name)) for spec in (first, second)]
+    in_pytorch = str(torch.result_type(*tensors)).removeprefix("torch.")
     case = case_of("diopiMul", input=first, other=second)
     standard = lookup("diopiMul").infer("out", case.arguments)
     assert standard is not None
@@ -114,7 +114,7 @@ def test_results_that_an_integer_tensor_cannot_hold_in_place_are_open() -> None:
     )
 
 
-def test_integers_beside_a_floating_number_are_open_where_float32_rounds_them() -> None:
+def test_integers_with_a_float_are_open_if_float32_rounds_them() -> None:
     prototype = lookup("diopiMulScalar")
     assert reason_open(prototype, case_of("diopiMulScalar", input=spec(I32, 4), other=2.5))
     assert not reason_open(prototype, case_of("diopiMulScalar", input=spec(I32, 4), other=2))
@@ -142,7 +142,7 @@ def test_unbatched_convolutions_are_open() -> None:
 # Indices
 
 
-def test_prototypes_say_which_index_types_pytorch_refuses() -> None:
+def test_prototypes_state_the_index_types_that_pytorch_rejects() -> None:
     assert lookup("diopiIndexFill").is_beyond_pytorch("index", I32)
     assert not lookup("diopiIndexFill").is_beyond_pytorch("index", I64)
     assert not lookup("diopiGather").is_beyond_pytorch("index", I32)
@@ -154,7 +154,7 @@ WITH_INDICES = ("diopiSort", "diopiGather", "diopiIndexSelect", "diopiOneHot", "
 
 
 @pytest.mark.parametrize("function", WITH_INDICES)
-def test_int32_indices_are_open_exactly_where_pytorch_refuses_them(function: str) -> None:
+def test_int32_indices_are_open_exactly_if_pytorch_rejects_them(function: str) -> None:
     prototype = lookup(function)
     names = [*prototype.argument_dtypes, *(p.name for p in prototype.arguments), *(p.name for p in prototype.results)]
     declared = any(prototype.is_beyond_pytorch(name, I32) for name in names)
@@ -173,10 +173,10 @@ def test_int32_indices_are_open_exactly_where_pytorch_refuses_them(function: str
     assert {verdict is Verdict.passed for verdict in verdicts} == {not declared}
 
 
-def test_int32_indices_count_when_a_run_asks_for_them() -> None:
+def test_int32_indices_are_required_if_the_run_requests_them() -> None:
     classes = classes_with_int32_indices("diopiIndexFill", "full")
     assert len(classes) == 13
-    assert all(one.is_demanded for one in classes.values())
+    assert all(case_class.is_demanded for case_class in classes.values())
     argmin = classes_with_int32_indices("diopiArgmin", "full")
     assert argmin
     assert not any(label.startswith("bool") for label in argmin), "bool stays open"
@@ -187,7 +187,7 @@ def test_int32_indices_count_when_a_run_asks_for_them() -> None:
 def test_a_result_in_int32_is_open() -> None:
     prototype = lookup("diopiTopk")
     base = case_of("diopiTopk", input=spec(F32, 4), k=2, dim=0, largest=True, sorted=True)
-    made = replace(base, results={"values": None, "indices": ResultOverride(I32)})
-    assert reason_open(prototype, made)
-    assert not reason_open(prototype, made, int32_indices=True)
+    with_int32 = replace(base, results={"values": None, "indices": ResultOverride(I32)})
+    assert reason_open(prototype, with_int32)
+    assert not reason_open(prototype, with_int32, int32_indices=True)
     assert not reason_open(prototype, base)

@@ -1,4 +1,4 @@
-"""Calls that differ from another one in a single thing: what is the same, what is not, and in which order they come."""
+"""Cases that differ from another case in one respect: what changes, what stays, and their order."""
 
 from collections.abc import Sequence
 
@@ -22,20 +22,22 @@ def result_types(function: str, chosen: Sequence[Case]) -> list[Dtype]:
     return [result.dtype for result in results if isinstance(result, Expected)]
 
 
-def test_a_basic_case_comes_again_with_other_data() -> None:
+def test_smoke_case_is_repeated_with_other_data() -> None:
     case, again = cases("diopiSin", "float32-matrix", "float32-matrix-again")
     assert {**again.arguments} == {**case.arguments}
-    one, other = (compute_baseline_case(lookup("diopiSin"), each).arguments["input"].values for each in (case, again))
-    assert (one != other).any()
+    first, second = (
+        compute_baseline_case(lookup("diopiSin"), repetition).arguments["input"].values for repetition in (case, again)
+    )
+    assert (first != second).any()
 
 
-def test_what_is_updated_in_place_comes_again_in_another_layout() -> None:
+def test_repetition_of_an_in_place_case_changes_the_layout() -> None:
     case, again = cases("diopiSinInp", "float32-matrix", "float32-matrix-again")
     assert case.arguments["input"].layout is not again.arguments["input"].layout
     assert case.arguments["input"].shape == again.arguments["input"].shape
 
 
-def test_random_functions_need_no_other_data() -> None:
+def test_random_functions_have_no_repetition() -> None:
     assert not [case for case in select_cases("diopiNormal", "full") if case.label.endswith("-again")]
 
 
@@ -56,18 +58,18 @@ def test_integers_come_before_equal_truth_values() -> None:
 
 
 @pytest.mark.parametrize("function", ["diopiMulInpScalar", "diopiEqScalar", "diopiSoftmax"])
-def test_kinds_that_decide_no_type_are_not_tried(function: str) -> None:
+def test_scalar_kinds_are_not_varied_if_they_do_not_affect_the_type(function: str) -> None:
     assert not [case for case in select_cases(function, "full") if "number-as" in case.label]
 
 
-def test_no_other_case_has_the_shape_of_numbers_in_both_kinds() -> None:
-    others = [case for case in select_cases("diopiMulScalar", "full") if "number-as" not in case.label]
-    assert all(case.arguments["input"].shape != repeated.UNUSED_SHAPE for case in others)
+def test_unused_shape_occurs_only_in_cases_with_both_kinds() -> None:
+    remaining = [case for case in select_cases("diopiMulScalar", "full") if "number-as" not in case.label]
+    assert all(case.arguments["input"].shape != repeated.UNUSED_SHAPE for case in remaining)
 
 
 @pytest.mark.parametrize("function", repeated.ATTRIBUTE_CHANGES)
-def test_other_attributes_leave_the_tensors_as_they_are(function: str) -> None:
+def test_changed_attributes_leave_the_tensors_unchanged(function: str) -> None:
     label, changes = repeated.ATTRIBUTE_CHANGES[function]
     for change in changes:
-        case, other = cases(function, label, f"{label}-other-{'-and-'.join(change)}")
-        assert {name for name, value in case.arguments.items() if value != other.arguments[name]} == set(change)
+        case, changed = cases(function, label, f"{label}-other-{'-and-'.join(change)}")
+        assert {name for name, value in case.arguments.items() if value != changed.arguments[name]} == set(change)

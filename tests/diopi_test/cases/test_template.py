@@ -1,4 +1,4 @@
-"""Templates are varied, and expanded for the element types that a function takes."""
+"""Templates can be changed, and select element types that a function accepts."""
 
 from dataclasses import dataclass
 
@@ -15,14 +15,14 @@ class Window:
     step: int = 1
 
 
-def test_a_template_is_varied_in_its_attributes_and_sizes() -> None:
+def test_replace_changes_attributes_and_sizes() -> None:
     first = CaseTemplate("first", Window(), {"a": 1})
     second = first.replace("second", {"b": 2}, step=4, exact=True)
     assert second == CaseTemplate("second", Window(3, 4), {"a": 1, "b": 2}, exact=True)
     assert first == CaseTemplate("first", Window(), {"a": 1})
 
 
-def test_what_neither_template_nor_sizes_have_is_an_error() -> None:
+def test_replace_rejects_unknown_attributes() -> None:
     with pytest.raises(TypeError):
         CaseTemplate("label", Window()).replace(stride=2)
 

@@ -23,40 +23,40 @@ from diopi_test.cases.tensors import (
 )
 
 
-def drawn(spec: TensorSpec) -> np.ndarray:
+def draw_values(spec: TensorSpec) -> np.ndarray:
     count = int(np.prod(spec.shape))
     return spec.domain(random_generator("f", "case", "index"), count, spec.dtype).reshape(spec.shape)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_no_position_occurs_twice_along_the_axis(axis):
-    values = drawn(distinct_positions(4, 3, 4, below=5, axis=axis))
+def test_distinct_positions_do_not_repeat_along_the_axis(axis):
+    values = draw_values(distinct_positions(4, 3, 4, below=5, axis=axis))
     assert values.min() >= 0 and values.max() < 5
     for row in np.moveaxis(values, axis, -1).reshape(-1, values.shape[axis]):
         assert len(set(row)) == len(row)
 
 
-def test_positions_are_within_bounds_and_occur_several_times():
-    values = drawn(random_positions(70, below=3, low=-4))
+def test_random_positions_are_within_bounds_and_repeat():
+    values = draw_values(random_positions(70, below=3, low=-4))
     assert set(values) == {-4, -3, -2, -1, 0, 1, 2}
 
 
 def test_an_empty_axis_has_no_positions():
-    assert drawn(distinct_positions(4, 0, below=3, axis=1)).shape == (4, 0)
+    assert draw_values(distinct_positions(4, 0, below=3, axis=1)).shape == (4, 0)
 
 
-def test_a_pattern_is_true_at_one_element_of_so_many():
+def test_periodic_mask_is_true_once_per_period():
     assert mask_values(periodic_mask(2, 6)).tolist() == [[False, True, False] * 2] * 2
     assert mask_values(constant_mask(True, 2)).all() and not mask_values(constant_mask(False, 2)).any()
 
 
-def test_masks_of_bytes_have_other_numbers_than_one():
+def test_uint8_masks_contain_true_values_other_than_1():
     mask = periodic_mask(4, 5, period=2, dtype=Dtype.uint8)
     assert set(np.unique(mask.compute(plain_values({})))) == {0, 3}
     assert set(np.unique(periodic_mask(9, period=3, dtype=Dtype.uint8).compute({}))) == {0, 1, 3}
 
 
-def test_a_literal_has_its_values_whatever_came_before():
+def test_literal_ignores_earlier_arguments():
     spec = literal([[1, 2], [3, 4]], Dtype.int32, strided)
     assert spec.shape == (2, 2) and spec.layout is strided and spec.dtype is Dtype.int32
     assert spec.compute({}).tolist() == [[1, 2], [3, 4]]
@@ -65,5 +65,5 @@ def test_a_literal_has_its_values_whatever_came_before():
 def test_a_single_tensor_has_the_shape_and_layout_of_the_template():
     derive = derive_single_tensor(name="grad_output")
     template = replace(CaseTemplate("wide", (2, 9)), layout=strided)
-    (name, made), *others = derive(template, Dtype.float16).items()
-    assert (name, made.shape, made.layout) == ("grad_output", (2, 9), strided) and not others
+    (name, derived), *remaining = derive(template, Dtype.float16).items()
+    assert (name, derived.shape, derived.layout) == ("grad_output", (2, 9), strided) and not remaining

@@ -1,4 +1,4 @@
-"""Sizes of what convolutions and pooling give, against windows that are counted one by one."""
+"""Result sizes of convolutions and pooling, compared with windows that are counted one by one."""
 
 import pytest
 
@@ -16,14 +16,14 @@ def starts(size: int, kernel: int, stride: int, padding: int, dilation: int, bey
 @pytest.mark.parametrize(
     "template", [*IN_ALL_DTYPES, *IN_SOME_DTYPES, *PATCHES], ids=lambda template: str(template.label)
 )
-def test_convolutions_have_a_result_for_every_window(template: CaseTemplate) -> None:
+def test_convolution_has_one_result_per_window(template: CaseTemplate) -> None:
     sizes: Convolution = template.sizes
     axes = zip(sizes.input, sizes.kernel, sizes.stride, sizes.padding, sizes.dilation, strict=True)
     assert sizes.convolved() == tuple(len(starts(*axis)) for axis in axes)
 
 
 @pytest.mark.parametrize("template", TRANSPOSED, ids=lambda template: str(template.label))
-def test_a_convolution_gives_the_sizes_that_a_transposed_one_began_with(template: CaseTemplate) -> None:
+def test_convolution_inverts_the_sizes_of_its_transpose(template: CaseTemplate) -> None:
     sizes: Convolution = template.sizes
     fitting = zip(sizes.transposed(), sizes.output_padding, strict=True)
     whole = template.replace(input=tuple(size - more for size, more in fitting)).sizes
