@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diopi_proto.types import Error
 from diopi_test.execution.call_sequence import RELAID, CallSequence
-from diopi_test.execution.difference import in_call
+from diopi_test.execution.difference import assign_call
 from diopi_test.execution.verdict import CheckResult
 
 
@@ -18,4 +18,4 @@ def check(sequence: CallSequence) -> CheckResult | None:
         return None
     problem = sequence.relaid.problem
     message = f"with inputs in another layout: {problem}" if problem else ""
-    return CheckResult("layout", not problem, message, differences=in_call(sequence.relaid.differences, RELAID))
+    return CheckResult("layout", not problem, message, differences=assign_call(sequence.relaid.differences, RELAID))

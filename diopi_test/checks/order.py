@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from diopi_test.execution.call_sequence import QUEUED, CallSequence
-from diopi_test.execution.difference import in_call
+from diopi_test.execution.difference import assign_call
 from diopi_test.execution.verdict import CheckResult
 
 
@@ -25,4 +25,4 @@ def check(sequence: CallSequence) -> CheckResult | None:
     if not fails:
         return CheckResult("order", True)
     message = f"with inputs still on their way: {sequence.queued.problem}"
-    return CheckResult("order", False, message, differences=in_call(sequence.queued.differences, QUEUED))
+    return CheckResult("order", False, message, differences=assign_call(sequence.queued.differences, QUEUED))

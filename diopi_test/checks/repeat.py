@@ -14,7 +14,7 @@ from diopi_test.baseline.records import Expected
 from diopi_test.checks import where
 from diopi_test.execution.call_record import CallRecord, is_same
 from diopi_test.execution.call_sequence import SECOND, CallSequence
-from diopi_test.execution.difference import Difference, in_call
+from diopi_test.execution.difference import Difference, assign_call
 from diopi_test.execution.verdict import CheckResult
 
 PROBLEM = "have other bits"
@@ -36,7 +36,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
         places = tuple(_differences(sequence.first.run, again.run))
         problem = "; ".join(map(_describe, places))
     message = f"a second call: {problem}" if problem else ""
-    return CheckResult("repeat", not problem, message, differences=in_call(places[: where.MOST], SECOND))
+    return CheckResult("repeat", not problem, message, differences=assign_call(places[: where.MOST], SECOND))
 
 
 @cache

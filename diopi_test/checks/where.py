@@ -15,7 +15,7 @@ from diopi_test.cases.formats import FloatArray
 from diopi_test.checks.error_map import error_map
 from diopi_test.checks.pattern import Mask, constant_pattern, patterns, value_patterns
 from diopi_test.execution.call_record import CallRecord, TensorRecord
-from diopi_test.execution.description import arguments_in_words
+from diopi_test.execution.description import describe_arguments
 from diopi_test.execution.difference import Difference
 
 MOST = 3
@@ -60,7 +60,7 @@ def locate(
         None if budget is None or not np.isfinite(budget[index]) else float(budget[index]),
         (*patterns(wrong, strides), *value_patterns(wrong, values), *constant_pattern(wrong, given, expected)),
         {which: str(array[index]) for which, (array, _) in inputs.items()},
-        arguments_in_words(run),
+        describe_arguments(run),
         map=error_map(wrong, errors, budget, index),
     )
 

@@ -44,7 +44,7 @@ def submit(log: Path, archive: Path, data: Path | None, key: Path | None) -> Non
         members = dict(evidence.pack(log.read_bytes(), (folder / MANIFEST_NAME).read_bytes(), signed=key is not None))
         if key is not None:
             members[evidence.SIGNATURE] = sign(members[evidence.INDEX], key)
-        output.write_bytes(archive, evidence.archive(members))
+        output.write_bytes(archive, evidence.build_archive(members))
     except (LogError, evidence.EvidenceError, SignatureError, OSError, ValueError) as error:
         raise UnusableError(f"{log} can't be packed: {error}") from error
     line = f"{archive}: {pluralize(len(members), 'member')}"

@@ -1,4 +1,4 @@
-"""Cases of in-place use: a caller passes the tensor of an argument for a result, which overwrites it.
+"""Cases of in-place use: a caller passes the tensor of an argument as a result, which overwrites it.
 
 Nothing of these cases is stored: each is made of a stored case in which the argument and the result have one shape,
 element type and layout, and its results must be that case's. `Prototype.aliases` says which results may be which
@@ -46,7 +46,7 @@ def make_aliased_case(case: BaselineCase, label: str, prototype: Prototype) -> B
 
 @cache
 def aliased_targets(prototype: Prototype) -> Mapping[str, tuple[str, str]]:
-    """Return, by label, every result with an argument whose tensor it may be."""
+    """Return, by label, every result with an argument that may be the same tensor."""
     return {
         f"{PREFIX}-{prototype.parameter(result).c_name}-is-{prototype.parameter(argument).c_name}": (result, argument)
         for result, arguments in prototype.aliases.items()
@@ -55,13 +55,13 @@ def aliased_targets(prototype: Prototype) -> Mapping[str, tuple[str, str]]:
 
 
 def _is_laid_out_alike(case: BaselineCase, result: str, argument: str) -> bool:
-    """Whether an argument's tensor has the layout that the case expects of the result."""
+    """Return whether an argument's tensor has the layout that the case expects of the result."""
     tensor, expected = case.arguments[argument], case.expected[result]
     return isinstance(expected, Expected) and bool(tensor.layout == expected.layout)
 
 
 def _can_be_one(prototype: Prototype, case: BaselineCase, result: str, argument: str) -> bool:
-    """Whether one tensor can be both in a call like `case`."""
+    """Return whether an argument and a result of the case can be the same tensor."""
     tensor, expected = case.arguments[argument], case.expected[result]
     if not isinstance(tensor, BaselineTensor) or not isinstance(expected, Expected) or not is_ordinary(prototype, case):
         return False

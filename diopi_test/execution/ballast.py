@@ -1,4 +1,4 @@
-"""Ballast: copies that keep a stream busy, so that what is queued behind them comes late."""
+"""Ballast: copies that keep a stream busy, so that operations queued behind them finish late."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _at_once: WeakKeyDictionary[Device, bool] = WeakKeyDictionary()
 
 @final
 class Ballast:
-    """The ballast of one context; its memory is allocated when it is first put on a stream.
+    """Copies for the streams of one context; their memory is allocated at first use.
 
     A device that has done a copy when the call that enqueues it returns can't be kept busy with copies: there they
     would cost time, of the CPU if it is a host, and change nothing. Whether a device is one is measured once.
@@ -40,7 +40,7 @@ class Ballast:
         self._memory = 0
 
     def put_on(self, stream: Stream) -> None:
-        """Give an idle stream something to do, if there is memory for it and a way to copy it."""
+        """Keep an idle stream busy, if there is memory to copy and a way to copy it."""
         if _at_once.get(self._device, False):
             return
         with suppress(CallError):
@@ -51,7 +51,7 @@ class Ballast:
                 self._enqueue(stream)
 
     def release(self) -> None:
-        """Free its memory; the stream has to be past it."""
+        """Free the memory; the stream must have finished the copies."""
         if self._memory:
             self._device.free(self._memory)
             self._memory = 0
@@ -61,7 +61,7 @@ class Ballast:
             stream.d2d(self._memory + BALLAST, self._memory, BALLAST)
 
     def _is_done_at_once(self, stream: Stream) -> bool:
-        """Whether the copies seem to be done when the calls that enqueue them return."""
+        """Return whether the copies seem to be synchronous."""
         start = perf_counter()
         self._enqueue(stream)
         enqueued = perf_counter()

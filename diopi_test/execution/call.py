@@ -1,4 +1,4 @@
-"""One call of a function: tensors made, the function called, everything read back."""
+"""One call of a function: create the tensors, call the function, and read everything back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.cases.layouts import Placement, different_layout, layout_named
 from diopi_test.execution.ballast import Ballast
 from diopi_test.execution.call_record import Bytes, CallRecord, GeneratorRecord, TensorRecord, ValueRecord
-from diopi_test.execution.case_taker import takes_cases
+from diopi_test.execution.case_taker import is_case_taker
 from diopi_test.execution.forks import end_copies
 from lib_rt import Context, Device, Generator, Tensor
 from lib_rt.dtypes import poisoned_array, to_numpy
@@ -58,7 +58,7 @@ PLAIN = CallMode()
 
 
 class RefusedError(Exception):
-    """The function answered with an error code."""
+    """The function returned an error code."""
 
     def __init__(self, code: Error) -> None:
         super().__init__(code.name)
@@ -67,8 +67,8 @@ class RefusedError(Exception):
 
 @final
 @dataclass
-class _Placed:
-    """A tensor of the call, with its storage as it was before."""
+class _PlacedTensor:
+    """A tensor of the call with the contents of its storage before the call."""
 
     name: str
     role: Role
@@ -79,8 +79,8 @@ class _Placed:
 
 @final
 @dataclass
-class _Boxed:
-    """What the callee hands back by pointer: a number, or a tensor it makes."""
+class _OutputBox:
+    """The place of a result that the callee returns by pointer: a number, or a tensor that it allocates."""
 
     name: str
     box: Box
@@ -89,7 +89,7 @@ class _Boxed:
 
 @final
 class Call:
-    """One call on a device: a context of its own, the tensors of arguments and results, and what the callee makes.
+    """One call on a device: a context, the tensors of arguments and results, and the tensors that the callee allocates.
 
     A call that draws random numbers is repeated with fresh tensors, to show how its numbers depend on the generator.
 
@@ -104,9 +104,9 @@ class Call:
         self.prototype = lookup(case.function)
         self.context = Context(device)
         self.damage: list[GuardError] = []
-        self._placed: list[_Placed] = []
-        self._earlier: list[_Placed] = []
-        self._boxes: list[_Boxed] = []
+        self._placed: list[_PlacedTensor] = []
+        self._earlier: list[_PlacedTensor] = []
+        self._boxes: list[_OutputBox] = []
         self._overwritten: dict[str, Tensor] = {}
         self._generators: dict[str, Generator] = {}
         self._seeds: dict[str, int] = {}
@@ -125,49 +125,54 @@ class Call:
         self._ballast.release()
 
     def run(self) -> CallRecord:
-        """Call the function and read everything back; RefusedError if it answers with an error code."""
-        run = self._once()
+        """Call the function and return the record of the call; raise RefusedError if it returns an error code."""
+        run = self._call_once()
         if not self.case.draws:
             return run
         other_draws = self._other_draws()
         if not self._generators:
             return replace(run, other_draws=other_draws)
-        self._seed_anew(difference=1)
-        other_draws["another seed"] = self._once()
-        self._seed_anew()
-        return replace(run, other_draws=other_draws, again=self._once())
+        self._reset_generators(difference=1)
+        other_draws["another seed"] = self._call_once()
+        self._reset_generators()
+        return replace(run, other_draws=other_draws, again=self._call_once())
 
     def _other_draws(self) -> dict[str, CallRecord]:
-        """A call that finds the generators in another state: as the call left them, or for gradients, which leave them
-        as they are, further on."""
+        """Call the function with another state of its generators and return the record by its description.
+
+        The state is the one after the first call. Gradients do not advance generators, so their offset is increased.
+
+        Returns:
+            The record, by what the call is.
+        """
         if not self.prototype.is_gradient:
-            return {"the next call": self._once()}
+            return {"the next call": self._call_once()}
         for generator in self._generators.values():
             generator.offset += FURTHER
-        return {"a later state": self._once()}
+        return {"a later state": self._call_once()}
 
     def refused(self) -> tuple[Error, str, CallRecord]:
-        """Call the function, which should fail, once: its error code, its last error, and what it left behind."""
+        """Call the function once, expecting an error; return the error code, the last error and the record."""
         code, before = self._perform()
         last_error = "" if code is Error.Success else self.vendor.last_error()
-        return code, last_error, self._left_behind(before)
+        return code, last_error, self._record_call(before)
 
     def late(self) -> list[str]:
-        """The results whose memory is no longer what was read after the latest call, although the stream was done."""
+        """Return the names of results whose memory changed after it was read, although the stream had finished."""
         time.sleep(SETTLING)
         pairs = zip(self._placed, self._read_first, self._read(), strict=True)
         return [placed.name for placed, first, now in pairs if placed.expected is not None and (first != now).any()]
 
-    def _once(self) -> CallRecord:
+    def _call_once(self) -> CallRecord:
         code, before = self._perform()
         if code is not Error.Success:
             self.context.stream.synchronize()
             raise RefusedError(code)
-        return self._left_behind(before)
+        return self._record_call(before)
 
     def prepared(self) -> Callable[[], Error]:
-        """The call with tensors of its own, whose inputs are to be sent before it is made."""
-        if takes_cases(self.vendor):
+        """Return a function that makes the call with new tensors, whose inputs must be sent before."""
+        if is_case_taker(self.vendor):
             self.vendor.take_case(self.case)
         self._earlier += self._placed
         self._placed, self._boxes, self._overwritten = [], [], {}
@@ -175,7 +180,7 @@ class Call:
         return partial(self.vendor.call, self.case.function, self.context, *values)
 
     def _perform(self) -> tuple[Error, dict[str, tuple[int, int]]]:
-        """What the function answers, and the generators' states before it."""
+        """Call the function and return its error code, and the states of the generators before."""
         call = self.prepared()
         before = self._states()
         self.send()
@@ -183,8 +188,8 @@ class Call:
         end_copies()
         return code, before
 
-    def _left_behind(self, before: dict[str, tuple[int, int]]) -> CallRecord:
-        """What the call left behind, copied back as soon as the stream gets to it."""
+    def _record_call(self, before: dict[str, tuple[int, int]]) -> CallRecord:
+        """Return the record of the call; the results are copied back as soon as the stream reaches the copies."""
         values, missing = self._collect_boxes()
         self._read_first = self._read()
         tensors = [self._record(*pair) for pair in zip(self._placed, self._read_first, strict=True)]
@@ -195,8 +200,8 @@ class Call:
     def _states(self) -> dict[str, tuple[int, int]]:
         return {name: (generator.seed, generator.offset) for name, generator in self._generators.items()}
 
-    def _seed_anew(self, difference: int = 0) -> None:
-        """Put the generators back to where the case has them, or to a seed that differs from it in these bits."""
+    def _reset_generators(self, difference: int = 0) -> None:
+        """Reset the generators to the seed of the case, or to a seed that differs from it in these bits."""
         for name, generator in self._generators.items():
             generator.seed = self._seeds[name] ^ difference
             generator.offset = 0
@@ -220,7 +225,7 @@ class Call:
             self.context.stream.synchronize()
 
     @staticmethod
-    def _record(placed: _Placed, contents: Bytes) -> TensorRecord:
+    def _record(placed: _PlacedTensor, contents: Bytes) -> TensorRecord:
         tensor = placed.tensor
         return TensorRecord(
             placed.name,
@@ -235,9 +240,12 @@ class Call:
         )
 
     def _read(self) -> list[Bytes]:
-        """The storages of all tensors as they are when the stream gets to it; one wait serves them all.
+        """Return the storages of all tensors after the stream has finished.
 
-        What the caller has in host memory is read at once.
+        Host memory of the caller is read at once.
+
+        Returns:
+            The bytes of each storage, in the order of the tensors.
         """
         tensors = [placed.tensor for placed in self._placed]
         contents = [np.empty(tensor.storage_nbytes, np.uint8) for tensor in tensors]
@@ -252,12 +260,12 @@ class Call:
         return contents
 
     def _collect_boxes(self) -> tuple[list[ValueRecord], dict[str, Expected]]:
-        """The numbers handed back, and what was not; tensors that the callee made are from now on among the others."""
+        """Return the numbers returned by pointer and the missing results; add the callee's tensors to the call."""
         values, missing = [], {}
         for boxed in self._boxes:
             name, value = boxed.name, boxed.box.value
             if isinstance(value, Tensor):
-                self._placed.append(_Placed(name, Role.output, value, None, boxed.expected))
+                self._placed.append(_PlacedTensor(name, Role.output, value, None, boxed.expected))
             elif value is None:
                 missing[name] = boxed.expected
             else:
@@ -265,12 +273,12 @@ class Call:
         return values, missing
 
     def _box(self, name: str, expected: Any, value: Any = None) -> Box:
-        """What a number or tensor is handed back in."""
-        self._boxes.append(_Boxed(name, Box(value), expected))
+        """Return the place for a number or tensor that is returned by pointer."""
+        self._boxes.append(_OutputBox(name, Box(value), expected))
         return self._boxes[-1].box
 
     def _value(self, parameter: Parameter) -> Any:
-        """What is passed for `parameter`."""
+        """Return the value that is passed for `parameter`."""
         for result, argument in self.case.aliases.items():
             if parameter.name in (result, argument):
                 return self._overwritten_tensor(result, argument)
@@ -298,7 +306,7 @@ class Call:
             return [self._generator(f"{parameter.name}.{number}", seed) for number, seed in enumerate(argument)]
         if parameter.annotation is kinds.InOutSize and argument is not None:
             return self._box(parameter.name, expected, argument)
-        return as_attribute(parameter, argument)
+        return convert_attribute(parameter, argument)
 
     def _overwritten_tensor(self, result: str, argument: str) -> Tensor:
         """Return the tensor of an argument that is passed for a result as well."""
@@ -308,7 +316,7 @@ class Call:
         return self._overwritten[result]
 
     def _sparse(self, parameter: Parameter, parts: list[Any]) -> Tensor:
-        """A sparse matrix of these parts, with a column for every row of the matrix it is multiplied by."""
+        """Return a sparse matrix of these parts, with a column per row of the matrix that it is multiplied by."""
         crow, col, values = (
             self._argument(f"{parameter.name}.{number}", Role.input, part, None) for number, part in enumerate(parts)
         )
@@ -318,14 +326,14 @@ class Call:
         return Tensor.sparse_csr(crow, col, values, (crow.shape[0] - 1, columns))
 
     def _generator(self, name: str, seed: int) -> Generator:
-        """The generator made from the case's seed, one for all rounds of the call."""
+        """Return the generator with the case's seed, the same one for all rounds of the call."""
         if name not in self._generators:
             self._generators[name] = Generator(self.context, seed)
             self._seeds[name] = seed
         return self._generators[name]
 
     def _count(self) -> int:
-        """The common length of the call's arrays of tensors."""
+        """Return the common length of the call's arrays of tensors."""
         return max(
             len(value)
             for value in (*self.case.arguments.values(), *self.case.expected.values())
@@ -363,8 +371,8 @@ class Call:
         return self._register(name, Role.output, tensor, image, expected)
 
     def _place(self, layout: str, shape: tuple[int, ...], dtype: Dtype) -> Placement:
-        """Where the elements lie: as `layout` says, or `SHIFT` bytes further on."""
-        return _placement(layout, shape, SHIFT // to_numpy(dtype).itemsize if self.mode.elsewhere else 0)
+        """Return the positions of the elements for `layout`, `SHIFT` bytes further on if the mode says so."""
+        return _place_elements(layout, shape, SHIFT // to_numpy(dtype).itemsize if self.mode.elsewhere else 0)
 
     def _empty(self, name: str, shape: Sequence[int], dtype: Dtype, place: Placement) -> Tensor:
         return Tensor.empty(
@@ -378,13 +386,13 @@ class Call:
         )
 
     def _register(self, name: str, role: Role, tensor: Tensor, image: NDArray[Any], expected: Any) -> Tensor:
-        self._placed.append(_Placed(name, role, tensor, image.view(np.uint8), expected))
+        self._placed.append(_PlacedTensor(name, role, tensor, image.view(np.uint8), expected))
         return tensor
 
 
 @lru_cache(maxsize=4096)
-def _placement(layout: str, shape: tuple[int, ...], shift: int) -> Placement:
-    """Where the elements lie as `layout` says, `shift` of them further on."""
+def _place_elements(layout: str, shape: tuple[int, ...], shift: int) -> Placement:
+    """Return strides, offset and size of the elements for `layout`, moved by `shift` elements."""
     place = layout_named(layout)(shape)
     return Placement(place.strides, place.offset + shift, place.storage_elements + shift)
 
@@ -392,8 +400,8 @@ def _placement(layout: str, shape: tuple[int, ...], shift: int) -> Placement:
 _ENUMS = (Reduction, RoundMode, MemoryFormat)
 
 
-def as_attribute(parameter: Parameter, value: Any) -> Any:
-    """An attribute as a vendor receives it: scalars with their dtype, enums as such; text is never missing."""
+def convert_attribute(parameter: Parameter, value: Any) -> Any:
+    """Return an attribute as a vendor receives it: scalars with their dtype, enums as such."""
     annotation = parameter.annotation
     if value is None:
         return "" if annotation is kinds.Text else None

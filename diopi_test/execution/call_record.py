@@ -1,4 +1,4 @@
-"""`CallRecord`: what one call left behind, as the checks see it. Nothing here needs the device any more."""
+"""`CallRecord`: the observable effects of one call, for the checks. It does not need the device any more."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Bytes = NDArray[np.uint8]
 
 
 def is_same(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Whether two arrays hold the same bits, element by element; quicker than to find where they differ."""
+    """Return whether two arrays hold the same bits; faster than finding where they differ."""
     return first.tobytes() == second.tobytes()
 
 
@@ -51,31 +51,31 @@ class TensorRecord:
 
     @cached_property
     def values(self) -> NDArray[Any]:
-        """The elements after the call."""
+        """Return the elements after the call."""
         return self._elements(self.after, to_numpy(self.dtype))
 
     @property
     def earlier(self) -> NDArray[Any] | None:
-        """The elements before the call; None for a tensor the callee made."""
+        """Return the elements before the call; None for a tensor that the callee allocated."""
         return None if self.before is None else self._elements(self.before, to_numpy(self.dtype))
 
     @cached_property
     def has_gaps(self) -> bool:
-        """Whether there are bytes in the storage that belong to no element."""
+        """Return whether the storage has bytes that belong to no element."""
         elements = prod(self.shape) * self._item_size
         if elements < len(self.after):
             return True
         return not self._is_row_major and bool(self.gaps.any())  # elements may share memory
 
     def with_values_of(self, storage: Bytes) -> Bytes:
-        """The storage after the call, but for the elements, which are those of `storage`."""
+        """Return the storage after the call, with the elements replaced by those of `storage`."""
         mixed, dtype = self.after.copy(), np.dtype((np.void, self._item_size))
         self._elements(mixed, dtype)[...] = self._elements(storage, dtype)
         return mixed
 
     @cached_property
     def gaps(self) -> NDArray[np.bool_]:
-        """Which bytes of the storage belong to no element."""
+        """Return a mask of the bytes of the storage that belong to no element."""
         gaps = np.ones(len(self.after), bool)
         self._elements(gaps, np.dtype((np.void, self._item_size)))[...] = bytes(self._item_size)
         return gaps
@@ -103,7 +103,7 @@ class TensorRecord:
 @final
 @dataclass(frozen=True)
 class ValueRecord:
-    """A number the call wrote before it returned; `before` is what was there, where it is read too."""
+    """A number that the call returned by pointer; `before` is the input value if the function reads it."""
 
     name: str
     actual: Any
@@ -114,7 +114,7 @@ class ValueRecord:
 @final
 @dataclass(frozen=True)
 class GeneratorRecord:
-    """Seed and offset of a generator of the call, before and after it."""
+    """The seed and offset of a generator before and after the call."""
 
     name: str
     before: tuple[int, int]
@@ -150,5 +150,5 @@ class CallRecord:
     late: Sequence[str] = ()
 
     def results(self) -> Iterator[tuple[TensorRecord, Expected]]:
-        """The result tensors with what they must be."""
+        """Yield the result tensors with their expected results."""
         return ((record, record.expected) for record in self.tensors if record.expected is not None)

@@ -1,4 +1,4 @@
-"""`CallSequence`: the calls of one case that are compared with one another.
+"""`CallSequence`: the calls of one case, which are compared with each other.
 
 A case of the smoke level is called again if nothing was wrong the first time: with other memory, and while its inputs
 are on their way to the device. Whether a difference comes from the one or the other, a third call tells. The cases of
@@ -14,7 +14,7 @@ from typing import final
 
 from diopi_proto.types import Error
 from diopi_test.execution.call_record import CallRecord
-from diopi_test.execution.difference import Difference, in_call
+from diopi_test.execution.difference import Difference, assign_call
 from diopi_test.execution.verdict import CheckResult
 
 SECOND, RELAID = "a second call", "a call with inputs in another layout"
@@ -28,7 +28,7 @@ OF_MEMORY = frozenset({"inputs", "gaps", "guards"})
 @final
 @dataclass(frozen=True)
 class Attempt:
-    """One call of a case.
+    """One call of a case and its results.
 
     Attributes:
         code: what it answered.
@@ -46,24 +46,24 @@ class Attempt:
 
     @property
     def is_successful(self) -> bool:
-        """Whether it succeeded, and no check of it found anything."""
+        """Return whether the call succeeded and every check passed."""
         return self.run is not None and all(finding.passed for finding in self.check_results)
 
     @property
     def problem(self) -> str:
-        """What is wrong with its results, or why there are none; empty if they are right."""
+        """Return what is wrong with the results, or why there are none; empty if nothing is wrong."""
         if self.run is None:
             return f"{self.code.name}: {self.message}"
         return "; ".join(f"{finding.check}: {finding.message}" for finding in self._of_results)
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """Where its results are wrong."""
+        """Return where the results differ from the expected ones."""
         return tuple(place for finding in self._of_results for place in finding.differences)
 
     @property
     def _of_results(self) -> Sequence[CheckResult]:
-        """The failed findings about results."""
+        """Return the failed check results that concern results."""
         return [finding for finding in self.check_results if not finding.passed and finding.check not in OF_MEMORY]
 
 
@@ -91,14 +91,14 @@ class CallSequence:
 
     @property
     def records(self) -> dict[str, CallRecord]:
-        """What the calls left behind, by name: first, second, waited, relaid, plain; nothing of those that failed."""
+        """Return the records of the successful calls by name: first, second, waited, relaid, plain."""
         attempts = {"first": self.first, "second": self.queued, "waited": self.waited, "relaid": self.relaid}
         runs = {name: attempt.run for name, attempt in attempts.items() if attempt is not None}
         return {name: run for name, run in {**runs, "plain": self.plain}.items() if run is not None}
 
     @property
     def check_results(self) -> list[CheckResult]:
-        """What was found about single calls: the results of the first, and the memory of further ones too."""
+        """Return the check results of the first call, and those of further calls that concern memory."""
         lines = {finding.check: finding for finding in self.first.check_results}
         for call, attempt in ((SECOND, self.queued), (RELAID, self.relaid)):
             for finding in attempt.check_results if attempt is not None else ():
@@ -106,6 +106,6 @@ class CallSequence:
                 if finding.check in OF_MEMORY and (line is None or (line.passed and not finding.passed)):
                     message = f"in {call}, {finding.message}" if finding.message else ""
                     lines[finding.check] = replace(
-                        finding, message=message, differences=in_call(finding.differences, call)
+                        finding, message=message, differences=assign_call(finding.differences, call)
                     )
         return list(lines.values())

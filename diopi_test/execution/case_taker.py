@@ -1,4 +1,4 @@
-"""Vendors made for tests, whose answers follow from the case."""
+"""Vendors for tests whose results are derived from the case."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from diopi_test.baseline.records import BaselineCase
 
 @runtime_checkable
 class CaseTaker(Protocol):
-    """A vendor that is told before each call which case the call is of."""
+    """A vendor that receives the case before each call."""
 
     def take_case(self, case: BaselineCase) -> None:
         """Receive the case of the next call; the case of a negative test has the class `negative`."""
 
 
-def takes_cases(vendor: BaseVendor) -> TypeGuard[CaseTaker]:
-    """Whether `vendor` is such a vendor."""
+def is_case_taker(vendor: BaseVendor) -> TypeGuard[CaseTaker]:
+    """Return whether `vendor` receives the case before each call."""
     return _is_case_taker(type(vendor))
 
 

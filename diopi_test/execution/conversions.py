@@ -1,4 +1,4 @@
-"""Conversions: cases changed for chips that need other layouts or element types than they are stored with.
+"""Conversions of cases for chips that need other layouts or element types than the stored ones.
 
 The call is another one that the standard has, with the same truth: expected results and budgets stay as they are.
 """
@@ -37,9 +37,13 @@ StoredTensor = TypeVar("StoredTensor", BaselineTensor, Expected)
 
 
 def channels_last(case: BaselineCase) -> BaselineCase:
-    """The case with its contiguous (N, C, H, W) and (N, C, D, H, W) tensors, results too, in channels-last.
+    """Convert contiguous (N, C, H, W) and (N, C, D, H, W) tensors of a case, results included, to channels-last.
 
-    That is for operators that take axis 1 for the channels; the same case where there is no such tensor.
+    Args:
+        case: The case.
+
+    Returns:
+        The converted case; the same case if the function has no channels in axis 1, or no tensor has such a shape.
     """
     if not _has_channels(lookup(case.function)):
         return case
@@ -52,9 +56,13 @@ def channels_last(case: BaselineCase) -> BaselineCase:
 
 
 def int32_indices(case: BaselineCase) -> BaselineCase:
-    """The case with int32 in place of int64 for indices, given or found, where the standard has both.
+    """Convert int64 indices of a case to int32 where the standard accepts both.
 
-    The same case where there is none, or where a number is out of the range of int32.
+    Args:
+        case: The case.
+
+    Returns:
+        The converted case; the same case if it has no such index, or an index exceeds int32.
     """
     narrowed = _narrowed(case.function)
 
@@ -75,21 +83,25 @@ CONVERSIONS: dict[str, Callable[[BaselineCase], BaselineCase]] = {"nhwc": channe
 
 
 def convert(case: BaselineCase, names: Iterable[str]) -> BaselineCase:
-    """The case after these conversions, in order."""
+    """Return the case after these conversions, in order."""
     for name in names:
         case = CONVERSIONS[name](case)
     return case
 
 
 def is_converted(case: BaselineCase, names: Iterable[str]) -> bool:
-    """Whether these conversions make another case of this one."""
+    """Return whether these conversions change this case."""
     return convert(case, names) is not case
 
 
 def _has_channels(prototype: Prototype) -> bool:
-    """Whether axis 1 holds the channels: so it is in these families, unless the call says which axes are meant.
+    """Return whether axis 1 holds the channels.
 
-    Arrays of tensors are of any shapes.
+    This depends on the family. It does not hold if arguments name the axes, or for arrays of tensors, which have any
+    shape.
+
+    Returns:
+        Whether axis 1 holds the channels.
     """
     arguments = prototype.arguments
     is_told = any(p.name in TOLD_AXES or p.fact(NamesAxis) or p.is_tensor_array for p in arguments)
@@ -98,31 +110,31 @@ def _has_channels(prototype: Prototype) -> bool:
 
 @cache
 def _ranks(function: str) -> frozenset[int]:
-    """The ranks at which a tensor has a batch axis, channels, and two or three spatial axes."""
+    """Return the ranks at which a tensor has a batch axis, channels, and two or three spatial axes."""
     spatial = re.search("([123])d", function)
     return frozenset({4, 5} & {int(spatial[1]) + 2}) if spatial else frozenset({4, 5})
 
 
 @cache
 def _narrowed(function: str) -> frozenset[str]:
-    """The arguments and results that hold indices, in int64 or int32."""
+    """Return the names of arguments and results that hold indices in int64 or int32."""
     prototype = lookup(function)
     index_arguments = {name for name, accepted in prototype.argument_dtypes.items() if _are_indices(accepted)}
     return frozenset(index_arguments | {result.name for result in prototype.results if _is_position(prototype, result)})
 
 
 def _are_indices(accepted: dtypes.DtypeSet) -> bool:
-    """Whether both types of indices are accepted, and not integers of all sizes, which would be numbers."""
+    """Return whether the types are those of indices, and not of integers of all sizes, which are numbers."""
     return set(dtypes.index) <= set(accepted) and Dtype.int16 not in accepted
 
 
 def _is_position(prototype: Prototype, result: Parameter) -> bool:
-    """Whether a result holds indices that are int64 by default, in a tensor that the caller makes."""
+    """Return whether a result holds int64 indices by default, in a tensor that the caller allocates."""
     return result.annotation is Out and prototype.rule_of(result.name) is dtypes.position
 
 
 def _entries(name: str, value: Any) -> list[tuple[str, BaselineTensor | Expected]]:
-    """The tensors, or expectations, in an argument or a result, each with the name of that."""
+    """Return the tensors or expected results in an argument or result, each with its name."""
     entries = value if isinstance(value, list) else [value]
     return [(name, entry) for entry in entries if isinstance(entry, BaselineTensor | Expected)]
 
@@ -132,7 +144,7 @@ def _fits(values: NDArray[Any]) -> bool:
 
 
 def _changed(case: BaselineCase, change: Callable[[str, Any], Any]) -> BaselineCase:
-    """The case with every tensor and expectation changed; the same case if none of them is."""
+    """Return the case with every tensor and expected result changed; the same case if none changes."""
 
     def of_value(name: str, value: Any) -> Any:
         if not isinstance(value, list):

@@ -1,4 +1,4 @@
-"""How the arguments of a call are put into words: attributes, and where the elements of tensors lie."""
+"""Text for the arguments of a call: attributes, and the layouts of tensors."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ ENTRIES = 8
 """Entries of an array of tensors that are described."""
 
 
-def tensor_in_words(dtype: Dtype, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> str:
-    """`float32 (3, 4), strides (1, 3), offset 5`, in elements; the offset only if there is one."""
+def describe_tensor(dtype: Dtype, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> str:
+    """Return `float32 (3, 4), strides (1, 3), offset 5`, in elements; an offset of 0 is left out."""
     shifted = f", offset {offset}" if offset else ""
     return f"{dtype.name} {tuple(shape)}, strides {tuple(strides)}{shifted}"
 
 
-def attribute_in_words(value: Any) -> str:
-    """An attribute as it is passed; NULL for what is left out."""
+def describe_attribute(value: Any) -> str:
+    """Return an attribute as text; NULL if it is left out."""
     if value is None:
         return "NULL"
     text = repr(list(value) if isinstance(value, tuple) else value)
     return text if len(text) <= LONG else f"{text[: LONG - 1]}…"
 
 
-def arguments_in_words(run: CallRecord) -> dict[str, str]:
-    """How each argument of a call was passed, results included, by name and in the prototype's order."""
+def describe_arguments(run: CallRecord) -> dict[str, str]:
+    """Return a text for each argument of a call and each result, by name, in the prototype's order."""
     return {name: text for parameter in run.prototype.parameters[1:] for name, text in _argument(run, parameter.name)}
 
 
 def _argument(run: CallRecord, name: str) -> Iterator[tuple[str, str]]:
     found = [record for record in run.tensors if record.name == name or record.name.startswith(f"{name}.")]
     for record in found[:ENTRIES]:
-        yield record.name, tensor_in_words(record.dtype, record.shape, record.strides, record.offset)
+        yield record.name, describe_tensor(record.dtype, record.shape, record.strides, record.offset)
     if len(found) > ENTRIES:
         yield f"{name}.…", f"{len(found)} tensors in all"
     for result, argument in run.case.aliases.items():
@@ -45,4 +45,4 @@ def _argument(run: CallRecord, name: str) -> Iterator[tuple[str, str]]:
             yield name, f"the tensor of {result}"
             return
     if not found and name in run.case.arguments:
-        yield name, attribute_in_words(run.case.arguments[name])
+        yield name, describe_attribute(run.case.arguments[name])

@@ -1,4 +1,4 @@
-"""`Difference`: where one tensor of a call is not what it should be, in a form that a report holds."""
+"""`Difference`: where one tensor of a call is not as expected, in the form of the report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OPTIONAL = {"omit_default": True}
 
 
 class PatternKind(StrEnum):
-    """What kind of places a pattern names."""
+    """The kind of places that a pattern describes."""
 
     everything = "everything"
     slice = "slice"
@@ -27,7 +27,7 @@ class PatternKind(StrEnum):
 @final
 @dataclass(frozen=True)
 class Pattern:
-    """What the wrong elements of a tensor have in common.
+    """A property that the incorrect elements of a tensor have in common.
 
     Attributes:
         kind: all elements; a slice along some axes; every k-th; a contiguous range; what remains after whole tiles;
@@ -42,7 +42,7 @@ class Pattern:
 @final
 @dataclass(frozen=True)
 class ErrorMap:
-    """How far the elements of one slice of a tensor are off: a picture of its errors, made by `checks.error_map`.
+    """The errors in one slice of a tensor, as a picture with a digit per cell, built by `checks.error_map`.
 
     The slice is that with the worst element, along the last two axes that have more than one; along one if there are no
     two.
@@ -63,7 +63,7 @@ class ErrorMap:
 @final
 @dataclass(frozen=True)
 class Difference:
-    """Where one tensor is not what it should be. Elements are texts: no JSON number holds them all.
+    """A tensor that is not as expected, with its worst element. Elements are texts: JSON numbers can't hold all.
 
     Attributes:
         tensor: the parameter, with `.number` for an entry of an array of tensors.
@@ -97,17 +97,17 @@ class Difference:
 
     @property
     def ratio(self) -> float | None:
-        """Error / budget; None where either is missing."""
+        """Return error / budget; None if either is missing."""
         return self.error / self.budget if self.error is not None and self.budget else None
 
     @property
     def common(self) -> str:
-        """The patterns, to be put at the end of a message: empty, or in parentheses after a space."""
+        """Return the patterns for the end of a message: empty, or in parentheses after a space."""
         return f" ({'; '.join(pattern.text for pattern in self.patterns)})" if self.patterns else ""
 
     @property
     def element(self) -> str:
-        """The worst element in a line: `out[0, 2] in a second call: 1.25, expected 1.5 ± 1e-07, error 0.25`."""
+        """Return the worst element as a line: `out[0, 2] in a second call: 1.25, expected 1.5 ± 1e-07, error 0.25`."""
         in_call_text = f" in {self.call}" if self.call else ""
         place = f"{self.tensor}[{', '.join(map(str, self.index))}]{in_call_text}"
         return f"{place}: {self.actual}, expected {self.expected}{self._measured}"
@@ -121,6 +121,6 @@ class Difference:
         return f"{margin}, error {self.error:.3g}{ratio}"
 
 
-def in_call(differences: Iterable[Difference], call: str) -> tuple[Difference, ...]:
-    """Differences found in a further call, which is named."""
+def assign_call(differences: Iterable[Difference], call: str) -> tuple[Difference, ...]:
+    """Return the differences with the name of the further call in which they were found."""
     return tuple(replace(difference, call=call) for difference in differences)

@@ -1,4 +1,4 @@
-"""`Flaw`: what is wrong with a call that is an error; `Mutation`: a way of making a valid call so."""
+"""`Flaw`: why a call is invalid. `Mutation`: a way to make a valid call invalid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lib_rt.dtypes import to_numpy
 @final
 @dataclass(frozen=True)
 class Flaw:
-    """What is wrong with a call.
+    """The reason why a call is invalid, and the changed arguments and results.
 
     Attributes:
         text: it in words.
@@ -35,7 +35,7 @@ class Flaw:
 @final
 @dataclass(frozen=True)
 class Mutation:
-    """One way of making a call wrong; `negative-<parameter>-<name>` is the label of the case.
+    """A way to make a call invalid; the label of the case is `negative-<parameter>-<name>`.
 
     Attributes:
         concerns: whether it can be made at a parameter.
@@ -47,29 +47,29 @@ class Mutation:
     flaw: Callable[[Prototype, Parameter, BaselineCase], Flaw | None]
 
 
-def having(fact: type[Fact]) -> Callable[[Prototype, Parameter], bool]:
-    """Whether a kind of fact holds of a parameter."""
+def has_fact(fact: type[Fact]) -> Callable[[Prototype, Parameter], bool]:
+    """Return a predicate: whether a parameter has a fact of this kind."""
     return lambda prototype, parameter: parameter.fact(fact) is not None
 
 
-def number_having(fact: type[Fact]) -> Callable[[Prototype, Parameter], bool]:
-    """Whether a kind of fact holds of an attribute: what is a tensor in one form may be a number in another."""
+def has_number_fact(fact: type[Fact]) -> Callable[[Prototype, Parameter], bool]:
+    """Return a predicate: whether an attribute has a fact of this kind. In other forms it may be a tensor."""
     return lambda prototype, parameter: parameter.role is Role.attribute and parameter.fact(fact) is not None
 
 
-def blank(shape: Sequence[int], dtype: Dtype, layout: str = "contiguous") -> BaselineTensor:
-    """A tensor of zeros."""
+def make_zeros(shape: Sequence[int], dtype: Dtype, layout: str = "contiguous") -> BaselineTensor:
+    """Return a tensor of zeros."""
     return BaselineTensor(np.zeros(shape, to_numpy(dtype)), dtype, layout)
 
 
-def first_changed(parameter: Parameter, case: BaselineCase, number: int) -> Flaw:
-    """A wrong number in the place of an attribute, or of the first in a list."""
+def replace_first(parameter: Parameter, case: BaselineCase, number: int) -> Flaw:
+    """Return the flaw of an attribute, or of the first entry of a list, that has an invalid number."""
     value = case.arguments[parameter.name]
-    return value_flaw(parameter, (number, *value[1:]) if isinstance(value, tuple) else number)
+    return replace_value(parameter, (number, *value[1:]) if isinstance(value, tuple) else number)
 
 
-def value_flaw(parameter: Parameter, value: Any) -> Flaw:
-    """A wrong value of an attribute."""
+def replace_value(parameter: Parameter, value: Any) -> Flaw:
+    """Return the flaw of an attribute with an invalid value."""
     return Flaw(
         f"{parameter.c_name} is {value!r}" if isinstance(value, str) else f"{parameter.c_name} is {value}",
         {parameter.name: value},

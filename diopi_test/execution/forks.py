@@ -1,4 +1,4 @@
-"""Copies of the process that a vendor makes, and that return from its functions."""
+"""Detection of forks: a vendor forks the process, and the copy returns from the call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import final
 
 @final
 class ForkWatch:
-    """Notices when a vendor forks the process and the copy returns from the call, too.
+    """A detector of copies of the process that return from a vendor's functions.
 
     A copy that returns says so in memory it shares with the process, and ends, at once: it has none of the threads
     that the process has, and would wait for them. Processes that are new after a case are
@@ -24,16 +24,16 @@ class ForkWatch:
         self._known: set[int] = set()
 
     def end_copies(self) -> None:
-        """To be called whenever a call has returned."""
+        """End this process if it is a copy. Call it after every call of a vendor."""
         if os.getpid() != self._process:
             self._returned[0] = 1
             os._exit(0)
 
     def has_returned(self) -> bool:
-        """Whether a copy has returned since this was asked last."""
-        new = children() - self._known
+        """Return whether a copy has returned since the last query."""
+        new = list_children() - self._known
         end = time.monotonic() + PATIENCE
-        while not self._returned[0] and new & children() and time.monotonic() < end:
+        while not self._returned[0] and new & list_children() and time.monotonic() < end:
             time.sleep(0.001)
         self._known |= new
         returned = bool(self._returned[0])
@@ -45,8 +45,8 @@ PATIENCE = 2.0
 """Seconds in which a copy of the process gets its case done."""
 
 
-def children() -> set[int]:
-    """The processes this one has started that have not ended; a 0 for all of them where they have no names."""
+def list_children() -> set[int]:
+    """Return the numbers of the running children of this process; 0 stands for all if the system does not list them."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -69,13 +69,13 @@ _watch: ForkWatch | None = None
 
 
 def watch_forks() -> ForkWatch:
-    """Watch this process from now on."""
+    """Start to watch this process and return the detector."""
     global _watch
     _watch = ForkWatch()
     return _watch
 
 
 def end_copies() -> None:
-    """To be called whenever a function of a vendor has returned, in a process that is watched or not."""
+    """End this process if it is a copy, in a process that is watched or not."""
     if _watch is not None:
         _watch.end_copies()

@@ -1,4 +1,4 @@
-"""Cases of ignored arguments: valid calls with an arbitrary value in an argument of which nothing is read.
+"""Cases of ignored arguments: valid calls with an arbitrary value in an argument that the call does not read.
 
 Callers pass what they have at hand for such an argument: NULL, a tensor of another element type or shape, an attribute
 that means nothing. Nothing of these cases is stored: each is made of a stored case in which the prototype says that the
@@ -35,9 +35,17 @@ Change = Callable[[Prototype, Parameter, Any], Any]
 
 
 def ignored_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[tuple[str, str]]:
-    """The cases of a function's ignored arguments: label, and the label of the stored case each is made of.
+    """Return the labels of the cases of ignored arguments, each with the label of its base.
 
-    That is the first of `cases` it can be made of; element types, shapes and attributes decide, not values.
+    The base is the first of `cases` from which the case can be derived. Types, shapes and attributes decide, not
+    values.
+
+    Args:
+        prototype: The prototype of the function.
+        cases: The stored cases of the function.
+
+    Returns:
+        Pairs of label and base label.
     """
     missing, found = dict(_targets(prototype)), {}
     for case in filter(partial(is_ordinary, prototype), cases) if missing else ():
@@ -51,7 +59,7 @@ def ignored_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[
 
 
 def make_ignored_case(case: BaselineCase, label: str) -> BaselineCase:
-    """The case called `label` made of `case`, called once; KeyError if it can't be made of it."""
+    """Derive the case called `label` from `case`; raise KeyError if that is not possible."""
     prototype = lookup(case.function)
     change, parameter = _targets(prototype)[label]
     if not _can_be_made(prototype, case, change, parameter):
@@ -64,13 +72,13 @@ def make_ignored_case(case: BaselineCase, label: str) -> BaselineCase:
 
 
 def _unchanged_result(value: BaselineTensor | None) -> Expected | None:
-    """What is expected of a tensor that would be updated, but is not read in the call: it stays as it is."""
+    """Return the expected result of a tensor that the call neither reads nor updates: its own values."""
     return value and Expected(widen(value.values, value.dtype), value.dtype, value.layout)
 
 
 @cache
 def _targets(prototype: Prototype) -> Mapping[str, tuple[Change, Parameter]]:
-    """By label, every change with a parameter it can be made at."""
+    """Return every change with a parameter to which it applies, by label."""
     ignored = {name for fact in prototype.ignored if fact.read is Read.nothing for name in fact.arguments}
     return {
         f"{PREFIX}-{parameter.c_name}-{name}": (change, parameter)
@@ -88,7 +96,7 @@ def _can_be_made(prototype: Prototype, case: BaselineCase, change: Change, param
 
 
 def _changes(parameter: Parameter) -> Mapping[str, Change]:
-    """What can be put in the place of a parameter, by the end of the case's label."""
+    """Return the changes for a parameter, by the end of the case's label."""
     if parameter.is_tensor:
         return {"null": _null, "dtype": _other_dtype, "shape": _other_shape}
     if issubclass(parameter.annotation, kinds.Generator):
@@ -102,7 +110,7 @@ def _null(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
 
 
 def _some_generator(prototype: Prototype, parameter: Parameter, value: int | None) -> int:
-    """One with a seed, in place of none."""
+    """Return a seed for a generator that was missing."""
     return 1 if value is None else value
 
 
@@ -125,7 +133,7 @@ def _shape(value: BaselineTensor | None) -> tuple[int, ...]:
 
 
 def _nonsense(shape: tuple[int, ...], dtype: Dtype) -> BaselineTensor:
-    """A tensor that corrupts every result computed from it: NaN, or numbers far beyond all positions."""
+    """Return a tensor that corrupts every result computed from it: NaN, or numbers far beyond all positions."""
     array = np.zeros(shape, to_numpy(dtype))
     array[...] = math.nan if array.dtype.kind != "i" else np.iinfo(array.dtype).max
     return BaselineTensor(array, dtype, "contiguous")
@@ -136,7 +144,7 @@ _VALUES: dict[type, Number] = {kinds.i64: -7, kinds.i32: -7, kinds.f64: math.nan
 
 
 def _other_value(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
-    """A number out of range, a list that is too long, the other truth value."""
+    """Return a number out of range, a list that is too long, or the other truth value."""
     if issubclass(parameter.annotation, kinds.Size):
         return (*(value or ()), -7)
     if issubclass(parameter.annotation, kinds.boolean):

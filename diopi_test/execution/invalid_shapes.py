@@ -1,4 +1,4 @@
-"""Mutations of sizes and values: tensors that do not fit each other, and attributes that do not fit their tensors."""
+"""Mutations of shapes and values: tensors that do not match each other, and attributes that do not match tensors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected, expected_arrays, tensors_in
-from diopi_test.execution.flaw import Flaw, Mutation, blank, having, number_having, value_flaw
+from diopi_test.execution.flaw import Flaw, Mutation, has_fact, has_number_fact, make_zeros, replace_value
 from lib_rt.dtypes import to_numpy
 
 F = TypeVar("F", bound=Fact)
 
 
 def _fact(parameter: Parameter, kind: type[F]) -> F:
-    """The fact of a kind for which the mutation was chosen."""
+    """Return the parameter's fact of a kind; the mutation was chosen because of it."""
     fact = parameter.fact(kind)
     assert fact is not None
     return fact
@@ -41,7 +41,7 @@ def _never_broadcasts(prototype: Prototype, parameter: Parameter) -> bool:
 def _resized(parameter: Parameter, case: BaselineCase, shape: tuple[int, ...]) -> Flaw:
     tensor = case.arguments[parameter.name]
     text = f"{parameter.c_name} has shape {shape} instead of {tensor.values.shape}"
-    return Flaw(text, {parameter.name: blank(shape, tensor.dtype, "contiguous")})
+    return Flaw(text, {parameter.name: make_zeros(shape, tensor.dtype, "contiguous")})
 
 
 def _one_element(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
@@ -62,7 +62,7 @@ def _longer(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> F
 
 
 def _other_shape(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """The first axis whose size is said elsewhere is longer by one."""
+    """Increase the first axis whose size is determined elsewhere by one."""
     tensor, sizes = case.arguments[parameter.name], _fact(parameter, facts.HasShape).sizes
     if tensor is None:
         return None
@@ -73,7 +73,7 @@ def _other_shape(prototype: Prototype, parameter: Parameter, case: BaselineCase)
 
 
 def _is_said(prototype: Prototype, case: BaselineCase, name: str, axis: int, size: int | str) -> bool:
-    """Whether the size is a number, an attribute, or that of another axis of the tensors given."""
+    """Return whether the size is a number, an attribute, or the size of another axis of the call's tensors."""
     occurrences = [
         (tensor, i)
         for tensor, sizes in prototype.shapes.items()
@@ -91,19 +91,19 @@ def _flattened(prototype: Prototype, parameter: Parameter, case: BaselineCase) -
 
 
 def _repeats_size(prototype: Prototype, parameter: Parameter) -> bool:
-    """An attribute that has the name of a size."""
+    """Return whether the parameter is an attribute with the name of a size."""
     return parameter.role is Role.attribute and any(parameter.name in sizes for sizes in prototype.shapes.values())
 
 
 def _other_size(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw:
-    return value_flaw(parameter, case.arguments[parameter.name] + 1)
+    return replace_value(parameter, case.arguments[parameter.name] + 1)
 
 
 # Margins beyond the axis they are made of.
 
 
 def _too_far(mode: str, beyond: int) -> Any:
-    """Padding of a mode by the last axis's size and `beyond`, cut off at the other end lest the result grows."""
+    """Return a mutation that pads by the last axis's size plus `beyond`, and crops the other end as much."""
 
     def flaw(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
         margins = _fact(parameter, facts.Margins)
@@ -111,7 +111,7 @@ def _too_far(mode: str, beyond: int) -> Any:
             return None
         before, after, *remaining = case.arguments[parameter.name]
         margin = case.arguments[margins.tensor].values.shape[-1] + beyond
-        return value_flaw(parameter, (margin, before + after - margin, *remaining))
+        return replace_value(parameter, (margin, before + after - margin, *remaining))
 
     return flaw
 
@@ -120,23 +120,23 @@ def _too_far(mode: str, beyond: int) -> Any:
 
 
 def _too_large(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """One more than the largest number of the integer type it is written into."""
+    """Use one more than the largest number of the integer type of the tensor."""
     dtype = _first_dtype(prototype, case)
     if category(dtype) != 1 or dtype is Dtype.int64:
         return None
     number = np.iinfo(to_numpy(dtype)).max + 1
-    return value_flaw(parameter, float(number) if parameter.annotation is kinds.f64 else int(number))
+    return replace_value(parameter, float(number) if parameter.annotation is kinds.f64 else int(number))
 
 
 def _first_dtype(prototype: Prototype, case: BaselineCase) -> Dtype:
-    """The element type of the first tensor, a result where there is no other."""
+    """Return the element type of the first tensor argument, or of the first result if there is none."""
     arguments = [tensor for p in prototype.arguments for tensor in tensors_in(case.arguments[p.name])]
     results = [entry for value in case.expected.values() for entry in expected_arrays(value)]
     return arguments[0].dtype if arguments else results[0].dtype
 
 
 def _minus_one(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    return value_flaw(parameter, -1) if category(_first_dtype(prototype, case)) == 1 else None
+    return replace_value(parameter, -1) if category(_first_dtype(prototype, case)) == 1 else None
 
 
 # Attributes within bounds, or of a few.
@@ -145,21 +145,21 @@ def _minus_one(prototype: Prototype, parameter: Parameter, case: BaselineCase) -
 def _away(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     fact = _fact(parameter, facts.StepBetween)
     leads = int(case.arguments[fact.start]) != int(case.arguments[fact.end])
-    return value_flaw(parameter, -case.arguments[parameter.name]) if leads else None
+    return replace_value(parameter, -case.arguments[parameter.name]) if leads else None
 
 
 def _standing(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    return value_flaw(parameter, 0)
+    return replace_value(parameter, 0)
 
 
 def _above_one(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    return value_flaw(parameter, 1.5)
+    return replace_value(parameter, 1.5)
 
 
 def _unknown(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     choices = _fact(parameter, facts.OneOf).choices
     numbers = [choice for choice in choices if isinstance(choice, int)]
-    return value_flaw(parameter, max(numbers) + 1 if numbers else f"not-{choices[0]}")
+    return replace_value(parameter, max(numbers) + 1 if numbers else f"not-{choices[0]}")
 
 
 # What may be left out only in some calls.
@@ -177,19 +177,19 @@ def _left_out(prototype: Prototype, parameter: Parameter, case: BaselineCase) ->
 
 def _no_class(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     below = _fact(parameter, facts.Below)
-    return value_flaw(parameter, case.arguments[below.tensor].values.shape[below.axis])
+    return replace_value(parameter, case.arguments[below.tensor].values.shape[below.axis])
 
 
 def _beyond_the_axis(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     within = _fact(parameter, facts.WithinAxis)
     sizes = case.arguments[within.tensor].values.shape or (1,)
-    return value_flaw(parameter, sizes[case.arguments[within.axis]] + 1)
+    return replace_value(parameter, sizes[case.arguments[within.axis]] + 1)
 
 
 def _another_size(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     size_of = _fact(parameter, facts.SizeOf)
     (tensor,) = tensors_in(case.arguments.get(size_of.tensor)) or expected_arrays(case.expected[size_of.tensor])
-    return value_flaw(parameter, tensor.values.shape[size_of.axis] + 1)
+    return replace_value(parameter, tensor.values.shape[size_of.axis] + 1)
 
 
 def _beyond(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
@@ -212,7 +212,7 @@ def _first_length(parameter: Parameter, case: BaselineCase, length: int) -> Flaw
 
 
 def _normed(prototype: Prototype, parameter: Parameter) -> bool:
-    """The tensor, or array of tensors, that a norm is taken of."""
+    """Return whether the parameter is the tensor, or array of tensors, whose norm is computed."""
     inputs = [p for p in prototype.arguments if p.is_tensor or p.is_tensor_array]
     return _order(prototype) is not None and parameter in inputs[:1]
 
@@ -222,7 +222,7 @@ def _order(prototype: Prototype) -> Parameter | None:
 
 
 def _without_elements(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """An input whose vectors have no elements, for an order of which nothing has a norm."""
+    """Use vectors without elements, for an order whose norm of nothing is undefined."""
     named = _order(prototype)
     assert named is not None
     order, tensor = case.arguments[named.name], case.arguments[parameter.name]
@@ -231,7 +231,7 @@ def _without_elements(prototype: Prototype, parameter: Parameter, case: Baseline
         return None
     axis = (*_axes(prototype, case), 0)[0] % first.values.ndim
     shape = tuple(0 if i == axis else length for i, length in enumerate(first.values.shape))
-    empty = blank(shape, first.dtype, "contiguous")
+    empty = make_zeros(shape, first.dtype, "contiguous")
     text = f"{parameter.c_name} has shape {shape}, which leaves nothing to take the norm of order {order} of"
     follow = [p.name for p in prototype.results if p.fact(facts.ShapeOf) == facts.ShapeOf(parameter.name)]
     return Flaw(
@@ -242,31 +242,31 @@ def _without_elements(prototype: Prototype, parameter: Parameter, case: Baseline
 
 
 def _axes(prototype: Prototype, case: BaselineCase) -> Sequence[int]:
-    """The axes that the call names; none where it means all of them."""
+    """Return the axes that the call names; empty if it means all of them."""
     values = [case.arguments[p.name] for p in prototype.arguments if p.fact(facts.NamesAxis)]
     return [axis for value in values for axis in (value if isinstance(value, tuple) else (value,))]
 
 
 INVALID_SHAPES = (
     Mutation("one-element", _never_broadcasts, _one_element),
-    Mutation("longer", having(facts.SizesFollow), _longer),
-    Mutation("other-shape", having(facts.HasShape), _other_shape),
-    Mutation("flattened", having(facts.HasShape), _flattened),
+    Mutation("longer", has_fact(facts.SizesFollow), _longer),
+    Mutation("other-shape", has_fact(facts.HasShape), _other_shape),
+    Mutation("flattened", has_fact(facts.HasShape), _flattened),
     Mutation("other-size", _repeats_size, _other_size),
-    Mutation("reflects-too-far", having(facts.Margins), _too_far("reflect", 0)),
-    Mutation("circles-too-far", having(facts.Margins), _too_far("circular", 1)),
-    Mutation("too-large", number_having(facts.Stored), _too_large),
-    Mutation("negative", number_having(facts.Exponent), _minus_one),
-    Mutation("zero", having(facts.StepBetween), _standing),
-    Mutation("away", having(facts.StepBetween), _away),
-    Mutation("above-one", having(facts.AtMostOne), _above_one),
-    Mutation("unknown", having(facts.OneOf), _unknown),
-    Mutation("null", having(facts.NeededWhere), _left_out),
-    Mutation("no-class", having(facts.Below), _no_class),
-    Mutation("beyond-the-axis", having(facts.WithinAxis), _beyond_the_axis),
-    Mutation("another-size", having(facts.SizeOf), _another_size),
-    Mutation("beyond", having(facts.LengthsWithin), _beyond),
-    Mutation("below-zero", having(facts.LengthsWithin), _below_zero),
+    Mutation("reflects-too-far", has_fact(facts.Margins), _too_far("reflect", 0)),
+    Mutation("circles-too-far", has_fact(facts.Margins), _too_far("circular", 1)),
+    Mutation("too-large", has_number_fact(facts.Stored), _too_large),
+    Mutation("negative", has_number_fact(facts.Exponent), _minus_one),
+    Mutation("zero", has_fact(facts.StepBetween), _standing),
+    Mutation("away", has_fact(facts.StepBetween), _away),
+    Mutation("above-one", has_fact(facts.AtMostOne), _above_one),
+    Mutation("unknown", has_fact(facts.OneOf), _unknown),
+    Mutation("null", has_fact(facts.NeededWhere), _left_out),
+    Mutation("no-class", has_fact(facts.Below), _no_class),
+    Mutation("beyond-the-axis", has_fact(facts.WithinAxis), _beyond_the_axis),
+    Mutation("another-size", has_fact(facts.SizeOf), _another_size),
+    Mutation("beyond", has_fact(facts.LengthsWithin), _beyond),
+    Mutation("below-zero", has_fact(facts.LengthsWithin), _below_zero),
     Mutation("without-elements", _normed, _without_elements),
 )
 """What can be made wrong in sizes and values, beside what `diopi_test.execution.negative_cases` has."""

@@ -1,7 +1,7 @@
-"""Negative cases: calls that are errors, each a valid case with one thing made wrong.
+"""Negative tests: invalid calls, each derived from a valid case by one change.
 
-Nothing of them is stored: a table of mutations says what can be made wrong, at which parameters, and what then. Each is
-an error of every function it applies to, by the facts in the prototype; where that is uncertain, it does not apply.
+They are not stored. A table of mutations defines each change, the parameters to which it applies, and the call that
+results. By the facts of the prototype, the call is invalid in every function to which the mutation applies.
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineCase, Expected, expected_arrays, tensors_in
 from diopi_test.cases.model import CaseClass
-from diopi_test.execution.flaw import Flaw, Mutation, blank, first_changed, having, number_having, value_flaw
+from diopi_test.execution.flaw import (
+    Flaw,
+    Mutation,
+    has_fact,
+    has_number_fact,
+    make_zeros,
+    replace_first,
+    replace_value,
+)
 from diopi_test.execution.invalid_shapes import INVALID_SHAPES
 from lib_rt.dtypes import to_numpy
 
@@ -32,16 +40,24 @@ PREFIX = "negative"
 
 @dataclass(frozen=True)
 class NegativeCase:
-    """A call that is an error, and what is wrong with it."""
+    """An invalid call and the reason why it is invalid."""
 
     case: BaselineCase
     flaw: Flaw
 
 
 def negative_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[tuple[str, str]]:
-    """The negative cases of a function: label, and the label of the valid case it is made of.
+    """Return the labels of a function's negative tests, each with the label of its base.
 
-    That is the first of `cases` it can be made of; shapes, element types and attributes decide, not values.
+    The base is the first of `cases` from which the test can be derived. Shapes, types and attributes decide, not
+    values.
+
+    Args:
+        prototype: The prototype of the function.
+        cases: The stored cases of the function.
+
+    Returns:
+        Pairs of label and base label.
     """
     missing, found = dict(_targets(prototype)), {}
     for case in filter(partial(is_ordinary, prototype), cases):
@@ -55,7 +71,7 @@ def negative_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list
 
 
 def make_negative_case(case: BaselineCase, label: str) -> NegativeCase:
-    """The negative case called `label` made of `case`; KeyError if it can't be made of it."""
+    """Derive the negative test called `label` from `case`; raise KeyError if that is not possible."""
     prototype = lookup(case.function)
     mutation, parameter = _targets(prototype)[label]
     flaw = _flaw(mutation, prototype, parameter, case)
@@ -68,7 +84,7 @@ def make_negative_case(case: BaselineCase, label: str) -> NegativeCase:
 
 @cache
 def _targets(prototype: Prototype) -> Mapping[str, tuple[Mutation, Parameter]]:
-    """By label, every mutation with a parameter it can be made at."""
+    """Return every mutation with a parameter to which it applies, by label."""
     return {
         f"{PREFIX}-{parameter.c_name}-{mutation.name}": (mutation, parameter)
         for mutation in MUTATIONS
@@ -78,16 +94,21 @@ def _targets(prototype: Prototype) -> Mapping[str, tuple[Mutation, Parameter]]:
 
 
 def _flaw(mutation: Mutation, prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """What a mutation makes of a valid case; nothing is wrong with what is not read in it."""
+    """Return the flaw of a mutated case; None if the mutation does not apply or the parameter is not read."""
     if parameter.name in prototype.unread_arguments(case.arguments):
         return None
     return mutation.flaw(prototype, parameter, case)
 
 
 def is_ordinary(prototype: Prototype, case: BaselineCase) -> bool:
-    """Whether all tensor arguments have elements: without any, some functions look at nothing else.
+    """Return whether all tensors that results depend on have elements, so that the function reads its arguments.
 
-    Those that no result depends on may be without, and so may workspaces.
+    Args:
+        prototype: The prototype of the function.
+        case: The case.
+
+    Returns:
+        Whether the case is suitable as a base of derived cases. Workspaces may be empty.
     """
     read = (p.name for p in prototype.arguments if p.annotation is not kinds.Workspace)
     decisive = [case.arguments[name] for name in read if prototype.has_effect(name, case.arguments)]
@@ -95,14 +116,14 @@ def is_ordinary(prototype: Prototype, case: BaselineCase) -> bool:
 
 
 def _result_tensor(prototype: Prototype, parameter: Parameter) -> bool:
-    """A tensor, or array of tensors, that the caller must make and the function's inputs say how."""
+    """Return whether the parameter is a tensor that the caller allocates as the inputs determine."""
     has_inputs = any(p.is_argument and (p.is_tensor or p.is_tensor_array) for p in prototype.parameters)
     made_by_caller = parameter.annotation in (kinds.Out, kinds.Outs) and not parameter.optional
     return made_by_caller and has_inputs and prototype.result is not caller_chosen
 
 
 def _with_first(value: Any, change: Callable[[Any], Any]) -> Any:
-    """`value`, or the first entry of an array, changed."""
+    """Return `value`, or the first entry of an array, changed."""
     return [change(value[0]), *value[1:]] if isinstance(value, list) else change(value)
 
 
@@ -143,7 +164,8 @@ def _input_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase)
         return None
     is_sparse = parameter.annotation is kinds.SparseIn  # its values have its type
     changed = _with_first(
-        value[::-1] if is_sparse else value, lambda tensor: blank(tensor.values.shape, invalid_dtype, tensor.layout)
+        value[::-1] if is_sparse else value,
+        lambda tensor: make_zeros(tensor.values.shape, invalid_dtype, tensor.layout),
     )
     changed = changed[::-1] if is_sparse else changed
     return Flaw(f"{parameter.c_name} is of type {invalid_dtype.name}", {parameter.name: changed})
@@ -169,34 +191,34 @@ def _broadcast(prototype: Prototype, parameter: Parameter, case: BaselineCase) -
         return None
     shape = (first.values.shape[-1] + 1,)
     text = f"{parameter.c_name} has shape {shape}, which does not broadcast with {first.values.shape}"
-    return Flaw(text, {parameter.name: blank(shape, tensor.dtype, "contiguous")})
+    return Flaw(text, {parameter.name: make_zeros(shape, tensor.dtype, "contiguous")})
 
 
 # An axis or index out of range.
 
 
 def _after_the_last(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw:
-    return first_changed(parameter, case, _places(parameter, case))
+    return replace_first(parameter, case, _places(parameter, case))
 
 
 def _before_the_first(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw:
-    return first_changed(parameter, case, -_places(parameter, case) - 1)
+    return replace_first(parameter, case, -_places(parameter, case) - 1)
 
 
 def _places(parameter: Parameter, case: BaselineCase) -> int:
-    """How many axes, or indices, there are at most."""
+    """Return an upper bound of the number of axes or indices."""
     return _rank(case) if parameter.fact(facts.NamesAxis) else _longest(case)
 
 
 def _rank(case: BaselineCase) -> int:
-    """The most axes a tensor of the call has, results included, which may have one more than the inputs; at least 1."""
+    """Return the highest rank of the call's tensors and results, at least 1."""
     arguments = [tensor.values for value in case.arguments.values() for tensor in tensors_in(value)]
     results = [entry.values for value in case.expected.values() for entry in expected_arrays(value)]
     return max([array.ndim for array in (*arguments, *results)], default=1) or 1
 
 
 def _longest(case: BaselineCase) -> int:
-    """The largest size an axis of the call has, given as a list too."""
+    """Return the largest size in the call, of an axis or in a list."""
     shapes = [tensor.values.shape for value in case.arguments.values() for tensor in tensors_in(value)]
     lists = [value for value in case.arguments.values() if isinstance(value, tuple)]
     return max(int(length) for sizes in (*shapes, *lists) for length in (*sizes, 1))
@@ -206,7 +228,7 @@ def _longest(case: BaselineCase) -> int:
 
 
 def _negative(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    return None if case.arguments[parameter.name] in (None, ()) else first_changed(parameter, case, -1)
+    return None if case.arguments[parameter.name] in (None, ()) else replace_first(parameter, case, -1)
 
 
 def _positive(prototype: Prototype, parameter: Parameter) -> bool:
@@ -217,7 +239,7 @@ def _positive(prototype: Prototype, parameter: Parameter) -> bool:
 def _zero(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     if case.arguments[parameter.name] in (None, ()) or not prototype.has_effect(parameter.name, case.arguments):
         return None
-    return first_changed(parameter, case, 0)
+    return replace_first(parameter, case, 0)
 
 
 # The wrong number of tensors.
@@ -228,11 +250,11 @@ def _count(prototype: Prototype, parameter: Parameter) -> bool:
 
 
 def _negative_count(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    return value_flaw(parameter, -1)
+    return replace_value(parameter, -1)
 
 
 def _needs_entries(prototype: Prototype, parameter: Parameter) -> bool:
-    """An array of inputs whose count must not be 0."""
+    """Return whether the parameter is an array of inputs that must not be empty."""
     counts = [p for p in prototype.parameters if p.role is Role.count]
     return parameter.annotation is kinds.Ins and any(count.fact(facts.AtLeast) for count in counts)
 
@@ -242,7 +264,7 @@ def _no_entries(prototype: Prototype, parameter: Parameter, case: BaselineCase) 
 
 
 def _sized_results(prototype: Prototype, parameter: Parameter) -> bool:
-    """An array of results whose number no array of inputs tells."""
+    """Return whether the parameter is an array of results whose length no array of inputs determines."""
     alone = not any(p.is_tensor_array and p.is_argument for p in prototype.parameters)
     return parameter.annotation is kinds.Outs and alone
 
@@ -260,7 +282,7 @@ def _too_few(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> 
 
 
 def _shaped_result(prototype: Prototype, parameter: Parameter) -> bool:
-    """One whose shape is not the caller's to choose, as that of an expanded tensor is."""
+    """Return whether the parameter is a result whose shape the caller can't choose."""
     return _result_tensor(prototype, parameter) and not parameter.fact(facts.ShapeChosen)
 
 
@@ -275,7 +297,7 @@ def _result_shape(prototype: Prototype, parameter: Parameter, case: BaselineCase
 
 
 def _result_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """A result in a tensor that can't hold it: no conversion from floating to integer numbers is meant anywhere."""
+    """Use a result tensor that can't hold the result: no function converts floating-point results to integers."""
     results = case.expected[parameter.name]
     first, entry = _first(results), 0 if isinstance(results, list) else None
     invalid = None if first is None else _LOWER.get(category(first.dtype))
@@ -291,7 +313,7 @@ _LOWER = {3: Dtype.float32, 2: Dtype.int32, 1: Dtype.bool}
 
 
 def standard_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Dtype:
-    """What the prototype's rule gives, whatever the caller of `case` chose; of an array, for its first entry."""
+    """Return the element type of a result by the prototype's rule; of an array, that of its first entry."""
     entry = 0 if parameter.is_tensor_array else None
     usual = prototype.infer(parameter.name, case.arguments, entry, otherwise=case.dtype)
     assert usual is not None
@@ -306,11 +328,11 @@ MUTATIONS = (
     Mutation("null", _required_tensor, _null),
     Mutation("dtype", _input_tensor, _input_dtype),
     Mutation("shape", _further_operand, _broadcast),
-    Mutation("after-the-last", having(facts.NamesAxis), _after_the_last),
-    Mutation("before-the-first", having(facts.NamesAxis), _before_the_first),
-    Mutation("after-the-last", having(facts.NamesIndex), _after_the_last),
-    Mutation("before-the-first", having(facts.NamesIndex), _before_the_first),
-    Mutation("negative", number_having(facts.AtLeast), _negative),
+    Mutation("after-the-last", has_fact(facts.NamesAxis), _after_the_last),
+    Mutation("before-the-first", has_fact(facts.NamesAxis), _before_the_first),
+    Mutation("after-the-last", has_fact(facts.NamesIndex), _after_the_last),
+    Mutation("before-the-first", has_fact(facts.NamesIndex), _before_the_first),
+    Mutation("negative", has_number_fact(facts.AtLeast), _negative),
     Mutation("zero", _positive, _zero),
     Mutation("negative", _count, _negative_count),
     Mutation("none", _needs_entries, _no_entries),

@@ -1,4 +1,4 @@
-"""The out-of-place call that an in-place case is to agree with."""
+"""The out-of-place call with which an in-place case must agree."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from diopi_test.baseline.records import BaselineCase, Expected
 _FORMS = {"inplace": "plain", "inplace_scalar": "scalar"}
 
 
-def out_of_place(case: BaselineCase) -> BaselineCase | None:
-    """The same arguments for the out-of-place form, its result with the layout of the tensor overwritten in place.
+def derive_out_of_place_case(case: BaselineCase) -> BaselineCase | None:
+    """Return the same call in the out-of-place form of an in-place function.
 
-    Its element type is the one the standard gives it, which may be wider. None for functions that are no in-place form,
-    those with more than one right result, and those whose standard has no out-of-place form.
+    The result has the layout of the overwritten tensor, and the element type that the standard gives it.
+
+    Args:
+        case: The case.
+
+    Returns:
+        The case; None if there is no such form, or several results are valid.
     """
     prototype = lookup(case.function)
     plain = _plain_form(prototype)
@@ -45,7 +50,7 @@ def _plain_form(prototype: Prototype) -> Prototype | None:
 
 
 def _as_result(plain: Prototype, case: BaselineCase, expected: Any, number: int | None) -> Any:
-    """The expectation of an in-place result as one of the out-of-place form."""
+    """Return the expected result of the in-place form for the out-of-place form."""
     if not isinstance(expected, Expected):
         return None
     dtype = plain.infer(plain.results[0].name, case.arguments, number)

@@ -1,4 +1,4 @@
-"""Timing calls on a vendor's device, and how fast that copies its own memory."""
+"""Measurement of the duration of calls, and of a device's memory bandwidth."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from lib_rt import Context, Device
 from lib_rt.dtypes import to_numpy
 from lib_rt.errors import CallError
 
-WARMING = 2
+WARMUP_CALLS = 2
 """Calls before the first that is timed: those in which a vendor compiles, tunes and fills its caches."""
 
-REPEATS = 20
+MAX_REPEATS = 20
 """Calls that are timed, at most."""
 
-LEAST = 3
+MIN_REPEATS = 3
 """Calls that are timed, however long they take."""
 
-ENOUGH = 0.5
+MAX_SECONDS = 0.5
 """Seconds after which no further call is timed."""
 
 ROOM = 2**28
@@ -40,26 +40,46 @@ COPIES = 5
 """How often they are copied; the fastest counts."""
 
 
-def timing_of(vendor: BaseVendor, device: Device, case: BaselineCase, bandwidth: float | None) -> Timing:
-    """How long the call of a case takes on a device that copies with this bandwidth.
+def time_call(vendor: BaseVendor, device: Device, case: BaselineCase, bandwidth: float | None) -> Timing:
+    """Measure the call of a case.
 
-    RefusedError if the call is refused.
+    Args:
+        vendor: The vendor.
+        device: The vendor's open device.
+        case: The case.
+        bandwidth: The bandwidth of the device's memory in bytes per second; None if unknown.
+
+    Returns:
+        The median duration of the call.
+
+    Raises:
+        RefusedError: The function returned an error code.
     """
     seconds: list[float] = []
     with Call(vendor, device, case) as call:
         make = call.prepared()
-        for _ in range(WARMING):
+        for _ in range(WARMUP_CALLS):
             _seconds(call, make)
         full = device.live_bytes + ROOM
-        while len(seconds) < LEAST or (len(seconds) < REPEATS and sum(seconds) < ENOUGH and device.live_bytes < full):
+        while len(seconds) < MIN_REPEATS or (
+            len(seconds) < MAX_REPEATS and sum(seconds) < MAX_SECONDS and device.live_bytes < full
+        ):
             seconds.append(_seconds(call, make))
-    return Timing(round(median(seconds), 9), len(seconds), bytes_of(case), operations_of(case), bandwidth)
+    return Timing(round(median(seconds), 9), len(seconds), count_bytes(case), count_operations(case), bandwidth)
 
 
 def _seconds(call: Call, make: Callable[[], Error]) -> float:
-    """Seconds from the call until its stream is done; the inputs, which it may update, have arrived before.
+    """Return the seconds from the call until its stream has finished; the inputs are sent before.
 
-    RefusedError if it is refused.
+    Args:
+        call: The call.
+        make: Makes the call.
+
+    Returns:
+        The duration in seconds.
+
+    Raises:
+        RefusedError: The function returned an error code.
     """
     call.send()
     start = perf_counter()
@@ -71,14 +91,14 @@ def _seconds(call: Call, make: Callable[[], Error]) -> float:
     return seconds
 
 
-def bytes_of(case: BaselineCase) -> int:
-    """Bytes of the elements of all tensors of a call; those of a tensor that is updated are read and written."""
+def count_bytes(case: BaselineCase) -> int:
+    """Return the bytes of all tensors of a call; a tensor that is updated counts twice."""
     tensors = [*_tensors(case.arguments.values()), *_tensors(case.expected.values())]
     return sum(prod(tensor.values.shape) * to_numpy(tensor.dtype).itemsize for tensor in tensors)
 
 
-def operations_of(case: BaselineCase) -> int | None:
-    """One operation for each element of the results, if the function computes them one by one; else None."""
+def count_operations(case: BaselineCase) -> int | None:
+    """Return one operation per element of the results of an element-wise function; None for other functions."""
     if not lookup(case.function).elementwise:
         return None
     return sum(prod(tensor.values.shape) for tensor in _tensors(case.expected.values()))
@@ -92,8 +112,8 @@ def _tensors(values: Iterable[Any]) -> Iterator[BaselineTensor | Expected]:
             yield value
 
 
-def copy_bandwidth(device: Device, nbytes: int = COPIED) -> float | None:
-    """Bytes a second that a device reads and writes when it copies so many of its own; None if it can't."""
+def measure_copy_bandwidth(device: Device, nbytes: int = COPIED) -> float | None:
+    """Return the bytes per second that a device reads and writes when it copies memory; None if it can't."""
     blocks: list[int] = []
     try:
         with Context(device) as context:

@@ -1,4 +1,4 @@
-"""`Timing`: how long a call takes on a vendor's device, beside the memory it has to touch."""
+"""`Timing`: the duration of a call, and the bytes of memory that it has to touch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OPTIONAL = {"omit_default": True}
 @final
 @dataclass(frozen=True)
 class Timing:
-    """How long a call takes, as `execution.stopwatch` measures it.
+    """The duration of a call, measured by `execution.stopwatch`.
 
     Attributes:
         seconds: the median of the repeats, each until the device was done.
@@ -30,5 +30,5 @@ class Timing:
 
     @property
     def distance(self) -> float | None:
-        """How many times as long it takes as a copy that moves as many bytes; None where that is not known."""
+        """Return the duration relative to a copy that moves as many bytes; None if the bandwidth is unknown."""
         return self.seconds * self.bandwidth / self.bytes if self.bandwidth and self.bytes else None

@@ -1,4 +1,4 @@
-"""What a case can end in, and the findings of the checks that lead there."""
+"""The verdict of a case, and the check results that lead to it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OPTIONAL = {"omit_default": True}
 @final
 @dataclass(frozen=True)
 class CheckResult:
-    """What one check found.
+    """The result of one check.
 
     Attributes:
         check: its name.
@@ -65,7 +65,7 @@ class CheckResult:
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict of one case with its findings; `message` says in a line why it isn't passed.
+    """The verdict of one case with its check results; `message` gives the reason in one line unless it passed.
 
     Attributes:
         timing: how long the call takes; None unless it passed and was to be timed.

@@ -13,7 +13,7 @@ from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.types import Dtype, Error
-from diopi_test.execution.call import as_attribute
+from diopi_test.execution.call import convert_attribute
 from lib_rt import Context, Device, Tensor
 from lib_rt.dtypes import Array
 from lib_rt.errors import GuardError
@@ -65,7 +65,7 @@ class Operator:
     def _value(self, parameter: Parameter, argument: Any, tensors: ExitStack) -> Any:
         if isinstance(argument, np.ndarray):
             return tensors.enter_context(Tensor.from_numpy(self._context, argument))
-        return as_attribute(parameter, argument)
+        return convert_attribute(parameter, argument)
 
 
 @final

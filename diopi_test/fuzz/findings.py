@@ -13,7 +13,7 @@ from diopi_test.baseline.manifest import MANIFEST_NAME
 from diopi_test.baseline.manifest_writer import ManifestWriter
 from diopi_test.baseline.records import BaselineCase, BaselineTensor
 from diopi_test.baseline.store import baseline_file
-from diopi_test.execution.description import attribute_in_words
+from diopi_test.execution.description import describe_attribute
 from diopi_test.execution.listing import list_stored_cases
 from diopi_test.execution.verdict import Outcome
 from diopi_test.fuzz.trial import LEVEL, write_calls
@@ -63,7 +63,7 @@ def _argument(value: object) -> str:
     if isinstance(value, BaselineTensor):
         layout = "" if value.layout == "contiguous" else f" {value.layout}"
         return f"{value.dtype.name}{list(value.values.shape)}{layout}"
-    return attribute_in_words(value)
+    return describe_attribute(value)
 
 
 @final

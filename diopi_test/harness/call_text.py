@@ -18,7 +18,7 @@ from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.baseline.units import to_ulps
 from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.layouts import layout_named
-from diopi_test.execution.description import attribute_in_words, tensor_in_words
+from diopi_test.execution.description import describe_attribute, describe_tensor
 from diopi_test.harness.lookup import MadeCase
 from diopi_test.oracle.budget import K
 
@@ -77,14 +77,14 @@ def _short(value: Any) -> str:
     """An argument or result in a few words, without its elements."""
     if isinstance(value, list):
         return f"[{'; '.join(map(_short, value))}]"
-    return _form(value) if isinstance(value, (BaselineTensor, Expected)) else attribute_in_words(value)
+    return _form(value) if isinstance(value, (BaselineTensor, Expected)) else describe_attribute(value)
 
 
 def _form(tensor: BaselineTensor | Expected) -> str:
     """How a tensor lies in memory."""
     shape = tensor.values.shape
     place = layout_named(tensor.layout)(shape)
-    return f"{tensor_in_words(tensor.dtype, shape, place.strides, place.offset)}, {tensor.layout}"
+    return f"{describe_tensor(tensor.dtype, shape, place.strides, place.offset)}, {tensor.layout}"
 
 
 def _value(parameter: Parameter, value: Any, full: bool) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _value(parameter: Parameter, value: Any, full: bool) -> Iterator[str]:
             yield f"  {name}: {_form(entry)}"
             yield from _array(entry.values, entry.dtype, full)
         else:
-            yield f"  {name}: {attribute_in_words(entry)}"
+            yield f"  {name}: {describe_attribute(entry)}"
 
 
 def _entries(name: str, value: Any) -> list[tuple[str, Any]]:

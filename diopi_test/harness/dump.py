@@ -30,7 +30,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.codec import to_json
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.execution.call_record import CallRecord
-from diopi_test.execution.description import attribute_in_words, tensor_in_words
+from diopi_test.execution.description import describe_attribute, describe_tensor
 from diopi_test.oracle.budget import K
 from lib_rt.dtypes import to_numpy
 
@@ -147,12 +147,12 @@ def _has_tensors(value: Any) -> bool:
 def _as_json(value: Any) -> Any:
     """Return an attribute as JSON, or as text if JSON has no such type."""
     is_plain = value is None or isinstance(value, (bool, int, float, str, tuple))
-    return to_json(value) if is_plain else attribute_in_words(value)
+    return to_json(value) if is_plain else describe_attribute(value)
 
 
 def _tensors(run: CallRecord) -> dict[str, str]:
     """Return the memory layouts of the tensors of a call, by name."""
-    return {entry.name: tensor_in_words(entry.dtype, entry.shape, entry.strides, entry.offset) for entry in run.tensors}
+    return {entry.name: describe_tensor(entry.dtype, entry.shape, entry.strides, entry.offset) for entry in run.tensors}
 
 
 _BFLOAT16 = to_numpy(Dtype.bfloat16)

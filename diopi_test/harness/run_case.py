@@ -15,7 +15,7 @@ from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
 from diopi_test.execution.call import PLAIN, Call, CallMode, RefusedError
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.call_sequence import Attempt, CallSequence
-from diopi_test.execution.out_of_place import out_of_place
+from diopi_test.execution.out_of_place import derive_out_of_place_case
 from diopi_test.execution.verdict import UNSUCCESSFUL, CheckResult, Outcome, Verdict
 from lib_rt import Device
 
@@ -105,7 +105,7 @@ def _is_in_leading_type(case: BaselineCase) -> bool:
 
 def _run_out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) -> CallRecord | None:
     """Return the record of the equivalent out-of-place call; None if there is none or it fails."""
-    plain = out_of_place(case)
+    plain = derive_out_of_place_case(case)
     if plain is None or not vendor.has(plain.function):
         return None
     with suppress(RefusedError), Call(vendor, device, plain) as call:

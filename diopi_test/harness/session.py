@@ -14,7 +14,7 @@ from diopi_test.execution.call import RefusedError
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.negative_cases import NegativeCase
 from diopi_test.execution.runtime_cases import RUNTIME_CASES
-from diopi_test.execution.stopwatch import copy_bandwidth, timing_of
+from diopi_test.execution.stopwatch import measure_copy_bandwidth, time_call
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.harness.collection import RUNTIME, Collected
 from diopi_test.harness.dump import DumpError, dump
@@ -73,14 +73,14 @@ class Session:
     def _timed(self, outcome: Outcome, case: BaselineCase) -> Outcome:
         """Return the outcome with the duration of the call; failed if the repeated call is rejected."""
         try:
-            return replace(outcome, timing=timing_of(self.vendor, self.device, case, self._bandwidth))
+            return replace(outcome, timing=time_call(self.vendor, self.device, case, self._bandwidth))
         except RefusedError as refused:
             message = f"{refused.code.name} when the call was repeated to time it: {self.vendor.last_error()}"
             return Outcome(Verdict.failed, message, outcome.check_results)
 
     @cached_property
     def _bandwidth(self) -> float | None:
-        return copy_bandwidth(self.device)
+        return measure_copy_bandwidth(self.device)
 
     def _run_and_dump(self, made_case: MadeCase, folder: Path) -> Outcome:
         """Run a case, and write what it was given and made into a file if it does not pass."""

@@ -1,4 +1,4 @@
-"""What became better or worse from one run to another, case by case."""
+"""Comparison of two runs, case by case."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEAST_TIMED = 20e-6
 
 
 class Change(StrEnum):
-    """What became of a case."""
+    """How the outcome of a case changed."""
 
     broken = "broken"
     fixed = "fixed"
@@ -38,7 +38,7 @@ class Change(StrEnum):
 @final
 @dataclass(frozen=True)
 class ChangedCase:
-    """A case that ended otherwise.
+    """A case whose outcome changed.
 
     Attributes:
         before, after: how it ended; None where it was not run.
@@ -57,7 +57,7 @@ class ChangedCase:
 @final
 @dataclass(frozen=True)
 class LessAccurate:
-    """A case that passed in both runs, with a larger part of its budget used; error / budget before and after."""
+    """A case that passed in both runs and uses more of its budget; error / budget before and after."""
 
     id: str
     before: float
@@ -67,7 +67,7 @@ class LessAccurate:
 @final
 @dataclass(frozen=True)
 class Slower:
-    """A function whose cases, those of both runs, took longer; seconds before and after.
+    """A function whose common cases took longer; seconds before and after.
 
     Attributes:
         timed: whether these are of the calls alone, as both runs timed them.
@@ -80,7 +80,7 @@ class Slower:
 
     @property
     def in_words(self) -> tuple[str, str]:
-        """Both times with their unit."""
+        """Return both times with their unit."""
         before, after = (
             f"{seconds * 1e6:.1f} µs" if self.timed else f"{seconds:.2f} s" for seconds in (self.before, self.after)
         )
@@ -90,7 +90,7 @@ class Slower:
 @final
 @dataclass(frozen=True)
 class RunInfo:
-    """One of the runs that are compared.
+    """One of the compared runs.
 
     Attributes:
         errors: what broke the run, or is damaged in its log.
@@ -105,7 +105,7 @@ class RunInfo:
 @final
 @dataclass(frozen=True)
 class ReportComparison:
-    """Two runs compared.
+    """The comparison of two runs.
 
     Attributes:
         same: number of cases that ended alike.
@@ -123,18 +123,18 @@ class ReportComparison:
     slower: tuple[Slower, ...]
 
     def cases_with(self, change: Change) -> Sequence[ChangedCase]:
-        """The cases of which this became."""
+        """Return the cases with this change."""
         return [case for case in self.cases if case.change is change]
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many cases, or functions, of each kind there are."""
+        """Return the number of cases, or functions, of each kind."""
         accuracy = {"less accurate": len(self.less_accurate), "slower": len(self.slower)}
         return {change: len(self.cases_with(change)) for change in Change} | accuracy | {"alike": self.same}
 
     @property
     def warnings(self) -> Iterator[str]:
-        """Why the two can't be compared without care."""
+        """Return the reasons why the comparison may be misleading."""
         if self.before.baseline != self.after.baseline:
             yield "the baselines are not the same: cases of one name may be different ones"
         for name, run in (("before", self.before), ("after", self.after)):
@@ -144,14 +144,14 @@ class ReportComparison:
 
     @property
     def exit_status(self) -> int:
-        """1 if a case that counts is broken, 3 if none is but a run has errors, else 0."""
+        """Return 1 if a case that counts is broken, 3 if a run has errors, else 0."""
         if any(case.counts for case in self.cases_with(Change.broken)):
             return 1
         return 3 if self.before.errors or self.after.errors else 0
 
 
 def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComparison:
-    """What changed from one run to another; a `factor` as in `FACTOR`."""
+    """Compare two runs; `factor` is explained at `FACTOR`."""
     old, new = ({case.id: case for case in report.cases} for report in (before, after))
     changed = [_changed(old.get(name), new.get(name), after) for name in sorted({*old, *new})]
     pairs = [(old[name], new[name]) for name in old if name in new]
@@ -168,7 +168,7 @@ def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComp
 
 
 def _changed(old: CaseRecord | None, new: CaseRecord | None, after: Report) -> ChangedCase | None:
-    """What became of a case that was run at least once; None if it ended alike."""
+    """Return how the outcome of a case changed; None if it did not."""
     last = new or old
     assert last is not None
     was, now = (case.verdict if case else None for case in (old, new))
@@ -197,7 +197,7 @@ def _less_accurate(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float
 
 
 def _slower(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> Iterator[Slower]:
-    """The functions that got slower, by what was timed of the calls where both runs did that."""
+    """Yield the functions that became slower, by the timed calls if both runs have them."""
     took, timed = _Seconds(), _Seconds()
     for old, new in pairs:
         took.add(new.function, old.seconds, new.seconds)

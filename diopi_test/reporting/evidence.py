@@ -1,4 +1,4 @@
-"""Evidence: a run in one archive, from which everybody can derive its result anew.
+"""Evidence: the archive of a run, from which everybody can derive its result again.
 
 The archive is a ZIP file of stored members, in a fixed order and without anything else in it: what was changed, cut or
 packed by other means is seen. `evidence.json` has the digests of the others, and is what a signature signs. The log is
@@ -41,13 +41,13 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 class EvidenceError(Exception):
-    """An archive, or what should become one, that is no evidence; the message says why."""
+    """A file that is not evidence, or can't become it; the message gives the reason."""
 
 
 @final
 @dataclass(frozen=True)
 class Member:
-    """A member of the archive: its digest and size in bytes."""
+    """A member of the archive: its digest, and its size in bytes."""
 
     sha256: str
     size: int
@@ -56,7 +56,7 @@ class Member:
 @final
 @dataclass(frozen=True)
 class Evidence:
-    """What an archive is evidence of.
+    """The index of an archive: which run it belongs to.
 
     Attributes:
         command: that which repeats the run in one process.
@@ -75,17 +75,17 @@ class Evidence:
 
 
 def pack(log: bytes, manifest: bytes, *, signed: bool = False) -> Mapping[str, bytes]:
-    """The members of an archive, of a log and the baseline's manifest; EvidenceError if they don't go together."""
-    content, problems = _examined(log, manifest)
+    """Return the members of the archive of a log and a manifest; raise EvidenceError if they do not match."""
+    content, problems = _examine_log(log, manifest)
     if content is None or problems:
         raise EvidenceError(problems[0])
-    return _packed(content, log, manifest, signed)
+    return _build_members(content, log, manifest, signed)
 
 
-def _packed(content: LogContent, log: bytes, manifest: bytes, signed: bool) -> Mapping[str, bytes]:
-    """The members of an archive, of a log that tells `content`."""
+def _build_members(content: LogContent, log: bytes, manifest: bytes, signed: bool) -> Mapping[str, bytes]:
+    """Return the members of the archive of a log with this content."""
     report = content.report()
-    members = {LOG: log, MANIFEST: manifest, **derived(report)}
+    members = {LOG: log, MANIFEST: manifest, **derive_members(report)}
     listed = {name: Member(hashlib.sha256(data).hexdigest(), len(data)) for name, data in members.items()}
     index = Evidence(
         VERSION, report.vendor, report.baseline, content.header.command, report.exit_status, listed, signed
@@ -93,8 +93,8 @@ def _packed(content: LogContent, log: bytes, manifest: bytes, signed: bool) -> M
     return {INDEX: _encoded(to_json(index)), **members}
 
 
-def derived(report: Report) -> Mapping[str, bytes]:
-    """The members that are made of the report."""
+def derive_members(report: Report) -> Mapping[str, bytes]:
+    """Return the members that are derived from the report."""
     return {
         "report.json": _encoded(to_json(report)),
         "report.xml": junit(report).encode(),
@@ -103,8 +103,8 @@ def derived(report: Report) -> Mapping[str, bytes]:
     }
 
 
-def archive(members: Mapping[str, bytes]) -> bytes:
-    """The ZIP file of members, the same for the same ones."""
+def build_archive(members: Mapping[str, bytes]) -> bytes:
+    """Return a ZIP file of the members; the same members give the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
         for name, data in members.items():
@@ -114,11 +114,11 @@ def archive(members: Mapping[str, bytes]) -> bytes:
 
 @final
 class Archive:
-    """An archive that is to be believed, or not; EvidenceError if it can't even be opened."""
+    """An archive to verify; EvidenceError if it can't be opened."""
 
     @classmethod
     def read(cls, path: Path) -> Archive:
-        """The archive at `path`; EvidenceError if it can't be opened or is too large."""
+        """Read the archive at `path`; raise EvidenceError if it can't be opened or is too large."""
         try:
             with path.open("rb") as file:
                 content = file.read(LARGEST + 1)
@@ -134,7 +134,7 @@ class Archive:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """What it says of itself; EvidenceError if that can't be read."""
+        """Return the index; raise EvidenceError if it can't be read."""
         try:
             index = json.loads(self.members[INDEX])
             found = index.get("schema_version") if isinstance(index, dict) else None
@@ -145,7 +145,7 @@ class Archive:
             raise EvidenceError(f"{INDEX} is missing or can't be read: {error}") from error
 
     def problems(self) -> Iterator[str]:
-        """Why it is no evidence of what it says; none if it is."""
+        """Yield the reasons why the archive is not evidence of its run; none if it is."""
         expected = [INDEX, *self.evidence.members, *([SIGNATURE] if self.evidence.signed else [])]
         yield from (f"{name} is missing" for name in expected if name not in self.members)
         yield from (f"{name} does not belong to it" for name in self.members if name not in expected)
@@ -154,19 +154,19 @@ class Archive:
             if data is not None and Member(hashlib.sha256(data).hexdigest(), len(data)) != member:
                 yield f"{name} was changed: it is not the one that {INDEX} lists"
         in_order = {name: self.members[name] for name in (*expected, *self.members) if name in self.members}
-        if archive(in_order) != self._content:
+        if build_archive(in_order) != self._content:
             yield "it was packed anew: its members do not lie in it as diopi-test submit writes them"
         if {LOG, MANIFEST} <= set(self.members):
             yield from self._contradictions()
 
     def _contradictions(self) -> Iterator[str]:
-        """Where the parts of the archive tell different things."""
+        """Yield the contradictions between parts of the archive."""
         log, manifest = self.members[LOG], self.members[MANIFEST]
-        content, problems = _examined(log, manifest)
+        content, problems = _examine_log(log, manifest)
         yield from problems
         if content is None or problems:
             return
-        for name, data in _packed(content, log, manifest, self.evidence.signed).items():
+        for name, data in _build_members(content, log, manifest, self.evidence.signed).items():
             if name in self.members and self.members[name] != data:
                 yield f"{name} is forged, or of another version of the suite: the log tells otherwise"
 
@@ -186,8 +186,8 @@ def _members(content: bytes) -> Mapping[str, bytes]:
         raise EvidenceError(f"it is no ZIP file, truncated or damaged: {error}") from error
 
 
-def _examined(log: bytes, manifest: bytes) -> tuple[LogContent | None, list[str]]:
-    """What a log tells, None if it can't be read; and why it and the baseline's manifest are no evidence of a run."""
+def _examine_log(log: bytes, manifest: bytes) -> tuple[LogContent | None, list[str]]:
+    """Return the content of a log, None if it can't be read, and the problems of it and of the manifest."""
     lines = log.splitlines(keepends=True)
     problems = list(_damages(lines))
     try:
@@ -198,13 +198,13 @@ def _examined(log: bytes, manifest: bytes) -> tuple[LogContent | None, list[str]
 
 
 def _damages(lines: list[bytes]) -> Iterator[str]:
-    """That lines of a log are not as they were written."""
+    """Yield a problem if lines of a log are damaged."""
     if damaged := damaged_lines(lines):
         yield f"line {damaged[0]} of the log is damaged or was changed, as {len(damaged) - 1} more"
 
 
 def _differences(content: LogContent, manifest: bytes) -> Iterator[str]:
-    """How the manifest is not that of the log's run."""
+    """Yield the differences between the manifest and that of the log's run."""
     digest, whole = check_seal(manifest)
     if not whole:
         yield "the baseline's manifest does not end with its sha256: it was changed"

@@ -1,4 +1,4 @@
-"""A report as JUnit XML, which build servers show: a test suite a function, a test case a case.
+"""JUnit XML for build servers: a test suite per function, a test case per case.
 
 A case that counts against the vendor is a failure, or an error if it took its process with it; one that says nothing
 about it (not implemented, waived, or of a class that does not count) is skipped, with what it ended in as the reason.
@@ -29,7 +29,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(report: Report) -> str:
-    """The document of a report."""
+    """Return the document of a report."""
     root = Element("testsuites", name=_text(report.vendor.title), time=f"{report.summary.seconds:.3f}")
     if problems := list(_problems(report)):
         suite = SubElement(root, "testsuite", name=RUN, time="0.000")
@@ -46,7 +46,7 @@ def junit(report: Report) -> str:
 
 
 def _problems(report: Report) -> Iterator[str]:
-    """Why the run has no verdict about the vendor."""
+    """Yield the reasons why the run has no verdict about the vendor."""
     yield from report.errors
     summary = report.summary
     if summary.incomplete:
@@ -65,13 +65,13 @@ def _add_function(root: Element, function: str, cases: Sequence[CaseRecord], rep
 
 
 def _count(element: Element) -> None:
-    """Note the numbers of test cases in a suite, or in all, and of those that did not pass."""
+    """Set the numbers of test cases of a suite, or of all suites, and of those that did not pass."""
     for name, path in COUNTED.items():
         element.set(name, str(len(element.findall(f".//{path}"))))
 
 
 def _add_outcome(element: Element, case: CaseRecord, *, counts: bool) -> None:
-    """What is told of a case that is not passed."""
+    """Add the elements of a case that did not pass."""
     if case.verdict is Verdict.passed:
         return
     if case.verdict not in UNSUCCESSFUL:
@@ -91,5 +91,5 @@ def _body(case: CaseRecord) -> Iterable[str]:
 
 
 def _text(text: str) -> str:
-    """A text without the characters that no XML document may hold: they are told by their numbers."""
+    """Return a text in which characters that XML forbids are replaced by their numbers."""
     return _NOT_XML.sub(lambda found: f"\\x{ord(found.group()):02x}", text)

@@ -1,4 +1,4 @@
-"""Reports and comparisons as Markdown, short enough for a comment on a change."""
+"""Markdown of reports and comparisons, short enough for a comment on a change."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LONGEST = 400
 
 
 def render_report(report: Report, durations: int = 0) -> str:
-    """The summary of a report: counts by class, then what went wrong, and so many of what took longest."""
+    """Return the summary of a report: counts by class, the failed cases, and the slowest functions."""
     return "".join(f"{line}\n" for line in _report_lines(report, durations))
 
 
 def render_comparison(comparison: ReportComparison) -> str:
-    """What changed, that which broke first."""
+    """Return the changes, with broken cases first."""
     return "".join(f"{line}\n" for line in _comparison_lines(comparison))
 
 
@@ -63,7 +63,7 @@ def _headline(report: Report) -> str:
 
 
 def _class_table(report: Report) -> Iterator[str]:
-    """A row a class of which there are cases, a column a verdict that some case has."""
+    """Yield a table with a row per class and a column per verdict that occur."""
     classes = {CaseClass[name]: counts for name, counts in report.summary.classes.items() if counts.total}
     verdicts = [verdict for verdict in Verdict if verdict is not Verdict.not_run and report.summary.number([verdict])]
     yield from _table(
@@ -88,7 +88,7 @@ def _wrong_case(case: CaseRecord) -> Iterator[str]:
 
 
 def _durations(report: Report, number: int) -> Iterator[str]:
-    """The functions and cases that took longest, and the calls that are slow for what they do."""
+    """Yield the slowest functions and cases, and the calls that are slow for the bytes they move."""
     functions = group_by_function(report.cases)[:number]
     rows = [[_code(entry.function), str(entry.cases), f"{entry.seconds:.2f} s"] for entry in functions]
     yield from _folded("functions that took longest", _table(["function", "cases", "took"], rows))
@@ -132,7 +132,7 @@ def _was(verdict: Verdict | None) -> str:
 
 
 def _list_first(cases: Sequence[T], lines: Callable[[T], Iterable[str]]) -> Iterator[str]:
-    """The first of the cases, then how many others there are."""
+    """Yield the lines of the first cases, then the number of the others."""
     for case in cases[:MAX_LISTED]:
         yield from lines(case)
     if len(cases) > MAX_LISTED:
@@ -140,7 +140,7 @@ def _list_first(cases: Sequence[T], lines: Callable[[T], Iterable[str]]) -> Iter
 
 
 def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
-    """Lines that are shown when the title is clicked."""
+    """Yield lines that are visible after a click on the title."""
     yield f"<details><summary>{title}</summary>"
     yield ""
     yield from lines
@@ -159,7 +159,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 
 
 def _code(text: str) -> str:
-    """A text as it is, in a line, within a fence longer than any in it; what is too long is cut."""
+    """Return a text as inline code; long texts are truncated."""
     line = " ".join(text.split())
     shortened = line if len(line) <= LONGEST else f"{line[:LONGEST]} …"
     fence = "`" * (1 + max(map(len, re.findall("`+", shortened)), default=0))
@@ -171,5 +171,5 @@ def _code(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A text in which no character has a meaning for Markdown or HTML."""
+    """Return a text without special characters of Markdown or HTML."""
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~&])", r"\\\1", " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""Reading reports: from what `diopi-test run --json` wrote, or from the log of a run, which may still go on."""
+"""Reading of reports: the JSON of `diopi-test run --json`, or the log of a run that may be in progress."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from diopi_test.harness.records import READABLE_VERSIONS, SCHEMA_VERSION, Report
 
 
 class ReportError(Exception):
-    """A file that is no report; the message names it and says why."""
+    """A file that is not a report; the message names the file and the reason."""
 
 
 def read_report(path: Path) -> Report:
-    """The report in the file at `path`, which is its JSON or a log; ReportError if it is neither."""
+    """Read the report at `path`, either JSON or a log; raise ReportError if it is neither."""
     try:
         with path.open("rb") as file:
             is_log = file.readline().startswith(b'{"kind":')

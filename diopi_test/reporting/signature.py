@@ -1,4 +1,4 @@
-"""Signatures of evidence by keys that people have: those of OpenSSH (`ssh-keygen -Y`, from 8.2 on).
+"""Signatures of evidence with OpenSSH keys (`ssh-keygen -Y`, from version 8.2).
 
 Source: the manual page ssh-keygen(1), and PROTOCOL.sshsig of OpenSSH.
 """
@@ -14,11 +14,11 @@ NAMESPACE = "diopi-evidence"
 
 
 class SignatureError(Exception):
-    """A signature that can't be made, or is not right; the message says why."""
+    """A signature that can't be created or verified; the message gives the reason."""
 
 
 def sign(content: bytes, key: Path) -> bytes:
-    """The signature of `content` by the private key in the file `key`; one with a passphrase asks for it."""
+    """Sign `content` with the private key in the file `key`; ssh-keygen asks for a passphrase if there is one."""
     with tempfile.TemporaryDirectory(prefix="diopi-sign-") as folder:
         file = Path(folder) / "content"
         file.write_bytes(content)
@@ -27,12 +27,19 @@ def sign(content: bytes, key: Path) -> bytes:
 
 
 def check(content: bytes, signature: bytes, signers: Path | None, signer: str | None) -> str:
-    """Who signed `content`, in words; SignatureError if nobody did, or not the `signer`.
+    """Verify the signature of `content` and return the text that names the signer.
 
     Args:
-        signers: the file of the keys that are trusted, as ssh-keygen(1) describes under ALLOWED SIGNERS; None if the
-            signature only has to be that of some key.
-        signer: who must have signed, as `signers` names them.
+        content: The signed bytes.
+        signature: The signature.
+        signers: The file of trusted keys, described under ALLOWED SIGNERS in ssh-keygen(1); None accepts any key.
+        signer: The required signer, as named in `signers`.
+
+    Returns:
+        The output of ssh-keygen.
+
+    Raises:
+        SignatureError: The signature is invalid, or is not that of `signer`.
     """
     with tempfile.TemporaryDirectory(prefix="diopi-sign-") as folder:
         file = Path(folder) / "content.sig"
@@ -42,7 +49,7 @@ def check(content: bytes, signature: bytes, signers: Path | None, signer: str | 
 
 
 def _ssh_keygen(*words: object, content: bytes | None = None) -> str:
-    """What ssh-keygen prints; SignatureError if it fails, or is not there."""
+    """Return the output of ssh-keygen; raise SignatureError if it fails or is not installed."""
     command = ["ssh-keygen", *map(str, words)]
     try:
         done = subprocess.run(command, input=content, capture_output=True, check=False)

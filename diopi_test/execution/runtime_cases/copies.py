@@ -1,4 +1,4 @@
-"""Copies: every byte of them and none beside."""
+"""Cases of copies: they copy every byte and no other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diopi_impl import BaseVendor
 from diopi_test.execution.runtime_cases.tools import (
     Bytes,
     address_of,
-    allocated,
+    allocate,
     background,
     open_device,
     payload,
@@ -37,25 +37,25 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 @runtime_case
 def copies_to_the_device_are_exact(vendor: BaseVendor) -> None:
-    """Any number of bytes, at any offsets, and not one more."""
+    """Copy any number of bytes, at any offsets, and check that no other byte changes."""
     _check_copies(vendor, "h2d")
 
 
 @runtime_case
 def copies_from_the_device_are_exact(vendor: BaseVendor) -> None:
-    """As to the device."""
+    """Check copies from the device in the same way."""
     _check_copies(vendor, "d2h")
 
 
 @runtime_case
 def copies_within_the_device_are_exact(vendor: BaseVendor) -> None:
-    """As to the device."""
+    """Check copies within the device in the same way."""
     _check_copies(vendor, "d2d")
 
 
 def _check_copies(vendor: BaseVendor, direction: str) -> None:
     room = max(SIZES) + 2 * MARGIN
-    with open_device(vendor) as device, allocated(device, room, room) as blocks, Stream(device) as stream:
+    with open_device(vendor) as device, allocate(device, room, room) as blocks, Stream(device) as stream:
         for nbytes, (end, start) in product(SIZES, OFFSETS):
             source, before = payload(nbytes + 2 * MARGIN), background(nbytes + 2 * MARGIN)
             expected = before.copy()
@@ -67,7 +67,7 @@ def _check_copies(vendor: BaseVendor, direction: str) -> None:
 def _copied(
     stream: Stream, blocks: Sequence[int], direction: str, source: Bytes, target: Bytes, end: int, nbytes: int
 ) -> Bytes:
-    """What `target` holds once `nbytes` of `source` were copied to its byte `end` in the given direction."""
+    """Return the contents of `target` after `nbytes` of `source` were copied to its byte `end`."""
     origin, destination = address_of(source), address_of(target)
     if direction[0] == "d":
         shifted = blocks[0] + origin % ALIGNMENT  # as unaligned as on the host
@@ -88,11 +88,11 @@ def _copied(
 
 @runtime_case
 def large_copies_are_exact(vendor: BaseVendor) -> None:
-    """16 MiB and a byte to the device, within it and back."""
+    """Copy 16 MiB and a byte to the device, within it and back."""
     sent = payload(16 * MIB + 1)
     with (
         open_device(vendor) as device,
-        allocated(device, sent.size, sent.size) as (first, second),
+        allocate(device, sent.size, sent.size) as (first, second),
         Stream(device) as stream,
     ):
         received = np.full_like(sent, 255)

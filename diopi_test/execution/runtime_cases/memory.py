@@ -1,4 +1,4 @@
-"""Memory of the device: aligned, disjoint, large, exhausted, freed."""
+"""Cases of device memory: alignment, overlap, size, exhaustion and release."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from diopi_proto.types import Error
 from diopi_test.execution.runtime_cases.tools import (
     RuntimeCaseError,
     address_of,
-    allocated,
+    allocate,
     background,
     open_device,
     payload,
@@ -45,17 +45,17 @@ class _Block:
 
 @runtime_case
 def memory_is_aligned(vendor: BaseVendor) -> None:
-    """Whatever the size, an address is a multiple of `ALIGNMENT`."""
-    with open_device(vendor) as device, allocated(device, *range(1, 66), 1000, 4097, MIB + 1) as addresses:
+    """Check that an address is a multiple of `ALIGNMENT`, whatever the size."""
+    with open_device(vendor) as device, allocate(device, *range(1, 66), 1000, 4097, MIB + 1) as addresses:
         for address in addresses:
             require(address % ALIGNMENT == 0, f"address {address:#x} is not a multiple of {ALIGNMENT}")
 
 
 @runtime_case
 def blocks_do_not_overlap(vendor: BaseVendor) -> None:
-    """Of many blocks of mixed sizes each has its own addresses and keeps its own bytes."""
+    """Check that many blocks of mixed sizes have their own addresses and contents."""
     sizes = [1 + 37 * (i % 100) for i in range(500)]
-    with open_device(vendor) as device, allocated(device, *sizes) as addresses, Stream(device) as stream:
+    with open_device(vendor) as device, allocate(device, *sizes) as addresses, Stream(device) as stream:
         _check_disjoint([_Block(*pair) for pair in zip(addresses, sizes, strict=True)])
         written = [payload(nbytes, seed) for seed, nbytes in enumerate(sizes)]
         read = [background(nbytes) for nbytes in sizes]
@@ -88,9 +88,9 @@ def no_bytes_can_be_asked_for(vendor: BaseVendor) -> None:
 
 @runtime_case
 def a_large_block_holds_what_is_written_to_its_ends(vendor: BaseVendor) -> None:
-    """64 MiB in one piece, its first and last bytes written and read."""
+    """Write and read the first and last bytes of a block of 64 MiB."""
     nbytes, edge = 64 * MIB, 4097
-    with open_device(vendor) as device, allocated(device, nbytes) as (block,), Stream(device) as stream:
+    with open_device(vendor) as device, allocate(device, nbytes) as (block,), Stream(device) as stream:
         ends = {"first": block, "last": block + nbytes - edge}
         written = {name: payload(edge, seed) for seed, name in enumerate(ends)}
         read = {name: background(edge) for name in ends}
@@ -105,7 +105,7 @@ def a_large_block_holds_what_is_written_to_its_ends(vendor: BaseVendor) -> None:
 
 @runtime_case
 def exhaustion_is_reported(vendor: BaseVendor) -> None:
-    """More memory than there is gives an error and a reason; the device works on."""
+    """Check that impossible sizes give an error and a reason, and that the device works afterwards."""
     with open_device(vendor) as device:
         for nbytes in IMPOSSIBLE:
             check_exhaustion(device, nbytes)
@@ -113,6 +113,7 @@ def exhaustion_is_reported(vendor: BaseVendor) -> None:
 
 
 def check_exhaustion(device: Device, nbytes: int) -> None:
+    """Check that allocating `nbytes` fails with ErrorOccurred and a readable last error."""
     try:
         address = device.malloc(nbytes)
     except CallError as error:
@@ -126,7 +127,7 @@ def check_exhaustion(device: Device, nbytes: int) -> None:
 
 @runtime_case
 def freed_memory_can_be_had_again(vendor: BaseVendor) -> None:
-    """Blocks are made and freed until they add up to more than a device has, or five seconds have passed.
+    """Allocate and free blocks until they exceed the device's memory, or for five seconds.
 
     On a chip a runtime that keeps them runs out of memory; in host memory the process grows.
     """
@@ -146,14 +147,14 @@ def freed_memory_can_be_had_again(vendor: BaseVendor) -> None:
 
 
 def _address_space() -> int:
-    """Bytes of address space this process uses; 0 where the system doesn't tell."""
+    """Return the bytes of address space of this process; 0 if the system does not report them."""
     statistics = Path("/proc/self/statm")  # in pages
     return int(statistics.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") if statistics.exists() else 0
 
 
 @runtime_case
 def memory_can_be_freed_in_any_order(vendor: BaseVendor) -> None:
-    """Blocks come and go at random; those that are left don't overlap."""
+    """Allocate and free blocks at random, and check that the remaining ones do not overlap."""
     generator = random.Random(0)
     with open_device(vendor) as device:
         alive: list[_Block] = []

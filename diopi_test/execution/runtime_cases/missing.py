@@ -1,4 +1,4 @@
-"""Functions a vendor has not registered."""
+"""Cases of functions that a vendor has not registered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diopi_proto.types import Error
 from diopi_test.execution.runtime_cases.tools import (
     RuntimeCaseError,
     address_of,
-    allocated,
+    allocate,
     open_device,
     payload,
     require,
@@ -23,9 +23,9 @@ NBYTES = 64
 
 @runtime_case
 def each_missing_function_has_its_own_error(vendor: BaseVendor) -> None:
-    """A call that needs a function gives the standard's code when it is not registered, and works when it is."""
+    """Check the error code of a call that needs an unregistered function, and that the call works otherwise."""
     host = payload(NBYTES)
-    with open_device(vendor) as device, allocated(device, NBYTES, NBYTES) as (first, second), Stream(device) as stream:
+    with open_device(vendor) as device, allocate(device, NBYTES, NBYTES) as (first, second), Stream(device) as stream:
         spare, unused = Stream(device), device.malloc(NBYTES)
         calls: dict[str, Callable[[], object]] = {
             "stream_create": lambda: Stream(device).close(),

@@ -1,4 +1,4 @@
-"""Streams: order within one, waiting, several at once, threads."""
+"""Cases of streams: order within a stream, synchronization, several streams and threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from diopi_impl import BaseVendor
 from diopi_test.execution.runtime_cases.memory import check_exhaustion
 from diopi_test.execution.runtime_cases.tools import (
     address_of,
-    allocated,
+    allocate,
     background,
     open_device,
     payload,
@@ -34,7 +34,7 @@ HOP = 64
 
 @final
 class _Chain:
-    """Copies on one stream that each need the one before: bytes go from slot to slot of a block, and back.
+    """Copies on one stream, each of which depends on the one before: bytes move from slot to slot of a block.
 
     Its first copy is far larger than the others, so that a runtime which lets small ones pass is found out.
     """
@@ -48,16 +48,16 @@ class _Chain:
 
     @staticmethod
     def room(slots: int) -> int:
-        """Bytes of the block a chain of `slots` needs."""
+        """Return the bytes that a chain of `slots` needs."""
         return slots * HOP + 256 * KIB
 
     def start(self) -> None:
-        """Fill the block; what goes through the chain lies at its end."""
+        """Fill the block; the bytes for the chain are at its end."""
         self.stream.h2d(self._block, address_of(self._sent), self._sent.size)
         self.stream.d2d(self._block, self._block + self._sent.size - HOP, HOP)
 
     def hop(self, slot: int) -> None:
-        """Hand the bytes on to `slot`."""
+        """Copy the bytes from the slot before to `slot`."""
         self.stream.d2d(self._block + slot * HOP, self._block + (slot - 1) * HOP, HOP)
 
     def finish(self) -> None:
@@ -65,12 +65,12 @@ class _Chain:
         self.stream.d2h(address_of(self._received), self._block + (self._slots - 1) * HOP, HOP)
 
     def check(self, subject: str) -> None:
-        """Wait, and compare."""
+        """Wait for the stream, and compare the bytes."""
         self.stream.synchronize()
         require_equal(f"{subject}: after {self._slots} dependent copies", self._received, self._sent[-HOP:])
 
     def enqueue(self) -> None:
-        """All of it."""
+        """Enqueue all copies."""
         self.start()
         for slot in range(1, self._slots):
             self.hop(slot)
@@ -79,9 +79,9 @@ class _Chain:
 
 @runtime_case
 def a_stream_keeps_the_order_of_copies(vendor: BaseVendor) -> None:
-    """Bytes handed on through hundreds of slots, with nothing but the stream to keep the order."""
+    """Copy bytes through hundreds of slots, ordered only by the stream."""
     slots = 300
-    with open_device(vendor) as device, allocated(device, _Chain.room(slots)) as (block,), Stream(device) as stream:
+    with open_device(vendor) as device, allocate(device, _Chain.room(slots)) as (block,), Stream(device) as stream:
         for seed in range(3):
             chain = _Chain(stream, block, slots, seed)
             chain.enqueue()
@@ -90,10 +90,10 @@ def a_stream_keeps_the_order_of_copies(vendor: BaseVendor) -> None:
 
 @runtime_case
 def the_last_of_several_writes_stays(vendor: BaseVendor) -> None:
-    """A block written again and again holds what was written last, and reads in between see their own time."""
+    """Write a block repeatedly; it keeps the last bytes, and reads in between see earlier ones."""
     rows = payload(200 * HOP).reshape(200, HOP)
     seen = np.full_like(rows, 255)
-    with open_device(vendor) as device, allocated(device, HOP) as (block,), Stream(device) as stream:
+    with open_device(vendor) as device, allocate(device, HOP) as (block,), Stream(device) as stream:
         for written, read in zip(rows, seen, strict=True):
             stream.h2d(block, address_of(written), HOP)
             stream.d2h(address_of(read), block, HOP)
@@ -103,10 +103,10 @@ def the_last_of_several_writes_stays(vendor: BaseVendor) -> None:
 
 @runtime_case
 def synchronising_really_waits(vendor: BaseVendor) -> None:
-    """What a long queue of large copies brings is all there as soon as the wait returns."""
+    """Check that the results of a long queue of copies are there when the wait returns."""
     nbytes, times = 4 * MIB, 8
     sent = payload(nbytes)
-    with open_device(vendor) as device, allocated(device, nbytes, nbytes) as blocks, Stream(device) as stream:
+    with open_device(vendor) as device, allocate(device, nbytes, nbytes) as blocks, Stream(device) as stream:
         received = np.full_like(sent, 255)
         stream.synchronize()  # of nothing
         stream.h2d(blocks[0], address_of(sent), nbytes)
@@ -120,9 +120,9 @@ def synchronising_really_waits(vendor: BaseVendor) -> None:
 
 @runtime_case
 def ending_a_stream_finishes_its_work(vendor: BaseVendor) -> None:
-    """Copies still queued when their stream is destroyed are done afterwards."""
+    """Check that copies still queued when their stream is destroyed are completed."""
     sent = payload(4 * MIB)
-    with open_device(vendor) as device, allocated(device, sent.size) as (block,):
+    with open_device(vendor) as device, allocate(device, sent.size) as (block,):
         received = np.full_like(sent, 255)
         with Stream(device) as stream:
             for _ in range(4):
@@ -133,10 +133,10 @@ def ending_a_stream_finishes_its_work(vendor: BaseVendor) -> None:
 
 @runtime_case
 def several_streams_work_at_once(vendor: BaseVendor) -> None:
-    """Copies enqueued in turn on eight streams keep their order on each, whichever is waited for first."""
+    """Interleave copies on eight streams; each keeps its order, whichever is synchronized first."""
     slots, count = 40, 8
     with open_device(vendor) as device, ExitStack() as stack:
-        blocks = stack.enter_context(allocated(device, *[_Chain.room(slots)] * count))
+        blocks = stack.enter_context(allocate(device, *[_Chain.room(slots)] * count))
         streams = [stack.enter_context(Stream(device)) for _ in range(count)]
         chains = [_Chain(*pair, slots, seed) for seed, pair in enumerate(zip(streams, blocks, strict=True))]
         for chain in chains:
@@ -151,11 +151,11 @@ def several_streams_work_at_once(vendor: BaseVendor) -> None:
 
 @runtime_case
 def one_stream_sees_what_another_was_waited_for(vendor: BaseVendor) -> None:
-    """Streams share the device's memory: what one wrote, once waited for, another reads."""
+    """Check that a stream reads what another wrote, after the other was synchronized."""
     sent = payload(MIB)
     with (
         open_device(vendor) as device,
-        allocated(device, MIB) as (block,),
+        allocate(device, MIB) as (block,),
         Stream(device) as first,
         Stream(device) as two,
     ):
@@ -169,8 +169,8 @@ def one_stream_sees_what_another_was_waited_for(vendor: BaseVendor) -> None:
 
 @runtime_case
 def streams_come_and_go(vendor: BaseVendor) -> None:
-    """A hundred streams, one after the other, each of which works."""
-    with open_device(vendor) as device, allocated(device, HOP) as (block,):
+    """Create and use a hundred streams, one after the other."""
+    with open_device(vendor) as device, allocate(device, HOP) as (block,):
         for seed in range(100):
             sent, received = payload(HOP, seed), background(HOP)
             with Stream(device) as stream:
@@ -182,13 +182,13 @@ def streams_come_and_go(vendor: BaseVendor) -> None:
 
 @runtime_case
 def several_threads_work_at_once(vendor: BaseVendor) -> None:
-    """Threads with a stream each make memory, copy, run out of memory and free, and don't disturb one another."""
+    """Use a stream per thread, and exhaust and free memory, without effects on other threads."""
     threads, slots = 6, 30
     with open_device(vendor) as device:
 
         def work(thread: int) -> None:
             for seed in range(4):
-                with allocated(device, _Chain.room(slots)) as (block,), Stream(device) as stream:
+                with allocate(device, _Chain.room(slots)) as (block,), Stream(device) as stream:
                     chain = _Chain(stream, block, slots, seed=10 * thread + seed)
                     chain.enqueue()
                     check_exhaustion(device, IMPOSSIBLE[0])

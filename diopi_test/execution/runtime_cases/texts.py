@@ -1,4 +1,4 @@
-"""Names, versions and error messages."""
+"""Cases of names, versions and error messages."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from lib_rt import Context
 
 @runtime_case
 def name_and_version_are_text(vendor: BaseVendor) -> None:
-    """The vendor says who it is."""
+    """Check that the vendor has a name and a version."""
     require_text("the vendor's name", vendor.name)
     require_text("the vendor's version", vendor.version)
 
 
 @runtime_case
 def a_failing_call_is_explained(vendor: BaseVendor) -> None:
-    """An operator that the standard does not have can't be called, and the vendor says so."""
+    """Check that a call of an unknown operator fails with a last error."""
     with open_device(vendor) as device, Context(device) as context:
         code = vendor.call("diopiNoSuchFunction", context)
     require(code is not Error.Success, "a call of diopiNoSuchFunction succeeded, expected an error")
@@ -26,6 +26,6 @@ def a_failing_call_is_explained(vendor: BaseVendor) -> None:
 
 @runtime_case
 def the_last_error_can_always_be_asked_for(vendor: BaseVendor) -> None:
-    """Before any failure there is a text too, though it may be empty."""
+    """Check that there is a text before any failure; it may be empty."""
     with open_device(vendor) as device:
         require_text("the runtime's last error", device.last_error, may_be_empty=True)

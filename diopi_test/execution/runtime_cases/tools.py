@@ -1,4 +1,4 @@
-"""What the cases of the runtime are and work with: a device, memory on it, bytes on the host."""
+"""Tools of the runtime cases: a device, memory on it, and bytes on the host."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def runtime_case(function: Callable[[BaseVendor], None]) -> Callable[[BaseVendor
 
 
 def require(condition: bool, message: str) -> None:
+    """Raise RuntimeCaseError with this message unless `condition` holds."""
     if not condition:
         raise RuntimeCaseError(message)
 
@@ -50,6 +51,7 @@ host memory they write to."""
 
 @contextmanager
 def open_device(vendor: BaseVendor) -> Iterator[Device]:
+    """Open the vendor's device and close it at the end."""
     device = vendor.open_device()
     try:
         yield device
@@ -61,8 +63,8 @@ def open_device(vendor: BaseVendor) -> Iterator[Device]:
 
 
 @contextmanager
-def allocated(device: Device, *sizes: int) -> Iterator[list[int]]:
-    """Addresses of blocks of `sizes` bytes, freed at the end."""
+def allocate(device: Device, *sizes: int) -> Iterator[list[int]]:
+    """Allocate blocks of `sizes` bytes, yield their addresses, and free them at the end."""
     with ExitStack() as stack:
         addresses = []
         for nbytes in sizes:
@@ -72,20 +74,22 @@ def allocated(device: Device, *sizes: int) -> Iterator[list[int]]:
 
 
 def address_of(array: Bytes) -> int:
+    """Return the address of the first byte."""
     return int(array.ctypes.data)
 
 
 def payload(nbytes: int, seed: int = 0) -> Bytes:
-    """Random bytes below 128, which no `background` has."""
+    """Return random bytes below 128, which do not occur in a `background`."""
     return np.random.default_rng((nbytes, seed)).integers(0, 128, nbytes, np.uint8)
 
 
 def background(nbytes: int) -> Bytes:
-    """What memory holds before bytes of a `payload` are copied into it."""
+    """Return the contents of memory before bytes of a `payload` are copied into it."""
     return np.random.default_rng(nbytes).integers(128, 256, nbytes, np.uint8)
 
 
 def require_equal(subject: str, actual: Bytes, expected: Bytes) -> None:
+    """Raise RuntimeCaseError unless the bytes are equal."""
     differing = np.flatnonzero(actual != expected)
     if differing.size:
         i = int(differing[0])
@@ -96,6 +100,7 @@ def require_equal(subject: str, actual: Bytes, expected: Bytes) -> None:
 
 
 def require_text(subject: str, text: object, *, may_be_empty: bool = False) -> None:
+    """Raise RuntimeCaseError unless `text` is a readable string."""
     require(isinstance(text, str), f"{subject} is a {type(text).__name__}, expected text")
     require(may_be_empty or bool(str(text).strip()), f"{subject} is empty")
     require("\N{REPLACEMENT CHARACTER}" not in str(text), f"{subject} is not UTF-8: {text!r}")

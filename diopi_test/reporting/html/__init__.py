@@ -1,4 +1,4 @@
-"""Pages: a report, or a comparison of two, as one HTML file that needs no network and no other file.
+"""HTML pages of a report or a comparison, each in one file that needs no network and no other file.
 
 What a page shows is JSON in it (`columns`), shown by scripts beside this file, in English or Chinese (`texts.json`).
 The scripts make elements and texts of the data, never markup; and the page's own policy lets nothing else be executed
@@ -10,7 +10,7 @@ from __future__ import annotations
 from diopi_test.baseline.codec import to_json
 from diopi_test.harness.records import Report
 from diopi_test.reporting.comparison import ReportComparison
-from diopi_test.reporting.html.columns import columns_of
+from diopi_test.reporting.html.columns import build_columns
 from diopi_test.reporting.html.page import page
 
 OF_REPORT = ("page.js", "data.js", "overview.js", "functions.js", "cases.js", "run.js")
@@ -19,13 +19,13 @@ OF_COMPARISON = ("page.js", "comparison.js")
 
 
 def render_report(report: Report) -> str:
-    """The page of a report."""
+    """Return the page of a report."""
     origin = f"{report.baseline.level} {report.baseline.digest[:12]}, DIOPI {report.proto_version}"
-    return page(report.vendor.title, {"made": origin, **columns_of(report)}, OF_REPORT)
+    return page(report.vendor.title, {"made": origin, **build_columns(report)}, OF_REPORT)
 
 
 def render_comparison(comparison: ReportComparison) -> str:
-    """The page of two runs compared."""
+    """Return the page of a comparison."""
     names = [run.vendor.title for run in (comparison.before, comparison.after)]
     data = {
         "made": comparison.after.baseline.level,

@@ -1,4 +1,4 @@
-"""A report in columns: as small as it can be read without unpacking, so that a page opens at once."""
+"""The data of a page in columns, which are small and need no unpacking, so that the page opens fast."""
 
 from __future__ import annotations
 
@@ -26,13 +26,16 @@ LONG = 2000
 """Characters of the longer one."""
 
 
-def columns_of(report: Report) -> Mapping[str, Any]:
-    """What a page tells of a report.
+def build_columns(report: Report) -> Mapping[str, Any]:
+    """Return the data of the page of a report.
 
     `report` is the report but for its cases, `cases` has a column for each thing that every case has, with an entry a
     case; `tables` has what entries of columns are numbers of. All else is by number of the case: `messages`, `bases`,
     `waived`, `timings`, and `details`, which has the failed findings as in the report's JSON. `unsuccessful` are the
     verdicts that count against a vendor, `uncounted` the classes that do not decide.
+
+    Returns:
+        A mapping that the scripts of the page read.
     """
     cases, tables = report.cases, _Tables()
     listed = _columns(cases, tables)
@@ -52,19 +55,19 @@ def columns_of(report: Report) -> Mapping[str, Any]:
 
 @final
 class _Tables:
-    """Values that occur often, each told once, by the name of their column."""
+    """Values that occur often, each stored once, by the name of their column."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, dict[Hashable, int]] = {}
 
     def number(self, column: str, value: Hashable) -> int:
-        """The number of a value in the table of a column, where it is put unless it is there."""
+        """Return the number of a value in the table of a column; add the value if it is new."""
         numbers = self._numbers.setdefault(column, {})
         return numbers.setdefault(value, len(numbers))
 
     @property
     def content(self) -> Mapping[str, Sequence[Hashable]]:
-        """The values of each table, in the order of their numbers."""
+        """Return the values of each table, in the order of their numbers."""
         return {column: list(self._numbers.get(column, ())) for column in TABLES}
 
 
@@ -88,7 +91,7 @@ def _columns(cases: Sequence[CaseRecord], tables: _Tables) -> Mapping[str, Any]:
 
 
 def _ratio(case: CaseRecord) -> float | str | None:
-    """The largest error / budget of a case to three digits; None where none was measured."""
+    """Return the largest error / budget of a case to three digits; None if it was not measured."""
     measured = [check.ratio for check in case.checks if check.ratio is not None]
     if not measured:
         return None
@@ -106,10 +109,10 @@ def _by_number(cases: Sequence[CaseRecord], value: Any) -> Mapping[int, Any]:
 
 
 def _details(cases: Sequence[CaseRecord]) -> Mapping[int, Any]:
-    """What failed checks found, of as many cases as there is room for: the first of each function, then the second."""
+    """Return the failed checks of as many cases as there is room for, one case per function at a time."""
     chosen: dict[int, Any] = {}
     left = DETAILS
-    for number in _in_turn(cases):
+    for number in _order_by_turns(cases):
         case = cases[number]
         found = {
             "message": _cut(case.message, LONG),
@@ -122,8 +125,8 @@ def _details(cases: Sequence[CaseRecord]) -> Mapping[int, Any]:
     return chosen
 
 
-def _in_turn(cases: Sequence[CaseRecord]) -> Iterator[int]:
-    """The numbers of cases that went wrong or are waived: the first of each function, then the second of each …"""
+def _order_by_turns(cases: Sequence[CaseRecord]) -> Iterator[int]:
+    """Yield the numbers of failed or waived cases: the first of each function, then the second of each, and so on."""
     seen: dict[str, int] = {}
     order = []
     for number, case in enumerate(cases):
@@ -134,7 +137,7 @@ def _in_turn(cases: Sequence[CaseRecord]) -> Iterator[int]:
 
 
 def _frame(report: Report) -> Mapping[str, Any]:
-    """The report but for its cases."""
+    """Return the report without its cases."""
     content = to_json(replace(report, cases=()))
     del content["cases"]
     models = [{**to_json(model), "trains": model.trains} for model in report.models]

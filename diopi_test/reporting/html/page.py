@@ -1,4 +1,4 @@
-"""One file of all that a page needs: style, scripts, texts and data."""
+"""A page in one file: style, scripts, texts and data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def page(title: str, data: Mapping[str, Any], scripts: Sequence[str]) -> str:
-    """The page with a title, and data that these scripts show."""
+    """Return the page with a title, and with data for these scripts."""
     style = _asset("style.css")
     script = "\n".join(('(() => {\n"use strict";', *map(_asset, scripts), "})();"))
     return Template(_asset("page.html")).substitute(
@@ -31,10 +31,10 @@ def _asset(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """The one text that a policy allows."""
+    """Return the digest that the content security policy allows."""
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _embedded(content: Any) -> str:
-    """JSON that holds no markup: an element of HTML ends at no text in it."""
+    """Return JSON without markup, so that it can't end the HTML element around it."""
     return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")

@@ -9,7 +9,7 @@ from trials import baseline_case, failed_checks, outcome_of
 from diopi_impl import Vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Dtype, Error
-from diopi_test.execution.out_of_place import out_of_place
+from diopi_test.execution.out_of_place import derive_out_of_place_case
 from diopi_test.execution.verdict import Verdict
 from diopi_test.oracle.budget import K
 from diopi_test.quality.stub_vendor import StubVendor
@@ -92,14 +92,14 @@ def test_without_an_out_of_place_form_there_is_nothing_to_agree_with() -> None:
     ],
 )
 def test_the_counterpart_is_the_out_of_place_form(function: str, plain: str) -> None:
-    found = out_of_place(first_case(function))
+    found = derive_out_of_place_case(first_case(function))
     assert found is not None
     assert found.function == plain
     assert not found.smoke
 
 
 def test_the_counterpart_has_the_type_the_standard_gives_its_result() -> None:
-    found = out_of_place(first_case("diopiEqInp"))
+    found = derive_out_of_place_case(first_case("diopiEqInp"))
     assert found is not None
     result = found.expected["out"]
     assert not isinstance(result, list)
@@ -109,7 +109,7 @@ def test_the_counterpart_has_the_type_the_standard_gives_its_result() -> None:
 
 @pytest.mark.parametrize("function", ["diopiAdd", "diopiAddScalar", "diopiSort"])
 def test_other_functions_have_none(function: str) -> None:
-    assert out_of_place(first_case(function)) is None
+    assert derive_out_of_place_case(first_case(function)) is None
 
 
 def first_case(function: str) -> Any:

@@ -15,7 +15,7 @@ from diopi_test.cases.model import CaseClass
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.aliased import aliased_labels, make_aliased_case
 from diopi_test.execution.call import Call
-from diopi_test.execution.description import arguments_in_words
+from diopi_test.execution.description import describe_arguments
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.harness.run_case import run_case
 from lib_rt import Context, Device, Tensor
@@ -116,4 +116,4 @@ def test_results_of_another_type_overwrite_nothing() -> None:
 def test_report_says_which_tensor_is_shared() -> None:
     case, vendor = aliased(ROTARY, "callers-out-is-x"), find_vendor("jax_cpu")
     with vendor.open_device() as device, Call(vendor, device, case) as call:
-        assert arguments_in_words(call.run())["x"] == "the tensor of out"
+        assert describe_arguments(call.run())["x"] == "the tensor of out"

@@ -25,7 +25,7 @@ def test_a_process_that_goes_on_working_is_waited_for_once(monkeypatch: pytest.M
     monkeypatch.setattr(forks.time, "sleep", waited.append)
     watch = ForkWatch()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as helper:
-        assert helper.pid in forks.children()
+        assert helper.pid in forks.list_children()
         assert not watch.has_returned()
         assert waited
         waited.clear()

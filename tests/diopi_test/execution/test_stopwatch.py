@@ -11,12 +11,12 @@ from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.execution import stopwatch
 from diopi_test.execution.call import RefusedError
 from diopi_test.execution.stopwatch import (
-    REPEATS,
-    WARMING,
-    bytes_of,
-    copy_bandwidth,
-    operations_of,
-    timing_of,
+    MAX_REPEATS,
+    WARMUP_CALLS,
+    count_bytes,
+    count_operations,
+    measure_copy_bandwidth,
+    time_call,
 )
 
 
@@ -31,25 +31,25 @@ def case(function: str = "diopiSqrtInp") -> BaselineCase:
 
 
 def test_what_is_updated_is_read_and_written() -> None:
-    assert bytes_of(case()) == 2 * 12 * 4
-    assert bytes_of(case("diopiSqrt")) == 2 * 12 * 4
+    assert count_bytes(case()) == 2 * 12 * 4
+    assert count_bytes(case("diopiSqrt")) == 2 * 12 * 4
 
 
 def test_entries_of_arrays_count_and_what_is_left_out_does_not() -> None:
     arrays = BaselineCase("diopiCat", "x", Dtype.float32, {"tensors": [tensor(2), tensor(3), None], "dim": 0}, {})
-    assert bytes_of(arrays) == 5 * 4
+    assert count_bytes(arrays) == 5 * 4
 
 
 def test_operations_are_known_of_functions_that_go_element_by_element() -> None:
-    assert operations_of(case()) == 12
-    assert operations_of(BaselineCase("diopiCat", "x", Dtype.float32, {}, {})) is None
+    assert count_operations(case()) == 12
+    assert count_operations(BaselineCase("diopiCat", "x", Dtype.float32, {}, {})) is None
 
 
 def test_a_call_is_made_until_that_is_enough() -> None:
     seen: list[float] = []
     vendor = FaultyVendor("counting", lambda arguments: seen.append(float(arguments["input"].view()[0, 0])))
-    timing = timing_of(vendor, vendor.open_device(), case(), 1e9)
-    assert len(seen) == WARMING + REPEATS == WARMING + timing.repeats
+    timing = time_call(vendor, vendor.open_device(), case(), 1e9)
+    assert len(seen) == WARMUP_CALLS + MAX_REPEATS == WARMUP_CALLS + timing.repeats
     assert timing.seconds > 0
     assert (timing.bytes, timing.operations, timing.bandwidth) == (96, 12, 1e9)
 
@@ -57,21 +57,21 @@ def test_a_call_is_made_until_that_is_enough() -> None:
 def test_a_call_is_made_less_often_if_its_context_fills(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stopwatch, "ROOM", 0)
     vendor = FaultyVendor("right", lambda arguments: None)
-    assert timing_of(vendor, vendor.open_device(), case(), None).repeats == stopwatch.LEAST
+    assert time_call(vendor, vendor.open_device(), case(), None).repeats == stopwatch.MIN_REPEATS
 
 
 def test_a_call_that_is_refused_has_no_time() -> None:
     vendor = FaultyVendor("refusing", lambda arguments: Error.ErrorOccurred)
     with pytest.raises(RefusedError):
-        timing_of(vendor, vendor.open_device(), case(), None)
+        time_call(vendor, vendor.open_device(), case(), None)
 
 
 def test_the_bandwidth_of_copies() -> None:
     vendor = FaultyVendor("copying", lambda arguments: None)
     device = vendor.open_device()
-    found = copy_bandwidth(device, 2**16)
+    found = measure_copy_bandwidth(device, 2**16)
     assert found is not None and found > 0
     assert device.allocations == 0
     with device.unregistered("d2d"):
-        assert copy_bandwidth(device, 2**16) is None
+        assert measure_copy_bandwidth(device, 2**16) is None
     assert device.allocations == 0

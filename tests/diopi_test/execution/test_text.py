@@ -1,11 +1,11 @@
 """Text in a call: where a case has none, as one stored long ago may, the vendor gets the empty text."""
 
 from diopi_proto.interface import lookup
-from diopi_test.execution.call import as_attribute
+from diopi_test.execution.call import convert_attribute
 
 
 def test_text_is_empty_where_none_is_given() -> None:
     reduce, value = lookup("diopiScatter").parameter("reduce"), lookup("diopiPad").parameter("value")
-    assert as_attribute(reduce, None) == ""
-    assert as_attribute(reduce, "add") == "add"
-    assert as_attribute(value, None) is None
+    assert convert_attribute(reduce, None) == ""
+    assert convert_attribute(reduce, "add") == "add"
+    assert convert_attribute(value, None) is None

@@ -55,12 +55,12 @@ def test_the_manifest_here_is_one() -> None:
 
 
 def test_what_was_packed_is_believed() -> None:
-    packed = evidence.archive(members())
+    packed = evidence.build_archive(members())
     archive = Archive(packed)
     assert list(archive.problems()) == []
     said = archive.evidence
     assert (said.exit_status, said.vendor.name, said.baseline.digest) == (1, "small", DIGEST)
-    assert packed == evidence.archive(members())
+    assert packed == evidence.build_archive(members())
 
 
 def change(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], None]:
@@ -121,7 +121,9 @@ def other_baseline(parts: dict[str, bytes]) -> None:
 def test_what_was_changed_is_named(done: Callable[[dict[str, bytes]], object], said: str) -> None:
     parts = members()
     done(parts)
-    assert any(said in problem for problem in problems(evidence.archive(parts))), problems(evidence.archive(parts))
+    assert any(said in problem for problem in problems(evidence.build_archive(parts))), problems(
+        evidence.build_archive(parts)
+    )
 
 
 def packed_by_others(parts: Mapping[str, bytes], **options: Any) -> bytes:
@@ -136,14 +138,14 @@ def test_what_was_packed_anew_is_named() -> None:
     whole = members()
     for packed in (
         packed_by_others(whole),
-        evidence.archive(dict(reversed(whole.items()))),
-        b"more" + evidence.archive(whole),
+        evidence.build_archive(dict(reversed(whole.items()))),
+        b"more" + evidence.build_archive(whole),
     ):
         assert any("it was packed anew" in problem for problem in problems(packed))
 
 
 def test_no_byte_can_be_changed_unseen() -> None:
-    packed = evidence.archive(members())
+    packed = evidence.build_archive(members())
     for place in range(0, len(packed), len(packed) // 97):
         spoiled = bytearray(packed)
         spoiled[place] ^= 1
@@ -154,7 +156,7 @@ def test_no_byte_can_be_changed_unseen() -> None:
 @pytest.mark.parametrize("length", [0, 10, 1000, -1])
 def test_what_is_truncated_is_named(length: int) -> None:
     with pytest.raises(EvidenceError, match="truncated or damaged"):
-        Archive(evidence.archive(members())[:length])
+        Archive(evidence.build_archive(members())[:length])
 
 
 def test_a_name_that_is_there_twice() -> None:
@@ -172,7 +174,7 @@ def test_a_name_that_is_there_twice() -> None:
 @pytest.mark.parametrize("index", [b"", b"[]", b'{"schema_version": 99}', b'{"schema_version": 1}'])
 def test_an_index_that_is_none(index: bytes) -> None:
     with pytest.raises(EvidenceError, match=f"{INDEX} is missing or can't be read"):
-        problems(evidence.archive({**members(), INDEX: index}))
+        problems(evidence.build_archive({**members(), INDEX: index}))
 
 
 def test_what_a_killed_run_left_is_no_damage_if_it_was_resumed() -> None:
@@ -206,7 +208,7 @@ def test_members_that_share_their_bytes_are_not_read() -> None:
 def test_an_archive_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evidence, "LARGEST", 100)
     path = tmp_path / "large.zip"
-    path.write_bytes(evidence.archive(members()))
+    path.write_bytes(evidence.build_archive(members()))
     with pytest.raises(EvidenceError, match="it has more than 100 bytes"):
         Archive.read(path)
 

@@ -11,12 +11,12 @@ from shown_reports import PLACE, shown_report
 
 from diopi_test.execution.verdict import CheckResult
 from diopi_test.reporting.html import columns as module
-from diopi_test.reporting.html.columns import columns_of
+from diopi_test.reporting.html.columns import build_columns
 
 
 def test_every_case_can_be_put_together_again() -> None:
     report = shown_report()
-    found = json.loads(json.dumps(columns_of(report)))
+    found = json.loads(json.dumps(build_columns(report)))
     tables, listed = found["tables"], found["cases"]
     for number, case in enumerate(report.cases):
         told = {
@@ -36,17 +36,17 @@ def test_what_is_measured_and_what_is_not() -> None:
     endless = case_record("diopiAdd[float32-a]", "failed", "", CheckResult("values", False, "wrong", float("inf")))
     tiny = case_record("diopiAdd[float32-b]", "passed", "", CheckResult("values", True, ratio=0.123456))
     exact = case_record("diopiAdd[float32-c]", "passed", "", CheckResult("values", True))
-    assert columns_of(report_of([endless, tiny, exact]))["cases"]["ratio"] == ["inf", 0.123, None]
+    assert build_columns(report_of([endless, tiny, exact]))["cases"]["ratio"] == ["inf", 0.123, None]
 
 
 def test_the_command_of_a_case_is_told_once() -> None:
     both = [case_record(f"diopi{name}[float32-row]", "passed") for name in ("Add", "Mul")]
-    found = columns_of(report_of([replace(case, command=f"diopi-test run --case '{case.id}'") for case in both]))
+    found = build_columns(report_of([replace(case, command=f"diopi-test run --case '{case.id}'") for case in both]))
     assert found["tables"]["command"] == ["diopi-test run --case "]
 
 
 def test_details_are_of_what_went_wrong() -> None:
-    found = columns_of(shown_report())
+    found = build_columns(shown_report())
     assert list(found["details"]) == [1, 4, 5]
     (finding,) = found["details"][1]["findings"]
     assert finding["where"][0]["map"] == {"axes": [0, 1], "sizes": [2, 3], "rows": ["000", "019"]}
@@ -55,16 +55,16 @@ def test_details_are_of_what_went_wrong() -> None:
 def test_when_there_is_not_room_for_all_details_every_function_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = CheckResult("values", False, "wrong", differences=(PLACE,))
     failed = [case_record(f"diopi{name}[float32-{number}]", "failed", "x", wrong) for name in "AB" for number in "123"]
-    one = len(str(columns_of(report_of(failed))["details"][0]))
+    one = len(str(build_columns(report_of(failed))["details"][0]))
     monkeypatch.setattr(module, "DETAILS", 3 * one)
-    assert sorted(columns_of(report_of(failed))["details"]) == [0, 1, 3]
+    assert sorted(build_columns(report_of(failed))["details"]) == [0, 1, 3]
 
 
 def test_long_messages_are_cut() -> None:
-    found = columns_of(report_of([case_record("diopiAdd[float32-a]", "failed", "x" * 9999)]))
+    found = build_columns(report_of([case_record("diopiAdd[float32-a]", "failed", "x" * 9999)]))
     assert found["messages"][0] == "x" * module.SHORT + " …"
     assert found["details"][0]["message"] == "x" * module.LONG + " …"
 
 
 def test_a_report_without_cases_has_all_tables() -> None:
-    assert columns_of(report_of([]))["tables"]["function"] == []
+    assert build_columns(report_of([]))["tables"]["function"] == []
