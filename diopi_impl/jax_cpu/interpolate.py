@@ -1,4 +1,4 @@
-"""Resampling of regular grids: resizing, and sampling at given points, with gradients."""
+"""Resampling of regular grids: resizing, and sampling at points, with gradients."""
 
 from __future__ import annotations
 

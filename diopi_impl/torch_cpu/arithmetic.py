@@ -49,7 +49,7 @@ def add(input: Tensor, other: Operand, alpha: float) -> Tensor:
 
 @vendor.implements("diopiSub")
 def sub(input: Tensor, other: Operand, alpha: float) -> Tensor:
-    return torch.add(input, other, alpha=-alpha)  # torch.sub refuses bool
+    return torch.add(input, other, alpha=-alpha)  # torch.sub rejects bool
 
 
 @vendor.implements("diopiDiv")

@@ -1,4 +1,4 @@
-"""Gradients by PyTorch's autograd, for functions whose gradient has no operator of its own."""
+"""Gradients by PyTorch's autograd, for functions whose gradient is not an operator of PyTorch."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def _instance_norm(input: Tensor, scale: Tensor, bias: Tensor, axis: int, eps: f
     if not len(input):
         return input.clone()  # PyTorch fails on a batch of no samples
     sizes = (input.shape[0], math.prod(input.shape[1:axis]), math.prod(input.shape[axis:]))
-    # the kernel itself: `functional.instance_norm` refuses instances of one element
+    # the kernel, because `functional.instance_norm` rejects instances of one element
     result = torch.instance_norm(input.reshape(sizes), scale, bias, None, None, True, 0.0, eps, False)
     return result.reshape(input.shape)
 

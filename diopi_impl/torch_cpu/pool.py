@@ -128,13 +128,13 @@ def adaptive_max_pool_with_indices(input: Tensor, output_size: Size) -> Any:
 
 def _adaptive_avg_backward(grad_output: Tensor, input: Tensor, rank: int) -> Any:
     if not grad_output.numel():
-        return torch.zeros_like(input)  # PyTorch refuses gradients without elements
+        return torch.zeros_like(input)  # PyTorch rejects gradients without elements
     return gradients(lambda x: adaptive_avg_pool(x, grad_output.shape[-rank:]), grad_output, input)[0]
 
 
 def _adaptive_max_backward(grad_output: Tensor, input: Tensor, indices: Tensor, rank: int) -> Any:
     if not grad_output.numel():
-        return torch.zeros_like(input)  # PyTorch refuses gradients without elements
+        return torch.zeros_like(input)  # PyTorch rejects gradients without elements
     if rank == 1:  # PyTorch has no operator for one axis
         dy, x, positions = (tensor.unsqueeze(-2) for tensor in (grad_output, input, indices))
         return _adaptive_max_backward(dy, x, positions, 2).squeeze(-2)

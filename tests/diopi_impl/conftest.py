@@ -12,7 +12,7 @@ from diopi_impl.export import export
 
 @pytest.fixture(scope="session", autouse=True)
 def exported_without_warnings() -> Iterator[None]:
-    """What is exported in these tests compiles without a warning."""
+    """Turn compiler warnings of exported libraries into errors."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CC", " ".join((os.environ.get("CC", "cc"), *WARNINGS)))
         yield

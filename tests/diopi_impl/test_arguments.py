@@ -1,4 +1,4 @@
-"""What is checked of a call before a Python implementation sees it, functional or raw."""
+"""The checks of a call's arguments before a Python implementation runs, functional or raw."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lib_rt import Context, Generator, Tensor, is_poison
 
 @pytest.fixture
 def vendor() -> Vendor:
-    """Its functions do nothing, so that whatever gets through to them succeeds."""
+    """A vendor whose functions do nothing, so that every call that passes the checks succeeds."""
     vendor = Vendor("idle", "1", HostRuntime().functions(), host_addressable=True)
 
     @vendor.implements_raw("diopiAdd")
@@ -72,7 +72,7 @@ HALF = Scalar.from_number(0.5)
 
 
 def arguments(context: Context, words: list[Any]) -> list[Any]:
-    """Values of a call: a dtype stands for a tensor of it, a list for an array of them."""
+    """Return the arguments of a call: a dtype stands for a tensor of that type, a list for an array."""
     if isinstance(words, list):
         return [arguments(context, word) for word in words]  # type: ignore[misc]  # itself, one level down
     return Tensor.empty(context, (2,), words) if isinstance(words, Dtype) else words
@@ -156,7 +156,7 @@ KINDS: dict[str, tuple[Scalar, Dtype]] = {
     "one": (Scalar.from_number(1), I64),
     "one as a float32": (Scalar(Dtype.float32, 1), F32),
 }
-"""Numbers that equal each other or not even themselves, and the type of bool together with each."""
+"""Numbers that compare equal to each other, or not even to themselves, with the result type of bool and each."""
 
 
 @pytest.mark.parametrize("first", KINDS)
@@ -188,7 +188,7 @@ def test_functional_implementations_and_their_forms_are_checked_too(context: Con
 
 @pytest.fixture
 def notes() -> tuple[Vendor, list[tuple[Any, ...]]]:
-    """A vendor of gradients that notes what it gets, and its notes."""
+    """A vendor of gradients that records its arguments, and the records."""
     vendor, got = Vendor("notes", "1", HostRuntime().functions(), host_addressable=True), []
 
     @vendor.implements("diopiLayerNormBackward")
@@ -229,7 +229,7 @@ def test_unread_argument_may_be_anything(
 def test_unread_argument_does_not_affect_type_inference(
     notes: tuple[Vendor, list[tuple[Any, ...]]], context: Context
 ) -> None:
-    """Without a weight, the third tensor would be the bias, which would say what grad_weight must hold."""
+    """Without a weight, the third tensor must not be taken for a bias that determines the type of grad_weight."""
     vendor, _ = notes
     values = arguments(context, [F32, F32, F32, F32, F32, None, C64, F32, F32, (2,)])
     assert vendor.call("diopiLayerNormBackward", context, *values) is Error.Success, vendor.last_error()
@@ -274,7 +274,7 @@ def test_declared_shapes_are_checked(
 
 
 def test_each_form_of_call_is_checked(vendor: Vendor, context: Context) -> None:
-    """Calls of one form are checked once; what the checks look at is all of the form."""
+    """Calls of one form are checked once, so the form must contain everything that the checks depend on."""
     three, four, whole = (
         Tensor.from_numpy(context, array) for array in (np.ones(3, np.float32), np.ones(4), np.ones(3, np.int64))
     )

@@ -1,4 +1,4 @@
-"""What a vendor can claim, in Python and in a file beside a compiled library."""
+"""The claims of a vendor, in Python and in a file next to a compiled library."""
 
 from __future__ import annotations
 

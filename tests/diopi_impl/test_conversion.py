@@ -1,4 +1,4 @@
-"""Floating numbers become integers as PyTorch 2.13 makes them on x86, of whose results these are copies."""
+"""Conversion of floating numbers to integers, compared with recorded results of PyTorch 2.13 on x86."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The built-in vendor as a library: in C, in C++, in Python, in threads, and where it can't work."""
+"""The built-in vendor as a library, called from C, C++, Python and threads, and its errors."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ ROUND_TRIP = [
     *("diopiAbsInp", "diopiSin", "diopiAdd", "diopiMulScalar", "diopiGelu", "diopiSum", "diopiMSELoss"),
     *("diopiHardVoxelizeMmcv", "diopiDynamicPointToVoxelMmcv", "diopiIndiceConvBackwardMmcv", "diopiSpMM"),
 ]
-"""Functions whose smoke cases are run on the vendor and on its library."""
+"""The functions whose smoke cases run on the vendor and on its library."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def jax() -> Vendor:
 
 @pytest.fixture(scope="module")
 def programs(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The framework in C, in C++, and with another Python in it, all linked with the library."""
+    """The framework in C, in C++, and with another Python, each linked with the library."""
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
         pytest.skip("this Python has no shared library, without which no program can run it")
     folder = tmp_path_factory.mktemp("framework")
@@ -61,7 +61,7 @@ def programs(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 
 def run(program: Path, command: str) -> dict[str, str]:
-    """The lines the program prints, by their first word."""
+    """Run the program and return its output lines by their first word."""
     bare = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run([program, command], capture_output=True, text=True, timeout=120, env=bare)
     assert done.returncode == 0, f"{done.returncode}: {done.stderr}"
@@ -72,7 +72,7 @@ def run(program: Path, command: str) -> dict[str, str]:
 
 
 class Framework:
-    """The calls of framework.c, made of `vendor` in Python; their results as the program prints them."""
+    """The calls of framework.c, made from Python, with results in the format of the program."""
 
     def __init__(self, vendor: Vendor) -> None:
         self.vendor = vendor
@@ -204,7 +204,7 @@ print(library.diopiGetLastErrorString().decode())
 
 
 def other_pythons() -> Iterator[str]:
-    """Pythons on the PATH, and where pyenv keeps them, that are of another version than this one."""
+    """Return Python interpreters of other versions, from the PATH and from pyenv."""
     ours = sysconfig.get_python_version()
     versions = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
     for minor in range(8, 20):
@@ -321,7 +321,7 @@ def test_numbers_keep_their_kinds_and_ranges(library: NativeVendor, jax: Vendor)
 
 @pytest.mark.parametrize("axes", [32, 33])
 def test_tensors_of_many_axes(library: NativeVendor, axes: int) -> None:
-    """More than there is room for where all facts of a tensor are asked for at once."""
+    """33 axes are more than the runtime describes in a single query."""
     values = np.arange(6, dtype=np.float32).reshape(2, *[1] * (axes - 2), 3)
     with library.open_device() as device, Context(device) as context:
         tensor, out = Tensor.from_numpy(context, values), Tensor.empty(context, values.shape, Dtype.float32)
@@ -331,7 +331,7 @@ def test_tensors_of_many_axes(library: NativeVendor, axes: int) -> None:
 
 @pytest.mark.parametrize(("tensors", "axes"), [(63, 1), (64, 1), (63, 2), (15, 16)])
 def test_many_tensors(library: NativeVendor, tensors: int, axes: int) -> None:
-    """As many as there is room for where they are told before the call, result included, and more."""
+    """The calls have as many tensors as fit into the description of a call, and more."""
     values = np.arange(3, dtype=np.float32).reshape(3, *[1] * (axes - 1))
     with library.open_device() as device, Context(device) as context:
         inputs = [Tensor.from_numpy(context, values + i) for i in range(tensors)]
@@ -341,7 +341,7 @@ def test_many_tensors(library: NativeVendor, tensors: int, axes: int) -> None:
 
 
 def test_export_supports_devices_that_are_not_addressable(tmp_path: Path) -> None:
-    """Memory the host can't reach is read and written with the vendor's own copies."""
+    """Memory that the host can't address is read and written by the vendor's copy functions."""
     library = NativeVendor(export("remote:vendor", tmp_path))
     with library.open_device() as device, Context(device) as context:
         values = Tensor.from_numpy(context, np.arange(6, dtype=np.float32), strides=(2,), offset=1)

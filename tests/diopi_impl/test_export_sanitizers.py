@@ -1,4 +1,4 @@
-"""What an exported library has in C, and a framework that calls it, under the compiler's sanitizers."""
+"""The C code of an exported library, and a framework that calls it, under the compiler's sanitizers."""
 
 import sysconfig
 from pathlib import Path
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.sanitizers
 
 
 def framework(folder: Path, vendor: str, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The framework in C, linked with the library of `vendor`; both are built with `flags`."""
+    """Build the framework in C and the library of `vendor` with `flags`; return the linked program."""
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
         pytest.skip("this Python has no shared library, without which no program can run it")
     sanitizers.require(flags)

@@ -1,4 +1,4 @@
-"""Drawing from a generator: what an implementation is given, and the state that is left behind."""
+"""The generator state that implementations receive, and the state after a call."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +31,7 @@ def states() -> list[tuple[int, ...]]:
 
 @pytest.fixture
 def vendor(states: list[tuple[int, ...]]) -> Vendor:
-    """Notes what it draws from; drawing from 13 fails."""
+    """A vendor that records the generator's state; calls with the argument from = 13 fail."""
     vendor = Vendor("drawing", "1", HostRuntime().functions(), host_addressable=True)
 
     @vendor.implements("diopiUniformInp", adapt=pass_generator_state(apply_directly))

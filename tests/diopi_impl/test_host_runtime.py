@@ -1,4 +1,4 @@
-"""The built-in device's runtime: memory, copies as late as they may be, streams that end cleanly."""
+"""The runtime of the built-in device: memory, asynchronous copies, and streams."""
 
 from __future__ import annotations
 

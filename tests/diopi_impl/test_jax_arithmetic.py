@@ -1,4 +1,4 @@
-"""What the reference vendor's binary functions refuse."""
+"""Calls that the built-in vendor's binary functions reject."""
 
 import jax.numpy as jnp
 import pytest

@@ -1,4 +1,4 @@
-"""Attention of jax_cpu: blocks of any size, one dropout forward and backward, little memory; what it refuses."""
+"""Attention of jax_cpu: block sizes, reproducible dropout, memory use, and invalid calls."""
 
 from collections.abc import Callable
 from functools import partial

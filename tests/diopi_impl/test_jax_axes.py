@@ -9,7 +9,7 @@ from lib_rt import Context, Tensor
 
 
 def _call(name: str, *attributes: object, shape: tuple[int, ...] = (2, 3, 4)) -> str:
-    """The message of a call that must fail."""
+    """Make a call that must fail and return its error message."""
     with vendor.open_device() as device, Context(device) as context:
         input = Tensor.from_numpy(context, np.ones(shape, np.float32), dtype=Dtype.float32)
         out = Tensor.empty(context, shape, Dtype.float32)

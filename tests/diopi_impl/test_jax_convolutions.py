@@ -1,4 +1,4 @@
-"""Convolutions of the built-in vendor: every function from one form, against PyTorch's, at sizes of models."""
+"""Convolutions of the built-in vendor, compared with PyTorch at the sizes of models."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -49,13 +49,13 @@ def called(context: Context, function: str, results: list[tuple[int, ...]], *arg
 
 
 def assert_close(actual: Any, expected: Any) -> None:
-    """Within what float32 leaves of sums computed in float64."""
+    """Assert equality within the error of float32."""
     expected = expected.detach().numpy()
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=2e-6 * np.abs(expected).max())
 
 
 def check(context: Context, rank: int, function: str, forward: Any, shapes: Any, order: Any, backward: Any) -> None:
-    """The function and its gradients, against `forward` in float64."""
+    """Compare the function and its gradients with `forward` in float64."""
     rng = np.random.default_rng(1)
     x, w = (rng.standard_normal(shape, np.float32) for shape in shapes)
     inputs = [torch.tensor(array, dtype=torch.float64, requires_grad=True) for array in (x, w)]

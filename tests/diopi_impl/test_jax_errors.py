@@ -1,4 +1,4 @@
-"""What prototypes call an error and JAX itself would take: sizes it broadcasts, numbers it wraps, margins it folds."""
+"""Calls that the standard forbids and JAX would accept: sizes it broadcasts, numbers it wraps, margins it folds."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -160,7 +160,7 @@ def context() -> Iterator[Context]:
 
 
 def _passed(context: Context, value: Any) -> Any:
-    """Arrays, and lists of them, as tensors; attributes as they are."""
+    """Return arrays, and lists of arrays, as tensors; return attributes unchanged."""
     if isinstance(value, list):
         return [_passed(context, entry) for entry in value]
     return Tensor.from_numpy(context, np.asarray(value)) if isinstance(value, np.ndarray | np.generic) else value

@@ -1,4 +1,4 @@
-"""Order in jax_cpu: extremes are NaN where an element is, however many there are, and subnormal numbers differ."""
+"""Comparisons in jax_cpu: extremes propagate NaN at every length, and subnormal numbers are ordered."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Large results that NumPy writes where they are due: which they are, and that they are what a program would make."""
+"""Large results that NumPy writes directly: when it does so, and that they equal those of a program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def context() -> Iterator[Context]:
 
 @pytest.fixture
 def programs(monkeypatch: pytest.MonkeyPatch) -> list[None]:
-    """Has an entry for each program that is compiled from now on."""
+    """Return a list that receives an entry for each compiled program."""
     compiled: list[None] = []
     compile_ = jax.stages.Lowered.compile
 

@@ -1,4 +1,4 @@
-"""jax_cpu's areas of polygons: against Shapely where edges and corners meet, and what they are in any frame."""
+"""Areas of polygons in jax_cpu, compared with Shapely for shared edges and corners, in any frame of reference."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,13 +19,13 @@ overlaps = jax.jit(geometry.overlap_areas)
 
 @pytest.fixture(autouse=True)
 def wide() -> Any:
-    """64-bit element types, as jax_cpu has them while it computes."""
+    """Enable 64-bit element types, as jax_cpu does while it computes."""
     with jax.enable_x64(True):
         yield
 
 
 def _squares(*corners: tuple[float, float, float]) -> Array:
-    """Squares of x, y and their side."""
+    """Return the corners of squares (x, y, side)."""
     return np.array([[[x, y], [x + a, y], [x + a, y + a], [x, y + a]] for x, y, a in corners])
 
 
@@ -68,7 +68,7 @@ def test_overlaps_match_shapely() -> None:
 
 
 def test_overlaps_do_not_depend_on_the_distance_from_the_origin() -> None:
-    """The centres are whole numbers, so that moving them rounds nothing."""
+    """The centres are integers, so that moving them causes no rounding."""
     rng = np.random.default_rng(3)
     shapes = np.concatenate([rng.uniform(2, 6, (40, 2)), rng.uniform(-4, 4, (40, 1))], 1)
     near = np.concatenate([rng.integers(0, 8, (40, 2)), shapes], 1).astype(np.float32)

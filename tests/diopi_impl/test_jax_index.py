@@ -1,4 +1,4 @@
-"""Positions out of range are errors of jax_cpu, although JAX itself clamps them; nothing is written then."""
+"""jax_cpu rejects positions out of range, which JAX itself clamps, and writes nothing."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -48,7 +48,7 @@ CALLS: dict[str, tuple[str, tuple[int, ...], list[Any]]] = {
 
 
 def _passed(context: Context, value: Any) -> Any:
-    """Arrays, and lists of them, as tensors; attributes as they are."""
+    """Return arrays, and lists of arrays, as tensors; return attributes unchanged."""
     if isinstance(value, list):
         return [_passed(context, entry) for entry in value]
     return Tensor.from_numpy(context, np.asarray(value)) if isinstance(value, np.ndarray | np.generic) else value

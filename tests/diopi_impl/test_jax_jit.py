@@ -1,4 +1,4 @@
-"""What jax_cpu compiles: one program for calls that differ in nothing that is read."""
+"""jax_cpu compiles one program for calls that differ only in unread arguments."""
 
 from typing import Any
 

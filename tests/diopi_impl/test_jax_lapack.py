@@ -1,4 +1,4 @@
-"""How jax_cpu calls LAPACK: with one thread, and nobody else's number of threads changed."""
+"""jax_cpu calls LAPACK with one thread, and restores the number of threads."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from diopi_test.execution.call import Call
 QR = lookup("diopiLinalgQR")
 MATRIX = np.eye(3, dtype=np.float32)
 THREADS = 3
-"""Threads that BLAS has before the calls."""
+"""The number of BLAS threads before the calls."""
 
 
 def threads() -> set[int]:
-    """Of the BLAS libraries that are looked at."""
+    """Return the numbers of threads of the BLAS libraries."""
     return {library["num_threads"] for library in blas().info()}
 
 
@@ -71,7 +71,7 @@ def test_lapack_functions_run_with_one_thread(function: str, monkeypatch: pytest
 
 
 class _Recorded(nullcontext[list[None]]):
-    """Records in its list that it was entered."""
+    """A context that records its entries in a list."""
 
     def __enter__(self) -> list[None]:
         self.enter_result.append(None)

@@ -1,4 +1,4 @@
-"""The LMDeploy engine's attention on jax_cpu: 2,048 tokens and 32 query on 8 key heads take little memory."""
+"""Memory use of the LMDeploy engine's attention on jax_cpu, with 2,048 tokens, 32 query heads and 8 key heads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses of jax_cpu: how they are added up."""
+"""The accuracy of sums in the losses of jax_cpu."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_mean_loss_is_accurate_for_every_shape(shape: tuple[int, ...], seed: int
 
 @pytest.mark.parametrize("classes", [100, 1000, 50257])
 def test_log_softmax_sums_many_small_terms_accurately(classes: int) -> None:
-    """One exponential is 1, each of the others less than half of its ulp."""
+    """One exponential is 1, and each of the others is less than half an ulp of 1."""
     input = np.random.default_rng(0).uniform(-17.2, -16.7, (2, classes)).astype(np.float32)
     input[0, 0] = input[1, classes // 2] = 0
     with jax.enable_x64(True):  # as programs are compiled

@@ -1,4 +1,4 @@
-"""Memory of large results: used again once nobody refers to their elements, never before."""
+"""The memory of large results is reused as soon as no reference to their elements is left, and not before."""
 
 from typing import Any
 

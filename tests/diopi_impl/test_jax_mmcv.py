@@ -1,4 +1,4 @@
-"""jax_cpu on MMCV's functions: what it refuses, and how much memory it takes."""
+"""MMCV's functions on jax_cpu: invalid calls and memory use."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CALLS: dict[str, tuple[Callable[..., Any], list[Any], tuple[Any, ...]]] = {
     ),
     "dynamic_voxelize": (mmcv_voxel.dynamic_voxelize, [shape(20_000, 3, dtype=np.int32), CLOUD, SIZES, RANGE], (3,)),
 }
-"""Calls of the sizes that models have: the function, its arrays, and its attributes."""
+"""Calls with the sizes of models: the function, its arrays and its attributes."""
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -1,4 +1,4 @@
-"""Numbers as jax_cpu takes them: of which kind, in which range, and whatever was called before."""
+"""Number arguments of jax_cpu: their kinds and ranges, independent of earlier calls."""
 
 from collections.abc import Iterator
 from itertools import permutations
@@ -24,7 +24,7 @@ def context() -> Iterator[Context]:
 
 
 def to_argument(context: Context, argument: Any) -> Any:
-    """A list is a tensor of float32, a pair with an element type one of that."""
+    """Return an argument: a list becomes a float32 tensor, a pair a tensor of its element type."""
     if isinstance(argument, list):
         argument = argument, F32
     if isinstance(argument, tuple) and argument and isinstance(argument[-1], Dtype):
@@ -35,7 +35,7 @@ def to_argument(context: Context, argument: Any) -> Any:
 def call_operator(
     context: Context, name: str, dtype: Dtype, shape: tuple[int, ...], *arguments: Any
 ) -> list[Any] | str:
-    """The elements of the result, or why there is none."""
+    """Return the elements of the result, or the error message."""
     out = Tensor.empty(context, shape, dtype)
     values = [to_argument(context, argument) for argument in arguments]
     if vendor.call(name, context, out, *values) is Error.Success:
@@ -82,7 +82,7 @@ GROUPS: dict[str, list[tuple[Any, ...]]] = {
         ("diopiAdd", F32, (1,), ([2049], I32), ([0], F32), Scalar.from_number(1), [2049.0]),
     ],
 }
-"""Calls that a cache's key might take for one another, each with its answer."""
+"""Calls that a cache's key might confuse, with their results."""
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -95,7 +95,7 @@ def test_results_do_not_depend_on_earlier_calls(context: Context, group: str) ->
 
 
 def test_error_message_belongs_to_its_call(context: Context) -> None:
-    """A program that was not compiled for one form is not kept for another."""
+    """A program that failed to compile for a form is not cached for another form."""
     for _ in range(2):
         assert str(call_operator(context, "diopiMul", F32, (3,), [1.0, 2.0], [1.0, 2.0])).startswith(
             "diopiMul: out has shape"

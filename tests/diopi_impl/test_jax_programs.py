@@ -1,4 +1,4 @@
-"""Programs of jax_cpu: made for the CPU, kept within bounds, shared by threads; nobody else's settings change."""
+"""Programs of jax_cpu: compilation for the CPU, a bounded cache that threads share, and unchanged JAX settings."""
 
 import os
 import subprocess
@@ -90,7 +90,7 @@ def test_programs_run_on_the_cpu_whatever_the_default_device_is() -> None:
 
 
 class Built:
-    """Programs that add a number to an array, and which ones were built."""
+    """A cache of programs that add a number to an array, and the numbers whose programs were built."""
 
     def __init__(self) -> None:
         self.cache = ProgramCache()
@@ -153,12 +153,12 @@ def test_threads_share_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(built.cache._programs) == 3
 
 
-QUICKLY_MADE = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
+FAST_COMPILATION = {"xla_backend_optimization_level": "0", "xla_cpu_use_fusion_emitters": False}
 
 
 @pytest.fixture
 def options(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """With which options programs are compiled from now on, the environment saying nothing."""
+    """Return a list that receives the options of each compilation; the environment sets none."""
     options: list[Any] = []
     compile_ = jax.stages.Lowered.compile
 
@@ -176,7 +176,7 @@ def test_programs_of_large_arguments_or_results_are_optimised(options: list[Any]
     for elements in (LARGE, LARGE + 1):
         cache.program("argument", lambda: lambda arrays: arrays[0].sum())([np.zeros(elements)])
         cache.program(elements, lambda size=elements: lambda arrays: jnp.broadcast_to(arrays[0], size))([np.zeros(1)])
-    assert options == [QUICKLY_MADE] * 2 + [{}] * 2
+    assert options == [FAST_COMPILATION] * 2 + [{}] * 2
 
 
 def test_the_environment_is_read_when_a_program_is_made(options: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_the_environment_is_read_when_a_program_is_made(options: list[Any], monk
     for number, (value, elements) in enumerate((("0", LARGE + 1), ("1", 1), ("auto", 1))):
         monkeypatch.setenv("DIOPI_JAX_OPTIMIZE", value)
         built.add(number, np.zeros(elements))
-    assert options == [QUICKLY_MADE, {}, QUICKLY_MADE]
+    assert options == [FAST_COMPILATION, {}, FAST_COMPILATION]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_unsupported_compiler_options_are_ignored(options: list[Any]) -> None:
     requested = {"xla_cpu_prefer_vector_width": "512", "xla_no_such_option": "1"}
     for elements in (1, LARGE + 1):
         ProgramCache().program("key", lambda: lambda arrays: arrays[0], requested)([np.zeros(elements)])
-    assert options[0] == QUICKLY_MADE
+    assert options[0] == FAST_COMPILATION
     assert options[-1] == {"xla_cpu_prefer_vector_width": "512"}
 
 

@@ -1,4 +1,4 @@
-"""Selection in float32, which has a way of its own, gives what sorting in float64 gives."""
+"""Selection in float32, which has a separate implementation, agrees with sorting in float64."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ROW = [0.0, -0.0, np.nan, 3, -np.inf, np.inf, -np.nan, 0.0, -0.0, 1, 3, -1]
 
 
 def selected(dtype: type, k: int, dim: int, largest: bool) -> list[Any]:
-    """Values and positions of the first k."""
+    """Return the values and positions of the first k elements."""
     vendor = find_vendor("jax_cpu")
     rows = np.array([ROW, ROW[::-1], [0] * len(ROW)], dtype)
     rows, shape = (rows, (3, k)) if dim == 1 else (rows.T, (k, 3))

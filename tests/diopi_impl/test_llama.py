@@ -1,4 +1,4 @@
-"""LMDeploy as a whole: a LLaMA decoded with the engine's functions gives, token for token, what NumPy alone gives.
+"""LMDeploy's functions decode a LLaMA model to exactly the tokens that NumPy computes.
 
 The engine leaves two products to others, the attention's output projection and the head: they are `diopiMm`.
 """
@@ -32,7 +32,7 @@ WAYS = ("top-k", "top-p")
 
 
 def drawn_by_jax_cpu(times: int) -> Array:
-    """The number of (0, 1] that each generator gives after so many draws."""
+    """Return the number from (0, 1] that each generator yields after a number of draws."""
     with jax.enable_x64(True):
         return np.array(
             [1 - jax.random.uniform(derive_key(np.array([s, times], np.uint64)), (), np.float64) for s in llama.SEEDS]
@@ -50,7 +50,7 @@ def expected(way: str) -> Array:
 
 
 class Engine:
-    """The functions of a vendor on tensors of one context."""
+    """An inference engine on the functions of a vendor, with tensors of one context."""
 
     def __init__(self, vendor: BaseVendor, context: Context, way: str) -> None:
         self.vendor, self.context, self.way = vendor, context, way
@@ -74,7 +74,7 @@ class Engine:
         assert self.vendor.call(name, self.context, *values) is Error.Success, self.vendor.last_error()
 
     def sized(self, name: str, **arguments: Any) -> None:
-        """Ask for the sizes of the workspaces, without any tensor, and call with such workspaces."""
+        """Query the sizes of the workspaces without tensors, and call the function with such workspaces."""
         parameters = lookup(name).parameters[1:]
         boxes = {p.name: Box(-1) for p in parameters if p.annotation is InOutSize}
         is_plain = {p.name: p.role is Role.attribute for p in parameters}
@@ -98,7 +98,7 @@ class Engine:
         return projected
 
     def hidden(self, x: Tensor, residual: Tensor, attend: Any) -> Tensor:
-        """All layers and the last norm, of embeddings and a copy of them."""
+        """Run all layers and the last norm on the embeddings x and a copy of them."""
         self.call("diopiRootMeanSquareNormInp", x, self.layers[0][llama.NORM], llama.EPS)
         for number in range(llama.LAYERS):
             x = self.layer(number, x, residual, attend)
@@ -116,7 +116,7 @@ class Engine:
         }
 
     def prefill(self) -> Tensor:
-        """What the last token of each prompt leaves."""
+        """Return the hidden state of the last token of each prompt."""
         tokens, width = llama.PROMPTS.size, llama.WIDTH
         ids = self.tensor(llama.PROMPTS.T.reshape(-1))
         x, residual = (self.tensor(np.zeros((tokens, width), np.float32)) for _ in range(2))
@@ -133,7 +133,7 @@ class Engine:
         return self.tensor(by_time.numpy()[-1])
 
     def decode(self, step: int) -> Tensor:
-        """What the latest token of each sequence leaves."""
+        """Return the hidden state of the latest token of each sequence."""
         x, residual = (self.tensor(np.zeros((llama.BATCH, llama.WIDTH), np.float32)) for _ in range(2))
         for target in (x, residual):
             place = llama.BATCH, llama.WIDTH, step - 1
@@ -146,7 +146,7 @@ class Engine:
         return self.hidden(x, residual, attend)
 
     def sample(self, hidden: Tensor, step: int) -> None:
-        """Put a token of each sequence into `output_ids`, and see which sequences have ended."""
+        """Write a token of each sequence to `output_ids`, and update the finished sequences."""
         batch, words = llama.BATCH, llama.BANNED
         logits = self.tensor(np.zeros((batch, llama.PADDED), np.float32))
         self.call("diopiMm", logits, hidden, self.head)
@@ -189,7 +189,7 @@ class Engine:
         )
 
     def run(self) -> Array:
-        """All tokens by time and sequence."""
+        """Return all tokens by time and sequence."""
         batch, prompts = llama.BATCH, self.tensor(np.full(llama.BATCH, llama.PROMPT))
         self.call("diopiUpdatePaddingCount", self.padding, prompts, llama.PROMPT, batch)
         self.call("diopiPlusScalarInp", self.lengths, -1, batch)  # what is drawn counts before it is cached

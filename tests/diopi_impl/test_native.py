@@ -1,4 +1,4 @@
-"""Compiled vendors: loading, starting and ending a library, and the suite's cases and single calls on two of them."""
+"""Compiled vendors: loading, initializing and finalizing a library, single calls, and the suite on two libraries."""
 
 from collections import Counter
 from collections.abc import Iterator

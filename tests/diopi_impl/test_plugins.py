@@ -1,4 +1,4 @@
-"""Finding vendors: registered ones, `module:attribute`, and what is said when there is none."""
+"""Finding vendors by registered name and `module:attribute`, and the errors if there is none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MODULES = {
 
 @pytest.fixture(autouse=True)
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Modules by the name of `MODULES` that can be imported."""
+    """Make the modules in `MODULES` importable."""
     for name, text in MODULES.items():
         (tmp_path / f"{name}.py").write_text(text)
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -42,7 +42,7 @@ Register = Callable[[str], None]
 
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Register:
-    """Makes `module:attribute` the only registered vendor; its name is `chip`."""
+    """Return a function that registers `module:attribute` as the only vendor, with the name `chip`."""
 
     def registered(value: str) -> None:
         point = EntryPoint("chip", value, plugins.ENTRY_POINT_GROUP)

@@ -1,4 +1,4 @@
-"""What jax_cpu rejects of linear algebra and convolutions: an error code, a message, and nothing written."""
+"""Invalid calls of linear algebra and convolutions on jax_cpu return an error code and a message, and write nothing."""
 
 from collections.abc import Iterator
 from typing import Any

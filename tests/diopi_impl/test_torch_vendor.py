@@ -1,4 +1,4 @@
-"""torch_cpu among others in a process, and what its adapter makes of operands."""
+"""torch_cpu: side effects of its import, and the operands that its adapter passes."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def test_importing_it_changes_no_number_of_threads() -> None:
 
 
 def test_zero_dim_operands_take_part_in_promotion() -> None:
-    """The standard's common type is that of all operands, PyTorch's that of those with axes."""
+    """The standard promotes all operands equally; PyTorch gives precedence to operands with axes."""
     torch = pytest.importorskip("torch")
     from diopi_impl.torch_cpu.adapter import adapt_to_tensors
 

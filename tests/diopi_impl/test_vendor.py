@@ -101,7 +101,7 @@ def test_a_raw_implementation_has_no_forms(vendor: Vendor) -> None:
 
 @pytest.mark.parametrize("derived_first", [True, False])
 def test_form_may_have_a_separate_implementation(vendor: Vendor, context: Context, derived_first: bool) -> None:
-    """Whichever is registered first, the vendor's own form is called, and it counts as an implementation."""
+    """A separately implemented form replaces the derived form, in either order of registration."""
 
     def inplace(ctx: Context, input: Tensor) -> None:
         input.write(np.float32([7]))

@@ -1,4 +1,4 @@
-"""Workspace queries of functions without workspaces, and drawing from several generators."""
+"""Workspace queries of functions without workspaces, and random numbers from several generators."""
 
 from collections.abc import Iterator
 
@@ -64,7 +64,7 @@ def states() -> list[list[list[int]]]:
 
 @pytest.fixture
 def vendor(states: list[list[list[int]]]) -> Vendor:
-    """Notes what it draws from; drawing for step 13 fails."""
+    """A vendor that records the generators' states; its call for step 13 fails."""
     vendor = Vendor("drawing", "1", HostRuntime().functions(), host_addressable=True)
 
     @vendor.implements("diopiTopKSampling", adapt=answer_workspace_queries(pass_generator_states(apply_directly)))

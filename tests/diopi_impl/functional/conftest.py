@@ -1,4 +1,4 @@
-"""A vendor of no functions yet, whose memory the host can address or not, and a context on its device."""
+"""Fixtures: a vendor without functions, with host-addressable memory or not, and a context on its device."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What functional implementations receive."""
+"""The arguments that functional implementations receive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong with functional implementations: each way an error code, a message, and nothing written."""
+"""Failures of functional implementations return an error code and a message, and write nothing."""
 
 from __future__ import annotations
 

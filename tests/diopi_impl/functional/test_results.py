@@ -1,4 +1,4 @@
-"""What functional implementations are told of their results, where those go, and the forms that are derived."""
+"""The results of functional implementations: their specs, their delivery, and derived forms."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_callee_returns_arrays_of_new_tensors(vendor: Vendor, context: Context) 
 
 
 def test_tensors_in_host_memory(vendor: Vendor, context: Context) -> None:
-    """What goes there is there when the call returns, though the stream was not waited for."""
+    """A result in host memory is complete when the call returns, without synchronizing the stream."""
 
     @vendor.implements("diopiHardVoxelizeMmcv")
     def voxelize(
@@ -219,7 +219,7 @@ def test_in_place_on_a_list(vendor: Vendor, context: Context) -> None:
 
 
 def test_vendor_uses_its_adapter(context: Context, vendor: Vendor) -> None:
-    """What lies between the vendor layer's arrays and the vendor's functions is the vendor's choice."""
+    """The adapter between arrays and implementations belongs to the vendor."""
     adapted_names: list[str] = []
 
     def on_lists(prototype: Any, function: Callable[..., Any]) -> Callable[..., Any]:
