@@ -114,7 +114,10 @@ def _drop_duplicates(templates: Iterable[CaseTemplate]) -> Iterator[CaseTemplate
     """Yield templates, skipping those that differ from an earlier one only in their labels."""
     seen: list[tuple[CaseTemplate, str]] = []
     for template in templates:
-        call = (replace(template, label="", arguments={}), repr(template.arguments))  # 1, 1.0 and True are three
+        call = (
+            replace(template, label="", arguments={}),
+            repr(template.arguments),
+        )  # repr distinguishes 1, 1.0 and True
         if call not in seen:
             seen.append(call)
             yield template

@@ -89,7 +89,7 @@ def ulp(values: Any, dtype: Dtype) -> FloatArray:
     if np.iscomplexobj(values):
         parts = np.abs([np.real(values), np.imag(values)])
         magnitude = np.where(np.isfinite(magnitude), magnitude, np.where(np.isfinite(parts[0]), *parts))
-    exponent = np.frexp(np.maximum(magnitude, form.tiny))[1]  # one more than IEEE 754's
+    exponent = np.frexp(np.maximum(magnitude, form.tiny))[1]  # frexp's exponent is one more than IEEE 754's
     return np.where(np.isfinite(magnitude), np.ldexp(1.0, exponent - form.precision), np.nan)
 
 

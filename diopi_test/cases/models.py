@@ -217,7 +217,7 @@ def _true_elements(prototype: Prototype, mask: TracedTensor, call: TracedCall) -
         return None
     target, values = (call.arguments[name].shape for name in ("input", "values"))
     if len(values) != len(target) - len(mask.shape) + 1 or values[0] == 1:
-        return None  # stretched over the places
+        return None  # the values are broadcast to the selected elements
     return int(values[0])
 
 

@@ -81,36 +81,41 @@ class RejectedNumbers:
         )
 
 
-NOT_NEGATIVE = "torch.optim refuses negative ones"
+NOT_NEGATIVE = "torch.optim rejects negative numbers"
 
 REJECTED_NUMBERS = (
     RejectedNumbers("Dropout|BernoulliScalar", ["p"], ["negative"], "a probability"),
     RejectedNumbers("SigmoidFocalLoss", ["gamma"], ["negative"], "focal loss is defined for γ ≥ 0"),
-    RejectedNumbers("Nms", ["iou_threshold"], ["negative"], "no two boxes overlap less than not at all"),
+    RejectedNumbers("Nms", ["iou_threshold"], ["negative"], "an overlap is never negative"),
     RejectedNumbers(
-        "RoiAlign", ["spatial_scale"], ["zero", "negative"], "the size of a feature map, relative to an image's"
+        "RoiAlign", ["spatial_scale"], ["zero", "negative"], "the ratio of the sizes of a feature map and an image"
     ),
     RejectedNumbers("Sgd|Adam|Rmsprop|Adadelta", ["lr", "weight_decay", "eps"], ["negative"], NOT_NEGATIVE),
     RejectedNumbers("Sgd|Rmsprop|Adadelta", ["momentum", "alpha", "rho"], ["negative"], NOT_NEGATIVE),
-    RejectedNumbers("Adam", ["beta1", "beta2"], ["negative", "whole"], "torch.optim takes them from 0 up to below 1"),
-    RejectedNumbers("ClipGradNorm|EmbeddingRenorm_", ["max_norm"], ["negative"], "no norm is negative"),
-    RejectedNumbers("Normal(Inp|TensorScalar)?$", ["std"], ["negative"], "torch.normal refuses it"),
     RejectedNumbers(
-        "AmpUpdateScale", ["scale_growth_factor", "scale_backoff_factor"], ["zero", "negative"], "a scale is > 0"
+        "Adam",
+        ["beta1", "beta2"],
+        ["negative", "whole"],
+        "torch.optim accepts numbers from 0 up to, but not including, 1",
     ),
-    RejectedNumbers("Arange", ["step"], ["zero"], "a step leads on"),
-    RejectedNumbers("BatchNormElemt", ["eps"], ["zero", "negative"], "it has no part in the results"),
-    RejectedNumbers("CdistBackward", ["p"], ["negative"], "as in the forward function"),
-    RejectedNumbers("Foreachnorm", ["ord"], ["bool"], "torch._foreach_norm refuses it"),
+    RejectedNumbers("ClipGradNorm|EmbeddingRenorm_", ["max_norm"], ["negative"], "a norm is never negative"),
+    RejectedNumbers("Normal(Inp|TensorScalar)?$", ["std"], ["negative"], "torch.normal rejects it"),
+    RejectedNumbers(
+        "AmpUpdateScale", ["scale_growth_factor", "scale_backoff_factor"], ["zero", "negative"], "a scale is positive"
+    ),
+    RejectedNumbers("Arange", ["step"], ["zero"], "a range with step 0 never ends"),
+    RejectedNumbers("BatchNormElemt", ["eps"], ["zero", "negative"], "it does not affect the results"),
+    RejectedNumbers("CdistBackward", ["p"], ["negative"], "the forward function rejects it"),
+    RejectedNumbers("Foreachnorm", ["ord"], ["bool"], "torch._foreach_norm rejects it"),
     RejectedNumbers("Bitwise", ["other"], ["fraction", "float"], "a floating scalar is rejected"),
     RejectedNumbers(
-        "diopi(Add|Sub)(Inp)?(Scalar)?$", ["alpha"], ["float"], "torch.add refuses it for integers", (0, 1)
+        "diopi(Add|Sub)(Inp)?(Scalar)?$", ["alpha"], ["float"], "torch.add rejects it for integers", (0, 1)
     ),
     RejectedNumbers(
-        "diopi(Add|Sub)(Inp)?(Scalar)?$", ["alpha"], ["bool"], "torch.add takes it for bool alone", (1, 2, 3)
+        "diopi(Add|Sub)(Inp)?(Scalar)?$", ["alpha"], ["bool"], "torch.add accepts it only for bool", (1, 2, 3)
     ),
-    RejectedNumbers("diopiSub", ["other", "alpha"], ["bool"], "torch.sub refuses bool"),
-    RejectedNumbers("diopiRemainder", ["input", "other"], ["bool"], "torch.remainder refuses two bools", (0,)),
+    RejectedNumbers("diopiSub", ["other", "alpha"], ["bool"], "torch.sub rejects bool"),
+    RejectedNumbers("diopiRemainder", ["input", "other"], ["bool"], "torch.remainder rejects two bools", (0,)),
 )
 
 

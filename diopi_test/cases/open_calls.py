@@ -203,12 +203,12 @@ CONVOLUTIONS = [
 LISTS = ["diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor"]
 
 OPEN_CALLS = (
-    OpenCalls(["diopiSub"], _has_bool_operand, "torch.sub refuses bool, of tensors and of numbers"),
-    OpenCalls([], _has_type_pytorch_rejects, "PyTorch refuses an element type, see `Prototype.beyond_pytorch`"),
+    OpenCalls(["diopiSub"], _has_bool_operand, "torch.sub rejects bool tensors and numbers"),
+    OpenCalls([], _has_type_pytorch_rejects, "PyTorch rejects an element type, see `Prototype.beyond_pytorch`"),
     OpenCalls(
         [],
         _exceeds_result_category,
-        "in place, PyTorch refuses a result of a higher category than the tensor's: an integer in a bool tensor",
+        "in place, PyTorch rejects a result of a higher category than the tensor's: an integer in a bool tensor",
     ),
     OpenCalls(
         [],
@@ -218,8 +218,8 @@ OPEN_CALLS = (
     OpenCalls(
         ["diopiAdd", "diopiSub", "diopiMul"],
         _rounds_integer_operand,
-        "beside a floating number integers are converted to float32, which can't hold all of them; a vendor that "
-        "computes more accurately gives another result",
+        "a floating number promotes integers to float32, which cannot represent all of them; a vendor that "
+        "computes more accurately returns another result",
     ),
     OpenCalls(
         ["diopiPowTensor", "diopiPowScalar"], _raises_bool_to_bools, "torch.pow has no kernel for exponents of bool"
@@ -238,12 +238,12 @@ OPEN_CALLS = (
     OpenCalls(
         ["diopiNLLLossBackward", "diopiNLLLossV2Backward"],
         _is_non_contiguous_image,
-        "torch.ops.aten.nll_loss2d_backward refuses input that is not contiguous: grad_input must be contiguous",
+        "torch.ops.aten.nll_loss2d_backward rejects input that is not contiguous: grad_input must be contiguous",
     ),
     OpenCalls(
         ["diopiGroupNorm", "diopiGroupNormBackward"],
         _is_not_dense,
-        "torch.ops.aten.native_group_norm refuses tensors that are not contiguous, and its gradient misreads them; "
+        "torch.ops.aten.native_group_norm rejects tensors that are not contiguous, and its gradient misreads them; "
         "callers copy first",
     ),
     OpenCalls(
@@ -259,7 +259,7 @@ OPEN_CALLS = (
     OpenCalls(
         ["diopiLayerNormGB", "diopiLayerNormGBBackward"],
         _has_negative_begin_axis,
-        "PyTorch is told the normalized shape; an axis that counts from the end is the standard's own",
+        "PyTorch takes the normalized shape; only the standard accepts an axis that counts from the end",
     ),
     OpenCalls(
         ["diopiForeachmulTensor"],
@@ -269,9 +269,9 @@ OPEN_CALLS = (
     OpenCalls(
         LISTS,
         _promotes_list,
-        "torch._foreach_add and _foreach_mul give the common type, and refuse a higher one in place",
+        "torch._foreach_add and _foreach_mul return the common type, and reject a higher type in place",
     ),
-    OpenCalls(LISTS, _is_empty_list, "torch._foreach_add and _foreach_mul refuse lists without tensors"),
+    OpenCalls(LISTS, _is_empty_list, "torch._foreach_add and _foreach_mul reject lists without tensors"),
     OpenCalls(
         ["diopiDropout", "diopiDropoutInp"],
         _has_empty_mask,
@@ -286,7 +286,7 @@ OPEN_CALLS = (
     OpenCalls(
         ["diopiSmoothL1Loss", "diopiSmoothL1LossBackward"],
         _has_bool_at_beta_0,
-        "with beta 0, torch.nn.functional.smooth_l1_loss subtracts the target, which torch.sub refuses of bool",
+        "with beta 0, torch.nn.functional.smooth_l1_loss subtracts the target, which torch.sub rejects for bool",
     ),
     OpenCalls(
         ["diopiSigmoidFocalLoss", "diopiSigmoidFocalLossBackward"],

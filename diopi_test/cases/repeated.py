@@ -29,7 +29,7 @@ def repeated_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case
 def change_data(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
     """Yield a smoke case with other data, and with another layout of what it updates in place."""
     if prototype.guarantee == "random":
-        return  # two calls with equal arguments draw different numbers already
+        return  # two calls with equal arguments already draw different numbers
     basic = [case for case in cases if case.smoke and _has_elements(case)]
     chosen = next((case for case in basic if case.dtype is Dtype.float32), next(iter(basic), None))
     if chosen is not None:

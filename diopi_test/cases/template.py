@@ -61,7 +61,7 @@ class TensorTemplate:
 
     def resolve(self, dtype: Dtype) -> TensorSpec:
         """Return the spec of the tensor for the element type under test, `dtype`."""
-        resolved_dtype = dtype if self.dtype is None else self.dtype  # int8 is 0
+        resolved_dtype = dtype if self.dtype is None else self.dtype  # Dtype.int8 is 0, so `or` would not do
         return TensorSpec(self.shape, resolved_dtype, self.domain, self.layout, self.compute)
 
 

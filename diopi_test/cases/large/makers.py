@@ -45,7 +45,7 @@ def exempt_from_large(reason: str, *names: str) -> None:
     EXEMPT.update(dict.fromkeys(names, reason))
 
 
-# Functions of which a small case is made larger
+# Growth: large cases that are listed in the table of a family
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def grow(
     dtype: Dtype | None = None,
     /,
     *,
-    results: Any = None,  # a mapping as `Growth` has it; Any, as the type of what is unpacked beside it
+    results: Any = None,  # a mapping, see `Growth`; Any because callers also unpack other keyword arguments
     **arguments: Any,
 ) -> Growth:
     """Return the description of a large case that changes the shapes and attributes of a small case; see `Growth`."""
@@ -158,7 +158,7 @@ def _grow_result(small: ResultOverride | None, change: Any) -> ResultOverride | 
     return replace(small, shape=None, layout=contiguous if change is ... else change)
 
 
-# Element-wise functions
+# Stretching: large cases that are derived from the shapes of operands
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def _stretched_cases(prototype: Prototype, fixed_shapes: Collection[str]) -> Ite
         base = next((case for case in candidates if case.dtype is dtype), None)
         if base is None:
             continue
-        in_order = (*(p.name for p in prototype.arguments), *base.arguments)  # those only computed from come last
+        in_order = (*(p.name for p in prototype.arguments), *base.arguments)  # tensors that are not passed come last
         names = [
             n for n in dict.fromkeys(in_order) if isinstance(base.arguments[n], TensorSpec) and n not in fixed_shapes
         ]
