@@ -113,8 +113,8 @@ def shares(report: dict[str, Any]) -> Iterator[list[str]]:
     """A row for each type: its name, how many functions have it, and how many of them stay within each limit."""
     ratios, means = measured(report, "ratio"), measured(report, "rms")
     for dtype in FLOATS:
-        of_type = [K * value for (_, its), value in ratios.items() if its == dtype]
-        rms_of_type = [value for (_, its), value in means.items() if its == dtype]
+        of_type = [K * value for (_, result_dtype), value in ratios.items() if result_dtype == dtype]
+        rms_of_type = [value for (_, result_dtype), value in means.items() if result_dtype == dtype]
         units = [share(of_type, limit) for limit in (1, 2, 4, K)]
         yield [dtype, str(len(of_type)), *units, *(share(rms_of_type, limit) for limit in (0.25, 0.5, R))]
 
@@ -158,9 +158,9 @@ def median_units(paths: Iterable[Path]) -> Iterable[tuple[str, float]]:
     for path in paths:
         for case in open_level_of_file(path).open(path.stem):
             for name, expected in case.expected.items():
-                for one in expected if isinstance(expected, list) else [expected]:
-                    if isinstance(one, Expected) and one.unit is not None and np.isfinite(one.values).any():
-                        yield f"{case.id} {name}", median_unit(one)
+                for result in expected if isinstance(expected, list) else [expected]:
+                    if isinstance(result, Expected) and result.unit is not None and np.isfinite(result.values).any():
+                        yield f"{case.id} {name}", median_unit(result)
 
 
 def median_unit(expected: Expected) -> float:
@@ -189,7 +189,7 @@ def page(reports: Mapping[str, dict[str, Any]], units: Mapping[str, float]) -> s
     lines += [BY_FUNCTION, row("", *reports), row("---", *["---:"] * len(reports))]
     lines += [row("all", *(f"{max(ratios.values()):.2f}" for ratios in by_function.values()))]
     for function in functions:
-        ratios = [its.get(function) for its in by_function.values()]
+        ratios = [ratios_of_dtype.get(function) for ratios_of_dtype in by_function.values()]
         if any(ratio is not None for ratio in ratios):
             lines.append(row(f"`{function}`", *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios)))
     median = np.median(list(units.values()))

@@ -31,7 +31,7 @@ ELEMENTS = 16
 JAX = "diopi_impl.jax_cpu:vendor"
 
 VALUES = np.arange(ELEMENTS, dtype=np.float32)
-ONE = Scalar.from_number(1)
+UNIT_SCALE = Scalar.from_number(1)
 
 C_VENDOR = """
 #include <diopi/diopi_register.h>
@@ -97,15 +97,15 @@ def tensors(context: Context) -> list[Tensor]:
 
 def add(vendor: BaseVendor, context: Context, arguments: list[Tensor]) -> None:
     """One call."""
-    assert vendor.call("diopiAdd", context, *arguments, ONE) is Error.Success
+    assert vendor.call("diopiAdd", context, *arguments, UNIT_SCALE) is Error.Success
 
 
 def add_and_clean_up(vendor: BaseVendor, device: Device) -> None:
     """One call with everything it needs."""
     with Context(device) as context:
-        made = tensors(context)
-        add(vendor, context, made)
-        for tensor in made:
+        results = tensors(context)
+        add(vendor, context, results)
+        for tensor in results:
             tensor.close()
 
 
@@ -123,7 +123,7 @@ def straight_jax(calls: int) -> float:
     """The same sum by a compiled JAX function, from NumPy arrays to a NumPy array."""
     import jax
 
-    compiled = jax.jit(lambda one, two: one + two)
+    compiled = jax.jit(lambda first, second: first + second)
     return microseconds(lambda: np.asarray(compiled(VALUES, VALUES)), calls)
 
 

@@ -57,14 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--library", type=Path, help="a libhgrt.so; the reference runtime is built if none is named")
     options = parser.parse_args(arguments)
-    made = network(options.width, options.size, options.classes)
-    samples = compute_samples(made, DIFFERENT)
+    built_network = network(options.width, options.size, options.classes)
+    samples = compute_samples(built_network, DIFFERENT)
     chosen = {batch: np.arange(batch) % DIFFERENT for batch in BATCHES}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         program = compiled(folder, options.library.resolve() if options.library else build(folder))
         engine = diopi_engine.compile(
-            made.module, made.inputs, outputs=made.outputs, platforms=["cpu"], name="resnet18"
+            built_network.module,
+            built_network.inputs,
+            outputs=built_network.outputs,
+            platforms=["cpu"],
+            name="resnet18",
         )
         engine.save(folder / "engine")
         samples.inputs[0][chosen[max(BATCHES)]].tofile(folder / "pictures")
@@ -73,12 +77,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         times = [float(line.split()[-2]) for line in done.stdout.splitlines()]
         found = [np.fromfile(f"{files[2]}.{batch}", np.float32).reshape(batch, -1) for batch in BATCHES]
     status = 0
-    for batch, taken, classes in zip(BATCHES, times, found, strict=True):
+    for batch, milliseconds, classes in zip(BATCHES, times, found, strict=True):
         try:
             error = f"{samples.part(chosen[batch]).check('ResNet-18', [classes]):.3f} of its budget"
         except NotConformingError as failure:
             error, status = str(failure), 1
-        print(f"batch {batch}: {taken:.1f} ms, {taken / batch:.2f} for a picture; largest error {error}")
+        print(f"batch {batch}: {milliseconds:.1f} ms, {milliseconds / batch:.2f} for a picture; largest error {error}")
     return status
 
 

@@ -49,16 +49,16 @@ def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray[Any, Any]]:
 
 def times(calls: list[Callable[[], Any]], repeats: int) -> list[float]:
     """The best time of each call in seconds, which take turns."""
-    taken: list[list[float]] = [[] for _ in calls]
-    for one in calls:
-        one()
+    durations: list[list[float]] = [[] for _ in calls]
+    for call in calls:
+        call()
     for _ in range(ROUNDS):
-        for call, its in zip(calls, taken, strict=True):
+        for call, seconds in zip(calls, durations, strict=True):
             start = time.perf_counter()
             for _ in range(repeats):
                 call()
-            its.append((time.perf_counter() - start) / repeats)
-    return [min(its) for its in taken]
+            seconds.append((time.perf_counter() - start) / repeats)
+    return [min(seconds) for seconds in durations]
 
 
 def compare(

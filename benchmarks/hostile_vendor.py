@@ -93,13 +93,13 @@ def run(vendor: str, folder: Path, faults: str, workers: int, *options: str) -> 
     selected = [word for function in FUNCTIONS for word in ("--function", function)]
     command = [sys.executable, "-m", "diopi_test", "run", "--vendor", vendor, "--data", str(BASELINE), *selected]
     path = os.pathsep.join([str(folder), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    told = {"DIOPI_TEST_FAULT": faults, "XDG_STATE_HOME": str(folder), "PYTHONPATH": path}
+    variables = {"DIOPI_TEST_FAULT": faults, "XDG_STATE_HOME": str(folder), "PYTHONPATH": path}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(
         [*command, "-n", str(workers), "--json", str(report), *options],
         capture_output=True,
         text=True,
-        env={**os.environ, **told},
+        env={**os.environ, **variables},
     )
     wall, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode not in (0, 1):
@@ -111,10 +111,10 @@ def run(vendor: str, folder: Path, faults: str, workers: int, *options: str) -> 
 def of_many(rounds: int, vendor: str, folder: Path, faults: str, workers: int, *options: str) -> Usage:
     """The medians of some runs."""
     runs = [run(vendor, folder, faults, workers, *options) for _ in range(rounds)]
-    return Usage(median(one.wall for one in runs), median(one.cpu for one in runs), runs[0].counts)
+    return Usage(median(usage.wall for usage in runs), median(usage.cpu for usage in runs), runs[0].counts)
 
 
-def at(functions: Sequence[str], fault: str) -> str:
+def place_fault(functions: Sequence[str], fault: str) -> str:
     """The fault in each of these functions."""
     return ",".join(f"{function}={fault}" for function in functions)
 
@@ -155,7 +155,7 @@ def memory(vendor: str, cases: int, workers: int) -> Iterator[tuple[int, float, 
     """After so many cases each: the memory of this process and of the largest below it, in megabytes."""
     from diopi_test.harness.isolation.executor import Executor, ScheduledCase
 
-    batches = [[ScheduledCase(path, case) for case in its] for path, its in cases_of(FUNCTIONS)]
+    batches = [[ScheduledCase(path, case) for case in labels] for path, labels in cases_of(FUNCTIONS)]
     rounds = max(1, round(cases / sum(map(len, batches)) / SAMPLES))
     reported = 0
 
@@ -178,32 +178,32 @@ def memory(vendor: str, cases: int, workers: int) -> Iterator[tuple[int, float, 
 def main(workers: int, rounds: int, cases: int, vendor: str) -> None:
     """Print the figures."""
     os.environ["BENCHMARK_VENDOR"] = vendor
-    crashes, hangs = at(CRASHING, "segfault"), at(HANGING, "hang")
+    crashes, hangs = place_fault(CRASHING, "segfault"), place_fault(HANGING, "hang")
     table = Table("", "s", "CPU s", "cases", "crashed", "timed out")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         library = str(build(folder))
         (folder / "crashing_vendor.py").write_text(CRASHING_VENDOR)
 
-        def told(label: str, vendor: str, faults: str, *options: str) -> Usage:
+        def report_usage(label: str, vendor: str, faults: str, *options: str) -> Usage:
             usage = of_many(rounds, vendor, folder, faults, workers, *options)
             counts = (str(usage.counts[key]) for key in ("total", "crashed", "timed_out"))
             table.add_row(label, f"{usage.wall:.2f}", f"{usage.cpu:.2f}", *counts)
             return usage
 
-        honest = told("C, honest", library, "", "--timeout", "1")
-        hostile = told("C, crashes and hangs", library, f"{crashes},{hangs}", "--timeout", "1")
-        crashing = told("C, crashes", library, crashes, "--timeout", "1")
-        python = told(f"{vendor}, honest", "crashing_vendor:vendor", "", "-k", "float32")
-        python_crashing = told(f"{vendor}, crashes", "crashing_vendor:vendor", crashes, "-k", "float32")
+        honest = report_usage("C, honest", library, "", "--timeout", "1")
+        hostile = report_usage("C, crashes and hangs", library, f"{crashes},{hangs}", "--timeout", "1")
+        crashing = report_usage("C, crashes", library, crashes, "--timeout", "1")
+        python = report_usage(f"{vendor}, honest", "crashing_vendor:vendor", "", "-k", "float32")
+        python_crashing = report_usage(f"{vendor}, crashes", "crashing_vendor:vendor", crashes, "-k", "float32")
         Console().print(table)
         print(f"with crashes and hangs : honest   {hostile.wall / honest.wall:8.2f}")
         for label, less, more in (("in C", honest, crashing), (vendor, python, python_crashing)):
             cost = 1000 * (more.cpu - less.cpu) / max(more.counts["crashed"], 1)
             print(f"a crash of the vendor {label:8}    {cost:8.0f} ms of CPU, confirmed by a second one")
         if cases:
-            for count, own, device in memory(library, cases, workers):
-                print(f"after {count:8} cases {own:8.1f} MB, worker {device:8.1f} MB")
+            for count, runner, device in memory(library, cases, workers):
+                print(f"after {count:8} cases {runner:8.1f} MB, worker {device:8.1f} MB")
 
 
 if __name__ == "__main__":

@@ -42,18 +42,18 @@ DTYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "comple
 CHECKS = ("form", "written", "inputs", "gaps", "guards", "repeat", "order", "layout", "leaks")
 ROUNDS = 5
 
-SHOWN = """const done = arguments[arguments.length - 1];
+VISIBLE = """const done = arguments[arguments.length - 1];
 const shown = () => requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
 """
 """What waits until a frame has been shown, then hands back the milliseconds since `start`."""
 
-FILTER = f"""{SHOWN}
+FILTER = f"""{VISIBLE}
 const control = document.getElementById("field-" + arguments[0]), start = performance.now();
 control.value = arguments[1];
 control.dispatchEvent(new Event(control.tagName === "SELECT" ? "change" : "input"));
 shown();"""
 
-GO = f"""{SHOWN}
+GO = f"""{VISIBLE}
 const start = performance.now();
 location.hash = arguments[0];
 shown();"""
@@ -73,8 +73,8 @@ def log_lines(cases: int, failing: float) -> Iterator[bytes]:
     yield seal(LogRecord("run", to_json(Header.create(options, "0" * 64))))
     yield seal(LogRecord("vendor", to_json(VendorInfo("synthetic", "1.0"))))
     records = [record(number, draw, draw.random() < failing, options) for number in range(cases)]
-    yield seal(LogRecord("due", [one.id for one in records]))
-    yield from (seal(LogRecord("case", to_json(one))) for one in records)
+    yield seal(LogRecord("due", [record.id for record in records]))
+    yield from (seal(LogRecord("case", to_json(record))) for record in records)
     yield seal(LogRecord("end", 1234.5))
 
 
@@ -122,9 +122,9 @@ def failure(draw: random.Random) -> CheckResult:
         {name: "float32 (8, 64, 64), strides (4096, 64, 1)" for name in ("out", "input", "other")},
         map=ErrorMap((1, 2), (64, 64), rows),
     )
-    told = f"out: {place.wrong_count} of 4096 elements are wrong, the worst at {place.index}: {place.actual}, "
+    message = f"out: {place.wrong_count} of 4096 elements are wrong, the worst at {place.index}: {place.actual}, "
     return CheckResult(
-        "values", False, f"{told}expected {place.expected} ± 1e-06", 2 * draw.random() * 1e6, differences=(place,)
+        "values", False, f"{message}expected {place.expected} ± 1e-06", 2 * draw.random() * 1e6, differences=(place,)
     )
 
 
@@ -137,27 +137,27 @@ def opened(driver: Any, page: Path, view: str = "") -> float:
 def thread_time(driver: Any) -> float:
     """Milliseconds of CPU that the page's thread has used since the page was asked for."""
     metrics = driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
-    return 1e3 * next(float(one["value"]) for one in metrics if one["name"] == "TaskDuration")
+    return 1e3 * next(float(metric["value"]) for metric in metrics if metric["name"] == "TaskDuration")
 
 
 def in_browser(page: Path) -> Iterator[tuple[str, float]]:
     """What was done, and the milliseconds it took."""
     with browsers.browser() as driver:
         driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
-        for what, view in (("open", ""), ("open the grid", "#/functions")):
+        for step, view in (("open", ""), ("open the grid", "#/functions")):
             times = [(opened(driver, page, view), thread_time(driver)) for _ in range(ROUNDS)]
-            yield what, median(frame for frame, _ in times)
-            yield f"{what}, CPU", median(cpu for _, cpu in times)
+            yield step, median(frame for frame, _ in times)
+            yield f"{step}, CPU", median(cpu for _, cpu in times)
         opened(driver, page, "#/cases")
-        for what, field, values in (
+        for step, field, values in (
             ("filter by word", "q", ["diopi", "all 00", "wrong worst", "nothing at all", ""]),
             ("filter by verdict", "verdict", ["failed", "passed", "wrong", "", "failed"]),
             ("order by error / budget", "order", ["ratio", "id", "ratio", "seconds", "ratio"]),
         ):
-            yield what, median(float(driver.execute_async_script(FILTER, field, value)) for value in values)
+            yield step, median(float(driver.execute_async_script(FILTER, field, value)) for value in values)
         names = ["diopiAdd", "diopiMm", "diopiSoftmax", "diopiRelu", "diopiSort"]
         addresses = [f"#/function?name={name}" for name in names]
-        yield "a function's page", median(float(driver.execute_async_script(GO, one)) for one in addresses)
+        yield "a function's page", median(float(driver.execute_async_script(GO, address)) for address in addresses)
 
 
 @click.command()
@@ -178,8 +178,8 @@ def main(cases: int, failing: float, output: Path | None) -> None:
         print(f"page of {page.stat().st_size / 1e6:.1f} MB, made in {perf_counter() - start:.1f} s")
         if missing := browsers.missing():
             sys.exit(missing)
-        for what, milliseconds in in_browser(page.absolute()):
-            print(f"{what}: {milliseconds:.0f} ms")
+        for step, milliseconds in in_browser(page.absolute()):
+            print(f"{step}: {milliseconds:.0f} ms")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class CaseCall:
         """As a call of `model_calls.py` has one."""
         return f"{self.function.removeprefix('diopi')}[{self.case.label}]"
 
-    def drawn(self) -> BaselineCase:
+    def draw_inputs(self) -> BaselineCase:
         """Its arguments, and results of zeros."""
         return draw_case_with_zeros(lookup(self.function), self.case)
 

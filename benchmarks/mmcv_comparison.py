@@ -1,6 +1,6 @@
 """Compare MMCV's own operators with the reference and with jax_cpu, on the suite's cases and on random calls.
 
-    PYTHONPATH=PATH/TO/mmcv-2.2.0 python benchmarks/mmcv_comparison.py [PATTERN …] [--drawn 20] [--seed 1]
+    PYTHONPATH=PATH/TO/mmcv-2.2.0 python benchmarks/mmcv_comparison.py [PATTERN …] [--sample 20] [--seed 1]
         [--level full --data DIR] [--log FILE]
 
 PATTERN is that of functions' names without "diopi". Of each function that MMCV computes on the CPU (`mmcv_vendor.py`),
@@ -121,14 +121,14 @@ def functions(patterns: Sequence[str]) -> Sequence[str]:
 
 @click.command(help=__doc__)
 @click.argument("patterns", nargs=-1)
-@click.option("--drawn", default=20, help="Calls that are drawn of each function.")
+@click.option("--sample", default=20, help="Number of random calls per function.")
 @click.option("--seed", default=1, help="What they are drawn from.")
 @click.option("--level", default="smoke", help="Whose cases.")
 @click.option("--data", type=click.Path(path_type=Path, file_okay=False, exists=True), help="Where the level lies.")
 @click.option(
     "--log", type=click.Path(path_type=Path, dir_okay=False), help="Write the differences there as they come."
 )
-def main(patterns: Sequence[str], drawn: int, seed: int, level: str, data: Path | None, log: Path | None) -> None:
+def main(patterns: Sequence[str], sample: int, seed: int, level: str, data: Path | None, log: Path | None) -> None:
     """Compare and print."""
     console = Console(width=120)
     table = Table(title="calls: agreed, differed, element type absent; largest error / budget")
@@ -137,12 +137,12 @@ def main(patterns: Sequence[str], drawn: int, seed: int, level: str, data: Path 
     differences: list[str] = []
     with Trials(MMCV, TIMEOUT) as mmcv, Trials(OURS, TIMEOUT) as ours:
         for function in functions(patterns):
-            calls = drawn_calls(function, drawn, seed)
+            calls = drawn_calls(function, sample, seed)
             scores = score(mmcv, stored_calls(function, level, data)), score(mmcv, calls), score(ours, calls)
-            table.add_row(function.removeprefix("diopi"), *(cell for one in scores for cell in one.cells))
-            for name, one in zip(("mmcv", "mmcv", "jax_cpu"), scores, strict=True):
-                differences += [f"{name}: {text}" for text in one.differences]
-            console.print(function, *(" ".join(one.cells) for one in scores), sep="\t", highlight=False)
+            table.add_row(function.removeprefix("diopi"), *(cell for comparison in scores for cell in comparison.cells))
+            for name, comparison in zip(("mmcv", "mmcv", "jax_cpu"), scores, strict=True):
+                differences += [f"{name}: {text}" for text in comparison.differences]
+            console.print(function, *(" ".join(comparison.cells) for comparison in scores), sep="\t", highlight=False)
             if log:
                 log.write_text("\n".join(differences))
     console.print(table)

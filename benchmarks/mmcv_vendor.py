@@ -49,15 +49,15 @@ class Operator:
     name: str
     renamed: Mapping[str, str] = field(default_factory=dict)
 
-    def __call__(self, given: Values, results: dict[str, Any]) -> Any:
+    def __call__(self, arguments: Values, results: dict[str, Any]) -> Any:
         """Results are filled, or returned if MMCV makes them."""
         function = getattr(_ext, self.name)
         named = {name: self.renamed.get(name, name) for name in parameters(function)}
-        values = {name: torch.zeros(0) if value is None else value for name, value in {**given, **results}.items()}
+        values = {name: torch.zeros(0) if value is None else value for name, value in {**arguments, **results}.items()}
         if "im2col_step" in values:  # what MMCV's own callers do
             values["im2col_step"] = min(values["im2col_step"], len(values["input"]))
-        made = function(**{name: values[own] for name, own in named.items()})
-        return tuple(results.values()) if made is None else made
+        outputs = function(**{name: values[parameter_name] for name, parameter_name in named.items()})
+        return tuple(results.values()) if outputs is None else outputs
 
 
 def parameters(function: Callable[..., Any]) -> Sequence[str]:
@@ -66,18 +66,18 @@ def parameters(function: Callable[..., Any]) -> Sequence[str]:
     return re.findall(r"(\w+): ", signature)
 
 
-def points_in_all_boxes(given: Values, results: dict[str, Any]) -> Tensor:
+def points_in_all_boxes(arguments: Values, results: dict[str, Any]) -> Tensor:
     """For each box and point whether it is inside, sample by sample; the last two axes exchanged."""
-    boxes, points = given["boxes"], given["pts"]
+    boxes, points = arguments["boxes"], arguments["pts"]
     inside = torch.zeros(len(boxes), boxes.shape[1], points.shape[1], dtype=torch.int32)
-    for own, its_points, target in zip(boxes, points, inside, strict=True):
-        _ext.points_in_boxes_cpu_forward(own, its_points, target)
+    for boxes_of_sample, its_points, target in zip(boxes, points, inside, strict=True):
+        _ext.points_in_boxes_cpu_forward(boxes_of_sample, its_points, target)
     return inside.swapaxes(1, 2).contiguous()
 
 
-def points_in_first_box(given: Values, results: dict[str, Any]) -> Tensor:
+def points_in_first_box(arguments: Values, results: dict[str, Any]) -> Tensor:
     """The number of the first box that holds each point, −1 if none does."""
-    inside = points_in_all_boxes(given, results)
+    inside = points_in_all_boxes(arguments, results)
     if not inside.shape[2]:
         return torch.full(inside.shape[:2], -1, dtype=torch.int32)
     return torch.where(inside.any(2), inside.argmax(2), -1).int()
@@ -89,21 +89,21 @@ class Overlaps:
 
     name: str
 
-    def __call__(self, given: Values, results: dict[str, Any]) -> Tensor:
+    def __call__(self, arguments: Values, results: dict[str, Any]) -> Tensor:
         """As an `Operator`."""
         ious = results["ious"]
         names = {"boxes1": "bboxes1", "boxes2": "bboxes2", "mode_flag": "mode"}
-        (found,) = Operator(self.name, names)(given, {"ious": torch.zeros(ious.numel(), dtype=ious.dtype)})
+        (found,) = Operator(self.name, names)(arguments, {"ious": torch.zeros(ious.numel(), dtype=ious.dtype)})
         return found.reshape(ious.shape)
 
 
-def hard_voxels(given: Values, results: dict[str, Any]) -> Any:
+def hard_voxels(arguments: Values, results: dict[str, Any]) -> Any:
     """The number of voxels is a tensor without axes in MMCV."""
     shape = results["voxel_num"].shape
-    *others, number = Operator("hard_voxelize_forward")(
-        given, {**results, "voxel_num": torch.zeros((), dtype=torch.int64)}
+    *leading_results, number = Operator("hard_voxelize_forward")(
+        arguments, {**results, "voxel_num": torch.zeros((), dtype=torch.int64)}
     )
-    return *others, number.reshape(shape)
+    return *leading_results, number.reshape(shape)
 
 
 ROTATED = {"pooled_height": "aligned_height", "pooled_width": "aligned_width"}
@@ -146,10 +146,10 @@ def _empty(spec: ResultSpec | None) -> Tensor | None:
     return None if spec is None else torch.zeros(spec.shape, dtype=torch_dtype(spec.dtype))
 
 
-def _tried(operator: Callable[[Values, dict[str, Any]], Any], given: Values, results: dict[str, Any]) -> Any:
+def _tried(operator: Callable[[Values, dict[str, Any]], Any], arguments: Values, results: dict[str, Any]) -> Any:
     """What an operator makes; the errors that tell a vendor without a kernel from one that fails."""
     try:
-        return operator(given, results)
+        return operator(arguments, results)
     except RuntimeError as error:
         if NO_OPERATOR in str(error):
             raise NotImplementedError(f"MMCV: {error}") from error
@@ -164,16 +164,18 @@ def _implementation(name: str, operator: Callable[[Values, dict[str, Any]], Any]
     names = [parameter.name for parameter in prototype.arguments]
 
     def implementation(*values: Any, out: Any) -> Any:
-        given = dict(zip(names, (one.contiguous() if isinstance(one, Tensor) else one for one in values), strict=True))
+        arguments = dict(
+            zip(names, (value.contiguous() if isinstance(value, Tensor) else value for value in values), strict=True)
+        )
         specs = (out,) if len(prototype.results) == 1 else out
         results = {
-            p.name: given[p.name] if given.get(p.name) is not None else _empty(spec)
+            p.name: arguments[p.name] if arguments.get(p.name) is not None else _empty(spec)
             for p, spec in zip(prototype.results, specs, strict=True)
         }
-        made = _tried(operator, given, results)
-        return made[0] if len(prototype.results) == 1 and isinstance(made, tuple) else made
+        outputs = _tried(operator, arguments, results)
+        return outputs[0] if len(prototype.results) == 1 and isinstance(outputs, tuple) else outputs
 
-    kinds = [inspect.Parameter(one, inspect.Parameter.POSITIONAL_OR_KEYWORD) for one in names]
+    kinds = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     keyword = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY)
     implementation.__signature__ = inspect.Signature([*kinds, keyword])  # type: ignore[attr-defined]  # as inspect has it
     return implementation

@@ -26,14 +26,14 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RandomTensor:
     """A tensor that `draw` makes from random numbers."""
 
     draw: Callable[[np.random.Generator], Any]
 
 
 @dataclass(frozen=True)
-class Call:
+class ModelCall:
     """One function, without "diopi", at one size."""
 
     function: str
@@ -56,24 +56,24 @@ def out_at(*shape: int) -> Result:
     return Result(shape, Dtype.int64)
 
 
-def f(*shape: int) -> Drawn:
+def f(*shape: int) -> RandomTensor:
     """Normal numbers in float32."""
-    return Drawn(lambda rng: rng.standard_normal(shape, np.float32))
+    return RandomTensor(lambda rng: rng.standard_normal(shape, np.float32))
 
 
-def u(*shape: int, low: float = 0, high: float = 1) -> Drawn:
+def u(*shape: int, low: float = 0, high: float = 1) -> RandomTensor:
     """Numbers between limits, in float32."""
-    return Drawn(lambda rng: rng.uniform(low, high, shape).astype(np.float32))
+    return RandomTensor(lambda rng: rng.uniform(low, high, shape).astype(np.float32))
 
 
-def at(high: int, *shape: int, low: int = 0) -> Drawn:
+def integers(high: int, *shape: int, low: int = 0) -> RandomTensor:
     """Positions below `high`."""
-    return Drawn(lambda rng: rng.integers(low, high, shape))
+    return RandomTensor(lambda rng: rng.integers(low, high, shape))
 
 
-def mask(*shape: int) -> Drawn:
+def mask(*shape: int) -> RandomTensor:
     """True and false, as many of each."""
-    return Drawn(lambda rng: rng.random(shape) < 0.5)
+    return RandomTensor(lambda rng: rng.random(shape) < 0.5)
 
 
 def _definite(rng: np.random.Generator) -> Any:
@@ -116,7 +116,7 @@ TRANSPOSED: dict[str, tuple[Sizes, Sizes, Sizes, Sizes, Sizes, int]] = {
 }
 
 
-def convolutions() -> Iterator[Call]:
+def convolutions() -> Iterator[ModelCall]:
     """Convolutions and their gradients."""
     for name, (x, w, stride, padding, dilation, groups) in CONVOLUTIONS.items():
         axes = zip(x[2:], w[2:], stride, padding, dilation, strict=True)
@@ -125,7 +125,7 @@ def convolutions() -> Iterator[Call]:
         yield from _with_gradient(f"Convolution{len(stride)}d", name, x, w, (x[0], w[0], *sizes), order, order)
 
 
-def transposed_convolutions() -> Iterator[Call]:
+def transposed_convolutions() -> Iterator[ModelCall]:
     """Transposed convolutions and their gradients."""
     for name, (x, w, stride, padding, dilation, groups) in TRANSPOSED.items():
         axes = zip(x[2:], w[2:], stride, padding, dilation, strict=True)
@@ -137,9 +137,9 @@ def transposed_convolutions() -> Iterator[Call]:
 
 def _with_gradient(
     function: str, name: str, x: Sizes, w: Sizes, y: Sizes, forward: Sequence[Any], backward: Sequence[Any]
-) -> Iterator[Call]:
-    yield Call(function, name, [out(*y), f(*x), f(*w), None, *forward])
-    yield Call(f"{function}Backward", name, [out(*x), out(*w), out(y[1]), f(*y), f(*x), f(*w), (y[1],), *backward])
+) -> Iterator[ModelCall]:
+    yield ModelCall(function, name, [out(*y), f(*x), f(*w), None, *forward])
+    yield ModelCall(f"{function}Backward", name, [out(*x), out(*w), out(y[1]), f(*y), f(*x), f(*w), (y[1],), *backward])
 
 
 N = 1_000_003
@@ -154,7 +154,7 @@ PAIRS = (96, 512, 512)
 LOGITS = (1024, 32003)
 MATRIX = (1024, 4097)
 TABLE = (32003, 768)
-SOME = (4096, 768)
+ROWS = (4096, 768)
 STEM = (8, 64, 112, 112)
 POOLED = (8, 64, 56, 56)
 FEATURES = (2, 256, 50, 68)
@@ -166,11 +166,11 @@ ALPHA = (16, 400, 121)
 WINDOW = ((3, 3), (2, 2), (1, 1))
 UNROLLED = ((3, 3), (1, 1), (1, 1), (1, 1))
 ADAM = (None, 1e-3, 0.9, 0.999, 1e-8, 0.01, 7, False)
-ALIGNED = (Drawn(_log_probs), at(47, 16, 60, low=1), at(401, 16, low=400), at(61, 16, low=60))
-LOSS = (f(*LOGITS), at(32003, 1024), None, Reduction.mean, -100)
-ONE = u(low=1)
+ALIGNED = (RandomTensor(_log_probs), integers(47, 16, 60, low=1), integers(401, 16, low=400), integers(61, 16, low=60))
+LOSS = (f(*LOGITS), integers(32003, 1024), None, Reduction.mean, -100)
+LOSS_GRADIENT = u(low=1)
 
-OTHERS: list[tuple[str, str, Sequence[Any]]] = [
+FURTHER_CALLS: list[tuple[str, str, Sequence[Any]]] = [
     ("Mm", "odd", [out(1031, 509), f(1031, 2053), f(2053, 509)]),
     ("Bmm", "scores", [out(*PAIRS), f(*HEADS), f(*KEYS)]),
     ("Baddbmm", "scores", [out(*PAIRS), f(*PAIRS), f(*HEADS), f(*KEYS), 1.0, 0.125]),
@@ -183,7 +183,7 @@ OTHERS: list[tuple[str, str, Sequence[Any]]] = [
     ),
     ("Cdist", "euclidean", [out(1031, 509), f(1031, 128), f(509, 128), 2.0, None]),
     ("CdistBackward", "euclidean", [out(1031, 128), f(1031, 509), f(1031, 128), f(509, 128), 2.0, u(1031, 509, low=1)]),
-    ("Cholesky", "512", [out(512, 512), Result((), Dtype.int32), Drawn(_definite), False, True]),
+    ("Cholesky", "512", [out(512, 512), Result((), Dtype.int32), RandomTensor(_definite), False, True]),
     ("LinalgQR", "512", [f(512, 512), "reduced", out(512, 512), out(512, 512)]),
     ("Softmax", "attention", [out(*SCORES), f(*SCORES), -1]),
     ("SoftmaxBackward", "attention", [out(*SCORES), f(*SCORES), f(*SCORES), -1]),
@@ -215,7 +215,11 @@ OTHERS: list[tuple[str, str, Sequence[Any]]] = [
     ),
     ("MaxPool2d", "stem", [out(*POOLED), f(*STEM), *WINDOW, (1, 1), False]),
     ("MaxPool2dWithIndices", "stem", [out(*POOLED), out_at(*POOLED), f(*STEM), *WINDOW, (1, 1), False]),
-    ("MaxPool2dBackward", "stem", [out(*STEM), f(*POOLED), f(*STEM), *WINDOW, (1, 1), False, at(112**2, *POOLED)]),
+    (
+        "MaxPool2dBackward",
+        "stem",
+        [out(*STEM), f(*POOLED), f(*STEM), *WINDOW, (1, 1), False, integers(112**2, *POOLED)],
+    ),
     ("AvgPool2d", "stem", [out(*POOLED), f(*STEM), *WINDOW, False, True, None]),
     ("AvgPool2dBackward", "stem", [out(*STEM), f(*POOLED), f(*STEM), *WINDOW, False, True, None]),
     (
@@ -235,23 +239,31 @@ OTHERS: list[tuple[str, str, Sequence[Any]]] = [
     ("UpsampleLinearBackward", "bilinear", [out(*POOLED), f(*STEM), (112, 112), POOLED, False, "bilinear"]),
     ("UpsampleLinearBackward", "bicubic", [out(*POOLED), f(*STEM), (112, 112), POOLED, False, "bicubic"]),
     ("GridSample", "warp", [out(*POOLED), f(*POOLED), u(8, 56, 56, 2, low=-1), "bilinear"]),
-    ("RoiAlign", "detector", [out(*REGIONS), f(*FEATURES), Drawn(_boxes), 0.0625, 7, 7, 2, True]),
-    ("RoiAlignBackward", "detector", [out(*FEATURES), f(*REGIONS), Drawn(_boxes), 0.0625, 7, 7, *FEATURES, 2, True]),
+    ("RoiAlign", "detector", [out(*REGIONS), f(*FEATURES), RandomTensor(_boxes), 0.0625, 7, 7, 2, True]),
+    (
+        "RoiAlignBackward",
+        "detector",
+        [out(*FEATURES), f(*REGIONS), RandomTensor(_boxes), 0.0625, 7, 7, *FEATURES, 2, True],
+    ),
     ("Im2Col", "3x3", [out(*COLUMNS), f(*POOLED), *UNROLLED]),
     ("Col2Im", "3x3", [out(*POOLED), f(*COLUMNS), (56, 56), *UNROLLED]),
     ("Unfold", "frames", [out(*FRAMES), f(8, 200_000), 1, 400, 160]),
     ("UnfoldBackward", "frames", [out(8, 200_000), f(*FRAMES), (8, 200_000), 1, 400, 160]),
-    ("Embedding", "vocabulary", [out(*SOME), f(*TABLE), at(32003, 4096), -1, False, False]),
-    ("EmbeddingBackward", "vocabulary", [out(*TABLE), f(*SOME), at(32003, 4096), 32003, -1, False, False]),
-    ("IndexSelect", "rows", [out(*SOME), f(*TABLE), 0, at(32003, 4096)]),
-    ("IndexSelectBackward", "rows", [out(*TABLE), f(*SOME), TABLE, 0, at(32003, 4096)]),
-    ("Gather", "rows", [out(*SOME), f(*TABLE), 0, at(32003, *SOME)]),
-    ("GatherBackward", "rows", [out(*TABLE), f(*SOME), f(*TABLE), 0, at(32003, *SOME)]),
-    ("Scatter", "assign", [out(*TABLE), f(*TABLE), 0, f(*SOME), at(32003, *SOME), ""]),
-    ("Scatter", "add", [out(*TABLE), f(*TABLE), 0, f(*SOME), at(32003, *SOME), "add"]),
-    ("IndexPut", "assign", [out(*TABLE), f(*TABLE), f(*SOME), [at(32003, 4096)], 1, False]),
-    ("IndexPut", "accumulate", [out(*TABLE), f(*TABLE), f(*SOME), [at(32003, 4096)], 1, True]),
-    ("IndexBackward", "rows", [out(*TABLE), u(*TABLE, high=0), [at(32003, 4096)], 1, f(*SOME)]),
+    ("Embedding", "vocabulary", [out(*ROWS), f(*TABLE), integers(32003, 4096), -1, False, False]),
+    (
+        "EmbeddingBackward",
+        "vocabulary",
+        [out(*TABLE), f(*ROWS), integers(32003, 4096), 32003, -1, False, False],
+    ),
+    ("IndexSelect", "rows", [out(*ROWS), f(*TABLE), 0, integers(32003, 4096)]),
+    ("IndexSelectBackward", "rows", [out(*TABLE), f(*ROWS), TABLE, 0, integers(32003, 4096)]),
+    ("Gather", "rows", [out(*ROWS), f(*TABLE), 0, integers(32003, *ROWS)]),
+    ("GatherBackward", "rows", [out(*TABLE), f(*ROWS), f(*TABLE), 0, integers(32003, *ROWS)]),
+    ("Scatter", "assign", [out(*TABLE), f(*TABLE), 0, f(*ROWS), integers(32003, *ROWS), ""]),
+    ("Scatter", "add", [out(*TABLE), f(*TABLE), 0, f(*ROWS), integers(32003, *ROWS), "add"]),
+    ("IndexPut", "assign", [out(*TABLE), f(*TABLE), f(*ROWS), [integers(32003, 4096)], 1, False]),
+    ("IndexPut", "accumulate", [out(*TABLE), f(*TABLE), f(*ROWS), [integers(32003, 4096)], 1, True]),
+    ("IndexBackward", "rows", [out(*TABLE), u(*TABLE, high=0), [integers(32003, 4096)], 1, f(*ROWS)]),
     ("MaskedFill", "table", [out(*TABLE), f(*TABLE), mask(*TABLE), f()]),
     ("MaskedScatter", "table", [out(*TABLE), f(*TABLE), mask(*TABLE), f(*TABLE)]),
     ("Sort", "million", [out(N), out_at(N), f(N), 0, False, True]),
@@ -278,19 +290,19 @@ OTHERS: list[tuple[str, str, Sequence[Any]]] = [
     ("Pad", "reflect", [out(8, 64, 118, 118), f(*STEM), (3, 3, 3, 3), "reflect", None]),
     ("CrossEntropyLoss", "vocabulary", [out(), *LOSS, 0.0]),
     ("CrossEntropyLoss", "smoothed", [out(), *LOSS, 0.1]),
-    ("CrossEntropyLossBackward", "vocabulary", [out(*LOGITS), ONE, *LOSS, 0.0]),
-    ("CrossEntropyLossBackward", "smoothed", [out(*LOGITS), ONE, *LOSS, 0.1]),
-    ("NLLLossBackward", "vocabulary", [out(*LOGITS), ONE, *LOSS]),
+    ("CrossEntropyLossBackward", "vocabulary", [out(*LOGITS), LOSS_GRADIENT, *LOSS, 0.0]),
+    ("CrossEntropyLossBackward", "smoothed", [out(*LOGITS), LOSS_GRADIENT, *LOSS, 0.1]),
+    ("NLLLossBackward", "vocabulary", [out(*LOGITS), LOSS_GRADIENT, *LOSS]),
     ("CTCLoss", "speech", [out(), out(16), out(*ALPHA), *ALIGNED, 0, Reduction.mean, False]),
     (
         "CTCLossBackward",
         "speech",
         [
-            *(out(400, 16, 47), ONE, *ALIGNED, u(16, low=500, high=501), u(*ALPHA, low=-500, high=-499)),
+            *(out(400, 16, 47), LOSS_GRADIENT, *ALIGNED, u(16, low=500, high=501), u(*ALPHA, low=-500, high=-499)),
             *(0, Reduction.mean, False),
         ],
     ),
     ("AdamW", "ten-million", [u(TEN_N), u(TEN_N), u(TEN_N), u(TEN_N), *ADAM]),
 ]
 
-CALLS = [*convolutions(), *transposed_convolutions(), *(Call(*other) for other in OTHERS)]
+CALLS = [*convolutions(), *transposed_convolutions(), *(ModelCall(*entry) for entry in FURTHER_CALLS)]

@@ -33,7 +33,7 @@ import click
 import level_calls
 import numpy as np
 from level_calls import CaseCall
-from model_calls import CALLS, Call, Drawn, Result
+from model_calls import CALLS, ModelCall, RandomTensor, Result
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -80,7 +80,7 @@ class Timed:
 
 
 @contextmanager
-def attempts(call: Call, vendor: Any, device: Any) -> Iterator[Attempt]:
+def attempts(call: ModelCall, vendor: Any, device: Any) -> Iterator[Attempt]:
     """Makes a call of `model_calls.py`, with the same tensors each time."""
     with Context(device) as context:
         rng = np.random.default_rng(0)
@@ -93,8 +93,8 @@ def prepared(context: Context, value: Any, rng: np.random.Generator) -> Any:
     if isinstance(value, Result):
         return Tensor.empty(context, value.shape, value.dtype)
     if isinstance(value, list):
-        return [prepared(context, one, rng) for one in value]
-    return Tensor.from_numpy(context, np.asarray(value.draw(rng))) if isinstance(value, Drawn) else value
+        return [prepared(context, argument, rng) for argument in value]
+    return Tensor.from_numpy(context, np.asarray(value.draw(rng))) if isinstance(value, RandomTensor) else value
 
 
 Order = int | BaselineCase
@@ -104,8 +104,8 @@ Order = int | BaselineCase
 def measure(vendor: Timed, device: Any, order: Order) -> Cost:
     """The best of `REPEATS` calls after a first one, fewer if they are long."""
     times: list[float] = []
-    made = attempts(CALLS[order], vendor, device) if isinstance(order, int) else None
-    with made or level_calls.attempts(order, vendor, device) as attempt:
+    attempt_of_call = attempts(CALLS[order], vendor, device) if isinstance(order, int) else None
+    with attempt_of_call or level_calls.attempts(order, vendor, device) as attempt:
         while len(times) <= REPEATS and sum(times[1:]) < 5:
             if attempt() is not Error.Success:
                 return Cost(problem=vendor.last_error())
@@ -200,9 +200,9 @@ def cell(cost: Cost, torch: Cost) -> str:
 
 def chosen(
     patterns: Sequence[str], level: str | None, least: int, sample: int | None, seed: int
-) -> Sequence[Call | CaseCall]:
+) -> Sequence[ModelCall | CaseCall]:
     """The calls that are due."""
-    calls: Sequence[Call | CaseCall] = list(level_calls.calls_of(level, least)) if level else CALLS
+    calls: Sequence[ModelCall | CaseCall] = list(level_calls.calls_of(level, least)) if level else CALLS
     found = [call for call in calls if any(fnmatch(call.label, pattern) for pattern in patterns or ("*",))]
     return found if sample is None else random.Random(seed).sample(found, min(sample, len(found)))
 
@@ -230,17 +230,17 @@ def main(
     console = Console()
     names = settings.split(",")
     costs = Costs(names, log)
-    due = chosen(patterns, level, least, sample, seed)
+    selected = chosen(patterns, level, least, sample, seed)
     servers = [Server("torch_cpu", "auto", limit), *(Server("jax_cpu", name, limit) for name in names)]
-    for call in (call for call in due if call.label not in costs.by_label):
-        order = call.drawn() if isinstance(call, CaseCall) else CALLS.index(call)
+    for call in (call for call in selected if call.label not in costs.by_label):
+        order = call.draw_inputs() if isinstance(call, CaseCall) else CALLS.index(call)
         torch, *jax = found = [server.measure(order) for server in servers]
         costs.add(call.label, found)
         seconds = torch.problem or f"{torch.run:.4f} s"
         console.print(call.label, seconds, *(cell(cost, torch) for cost in jax), markup=False, highlight=False)
     for server in servers:
         server.close()
-    show(console, names, [(call.label, costs.by_label[call.label]) for call in due])
+    show(console, names, [(call.label, costs.by_label[call.label]) for call in selected])
 
 
 def show(console: Console, names: list[str], rows: list[tuple[str, list[Cost]]]) -> None:

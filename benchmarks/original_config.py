@@ -31,7 +31,7 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.original.gradients import gradient_of
 from diopi_test.original.names import meanings
 
-MOST = 120
+MAX_VALUES = 120
 """Cases of an entry at most, element types included."""
 
 TYPES = (Dtype.float16, Dtype.float32, Dtype.float64)
@@ -62,7 +62,7 @@ class ConfigEntry:
 
     def resized(self, size: int) -> ConfigEntry:
         """Return the entry with about as many cases."""
-        count = max(1, min(size, MOST) // max(map(len, self.dtypes.values()), default=1))
+        count = max(1, min(size, MAX_VALUES) // max(map(len, self.dtypes.values()), default=1))
         repeated = [self.cases[number % len(self.cases)] for number in range(count)]
         return ConfigEntry(self.name, self.prototype, self.dtypes, repeated)
 
@@ -86,14 +86,14 @@ class ConfigEntry:
 
     def _argument(self, name: str) -> str:
         values = [case.arguments[name] for case in self.cases]
-        shapes = tuple(_shape(value) for value in values)
+        shapes = tuple(_shape(size) for size in values)
         types = ", ".join(f"np.{dtype.name}" for dtype in self.dtypes[name])
         floating = any(dtype.name.startswith("float") for dtype in self.dtypes[name])
         grad = ", requires_grad=[True]" if floating and gradient_of(self.prototype) else ""
-        if not floating and any(one is Dtype.float32 for column in self.dtypes.values() for one in column):
-            given = [draw_arguments(self.prototype, case)[name] for case in self.cases]  # positions, say
-            if all(isinstance(one, BaselineTensor) for one in given):
-                return f"dict(ins=[{name!r}], value={[one.values.tolist() for one in given]!r}, dtype=[{types}])"
+        if not floating and any(dtype is Dtype.float32 for column in self.dtypes.values() for dtype in column):
+            specs = [draw_arguments(self.prototype, case)[name] for case in self.cases]  # positions, say
+            if all(isinstance(value, BaselineTensor) for value in specs):
+                return f"dict(ins=[{name!r}], value={[value.values.tolist() for value in specs]!r}, dtype=[{types}])"
         return f"dict(ins=[{name!r}], shape={shapes!r}, dtype=[{types}]{grad})"
 
 
@@ -107,7 +107,7 @@ def _plain(value: Any) -> Any:
 
 def _shape(value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(_shape(one) for one in value)
+        return tuple(_shape(size) for size in value)
     return value.shape if isinstance(value, TensorSpec) else None
 
 
@@ -147,11 +147,11 @@ def _is_drawn(case: Case) -> bool:
         s for v in case.arguments.values() for s in (v if isinstance(v, list) else [v]) if isinstance(s, TensorSpec)
     ]
     ours = not any(name.startswith("_") for name in case.arguments) and all(spec.compute is None for spec in specs)
-    return ours and not any(one is None or one.dtype or one.shape for one in case.results.values())
+    return ours and not any(override is None or override.dtype or override.shape for override in case.results.values())
 
 
 def _is_array(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, TensorSpec) for one in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(spec, TensorSpec) for spec in value)
 
 
 def _dtype(value: Any) -> Dtype:
@@ -164,7 +164,9 @@ def configuration(kinds: Sequence[ConfigEntry], number: int, cases: int) -> str:
     chosen = [kinds[place % len(kinds)] for place in range(number)]
     left, lines = cases, []
     for place, entry in enumerate(chosen):
-        sized = entry.resized(min(MOST, 2 * left // (number - place)) if place % 2 else left // (2 * (number - place)))
+        sized = entry.resized(
+            min(MAX_VALUES, 2 * left // (number - place)) if place % 2 else left // (2 * (number - place))
+        )
         left -= sized.size
         lines.append(sized.source(f"{entry.name}_{place}"))
     return "import numpy as np\nfrom gen_input import Genfunc\n\ndiopi_configs = {\n" + "\n".join(lines) + "\n}\n"

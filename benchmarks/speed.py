@@ -25,7 +25,7 @@ import call_overhead
 import jax
 import numpy as np
 import torch
-from model_calls import CALLS, Call, Drawn, Result
+from model_calls import CALLS, ModelCall, RandomTensor, Result
 from rich.console import Console
 from rich.table import Table
 from torch import nn
@@ -51,10 +51,10 @@ EAGER: dict[str, Callable[..., Any]] = {
     "LayerNorm[rows]": lambda x, w, b, shape, eps: torch.native_layer_norm(x, shape, w, b, eps),
     "GroupNorm[32]": lambda x, w, b, groups, eps: functional.group_norm(x, groups, w, b, eps),
     "MaxPool2d[stem]": functional.max_pool2d,
-    "Embedding[vocabulary]": lambda table, at, *_: functional.embedding(at, table),
+    "Embedding[vocabulary]": lambda table, indices, *_: functional.embedding(indices, table),
     "Sum[rows]": torch.sum,
     "Permute[heads]": lambda x, order: x.permute(order).contiguous(),
-    "Add[broadcast]": lambda one, two, alpha: torch.add(one, two),
+    "Add[broadcast]": lambda first, second, alpha: torch.add(first, second),
     "Gelu[ffn]": lambda x, approximate: functional.gelu(x, approximate=approximate),
 }
 """What PyTorch calls for each of the operators, with the arguments of the call but for its results."""
@@ -64,26 +64,26 @@ def best(rounds: int, *calls: Callable[[], object]) -> list[float]:
     """Seconds of processor time of each of these calls, which take turns."""
     times: list[list[float]] = [[] for _ in calls]
     for turn in range(rounds + 1):
-        for call, taken in zip(calls, times, strict=True):
+        for call, durations in zip(calls, times, strict=True):
             start = process_time()
             call()
             if turn:  # the first compiles
-                taken.append(process_time() - start)
-    return [min(taken) for taken in times]
+                durations.append(process_time() - start)
+    return [min(durations) for durations in times]
 
 
-def operator(vendor: BaseVendor, context: Context, call: Call, rounds: int) -> list[float]:
+def operator(vendor: BaseVendor, context: Context, call: ModelCall, rounds: int) -> list[float]:
     """Seconds by the vendor and by PyTorch."""
     numbers = np.random.default_rng(0)
-    values = [np.asarray(value.draw(numbers)) if isinstance(value, Drawn) else value for value in call.arguments]
+    values = [np.asarray(value.draw(numbers)) if isinstance(value, RandomTensor) else value for value in call.arguments]
     arguments = [_placed(context, value) for value in values]
-    given = [torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in values]
+    torch_values = [torch.from_numpy(value) if isinstance(value, np.ndarray) else value for value in values]
     eager = EAGER[call.label]
 
     def by_vendor() -> None:
         assert vendor.call("diopi" + call.function, context, *arguments) is Error.Success, vendor.last_error()
 
-    return best(rounds, by_vendor, lambda: eager(*(value for value in given if not isinstance(value, Result))))
+    return best(rounds, by_vendor, lambda: eager(*(value for value in torch_values if not isinstance(value, Result))))
 
 
 def _placed(context: Context, value: Any) -> Any:
@@ -117,12 +117,12 @@ def device_add(rounds: int, calls: int = 20) -> Table:
         def repeated(call: Callable[[], object]) -> Callable[[], None]:
             return lambda: [call() for _ in range(calls)] and None
 
-        taken = best(
+        durations = best(
             100 * rounds,
             repeated(lambda: torch.add(x, x)),
             repeated(lambda: call_overhead.add(vendor, context, arguments)),
         )
-    on_device, alone = (1e6 * seconds / calls for seconds in taken)
+    on_device, alone = (1e6 * seconds / calls for seconds in durations)
     table = Table("µs", "", title=f"an add of {call_overhead.ELEMENTS} elements on the device")
     for label, time in (("operator", on_device), ("the vendor's call", alone), ("difference", on_device - alone)):
         table.add_row(label, f"{time:.1f}")

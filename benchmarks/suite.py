@@ -59,14 +59,14 @@ def main(level: str, vendor: str, workers: int, expression: str | None) -> None:
     select = ["-k", expression] if expression else []
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder)
-        made = measure("gen-data", "--data", folder, "--level", level, "-n", str(workers), *select)
+        generated = measure("gen-data", "--data", folder, "--level", level, "-n", str(workers), *select)
         size = sum(path.stat().st_size for path in data.rglob("*.h5")) / 2**20
         one_case = "diopiSin[float32-matrix]"
         start, _ = run("diopi_test.quality.stub_vendor:vendor", data, level, workers, ["-k", one_case])
         stub, cases = run("diopi_test.quality.stub_vendor:vendor", data, level, workers, select)
         cold, _ = run(vendor, data, level, workers, select)
     print(f"{cases} cases at level {level}, {workers} processes, baseline {size:.1f} MB")
-    print(f"gen-data              {cases / made.wall:8.1f} cases/s")
+    print(f"gen-data              {cases / generated.wall:8.1f} cases/s")
     print(f"suite's own cost      {1000 * (stub.cpu - start.cpu) / cases:8.2f} ms of CPU a case, pytest's included")
     print(f"{vendor:20}  {cases / cold.wall:8.1f} cases/s cold, {1000 * cold.cpu / cases:.1f} ms of CPU a case")
     print(f"largest process       {max(cold.megabytes, stub.megabytes):8.0f} MB resident")

@@ -58,7 +58,7 @@ PARTS: Sequence[tuple[str, object, str]] = (
 )
 """What is timed, and under which name; what a part calls that is a part itself counts there alone."""
 
-REST = "calls of a case, findings, verdict"
+REMAINDER = "calls of a case, findings, verdict"
 
 
 @final
@@ -97,10 +97,10 @@ class Clock:
             try:
                 return function(*arguments, **named)
             finally:
-                taken = process_time() - start
-                self.seconds[part] += taken - self._within.pop()
+                seconds = process_time() - start
+                self.seconds[part] += seconds - self._within.pop()
                 if self._within:
-                    self._within[-1] += taken
+                    self._within[-1] += seconds
 
         return run
 
@@ -137,21 +137,21 @@ class Bench:
         for path in paths:
             basic = {case.label for case in open_level_of_file(path).open(path.stem) if case.smoke}
             work += [Work(path, case, _kind(case, basic)) for case in collect_file(path)]
-        return [one for one in work if one.run(self.session).verdict is Verdict.passed]
+        return [item for item in work if item.run(self.session).verdict is Verdict.passed]
 
     def round(self, work: Sequence[Work]) -> float:
         """The CPU seconds that running `work` once takes, less the vendor's."""
         self.vendor.seconds, self.vendor.calls = 0.0, 0
         start = process_time()
-        for one in work:
-            one.run(self.session)
+        for item in work:
+            item.run(self.session)
         return process_time() - start - self.vendor.seconds
 
     def dissect(self, work: Sequence[Work]) -> dict[str, float]:
         """CPU seconds of a round by part."""
         clock = Clock()
         with dissected(clock):
-            clock.timed(REST, self.round)(work)
+            clock.timed(REMAINDER, self.round)(work)
         del clock.seconds[REPLAY]
         return clock.seconds
 
@@ -189,17 +189,17 @@ def show(bench: Bench, title: str, work: Sequence[Work], rounds: int) -> None:
 @click.command(help=__doc__)
 @click.option("--data", type=click.Path(path_type=Path), default=None)
 @click.option("--level", default="smoke", type=click.Choice(["smoke", "full"]))
-@click.option("--every", default=4, help="Take one function of so many.")
+@click.option("--every", "stride", default=4, help="Measure every N-th function.")
 @click.option("--rounds", default=5)
-def main(data: Path | None, level: str, every: int, rounds: int) -> None:
+def main(data: Path | None, level: str, stride: int, rounds: int) -> None:
     """Print the figures."""
     folder = data / level if data else folder_to_read(level)
-    paths = sorted(folder.glob(f"*{SUFFIX}"))[::every]
+    paths = sorted(folder.glob(f"*{SUFFIX}"))[::stride]
     with tempfile.TemporaryDirectory() as place:
         bench = Bench(ReplayingVendor(build(Path(place))))
         work = bench.passing(paths)
         for kind in ("basic cases", "other cases", "negative tests"):
-            show(bench, kind, [one for one in work if one.kind == kind], rounds)
+            show(bench, kind, [item for item in work if item.kind == kind], rounds)
         best = min(bench.round(work) for _ in range(rounds))
         print(f"all {len(work)} cases: {1000 * best / len(work):.3f} ms of CPU a case")
         print(f"opening and verifying {len(paths)} files: {1000 * opening(paths) / len(work):.3f} ms of CPU a case")

@@ -97,14 +97,14 @@ def outcome(operator: Any, sample: Any, device: str, seed: int = 0) -> tuple[Any
         leaves.extend([leaf] if tensor.requires_grad else [])
         return leaf.clone() if tensor.requires_grad else leaf
 
-    given, args, named = mapped(moved, sample.input), sample.args, sample.kwargs
+    first, args, named = mapped(moved, sample.input), sample.args, sample.kwargs
     if operator.name not in ARGUMENTS_ON_CPU:
         args, named = mapped(moved, args), mapped(moved, named)
     torch.manual_seed(seed)
-    returned = operator(given, *args, **({**named, "device": device} if "device" in named else named))
-    made = [tensor for tensor in tensors(returned) if tensor.requires_grad]
-    if made and leaves:
-        torch.autograd.backward(made, [torch.ones_like(tensor) for tensor in made])
+    returned = operator(first, *args, **({**named, "device": device} if "device" in named else named))
+    differentiable = [tensor for tensor in tensors(returned) if tensor.requires_grad]
+    if differentiable and leaves:
+        torch.autograd.backward(differentiable, [torch.ones_like(tensor) for tensor in differentiable])
     if operator.name in ANY_ORDER and sample.input.unique().numel() < sample.input.numel():
         returned = [tensor for tensor in tensors(returned) if operator.name != "argsort" and tensor is returned[0]]
     return returned, [leaf.grad for leaf in leaves]
@@ -168,8 +168,8 @@ def main() -> None:
         return
     with diopi_torch.autocompare(quiet=True) as comparison:
         run(options)
-    compared, wrong = (sum(counts[name] for counts in comparison.counts.values()) for name in ("compared", "wrong"))
-    print(f"calls of operators: {compared} compared, {wrong} of them wrong")
+    compared, failures = (sum(counts[name] for counts in comparison.counts.values()) for name in ("compared", "wrong"))
+    print(f"calls of operators: {compared} compared, {failures} of them wrong")
 
 
 def run(options: argparse.Namespace) -> None:

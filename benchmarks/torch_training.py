@@ -219,7 +219,7 @@ def main() -> int:
         )
         for operator, times in found.fallbacks.items():
             print(f"    {operator} {times}", flush=True)
-        for tensor in sorted((one for one, off in found.off.items() if off > 1), key=found.off.__getitem__)[-5:]:
+        for tensor in sorted((name for name, off in found.off.items() if off > 1), key=found.off.__getitem__)[-5:]:
             print(f"    beyond: {tensor} {found.off[tensor]:.2f}", flush=True)
     return 0 if good else 1
 

@@ -59,18 +59,22 @@ def test_inputs_are_drawn_again_as_they_are_stored(function: str) -> None:
     """To the last place, in which the mathematical library of another machine may differ."""
     file = BaselineFile(baseline_file(SMOKE, function))
     for case in select_cases(function, "smoke"):
-        made, stored = compute_baseline_case(lookup(function), case), file.case(case.label)
-        for name, value in made.arguments.items():
+        regenerated, stored = compute_baseline_case(lookup(function), case), file.case(case.label)
+        for name, value in regenerated.arguments.items():
             if isinstance(value, BaselineTensor):
                 assert_same(value, stored.arguments[name])
 
 
-def assert_same(one: BaselineTensor, other: BaselineTensor) -> None:
-    assert (one.dtype, one.layout, one.values.shape) == (other.dtype, other.layout, other.values.shape)
-    if not is_inexact(one.dtype):
-        assert np.array_equal(one.values, other.values)
+def assert_same(actual: BaselineTensor, expected: BaselineTensor) -> None:
+    assert (actual.dtype, actual.layout, actual.values.shape) == (
+        expected.dtype,
+        expected.layout,
+        expected.values.shape,
+    )
+    if not is_inexact(actual.dtype):
+        assert np.array_equal(actual.values, expected.values)
         return
-    mine, theirs = (widen(tensor.values, tensor.dtype) for tensor in (one, other))
+    mine, theirs = (widen(tensor.values, tensor.dtype) for tensor in (actual, expected))
     finite = np.isfinite(mine)
     assert np.array_equal(mine[~finite], theirs[~finite], equal_nan=True)
-    assert (np.abs(mine[finite] - theirs[finite]) <= ulp(mine[finite], one.dtype)).all()
+    assert (np.abs(mine[finite] - theirs[finite]) <= ulp(mine[finite], actual.dtype)).all()

@@ -32,7 +32,7 @@ def exceptions() -> Iterator[tuple[str, str]]:
 def test_every_exception_in_the_sources_has_its_reason() -> None:
     found = list(exceptions())
     assert found
-    assert [(where, comment) for where, comment in found if not REASONED.match(comment)] == []
+    assert [(location, comment) for location, comment in found if not REASONED.match(comment)] == []
 
 
 @pytest.mark.parametrize(

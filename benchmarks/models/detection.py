@@ -27,7 +27,7 @@ class Pyramid(nn.Module):
             maps.append(lateral(x))
         for finer, coarser in ((1, 2), (0, 1)):
             maps[finer] = maps[finer] + nn.functional.interpolate(maps[coarser], size=maps[finer].shape[2:])
-        return [smooth(given) for smooth, given in zip(self.smooth, maps, strict=True)]
+        return [smooth(level) for smooth, level in zip(self.smooth, maps, strict=True)]
 
 
 def retinanet() -> Network:
@@ -43,8 +43,12 @@ def retinanet() -> Network:
 
         def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
             maps = self.pyramid(x)
-            classes = torch.cat([self.classes(one).permute(0, 2, 3, 1).reshape(len(x), -1, COCO) for one in maps], 1)
-            return classes, torch.cat([self.boxes(one).permute(0, 2, 3, 1).reshape(len(x), -1, 4) for one in maps], 1)
+            classes = torch.cat(
+                [self.classes(level).permute(0, 2, 3, 1).reshape(len(x), -1, COCO) for level in maps], 1
+            )
+            return classes, torch.cat(
+                [self.boxes(level).permute(0, 2, 3, 1).reshape(len(x), -1, 4) for level in maps], 1
+            )
 
     module, pixels = RetinaNet(), images(64)
     anchors = 9 * (64 + 16 + 4)
@@ -53,9 +57,11 @@ def retinanet() -> Network:
     def loss() -> Tensor:
         logits, offsets = module(pixels)
         entropy = nn.functional.binary_cross_entropy_with_logits(logits, targets, reduction="none")
-        right = (logits.sigmoid() * targets + (1 - logits.sigmoid()) * (1 - targets)).detach()
+        matching = (logits.sigmoid() * targets + (1 - logits.sigmoid()) * (1 - targets)).detach()
         found = targets.amax(-1) > 0
-        return ((1 - right) ** 2 * entropy).sum() + nn.functional.smooth_l1_loss(offsets[found], boxes[found], beta=0.1)
+        return ((1 - matching) ** 2 * entropy).sum() + nn.functional.smooth_l1_loss(
+            offsets[found], boxes[found], beta=0.1
+        )
 
     return Network(module, loss)
 

@@ -9,22 +9,22 @@ from network import Network
 from torch import nn
 
 
-def denoiser(module: nn.Module, noisy: torch.Tensor, **given: Any) -> Network:
+def denoiser(module: nn.Module, noisy: torch.Tensor, **context: Any) -> Network:
     """A network that finds the noise in what it is given."""
     if hasattr(module, "set_attn_processor") and (processor := attention(module)):
         module.set_attn_processor(processor)
 
-    def loss(noisy: torch.Tensor, noise: torch.Tensor, **given: Any) -> torch.Tensor:
-        return nn.functional.mse_loss(module(noisy, **given).sample[:, : noise.shape[1]], noise)
+    def loss(noisy: torch.Tensor, noise: torch.Tensor, **context: Any) -> torch.Tensor:
+        return nn.functional.mse_loss(module(noisy, **context).sample[:, : noise.shape[1]], noise)
 
-    return Network(module, loss, batch={"noisy": noisy, "noise": torch.randn_like(noisy), **given})
+    return Network(module, loss, batch={"noisy": noisy, "noise": torch.randn_like(noisy), **context})
 
 
 def attention(module: nn.Module) -> Any:
     """Attention written out as products and softmax, where the network takes it."""
     from diffusers.models.attention_processor import AttnProcessor, AttnProcessor2_0
 
-    usual = all(isinstance(one, AttnProcessor2_0) for one in module.attn_processors.values())
+    usual = all(isinstance(processor, AttnProcessor2_0) for processor in module.attn_processors.values())
     return AttnProcessor() if usual else None
 
 
@@ -65,8 +65,8 @@ def dit() -> Network:
     from diffusers import DiTTransformer2DModel
 
     module = DiTTransformer2DModel(num_attention_heads=6, attention_head_dim=64, num_layers=1, sample_size=16)
-    given = {"timestep": torch.tensor([7]), "class_labels": torch.tensor([3])}
-    return denoiser(module, torch.randn(1, 4, 16, 16), **given)
+    conditions = {"timestep": torch.tensor([7]), "class_labels": torch.tensor([3])}
+    return denoiser(module, torch.randn(1, 4, 16, 16), **conditions)
 
 
 def pixart() -> Network:
@@ -80,9 +80,9 @@ def pixart() -> Network:
         "caption_channels": 512,
     }
     module = PixArtTransformer2DModel(cross_attention_dim=1152, use_additional_conditions=False, **sizes)
-    given = {"timestep": torch.tensor([7]), "encoder_hidden_states": torch.randn(1, 16, 512)}
+    conditions = {"timestep": torch.tensor([7]), "encoder_hidden_states": torch.randn(1, 16, 512)}
     return denoiser(
-        module, torch.randn(1, 4, 16, 16), added_cond_kwargs={"resolution": None, "aspect_ratio": None}, **given
+        module, torch.randn(1, 4, 16, 16), added_cond_kwargs={"resolution": None, "aspect_ratio": None}, **conditions
     )
 
 

@@ -17,8 +17,8 @@ def causal(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Cal
 
     def build() -> Network:
         ids = tokens(VOCABULARY)
-        made = getattr(transformers, config)(vocab_size=VOCABULARY, pad_token_id=0, **sizes)
-        return pretrained(getattr(transformers, model), made, optimizer, input_ids=ids, labels=ids)
+        configuration = getattr(transformers, config)(vocab_size=VOCABULARY, pad_token_id=0, **sizes)
+        return pretrained(getattr(transformers, model), configuration, optimizer, input_ids=ids, labels=ids)
 
     return build
 
@@ -29,8 +29,10 @@ def masked(model: str, config: str, optimizer: str = "sgd", **sizes: Any) -> Cal
     def build() -> Network:
         ids, seen = tokens(VOCABULARY), torch.ones(2, 32, dtype=torch.int64)
         seen[1, 20:] = 0
-        made = getattr(transformers, config)(vocab_size=VOCABULARY, **sizes)
-        return pretrained(getattr(transformers, model), made, optimizer, input_ids=ids, attention_mask=seen, labels=ids)
+        configuration = getattr(transformers, config)(vocab_size=VOCABULARY, **sizes)
+        return pretrained(
+            getattr(transformers, model), configuration, optimizer, input_ids=ids, attention_mask=seen, labels=ids
+        )
 
     return build
 

@@ -45,11 +45,11 @@ def tokens(vocabulary: int, length: int = 32, batch: int = 2) -> Tensor:
     return torch.randint(vocabulary, (batch, length))
 
 
-def classifier(module: nn.Module, batch: Tensor, classes: int, **about: Any) -> Network:
+def classifier(module: nn.Module, batch: Tensor, classes: int, **description: Any) -> Network:
     """A network that tells which of so many classes each of a batch is of."""
-    given = {"batch": batch, "targets": torch.randint(classes, (len(batch),))}
+    inputs = {"batch": batch, "targets": torch.randint(classes, (len(batch),))}
     return Network(
-        module, lambda batch, targets: nn.functional.cross_entropy(module(batch), targets), batch=given, **about
+        module, lambda batch, targets: nn.functional.cross_entropy(module(batch), targets), batch=inputs, **description
     )
 
 

@@ -93,12 +93,12 @@ class TwoTowers(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.users, self.items = Tables(32, 4), Tables(32, 4)
-        self.left, self.right = perceptron(128, 256, 64), perceptron(128, 256, 64)
+        self.user_tower, self.item_tower = perceptron(128, 256, 64), perceptron(128, 256, 64)
 
     def forward(self, users: Tensor, items: Tensor) -> Tensor:
-        left = nn.functional.normalize(self.left(self.users(users).flatten(1)), dim=-1)
-        right = nn.functional.normalize(self.right(self.items(items).flatten(1)), dim=-1)
-        return left @ right.mT / 0.05
+        user_vectors = nn.functional.normalize(self.user_tower(self.users(users).flatten(1)), dim=-1)
+        item_vectors = nn.functional.normalize(self.item_tower(self.items(items).flatten(1)), dim=-1)
+        return user_vectors @ item_vectors.mT / 0.05
 
 
 def two_towers() -> Network:

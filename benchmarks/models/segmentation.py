@@ -64,11 +64,11 @@ class UNet(nn.Module):
         self.head = nn.Conv2d(widths[0], 2, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        kept = []
+        skips = []
         for number, block in enumerate(self.down):
             x = block(nn.functional.max_pool2d(x, 2) if number else x)
-            kept.append(x)
-        for up, join, beside in zip(self.up, self.join, kept[-2::-1], strict=True):
+            skips.append(x)
+        for up, join, beside in zip(self.up, self.join, skips[-2::-1], strict=True):
             x = join(torch.cat([up(x), beside], 1))
         return self.head(x)
 

@@ -174,9 +174,9 @@ def squeezenet() -> Network:
 
 def inception() -> Network:
     def block(inputs: int, widths: tuple[int, ...]) -> Joined:
-        one, reduce3, three, reduce5, five, pooled = widths
+        width1, reduce3, three, reduce5, five, pooled = widths
         return Joined(
-            conv_norm(inputs, one, 1),
+            conv_norm(inputs, width1, 1),
             nn.Sequential(conv_norm(inputs, reduce3, 1), conv_norm(reduce3, three, 3)),
             nn.Sequential(conv_norm(inputs, reduce5, 1), conv_norm(reduce5, five, 5)),
             nn.Sequential(nn.MaxPool2d(3, 1, 1), conv_norm(inputs, pooled, 1)),
@@ -202,8 +202,8 @@ class Shuffled(nn.Module):
         self.branch = nn.Sequential(conv_norm(half, half, 1), *depthwise, conv_norm(half, half, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        kept, given = x.chunk(2, 1)
-        return torch.cat([kept, self.branch(given)], 1).unflatten(1, (2, -1)).transpose(1, 2).flatten(1, 2)
+        unchanged, transformed = x.chunk(2, 1)
+        return torch.cat([unchanged, self.branch(transformed)], 1).unflatten(1, (2, -1)).transpose(1, 2).flatten(1, 2)
 
 
 def shufflenet() -> Network:
@@ -228,9 +228,9 @@ def dcgan() -> Network:
             nn.LeakyReLU(0.2, inplace=True),
         ]
     discriminator = nn.Sequential(*down, nn.Conv2d(512, 1, 4), nn.Sigmoid(), nn.Flatten(0))
-    both = nn.Sequential(generator, discriminator)
+    adversarial = nn.Sequential(generator, discriminator)
     noise = torch.randn(4, 100, 1, 1)
-    return Network(both, lambda: nn.functional.binary_cross_entropy(both(noise), torch.ones(4)), "adam")
+    return Network(adversarial, lambda: nn.functional.binary_cross_entropy(adversarial(noise), torch.ones(4)), "adam")
 
 
 def c3d() -> Network:

@@ -76,7 +76,7 @@ def audit(
         write_report(markdown, page(ordered))
     if choose is not None and level == "full":
         write_report(choose, _smoke_selection(ordered))
-    sys.exit(1 if any(one.survivors for one in ordered) else 0)
+    sys.exit(1 if any(result.survivors for result in ordered) else 0)
 
 
 def _smoke_selection(audits: Sequence[FunctionAudit]) -> dict[str, Sequence[str]]:
@@ -84,7 +84,7 @@ def _smoke_selection(audits: Sequence[FunctionAudit]) -> dict[str, Sequence[str]
     from diopi_test.baseline.generate import functions_with_cases
     from diopi_test.cases.selection import smoke_selection
 
-    chosen = {**smoke_selection(), **{one.function: one.smoke_selection for one in audits}}
+    chosen = {**smoke_selection(), **{result.function: result.smoke_selection for result in audits}}
     return {name: chosen[name] for name in functions_with_cases("full") if chosen.get(name)}
 
 

@@ -14,7 +14,7 @@ from diopi_test.cli.options import UnusableError, console
 if TYPE_CHECKING:
     from rich.status import Status
 
-    from diopi_test.original.folder import Imported
+    from diopi_test.original.folder import ImportSummary
 
 LISTED = 20
 """The number of lines per heading that the terminal shows."""
@@ -68,7 +68,7 @@ def import_config(files: tuple[Path, ...], output: Path, pattern: str) -> None:
     except KeyboardInterrupt as interrupt:
         raise UnusableError("interrupted; repeat the command to continue with the next entry") from interrupt
     _summarize(imported, output)
-    sys.exit(3 if imported.internal else 1 if imported.lacking else 0)
+    sys.exit(3 if imported.internal else 1 if imported.not_translated else 0)
 
 
 def _show_progress(status: Status, done: int, total: int, name: str) -> None:
@@ -82,22 +82,22 @@ def _show_progress(status: Status, done: int, total: int, name: str) -> None:
         _print_line(line)
 
 
-def _summarize(imported: Imported, output: Path) -> None:
+def _summarize(imported: ImportSummary, output: Path) -> None:
     """Print what the folder contains and which command runs it."""
-    from diopi_test.original.folder import LACKING, WAIVERS
+    from diopi_test.original.folder import NOT_TRANSLATED, WAIVERS
 
     _print_lines("note", imported.notes)
-    _print_lines("not translated", imported.lacking)
+    _print_lines("not translated", imported.not_translated)
     cases, waived = imported.cases.total(), len(imported.waivers)
     contents = f"{pluralize(cases, 'case')} of {pluralize(len(imported.cases), 'function')}"
-    _print_line(f"{contents}, {pluralize(waived, 'waiver')}, {len(imported.lacking)} not translated")
-    if imported.kept:
-        _print_line(f"{pluralize(imported.kept, 'entry', 'entries')} had been translated before")
+    _print_line(f"{contents}, {pluralize(waived, 'waiver')}, {len(imported.not_translated)} not translated")
+    if imported.already_translated:
+        _print_line(f"{pluralize(imported.already_translated, 'entry', 'entries')} had been translated before")
     if imported.internal:
         errors = pluralize(imported.internal, "internal error")
-        _print_line(f"{errors}: please report them with their lines of {output / LACKING}")
-    if imported.lacking or imported.notes:
-        _print_line(f"all of these lines: {output / LACKING}")
+        _print_line(f"{errors}: please report them with their lines of {output / NOT_TRANSLATED}")
+    if imported.not_translated or imported.notes:
+        _print_line(f"all of these lines: {output / NOT_TRANSLATED}")
     if cases:
         _print_line(f"diopi-test run --data {output}" + (f" --waivers {output / WAIVERS}" if waived else ""))
 

@@ -11,11 +11,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _function_options(name: str) -> str:
-    from diopi_test.original.names import meanings, near
+    from diopi_test.original.names import meanings, similar_functions
 
     if name in ("all", "all_ops"):
         return "omit it: a run covers all functions by default"
-    found = [meaning.prototype.name for meaning in meanings(name)] or near(name)
+    found = [meaning.prototype.name for meaning in meanings(name)] or similar_functions(name)
     chosen = " ".join(f"--function {function}" for function in dict.fromkeys(found))
     return f"use {chosen or '--function NAME'}; `diopi-test list` shows the names"
 

@@ -1,4 +1,4 @@
-"""Original functions whose attributes say the same in other words than the standard's functions do."""
+"""Adapters for original functions whose attributes differ from those of the standard's functions."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from diopi_test.original.entries import EntryError
 
 @final
 @dataclass
-class Call:
+class CallDraft:
     """The call of a case while it is translated.
 
     Attributes:
         prototype: The function.
-        values: The values of its arguments, by the prototype's names.
-        ordered: Attributes by which the original function orders its result, which is here the caller's tensor.
-        others: Attributes that the function does not have, by their original names.
-        results: What the caller passes for the results; None for a result that is left out.
+        values: The values of the arguments, by the prototype's names.
+        result_attributes: The attributes that determine the result in the original; here the caller allocates it.
+        unmatched: The attributes that the standard's function does not have, by their original names.
+        results: The tensors that the caller passes for the results; None for an omitted result.
     """
 
     prototype: Prototype
     values: dict[str, Any]
-    ordered: dict[str, Any] = field(default_factory=dict)
-    others: dict[str, Any] = field(default_factory=dict)
+    result_attributes: dict[str, Any] = field(default_factory=dict)
+    unmatched: dict[str, Any] = field(default_factory=dict)
     results: dict[str, ResultOverride | None] = field(default_factory=dict)
 
 
@@ -36,22 +36,25 @@ COMPUTE_MODES: Mapping[Any, int] = {
     "use_mm_for_euclid_dist": 1,
     "donot_use_mm_for_euclid_dist": 2,
 }
-"""How `cdist` names its modes, and their numbers."""
+"""The names of the modes of `cdist`, and their numbers."""
 
 
-def adapt(call: Call) -> None:
-    """Change a call to what the standard's function takes.
+def adapt_call(call: CallDraft) -> None:
+    """Change a call to the arguments of the standard's function.
+
+    Args:
+        call: The call, which is changed in place.
 
     Raises:
-        EntryError: An attribute has a value that has no meaning.
+        EntryError: An attribute has an invalid value.
     """
     if adapter := _ADAPTERS.get(call.prototype.base):
         adapter(call)
 
 
-def _pool(call: Call) -> None:
+def _pool(call: CallDraft) -> None:
     values = call.values
-    includes_padding = call.others.pop("count_include_pad", True)
+    includes_padding = call.unmatched.pop("count_include_pad", True)
     values.setdefault("exclusive", not includes_padding)
     values.setdefault("adaptive", values.get("output_size") is not None)
     values.setdefault("output_size", ())
@@ -60,7 +63,7 @@ def _pool(call: Call) -> None:
             values.setdefault(name, 1)
 
 
-def _cdist(call: Call) -> None:
+def _cdist(call: CallDraft) -> None:
     mode = call.values.get("compute_mode")
     if isinstance(mode, str):
         if mode not in COMPUTE_MODES:
@@ -68,20 +71,22 @@ def _cdist(call: Call) -> None:
         call.values["compute_mode"] = COMPUTE_MODES[mode]
 
 
-def _expand(call: Call) -> None:
-    """A size of −1 is that of the input, whose axes are the last ones."""
-    name = next((name for name in ("size", "shape") if name in call.ordered), None)
-    given, spec = call.ordered.get(name or ""), call.values.get("input")
-    if name is None or not isinstance(given, list | tuple) or not isinstance(spec, TensorSpec):
+def _expand(call: CallDraft) -> None:
+    """Replace sizes of −1 by the sizes of the input, whose axes are the last axes of the result."""
+    name = next((name for name in ("size", "shape") if name in call.result_attributes), None)
+    requested, spec = call.result_attributes.get(name or ""), call.values.get("input")
+    if name is None or not isinstance(requested, list | tuple) or not isinstance(spec, TensorSpec):
         return
-    before = len(given) - len(spec.shape)
-    if any(size == -1 and axis < before for axis, size in enumerate(given)):
-        raise EntryError(f"{name}: -1 stands for no axis of the input, whose shape is {spec.shape}: {given!r}")
-    call.ordered[name] = tuple(spec.shape[axis - before] if size == -1 else size for axis, size in enumerate(given))
+    before = len(requested) - len(spec.shape)
+    if any(size == -1 and axis < before for axis, size in enumerate(requested)):
+        raise EntryError(f"{name}: -1 is not at an axis of the input, whose shape is {spec.shape}: {requested!r}")
+    call.result_attributes[name] = tuple(
+        spec.shape[axis - before] if size == -1 else size for axis, size in enumerate(requested)
+    )
 
 
-def _slice(call: Call) -> None:
-    index = call.others.pop("index", None)
+def _slice(call: CallDraft) -> None:
+    index = call.unmatched.pop("index", None)
     values, spec = call.values, call.values.get("input")
     if isinstance(index, slice):
         values |= {"start": index.start, "end": index.stop, "step": index.step}
@@ -92,14 +97,14 @@ def _slice(call: Call) -> None:
         values |= {name: end for name, end in ends.items() if values.get(name) is None}
 
 
-def _unique(call: Call) -> None:
-    if not call.others.pop("return_inverse", False):
+def _unique(call: CallDraft) -> None:
+    if not call.unmatched.pop("return_inverse", False):
         call.results["indices"] = None
     if not call.values.get("return_counts", False):
         call.results["counts"] = None
 
 
-_ADAPTERS: Mapping[str, Callable[[Call], None]] = {
+_ADAPTERS: Mapping[str, Callable[[CallDraft], None]] = {
     **{f"diopiPool{axes}d": _pool for axes in (1, 2, 3)},
     "diopiCdist": _cdist,
     "diopiExpand": _expand,
@@ -107,4 +112,4 @@ _ADAPTERS: Mapping[str, Callable[[Call], None]] = {
     "diopiSliceScatter": _slice,
     "diopiUnique": _unique,
 }
-"""By function, what changes its calls."""
+"""The adapters, by function."""

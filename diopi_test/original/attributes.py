@@ -1,4 +1,4 @@
-"""From an original attribute to a function's: what PyTorch takes if nothing is said, and its form in C."""
+"""Conversion of original attributes to arguments of the standard, with the default values of PyTorch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_test.original.entries import EntryError
 
-USUAL: Mapping[str, Any] = {
+DEFAULTS: Mapping[str, Any] = {
     "accumulate": False,
     "align_corners": False,
     "alpha": 1,
@@ -49,9 +49,9 @@ USUAL: Mapping[str, Any] = {
     "upper": False,
     "zero_infinity": False,
 }
-"""What PyTorch takes for an attribute of this name if it is not given, whatever the function."""
+"""PyTorch's default values of attributes, by name; they hold for every function that `FUNCTION_DEFAULTS` lacks."""
 
-USUAL_OF: Mapping[tuple[str, str], Any] = {
+FUNCTION_DEFAULTS: Mapping[tuple[str, str], Any] = {
     **{(f"diopi{function}", "eps"): 1e-5 for function in ("BatchNorm", "LayerNorm", "GroupNorm", "InstanceNorm")},
     **{(f"diopi{function}", "value"): 1 for function in ("Addcmul", "Addcdiv")},
     **{(f"diopi{function}", "dim"): 0 for function in ("Cat", "Stack")},
@@ -75,31 +75,43 @@ USUAL_OF: Mapping[tuple[str, str], Any] = {
     ("diopiSgd", "nesterov"): False,
     ("diopiSgd", "weight_decay"): 0.0,
 }
-"""As `USUAL`, where it depends on the function."""
+"""PyTorch's default values that depend on the function."""
 
 _LIST_OF_WINDOW = ("stride", "padding", "dilation", "kernel_size", "ksize", "output_padding", "output_size")
-"""Attributes of which one number stands for all axes of a window."""
+"""Attributes for which a single number means all axes of a window."""
 
 _AXES_OF_WINDOW = {"diopiIm2Col": 2, "diopiCol2Im": 2}
-"""The axes of a window where the function's name does not say them."""
+"""The number of axes of a window, if the name of the function does not contain it."""
 
 
-def is_usual(function: str, name: str) -> bool:
-    """Whether it is known what is taken for an attribute that is not given."""
-    return (function, name) in USUAL_OF or name in USUAL
+def has_default(function: str, name: str) -> bool:
+    """Return whether an attribute has a known default value."""
+    return (function, name) in FUNCTION_DEFAULTS or name in DEFAULTS
 
 
-def usual(function: str, name: str) -> Any:
-    """What is taken for an attribute that is not given; EntryError if nobody knows."""
-    if (function, name) in USUAL_OF:
-        return USUAL_OF[function, name]
-    if name in USUAL:
-        return USUAL[name]
-    raise EntryError(f"{function} needs {name}, which is not given")
+def default_of(function: str, name: str) -> Any:
+    """Return the default value of an attribute; raise EntryError if it is unknown."""
+    if (function, name) in FUNCTION_DEFAULTS:
+        return FUNCTION_DEFAULTS[function, name]
+    if name in DEFAULTS:
+        return DEFAULTS[name]
+    raise EntryError(f"{function} needs {name}, which the entry does not have")
 
 
-def converted(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
-    """An attribute as a case of the function has it; EntryError if it can't be one."""
+def convert_attribute(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
+    """Convert the value of an attribute to the form that a case has.
+
+    Args:
+        prototype: The function.
+        parameter: The parameter that takes the attribute.
+        value: The value in the configuration.
+
+    Returns:
+        The converted value.
+
+    Raises:
+        EntryError: The value is not valid for the parameter.
+    """
     kind = parameter.annotation
     if value is None and parameter.optional:
         return None
@@ -108,15 +120,15 @@ def converted(prototype: Prototype, parameter: Parameter, value: Any) -> Any:
     if issubclass(kind, kinds.Size):
         return _size(prototype, parameter, value)
     if issubclass(kind, kinds.Text):
-        return _checked(parameter, "" if value is None else value, str)
+        return _check_type(parameter, "" if value is None else value, str)
     if issubclass(kind, kinds.boolean):
-        return _checked(parameter, value, bool)
+        return _check_type(parameter, value, bool)
     if issubclass(kind, kinds.i64 | kinds.i32 | kinds.c_int):
-        return _checked(parameter, int(value) if isinstance(value, bool) else value, int)
+        return _check_type(parameter, int(value) if isinstance(value, bool) else value, int)
     if issubclass(kind, kinds.f64 | kinds.f32):
-        return float(_checked(parameter, value, int | float))
+        return float(_check_type(parameter, value, int | float))
     if issubclass(kind, kinds.Scalar):
-        return _checked(parameter, value, bool | int | float)
+        return _check_type(parameter, value, bool | int | float)
     raise EntryError(f"{parameter.name} is a {kind.__name__}, which is not translated")
 
 
@@ -135,14 +147,14 @@ def _size(prototype: Prototype, parameter: Parameter, value: Any) -> tuple[int, 
     axes = axes if parameter.name in _LIST_OF_WINDOW else 1
     if value is None:
         return ()
-    if isinstance(value, list | tuple) and all(type(one) is int for one in value):
+    if isinstance(value, list | tuple) and all(type(size) is int for size in value):
         return tuple(value)
     if type(value) is not int:
-        raise EntryError(f"{parameter.name}: expected whole numbers, found {value!r}")
+        raise EntryError(f"{parameter.name}: expected integers, found {value!r}")
     return (value,) * axes
 
 
-def _checked(parameter: Parameter, value: Any, kind: Any) -> Any:
+def _check_type(parameter: Parameter, value: Any, kind: Any) -> Any:
     if not isinstance(value, kind):
         expected = getattr(kind, "__name__", str(kind))
         raise EntryError(f"{parameter.name}: expected {expected}, found {value!r}")

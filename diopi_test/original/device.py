@@ -96,7 +96,7 @@ def read_device_entry(raw: RawEntry) -> DeviceEntry:
     return DeviceEntry(
         name=raw.name,
         line=raw.line,
-        functions=tuple(_plain(name) for name in _list(content.get("name")) if isinstance(_plain(name), str)),
+        functions=tuple(_unwrap(name) for name in _as_list(content.get("name")) if isinstance(_unwrap(name), str)),
         skips=tuple(_rules(raw.line, content)),
         tolerances={key: content[key] for key in TOLERANCES if key in content},
         not_read=tuple(problems_in(content)),
@@ -106,24 +106,24 @@ def read_device_entry(raw: RawEntry) -> DeviceEntry:
 def _rules(line: int, content: Mapping[Any, Any]) -> Iterator[SkipRule]:
     whole = content.get(SKIP_ALL)
     if isinstance(whole, list | tuple | str):
-        yield from (SkipRule(line=line, kind=SkipKind.function, value=_plain(name)) for name in _list(whole))
+        yield from (SkipRule(line=line, kind=SkipKind.function, value=_unwrap(name)) for name in _as_list(whole))
     elif whole is True:
         yield SkipRule(line=line, kind=SkipKind.entry)
-    yield from _skipped(SkipKind.function, "", content.get("name"))
-    yield from _skipped(SkipKind.dtype, "", content.get("dtype"))
-    for name, values in _dict(content.get("para")).items():
-        yield from _skipped(SkipKind.attribute, str(name), values)
-    for tensors in map(_dict, _list(_dict(content.get("tensor_para")).get("args"))):
-        for name in _list(tensors.get("ins", "input")):
+    yield from _rules_of_list(SkipKind.function, "", content.get("name"))
+    yield from _rules_of_list(SkipKind.dtype, "", content.get("dtype"))
+    for name, values in _as_dict(content.get("para")).items():
+        yield from _rules_of_list(SkipKind.attribute, str(name), values)
+    for tensors in map(_as_dict, _as_list(_as_dict(content.get("tensor_para")).get("args"))):
+        for name in _as_list(tensors.get("ins", "input")):
             for kind in TENSOR_KEYS:
-                yield from _skipped(kind, str(name), tensors.get(kind.value))
+                yield from _rules_of_list(kind, str(name), tensors.get(kind.value))
 
 
-def _skipped(kind: SkipKind, argument: str, values: Any) -> Iterator[SkipRule]:
+def _rules_of_list(kind: SkipKind, argument: str, values: Any) -> Iterator[SkipRule]:
     """Yield a rule for each `Skip(…)` of a list; like the original suite, ignore other values."""
-    for one in _list(values):
-        if isinstance(one, Skipped) and not problems_in(one):
-            yield SkipRule(line=one.line, kind=kind, argument=argument, value=one.value)
+    for value in _as_list(values):
+        if isinstance(value, Skipped) and not problems_in(value):
+            yield SkipRule(line=value.line, kind=kind, argument=argument, value=value.value)
 
 
 def _has_skip(value: object) -> bool:
@@ -132,15 +132,15 @@ def _has_skip(value: object) -> bool:
     return isinstance(value, Skipped) or (isinstance(value, list | tuple) and any(map(_has_skip, value)))
 
 
-def _plain(value: Any) -> Any:
+def _unwrap(value: Any) -> Any:
     return value.value if isinstance(value, Skipped) else value
 
 
-def _dict(value: Any) -> Mapping[Any, Any]:
+def _as_dict(value: Any) -> Mapping[Any, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: Any) -> list[Any] | tuple[Any, ...]:
+def _as_list(value: Any) -> list[Any] | tuple[Any, ...]:
     if isinstance(value, list | tuple):
         return value
     return () if value is None else (value,)

@@ -1,7 +1,7 @@
-"""What an entry of a configuration says: functions, attributes and tensors, a value a case; or which are skipped.
+"""Entries of a case configuration: functions, attributes and tensors, with one value per case.
 
-The cases of an entry are numbered: case i has the i-th shape of each tensor and the i-th value of each attribute. They
-are repeated for every element type; repetition j has the j-th type of each tensor's list.
+The cases of an entry are numbered: case i has the i-th shape of each tensor and the i-th value of each attribute. The
+cases are repeated for every element type; repetition j has the j-th type of each tensor's list.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from diopi_test.original.source import Generated, RawEntry, Skipped, problems_in
 
 
 class EntryError(ValueError):
-    """An entry, or a case of it, can't be translated; the message says why."""
+    """An entry or one of its cases can't be translated; the message contains the reason."""
 
 
 @final
 @dataclass(frozen=True)
 class TensorArguments:
-    """Tensors that are made alike, an entry of `args`; what is a sequence has an entry a case, or is None.
+    """An element of `args`: tensors that share their specification. Each tuple has an element per case, or is None.
 
-    `counts` are the bounds of the number of tensors in an array whose tensors have one shape, without the upper one.
+    `counts` are the bounds of the length of an array whose tensors have the same shape; the upper bound is exclusive.
     """
 
     names: tuple[str, ...]
@@ -38,20 +38,21 @@ class TensorArguments:
 
 @final
 @dataclass(frozen=True)
-class Entry:
+class ConfigEntry:
     """An entry of a configuration.
 
     Attributes:
-        name, line: what it is called, and where it stands.
-        functions: the names of what is called.
-        parameters: the attributes, each with a value a case.
-        tensors: the tensor arguments.
-        dtypes: the element types of tensors that say none.
-        generated: how the values of tensors are made that do not say it.
-        is_inplace: whether the in-place form is called as well.
-        skipped: those of the functions that are skipped altogether.
-        notes: what the entry says that is not understood, and costs nothing.
-        label: what the labels of its cases have, if that is not `name`, because an entry before has that.
+        name: The name of the entry.
+        line: The line of the entry.
+        functions: The names of the functions to call.
+        parameters: The attributes, each with a value per case.
+        tensors: The tensor arguments.
+        dtypes: The element types of tensors that have no list.
+        generated: The generator of tensors that have none.
+        is_inplace: Whether the in-place form is called as well.
+        skipped: The functions that are skipped for all cases.
+        notes: A note for each key that is unknown and ignored.
+        label: The part of the labels of the cases; needed if an earlier entry has the same name.
     """
 
     name: str
@@ -71,9 +72,9 @@ _TOLERANCES = {"atol", "rtol", "atol_half", "rtol_half", "mismatch_ratio_thresho
 _ENTRY_KEYS = {"name", "interface", "dtype", "para", "tensor_para", "is_inplace"}
 _TENSOR_PARA_KEYS = {"gen_fn", "args"}
 _ARGUMENT_KEYS = {"ins", "shape", "dtype", "requires_grad", "stride", "value", "gen_fn", "gen_num_range"}
-"""The keys that mean something here, and those that say how exact results are in the original."""
+"""The keys that are translated, and the keys that set tolerances in the original suite."""
 
-_WITHOUT_MEANING = _TOLERANCES | {
+_IGNORED_KEYS = _TOLERANCES | {
     "dtype",
     "gen_policy",
     "no_contiguous",
@@ -82,138 +83,170 @@ _WITHOUT_MEANING = _TOLERANCES | {
     "saved_args",
     "tag",
 }
-"""The keys without a meaning here. Tolerances, and what a gradient needs, are derived; every result has a reference."""
+"""The keys that are ignored: tolerances and the inputs of gradients are derived, and every result has a reference."""
 
 
-def read_entry(raw: RawEntry) -> Entry:
-    """What a raw entry says; EntryError if that is not understood."""
-    content, notes = _known(raw.content, _ENTRY_KEYS, "")
-    para, more = _known(_dict(content.get("tensor_para") or {}, "tensor_para"), _TENSOR_PARA_KEYS, "tensor_para: ")
+def read_entry(raw: RawEntry) -> ConfigEntry:
+    """Parse an entry.
+
+    Args:
+        raw: The entry as the source file has it.
+
+    Returns:
+        The parsed entry.
+
+    Raises:
+        EntryError: A key has a value of an unexpected form, or an expression could not be read.
+    """
+    content, notes = _split_keys(raw.content, _ENTRY_KEYS, "")
+    para, more = _split_keys(
+        _check_dict(content.get("tensor_para") or {}, "tensor_para"), _TENSOR_PARA_KEYS, "tensor_para: "
+    )
     notes += more
     arguments = []
-    for one in _list_of_dicts(para.get("args") or [], "tensor_para: args"):
-        argument, more = _known(one, _ARGUMENT_KEYS, "args: ")
+    for tensor_content in _check_dicts(para.get("args") or [], "tensor_para: args"):
+        argument, more = _split_keys(tensor_content, _ARGUMENT_KEYS, "args: ")
         arguments.append(argument)
         notes += more
     if problems := problems_in([{**content, "tensor_para": None}, {**para, "args": None}, arguments]):
-        raise EntryError("; ".join(f"line {one.line}: {one.why}" for one in problems[:3]))
-    names = _list([given] if isinstance(given := content.get("name", ()), str) else given, "name")
+        raise EntryError(
+            "; ".join(f"line {tensor_content.line}: {tensor_content.reason}" for tensor_content in problems[:3])
+        )
+    names = _check_list([name_value] if isinstance(name_value := content.get("name", ()), str) else name_value, "name")
     skipped = tuple(name for name in names if isinstance(name, Skipped))
     parameters = content.get("para") or {}
     if not isinstance(parameters, dict) or not all(isinstance(name, str) for name in parameters):
         raise EntryError(f"para: expected a dict of attributes, found {parameters!r}")
-    return Entry(
+    return ConfigEntry(
         raw.name,
         raw.line,
-        _texts([name.value if isinstance(name, Skipped) else name for name in names], "name"),
-        {name: _list(values, f"para: {name}") for name, values in parameters.items()},
-        tuple(_tensors(one) for one in arguments),
-        _list(content.get("dtype") or (), "dtype"),
-        generated_by(para.get("gen_fn")),
+        _check_names([name.value if isinstance(name, Skipped) else name for name in names], "name"),
+        {name: _check_list(values, f"para: {name}") for name, values in parameters.items()},
+        tuple(_tensors(tensor_content) for tensor_content in arguments),
+        _check_list(content.get("dtype") or (), "dtype"),
+        parse_generator(para.get("gen_fn")),
         content.get("is_inplace") in (True, [True], (True,)),
         skipped,
         tuple(dict.fromkeys(notes)),
     )
 
 
-def _known(content: Mapping[Any, Any], known: set[str], where: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the part of a dictionary that has a meaning, and a note for each key whose meaning is not known."""
-    unknown = [key for key in content if key not in known | _WITHOUT_MEANING]
-    notes = [f"{where}{key!r} is not known, and not taken over" for key in unknown]
+def _split_keys(content: Mapping[Any, Any], known: set[str], context: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the known keys of a dictionary with their values, and a note for each unknown key."""
+    unknown = [key for key in content if key not in known | _IGNORED_KEYS]
+    notes = [f"{context}the key {key!r} is unknown and ignored" for key in unknown]
     return {key: value for key, value in content.items() if key in known}, notes
 
 
-def _dict(given: Any, where: str) -> Mapping[Any, Any]:
-    if problems := problems_in(given if not isinstance(given, dict) else None):
-        raise EntryError(f"line {problems[0].line}: {problems[0].why}")
-    if not isinstance(given, dict):
-        raise EntryError(f"{where}: expected a dict, found {given!r}")
-    return given
+def _check_dict(value: Any, context: str) -> Mapping[Any, Any]:
+    if problems := problems_in(value if not isinstance(value, dict) else None):
+        raise EntryError(f"line {problems[0].line}: {problems[0].reason}")
+    if not isinstance(value, dict):
+        raise EntryError(f"{context}: expected a dict, found {value!r}")
+    return value
 
 
-def _list_of_dicts(given: Any, where: str) -> Sequence[Mapping[Any, Any]]:
-    if not isinstance(given, list | tuple):
-        raise EntryError(f"{where}: expected a list of dicts, found {given!r}")
-    return [_dict(one, f"{where}: expected a list of dicts") for one in given]
+def _check_dicts(value: Any, context: str) -> Sequence[Mapping[Any, Any]]:
+    if not isinstance(value, list | tuple):
+        raise EntryError(f"{context}: expected a list of dicts, found {value!r}")
+    return [_check_dict(element, f"{context}: expected a list of dicts") for element in value]
 
 
 def _tensors(content: Mapping[str, Any]) -> TensorArguments:
-    names = _texts(content.get("ins", ("input",)), "args: ins")
+    names = _check_names(content.get("ins", ("input",)), "args: ins")
     optional = {key: content.get(key) for key in ("shape", "dtype", "stride", "value")}
-    lists = {key: None if given is None else _list(given, f"args: {key}") for key, given in optional.items()}
+    lists = {key: None if values is None else _check_list(values, f"args: {key}") for key, values in optional.items()}
     return TensorArguments(
         names,
         lists["shape"],
         lists["dtype"],
         lists["stride"],
         lists["value"],
-        generated_by(content.get("gen_fn")),
+        parse_generator(content.get("gen_fn")),
         content.get("requires_grad") in (True, [True], (True,)),
         _counts(content.get("gen_num_range")),
     )
 
 
-def _counts(given: Any) -> tuple[int, int] | None:
-    match given:
+def _counts(value: Any) -> tuple[int, int] | None:
+    match value:
         case None | [] | ():
             return None
         case [int(low), int(high)] if 0 <= low < high:
             return low, high
-    raise EntryError(f"args: gen_num_range: expected two whole numbers, the smaller one first, found {given!r}")
+    raise EntryError(f"args: gen_num_range: expected two integers in increasing order, found {value!r}")
 
 
-def generated_by(given: Any) -> Generated | None:
-    """What `gen_fn` says: a name, `Genfunc.NAME`, or a dict with `fn` and its parameters; None if nothing."""
-    match given:
+def parse_generator(value: Any) -> Generated | None:
+    """Parse the value of `gen_fn`.
+
+    Args:
+        value: A name, `Genfunc.NAME`, a dict with `fn` and its parameters, or None.
+
+    Returns:
+        The generator; None if there is none.
+
+    Raises:
+        EntryError: The value has another form.
+    """
+    match value:
         case None | Generated():
-            return given
+            return value
         case str():
-            return Generated(given.removeprefix("Genfunc."))
+            return Generated(value.removeprefix("Genfunc."))
         case {"fn": str() | Generated() as function, **parameters}:
-            made = generated_by(function)
-            assert made is not None
-            return Generated(made.name, {**made.parameters, **{str(name): value for name, value in parameters.items()}})
-    raise EntryError(f"gen_fn: expected 'Genfunc.NAME' or a dict with fn, found {given!r}")
+            generated = parse_generator(function)
+            assert generated is not None
+            return Generated(
+                generated.name, {**generated.parameters, **{str(name): value for name, value in parameters.items()}}
+            )
+    raise EntryError(f"gen_fn: expected 'Genfunc.NAME' or a dict with fn, found {value!r}")
 
 
-def _texts(given: Any, where: str) -> tuple[str, ...]:
-    texts = tuple(given) if isinstance(given, list | tuple) else () if given is None else (given,)
+def _check_names(value: Any, context: str) -> tuple[str, ...]:
+    texts = tuple(value) if isinstance(value, list | tuple) else () if value is None else (value,)
     if not all(isinstance(text, str) for text in texts):
-        raise EntryError(f"{where}: expected names, found {given!r}")
+        raise EntryError(f"{context}: expected names, found {value!r}")
     return texts
 
 
-def _list(given: Any, where: str) -> tuple[Any, ...]:
-    if not isinstance(given, list | tuple):
-        raise EntryError(f"{where}: expected a list, found {given!r}")
-    return tuple(given)
+def _check_list(value: Any, context: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise EntryError(f"{context}: expected a list, found {value!r}")
+    return tuple(value)
 
 
-def number_of_cases(entry: Entry) -> int:
-    """How many cases an entry has for an element type; EntryError if its lists have different lengths."""
+def count_cases(entry: ConfigEntry) -> int:
+    """Return the number of cases of an entry per element type; raise EntryError if its lists differ in length."""
     lengths = {f"shape of {', '.join(t.names)}": len(t.shapes) for t in entry.tensors if t.shapes is not None}
     lengths |= {f"value of {', '.join(t.names)}": len(t.values) for t in entry.tensors if t.values is not None}
     lengths |= {name: len(values) for name, values in entry.parameters.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{number} of {name}" for name, number in lengths.items())
-        raise EntryError(f"its lists have different lengths: {told}")
+        listing = ", ".join(f"{number} of {name}" for name, number in lengths.items())
+        raise EntryError(f"the lists of the entry have different lengths: {listing}")
     return next(iter(lengths.values()), 0)
 
 
-def dtypes_by_tensor(entry: Entry) -> Sequence[Mapping[str, Dtype]]:
+def dtypes_by_tensor(entry: ConfigEntry) -> Sequence[Mapping[str, Dtype]]:
     """Return the element types of all tensors, by name, in each repetition of the entry's cases.
 
-    The lists of types are read side by side, as the original does: repetition j has the j-th type of each list. A list
-    of one type serves all repetitions, and the shortest of the others says how many there are. Tensors without a list
-    have the entry's; without that, they are of float32.
+    Like the original suite, repetition j takes the j-th type of each list. A list with a single type serves all
+    repetitions, and the shortest of the other lists determines their number. Tensors without a list use the list of the
+    entry; if the entry has none, they are float32.
+
+    Args:
+        entry: The entry.
+
+    Returns:
+        A mapping per repetition, from the names of tensors to element types.
 
     Raises:
-        EntryError: A list has something else than element types.
+        EntryError: A list contains a value that is not an element type.
     """
-    usual = entry.dtypes or (Dtype.float32,)
-    lists = {name: tensors.dtypes or usual for tensors in entry.tensors for name in tensors.names} or {"": usual}
-    if wrong := [one for values in lists.values() for one in values if not isinstance(one, Dtype)]:
-        raise EntryError(f"dtype: expected element types such as np.float32, found {wrong[0]!r}")
+    defaults = entry.dtypes or (Dtype.float32,)
+    lists = {name: tensors.dtypes or defaults for tensors in entry.tensors for name in tensors.names} or {"": defaults}
+    if invalid := [value for values in lists.values() for value in values if not isinstance(value, Dtype)]:
+        raise EntryError(f"dtype: expected element types such as np.float32, found {invalid[0]!r}")
     count = min((len(values) for values in lists.values() if len(values) > 1), default=1)
     rows = [{name: values[j % len(values)] for name, values in lists.items()} for j in range(count)]
     return [row for number, row in enumerate(rows) if row not in rows[:number]]

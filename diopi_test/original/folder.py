@@ -1,4 +1,4 @@
-"""A folder of translated entries: each is written when it is translated, so that an import can go on where it ended.
+"""A folder of translated entries. Each entry is written as soon as it is translated, so that an import can be resumed.
 
 `entries/` has a file for each entry. When all entries are there, the cases are described by function for
 `diopi_test.baseline.descriptions`, beside the waivers and the list of what could not be translated.
@@ -27,17 +27,17 @@ from diopi_test.original.device import is_device_configuration, read_device_entr
 from diopi_test.original.entries import EntryError, read_entry
 from diopi_test.original.networks import advice, network_name
 from diopi_test.original.skips import ImportedCase, ImportedCases, ImportedWaiver, tolerance_notes, waivers
-from diopi_test.original.source import RawEntry, Source, printable, read_source
-from diopi_test.original.translate import NotTranslated, Translated, label_of, translate
+from diopi_test.original.source import RawEntry, Source, escape, read_source
+from diopi_test.original.translate import NotTranslated, Translated, escape_label, translate
 
 WAIVERS = "waivers.toml"
-LACKING = "not_translated.txt"
+NOT_TRANSLATED = "not_translated.txt"
 ENTRIES = "entries"
 
-LIMIT = 256 * 2**20
-"""Bytes of the file of an entry at most."""
+MAX_BYTES = 256 * 2**20
+"""The maximum size in bytes of the file of an entry."""
 
-TOLERANCES = "atol and rtol are not taken over: how far a result may be off is derived here, see docs/budgets.md"
+TOLERANCES = "atol and rtol are not imported: the suite derives error budgets, see docs/budgets.md"
 
 
 @final
@@ -48,7 +48,7 @@ class EntryFile:
     Attributes:
         source: The configuration file.
         raw: The entry.
-        label: What the labels of its cases have.
+        label: The part of the labels of the entry's cases.
         path: The file of its translation.
         key: A digest of everything the translation depends on.
     """
@@ -59,16 +59,20 @@ class EntryFile:
     path: Path
     key: str
 
-    def translated(self) -> Iterator[Translated | NotTranslated]:
-        """Translate the entry."""
+    def translate(self) -> Iterator[Translated | NotTranslated]:
+        """Translate the entry.
+
+        Yields:
+            The translated cases, and a record for each part that can't be translated.
+        """
         try:
             entry = read_entry(self.raw)
         except EntryError as error:
             yield NotTranslated(self.raw.line, self.raw.name, str(error))
             return
-        except Exception as error:  # costs this entry, and is reported as what it is
-            why = f"internal error: {type(error).__name__}: {error}"
-            yield NotTranslated(self.raw.line, self.raw.name, why, is_internal=True)
+        except Exception as error:  # affects only this entry, and is reported as an internal error
+            reason = f"internal error: {type(error).__name__}: {error}"
+            yield NotTranslated(self.raw.line, self.raw.name, reason, is_internal=True)
             return
         yield from translate(replace(entry, label=self.label))
 
@@ -81,105 +85,110 @@ class EntryFile:
 
     def read(self) -> Any:
         """Return the record of the translation."""
-        return json.loads(read_regular_file(self.path, LIMIT))
+        return json.loads(read_regular_file(self.path, MAX_BYTES))
 
     def write(self) -> None:
         """Translate the entry and write the translation; BaselineError if it cannot be written."""
         cases: dict[str, list[str]] = defaultdict(list)
-        lacking, internal = [], 0
-        for one in self.translated():
-            if isinstance(one, NotTranslated):
-                lacking.append(_line(self.source, one))
-                internal += one.is_internal
+        not_translated, internal = [], 0
+        for outcome in self.translate():
+            if isinstance(outcome, NotTranslated):
+                not_translated.append(_format_problem(self.source, outcome))
+                internal += outcome.is_internal
             else:
-                cases[one.case.function].append(case_line(one.case.case))
-        record = {"key": self.key, "lacking": lacking, "internal": internal, "cases": cases}
+                cases[outcome.case.function].append(case_line(outcome.case.case))
+        record = {"key": self.key, "lacking": not_translated, "internal": internal, "cases": cases}
         write_atomically(self.path, json.dumps(record, separators=(",", ":")).encode())
 
 
 @final
 @dataclass
-class Imported:
-    """What became of configuration files.
+class ImportSummary:
+    """The result of an import.
 
     Attributes:
         cases: The number of translated cases by function.
-        waivers: Those made of skips.
-        lacking: A line for each thing that could not be translated: file, line, what, why.
-        notes: A line for each thing that is replaced by something else here, which it names.
-        internal: How many of what is lacking are errors of the project's.
-        kept: How many entries had been translated before.
+        waivers: The waivers that were derived from skips.
+        not_translated: A line for each part that could not be translated: file, line, subject, reason.
+        notes: A line for each part that has a replacement, which the line names.
+        internal: The number of entries of `not_translated` that are internal errors.
+        already_translated: The number of entries that an earlier import had translated.
     """
 
     cases: Counter[str] = field(default_factory=Counter)
     waivers: list[ImportedWaiver] = field(default_factory=list)
-    lacking: list[str] = field(default_factory=list)
+    not_translated: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     internal: int = 0
-    kept: int = 0
+    already_translated: int = 0
 
 
 Progress = Callable[[int, int, str], None]
-"""Is told how many entries are done, of how many, and the name of the one that follows."""
+"""A callback that receives the number of finished entries, of all entries, and the name of the next entry."""
 
 
-def import_files(paths: Sequence[Path], folder: Path, progress: Progress, pattern: str = "*") -> Imported:
-    """Translate the entries of configuration files into a folder, and go on where an earlier import ended.
+def import_files(paths: Sequence[Path], folder: Path, progress: Progress, pattern: str = "*") -> ImportSummary:
+    """Translate the entries of configuration files into a folder, and continue where an earlier import stopped.
 
     Args:
-        paths: Case configurations, and those of vendors.
+        paths: Case configurations, and configurations of vendors.
         folder: The folder to write; it is new, or from an import of the same files.
-        progress: Is called before each entry.
-        pattern: Only entries whose names match are translated; those translated before stay.
+        progress: A callback that is called before each entry.
+        pattern: Translate only entries whose names match; earlier translations stay.
 
     Returns:
-        What the folder has then.
-
-    Raises:
-        SourceError: A file is not Python source.
-        FileExistsError: The folder has something else.
-        BaselineError: The folder cannot be written.
+        A summary of the contents of the folder.
     """
     sources = [(path, read_source(path)) for path in paths]
     files = entry_files(sources, folder)
     check_folder(folder, files)
     (folder / ENTRIES).mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder / ENTRIES)
-    imported, done = Imported(), {file.path for file in files if file.is_done()}
+    summary, done = ImportSummary(), {file.path for file in files if file.is_done()}
     chosen = [file for file in files if file.path in done or fnmatchcase(file.raw.name, pattern)]
     for number, file in enumerate(chosen):
         progress(number, len(chosen), file.raw.name)
         if file.path in done:
-            imported.kept += 1
+            summary.already_translated += 1
         else:
             file.write()
     for stale in {path for path in (folder / ENTRIES).iterdir()} - {file.path for file in chosen}:
         stale.unlink()
     for path, source in sources:
-        imported.lacking += [_line(path, NotTranslated(one.line, one.why, "")) for one in source.not_read]
+        summary.not_translated += [
+            _format_problem(path, NotTranslated(not_read.line, not_read.reason, "")) for not_read in source.not_read
+        ]
         if network := network_name(source):
-            imported.notes.append(printable(f"{path}: {advice(network, source.entries)}"))
-    _describe(folder, chosen, imported)
+            summary.notes.append(escape(f"{path}: {advice(network, source.entries)}"))
+    _write_described(folder, chosen, summary)
     left_out = {file.raw.name for file in files} - {file.raw.name for file in chosen}
-    _waive(sources, chosen, left_out, imported)
-    _write_lists(folder, imported)
-    return imported
+    _add_waivers(sources, chosen, left_out, summary)
+    _write_lists(folder, summary)
+    return summary
 
 
-def _line(path: Path, one: NotTranslated) -> str:
-    return printable(f"{path}:{one.line}: {one.what}" + (f": {one.why}" if one.why else ""))
+def _format_problem(path: Path, problem: NotTranslated) -> str:
+    return escape(f"{path}:{problem.line}: {problem.subject}" + (f": {problem.reason}" if problem.reason else ""))
 
 
 def entry_files(sources: Sequence[tuple[Path, Source]], folder: Path) -> list[EntryFile]:
-    """The entries of the case configurations, in order, with labels that no two of them share."""
+    """Return the entries of the case configurations in order, with distinct labels.
+
+    Args:
+        sources: The configuration files and their contents.
+        folder: The folder of the import.
+
+    Returns:
+        The entries with the paths of their translations.
+    """
     digest = source_digest(("diopi_test.original.folder", *(f"diopi_proto.functions.{name}" for name in families())))
     files: list[EntryFile] = []
     labels: set[str] = set()
     for path, source in sources:
         for raw in () if is_device_configuration(source) or network_name(source) else source.entries:
-            label, number = label_of(raw.name), 2
+            label, number = escape_label(raw.name), 2
             while label in labels:
-                label, number = f"{label_of(raw.name)}.{number}", number + 1
+                label, number = f"{escape_label(raw.name)}.{number}", number + 1
             labels.add(label)
             key = hashlib.sha256(
                 "\0".join((digest, str(path), label, repr(raw))).encode("utf-8", "replace")
@@ -194,24 +203,32 @@ def _digest(text: str) -> str:
 
 
 def check_folder(folder: Path, files: Sequence[EntryFile]) -> None:
-    """FileExistsError if there is something in the folder that is not from an import of entries such as these."""
+    """Raise FileExistsError if the folder has contents that are not from an import of these entries.
+
+    Args:
+        folder: The folder of the import.
+        files: The entries to import.
+
+    Raises:
+        FileExistsError: The folder has other contents.
+    """
     if not folder.is_dir() or not any(folder.iterdir()):
         return
-    there = {path.name for path in (folder / ENTRIES).glob("*.json")}
-    if not (folder / ENTRIES).is_dir() or (there and not there & {file.path.name for file in files}):
-        raise FileExistsError(f"{folder} has something else than an import of these files; name another with --output")
+    existing = {path.name for path in (folder / ENTRIES).glob("*.json")}
+    if not (folder / ENTRIES).is_dir() or (existing and not existing & {file.path.name for file in files}):
+        raise FileExistsError(f"{folder} has other contents than an import of these files; pass another --output")
 
 
-def _describe(folder: Path, files: Sequence[EntryFile], imported: Imported) -> None:
-    """Write the cases of all entries by function, in the place of those of an earlier import."""
+def _write_described(folder: Path, files: Sequence[EntryFile], summary: ImportSummary) -> None:
+    """Write the cases of all entries by function, and replace those of an earlier import."""
     lines: dict[str, list[str]] = defaultdict(list)
     for file in files:
         record = file.read()
-        imported.lacking += record["lacking"]
-        imported.internal += record["internal"]
+        summary.not_translated += record["lacking"]
+        summary.internal += record["internal"]
         for function, cases in record["cases"].items():
             lines[function] += cases
-            imported.cases[function] += len(cases)
+            summary.cases[function] += len(cases)
     part = folder / f".{DESCRIBED}-{os.getpid()}.part"
     part.mkdir(parents=True)
     try:
@@ -223,53 +240,58 @@ def _describe(folder: Path, files: Sequence[EntryFile], imported: Imported) -> N
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _waive(
-    sources: Sequence[tuple[Path, Source]], files: Sequence[EntryFile], left_out: Collection[str], imported: Imported
+def _add_waivers(
+    sources: Sequence[tuple[Path, Source]],
+    files: Sequence[EntryFile],
+    left_out: Collection[str],
+    summary: ImportSummary,
 ) -> None:
-    """Make the waivers of the vendors' configurations, for entries translated now or before.
+    """Add the waivers of the vendors' configurations to the summary, for entries translated now or earlier.
 
     Args:
         sources: All sources.
         files: The entries that are translated.
-        left_out: The names of entries that the user did not select; nothing is said about their skips.
-        imported: Receives the waivers, and what is not translated.
+        left_out: The names of entries that the user did not select; their skips are ignored.
+        summary: Receives the waivers, and the skips that can't be translated.
     """
-    of_vendors = [(path, source) for path, source in sources if is_device_configuration(source)]
+    device_sources = [(path, source) for path, source in sources if is_device_configuration(source)]
     entries = [
         (path, read_device_entry(raw))
-        for path, source in of_vendors
+        for path, source in device_sources
         if not network_name(source)
         for raw in source.entries
         if raw.name not in left_out
     ]
-    named = tuple(label_of(entry.name) for _, entry in entries)
-    meant = [file for file in files if file.label.startswith(named)]  # patterns could match no other cases
-    cases = ImportedCases((one for file in meant for one in _imported_cases(file)), {file.raw.name for file in files})
+    named = tuple(escape_label(entry.name) for _, entry in entries)
+    relevant = [file for file in files if file.label.startswith(named)]  # patterns can match only these cases
+    cases = ImportedCases(
+        (case for file in relevant for case in _imported_cases(file)), {file.raw.name for file in files}
+    )
     for path, entry in entries:
-        for made in waivers(path.name, entry, cases):
-            if isinstance(made, NotTranslated):
-                imported.lacking.append(_line(path, made))
+        for outcome in waivers(path.name, entry, cases):
+            if isinstance(outcome, NotTranslated):
+                summary.not_translated.append(_format_problem(path, outcome))
             else:
-                imported.waivers.append(made)
-        imported.notes += map(printable, tolerance_notes(str(path), entry, cases))
+                summary.waivers.append(outcome)
+        summary.notes += map(escape, tolerance_notes(str(path), entry, cases))
 
 
 def _imported_cases(file: EntryFile) -> Iterator[ImportedCase]:
-    """What skips need of the cases of an entry."""
-    made = [one for one in file.translated() if isinstance(one, Translated)]
-    if not made:
+    """Yield the cases of an entry with the properties that skips compare."""
+    translated = [outcome for outcome in file.translate() if isinstance(outcome, Translated)]
+    if not translated:
         return
     entry = read_entry(file.raw)
-    for case, origin in ((one.case, one.origin) for one in made):
+    for case, origin in ((outcome.case, outcome.origin) for outcome in translated):
         yield ImportedCase(
             id=case.id, entry=entry, function=origin.function, number=origin.number, dtypes=origin.dtypes
         )
 
 
-def _write_lists(folder: Path, imported: Imported) -> None:
-    lines = [*imported.lacking, *imported.notes, TOLERANCES]
-    write_atomically(folder / LACKING, "".join(f"{line}\n" for line in lines).encode())
-    if imported.waivers:
-        write_atomically(folder / WAIVERS, "\n".join(one.toml for one in imported.waivers).encode())
+def _write_lists(folder: Path, summary: ImportSummary) -> None:
+    lines = [*summary.not_translated, *summary.notes, TOLERANCES]
+    write_atomically(folder / NOT_TRANSLATED, "".join(f"{line}\n" for line in lines).encode())
+    if summary.waivers:
+        write_atomically(folder / WAIVERS, "\n".join(waiver.toml for waiver in summary.waivers).encode())
     else:
         (folder / WAIVERS).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Which standard function an original name means: by the functions' names, and by the table of PyTorch's operators."""
+"""The standard functions that an original name may mean, from their names and the table of PyTorch's operators."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from diopi_proto.prototype import Prototype
 PREFIX = "diopi"
 
 ENDINGS = ("", "loss", "all", "tensor", "nearest", "linear", "withindices", "inp", "mmcv")
-"""What a function's name may have after an original one: `max` is diopiMaxAll too."""
+"""The endings that a function's name may have after the original name: `max` may also mean diopiMaxAll."""
 
-SPELT_OUT: Mapping[str, str] = {
+SPELLINGS: Mapping[str, str] = {
     "conv2d": "convolution2d",
     "conv3d": "convolution3d",
     "interpolate": "upsample",
@@ -28,7 +28,7 @@ SPELT_OUT: Mapping[str, str] = {
     "slice_op": "slice",
     "rotary_emb": "rotaryembedding",
 }
-"""Original names whose functions spell a word otherwise."""
+"""Original names that the standard spells differently."""
 
 RENAMED: Mapping[str, str] = {
     "x": "input",
@@ -41,9 +41,9 @@ RENAMED: Mapping[str, str] = {
     "idx": "indices",
     "start": "from",
 }
-"""Arguments that some original functions name otherwise, and the prototypes' names."""
+"""Original names of arguments, and the prototypes' names."""
 
-RENAMED_OF: Mapping[str, Mapping[str, str]] = {
+FUNCTION_RENAMED: Mapping[str, Mapping[str, str]] = {
     "diopiCopyInp": {"other": "src", "input": "dest"},
     "diopiRotaryEmbedding": {"input": "x"},
     "diopiUniformInp": {"end": "to"},
@@ -54,13 +54,13 @@ RENAMED_OF: Mapping[str, Mapping[str, str]] = {
     "diopiRoiAlign": {"boxes": "rois"},
     "diopiSplitWithSizes": {"split_size_or_sections": "splitSizes"},
 }
-"""As `RENAMED`, by function."""
+"""Original names of arguments that depend on the function, and the prototypes' names."""
 
-SAID: Mapping[str, Mapping[str, Any]] = {
+IMPLIED: Mapping[str, Mapping[str, Any]] = {
     "diopiStd": {"unbiased": True},
     "diopiUpsampleNearest": {"mode": "nearest", "align_corners": False},
 }
-"""By function, arguments of the original one that it has not, with the value for which it stands."""
+"""For each function, the arguments of the original function that it implies, with their values."""
 
 
 @final
@@ -69,9 +69,9 @@ class Meaning:
     """A function that an original name may mean.
 
     Attributes:
-        prototype: the function, in its plain form if it has one.
-        renamed: the prototype's names of arguments that are called otherwise.
-        constants: arguments that the name decides.
+        prototype: The function, in its plain form if it has one.
+        renamed: The prototype's names of arguments, by original names that differ.
+        constants: The arguments that the original name implies.
     """
 
     prototype: Prototype
@@ -79,7 +79,7 @@ class Meaning:
     constants: Mapping[str, Any] = field(default_factory=dict)
 
     def entry(self, name: str) -> tuple[str, int] | None:
-        """Return the array of tensors of which `name` is an entry, and its place: `idx2` is the second of `indices`."""
+        """Return the array of tensors that has `name` as an entry, and the index: `idx2` is entry 1 of `indices`."""
         found = re.fullmatch(r"([a-z]+?)_?([1-9])", name)
         if found is None:
             return None
@@ -88,47 +88,54 @@ class Meaning:
         return None if array is None else (array, int(found[2]) - 1)
 
     def result(self, name: str) -> str | None:
-        """Return the result that the caller's tensor `name` is for; None if it is for no result."""
-        results = {_squeezed(p.name): p.name for p in self.prototype.results}
-        wanted = RENAMED_OF.get(self.prototype.base, {}).get(name, name)
-        if found := results.get(_squeezed(wanted)):
+        """Return the result that takes the caller's tensor `name`; None if there is none."""
+        results = {_normalize(p.name): p.name for p in self.prototype.results}
+        wanted = FUNCTION_RENAMED.get(self.prototype.base, {}).get(name, name)
+        if found := results.get(_normalize(wanted)):
             return found
         return self.prototype.results[0].name if wanted in ("input", "self") and self.prototype.results else None
 
     def parameter(self, name: str) -> str | None:
-        """The prototype's name of an argument; None if it has no such argument."""
-        known = {_squeezed(p.name): p.name for p in self.prototype.arguments}
+        """Return the prototype's name of an argument; None if it has no such argument."""
+        known = {_normalize(p.name): p.name for p in self.prototype.arguments}
         first = self.prototype.arguments[0].name if self.prototype.arguments else ""
-        wanted = {**RENAMED_OF.get(self.prototype.base, {}), **self.argument_names}.get(name, name)
-        if found := known.get(_squeezed(wanted)) or known.get(RENAMED.get(wanted, "")):
+        wanted = {**FUNCTION_RENAMED.get(self.prototype.base, {}), **self.argument_names}.get(name, name)
+        if found := known.get(_normalize(wanted)) or known.get(RENAMED.get(wanted, "")):
             return found
         return first if wanted == "input" and first in ("self", "inputs") else None
 
-    def says(self, name: str, value: Any) -> bool:
-        """Whether an argument of the original function, which this one has not, is what it is here anyway."""
-        said = {"return_indices": False, **SAID.get(self.prototype.base, {})}
-        return value is None or name == "inplace" or (name in said and said[name] == value)
+    def implies(self, name: str, value: Any) -> bool:
+        """Return whether the function implies this value of an original argument that it does not have."""
+        implied = {"return_indices": False, **IMPLIED.get(self.prototype.base, {})}
+        return value is None or name == "inplace" or (name in implied and implied[name] == value)
 
 
 def meanings(name: str) -> list[Meaning]:
-    """The functions that `name` may mean, the likeliest first; none if it means nothing."""
-    found = [*_of_operator(name), *(Meaning(prototype) for prototype in _of_name(name))]
-    return list({(one.prototype.name, str(one.argument_names), str(one.constants)): one for one in found}.values())
+    """Return the functions that an original name may mean, the likeliest first; an empty list if there are none."""
+    found = [*_meanings_by_operator(name), *(Meaning(prototype) for prototype in _prototypes_by_name(name))]
+    return list(
+        {
+            (meaning.prototype.name, str(meaning.argument_names), str(meaning.constants)): meaning for meaning in found
+        }.values()
+    )
 
 
-def near(name: str) -> list[str]:
-    """Functions with names like `name`."""
-    return [_by_name()[key][0].name for key in get_close_matches(_squeezed(name), _by_name(), n=3, cutoff=0.7)]
+def similar_functions(name: str) -> list[str]:
+    """Return up to three functions whose names are spelled like an original name."""
+    return [
+        _prototypes_by_key()[key][0].name
+        for key in get_close_matches(_normalize(name), _prototypes_by_key(), n=3, cutoff=0.7)
+    ]
 
 
-def _of_name(name: str) -> Iterator[Prototype]:
-    squeezed = _squeezed(SPELT_OUT.get(name, name))
+def _prototypes_by_name(name: str) -> Iterator[Prototype]:
+    squeezed = _normalize(SPELLINGS.get(name, name))
     for ending in ENDINGS:
-        yield from _by_name().get(squeezed + ending, ())
+        yield from _prototypes_by_key().get(squeezed + ending, ())
 
 
-def _of_operator(name: str) -> Iterator[Meaning]:
-    """What the lines of the table say whose operators have the name, as PyTorch calls it or its own variants."""
+def _meanings_by_operator(name: str) -> Iterator[Meaning]:
+    """Yield the meanings of the rows of the operator table for a name and PyTorch's variants of the name."""
     for operator in (name, f"_{name}", f"{name}_", f"native_{name}"):
         for row in _rows_by_operator().get(operator, ()):
             prototype = prototypes().get(row.function)
@@ -140,11 +147,11 @@ def _of_operator(name: str) -> Iterator[Meaning]:
 
 
 @cache
-def _by_name() -> Mapping[str, list[Prototype]]:
+def _prototypes_by_key() -> Mapping[str, list[Prototype]]:
     found: dict[str, list[Prototype]] = defaultdict(list)
     for prototype in prototypes().values():
         if prototype.base == prototype.name:
-            found[_squeezed(prototype.name.removeprefix(PREFIX))].append(prototype)
+            found[_normalize(prototype.name.removeprefix(PREFIX))].append(prototype)
     return found
 
 
@@ -156,6 +163,6 @@ def _rows_by_operator() -> Mapping[str, Collection[Any]]:
     return found
 
 
-def _squeezed(name: str) -> str:
-    """A name without underscores and capitals, the same in snake case and as DIOPI writes it."""
+def _normalize(name: str) -> str:
+    """Return a name in lower case without underscores, which is the same for snake case and camel case."""
     return name.replace("_", "").lower()

@@ -87,6 +87,9 @@ def replacements(name: str, called: Collection[str]) -> Sequence[str]:
     Args:
         name: The network's name in the original suite.
         called: The functions that it calls, which decide if the name is unknown.
+
+    Returns:
+        The names of the networks.
     """
     if name in model_names():
         return (name,)

@@ -16,29 +16,29 @@ from diopi_impl.base import matches
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import select_cases
 from diopi_test.original.device import DeviceEntry, SkipKind, SkipRule
-from diopi_test.original.entries import Entry, TensorArguments
+from diopi_test.original.entries import ConfigEntry, TensorArguments
 from diopi_test.original.names import meanings
-from diopi_test.original.translate import NotTranslated, label_of
+from diopi_test.original.translate import NotTranslated, escape_label
 
 
 @final
 @dataclass(frozen=True)
 class ImportedWaiver:
-    """A waiver: for which cases, and where it comes from."""
+    """A waiver that was derived from a skip: its pattern and its reason."""
 
     pattern: str
     reason: str
 
     @property
     def toml(self) -> str:
-        """Its entry in a file of waivers."""
+        """The entry in a file of waivers."""
         return f"[[waiver]]\npattern = {json.dumps(self.pattern)}\nreason = {json.dumps(self.reason)}\n"
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ImportedCase:
-    """A translated case, as far as skips need it.
+    """A translated case, with the properties that skips compare.
 
     Attributes:
         id: The ID of the case.
@@ -49,7 +49,7 @@ class ImportedCase:
     """
 
     id: str
-    entry: Entry
+    entry: ConfigEntry
     function: str
     number: int
     dtypes: Mapping[str, Dtype]
@@ -57,7 +57,7 @@ class ImportedCase:
 
 @final
 class ImportedCases:
-    """The translated cases that skips can be about.
+    """The translated cases that skips can apply to.
 
     Attributes:
         entries: The names of the entries of the case configurations, with or without cases.
@@ -68,14 +68,14 @@ class ImportedCases:
         self.entries = entries
         self._by_entry: dict[str, list[ImportedCase]] = defaultdict(list)
         self._ids_by_function: dict[str, list[str]] = defaultdict(list)
-        for one in cases:
-            self._by_entry[one.entry.name].append(one)
-            self._ids_by_function[_function_of(one.id)].append(one.id)
+        for case in cases:
+            self._by_entry[case.entry.name].append(case)
+            self._ids_by_function[_function_of(case.id)].append(case.id)
 
-    def of(self, device: DeviceEntry) -> list[ImportedCase]:
-        """Return the cases that an entry of a vendor's configuration is about."""
+    def cases_of(self, device: DeviceEntry) -> list[ImportedCase]:
+        """Return the cases that an entry of a vendor's configuration applies to."""
         names = device.functions
-        return [one for one in self._by_entry.get(device.name, ()) if not names or one.function in names]
+        return [case for case in self._by_entry.get(device.name, ()) if not names or case.function in names]
 
     def matching(self, pattern: str) -> list[str]:
         """Return the IDs of the imported cases that match a pattern for cases of one function."""
@@ -91,17 +91,19 @@ def waivers(file: str, device: DeviceEntry, imported: ImportedCases) -> Iterator
         imported: What was translated from case configurations.
 
     Yields:
-        One waiver or more for each skip; what is not translated, and why, for a skip that is about no case.
+        At least one waiver for each skip; a record with the reason for a skip that applies to no case.
     """
-    own = imported.of(device)
+    cases = imported.cases_of(device)
     for rule in device.skips:
-        skipped = [one for one in own if is_skipped(one, rule)]
+        skipped = [case for case in cases if is_skipped(case, rule)]
         reason = f"{file}, line {rule.line}: {rule} in {device.name}"
         yield from (ImportedWaiver(pattern, reason) for pattern in _patterns(skipped, imported))
         if not skipped:
-            yield NotTranslated(rule.line, f"{device.name}: {rule}", _why_no_case(device, own, imported.entries))
+            yield NotTranslated(
+                rule.line, f"{device.name}: {rule}", _explain_missing_cases(device, cases, imported.entries)
+            )
     for problem in device.not_read:
-        yield NotTranslated(problem.line, device.name, problem.why)
+        yield NotTranslated(problem.line, device.name, problem.reason)
 
 
 def is_skipped(case: ImportedCase, rule: SkipRule) -> bool:
@@ -116,7 +118,7 @@ def is_skipped(case: ImportedCase, rule: SkipRule) -> bool:
 
 
 def _values(case: ImportedCase, rule: SkipRule) -> Iterator[Any]:
-    """Yield what a case has for the argument of a rule: its value, or what the rule compares of a tensor."""
+    """Yield the values of the argument that a rule names: an attribute, or the compared property of a tensor."""
     for name, values in case.entry.parameters.items():
         if rule.kind in (SkipKind.attribute, SkipKind.value) and _is_argument(case, name, rule.argument):
             yield values[case.number]
@@ -127,7 +129,7 @@ def _values(case: ImportedCase, rule: SkipRule) -> Iterator[Any]:
 
 
 def _values_of_tensor(case: ImportedCase, tensors: TensorArguments, name: str, kind: SkipKind) -> Iterator[Any]:
-    """Yield what can be compared of a tensor: what `kind` says, or everything if the rule takes it for an attribute."""
+    """Yield the property of a tensor that `kind` names, or all properties if the rule treats it as an attribute."""
     lists = {SkipKind.shape: tensors.shapes, SkipKind.stride: tensors.strides, SkipKind.value: tensors.values}
     for key, values in lists.items():
         if kind in (key, SkipKind.attribute) and values is not None and case.number < len(values):
@@ -137,36 +139,38 @@ def _values_of_tensor(case: ImportedCase, tensors: TensorArguments, name: str, k
 
 
 def _is_argument(case: ImportedCase, name: str, wanted: str) -> bool:
-    """Return whether an argument of an entry is the one that a rule names, maybe by another of its names."""
+    """Return whether an argument of an entry is the one that a rule names, possibly by a synonym."""
     if name == wanted:
         return True
-    known = {one for tensors in case.entry.tensors for one in tensors.names} | case.entry.parameters.keys()
+    known = {
+        name_of_tensor for tensors in case.entry.tensors for name_of_tensor in tensors.names
+    } | case.entry.parameters.keys()
     if wanted in known:
         return False
     return any(meaning.parameter(name) == meaning.parameter(wanted) is not None for meaning in meanings(case.function))
 
 
-def _is_equal(one: Any, other: Any) -> bool:
-    """Return whether two values of configurations are equal: lists and tuples are alike, True and 1 are not."""
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_is_equal, one, other))
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    return bool(one == other) or (one != one and other != other)
+def _is_equal(first: Any, second: Any) -> bool:
+    """Return whether two values of configurations are equal: a list equals a tuple, but True does not equal 1."""
+    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
+        return len(first) == len(second) and all(map(_is_equal, first, second))
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    return bool(first == second) or (first != first and second != second)
 
 
 def _patterns(skipped: Sequence[ImportedCase], imported: ImportedCases) -> Iterator[str]:
-    """Yield patterns that match the skipped cases and nothing else: one for many cases if possible, else their IDs."""
+    """Yield patterns that match exactly the skipped cases: one for several cases if possible, else the IDs."""
     groups: dict[str, list[str]] = defaultdict(list)
-    for one in skipped:
-        dtype = one.id.partition("[")[2].partition("-")[0]
-        groups[f"{_function_of(one.id)}[{dtype}-{label_of(one.entry.name)}-*]"].append(one.id)
+    for case in skipped:
+        dtype = case.id.partition("[")[2].partition("-")[0]
+        groups[f"{_function_of(case.id)}[{dtype}-{escape_label(case.entry.name)}-*]"].append(case.id)
     for pattern, ids in groups.items():
-        is_exact = len(ids) > 1 and len(ids) == len(imported.matching(pattern)) and not _matches_own_case(pattern)
+        is_exact = len(ids) > 1 and len(ids) == len(imported.matching(pattern)) and not _matches_shipped_case(pattern)
         yield from [pattern] if is_exact else ids
 
 
-def _matches_own_case(pattern: str) -> bool:
+def _matches_shipped_case(pattern: str) -> bool:
     """Return whether a pattern matches a case that ships with the suite."""
     function = _function_of(pattern)
     return any(matches(pattern, f"{function}[{case.label}]") for case in select_cases(function, "full"))
@@ -177,8 +181,8 @@ def _function_of(text: str) -> str:
     return text.partition("[")[0]
 
 
-def _why_no_case(device: DeviceEntry, own: Sequence[ImportedCase], entries: Collection[str]) -> str:
-    if own:
+def _explain_missing_cases(device: DeviceEntry, cases: Sequence[ImportedCase], entries: Collection[str]) -> str:
+    if cases:
         return f"no translated case of {device.name} has it"
     if not entries:
         return "import the case configuration in the same command, so that its cases are known"
@@ -190,13 +194,22 @@ def _why_no_case(device: DeviceEntry, own: Sequence[ImportedCase], entries: Coll
 
 
 def tolerance_notes(file: str, device: DeviceEntry, imported: ImportedCases) -> Iterator[str]:
-    """Yield what to do instead of the tolerances that an entry of a vendor's configuration sets."""
+    """Yield a note on what to do instead of the tolerances that an entry of a vendor's configuration sets.
+
+    Args:
+        file: The name of the vendor's configuration.
+        device: The entry.
+        imported: The cases that were translated from case configurations.
+
+    Yields:
+        The note, if the entry sets tolerances.
+    """
     if not device.tolerances:
         return
-    given = ", ".join(f"{key}={value!r}" for key, value in device.tolerances.items())
-    functions = sorted({_function_of(one.id) for one in imported.of(device)})
-    patterns = ", ".join(f"{function}[*-{label_of(device.name)}-*]" for function in functions)
+    tolerances = ", ".join(f"{key}={value!r}" for key, value in device.tolerances.items())
+    functions = sorted({_function_of(case.id) for case in imported.cases_of(device)})
+    patterns = ", ".join(f"{function}[*-{escape_label(device.name)}-*]" for function in functions)
     yield (
-        f"{file}:{device.line}: {device.name}: {given}: not applied, because error budgets are derived. If a case "
+        f"{file}:{device.line}: {device.name}: {tolerances}: not applied, because error budgets are derived. If a case "
         f"exceeds its budget for a reason you accept, add a waiver with max_ratio for {patterns or 'this case'}."
     )

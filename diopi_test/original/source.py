@@ -1,4 +1,4 @@
-"""Python source files as data: the expressions of a fixed list of forms, read by `ast`; nothing is executed."""
+"""Python source files as data: `ast` parses a file, and a few forms of expressions are evaluated, never executed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any, final
 
 from diopi_proto.types import Dtype
 
-MOST_BYTES = 16 * 2**20
-"""Bytes of a file at most."""
+MAX_BYTES = 16 * 2**20
+"""The maximum size of a file in bytes."""
 
-MOST_ENTRIES = 100_000
-"""Entries of a list, and digits of a number, that an expression may make: `[0] * 10**12` is no configuration."""
+MAX_ENTRIES = 100_000
+"""The maximum length of a list that an expression produces, because `[0] * 10**12` would exhaust the memory."""
 
 MAX_VALUES = 1_000_000
 """Maximum number of values in an entry, or in what a name stands for, where each use of a name counts."""
@@ -32,22 +32,22 @@ SKIP = "Skip"
 
 
 class SourceError(ValueError):
-    """A file is no Python source that can be read; the message says which, and why."""
+    """A file can't be read as Python source; the message contains the path and the reason."""
 
 
 @final
 @dataclass(frozen=True)
 class NotRead:
-    """Stands for an expression that is not of the forms that are read."""
+    """A placeholder for an expression that can't be evaluated."""
 
     line: int
-    why: str
+    reason: str
 
 
 @final
 @dataclass(frozen=True)
 class Skipped:
-    """`Skip(value)`: cases with this value are not run on a device."""
+    """A value `Skip(value)`: cases with this value are not run on a device."""
 
     line: int
     value: Any
@@ -56,7 +56,7 @@ class Skipped:
 @final
 @dataclass(frozen=True)
 class Generated:
-    """`Genfunc.NAME`, or `Genfunc.NAME(…)`: how the values of a tensor are made."""
+    """A generator `Genfunc.NAME` or `Genfunc.NAME(…)` of a tensor's values."""
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class RawEntry:
 @final
 @dataclass(frozen=True)
 class Source:
-    """What a file says: the entries of its dictionaries of dictionaries, and statements that are no data."""
+    """The contents of a file: the entries of its dictionaries, and the statements that can't be evaluated."""
 
     entries: tuple[RawEntry, ...]
     not_read: tuple[NotRead, ...]
@@ -89,8 +89,8 @@ class _Alias:
 
     Attributes:
         function: The name of the known function, or the lambda.
-        names: The names that the file had assigned before the lambda. Other lambdas are not among them, so that reading
-            a call always ends.
+        names: The names that the file had assigned before the lambda, without other lambdas, so that reading a call
+            always terminates.
     """
 
     function: str | ast.Lambda
@@ -98,22 +98,31 @@ class _Alias:
 
     @property
     def is_lambda(self) -> bool:
-        """Whether this is a lambda of the file."""
+        """Return whether this is a lambda of the file."""
         return isinstance(self.function, ast.Lambda)
 
 
 class _NoDataError(Exception):
-    """An expression is none of those that are read; the message says what it is."""
+    """An expression can't be evaluated; the message describes it."""
 
 
 def read_source(path: Path) -> Source:
-    """What a configuration file says; SourceError if it is none.
+    """Read a configuration file.
 
-    An expression that can't be read is a `NotRead` in its place, so that it costs no more than its entry.
+    An expression that can't be evaluated is replaced by a `NotRead`, so that it affects only its entry.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The entries of the file.
+
+    Raises:
+        SourceError: The file can't be read, is too large, or is not Python source.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise SourceError(f"{path}: it has more than {MOST_BYTES:,} bytes")
+        if path.stat().st_size > MAX_BYTES:
+            raise SourceError(f"{path}: it has more than {MAX_BYTES:,} bytes")
         tree = ast.parse(path.read_bytes())
     except OSError as error:
         raise SourceError(f"{path}: {error.strerror}") from error
@@ -132,30 +141,30 @@ def read_source(path: Path) -> Source:
                     entries += reader.entries(value, name)
                     reader.assign(name, value)
             case ast.ImportFrom(names=imported):
-                renamed = {one.asname: _Alias(one.name) for one in imported if one.asname}
+                renamed = {alias.asname: _Alias(alias.name) for alias in imported if alias.asname}
                 reader.names.update({name: alias for name, alias in renamed.items() if alias.function == SKIP})
             case ast.Import() | ast.Expr(value=ast.Constant()):
                 pass
             case _:
-                not_read.append(NotRead(statement.lineno, f"a statement that is no data: {_shown(statement)}"))
+                not_read.append(NotRead(statement.lineno, f"a statement that is not data: {_abbreviate(statement)}"))
     return Source(tuple(entries), tuple(not_read))
 
 
-def printable(text: str) -> str:
-    """Text that every file and terminal takes: a source may have strings with surrogates and control characters."""
-    shown = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
-    return shown.encode("utf-8", "backslashreplace").decode()
+def escape(text: str) -> str:
+    """Return a text with surrogates and control characters escaped, so that it can be printed and written to a file."""
+    escaped = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+    return escaped.encode("utf-8", "backslashreplace").decode()
 
 
 def problems_in(value: Any) -> list[NotRead]:
-    """What could not be read of a value, in order."""
+    """Return the parts of a value that could not be read, in order."""
     match value:
         case NotRead():
             return [value]
         case dict():
-            return [one for entry in value.items() for part in entry for one in problems_in(part)]
+            return [problem for entry in value.items() for part in entry for problem in problems_in(part)]
         case list() | tuple():
-            return [one for entry in value for one in problems_in(entry)]
+            return [problem for entry in value for problem in problems_in(entry)]
         case Skipped():
             return problems_in(value.value)
         case Generated():
@@ -187,47 +196,47 @@ _CONSTANTS: Mapping[str, Any] = {
     **{f"{module}.{dtype.name}": dtype for module in ("np", "numpy", "torch", "Dtype") for dtype in Dtype},
     **{f"{module}.{name}": Dtype.bool for module in ("np", "numpy") for name in ("bool_", "bool")},
 }
-"""Names with a dot that have a meaning."""
+"""The dotted names that are known, and their values."""
 
 
 def _sequence(kind: type) -> Callable[..., Any]:
-    def make(*given: Any) -> Any:
-        if len(given) > 1 or not all(isinstance(one, list | tuple | range | str) for one in given):
-            raise _NoDataError(f"{kind.__name__}() of what is no list")
-        return kind(*given)
+    def make(*arguments: Any) -> Any:
+        if len(arguments) > 1 or not all(isinstance(argument, list | tuple | range | str) for argument in arguments):
+            raise _NoDataError(f"{kind.__name__}() of a value that is not a list")
+        return kind(*arguments)
 
     return make
 
 
 def _range(*bounds: Any) -> list[int]:
-    if not all(type(one) is int for one in bounds) or not 1 <= len(bounds) <= 3:
-        raise _NoDataError("range() of what are no whole numbers")
-    if len(numbers := range(*bounds)) > MOST_ENTRIES:
-        raise _NoDataError(f"more than {MOST_ENTRIES:,} numbers")
+    if not all(type(bound) is int for bound in bounds) or not 1 <= len(bounds) <= 3:
+        raise _NoDataError("range() of values that are not integers")
+    if len(numbers := range(*bounds)) > MAX_ENTRIES:
+        raise _NoDataError(f"more than {MAX_ENTRIES:,} numbers")
     return list(numbers)
 
 
 def _float(text: Any) -> float:
     if not isinstance(text, str | int | float):
-        raise _NoDataError("float() of what is no number")
+        raise _NoDataError("float() of a value that is not a number")
     return float(text)
 
 
 def _int(value: Any) -> int:
     if not isinstance(value, bool | int | float):
-        raise _NoDataError("int() of what is no number")
+        raise _NoDataError("int() of a value that is not a number")
     return int(value)
 
 
 def _bool(value: Any = False) -> bool:
     if not isinstance(value, bool | int | float | str | list | tuple | dict | None):
-        raise _NoDataError("bool() of what is no constant")
+        raise _NoDataError("bool() of a value that is not a constant")
     return bool(value)
 
 
 def _slice(*bounds: Any) -> slice:
-    if not 1 <= len(bounds) <= 3 or not all(one is None or type(one) is int for one in bounds):
-        raise _NoDataError("slice() of what are no whole numbers")
+    if not 1 <= len(bounds) <= 3 or not all(bound is None or type(bound) is int for bound in bounds):
+        raise _NoDataError("slice() of values that are not integers")
     return slice(*bounds)
 
 
@@ -243,12 +252,12 @@ _CALLS: Mapping[str, Callable[..., Any]] = {
     **{f"{module}.{name}": _sequence(list) for module in ("np", "numpy") for name in ("array", "asarray")},
     **{f"{module}.float{width}": _float for module in ("np", "numpy") for width in (16, 32, 64)},
 }
-"""The functions that may be called, besides Skip and Genfunc.NAME."""
+"""The functions that an expression may call, in addition to Skip and Genfunc.NAME."""
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads expressions.
+    """An evaluator of expressions.
 
     Attributes:
         names: The names that the file has assigned so far, and the arguments of the lambda that is being read.
@@ -261,20 +270,22 @@ class _Reader:
     steps: Iterator[int] = field(default_factory=count)
 
     def assign(self, name: str, node: ast.expr) -> None:
-        """Give a name to the value of an expression, or to a function."""
+        """Assign a name to the value of an expression, or to a function."""
         match node:
             case ast.Lambda():
                 known = {
-                    key: one for key, one in self.names.items() if not isinstance(one, _Alias) or not one.is_lambda
+                    key: value
+                    for key, value in self.names.items()
+                    if not isinstance(value, _Alias) or not value.is_lambda
                 }
                 self.names[name] = _Alias(node, known)
             case ast.Name(id=function) if function == SKIP or isinstance(self.names.get(function), _Alias):
                 self.names[name] = self.names.get(function, _Alias(SKIP))
             case _:
-                self.names[name] = self._limited(node)
+                self.names[name] = self._read_limited(node)
 
     def entries(self, node: ast.expr, dictionary: str) -> list[RawEntry]:
-        """Return the entries of a dictionary whose values are dictionaries; none of any other expression."""
+        """Return the entries of a dictionary of dictionaries; an empty list for any other expression."""
         match node:
             case ast.Dict(keys=keys, values=values):
                 pairs = [(self.read(key) if key else None, value) for key, value in zip(keys, values, strict=True)]
@@ -282,30 +293,28 @@ class _Reader:
                 pairs = [(keyword.arg, keyword.value) for keyword in keywords]
             case _:
                 return []
-        read = [(key, value.lineno, self._limited(value)) for key, value in pairs if isinstance(key, str)]
-        if all(isinstance(value, dict | NotRead) for _, _, value in read):  # nothing but entries
+        read = [(key, value.lineno, self._read_limited(value)) for key, value in pairs if isinstance(key, str)]
+        if all(isinstance(value, dict | NotRead) for _, _, value in read):  # a dictionary of entries only
             read = [(key, line, {"": value} if isinstance(value, NotRead) else value) for key, line, value in read]
-        return [
-            RawEntry(printable(key), line, value, dictionary) for key, line, value in read if isinstance(value, dict)
-        ]
+        return [RawEntry(escape(key), line, value, dictionary) for key, line, value in read if isinstance(value, dict)]
 
-    def _limited(self, node: ast.expr) -> Any:
+    def _read_limited(self, node: ast.expr) -> Any:
         """Return the value of an expression, or a `NotRead` if it has too many values: names can double at each use."""
         value = self.read(node)
-        count, depth = _extent(value, {})
+        count, depth = _measure(value, {})
         if count > MAX_VALUES or depth > MAX_DEPTH:
-            why = f"more than {MAX_VALUES:,} values, or {MAX_DEPTH} levels"
-            return NotRead(self._line_of(node), f"{why}: {_shown(node)}")
+            reason = f"more than {MAX_VALUES:,} values, or {MAX_DEPTH} levels"
+            return NotRead(self._line_of(node), f"{reason}: {_abbreviate(node)}")
         return value
 
     def read(self, node: ast.expr) -> Any:
-        """What an expression is; a `NotRead` if it is not of the forms that are read."""
+        """Return the value of an expression, or a `NotRead` if the expression can't be evaluated."""
         try:
             return self._read(node)
         except _NoDataError as error:
-            return NotRead(self._line_of(node), f"{error}: {_shown(node)}")
+            return NotRead(self._line_of(node), f"{error}: {_abbreviate(node)}")
         except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
-            return NotRead(self._line_of(node), f"{type(error).__name__}: {_shown(node)}")
+            return NotRead(self._line_of(node), f"{type(error).__name__}: {_abbreviate(node)}")
 
     def _line_of(self, node: ast.expr) -> int:
         return node.lineno if self.called_at is None else self.called_at
@@ -323,26 +332,29 @@ class _Reader:
             case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
                 return _UNARY[type(op)](self._read(operand))
             case ast.BinOp(op=op, left=left, right=right) if type(op) in _BINARY:
-                return _computed(op, self._read(left), self._read(right))
+                return _compute(op, self._read(left), self._read(right))
             case ast.Name(id=name) if name in self.names and not isinstance(self.names[name], _Alias):
                 return self.names[name]
             case ast.Attribute():
-                return self._constant(_dotted(node))
+                return self._constant(_dotted_name(node))
             case ast.Call(func=function, args=arguments, keywords=keywords):
-                return self._called(self._line_of(node), _dotted(function), arguments, keywords)
+                return self._read_call(self._line_of(node), _dotted_name(function), arguments, keywords)
             case ast.ListComp(elt=element, generators=[ast.comprehension(target=ast.Name(id=name), ifs=[]) as loop]):
-                return [replace(self, names={**self.names, name: one}).read(element) for one in self._listed(loop.iter)]
+                return [
+                    replace(self, names={**self.names, name: element_value}).read(element)
+                    for element_value in self._elements(loop.iter)
+                ]
         raise _NoDataError("an expression that is not read")
 
-    def _listed(self, node: ast.expr) -> Iterator[Any]:
-        """Yield what a comprehension runs over; _NoDataError if that is no list, or the file has too many elements."""
+    def _elements(self, node: ast.expr) -> Iterator[Any]:
+        """Yield the elements of a comprehension's iterable; raise _NoDataError if it is not a list or too long."""
         listed = self._read(node)
         if not isinstance(listed, list | tuple):
-            raise _NoDataError("a comprehension over what is no list")
-        for one in listed:
-            if next(self.steps) >= MOST_ENTRIES:
-                raise _NoDataError(f"comprehensions with more than {MOST_ENTRIES:,} elements")
-            yield one
+            raise _NoDataError("a comprehension over a value that is not a list")
+        for element in listed:
+            if next(self.steps) >= MAX_ENTRIES:
+                raise _NoDataError(f"comprehensions with more than {MAX_ENTRIES:,} elements")
+            yield element
 
     @staticmethod
     def _constant(name: str) -> Any:
@@ -350,47 +362,47 @@ class _Reader:
             return _CONSTANTS[name]
         if name.startswith("Genfunc."):
             return Generated(name.removeprefix("Genfunc."))
-        raise _NoDataError("a name that is not known")
+        raise _NoDataError("an unknown name")
 
-    def _called(self, line: int, name: str, given: list[ast.expr], keywords: list[ast.keyword]) -> Any:
-        arguments = [self.read(one) for one in given]
-        named = {one.arg: self.read(one.value) for one in keywords if one.arg is not None}
-        if len(named) < len(keywords) or any(isinstance(one, ast.Starred) for one in given):
+    def _read_call(self, line: int, name: str, positional: list[ast.expr], keywords: list[ast.keyword]) -> Any:
+        arguments = [self.read(argument) for argument in positional]
+        named = {argument.arg: self.read(argument.value) for argument in keywords if argument.arg is not None}
+        if len(named) < len(keywords) or any(isinstance(argument, ast.Starred) for argument in positional):
             raise _NoDataError("a call with arguments that are unpacked")
         match self.names.get(name):
             case _Alias(function=ast.Lambda() as function, names=known):
-                values = self._bound(function.args, arguments, named)
+                values = self._bind(function.args, arguments, named)
                 return replace(self, names={**known, **values}, called_at=line).read(function.body)
             case _Alias(function=str(function)):
                 name = function
         if name.rpartition(".")[2] == SKIP and len(arguments) == 1 and not named:
             return Skipped(line, arguments[0])
         if name.startswith("Genfunc."):
-            numbered = {str(number): one for number, one in enumerate(arguments)}
+            numbered = {str(number): argument for number, argument in enumerate(arguments)}
             return Generated(name.removeprefix("Genfunc."), {**numbered, **named})
         if name not in _CALLS or (named and name != "dict"):
             raise _NoDataError("a call that is not read")
         return _CALLS[name](*arguments, **named)
 
-    def _bound(self, declared: ast.arguments, given: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a lambda by name; TypeError if it does not take what is given."""
+    def _bind(self, declared: ast.arguments, positional: list[Any], named: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a lambda by name; raise TypeError if they do not match its parameters."""
         if declared.kwonlyargs or declared.kwarg:
             raise _NoDataError("a lambda with keyword-only arguments")
         plain = [*declared.posonlyargs, *declared.args]
         defaults = [Parameter.empty] * (len(plain) - len(declared.defaults)) + [*map(self.read, declared.defaults)]
         parameters = [
-            Parameter(one.arg, Parameter.POSITIONAL_OR_KEYWORD, default=value)
-            for one, value in zip(plain, defaults, strict=True)
+            Parameter(argument.arg, Parameter.POSITIONAL_OR_KEYWORD, default=value)
+            for argument, value in zip(plain, defaults, strict=True)
         ]
         if declared.vararg:
             parameters.append(Parameter(declared.vararg.arg, Parameter.VAR_POSITIONAL))
-        bound = Signature(parameters).bind(*given, **named)
+        bound = Signature(parameters).bind(*positional, **named)
         bound.apply_defaults()
         return dict(bound.arguments)
 
 
-def _extent(value: Any, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the number of values and of levels; `known` has those of lists and dictionaries, which may be shared."""
+def _measure(value: Any, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """Return the number of values and of nesting levels; `known` caches them for lists and dictionaries."""
     match value:
         case list() | tuple():
             parts = list(value)
@@ -403,40 +415,42 @@ def _extent(value: Any, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
         case _:
             return 1, 0
     if id(value) not in known:
-        extents = [_extent(one, known) for one in parts]
+        extents = [_measure(part, known) for part in parts]
         known[id(value)] = 1 + sum(count for count, _ in extents), 1 + max((depth for _, depth in extents), default=0)
     return known[id(value)]
 
 
-def _computed(op: ast.operator, left: Any, right: Any) -> Any:
-    """The result of an operation on numbers, or lists; _NoDataError if it would be too large."""
-    numbers = all(isinstance(one, int | float) for one in (left, right))
+def _compute(op: ast.operator, left_value: Any, right_value: Any) -> Any:
+    """Return the result of an operation on numbers or lists; raise _NoDataError if it would be too large."""
+    numbers = all(isinstance(operand, int | float) for operand in (left_value, right_value))
     lists = isinstance(op, ast.Add | ast.Mult) and all(
-        isinstance(one, list | tuple | int | str) for one in (left, right)
+        isinstance(operand, list | tuple | int | str) for operand in (left_value, right_value)
     )
     if not numbers and not lists:
-        raise _NoDataError("arithmetic on what are no numbers or lists")
-    if numbers and isinstance(op, ast.Pow) and (abs(left) > MOST_ENTRIES or abs(right) > 64):
+        raise _NoDataError("arithmetic on values that are neither numbers nor lists")
+    if numbers and isinstance(op, ast.Pow) and (abs(left_value) > MAX_ENTRIES or abs(right_value) > 64):
         raise _NoDataError("a power that is too large")
     if isinstance(op, ast.Mult):
-        length = max((len(one) for one in (left, right) if not isinstance(one, int | float)), default=0)
-        count = max((one for one in (left, right) if isinstance(one, int)), default=0)
-        if length * count > MOST_ENTRIES:
-            raise _NoDataError(f"more than {MOST_ENTRIES:,} entries")
-    return _BINARY[type(op)](left, right)
+        length = max(
+            (len(operand) for operand in (left_value, right_value) if not isinstance(operand, int | float)), default=0
+        )
+        count = max((operand for operand in (left_value, right_value) if isinstance(operand, int)), default=0)
+        if length * count > MAX_ENTRIES:
+            raise _NoDataError(f"more than {MAX_ENTRIES:,} entries")
+    return _BINARY[type(op)](left_value, right_value)
 
 
-def _dotted(node: ast.expr) -> str:
-    """`a.b.c` of a chain of names; _NoDataError of anything else."""
+def _dotted_name(node: ast.expr) -> str:
+    """Return `a.b.c` for a chain of names; raise _NoDataError for any other expression."""
     match node:
         case ast.Name(id=name):
             return name
         case ast.Attribute(value=value, attr=name):
-            return f"{_dotted(value)}.{name}"
-    raise _NoDataError("a call of what is no name")
+            return f"{_dotted_name(value)}.{name}"
+    raise _NoDataError("a call of an expression that is not a name")
 
 
-def _shown(node: ast.AST) -> str:
-    """The beginning of a piece of source."""
+def _abbreviate(node: ast.AST) -> str:
+    """Return the beginning of a piece of source code, at most 60 characters."""
     text = ast.unparse(node).partition("\n")[0]
     return text if len(text) <= 60 else f"{text[:59]}…"

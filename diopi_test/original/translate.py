@@ -24,32 +24,32 @@ from diopi_test.baseline.descriptions import PendingTensor
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, tensor_specs
 from diopi_test.cases.open_calls import reason_open
 from diopi_test.oracle.reference import find_reference, takes_out
-from diopi_test.original.adapters import Call, adapt
-from diopi_test.original.attributes import converted, is_usual, usual
-from diopi_test.original.entries import Entry, EntryError, TensorArguments, dtypes_by_tensor, number_of_cases
+from diopi_test.original.adapters import CallDraft, adapt_call
+from diopi_test.original.attributes import convert_attribute, default_of, has_default
+from diopi_test.original.entries import ConfigEntry, EntryError, TensorArguments, count_cases, dtypes_by_tensor
 from diopi_test.original.gradients import gradient_case, gradient_of
-from diopi_test.original.names import Meaning, meanings, near
+from diopi_test.original.names import Meaning, meanings, similar_functions
 from diopi_test.original.tensors import single_tensor, sizes_of, tensor_argument
 
 SEED = 0
-"""Of the generator of functions that draw."""
+"""The seed of the generator that random functions take."""
 
-WITH_NEW_AXIS = ("diopiStack",)
-"""Functions whose axis is one of the result, which has one more than the tensors."""
+ADDS_AXIS = ("diopiStack",)
+"""The functions whose result has one axis more than the tensors."""
 
-MOST_CASES = 10_000
-"""Cases of an entry at most."""
+MAX_CASES = 10_000
+"""The maximum number of cases of an entry."""
 
 
 @final
 @dataclass(frozen=True)
 class Origin:
-    """Where a case comes from: the entry, its function, the number of the case, and what the entry gave for it."""
+    """The origin of a case: the entry, the original function, the number of the case, attributes and element types."""
 
     entry: str
     function: str
     number: int
-    given: Mapping[str, Any]
+    attributes: Mapping[str, Any]
     dtypes: Mapping[str, Dtype]
 
 
@@ -63,7 +63,7 @@ class FunctionCase:
 
     @property
     def label(self) -> str:
-        """What distinguishes the case from the function's other cases."""
+        """The label of the case, which is unique within the function."""
         return self.case.label
 
     @property
@@ -73,14 +73,14 @@ class FunctionCase:
 
     @property
     def id(self) -> str:
-        """`function[label]`."""
+        """The ID of the case, `function[label]`."""
         return f"{self.function}[{self.label}]"
 
 
 @final
 @dataclass(frozen=True)
 class Translated:
-    """A case, and where it comes from."""
+    """A translated case and its origin."""
 
     case: FunctionCase
     origin: Origin
@@ -89,86 +89,92 @@ class Translated:
 @final
 @dataclass(frozen=True)
 class NotTranslated:
-    """What could not be translated, and why; `is_internal` if an error of the project's is the reason."""
+    """A part of an entry that could not be translated, with the reason; `is_internal` marks internal errors."""
 
     line: int
-    what: str
-    why: str
+    subject: str
+    reason: str
     is_internal: bool = False
 
 
-def translate(entry: Entry) -> Iterator[Translated | NotTranslated]:
-    """The cases of an entry, and what of it can't be one; gradients follow where tensors require them.
+def translate(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]:
+    """Translate the cases of an entry, with their gradients if tensors require them.
 
-    Cases of one function have different labels.
+    Args:
+        entry: The entry.
+
+    Yields:
+        The translated cases, with distinct labels, and a record for each part that can't be translated.
     """
     yield from (NotTranslated(entry.line, entry.name, note) for note in entry.notes)
-    taken: set[str] = set()
-    for made in _all_of(entry):
-        if isinstance(made, Translated):
-            case, number = made.case, 2
-            while case.id in taken:
-                label = f"{made.case.label}-{number}"
+    used_ids: set[str] = set()
+    for outcome in _translate_cases(entry):
+        if isinstance(outcome, Translated):
+            case, number = outcome.case, 2
+            while case.id in used_ids:
+                label = f"{outcome.case.label}-{number}"
                 case, number = replace(case, case=replace(case.case, label=label)), number + 1
-            taken.add(case.id)
-            made = replace(made, case=case)
-        yield made
+            used_ids.add(case.id)
+            outcome = replace(outcome, case=case)
+        yield outcome
 
 
-def _all_of(entry: Entry) -> Iterator[Translated | NotTranslated]:
+def _translate_cases(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]:
     if not entry.functions:
-        yield NotTranslated(entry.line, entry.name, "it names no function")
+        yield NotTranslated(entry.line, entry.name, "the entry names no function")
         return
     try:
-        numbers, types = range(number_of_cases(entry)), dtypes_by_tensor(entry)
+        numbers, types = range(count_cases(entry)), dtypes_by_tensor(entry)
         if not numbers:
-            raise EntryError("its lists are empty: it has no case")
-        if len(numbers) * len(types) > MOST_CASES:
-            raise EntryError(f"it has more than {MOST_CASES:,} cases")
+            raise EntryError("the entry has no cases: its lists are empty")
+        if len(numbers) * len(types) > MAX_CASES:
+            raise EntryError(f"the entry has more than {MAX_CASES:,} cases")
     except EntryError as error:
         yield NotTranslated(entry.line, entry.name, str(error))
         return
     for name in entry.functions:
         found = meanings(name)
         if not found:
-            problem = f"no standard function has this name.{suggest(near(name))}".removesuffix(".")
+            problem = f"no standard function has this name.{suggest(similar_functions(name))}".removesuffix(".")
             yield NotTranslated(entry.line, f"{entry.name}: {name}", problem)
             continue
         for dtypes in types:
             for number in numbers:
-                yield from _translated(entry, name, found, number, dtypes)
-        if lacking := _without_gradient(entry, found):
+                yield from _translate_case(entry, name, found, number, dtypes)
+        if lacking := _missing_gradient(entry, found):
             yield lacking
 
 
-def _translated(
-    entry: Entry, name: str, found: Sequence[Meaning], number: int, dtypes: Mapping[str, Dtype]
+def _translate_case(
+    entry: ConfigEntry, name: str, found: Sequence[Meaning], number: int, dtypes: Mapping[str, Dtype]
 ) -> Iterator[Translated | NotTranslated]:
-    """The cases with one number and element type: of the call, of its form in place and of its gradient."""
-    what = f"{entry.name}: {name}, case {number}, {', '.join(dict.fromkeys(dtype.name for dtype in dtypes.values()))}"
+    """Yield the cases of one number and element type: the call, its in-place form, and its gradient."""
+    subject = (
+        f"{entry.name}: {name}, case {number}, {', '.join(dict.fromkeys(dtype.name for dtype in dtypes.values()))}"
+    )
     try:
-        origin = Origin(entry.name, name, number, _given(entry, number), dtypes)
+        origin = Origin(entry.name, name, number, _attributes_of_case(entry, number), dtypes)
         prototype, case = _case(entry, found, number, dtypes)
-        yield Translated(_checked(prototype, case), origin)
+        yield Translated(_classify(prototype, case), origin)
         if entry.is_inplace and (form := find_form(prototype.base, inplace=True, scalar=prototype.form == "scalar")):
             changed = replace(
                 case, results={k: v for k, v in case.results.items() if k not in _names(prototype.results)}
             )
-            yield Translated(_checked(form, changed), origin)
+            yield Translated(_classify(form, changed), origin)
         if _requires_grad(entry) and gradient_of(prototype) and is_floating(case.dtype):
-            yield Translated(_checked(*gradient_case(prototype, case)), origin)
+            yield Translated(_classify(*gradient_case(prototype, case)), origin)
     except EntryError as error:
-        yield NotTranslated(entry.line, what, str(error))
-    except Exception as error:  # an error of this module costs one case, and is reported as what it is
-        yield NotTranslated(entry.line, what, f"internal error: {type(error).__name__}: {error}", is_internal=True)
+        yield NotTranslated(entry.line, subject, str(error))
+    except Exception as error:  # affects only this case, and is reported as an internal error
+        yield NotTranslated(entry.line, subject, f"internal error: {type(error).__name__}: {error}", is_internal=True)
 
 
-def _requires_grad(entry: Entry) -> bool:
+def _requires_grad(entry: ConfigEntry) -> bool:
     return any(tensors.requires_grad for tensors in entry.tensors)
 
 
-def _without_gradient(entry: Entry, found: Sequence[Meaning]) -> NotTranslated | None:
-    """That the gradient which the entry requires is no function of the standard; None if it is one, or not required."""
+def _missing_gradient(entry: ConfigEntry, found: Sequence[Meaning]) -> NotTranslated | None:
+    """Return a record if the entry requires a gradient for which the standard has no function, else None."""
     if not _requires_grad(entry) or any(gradient_of(meaning.prototype) for meaning in found):
         return None
     name = found[0].prototype.name
@@ -179,8 +185,8 @@ def _names(parameters: Sequence[Parameter]) -> list[str]:
     return [parameter.name for parameter in parameters]
 
 
-def _checked(prototype: Prototype, case: Case) -> FunctionCase:
-    """A case of the class it belongs to; EntryError if the arguments contradict a fact of the prototype."""
+def _classify(prototype: Prototype, case: Case) -> FunctionCase:
+    """Return a case with its class; raise EntryError if the arguments contradict a fact of the prototype."""
     if find_reference(prototype.name) is None:
         raise EntryError(f"{prototype.name} has no reference")
     _check_axes(prototype, case)
@@ -191,24 +197,24 @@ def _checked(prototype: Prototype, case: Case) -> FunctionCase:
 
 
 def _is_pending(value: Any) -> bool:
-    """Whether the shape of a tensor is not known yet; the case is classified again once it is."""
+    """Return whether the shape of a tensor is not known yet; the case is classified again when it is known."""
     return isinstance(value, PendingTensor)
 
 
 def _check_axes(prototype: Prototype, case: Case) -> None:
-    """EntryError if an axis is out of range for the tensor with the most axes."""
+    """Raise EntryError if an axis is out of range for the tensor with the most axes."""
     ranks = [len(spec.shape) for value in case.arguments.values() for spec in tensor_specs(value)]
     for parameter in prototype.arguments:
-        value, rank = case.arguments[parameter.name], max([1, *ranks]) + (prototype.base in WITH_NEW_AXIS)
+        value, rank = case.arguments[parameter.name], max([1, *ranks]) + (prototype.base in ADDS_AXIS)
         if parameter.fact(facts.NamesAxis) and value is not None and ranks:
             for axis in value if isinstance(value, tuple) else (value,):
                 if not -rank <= axis < rank:
-                    why = f"{parameter.name} {axis} is out of range for {rank} axes"
-                    raise EntryError(f"{prototype.name} refuses it: {why}")
+                    reason = f"{parameter.name} {axis} is out of range for {rank} axes"
+                    raise EntryError(f"{prototype.name} refuses it: {reason}")
 
 
 def _check_choices(prototype: Prototype, case: Case) -> None:
-    """EntryError if an attribute is none of the values that it may have."""
+    """Raise EntryError if an attribute has a value that the standard does not allow."""
     for parameter in prototype.arguments:
         value, choices = case.arguments[parameter.name], parameter.fact(facts.OneOf)
         if choices and value is not None and value not in choices.choices:
@@ -216,14 +222,16 @@ def _check_choices(prototype: Prototype, case: Case) -> None:
             raise EntryError(f"{prototype.name} refuses it: {parameter.name} is {value!r}, expected one of {expected}")
 
 
-def _given(entry: Entry, number: int) -> dict[str, Any]:
-    """The attributes, and the shapes of the tensors, of a case."""
+def _attributes_of_case(entry: ConfigEntry, number: int) -> dict[str, Any]:
+    """Return the attributes of a case and the shapes of its tensors, by name."""
     shapes = {name: t.shapes[number] for t in entry.tensors if t.shapes is not None for name in t.names}
     return {**{name: values[number] for name, values in entry.parameters.items()}, **shapes}
 
 
-def _case(entry: Entry, found: Sequence[Meaning], number: int, dtypes: Mapping[str, Dtype]) -> tuple[Prototype, Case]:
-    """The call as the first of the functions takes it that takes it; EntryError as of the first if none does."""
+def _case(
+    entry: ConfigEntry, found: Sequence[Meaning], number: int, dtypes: Mapping[str, Dtype]
+) -> tuple[Prototype, Case]:
+    """Return the case of the first function that accepts the arguments; if none does, raise the first error."""
     problems: list[EntryError] = []
     for meaning in found:
         try:
@@ -233,82 +241,88 @@ def _case(entry: Entry, found: Sequence[Meaning], number: int, dtypes: Mapping[s
     raise problems[0]
 
 
-def _case_of(meaning: Meaning, entry: Entry, number: int, dtypes: Mapping[str, Dtype]) -> tuple[Prototype, Case]:
-    call = Call(meaning.prototype, dict(meaning.constants))
-    for one in entry.tensors:
-        for name in one.names:
-            _enter_tensor(call, meaning, name, one, entry, number, dtypes[name])
+def _case_of(meaning: Meaning, entry: ConfigEntry, number: int, dtypes: Mapping[str, Dtype]) -> tuple[Prototype, Case]:
+    call = CallDraft(meaning.prototype, dict(meaning.constants))
+    for tensors in entry.tensors:
+        for name in tensors.names:
+            _enter_tensor(call, meaning, name, tensors, entry, number, dtypes[name])
     for name, listed in entry.parameters.items():
         _enter_attribute(call, meaning, name, listed[number])
-    adapt(call)
-    for name, value in call.others.items():
-        if not meaning.says(name, value):
+    adapt_call(call)
+    for name, value in call.unmatched.items():
+        if not meaning.implies(name, value):
             raise EntryError(f"{call.prototype.name} has no argument {name!r}")
     prototype = _form(call)
     arguments = {p.name: _argument(prototype, p, call.values) for p in prototype.arguments}
-    dtype = _tested(arguments, call.results, dtypes)
-    label = f"{dtype.name}-{label_of(entry.label or entry.name)}-{number}"
+    dtype = _dtype_under_test(arguments, call.results, dtypes)
+    label = f"{dtype.name}-{escape_label(entry.label or entry.name)}-{number}"
     return prototype, Case(label, dtype, arguments, {**_results(call, prototype, arguments, dtype), **call.results})
 
 
-def _form(call: Call) -> Prototype:
-    """The function, or its scalar form if a number stands where it takes a tensor."""
+def _form(call: CallDraft) -> Prototype:
+    """Return the function, or its scalar form if an argument is a number instead of a tensor."""
     prototype, values = call.prototype, call.values
     numbers = [p for p in prototype.arguments if p.is_tensor and isinstance(values.get(p.name), bool | int | float)]
     if not numbers or prototype.form != "plain":
         return prototype
     scalar = find_form(prototype.base, inplace=False, scalar=True)
     if scalar is None:
-        raise EntryError(f"{prototype.name} takes no number for {numbers[0].name}")
+        raise EntryError(f"{prototype.name} does not accept a number for {numbers[0].name}")
     return scalar
 
 
 def _enter_tensor(
-    call: Call, meaning: Meaning, name: str, one: TensorArguments, entry: Entry, number: int, dtype: Dtype
+    call: CallDraft,
+    meaning: Meaning,
+    name: str,
+    tensors: TensorArguments,
+    entry: ConfigEntry,
+    number: int,
+    dtype: Dtype,
 ) -> None:
-    """Enter a tensor as the argument of its name, as an entry of an array of tensors, or as the caller's result."""
+    """Store a tensor as an argument, as an entry of an array of tensors, or as the caller's result."""
     prototype = call.prototype
     if (found := meaning.parameter(name)) is not None:
-        call.values[found] = tensor_argument(prototype, prototype.parameter(found), one, entry, number, dtype)
+        call.values[found] = tensor_argument(prototype, prototype.parameter(found), tensors, entry, number, dtype)
     elif (place := meaning.entry(name)) is not None:
         array = call.values.setdefault(place[0], [])
         array += [None] * (place[1] + 1 - len(array))
-        array[place[1]] = single_tensor(prototype, prototype.parameter(place[0]), one, entry, number, dtype)
-    elif (result := meaning.result(name)) is not None and one.shapes is not None:
-        shape = one.shapes[number]
+        array[place[1]] = single_tensor(prototype, prototype.parameter(place[0]), tensors, entry, number, dtype)
+    elif (result := meaning.result(name)) is not None and tensors.shapes is not None:
+        shape = tensors.shapes[number]
         if shape is not None:
             call.results[result] = ResultOverride(dtype, shape=sizes_of(prototype.parameter(result), shape))
     else:
         raise EntryError(f"{prototype.name} has no argument {name!r}")
 
 
-def _enter_attribute(call: Call, meaning: Meaning, name: str, value: Any) -> None:
-    """Enter an attribute as the argument of its name, as what orders the result, or for the adapters."""
+def _enter_attribute(call: CallDraft, meaning: Meaning, name: str, value: Any) -> None:
+    """Store an attribute as an argument, as an attribute of the result, or as unmatched, for the adapters."""
     if (found := meaning.parameter(name)) is not None:
         call.values[found] = value
-    elif name in OF_RESULTS:
-        call.ordered[name] = value
+    elif name in RESULT_ATTRIBUTES:
+        call.result_attributes[name] = value
     elif (place := meaning.entry(name)) is None or value is not None:
-        call.others[name] = value
+        call.unmatched[name] = value
     else:
         array = call.values.setdefault(place[0], [])
         array += [None] * (place[1] + 1 - len(array))
 
 
-def label_of(entry: str) -> str:
-    """The name of an entry as a part of labels."""
+def escape_label(entry: str) -> str:
+    """Return the name of an entry with characters replaced that labels can't have."""
     return re.sub(r"[^\w.-]", "_", entry)
 
 
-OF_RESULTS = ("dtype", "size", "shape", "keepdim")
-"""Attributes by which the original function orders its result; here the caller's tensor says it."""
+RESULT_ATTRIBUTES = ("dtype", "size", "shape", "keepdim")
+"""The attributes that determine the result of the original function; here the caller allocates the result."""
 
 
 def _results(
-    call: Call, prototype: Prototype, arguments: Mapping[str, Any], dtype: Dtype
+    call: CallDraft, prototype: Prototype, arguments: Mapping[str, Any], dtype: Dtype
 ) -> dict[str, ResultOverride | None]:
-    """What the caller's result tensors are, as the call orders them."""
-    first, ordered = next(iter(prototype.results), None), call.ordered
+    """Return the properties of the caller's result tensors that the attributes of the call determine."""
+    first, ordered = next(iter(prototype.results), None), call.result_attributes
     results: dict[str, ResultOverride | None] = {}
     if isinstance(ordered.get("dtype"), Dtype) and first is not None:
         results[first.name] = ResultOverride(dtype=ordered["dtype"])
@@ -319,17 +333,17 @@ def _results(
     if prototype.base == "diopiArange" and first is not None:
         start, end, step = (arguments[name] for name in ("start", "end", "step"))
         if not step:
-            raise EntryError("step: expected another number than 0")
+            raise EntryError("step: expected a number other than 0, found 0")
         results[first.name] = ResultOverride(dtype, shape=(max(0, ceil((end - start) / step)),))
     if ordered.get("keepdim") is True:
-        shape = _kept(prototype, arguments)
-        kept = {p.name: results.get(p.name) or ResultOverride() for p in prototype.results}
-        results |= {name: replace(result, shape=shape) for name, result in kept.items()}
+        shape = _reduced_shape(prototype, arguments)
+        reduced = {p.name: results.get(p.name) or ResultOverride() for p in prototype.results}
+        results |= {name: replace(result, shape=shape) for name, result in reduced.items()}
     return results
 
 
 def _is_shape_chosen(prototype: Prototype, result: Parameter) -> bool:
-    """Whether the caller chooses the shape of a result: by a fact, or because no argument says it."""
+    """Return whether the caller chooses the shape of a result."""
     reference = find_reference(prototype.name)
     is_written_alone = not any(p.is_tensor or p.is_tensor_array for p in prototype.arguments)
     return result.fact(facts.ShapeChosen) is not None or (
@@ -337,8 +351,8 @@ def _is_shape_chosen(prototype: Prototype, result: Parameter) -> bool:
     )
 
 
-def _kept(prototype: Prototype, arguments: Mapping[str, Any]) -> tuple[int, ...]:
-    """The shape of a reduction that keeps its axes, with one element."""
+def _reduced_shape(prototype: Prototype, arguments: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the shape of a reduction that keeps the reduced axes with size 1."""
     reduced, axes = next(iter(arguments.values())), arguments.get("dim")
     if "dim" not in arguments or not isinstance(reduced, TensorSpec):
         raise EntryError(f"{prototype.name} has no argument 'keepdim'")
@@ -348,7 +362,7 @@ def _kept(prototype: Prototype, arguments: Mapping[str, Any]) -> tuple[int, ...]
 
 
 def _argument(prototype: Prototype, parameter: Parameter, values: Mapping[str, Any]) -> Any:
-    """An argument of a case: what is given, else what PyTorch takes."""
+    """Return an argument of a case: the value of the entry, or PyTorch's default value."""
     name, kind = parameter.name, parameter.annotation
     if issubclass(kind, kinds.Generator):
         return SEED
@@ -360,16 +374,16 @@ def _argument(prototype: Prototype, parameter: Parameter, values: Mapping[str, A
         raise EntryError(f"{prototype.name} needs a tensor for {name}")
     kernel = values.get("kernel_size", values.get("ksize"))
     if values.get(name) is None and name == "stride" and kernel is not None:
-        return converted(prototype, parameter, kernel)  # windows lie side by side
-    if values.get(name) is None and (name not in values or is_usual(prototype.base, name)):
-        return converted(prototype, parameter, usual(prototype.base, name))
-    return converted(prototype, parameter, values[name])
+        return convert_attribute(prototype, parameter, kernel)  # PyTorch's default: windows do not overlap
+    if values.get(name) is None and (name not in values or has_default(prototype.base, name)):
+        return convert_attribute(prototype, parameter, default_of(prototype.base, name))
+    return convert_attribute(prototype, parameter, values[name])
 
 
-def _tested(
+def _dtype_under_test(
     arguments: Mapping[str, Any], results: Mapping[str, ResultOverride | None], dtypes: Mapping[str, Dtype]
 ) -> Dtype:
-    """The element type under test: of the first floating tensor, or of the first if there is none."""
+    """Return the element type under test: that of the first floating tensor, or of the first tensor."""
     found = [spec.dtype for value in arguments.values() for spec in tensor_specs(value)]
-    found = found or [one.dtype for one in results.values() if one and one.dtype] or list(dtypes.values())
+    found = found or [result.dtype for result in results.values() if result and result.dtype] or list(dtypes.values())
     return next((dtype for dtype in found if is_floating(dtype) or is_complex(dtype)), found[0])

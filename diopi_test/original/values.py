@@ -1,4 +1,4 @@
-"""Domains for the values of a tensor that an original generator would have drawn."""
+"""Domains of the values that the generators of the original suite draw."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ UNIFORM = (0, 10)
 """The bounds of `uniform` if it has no arguments."""
 
 NORMAL = NamedDomain("normal")
-"""The domain of `randn`, which the original also uses where no generator is named."""
+"""The domain of `randn`, which the original suite also uses for tensors without a generator."""
 
 
-def _uniform(given: Mapping[str, Any]) -> NamedDomain:
-    low, high = _number(given, "low", "0", UNIFORM[0]), _number(given, "high", "1", UNIFORM[1])
+def _uniform(parameters: Mapping[str, Any]) -> NamedDomain:
+    low, high = _number(parameters, "low", "0", UNIFORM[0]), _number(parameters, "high", "1", UNIFORM[1])
     return NamedDomain("between", (low, high))
 
 
 _MAKERS: Mapping[str, Callable[[Mapping[str, Any]], NamedDomain]] = {
-    "randn": lambda given: NORMAL,
-    "randn_cmplx": lambda given: NORMAL,
-    "rand": lambda given: NamedDomain("between", (0, 1)),
-    "rand_cmplx": lambda given: NamedDomain("between", (0, 1)),
+    "randn": lambda parameters: NORMAL,
+    "randn_cmplx": lambda parameters: NORMAL,
+    "rand": lambda parameters: NamedDomain("between", (0, 1)),
+    "rand_cmplx": lambda parameters: NamedDomain("between", (0, 1)),
     "uniform": _uniform,
-    "normal": lambda given: NamedDomain("normal", (_number(given, "std", "1", 1.0), _number(given, "mean", "0", 0.0))),
-    "positive": lambda given: NamedDomain("absolute_normal"),
-    "randint": lambda given: _integers(given),
-    "randn_int": lambda given: _integers(given),
-    "mask": lambda given: NamedDomain("whole", (0, 1)),
-    "ones": lambda given: NamedDomain("constant", (1,)),
-    "zeros": lambda given: NamedDomain("constant", (0,)),
-    "empty": lambda given: NamedDomain("constant", (0,)),
-    "full": lambda given: NamedDomain("constant", (_number(given, "fill_value", "0", 0.0),)),
+    "normal": lambda parameters: NamedDomain(
+        "normal", (_number(parameters, "std", "1", 1.0), _number(parameters, "mean", "0", 0.0))
+    ),
+    "positive": lambda parameters: NamedDomain("absolute_normal"),
+    "randint": lambda parameters: _integers(parameters),
+    "randn_int": lambda parameters: _integers(parameters),
+    "mask": lambda parameters: NamedDomain("whole", (0, 1)),
+    "ones": lambda parameters: NamedDomain("constant", (1,)),
+    "zeros": lambda parameters: NamedDomain("constant", (0,)),
+    "empty": lambda parameters: NamedDomain("constant", (0,)),
+    "full": lambda parameters: NamedDomain("constant", (_number(parameters, "fill_value", "0", 0.0),)),
 }
-"""By the name of a generator, from its parameters to a domain."""
+"""For each generator, a function that returns the domain for the generator's parameters."""
 
 SYMMETRIC = ("sym_mat",)
 """The generators of symmetric positive definite matrices."""
@@ -56,16 +58,22 @@ def domain_of(generated: Generated, shape: Any) -> NamedDomain | None:
     return None if maker is None else maker(generated.parameters)
 
 
-def usual_domain(function: str, parameter: str) -> DescribedDomain:
-    """Return the domain of the argument in the function's own cases, or the normal one if they compute the argument."""
+def default_domain(function: str, parameter: str) -> DescribedDomain:
+    """Return the domain of the argument in the function's shipped cases, or `NORMAL` if they compute the argument."""
     try:
         return DefaultDomain(function, parameter)
     except ValueError:
         return NORMAL
 
 
-def given(values: Any) -> tuple[tuple[int, ...], FixedValues]:
-    """Return the shape of given values and the domain that has them.
+def specify_values(values: Any) -> tuple[tuple[int, ...], FixedValues]:
+    """Return the shape of specified values, and the domain that consists of these values.
+
+    Args:
+        values: Nested lists of numbers.
+
+    Returns:
+        The shape and the domain.
 
     Raises:
         EntryError: The values are not an array of numbers.
@@ -79,9 +87,9 @@ def given(values: Any) -> tuple[tuple[int, ...], FixedValues]:
     return array.shape, FixedValues(array)
 
 
-def _integers(given: Mapping[str, Any]) -> NamedDomain:
+def _integers(parameters: Mapping[str, Any]) -> NamedDomain:
     """Return the domain of integers as NumPy and PyTorch draw them: without `high`; a single number is `high`."""
-    low, high = (_number(given, name, place, None) for name, place in (("low", "0"), ("high", "1")))
+    low, high = (_number(parameters, name, place, None) for name, place in (("low", "0"), ("high", "1")))
     if high is None:
         low, high = (0, low) if low is not None else INTEGERS
     first = int(low or 0)
@@ -90,8 +98,8 @@ def _integers(given: Mapping[str, Any]) -> NamedDomain:
     return NamedDomain("whole", (first, int(high) - 1))
 
 
-def _number(given: Mapping[str, Any], name: str, place: str, usual: Any) -> Any:
-    value = given.get(name, given.get(place, usual))
+def _number(parameters: Mapping[str, Any], name: str, place: str, default: Any) -> Any:
+    value = parameters.get(name, parameters.get(place, default))
     if value is not None and not isinstance(value, bool | int | float):
         raise EntryError(f"gen_fn: {name}: expected a number, found {value!r}")
     return value

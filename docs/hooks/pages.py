@@ -18,6 +18,7 @@ from mkdocs.structure.pages import Page
 from diopi_proto.families import families
 from diopi_proto.headers import declaration
 from diopi_proto.interface import header_of, prototypes
+from diopi_proto.messages import pluralize
 from diopi_proto.prototype import Prototype
 
 ROOT = Path(__file__).parents[2]
@@ -43,9 +44,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made."""
-    made = {page: ROOT.joinpath(name).read_text("utf-8") for name, page in FROM_ROOT.items()}
-    made |= {"api/functions.md": _index(), **{f"api/{family}.md": _family(family) for family in families()}}
-    for path, content in made.items():
+    generated = {page: ROOT.joinpath(name).read_text("utf-8") for name, page in FROM_ROOT.items()}
+    generated |= {"api/functions.md": _index(), **{f"api/{family}.md": _family(family) for family in families()}}
+    for path, content in generated.items():
         files.append(File.generated(config, path, content=content))
     return files
 
@@ -77,18 +78,17 @@ def _index() -> str:
         by_header[header_of(name)].append(f"[{name}]({prototype.family}.md#{name.lower()})")
     lists = (f"## `{header}`\n\n{', '.join(names)}" for header, names in by_header.items())
     head = (
-        f"# The functions\n\nAll {len(prototypes())} of them, as the prototypes in `diopi_proto/functions/` have them; "
-        "`diopi-test list` shows what there is of each."
+        f"# The functions\n\nThis page lists all {len(prototypes())} functions of the standard. The prototypes are in "
+        "`diopi_proto/functions/`. `diopi-test list` shows the reference, cases and vendors of each function."
     )
     return "\n\n".join((head, *lists))
 
 
 def _family(family: str) -> str:
-    own = [prototype for prototype in prototypes().values() if prototype.family == family]
-    head = (
-        f"# {family}\n\n{len(own)} functions. Their reference, cases and implementations are in modules of this name."
-    )
-    return "\n\n".join((head, *(_function(prototype) for prototype in own)))
+    members = [prototype for prototype in prototypes().values() if prototype.family == family]
+    number = pluralize(len(members), "function")
+    head = f"# {family}\n\n{number}. The reference, the cases and the implementations are in modules of the same name."
+    return "\n\n".join((head, *(_function(prototype) for prototype in members)))
 
 
 def _function(prototype: Prototype) -> str:
@@ -97,7 +97,7 @@ def _function(prototype: Prototype) -> str:
 
 
 def _declared(prototype: Prototype) -> str:
-    """The C declaration, a parameter a line where it is long."""
+    """Return the C declaration; a long one has a parameter per line."""
     text = declaration(prototype)
     if len(text) <= LINE:
         return text
@@ -113,12 +113,12 @@ def _facts(prototype: Prototype) -> Iterator[str]:
         yield f"element types of `{name}`: {', '.join(dtype.name for dtype in dtypes)}"
     yield f"guarantee: {prototype.guarantee}"
     forms = [p.name for p in prototypes().values() if p.base == prototype.base and p.name != prototype.name]
-    for what, names in (("other forms", forms), ("gradient", [prototype.backward] if prototype.backward else [])):
+    for label, names in (("other forms", forms), ("gradient", [prototype.backward] if prototype.backward else [])):
         if names:
-            yield f"{what}: " + ", ".join(f"[{name}]({prototypes()[name].family}.md#{name.lower()})" for name in names)
+            yield f"{label}: " + ", ".join(f"[{name}]({prototypes()[name].family}.md#{name.lower()})" for name in names)
 
 
 def _escaped(text: str) -> str:
-    """A docstring as Markdown: what is not code between backticks is itself."""
+    """Return a docstring as Markdown, with special characters escaped outside of backticks."""
     parts = text.split("`")
     return "`".join(re.sub(r"([*_<\[\]|#\\])", r"\\\1", part) if i % 2 == 0 else part for i, part in enumerate(parts))

@@ -67,21 +67,31 @@ def engines() -> list[Engine]:
     """The detector and the classifier, linked."""
     rng = np.random.default_rng(0)
 
-    def drawn(*shape: int) -> Array:
+    def random_weights(*shape: int) -> Array:
         return (rng.standard_normal(shape) * np.sqrt(2 / np.prod(shape[1:] or shape))).astype(np.float32)
 
-    kernels = [drawn(8, 3, 3, 3), drawn(16, 8, 3, 3), drawn(32, 16, 3, 3)]
-    of_detector = {"kernels": kernels, "boxes": drawn(32, 4), "scores": np.float32(0.3) * drawn(32, 1)}
-    of_classifier = {"kernels": [drawn(8, 3, 3, 3), drawn(16, 8, 3, 3)], "classes": drawn(16, CLASSES)}
+    kernels = [random_weights(8, 3, 3, 3), random_weights(16, 8, 3, 3), random_weights(32, 16, 3, 3)]
+    of_detector = {
+        "kernels": kernels,
+        "boxes": random_weights(32, 4),
+        "scores": np.float32(0.3) * random_weights(32, 1),
+    }
+    of_classifier = {
+        "kernels": [random_weights(8, 3, 3, 3), random_weights(16, 8, 3, 3)],
+        "classes": random_weights(16, CLASSES),
+    }
     options: dict[str, Any] = {"max_batch": MAX_BATCH, "patch": 4, "platforms": ["cpu"]}
 
-    def made(function: Callable[..., Any], size: int, weights: Any, outputs: list[str]) -> Engine:
+    def compile_part(function: Callable[..., Any], size: int, weights: Any, outputs: list[str]) -> Engine:
         inputs = [Input("pictures", ("b", 3, size, size), layout="NCHW")]
         return diopi_engine.compile(
             function, inputs, weights=weights, outputs=outputs, name=function.__name__, **options
         )
 
-    pair = [made(detector, SIZE, of_detector, ["boxes", "scores"]), made(classifier, CROP, of_classifier, ["logits"])]
+    pair = [
+        compile_part(detector, SIZE, of_detector, ["boxes", "scores"]),
+        compile_part(classifier, CROP, of_classifier, ["logits"]),
+    ]
     return diopi_engine.link(pair, cores=1)
 
 
@@ -90,20 +100,20 @@ def pictures() -> Array:
     return np.random.default_rng(1).standard_normal((PICTURES, 3, SIZE, SIZE)).astype(np.float32)
 
 
-def is_same(one: Array, other: Array) -> bool:
+def is_same(actual: Array, expected: Array) -> bool:
     """Whether two boxes are one object."""
-    width, height = np.minimum(one[2:], other[2:]) - np.maximum(one[:2], other[:2])
+    width, height = np.minimum(actual[2:], expected[2:]) - np.maximum(actual[:2], expected[:2])
     common = max(width, np.float32(0)) * max(height, np.float32(0))
-    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
+    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (actual, expected))
     return bool(common > OVERLAP * (areas - common))
 
 
 def chosen(boxes: Array, scores: Array, threshold: float) -> Iterator[tuple[Array, float]]:
     """Boxes and scores of the objects in a picture, the surest first."""
-    kept: list[Array] = []
+    candidates: list[Array] = []
     for cell in np.argsort(-scores, kind="stable"):
-        if scores[cell] > threshold and not any(is_same(boxes[cell], other) for other in kept):
-            kept.append(boxes[cell])
+        if scores[cell] > threshold and not any(is_same(boxes[cell], candidate) for candidate in candidates):
+            candidates.append(boxes[cell])
             yield boxes[cell], float(scores[cell])
 
 
@@ -117,15 +127,15 @@ def crop(picture: Array, box: Array) -> Array:
     return picture[:, rows][:, :, columns]
 
 
-def found(group: Sequence[Engine], given: Array, threshold: float) -> list[Found]:
+def found(group: Sequence[Engine], boxes_given: Array, threshold: float) -> list[Found]:
     """What `pipeline.c` prints."""
     detector_engine, classifier_engine = group
-    pairs = zip(*detector_engine(given), strict=True)
-    objects = [(n, *one) for n, pair in enumerate(pairs) for one in chosen(*pair, threshold)]
+    pairs = zip(*detector_engine(boxes_given), strict=True)
+    objects = [(n, *box) for n, pair in enumerate(pairs) for box in chosen(*pair, threshold)]
     if not objects:
         return []
-    (logits,) = classifier_engine(np.stack([crop(given[n], box) for n, box, _ in objects]))
-    return [Found(*one, int(label)) for one, label in zip(objects, logits.argmax(-1), strict=True)]
+    (logits,) = classifier_engine(np.stack([crop(boxes_given[n], box) for n, box, _ in objects]))
+    return [Found(*box, int(label)) for box, label in zip(objects, logits.argmax(-1), strict=True)]
 
 
 def main(folder: Path) -> None:

@@ -68,8 +68,8 @@ def test_the_first_operator_passes(project: Path) -> None:
     digest = hashlib.sha256(project.joinpath("build/libdiopi_impl.so").read_bytes()).hexdigest()
     assert report["vendor"] == {"name": "my_vendor", "version": "0.1", "digest": digest}
     verdicts = {case["id"]: case["verdict"] for case in report["cases"]}
-    assert {one for case, one in verdicts.items() if case.startswith("runtime")} == {"passed"}
-    assert {one for case, one in verdicts.items() if case.startswith("diopiSqrt[float32")} == {"passed"}
-    assert {one for case, one in verdicts.items() if case.startswith("diopiSqrt[negative")} == {"passed"}
+    assert {verdict for case, verdict in verdicts.items() if case.startswith("runtime")} == {"passed"}
+    assert {verdict for case, verdict in verdicts.items() if case.startswith("diopiSqrt[float32")} == {"passed"}
+    assert {verdict for case, verdict in verdicts.items() if case.startswith("diopiSqrt[negative")} == {"passed"}
     assert verdicts["diopiSqrt[float64-matrix]"] == "unsupported"
     assert verdicts["diopiSqrtInp[float32-matrix]"] == "not_implemented"

@@ -68,8 +68,8 @@ def in_the_second_call() -> BaseVendor:
 
 
 def one_row_more(arguments: dict[str, Any]) -> None:
-    made = arguments["out"].value
-    arguments["out"].value = made.context.require_tensor((made.shape[0] + 1, *made.shape[1:]), made.dtype)
+    result = arguments["out"].value
+    arguments["out"].value = result.context.require_tensor((result.shape[0] + 1, *result.shape[1:]), result.dtype)
 
 
 def positions_in_reverse(arguments: dict[str, Any]) -> None:
@@ -85,9 +85,9 @@ def row_by_row(arguments: dict[str, Any]) -> None:
 
 
 def keeping_memory() -> BaseVendor:
-    kept = []
+    memory = []
     return faulty.FaultyVendor(
-        "my_vendor", lambda arguments: kept.append(arguments["out"].context.device.malloc(64)) or None
+        "my_vendor", lambda arguments: memory.append(arguments["out"].context.device.malloc(64)) or None
     )
 
 
@@ -178,14 +178,16 @@ def refused() -> str:
         out.view()[...] = 0
 
     path, collected = find([baseline_file(folder_to_read("smoke"), "diopiSoftmax")], NEGATIVE_LABEL)
-    made = make(BaselineFile(path), collected)
-    assert made.flaw is not None
+    negative_case = make(BaselineFile(path), collected)
+    assert negative_case.flaw is not None
     vendor = with_raw(diopiSoftmax=serves)()
     with vendor.open_device() as device:
-        return said(run_negative_case(vendor, device, NegativeCase(made.case, made.flaw)), "refused")
+        return message_of(
+            run_negative_case(vendor, device, NegativeCase(negative_case.case, negative_case.flaw)), "refused"
+        )
 
 
-def said(outcome: Outcome, check: str) -> str:
+def message_of(outcome: Outcome, check: str) -> str:
     """What a check says, folded."""
     (message,) = [finding.message for finding in outcome.check_results if finding.check == check and not finding.passed]
     return "\n".join(wrap(f"{check}: {message}", WIDTH, subsequent_indent="  ", break_on_hyphens=False))
@@ -195,15 +197,15 @@ def sections() -> Iterator[str]:
     for check, example in EXAMPLES.items():
         doc = (inspect.getdoc(getattr(checks, check)) or "").partition("\n")[0]
         intro = f"A vendor {example.words}, `{example.function}[{example.label}]`:"
-        yield f"## {check}\n\n{doc} {intro}\n\n```\n{said(example.outcome(), check)}\n```\n"
+        yield f"## {check}\n\n{doc} {intro}\n\n```\n{message_of(example.outcome(), check)}\n```\n"
     words = "A call that is an error must be refused, and change nothing (`untouched`). A vendor serves it, "
     yield f"## refused\n\n{words}`diopiSoftmax[{NEGATIVE_LABEL}]`:\n\n```\n{refused()}\n```\n"
 
 
 def written(page: str) -> str:
     """The page with its examples made anew."""
-    head, begin, rest = page.partition("<!-- checks -->\n")
-    _, end, tail = rest.partition("<!-- end -->\n")
+    head, begin, remaining = page.partition("<!-- checks -->\n")
+    _, end, tail = remaining.partition("<!-- end -->\n")
     assert begin and end
     return head + begin + "\n" + "\n".join(sections()) + "\n" + end + tail
 
@@ -216,7 +218,7 @@ def test_the_examples_are_what_is_said() -> None:
 def test_every_check_and_every_class_has_an_example() -> None:
     assert set(EXAMPLES) == {check.__module__.rpartition(".")[2] for check in ALL_CHECKS}
     rows = re.findall(r"^\| `(\w+)` \| `(\w+)\[([^\]]+)\]` \|", PAGE.read_text("utf-8"), re.MULTILINE)
-    assert {name for name, *_ in rows} == {one.value for one in CaseClass}
+    assert {name for name, *_ in rows} == {case_class.value for case_class in CaseClass}
     level = open_level(folder_to_read("smoke"))
     for name, function, label in rows:
         assert [case.class_ for case in level.cases(function) if case.label == label] == [name], label

@@ -35,9 +35,9 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run_example(number: int, heading: str) -> Result:
     """Run the page's import command with this number, and compare the output with what the page shows."""
     command = re.findall(r"^    diopi-test (import-config .*)$", PAGE, re.MULTILINE)[number]
-    shown = re.search(rf"<!-- {heading} -->\n```\n(.*?)```", PAGE, re.DOTALL)
+    expected = re.search(rf"<!-- {heading} -->\n```\n(.*?)```", PAGE, re.DOTALL)
     done = CliRunner().invoke(main, command.split())
-    assert shown and done.output == shown[1]
+    assert expected and done.output == expected[1]
     return done
 
 
@@ -82,8 +82,8 @@ def test_every_mode_has_a_line(mode: str) -> None:
 
 
 def test_every_replacement_of_an_option_is_a_command_of_the_suite() -> None:
-    answers = [answer("resnet50") for answer in ORIGINAL_OPTIONS.values()] + list(MODES.values())
-    commands = {word for answer in answers for word in re.findall(r"diopi-test ([\w-]+)", answer)}
+    replacements = [replacement("resnet50") for replacement in ORIGINAL_OPTIONS.values()] + list(MODES.values())
+    commands = {word for replacement in replacements for word in re.findall(r"diopi-test ([\w-]+)", replacement)}
     assert commands <= set(COMMANDS) and len(commands) > 4
 
 

@@ -8,7 +8,7 @@ from command_lines import parse
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-MADE = {"index.md", "contributing.md", "changelog.md"}
+GENERATED = {"index.md", "contributing.md", "changelog.md"}
 """Pages that the build makes of files of the root; those of the functions are entered by the build, too."""
 
 TRANSLATED = {
@@ -27,7 +27,7 @@ def navigation() -> list[str]:
 
 def test_the_navigation_has_every_page_once() -> None:
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
-    assert sorted(navigation()) == sorted(pages | MADE)
+    assert sorted(navigation()) == sorted(pages | GENERATED)
 
 
 def test_links_of_the_translations_lead_somewhere() -> None:
@@ -60,10 +60,10 @@ def commands(text: str) -> set[str]:
 
 @pytest.mark.parametrize(("original", "translation"), TRANSLATED.items())
 def test_a_translation_keeps_step(original: str, translation: str) -> None:
-    own, other = ((ROOT / name).read_text("utf-8") for name in (original, translation))
-    assert headings(other) == headings(own)
-    assert code(other) == code(own)
-    assert commands(other) == commands(own)
+    original_text, translated_text = ((ROOT / name).read_text("utf-8") for name in (original, translation))
+    assert headings(translated_text) == headings(original_text)
+    assert code(translated_text) == code(original_text)
+    assert commands(translated_text) == commands(original_text)
 
 
 @pytest.mark.parametrize(("original", "translation"), TRANSLATED.items())

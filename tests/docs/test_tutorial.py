@@ -44,8 +44,8 @@ def test_the_operator_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             assert done.exit_code == next(statuses.get(words, iter([0]))), done.output
             printed, ran = printed + done.output, ran + 1
     assert ran == 4
-    shown = re.search(r"<!-- failed -->\n```\n(.*?)```", PAGE, re.DOTALL)
-    assert shown and " ".join(shown[1].split()) in " ".join(printed.split())
+    expected = re.search(r"<!-- failed -->\n```\n(.*?)```", PAGE, re.DOTALL)
+    assert expected and " ".join(expected[1].split()) in " ".join(printed.split())
 
 
 def test_the_commands_in_cpp_are_those_of_the_page_that_is_tested() -> None:

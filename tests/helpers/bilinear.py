@@ -15,10 +15,10 @@ def bordered(plane: Array, y: float, x: float) -> float:
         return 0.0
     y, x = min(max(y, 0), height - 1), min(max(x, 0), width - 1)
     low, left = min(floor(y), height - 1), min(floor(x), width - 1)
-    down, right = min(low + 1, height - 1), min(left + 1, width - 1)
+    down, right_column = min(low + 1, height - 1), min(left + 1, width - 1)
     t, u = y - low, x - left
-    top = (1 - u) * plane[low, left] + u * plane[low, right]
-    return float((1 - t) * top + t * ((1 - u) * plane[down, left] + u * plane[down, right]))
+    top = (1 - u) * plane[low, left] + u * plane[low, right_column]
+    return float((1 - t) * top + t * ((1 - u) * plane[down, left] + u * plane[down, right_column]))
 
 
 def zero_padded(plane: Array, y: float, x: float) -> float:

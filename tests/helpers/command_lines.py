@@ -35,14 +35,14 @@ def simple_commands(line: str) -> Iterator[list[str]]:
 
 def parse(words: str) -> None:
     """Parse the words after `diopi-test`, files in the working directory; click.UsageError if they mean nothing."""
-    command, *given = shlex.split(words)
-    for word in filter(FILE.fullmatch, given):
+    command, *options = shlex.split(words)
+    for word in filter(FILE.fullmatch, options):
         Path(word).parent.mkdir(parents=True, exist_ok=True)
         Path(word).write_text(CONTENT.get(Path(word).suffix, ""))
     found = main.get_command(click.Context(main), command)
     if found is None:
         raise click.UsageError(f"no such command: {command}")
     try:
-        found.make_context(command, given)
+        found.make_context(command, options)
     except click.exceptions.Exit as ended:  # --help
         assert ended.exit_code == 0

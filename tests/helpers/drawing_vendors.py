@@ -41,8 +41,8 @@ def random(from_: int, to: int | None, generator: Array, *, out: Any) -> Any:
 
 
 def uniform(from_: float, to: float, generator: Array, *, out: Any) -> Any:
-    drawn = rng(generator).uniform(from_, to, out.shape).astype(to_numpy(out.dtype))
-    return np.minimum(drawn, np.nextafter(drawn.dtype.type(to), drawn.dtype.type(from_)))
+    numbers = rng(generator).uniform(from_, to, out.shape).astype(to_numpy(out.dtype))
+    return np.minimum(numbers, np.nextafter(numbers.dtype.type(to), numbers.dtype.type(from_)))
 
 
 def bernoulli(input: Array, generator: Array) -> Any:
@@ -64,14 +64,14 @@ def randperm(n: int, generator: Array) -> Array:
 def multinomial(input: Array, num_samples: int, replacement: bool, generator: Array) -> Array:
     drawer = rng(generator)
 
-    def row(given: Array) -> Any:
-        weights = given.astype(np.float64)
+    def row(probabilities: Array) -> Any:
+        weights = probabilities.astype(np.float64)
         return drawer.choice(len(weights), num_samples, replacement, weights / weights.sum())
 
     return np.apply_along_axis(row, -1, input)
 
 
-RIGHT: dict[str, Function] = {
+CORRECT: dict[str, Function] = {
     "diopiDropout": dropout,
     "diopiRandomInp": random,
     "diopiUniformInp": uniform,

@@ -30,9 +30,9 @@ class FaultyVendor(StubVendor):
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         super().call(name, context, *arguments)
         names = [parameter.name for parameter in lookup(name).parameters[1:]]
-        answer = self._corrupt(dict(zip(names, arguments, strict=True)))
-        self.failure = "corrupted" if answer else ""
-        return Error(answer or 0)
+        error_code = self._corrupt(dict(zip(names, arguments, strict=True)))
+        self.failure = "corrupted" if error_code else ""
+        return Error(error_code or 0)
 
 
 def _result(arguments: dict[str, Any]) -> Tensor:

@@ -72,8 +72,8 @@ class Run:
     def cases(self) -> Mapping[str, dict[str, Any]]:
         """The cases of the report by id; each must be there once."""
         assert self.report is not None, self.output + self.errors
-        told = Counter(case["id"] for case in self.report["cases"])
-        assert not [case for case, times in told.items() if times > 1]
+        counts = Counter(case["id"] for case in self.report["cases"])
+        assert not [case for case, times in counts.items() if times > 1]
         return {case["id"]: case for case in self.report["cases"]}
 
     @property
@@ -93,10 +93,10 @@ def command(vendor: object, functions: Iterable[str], *options: object) -> Seque
 
 def environment(faults: str, folder: Path, **more: str) -> Mapping[str, str]:
     """That of a run, whose processes are known by the folder they are given."""
-    kept = {name: value for name, value in UNMEASURED.items() if name not in ("PYTHONUTF8", "PYTHONIOENCODING")}
-    path = os.pathsep.join([str(HELPERS), kept.get("PYTHONPATH", "")])
-    told = {"DIOPI_TEST_FAULT": faults, "DIOPI_TEST_FOLDER": str(folder), "XDG_STATE_HOME": str(folder)}
-    return {**kept, "PYTHONPATH": path, **told, **more}
+    inherited = {name: value for name, value in UNMEASURED.items() if name not in ("PYTHONUTF8", "PYTHONIOENCODING")}
+    path = os.pathsep.join([str(HELPERS), inherited.get("PYTHONPATH", "")])
+    settings = {"DIOPI_TEST_FAULT": faults, "DIOPI_TEST_FOLDER": str(folder), "XDG_STATE_HOME": str(folder)}
+    return {**inherited, "PYTHONPATH": path, **settings, **more}
 
 
 def processes(folder: Path) -> Iterator[int]:
@@ -126,14 +126,14 @@ def run_on(vendor: object, faults: Mapping[str, str], folder: Path, *options: ob
     What the run says goes to files, as a process that is left would hold a pipe open.
     """
     functions = [place for place in faults if place.startswith("diopi")] or ["diopiTan"]
-    said = [folder / "stdout", folder / "stderr"]
+    output_files = [folder / "stdout", folder / "stderr"]
     report = folder / "report.json"
     words = command(vendor, functions, "--json", report, "-n", 2, *options)
-    told = environment(",".join(f"{place}={fault}" for place, fault in faults.items() if fault), folder)
-    with open(said[0], "wb") as out, open(said[1], "wb") as err:
-        status = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=told, timeout=120)
+    variables = environment(",".join(f"{place}={fault}" for place, fault in faults.items() if fault), folder)
+    with open(output_files[0], "wb") as out, open(output_files[1], "wb") as err:
+        status = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=variables, timeout=120)
     left = left_processes(folder)
-    texts = [path.read_text("utf-8", "replace") for path in said]
+    texts = [path.read_text("utf-8", "replace") for path in output_files]
     return Run(status.returncode, *texts, read_report(report) if report.exists() else None, left)
 
 
@@ -160,9 +160,10 @@ def _deviations(cases: Mapping[str, dict[str, Any]], function: str, fault: Fault
         yield f"{fault.name}: {case['verdict']} instead of {fault.verdicts}: {case['message'][:300]!r}"
     if not re.search(fault.words, case["message"]):
         yield f"{fault.name}: no {fault.words!r} in {case['message'][:300]!r}"
-    for other in (one for one in cases.values() if one["function"] == function and one is not case):
-        if other["verdict"] not in fault.neighbours.split():
-            yield f"{fault.name}: its neighbour {other['id']} {other['verdict']}: {other['message'][:300]!r}"
+    for neighbour in (case for case in cases.values() if case["function"] == function and case is not case):
+        if neighbour["verdict"] not in fault.neighbours.split():
+            message = neighbour["message"][:300]
+            yield f"{fault.name}: its neighbour {neighbour['id']} {neighbour['verdict']}: {message!r}"
 
 
 def _miscounts(run: Run) -> Iterator[str]:
@@ -171,13 +172,13 @@ def _miscounts(run: Run) -> Iterator[str]:
     verdicts = Counter(case["verdict"] for case in run.cases.values())
     if summary["incomplete"] or not summary["total"] == summary["collected"] == verdicts.total():
         yield f"incomplete: {summary['reason']!r}, {summary['total']} of {summary['collected']}"
-    if told := {name: n for name, n in verdicts.items() if summary[name] != n}:
-        yield f"the summary has other numbers than {told}"
-    expected = 0 if set(verdicts) == {"passed"} else 1
-    if run.status != expected:
-        yield f"status {run.status} instead of {expected}: {run.errors[-300:]!r}"
-    own = " ".join(f"{run.output} {run.errors}".split())
+    if counted := {name: n for name, n in verdicts.items() if summary[name] != n}:
+        yield f"the summary has other numbers than {counted}"
+    program_output = 0 if set(verdicts) == {"passed"} else 1
+    if run.status != program_output:
+        yield f"status {run.status} instead of {program_output}: {run.errors[-300:]!r}"
+    program_output = " ".join(f"{run.output} {run.errors}".split())
     for case in run.cases.values():  # a message may quote the stack of the vendor's process
-        own = own.replace(" ".join(case["message"].split()), "")
-    if "Traceback" in own:
-        yield f"a traceback: {own[-1000:]!r}"
+        program_output = program_output.replace(" ".join(case["message"].split()), "")
+    if "Traceback" in program_output:
+        yield f"a traceback: {program_output[-1000:]!r}"

@@ -30,19 +30,19 @@ def raising(error: BaseException) -> None:
     raise error
 
 
-def tell() -> None:
+def record_process() -> None:
     """Leave a file named as the process in the folder the environment says."""
     if folder := os.environ.get("LEAVING_FOLDER"):
         Path(folder, str(os.getpid())).touch()
 
 
 def hang() -> None:
-    tell()
+    record_process()
     time.sleep(600)
 
 
 def slow(arguments: dict[str, Any]) -> None:
-    tell()
+    record_process()
     time.sleep(0.3)
 
 

@@ -74,8 +74,8 @@ def _turned(x: Array, position: int) -> Array:
     return np.stack([pairs.real, pairs.imag], -1).reshape(-1)
 
 
-def _attention(rows: Array, own: dict[int, Array]) -> Array:
-    projected = rows @ own[QKV].astype(float) + own[BIAS]
+def _attention(rows: Array, weights: dict[int, Array]) -> Array:
+    projected = rows @ weights[QKV].astype(float) + weights[BIAS]
     heads = projected.reshape(len(rows), HEADS + 2 * KEYS, SIZE)
     result = np.zeros((len(rows), HEADS, SIZE))
     for time in range(len(rows)):
@@ -92,11 +92,11 @@ def logits(tokens: Array) -> Array:
     """Of what follows these tokens of one sequence."""
     x = embedding()[tokens].astype(float)
     for layer in range(LAYERS):
-        own = layer_weights(layer)
-        x = x + _attention(np.array([_normed(row, own[NORM]) for row in x]), own) @ own[OUTPUT]
-        normed = np.array([_normed(row, own[SECOND_NORM]) for row in x])
-        gate = normed @ own[GATE].astype(float)
-        x = x + (gate / (1 + np.exp(-gate)) * (normed @ own[UP].astype(float))) @ own[DOWN]
+        weights = layer_weights(layer)
+        x = x + _attention(np.array([_normed(row, weights[NORM]) for row in x]), weights) @ weights[OUTPUT]
+        normed = np.array([_normed(row, weights[SECOND_NORM]) for row in x])
+        gate = normed @ weights[GATE].astype(float)
+        x = x + (gate / (1 + np.exp(-gate)) * (normed @ weights[UP].astype(float))) @ weights[DOWN]
     return np.asarray(_normed(x[-1], last_norm()) @ head().astype(float))[:VOCABULARY]
 
 
@@ -111,7 +111,7 @@ def _processed(raw: Array, tokens: list[int]) -> Array:
     return row
 
 
-def _drawn(row: Array, number: float, way: str) -> int:
+def _sample_token(row: Array, number: float, way: str) -> int:
     """The first token in falling order at which the running sum reaches its part of what is kept."""
     order = np.argsort(-row)
     shares = np.exp(row[order] - row[order[0]])
@@ -128,11 +128,15 @@ def decoded(numbers: Callable[[int], Array], way: str) -> Array:
     """All tokens by time and sequence; `numbers` gives those that are drawn with, the how-many-th time."""
     tokens, ended = [list(column) for column in PROMPTS.T.tolist()], [False] * BATCH
     for step in range(PROMPT, TIMES):
-        drawn = numbers(step - PROMPT)
-        for b, own in enumerate(tokens):
-            token = END if ended[b] else _drawn(_processed(logits(np.array(own)), own), drawn[b], way)
-            own.append(token)
-            ended[b] |= token == END or any(own[-len(word) :] == word for word in STOP) or step >= LIMITS[b]
+        random_numbers = numbers(step - PROMPT)
+        for b, sequence in enumerate(tokens):
+            token = (
+                END
+                if ended[b]
+                else _sample_token(_processed(logits(np.array(sequence)), sequence), random_numbers[b], way)
+            )
+            sequence.append(token)
+            ended[b] |= token == END or any(sequence[-len(word) :] == word for word in STOP) or step >= LIMITS[b]
         if all(ended):
             break
     return np.array(tokens).T

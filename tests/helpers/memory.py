@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-MOST = 10
+MAX_RATIO = 10
 """How many times the memory of arguments and results a call may need, these included."""
 
 
@@ -18,9 +18,11 @@ def shape(*sizes: int, dtype: Any = np.float32) -> jax.ShapeDtypeStruct:
 
 
 def assert_little_memory(function: Callable[..., Any], *arrays: Any) -> None:
-    """AssertionError if the function, optimised as calls of this size are, needs more than `MOST` times its arrays."""
+    """Assert that the compiled function needs at most `MAX_RATIO` times the memory of its arrays."""
     with jax.enable_x64(True):
         used = jax.jit(function).lower(*arrays).compile().memory_analysis()
     assert used is not None
-    given = used.argument_size_in_bytes + used.output_size_in_bytes
-    assert used.temp_size_in_bytes + given <= MOST * given, f"{used.temp_size_in_bytes} bytes beside {given}"
+    argument_bytes = used.argument_size_in_bytes + used.output_size_in_bytes
+    assert used.temp_size_in_bytes + argument_bytes <= MAX_RATIO * argument_bytes, (
+        f"{used.temp_size_in_bytes} bytes beside {argument_bytes}"
+    )

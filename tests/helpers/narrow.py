@@ -11,7 +11,7 @@ from faulty import FaultyVendor
 
 from lib_rt import Tensor
 
-MOST = 3000
+MAX_ELEMENTS = 3000
 """Elements up to which `beyond` is right."""
 
 
@@ -57,8 +57,8 @@ def _aborts(arguments: dict[str, Any]) -> None:
         os.abort()
 
 
-beyond = _wrong_where(lambda shape: math.prod(shape) > MOST)
+beyond = _wrong_where(lambda shape: math.prod(shape) > MAX_ELEMENTS)
 of_rank_six = _wrong_where(lambda shape: len(shape) == 6)
 forgetful = _forgetful()
 aborting = FaultyVendor("aborting", _aborts)
-right = FaultyVendor("right", lambda arguments: None)
+correct = FaultyVendor("correct", lambda arguments: None)

@@ -186,10 +186,10 @@ def environment_of(folder: Path) -> Mapping[str, str]:
     """Return the environment of a command: a home and caches in `folder`, where Python looks for modules first."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     python_path = os.pathsep.join([str(folder), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
-    own = {"HOME": folder, "XDG_CACHE_HOME": folder / "cache", "XDG_STATE_HOME": folder / "state"}
+    settings = {"HOME": folder, "XDG_CACHE_HOME": folder / "cache", "XDG_STATE_HOME": folder / "state"}
     more = {"PATH": path, "PYTHONPATH": python_path, "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    return {**inherited, **{name: str(value) for name, value in own.items()}, **more}
+    return {**inherited, **{name: str(value) for name, value in settings.items()}, **more}
 
 
 def execute(command: str, folder: Path, status: int | None = 0) -> str:
@@ -198,6 +198,6 @@ def execute(command: str, folder: Path, status: int | None = 0) -> str:
     done = subprocess.run(
         words, cwd=folder, env=environment_of(folder), capture_output=True, text=True, timeout=1800, check=False
     )
-    told = done.stdout + done.stderr
-    assert status is None or done.returncode == status, f"{command}: status {done.returncode}\n{told}"
-    return told
+    output = done.stdout + done.stderr
+    assert status is None or done.returncode == status, f"{command}: status {done.returncode}\n{output}"
+    return output

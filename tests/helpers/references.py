@@ -43,10 +43,10 @@ def difference(function: Callable[[Array], Array], x: Array, grad: Array | float
     For complex x it is that of the real part plus i times that of the imaginary part, as in PyTorch.
     """
     units = [1.0, 1.0j] if np.iscomplexobj(x) else [1.0]
-    return np.sum([unit * _along(function, x, grad, unit) for unit in units], axis=0)
+    return np.sum([unit * _reduce_along(function, x, grad, unit) for unit in units], axis=0)
 
 
-def _along(function: Callable[[Array], Array], x: Array, grad: Array | float, unit: complex) -> Array:
+def _reduce_along(function: Callable[[Array], Array], x: Array, grad: Array | float, unit: complex) -> Array:
     slopes = np.zeros(x.shape)
     for position in np.ndindex(x.shape):
         step = np.zeros_like(x)

@@ -37,10 +37,10 @@ def trouble(flags: Sequence[str]) -> str:
     with TemporaryDirectory() as folder:
         source, program = Path(folder, "nothing.c"), Path(folder, "nothing")
         source.write_text("int main(void) { return 0; }\n")
-        for what, command in (("build", ["cc", *flags, source, "-o", program]), ("run", [program])):
+        for step, command in (("build", ["cc", *flags, source, "-o", program]), ("run", [program])):
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
-                return f"cc can't {what} programs with {' '.join(flags)}: {done.stderr.strip()[:300]}"
+                return f"cc can't {step} programs with {' '.join(flags)}: {done.stderr.strip()[:300]}"
     return ""
 
 

@@ -43,7 +43,7 @@ PLACE = Difference(
     map=ErrorMap((0, 1), (2, 3), ("000", "019")),
 )
 
-WRONG = replace(
+FAILED_CASE = replace(
     case_record(
         "diopiAdd[float32-row]",
         "failed",
@@ -54,7 +54,7 @@ WRONG = replace(
     command="diopi-test run --vendor small --case 'diopiAdd[float32-row]'",
 )
 
-RIGHT = case_record(
+PASSED_CASE = case_record(
     "diopiMul[float32-row]", "passed", "", CheckResult("form", True), CheckResult("values", True, ratio=0.3)
 )
 
@@ -62,9 +62,9 @@ RIGHT = case_record(
 def cases() -> list[CaseRecord]:
     """Passed and failed ones of three functions, of which one is as hostile as a message can be."""
     return [
-        WRONG,
+        FAILED_CASE,
         case_record("diopiAdd[float16-row]", "not_implemented", "small does not implement diopiAdd"),
-        replace(RIGHT, timing=Timing(2e-5, 20, 4096, 512, 1e10)),
+        replace(PASSED_CASE, timing=Timing(2e-5, 20, 4096, 512, 1e10)),
         case_record("diopiMul[int32-row]", "passed", "", CheckResult("form", True)),
         replace(case_record("diopiMul[negative-out-null]", "failed", "accepted"), class_=CaseClass.negative, dtype=""),
         case_record("diopiSqrt[float32-hostile]", "crashed", HOSTILE),
@@ -73,12 +73,12 @@ def cases() -> list[CaseRecord]:
 
 def shown_report(more: int = 0) -> Report:
     """Their report, with so many cases besides, and with networks."""
-    others = [case_record(f"diopiSub[float32-{number:04}]", "passed") for number in range(more)]
+    additional = [case_record(f"diopiSub[float32-{number:04}]", "passed") for number in range(more)]
     models = (
         ModelReport("resnet", 2, 2, 0, {}, ()),
         ModelReport("llama", 3, 1, 1, {"diopiAdd": Verdict.failed}, ("aten.cumsum",)),
     )
-    return replace(report_of([*cases(), *others]), models=models)
+    return replace(report_of([*cases(), *additional]), models=models)
 
 
 def troubled_report() -> Report:

@@ -49,7 +49,7 @@ def apart() -> None:
     module._backend = module.Backend(vendor)
 
 
-def made(*values: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+def on_device(*values: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.tensor(values, dtype=dtype).to("diopi")
 
 
@@ -62,39 +62,39 @@ def expect(found: Any, *wanted: Any) -> None:
 
 @trial
 def every_collective(rank: int) -> None:
-    r, both = float(rank), lambda: [made(0.0), made(0.0)]
-    x = made(r, 1.0)
+    r, new_parts = float(rank), lambda: [on_device(0.0), on_device(0.0)]
+    x = on_device(r, 1.0)
     dist.all_reduce(x)
     expect(x, [1.0, 2.0])
-    x = made(r + 1).requires_grad_()
+    x = on_device(r + 1).requires_grad_()
     dist.broadcast(x, 1)
     expect(x, [2.0])
     x = x.detach()
     dist.reduce(x, 0)
     expect([x][rank:], *[[4.0]][rank:])
-    parts = both()
-    dist.all_gather(parts, made(r))
+    parts = new_parts()
+    dist.all_gather(parts, on_device(r))
     expect(parts, [0.0], [1.0])
-    dist.gather(made(r + 5), parts if rank == 0 else None)
+    dist.gather(on_device(r + 5), parts if rank == 0 else None)
     expect(parts, *([5.0], [6.0]) if rank == 0 else ([0.0], [1.0]))
-    x = made(9.0)
-    dist.scatter(x, [made(3.0), made(4.0)] if rank == 0 else None)
+    x = on_device(9.0)
+    dist.scatter(x, [on_device(3.0), on_device(4.0)] if rank == 0 else None)
     expect(x, [3.0 + rank])
-    dist.reduce_scatter(x, [made(r), made(r + 10)])
+    dist.reduce_scatter(x, [on_device(r), on_device(r + 10)])
     expect(x, [1.0 + 20 * rank])
-    dist.all_to_all(parts, [made(r), made(r + 10)])
+    dist.all_to_all(parts, [on_device(r), on_device(r + 10)])
     expect(parts, [10.0 * rank], [10.0 * rank + 1])
 
 
 @trial
 def collectives_into_one_tensor(rank: int) -> None:
     r = float(rank)
-    whole, part = made(0.0, 0.0), made(0.0)
-    dist.all_gather_into_tensor(whole, made(r))
+    whole, part = on_device(0.0, 0.0), on_device(0.0)
+    dist.all_gather_into_tensor(whole, on_device(r))
     expect(whole, [0.0, 1.0])
-    dist.reduce_scatter_tensor(part, made(r, r + 3), op=dist.ReduceOp.AVG)
+    dist.reduce_scatter_tensor(part, on_device(r, r + 3), op=dist.ReduceOp.AVG)
     expect(part, [0.5 + 3 * rank])
-    dist.all_to_all_single(whole, made(r, r + 10))
+    dist.all_to_all_single(whole, on_device(r, r + 10))
     expect(whole, [10.0 * rank, 10.0 * rank + 1])
     grid = torch.zeros(2, 3, device="diopi")
     dist.all_reduce(grid.T.fill_(r + 1))
@@ -103,7 +103,7 @@ def collectives_into_one_tensor(rank: int) -> None:
 
 @trial
 def coalesced_collectives(rank: int) -> None:
-    wholes, parts = [made(0.0, 0.0), made(0.0, 0.0)], [made(float(rank)), made(1.0)]
+    wholes, parts = [on_device(0.0, 0.0), on_device(0.0, 0.0)], [on_device(float(rank)), on_device(1.0)]
     with dist._coalescing_manager() as manager:
         for part in parts:
             dist.all_reduce(part)
@@ -121,7 +121,7 @@ def coalesced_collectives(rank: int) -> None:
 
 @trial
 def from_one_to_another(rank: int) -> None:
-    received, sent = made(0.0), made(float(rank))
+    received, sent = on_device(0.0), on_device(float(rank))
     calls = [dist.P2POp(dist.irecv, received, 1 - rank), dist.P2POp(dist.isend, sent, 1 - rank)]
     for work in dist.batch_isend_irecv(calls):
         work.wait()
@@ -130,9 +130,9 @@ def from_one_to_another(rank: int) -> None:
 
 @trial
 def from_any(rank: int) -> None:
-    received = made(0.0)
+    received = on_device(0.0)
     if rank == 0:
-        dist.send(made(7.0), 1)
+        dist.send(on_device(7.0), 1)
     else:
         assert dist.recv(received) == 0
         expect(received, [7.0])
@@ -140,39 +140,39 @@ def from_any(rank: int) -> None:
 
 @trial
 def without_waiting(rank: int) -> None:
-    many = [torch.full((1000,), float(rank + k), device="diopi") for k in range(5)]
-    works = [dist.all_reduce(tensor, async_op=True) for tensor in many]
+    tensors = [torch.full((1000,), float(rank + k), device="diopi") for k in range(5)]
+    works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
     for k, work in enumerate(works):
         (result,) = work.get_future().wait()
-        expect([result, many[k]], *[[1.0 + 2 * k] * 1000] * 2)
+        expect([result, tensors[k]], *[[1.0 + 2 * k] * 1000] * 2)
         work.wait()
         assert work.is_completed()
-    sums = [functional.all_reduce(made(float(rank)), "sum", dist.group.WORLD) for _ in range(3)]
+    sums = [functional.all_reduce(on_device(float(rank)), "sum", dist.group.WORLD) for _ in range(3)]
     gc.collect()
-    assert [float(one + 1) for one in sums] == [2.0] * 3
+    assert [float(total + 1) for total in sums] == [2.0] * 3
     assert not collectives._unasked
 
 
 @trial
 def element_types(rank: int) -> None:
     for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.int32, torch.int64, torch.uint8, torch.bool):
-        x = made(rank, 1, dtype=dtype)
+        x = on_device(rank, 1, dtype=dtype)
         dist.all_reduce(x, op=dist.ReduceOp.MAX)
         assert x.dtype is dtype
         expect(x, [1, 1])
-    refused("dicl: gloo has no allreduce of torch.int16", lambda: dist.all_reduce(made(1, dtype=torch.int16)))
-    parts = [made(1j, dtype=torch.complex64)] * 2
+    refused("dicl: gloo has no allreduce of torch.int16", lambda: dist.all_reduce(on_device(1, dtype=torch.int16)))
+    parts = [on_device(1j, dtype=torch.complex64)] * 2
     refused("dicl: gloo has no gather of torch.complex64", lambda: dist.gather(parts[0], None if rank else parts))
 
 
-def refused(why: str, call: Callable[[], Any]) -> None:
+def refused(reason: str, call: Callable[[], Any]) -> None:
     """That a call is a RuntimeError which says why."""
     try:
         call()
     except RuntimeError as error:
-        assert why in str(error), error
+        assert reason in str(error), error
     else:
-        raise AssertionError(f"nothing was refused, expected: {why}")
+        raise AssertionError(f"nothing was refused, expected: {reason}")
 
 
 @trial
@@ -204,8 +204,8 @@ def trained(model: nn.Module, *batches: tuple[torch.Tensor, torch.Tensor]) -> li
     optimizer, losses = torch.optim.AdamW(model.parameters(), 0.01, eps=1e-3), []
     for _ in range(2):
         optimizer.zero_grad()
-        each = [nn.functional.cross_entropy(model(x), y) for x, y in batches]
-        loss = torch.stack(each).mean()
+        batch_losses = [nn.functional.cross_entropy(model(x), y) for x, y in batches]
+        loss = torch.stack(batch_losses).mean()
         loss.backward()
         optimizer.step()
         losses.append(loss.detach())
@@ -228,20 +228,20 @@ def agrees(losses: list[torch.Tensor], parameters: dict[str, torch.Tensor]) -> N
 
 @trial
 def data_in_parallel(rank: int) -> None:
-    given = tuple(tensor.to("diopi") for tensor in batch(rank))
+    own_batch = tuple(tensor.to("diopi") for tensor in batch(rank))
     for view in (False, True):
         model = network().to("diopi")
         parallel = DistributedDataParallel(model, gradient_as_bucket_view=view, bucket_cap_mb=0.001)
-        agrees(trained(parallel, given), model.state_dict())
+        agrees(trained(parallel, own_batch), model.state_dict())
 
 
 @trial
 def parameters_in_shards(rank: int) -> None:
-    given = tuple(tensor.to("diopi") for tensor in batch(rank))
+    own_batch = tuple(tensor.to("diopi") for tensor in batch(rank))
     model, mesh = network().to("diopi"), init_device_mesh("diopi", (2,))
     for layer in (model[0], model[1], model[3], model):
         fully_shard(layer, mesh=mesh)
-    losses = trained(model, given)
+    losses = trained(model, own_batch)
     agrees(losses, {name: shard.full_tensor() for name, shard in model.state_dict().items()})
 
 
@@ -249,7 +249,7 @@ def parameters_in_shards(rank: int) -> None:
 def a_rank_that_dies(rank: int) -> None:
     if rank == 1:
         os._exit(3)
-    work = dist.all_reduce(made(1.0), async_op=True)
+    work = dist.all_reduce(on_device(1.0), async_op=True)
     refused("a remote worker", work.wait)
 
 
@@ -272,13 +272,13 @@ def main(rank: int, store: str) -> None:
     os._exit(0)  # the group can't be ended, as the other process is gone
 
 
-def report(name: str, rank: int, where: str = "") -> None:
-    wrong = None
+def report(name: str, rank: int, suffix: str = "") -> None:
+    failure = None
     try:
         TRIALS[name](rank)
     except Exception:
-        wrong = traceback.format_exc()
-    print(json.dumps({"trial": name + where, "wrong": wrong}), flush=True)
+        failure = traceback.format_exc()
+    print(json.dumps({"trial": name + suffix, "wrong": failure}), flush=True)
 
 
 if __name__ == "__main__":

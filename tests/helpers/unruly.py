@@ -35,7 +35,7 @@ LONG = 120
 MUCH = 4096
 """Mebibytes, which no limit of a test allows."""
 
-MANY = 20 * 2**20
+LONG_MESSAGE = 20 * 2**20
 """Bytes of a long text."""
 
 
@@ -68,8 +68,8 @@ def recurse() -> None:
 
 
 def take_memory() -> None:
-    taken = [bytearray(b"1") * 2**20 for _ in range(MUCH)]
-    raise RuntimeError(f"there is no limit: {len(taken)} MiB")
+    blocks = [bytearray(b"1") * 2**20 for _ in range(MUCH)]
+    raise RuntimeError(f"there is no limit: {len(blocks)} MiB")
 
 
 def leave_thread() -> None:
@@ -139,7 +139,7 @@ FAULTS: dict[str, Callable[[], object]] = {
     "error": lambda: raising(RuntimeError("the queue is full")),
     "untellable": lambda: raising(UntellableError()),
     "surrogates": lambda: raising(RuntimeError("no text: \udcff\ud800")),
-    "long": lambda: raising(RuntimeError("y" * MANY)),
+    "long": lambda: raising(RuntimeError("y" * LONG_MESSAGE)),
     "controls": lambda: raising(RuntimeError("\x1b[2J\x1b]0;title\x07 [bold]markup[/bold]\r\n[/] \x7f the end")),
     "xfail": lambda: pytest.xfail("not today"),
     "fail": lambda: pytest.fail("not today"),

@@ -15,11 +15,11 @@ def host() -> HostRuntime:
 
 @pytest.fixture
 def device(host: HostRuntime) -> Iterator[Device]:
-    with Device(host.functions(), host_addressable=True) as made:
-        yield made
+    with Device(host.functions(), host_addressable=True) as opened:
+        yield opened
 
 
 @pytest.fixture
 def context(device: Device) -> Iterator[Context]:
-    with Context(device) as made:
-        yield made
+    with Context(device) as opened:
+        yield opened

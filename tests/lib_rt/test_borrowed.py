@@ -22,7 +22,7 @@ def lent(request: pytest.FixtureRequest, host: HostRuntime, context: Context) ->
     return BorrowedContext(device, context.handle)
 
 
-@pytest.fixture(params=list(Where), ids=[where.name for where in Where])
+@pytest.fixture(params=list(Where), ids=[location.name for location in Where])
 def owned(request: pytest.FixtureRequest, context: Context) -> Iterator[Tensor]:
     with Tensor.from_numpy(context, VALUES, strides=(5, 2), offset=3, memory_kind=request.param) as tensor:
         yield tensor
@@ -53,8 +53,8 @@ def test_the_stream_is_the_frameworks(lent: BorrowedContext, context: Context, h
 
 
 def test_tensors_the_callee_makes_are_the_frameworks(lent: BorrowedContext, context: Context) -> None:
-    made = lent.require_tensor((2, 3), Dtype.float32)
-    made.write(VALUES)
+    allocated = lent.require_tensor((2, 3), Dtype.float32)
+    allocated.write(VALUES)
     np.testing.assert_array_equal(context.required[0].numpy(), VALUES)
 
 

@@ -104,9 +104,9 @@ def test_compiled_vendor_registers_and_runs(vendor: Path) -> None:
             for kind, owner in zip(("Context", "ConstTensor"), (context, tensor), strict=True)
         ]
         assert loaded.diopiNonzero(handles[0], result, handles[1]) == 0
-        made = context.required[0]
-        assert made.handle == result[0]
-        np.testing.assert_array_equal(made.numpy(), [[1], [4]])
+        built = context.required[0]
+        assert built.handle == result[0]
+        np.testing.assert_array_equal(built.numpy(), [[1], [4]])
         with pytest.raises(CallError) as caught:
             tensor.clone()
         assert caught.value.code is Error.NoRegisteredDevice2DdeviceMemoryCopyFunction

@@ -61,8 +61,8 @@ def test_buffers_are_bytes(context: Context) -> None:
 def test_missing_size_is_an_error(context: Context) -> None:
     result = ffi.new("diopiTensorHandle_t*")
     size = ffi.new("diopiSize_t*", (ffi.NULL, 1))
-    for wrong in (ffi.NULL, size):
-        assert lib.diopiRequireTensor(context.handle, result, wrong, ffi.NULL, Dtype.int8, types.Device.device) == 1
+    for invalid in (ffi.NULL, size):
+        assert lib.diopiRequireTensor(context.handle, result, invalid, ffi.NULL, Dtype.int8, types.Device.device) == 1
         assert "has no shape" in last_error()
     assert result[0] == ffi.NULL
     assert context.required == []
@@ -135,10 +135,10 @@ def test_synchronizing_waits_for_its_stream(device: Device, host: HostRuntime) -
 
 def test_a_stream_is_taken_once(device: Device) -> None:
     with Context(device) as context, context.stream:
-        taken = ffi.new("diopirt_stream_t*")
-        assert lib.diopirt_context_take_stream(context.handle, taken) == 1
+        stream_taken = ffi.new("diopirt_stream_t*")
+        assert lib.diopirt_context_take_stream(context.handle, stream_taken) == 1
         assert "the stream is not the context's own" in last_error()
-        assert taken[0] == ffi.NULL
+        assert stream_taken[0] == ffi.NULL
 
 
 def test_given_stream_outlives_the_context(device: Device, host: HostRuntime) -> None:
@@ -150,7 +150,7 @@ def test_given_stream_outlives_the_context(device: Device, host: HostRuntime) ->
 
 
 def test_stream_of_another_device_is_refused(device: Device, host: HostRuntime) -> None:
-    with Device(host.functions()) as other, Stream(other) as stream, pytest.raises(ForeignObjectError):
+    with Device(host.functions()) as other_device, Stream(other_device) as stream, pytest.raises(ForeignObjectError):
         Context(device, stream)
 
 

@@ -100,7 +100,7 @@ def register(host: HostRuntime) -> tuple[Callable[[], int], list[object]]:
 
 def test_registration_functions_fill_the_new_device_only(device: Device, host: HostRuntime) -> None:
     before = lib.diopirt_device_current()
-    initialize, kept = register(host)
+    initialize, callbacks = register(host)
     with Device.from_initializer(initialize) as registered, Context(registered) as context:
         assert context.stream.native == 7
         clone = Tensor.from_numpy(context, VALUES).clone()
@@ -109,7 +109,7 @@ def test_registration_functions_fill_the_new_device_only(device: Device, host: H
         with pytest.raises(CallError, match="registered no last error function"):
             _ = registered.last_error
     assert lib.diopirt_device_current() == before
-    assert kept
+    assert callbacks
 
 
 def test_from_initializer_raises_when_init_library_fails() -> None:
@@ -160,8 +160,8 @@ def test_exceptions_become_error_codes(name: str, host: HostRuntime) -> None:
 def test_returned_code_is_a_failure_with_the_vendors_text(host: HostRuntime) -> None:
     host.error = "no such address"
     functions = replace(host.functions(), h2d=lambda *copy: 5)
-    told = pytest.raises(CallError, match="host-to-device copy function returned 5: no such address")
-    with Device(functions) as device, Stream(device) as stream, told:
+    last_error = pytest.raises(CallError, match="host-to-device copy function returned 5: no such address")
+    with Device(functions) as device, Stream(device) as stream, last_error:
         stream.h2d(0, 0, 0)
 
 
@@ -198,11 +198,11 @@ def test_allocations_are_those_of_tensors_and_bare_ones(device: Device, context:
 def test_closing_closes_everything_on_it(host: HostRuntime) -> None:
     device = Device(host.functions())
     streams = [Stream(device), Stream(device)]
-    context, own = Context(device, streams[0]), Context(device)
+    context, created = Context(device, streams[0]), Context(device)
     tensor = Tensor.from_numpy(context, VALUES)
     device.close()
     device.close()
-    assert [item.closed for item in (*streams, context, own, own.stream)] == [True] * 5
+    assert [item.closed for item in (*streams, context, created, created.stream)] == [True] * 5
     assert (host.memory, host.streams) == ({}, set())
     for use in (tensor.numpy, lambda: Context(device), lambda: device.live_blocks, streams[0].synchronize):
         with pytest.raises(ReleasedError, match="closed"):

@@ -35,10 +35,10 @@ def test_state_is_a_host_tensor_of_the_context(context: Context) -> None:
     assert [tensor.handle for tensor in context.required] == [state.handle]
 
 
-@pytest.mark.parametrize("where", list(types.Device))
-def test_state_is_restored_from_host_or_device(context: Context, where: types.Device) -> None:
+@pytest.mark.parametrize("location", list(types.Device))
+def test_state_is_restored_from_host_or_device(context: Context, location: types.Device) -> None:
     source, target = Generator(context, LARGEST - 3, 99), Generator(context, 0)
-    state = Tensor.from_numpy(context, state_of(context, source).numpy(), offset=5, memory_kind=where)
+    state = Tensor.from_numpy(context, state_of(context, source).numpy(), offset=5, memory_kind=location)
     assert lib.diopiGeneratorSetState(target.handle, state.handle) == 0
     assert (target.seed, target.offset) == (LARGEST - 3, 99)
 
@@ -53,8 +53,8 @@ def test_other_tensors_are_no_state(context: Context, values: np.ndarray) -> Non
 
 def test_misuse_is_an_error(context: Context, device: Device) -> None:
     generator = Generator(device, 1)
-    with Device() as other:
-        foreign = Generator(other, 1)
+    with Device() as other_device:
+        foreign = Generator(other_device, 1)
         with pytest.raises(ForeignObjectError):
             context.accept(foreign)
         foreign.close()
@@ -63,6 +63,6 @@ def test_misuse_is_an_error(context: Context, device: Device) -> None:
     generator.close()
     with pytest.raises(ReleasedError, match="the generator is closed"):
         _ = generator.seed
-    for wrong in (-1, 2**64):
+    for invalid in (-1, 2**64):
         with pytest.raises(OverflowError):
-            Generator(device, wrong)
+            Generator(device, invalid)

@@ -39,11 +39,11 @@ def call(prototype: Prototype, handles: dict[str, object]) -> int:
 @pytest.fixture
 def handles(context: Context) -> dict[str, object]:
     tensor, generator = Tensor.from_numpy(context, np.zeros(16, np.uint8)), Generator(context, 1)
-    kept[:] = [tensor, generator]
+    living[:] = [tensor, generator]
     return {"context": context.handle, "tensor": tensor.handle, "generator": generator.handle}
 
 
-kept: list[object] = []
+living: list[object] = []
 
 DENSE_ONLY = {"diopiGetTensorCrowIndices", "diopiGetTensorColIndices", "diopiGetTensorValues"}
 
@@ -54,31 +54,31 @@ def test_living_handles_are_fine(prototype: Prototype, handles: dict[str, object
 
 
 @pytest.mark.parametrize("prototype", TAKE_HANDLES, ids=lambda prototype: prototype.name)
-@pytest.mark.parametrize("wrong", ["null", "dead", "other kind", "no handle", "inside a handle"])
+@pytest.mark.parametrize("invalid", ["null", "dead", "other kind", "no handle", "inside a handle"])
 def test_wrong_handles_are_errors(
-    prototype: Prototype, wrong: str, context: Context, handles: dict[str, object]
+    prototype: Prototype, invalid: str, context: Context, handles: dict[str, object]
 ) -> None:
     for kind in {HANDLES[p.c_type] for p in prototype.parameters if p.c_type in HANDLES}:
-        others = [handle for name, handle in handles.items() if name != kind]
+        other_handles = [handle for name, handle in handles.items() if name != kind]
         pointer, message = {
             "null": (ffi.NULL, "is NULL"),
             "dead": (dead(kind, context), f"is a dead handle, expected a living {kind}"),
-            "other kind": (others[0], f"expected a living {kind}"),
+            "other kind": (other_handles[0], f"expected a living {kind}"),
             "no handle": (ffi.cast("void*", 0xDEADBEEF), "is no handle of this runtime"),
             "inside a handle": (ffi.cast("char*", handles[kind]) + 8, "is no handle of this runtime"),
-        }[wrong]
+        }[invalid]
         assert call(prototype, {**handles, kind: pointer}) == 1
         assert message in last_error()
 
 
 def dead(kind: str, context: Context) -> object:
-    made = {
+    created = {
         "context": lambda: Context(context.device),
         "tensor": lambda: Tensor.from_numpy(context, np.ones(2)),
         "generator": lambda: Generator(context, 1),
     }[kind]()
-    handle = made.handle
-    made.close()
+    handle = created.handle
+    created.close()
     return handle
 
 

@@ -20,15 +20,15 @@ def flip(address: int) -> None:
     byte.value ^= 1
 
 
-@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 @pytest.mark.parametrize("nbytes", [0, 1, 3, 8, 1000])
 @pytest.mark.parametrize("distance", [0, 1, 100, GUARD - 1])
 @pytest.mark.parametrize("side", ["before", "behind"])
 def test_damage_is_told_to_the_byte(
-    device: Device, context: Context, where: types.Device, nbytes: int, distance: int, side: str
+    device: Device, context: Context, location: types.Device, nbytes: int, distance: int, side: str
 ) -> None:
     offset = -1 - distance if side == "before" else nbytes + distance
-    tensor = Tensor.empty(context, (nbytes,), Dtype.uint8, memory_kind=where)
+    tensor = Tensor.empty(context, (nbytes,), Dtype.uint8, memory_kind=location)
     tensor.check_guards()
     flip(tensor.storage_ptr + offset)
     with pytest.raises(GuardError, match=rf"tensor of {nbytes} bytes is damaged at byte {offset}$") as checked:
@@ -80,12 +80,12 @@ def test_writing_inside_is_no_damage(context: Context) -> None:
     tensor.close()
 
 
-@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 @pytest.mark.parametrize("dtype", NUMPY, ids=lambda dtype: dtype.name)
-def test_fresh_memory_is_poison(context: Context, dtype: Dtype, where: types.Device) -> None:
-    tensor = Tensor.empty(context, (3, 5), dtype, memory_kind=where)
+def test_fresh_memory_is_poison(context: Context, dtype: Dtype, location: types.Device) -> None:
+    tensor = Tensor.empty(context, (3, 5), dtype, memory_kind=location)
     assert tensor.storage().tobytes() == poison_of(dtype) * 15
-    required = context.require_tensor((7,), dtype, memory_kind=where)
+    required = context.require_tensor((7,), dtype, memory_kind=location)
     assert required.storage().tobytes() == poison_of(dtype) * 7
 
 
@@ -97,10 +97,10 @@ def test_floating_poison_is_not_a_number(context: Context, dtype: Dtype) -> None
     assert is_poison(values).all()
 
 
-@pytest.mark.parametrize("where", PLACES)
-def test_memory_is_aligned(context: Context, where: types.Device) -> None:
+@pytest.mark.parametrize("location", PLACES)
+def test_memory_is_aligned(context: Context, location: types.Device) -> None:
     for size in (0, 1, 17, 300):
-        assert Tensor.empty(context, (size,), Dtype.uint8, memory_kind=where).storage_ptr % 256 == 0
+        assert Tensor.empty(context, (size,), Dtype.uint8, memory_kind=location).storage_ptr % 256 == 0
 
 
 def test_large_memory_round_trips(context: Context) -> None:

@@ -55,9 +55,9 @@ def test_each_thread_has_its_own_depth() -> None:
     assert {record.name: record.depth for record in records} == {"elsewhere": 0, "outer": 0}
 
 
-@pytest.mark.parametrize("wrong", [ffi.NULL, ffi.new("void**"), ffi.new("void**", ffi.cast("void*", 12345))])
-def test_ending_no_record_is_an_error(wrong: object) -> None:
-    assert lib.diopiRecordEnd(wrong) == 1
+@pytest.mark.parametrize("invalid", [ffi.NULL, ffi.new("void**"), ffi.new("void**", ffi.cast("void*", 12345))])
+def test_ending_no_record_is_an_error(invalid: object) -> None:
+    assert lib.diopiRecordEnd(invalid) == 1
     assert "diopiRecordEnd" in last_error()
 
 

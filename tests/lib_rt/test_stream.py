@@ -32,14 +32,14 @@ class LateRuntime(HostRuntime):
 def test_bare_copies(device: Device, nbytes: int) -> None:
     source = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
     back = np.zeros_like(source)
-    one, two = device.malloc(nbytes), device.malloc(nbytes)
+    call, two = device.malloc(nbytes), device.malloc(nbytes)
     with Stream(device) as stream:
-        stream.h2d(one, source.ctypes.data, nbytes)
-        stream.d2d(two, one, nbytes)
+        stream.h2d(call, source.ctypes.data, nbytes)
+        stream.d2d(two, call, nbytes)
         stream.d2h(back.ctypes.data, two, nbytes)
         stream.synchronize()
     np.testing.assert_array_equal(back, source)
-    device.free(one)
+    device.free(call)
     device.free(two)
 
 
@@ -78,8 +78,8 @@ def test_failing_wait_is_told(host: HostRuntime) -> None:
 
 
 def test_streams_are_the_vendors(device: Device, host: HostRuntime) -> None:
-    with Stream(device) as one, Stream(device) as two:
-        assert {one.native, two.native} == host.streams
+    with Stream(device) as call, Stream(device) as two:
+        assert {call.native, two.native} == host.streams
         with Context(device, two) as context:
             native = ffi.new("diopiStreamHandle_t*")
             assert lib.diopiGetStream(context.handle, native) == 0

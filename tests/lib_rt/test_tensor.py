@@ -39,13 +39,13 @@ def numbered(shape: tuple[int, ...], dtype: Dtype = Dtype.float32) -> np.ndarray
     return (np.arange(count * size) % 251 + 1).astype(np.uint8).view(NUMPY[dtype]).reshape(shape)
 
 
-@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("location", PLACES)
 @pytest.mark.parametrize(("shape", "strides", "offset", "elements"), LAYOUTS)
-def test_values_round_trip_and_gaps_stay_poison(context: Context, shape, strides, offset, elements, where) -> None:
+def test_values_round_trip_and_gaps_stay_poison(context: Context, shape, strides, offset, elements, location) -> None:
     values = np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
-    placed = {"strides": strides, "offset": offset, "storage_elements": elements, "memory_kind": where}
+    placed = {"strides": strides, "offset": offset, "storage_elements": elements, "memory_kind": location}
     tensor = Tensor.from_numpy(context, values, **placed)
-    assert (tensor.shape, tensor.storage_offset, tensor.memory_kind) == (shape, offset, where)
+    assert (tensor.shape, tensor.storage_offset, tensor.memory_kind) == (shape, offset, location)
     np.testing.assert_array_equal(tensor.numpy(), values)
     storage = tensor.storage().view(np.float32)
     assert tensor.storage_nbytes == storage.nbytes
@@ -131,12 +131,12 @@ def test_write_takes_the_values_at_once(context: Context) -> None:
     np.testing.assert_array_equal(tensor.numpy(), np.ones(4))
 
 
-@pytest.mark.parametrize("where", PLACES)
-def test_clone_copies_the_whole_storage(context: Context, where: types.Device) -> None:
+@pytest.mark.parametrize("location", PLACES)
+def test_clone_copies_the_whole_storage(context: Context, location: types.Device) -> None:
     values = np.arange(6.0).reshape(2, 3)
-    tensor = Tensor.from_numpy(context, values, strides=(4, 1), offset=2, storage_elements=12, memory_kind=where)
+    tensor = Tensor.from_numpy(context, values, strides=(4, 1), offset=2, storage_elements=12, memory_kind=location)
     clone = tensor.clone()
-    assert (clone.strides, clone.storage_offset, clone.memory_kind) == (tensor.strides, 2, where)
+    assert (clone.strides, clone.storage_offset, clone.memory_kind) == (tensor.strides, 2, location)
     assert clone.storage().tobytes() == tensor.storage().tobytes()
     clone.write(values + 1)
     np.testing.assert_array_equal(tensor.numpy(), values)
@@ -173,23 +173,23 @@ def test_views_need_memory_the_host_can_address(host: HostRuntime) -> None:
 def test_questions_of_the_interface_agree(context: Context) -> None:
     tensor = Tensor.from_numpy(context, numbered((2, 3), Dtype.bfloat16), strides=(1, 4), offset=3, storage_elements=20)
 
-    def answer(name: str, kind: str) -> object:
+    def query(name: str, kind: str) -> object:
         result = ffi.new(f"{kind}*")
         assert getattr(lib, f"diopiGetTensor{name}")(tensor.handle, result) == 0
         value = result[0]
         return tuple(value.data[0 : value.len]) if kind == "diopiSize_t" else value
 
-    assert answer("Shape", "diopiSize_t") == (2, 3)
-    assert answer("Stride", "diopiSize_t") == (1, 4)
-    assert answer("Dtype", "diopiDtype_t") == Dtype.bfloat16
-    assert answer("Device", "diopiDevice_t") == types.Device.device
-    assert answer("Numel", "int64_t") == 6
-    assert answer("ElemSize", "int64_t") == 2
-    assert answer("StorageOffset", "int64_t") == 3
-    assert answer("StorageNbytes", "size_t") == 40
-    assert answer("DeviceIndex", "diopiDeviceIndex_t") == 0
-    storage = int(ffi.cast("uintptr_t", answer("StoragePtr", "void*")))
-    assert int(ffi.cast("uintptr_t", answer("Data", "void*"))) == storage + 6 == tensor.data_ptr
+    assert query("Shape", "diopiSize_t") == (2, 3)
+    assert query("Stride", "diopiSize_t") == (1, 4)
+    assert query("Dtype", "diopiDtype_t") == Dtype.bfloat16
+    assert query("Device", "diopiDevice_t") == types.Device.device
+    assert query("Numel", "int64_t") == 6
+    assert query("ElemSize", "int64_t") == 2
+    assert query("StorageOffset", "int64_t") == 3
+    assert query("StorageNbytes", "size_t") == 40
+    assert query("DeviceIndex", "diopiDeviceIndex_t") == 0
+    storage = int(ffi.cast("uintptr_t", query("StoragePtr", "void*")))
+    assert int(ffi.cast("uintptr_t", query("Data", "void*"))) == storage + 6 == tensor.data_ptr
     assert Tensor.from_handle(context, tensor.handle).numpy().tobytes() == tensor.numpy().tobytes()
 
 
@@ -252,7 +252,7 @@ def test_use_after_the_contexts_close_is_an_error(device: Device) -> None:
 
 
 def test_tensors_of_other_devices_are_refused(context: Context, host: HostRuntime) -> None:
-    with Device(host.functions()) as other, Context(other) as elsewhere:
+    with Device(host.functions()) as other_device, Context(other_device) as elsewhere:
         tensor = Tensor.from_numpy(elsewhere, np.ones(2))
         with pytest.raises(ForeignObjectError, match=r"Tensor\(float64, shape \(2,\).*another device"):
             context.accept(tensor)

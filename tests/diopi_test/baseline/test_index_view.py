@@ -20,10 +20,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_knows_everything_but_the_data(path: Path) -> None:
-    whole, outline = BaselineFile(path), IndexView(path)
-    assert outline.labels == whole.labels
+    whole, index_view = BaselineFile(path), IndexView(path)
+    assert index_view.labels == whole.labels
     for label in whole.labels:
-        one, other = whole.case(label), outline.case(label)
+        one, other = whole.case(label), index_view.case(label)
         assert (one.id, one.dtype) == (other.id, other.dtype)
         for name, value in one.arguments.items():
             given = other.arguments[name]
@@ -43,17 +43,17 @@ def test_it_knows_everything_but_the_data(path: Path) -> None:
 
 
 def test_the_data_are_not_read(path: Path, tmp_path: Path) -> None:
-    """A file whose data are damaged still has its outline."""
+    """A file whose data are damaged still has an index."""
     import h5py
 
     damaged = tmp_path / path.name
     damaged.write_bytes(path.read_bytes())
     with h5py.File(damaged, "a") as file:
         file.attrs["data_sha256"] = "0" * 64
-    outline = IndexView(damaged)
-    assert outline.case(outline.labels[0]).arguments
+    index_view = IndexView(damaged)
+    assert index_view.case(index_view.labels[0]).arguments
     with pytest.raises(BaselineError, match="damaged"):
-        BaselineFile(damaged).case(outline.labels[0])
+        BaselineFile(damaged).case(index_view.labels[0])
 
 
 def test_the_cases_of_one_element_type_come_first(path: Path) -> None:
@@ -64,8 +64,8 @@ def test_the_cases_of_one_element_type_come_first(path: Path) -> None:
 
 
 def test_layouts(path: Path) -> None:
-    outline = IndexView(path)
-    found = {label: outline.layouts(label) for label in outline.labels}
+    index_view = IndexView(path)
+    found = {label: index_view.layouts(label) for label in index_view.labels}
     assert all(layouts for layouts in found.values())
     for label, layouts in found.items():
         case = BaselineFile(path).case(label)

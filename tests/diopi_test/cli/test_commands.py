@@ -15,9 +15,7 @@ def invoke(*words: object) -> Result:
 
 
 @pytest.mark.parametrize("command", ["run", "report", "fuzz"])
-def test_a_command_that_is_interrupted_while_it_is_imported_has_status_3(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_exits_3_when_its_import_is_interrupted(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(name: str) -> None:
         raise KeyboardInterrupt
 
@@ -26,7 +24,9 @@ def test_a_command_that_is_interrupted_while_it_is_imported_has_status_3(
     assert (done.exit_code, done.output) == (3, "Error: interrupted\n")
 
 
-def test_a_deleted_working_directory_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_exits_3_when_the_working_directory_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     tmp_path.rmdir()
     done = invoke("run", "--function", "diopiNeg")
@@ -41,7 +41,7 @@ def test_list_shows_every_function(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "diopiSoftmax" in done.output and "jax_cpu" in done.output
 
 
-def test_list_in_a_pipe_shortens_no_name() -> None:
+def test_list_does_not_shorten_names_in_a_pipe() -> None:
     family = ("--family", "mmcv_norm")
     names = {row["function"] for row in json.loads(invoke("list", "--json", *family).output)}
     lines = invoke("list", *family).output.splitlines()
@@ -49,13 +49,13 @@ def test_list_in_a_pipe_shortens_no_name() -> None:
     assert not [line for line in lines if "…" in line]
 
 
-def test_list_on_a_narrow_terminal_breaks_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_wraps_names_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "width", 60)
     monkeypatch.setattr(console, "_force_terminal", True)
     assert "…" not in invoke("list", "--family", "norm").output
 
 
-def test_list_as_json_has_a_record_a_function() -> None:
+def test_list_prints_a_json_record_per_function() -> None:
     rows = {row["function"]: row for row in json.loads(invoke("list", "--json").output)}
     assert len(rows) == 541
     assert rows["diopiSoftmax"]["reference"]
@@ -63,7 +63,7 @@ def test_list_as_json_has_a_record_a_function() -> None:
     assert rows["diopiSoftmax"]["cases"]["full"] >= rows["diopiSoftmax"]["cases"]["smoke"] > 0
 
 
-def test_list_shows_the_functions_that_are_selected() -> None:
+def test_list_shows_only_selected_functions() -> None:
     rows = json.loads(invoke("list", "--json", "--family", "conv", "--dtype", "complex64").output)
     assert [row["function"] for row in rows] == ["diopiIm2Col", "diopiCol2Im"]
     done = invoke("list", "--function", "diopiSoftmx")
@@ -71,18 +71,18 @@ def test_list_shows_the_functions_that_are_selected() -> None:
     assert "Did you mean 'diopiSoftmax'" in done.output
 
 
-def test_gen_data_makes_what_is_selected(tmp_path: Path) -> None:
+def test_gen_data_generates_only_selected_functions(tmp_path: Path) -> None:
     names = ("diopiCopyInp", "diopiZeros", "diopiOnes")
     words = ("gen-data", "--data", tmp_path, *(word for name in names for word in ("--function", name)), "-n", 1)
-    made = []
+    generated = []
     for shard in ("1/2", "2/2"):
         done = invoke(*words, "--shard", shard)
         assert done.exit_code == 0, done.output
-        made.append({path.stem for path in (tmp_path / "smoke").glob("*.h5")})
-    assert set() < made[0] < made[1] <= set(names)
+        generated.append({path.stem for path in (tmp_path / "smoke").glob("*.h5")})
+    assert set() < generated[0] < generated[1] <= set(names)
 
 
-def test_gen_data_makes_files_once(tmp_path: Path) -> None:
+def test_gen_data_does_not_regenerate_current_files(tmp_path: Path) -> None:
     words = ("gen-data", "--data", tmp_path, "-k", "diopiCopyInp", "-n", 1)
     first, second = invoke(*words), invoke(*words)
     assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
@@ -119,7 +119,7 @@ def test_audit_draws_functions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("vendor", ["missing", "missing:vendor"])
-def test_export_of_no_vendor_is_wrong_usage(vendor: str, tmp_path: Path) -> None:
+def test_export_exits_2_for_an_unknown_vendor(vendor: str, tmp_path: Path) -> None:
     done = invoke("export", "--vendor", vendor, "--output", tmp_path)
     assert done.exit_code == 2
     assert "missing" in done.output

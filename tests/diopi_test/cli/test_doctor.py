@@ -18,7 +18,7 @@ def found(*vendors: str) -> dict[str, InstallationCheck]:
     return {finding.subject: finding for finding in examine(vendors or ("none.such:vendor",))}
 
 
-def test_all_is_well_here() -> None:
+def test_doctor_exits_0_for_this_installation() -> None:
     done = CliRunner().invoke(main, ["doctor", "--vendor", "jax_cpu"])
     assert done.exit_code == 0, done.output
     assert not [line for line in done.output.splitlines() if line.startswith("missing")]
@@ -34,13 +34,13 @@ def test_all_is_well_here() -> None:
         assert word in done.output
 
 
-def test_a_vendor_that_is_not_there_is_missing() -> None:
+def test_doctor_reports_a_missing_vendor() -> None:
     done = CliRunner().invoke(main, ["doctor", "--vendor", "none.such:vendor"])
     assert done.exit_code == 1
     assert "missing vendor none.such:vendor: " in done.output and "No module named 'none'" in done.output
 
 
-def test_without_the_runtime_library_the_doctor_still_speaks() -> None:
+def test_doctor_works_without_the_runtime_library() -> None:
     environment = {
         **os.environ,
         "DIOPIRT_LIBRARY": "/nonexistent",
@@ -64,7 +64,7 @@ def no_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_vendors")
-def test_a_package_that_is_missing_or_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_missing_and_old_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     def version(name: str) -> str:
         if name in ("hypothesis", "h5py"):
             raise PackageNotFoundError(name)
@@ -78,7 +78,7 @@ def test_a_package_that_is_missing_or_too_old(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("no_vendors")
-def test_a_project_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_an_incomplete_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     def requires(name: str) -> list[str]:
         raise PackageNotFoundError(name)
 
@@ -87,7 +87,7 @@ def test_a_project_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("no_vendors")
-def test_compilers_and_cmake_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_notes_missing_compilers_and_cmake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination.shutil, "which", lambda name: None)
     monkeypatch.setenv("CC", "nobody -O3")
     seen = found()
@@ -97,7 +97,7 @@ def test_compilers_and_cmake_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_vendors")
-def test_a_baseline_that_is_not_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_doctor_reports_a_missing_baseline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("diopi_test.baseline.location.package_folder", lambda: tmp_path)
     monkeypatch.setattr("diopi_test.baseline.location.cache_folder", lambda: tmp_path)
     baseline = found()["baseline"]
@@ -105,7 +105,7 @@ def test_a_baseline_that_is_not_whole(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 @pytest.mark.usefixtures("no_vendors")
-def test_little_disk_or_memory_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_notes_low_disk_space_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination, "DISK", 2**60)
     monkeypatch.setattr(examination, "MEMORY", 2**50)
     seen = found()
@@ -113,7 +113,7 @@ def test_little_disk_or_memory_is_a_note(monkeypatch: pytest.MonkeyPatch) -> Non
     assert seen["memory"].advice.endswith("diopi-test run -n 1")
 
 
-def test_no_vendor_at_all_and_one_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_when_no_vendor_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination, "entry_points", lambda group: ())
     monkeypatch.setattr(examination, "_baseline", lambda: InstallationCheck(State.ok, "baseline", ""))
     assert {finding.subject: finding for finding in examine()}["vendors"].state is State.missing

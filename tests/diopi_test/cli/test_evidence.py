@@ -21,12 +21,12 @@ def call(*words: object) -> Result:
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("run") / "run.log.jsonl"
-    done = call("run", "--vendor", "narrow:right", "--function", "diopiNeg", "-n", 1, "--log", path)
+    done = call("run", "--vendor", "narrow:correct", "--function", "diopiNeg", "-n", 1, "--log", path)
     assert done.exit_code == 0, done.output
     return path
 
 
-def test_a_run_is_packed_and_believed(log: Path, tmp_path: Path) -> None:
+def test_submit_packs_a_run_that_verify_accepts(log: Path, tmp_path: Path) -> None:
     archive = tmp_path / "run.diopi.zip"
     packed = call("submit", log, archive)
     assert packed.exit_code == 0, packed.output
@@ -40,13 +40,13 @@ def test_a_run_is_packed_and_believed(log: Path, tmp_path: Path) -> None:
     assert spoiled.exit_code == 1
 
 
-def test_the_baseline_must_be_that_of_the_run(log: Path, tmp_path: Path) -> None:
+def test_submit_rejects_another_baseline(log: Path, tmp_path: Path) -> None:
     done = call("submit", log, tmp_path / "a.zip", "--data", tmp_path)
     assert done.exit_code == 3
     assert "can't be packed" in done.output and not (tmp_path / "a.zip").exists()
 
 
-def test_what_is_no_log_or_no_archive(log: Path, tmp_path: Path) -> None:
+def test_submit_and_verify_reject_other_files(log: Path, tmp_path: Path) -> None:
     (tmp_path / "nothing").write_text("nothing", "utf-8")
     assert call("submit", tmp_path / "nothing", tmp_path / "a.zip").exit_code == 3
     done = call("verify", log)
@@ -54,7 +54,7 @@ def test_what_is_no_log_or_no_archive(log: Path, tmp_path: Path) -> None:
 
 
 @needs_ssh
-def test_signatures(log: Path, tmp_path: Path) -> None:
+def test_verify_checks_signatures(log: Path, tmp_path: Path) -> None:
     for name in ("own", "other"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
     signers = tmp_path / "signers"
@@ -76,7 +76,7 @@ def test_signatures(log: Path, tmp_path: Path) -> None:
     assert call("verify", archive, "--signers", signers).exit_code == 2
 
 
-def test_without_openssh(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_submit_and_verify_report_missing_openssh(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     done = call("submit", log, tmp_path / "a.zip", "--sign", log)
     assert done.exit_code == 3 and "signatures need OpenSSH's ssh-keygen" in done.output

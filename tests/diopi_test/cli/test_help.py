@@ -30,7 +30,7 @@ def test_every_command_has_examples() -> None:
 
 
 @pytest.mark.parametrize("words", [words for examples in EXAMPLES.values() for words, _ in examples])
-def test_an_example_is_understood(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_parse(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     parse(words)
 
@@ -52,8 +52,8 @@ def test_help_shows_the_examples_line_by_line(command: str) -> None:
     done = CliRunner().invoke(main, [command, "--help"], terminal_width=100)
     assert done.exit_code == 0
     lines = [line.strip() for line in done.output.partition("Examples:")[2].splitlines()]
-    for words, what in EXAMPLES[command]:
-        assert f"diopi-test {words}" in lines and what in lines
+    for words, purpose in EXAMPLES[command]:
+        assert f"diopi-test {words}" in lines and purpose in lines
 
 
 def test_every_command_has_a_line_on_the_page() -> None:
@@ -69,7 +69,7 @@ def completed(*words: str) -> list[str]:
     return [item.value for item in complete.get_completions(list(words[:-1]), words[-1])]
 
 
-def test_what_is_completed() -> None:
+def test_the_shell_completes_commands_options_and_names() -> None:
     assert completed("fin") == ["fingerprint"]
     assert completed("run", "--fam") == ["--family"]
     assert completed("run", "--family", "act") == ["activation"]
@@ -87,7 +87,7 @@ def test_what_is_completed() -> None:
     assert "html_report" not in " ".join(completed("run", "--"))
 
 
-def test_a_case_of_a_level_that_was_not_made_is_not_completed(tmp_path: Path) -> None:
+def test_cases_of_a_missing_level_are_not_completed(tmp_path: Path) -> None:
     assert completed("run", "--data", str(tmp_path), "--case", "diopiSqrt[float32") == []
 
 

@@ -13,7 +13,7 @@ from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import Case
 from diopi_test.cli import main
-from diopi_test.original.entries import Entry
+from diopi_test.original.entries import ConfigEntry
 from diopi_test.original.translate import translate
 
 CASES = "configs = {'a': dict(name=['neg'], tensor_para=dict(args=[dict(ins=['input'], shape=((2, 3),))]))}\n"
@@ -30,7 +30,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_imported_is_listed_and_shown(config: Path, tmp_path: Path) -> None:
+def test_import_config_writes_cases_that_run_lists(config: Path, tmp_path: Path) -> None:
     done = invoke("import-config", config, "--output", tmp_path / "out")
     assert done.exit_code == 0, done.output
     assert "1 case of 1 function, 0 waivers, 0 not translated" in done.output
@@ -39,7 +39,7 @@ def test_what_is_imported_is_listed_and_shown(config: Path, tmp_path: Path) -> N
     assert "float32 (2, 3)" in invoke("show", "diopiNeg[float32-a-0]", "--data", tmp_path / "out").output
 
 
-def test_what_is_not_translated_is_told_and_gives_status_1(config: Path, tmp_path: Path) -> None:
+def test_import_config_exits_1_when_something_is_not_translated(config: Path, tmp_path: Path) -> None:
     config.write_text(CASES + "\n".join(f"print({number})" for number in range(30)))
     done = invoke("import-config", config, "--output", tmp_path / "out")
     assert done.exit_code == 1
@@ -48,7 +48,7 @@ def test_what_is_not_translated_is_told_and_gives_status_1(config: Path, tmp_pat
     assert len((tmp_path / "out" / "not_translated.txt").read_text().splitlines()) == 31
 
 
-def test_names_that_no_file_and_no_terminal_takes(config: Path, tmp_path: Path) -> None:
+def test_import_config_escapes_unprintable_names(config: Path, tmp_path: Path) -> None:
     odd = r"[/red]\ud800\x7f\n"
     config.write_text(CASES.replace("'a'", f"'{odd}'").replace("'neg'", f"'neg', 'no{odd}'"))
     done = invoke("import-config", config, "--output", tmp_path / "out")
@@ -57,24 +57,24 @@ def test_names_that_no_file_and_no_terminal_takes(config: Path, tmp_path: Path) 
     assert "diopiNeg[float32-__red__ud800_x7f_n-0]" in invoke("run", "--data", tmp_path / "out", "--list").output
 
 
-def test_a_folder_with_something_in_it_is_refused(config: Path, tmp_path: Path) -> None:
+def test_import_config_rejects_a_folder_with_other_contents(config: Path, tmp_path: Path) -> None:
     done = invoke("import-config", config, "--output", tmp_path)
-    assert done.exit_code == 2 and "has something else than an import of these files" in done.output
-    other = tmp_path / "other.py"
-    other.write_text(CASES.replace("'a'", "'b'"))
+    assert done.exit_code == 2 and "has other contents than an import of these files" in done.output
+    other_config = tmp_path / "other.py"
+    other_config.write_text(CASES.replace("'a'", "'b'"))
     assert invoke("import-config", config, "--output", tmp_path / "out").exit_code == 0
-    assert invoke("import-config", other, "--output", tmp_path / "out").exit_code == 2
+    assert invoke("import-config", other_config, "--output", tmp_path / "out").exit_code == 2
 
 
-def test_a_file_that_is_no_source_is_refused_and_nothing_written(config: Path, tmp_path: Path) -> None:
+def test_import_config_rejects_a_file_that_is_not_python(config: Path, tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text("configs = {")
     done = invoke("import-config", config, tmp_path / "other.py", "--output", tmp_path / "out")
     assert done.exit_code == 2 and "it is not Python source" in done.output
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_cannot_be_written_ends_with_status_3(config: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    def fails(*given: object) -> None:
+def test_import_config_exits_3_when_the_folder_is_not_writable(config: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    def fails(*arguments: object) -> None:
         raise BaselineError("the disk is full")
 
     monkeypatch.setattr("diopi_test.original.folder.write_atomically", fails)
@@ -87,12 +87,12 @@ def write_entries(path: Path, *names: str) -> None:
     path.write_text("configs = {" + ", ".join(f"{name!r}: {entry}" for name in names) + "}")
 
 
-def test_an_interrupted_import_goes_on_with_the_next_entry(config: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_an_interrupted_import_continues_with_the_next_entry(config: Path, tmp_path: Path, monkeypatch: Any) -> None:
     names = [f"e{number}" for number in range(20)]
     write_entries(config, *names)
     done: list[str] = []
 
-    def counting(entry: Entry) -> Iterator[Any]:
+    def counting(entry: ConfigEntry) -> Iterator[Any]:
         done.append(entry.name)
         if len(done) == 8:
             raise KeyboardInterrupt
@@ -109,9 +109,7 @@ def test_an_interrupted_import_goes_on_with_the_next_entry(config: Path, tmp_pat
     assert done == [*names[:8], *names[7:]]
 
 
-def test_an_entry_that_changed_is_translated_again_and_one_that_is_gone_is_removed(
-    config: Path, tmp_path: Path
-) -> None:
+def test_import_config_updates_changed_entries_and_removes_deleted_ones(config: Path, tmp_path: Path) -> None:
     write_entries(config, "a", "b", "c")
     assert invoke("import-config", config, "--output", tmp_path / "out").exit_code == 0
     config.write_text(config.read_text().replace("(2, 3)", "(2, 4)", 1).replace("'c'", "'d'"))
@@ -121,7 +119,7 @@ def test_an_entry_that_changed_is_translated_again_and_one_that_is_gone_is_remov
     assert "float32-a-0" in text and "[2,4]" in text and "float32-d-0" in text and "float32-c-0" not in text
 
 
-def test_entries_are_chosen_by_a_pattern_and_those_before_stay(config: Path, tmp_path: Path) -> None:
+def test_import_config_keeps_earlier_entries_that_the_pattern_excludes(config: Path, tmp_path: Path) -> None:
     write_entries(config, "conv_1", "conv_2", "pool")
     first = invoke("import-config", config, "--output", tmp_path / "out", "--entry", "conv*")
     assert "2 cases of 1 function" in first.output
@@ -129,8 +127,8 @@ def test_entries_are_chosen_by_a_pattern_and_those_before_stay(config: Path, tmp
     assert "3 cases of 1 function" in second.output and "2 entries had been" in second.output
 
 
-def test_no_reference_runs_at_import(config: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    def fails(*given: object) -> None:
+def test_import_config_runs_no_reference(config: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    def fails(*arguments: object) -> None:
         raise AssertionError("a reference runs")
 
     monkeypatch.setattr("diopi_test.baseline.evaluate.Evaluation._run", fails)
@@ -143,10 +141,8 @@ def test_no_reference_runs_at_import(config: Path, tmp_path: Path, monkeypatch: 
     assert done.exit_code == 0 and "2 cases of 2 functions" in done.output
 
 
-def test_an_internal_error_is_reported_as_one_and_not_as_a_refusal(
-    config: Path, tmp_path: Path, monkeypatch: Any
-) -> None:
-    def fails(*given: object) -> None:
+def test_import_config_exits_3_after_an_internal_error(config: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    def fails(*arguments: object) -> None:
         raise TypeError("something is broken")
 
     monkeypatch.setattr("diopi_test.original.translate._case", fails)
@@ -156,7 +152,7 @@ def test_an_internal_error_is_reported_as_one_and_not_as_a_refusal(
 
 
 @pytest.mark.parametrize(("error", "status"), [(ValueError("too small"), 0), (AttributeError("broken"), 3)])
-def test_a_run_leaves_out_what_the_reference_refuses_and_fails_for_internal_errors(
+def test_a_run_skips_cases_that_the_reference_rejects_and_exits_3_after_internal_errors(
     config: Path, tmp_path: Path, monkeypatch: Any, error: Exception, status: int
 ) -> None:
     write_entries(config, "a", "b")

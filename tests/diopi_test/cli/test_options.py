@@ -20,12 +20,12 @@ from diopi_test.harness.collection import Collected
 from diopi_test.harness.options import RunOptions
 from diopi_test.harness.selection import FailedCases, Selection, Shard
 
-Given = dict[str, Any]
+ParsedOptions = dict[str, Any]
 
 
-def parsed(*words: object) -> tuple[Result, Given]:
+def parsed(*words: object) -> tuple[Result, ParsedOptions]:
     """Return what a command with all options for selection and checks makes of these words."""
-    given: Given = {}
+    options_seen: ParsedOptions = {}
 
     @click.command()
     @vendor_option
@@ -34,9 +34,9 @@ def parsed(*words: object) -> tuple[Result, Given]:
     @check_options
     @workers_option
     def command(selection: Selection, **options: Any) -> None:
-        given.update(options, selection=selection)
+        options_seen.update(options, selection=selection)
 
-    return CliRunner().invoke(command, [str(word) for word in words]), given
+    return CliRunner().invoke(command, [str(word) for word in words]), options_seen
 
 
 @pytest.fixture
@@ -60,19 +60,19 @@ def everything(report: Path) -> Selection:
     )
 
 
-def test_nothing_is_selected_by_default() -> None:
-    done, given = parsed()
+def test_the_default_selection_is_empty() -> None:
+    done, options_seen = parsed()
     assert done.exit_code == 0, done.output
-    assert given["selection"] == Selection()
+    assert options_seen["selection"] == Selection()
     options = {"checks": (), "max_failures": None, "only_list": False, "nhwc": False, "int32_indices": False}
-    assert {name: given[name] for name in options} == options
+    assert {name: options_seen[name] for name in options} == options
 
 
-def test_the_words_of_a_selection_make_it_again(report: Path) -> None:
+def test_the_words_of_a_selection_parse_to_the_same_selection(report: Path) -> None:
     selection = everything(report)
-    done, given = parsed(*selection.words())
+    done, options_seen = parsed(*selection.words())
     assert done.exit_code == 0, done.output
-    assert given["selection"] == selection
+    assert options_seen["selection"] == selection
 
 
 def test_the_command_of_a_run_selects_and_checks_the_same(report: Path) -> None:
@@ -84,33 +84,34 @@ def test_the_command_of_a_run_selects_and_checks_the_same(report: Path) -> None:
         nhwc=True,
         int32_indices=True,
     )
-    done, given = parsed(*shlex.split(options.command())[2:])
+    done, options_seen = parsed(*shlex.split(options.command())[2:])
     assert done.exit_code == 0, done.output
     assert (
-        RunOptions(**{name: value for name, value in given.items() if name != "only_list"} | {"workers": 1}) == options
+        RunOptions(**{name: value for name, value in options_seen.items() if name != "only_list"} | {"workers": 1})
+        == options
     )
 
 
 def test_the_command_of_a_case_checks_it_as_the_run_does(report: Path) -> None:
     options = RunOptions("any", selection=everything(report), checks=("values",), max_failures=4, nhwc=True)
-    done, given = parsed(*shlex.split(options.command_of("diopiCos[int8-a]"))[2:])
+    done, options_seen = parsed(*shlex.split(options.command_of("diopiCos[int8-a]"))[2:])
     assert done.exit_code == 0, done.output
-    assert given["selection"] == Selection(cases=("diopiCos[int8-a]",), seed=7)
-    assert (given["checks"], given["nhwc"], given["max_failures"]) == (("values",), True, None)
+    assert options_seen["selection"] == Selection(cases=("diopiCos[int8-a]",), seed=7)
+    assert (options_seen["checks"], options_seen["nhwc"], options_seen["max_failures"]) == (("values",), True, None)
 
 
 def test_former_name_of_a_check_is_deprecated() -> None:
-    done, given = parsed("--check", "no-meaning", "--check", "no-values")
+    done, options_seen = parsed("--check", "no-meaning", "--check", "no-values")
     assert done.exit_code == 0, done.output
-    assert given["checks"] == ("no-validity", "no-values")
+    assert options_seen["checks"] == ("no-validity", "no-values")
     (line,) = done.stderr.splitlines()
     assert "no-meaning" in line and "no-validity" in line
 
 
 def test_former_path_of_the_stub_vendor_is_deprecated() -> None:
-    done, given = parsed("--vendor", "diopi_test.quality.echo:vendor")
+    done, options_seen = parsed("--vendor", "diopi_test.quality.echo:vendor")
     assert done.exit_code == 0, done.output
-    assert given["vendor"] == "diopi_test.quality.stub_vendor:vendor"
+    assert options_seen["vendor"] == "diopi_test.quality.stub_vendor:vendor"
     (line,) = done.stderr.splitlines()
     assert "diopi_test.quality.echo:vendor" in line and "diopi_test.quality.stub_vendor:vendor" in line
 

@@ -40,7 +40,7 @@ def resume(log: Path, *words: str) -> Result:
         os.chdir(folder)
 
 
-def test_what_would_run_is_listed_without_a_vendor(data: Path) -> None:
+def test_run_list_needs_no_vendor(data: Path) -> None:
     done = invoke(data, "--vendor", "nobody", "--list", "--dtype", "float64")
     lines = done.output.splitlines()
     assert done.exit_code == 0
@@ -48,22 +48,22 @@ def test_what_would_run_is_listed_without_a_vendor(data: Path) -> None:
     assert "diopiSqrt[float64-matrix]" in lines
 
 
-def test_a_run_that_was_cut_goes_on_where_it_ended(data: Path, tmp_path: Path) -> None:
+def test_resume_continues_an_interrupted_run(data: Path, tmp_path: Path) -> None:
     log, report = tmp_path / "run.log", tmp_path / "report.json"
     assert invoke(data, "--log", log).exit_code == 0
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:12]) + lines[12][:20])  # killed in the middle of a line
-    told = sum(entry.kind == "case" for entry in read_log(log))
+    output = sum(entry.kind == "case" for entry in read_log(log))
     done = resume(log, "--json", str(report))
     summary = json.loads(report.read_text())["summary"]
     assert done.exit_code == 0, done.output
-    assert summary["total"] == summary["passed"] == summary["collected"] > told > 0
+    assert summary["total"] == summary["passed"] == summary["collected"] > output > 0
     kinds = [entry.kind for entry in read_log(log)]
     assert kinds.count("case") == summary["total"]
     assert kinds.count("resumed") == 1
 
 
-def test_a_run_is_not_appended_to_the_log_of_another(data: Path, tmp_path: Path) -> None:
+def test_run_does_not_append_to_an_existing_log(data: Path, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     words = ("--log", log, "--case", "diopiSqrt[float32-matrix]")
     assert invoke(data, *words).exit_code == 0
@@ -74,14 +74,14 @@ def test_a_run_is_not_appended_to_the_log_of_another(data: Path, tmp_path: Path)
     assert log.read_bytes() == before
 
 
-def test_a_run_that_cannot_begin_leaves_no_log(data: Path, tmp_path: Path) -> None:
+def test_a_run_that_cannot_start_leaves_no_log(data: Path, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
-    for wrong in (("--vendor", "nobody"), ("--case", "diopiSqrt[float32-matrx]")):
-        assert invoke(data, *wrong, "--log", log).exit_code == 2
+    for invalid in (("--vendor", "nobody"), ("--case", "diopiSqrt[float32-matrx]")):
+        assert invoke(data, *invalid, "--log", log).exit_code == 2
         assert not log.exists()
 
 
-def test_a_run_whose_log_was_cut_before_its_cases_goes_on(data: Path, tmp_path: Path) -> None:
+def test_resume_continues_a_run_whose_log_has_no_cases(data: Path, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     words = ("--case", "diopiSqrt[float32-matrix]", "--log", log)
     assert invoke(data, *words).exit_code == 0
@@ -93,7 +93,7 @@ def test_a_run_whose_log_was_cut_before_its_cases_goes_on(data: Path, tmp_path: 
     assert [entry.kind for entry in read_log(log)][:3] == ["run", "resumed", "due"]
 
 
-def test_the_command_of_a_log_is_shown_before_it_is_run(data: Path, tmp_path: Path) -> None:
+def test_resume_shows_the_command_of_the_log_before_it_runs(data: Path, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     assert invoke(data, "--case", "diopiSqrt[float32-matrix]", "--log", log).exit_code == 0
     command = json.loads(log.read_bytes().splitlines()[0])["content"]["command"]
@@ -111,7 +111,7 @@ def test_the_command_of_a_log_is_shown_before_it_is_run(data: Path, tmp_path: Pa
         ({"command": "diopi-test run 'evil"}, "can't be read"),
     ],
 )
-def test_the_command_of_a_foreign_log_is_shown_and_not_run(
+def test_resume_does_not_run_the_command_of_a_foreign_log(
     header: dict[str, str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "evil.py").write_text("raise SystemExit('evil was done')")
@@ -125,7 +125,7 @@ def test_the_command_of_a_foreign_log_is_shown_and_not_run(
     assert "evil was done" not in done.output and "resuming" not in done.output
 
 
-def test_an_unusable_folder_for_logs_is_one_message(
+def test_an_unusable_log_folder_causes_a_single_message(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
@@ -135,7 +135,7 @@ def test_an_unusable_folder_for_logs_is_one_message(
     assert "can't be used for logs" in done.output
 
 
-def test_calls_are_timed_if_asked_for(data: Path, tmp_path: Path) -> None:
+def test_run_measures_calls_with_perf(data: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     done = invoke(data, "--perf", "--dtype", "float32", "--json", report, "--durations", 2)
     assert done.exit_code == 0, done.output
@@ -143,20 +143,22 @@ def test_calls_are_timed_if_asked_for(data: Path, tmp_path: Path) -> None:
     cases = json.loads(report.read_text())["cases"]
     assert {case["verdict"] for case in cases} == {"passed"}
     timed = [case["timing"] for case in cases if case["class"] != "negative" and not case["base"]]
-    assert timed and all(one["seconds"] > 0 and one["bytes"] > 0 and one["bandwidth"] > 0 for one in timed)
+    assert timed and all(
+        planned["seconds"] > 0 and planned["bytes"] > 0 and planned["bandwidth"] > 0 for planned in timed
+    )
     assert {"--perf" in case["command"] for case in cases} == {True}
 
 
-def test_a_log_of_another_baseline_is_refused(data: Path, tmp_path: Path) -> None:
+def test_resume_rejects_a_log_of_another_baseline(data: Path, tmp_path: Path) -> None:
     log = tmp_path / "run.log"
     assert invoke(data, "--log", log).exit_code == 0
-    other = make_level(tmp_path / "other" / "smoke", "diopiSqrt", "diopiNeg").parent
-    done = invoke(other, "--log", log, "--resumed")
+    other_data = make_level(tmp_path / "other" / "smoke", "diopiSqrt", "diopiNeg").parent
+    done = invoke(other_data, "--log", log, "--resumed")
     assert done.exit_code == 3
     assert "is of a run on another baseline" in done.output
 
 
-def test_a_case_that_is_not_there_is_wrong_usage(data: Path) -> None:
+def test_run_exits_2_for_an_unknown_case(data: Path) -> None:
     done = invoke(data, "--case", "diopiSqrt[float32-matrx]")
     assert done.exit_code == 2
     assert "there is no case diopiSqrt[float32-matrx]" in done.output
@@ -164,7 +166,9 @@ def test_a_case_that_is_not_there_is_wrong_usage(data: Path) -> None:
 
 
 @pytest.mark.parametrize(("vendor", "status"), [(STUB_VENDOR, 0), ("faulty:failing", 1)])
-def test_one_case_is_run_in_this_process(data: Path, monkeypatch: pytest.MonkeyPatch, vendor: str, status: int) -> None:
+def test_debug_runs_a_case_in_this_process(
+    data: Path, monkeypatch: pytest.MonkeyPatch, vendor: str, status: int
+) -> None:
     monkeypatch.setattr("faulthandler.enable", lambda **_: None)  # pytest has its own
     done = invoke(data, "--vendor", vendor, "--case", "diopiSqrt[float32-matrix]", "--debug")
     assert done.exit_code == status
@@ -172,7 +176,7 @@ def test_one_case_is_run_in_this_process(data: Path, monkeypatch: pytest.MonkeyP
     assert invoke(data, "--debug").exit_code == 2
 
 
-def test_the_runs_of_a_plan_are_made_one_after_the_other(data: Path, tmp_path: Path) -> None:
+def test_run_performs_the_runs_of_a_plan_in_order(data: Path, tmp_path: Path) -> None:
     plan, report = tmp_path / "plan.toml", tmp_path / "plan.json"
     runs = (("good", STUB_VENDOR), ("bad", "faulty:failing"), ("none", "nobody"))
     tables = [
@@ -183,13 +187,13 @@ def test_the_runs_of_a_plan_are_made_one_after_the_other(data: Path, tmp_path: P
     done = invoke(data, "--plan", plan, "--json", report)
     assert done.exit_code == 3, done.output
     found = json.loads(report.read_text())["runs"]
-    assert [one["name"] for one in found] == ["good", "bad", "none"]
+    assert [planned["name"] for planned in found] == ["good", "bad", "none"]
     assert found[0]["report"]["summary"]["passed"] > 0
     assert found[1]["report"]["summary"]["failed"] > 0
     assert "'nobody' is not one of" in found[2]["report"]["errors"][0]
 
 
-def test_what_fails_is_dumped(data: Path, tmp_path: Path) -> None:
+def test_run_dumps_failed_cases(data: Path, tmp_path: Path) -> None:
     done = invoke(
         data, "--vendor", "faulty:failing", "--case", "diopiSqrt[float32-matrix]", "--dump", tmp_path / "dump"
     )

@@ -35,7 +35,7 @@ def show(data: Path, *words: str) -> Result:
     return CliRunner().invoke(main, ["show", *words, "--data", str(data)])
 
 
-def test_the_whole_call_of_a_stored_case(data: Path) -> None:
+def test_show_prints_the_call_of_a_stored_case(data: Path) -> None:
     done = show(data, "diopiAdd[float32-row]")
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
@@ -62,18 +62,18 @@ def test_the_whole_call_of_a_stored_case(data: Path) -> None:
         ("diopiDropout[float32-sample]", ["  validity: ", "and further calls"]),
     ],
 )
-def test_what_is_special_of_a_case_is_said(data: Path, case: str, texts: list[str]) -> None:
+def test_show_prints_the_properties_of_a_case(data: Path, case: str, texts: list[str]) -> None:
     output = show(data, case).output
     assert [text for text in texts if text not in output] == []
 
 
-def test_long_arrays_are_whole_on_demand(data: Path) -> None:
+def test_show_prints_whole_arrays_with_full(data: Path) -> None:
     summary, full = (show(data, "diopiAdd[float32-long]", *words).output for words in ((), ("--full",)))
     assert "..." in summary and "..." not in full
     assert len(full) > 5 * len(summary)
 
 
-def test_a_refusal_says_what_was_changed_and_why_it_must_be_refused(data: Path) -> None:
+def test_show_explains_a_negative_test(data: Path) -> None:
     output = show(data, "diopiAdd[negative-other-shape]").output
     assert "  made of diopiAdd[float32-row]\n" in output
     assert "  must be refused, and change nothing: other has shape (6,), which does not broadcast" in output
@@ -81,13 +81,13 @@ def test_a_refusal_says_what_was_changed_and_why_it_must_be_refused(data: Path) 
     assert "checked in 1 call\n  refused: An error code was returned" in output
 
 
-def test_an_ignored_argument_says_why_it_is(data: Path) -> None:
+def test_show_explains_an_ignored_argument(data: Path) -> None:
     output = show(data, "diopiBatchNormBackward[callers-running_mean-null]").output
     assert "  must have the results of that case: Where `training` is true" in output
     assert ", is NULL\n" in output
 
 
-def test_a_part_of_the_id_is_enough_where_no_other_has_it(data: Path) -> None:
+def test_show_accepts_a_unique_part_of_an_id(data: Path) -> None:
     assert show(data, "diopiAdd[INT64-r").output.startswith("diopiAdd[int64-row]\n")
     assert show(data, "Add[int64").output.startswith("diopiAdd[int64-row]\n")
 
@@ -105,13 +105,13 @@ def test_a_part_of_the_id_is_enough_where_no_other_has_it(data: Path) -> None:
         ("zzz[", "no case matches 'zzz['.\n"),
     ],
 )
-def test_what_is_near_is_named(data: Path, words: str, message: str) -> None:
+def test_show_suggests_similar_ids(data: Path, words: str, message: str) -> None:
     done = show(data, words)
     assert done.exit_code == 2
     assert message in done.output
 
 
-def test_no_baseline_and_a_damaged_one_are_status_3(data: Path, tmp_path: Path) -> None:
+def test_show_exits_3_without_a_readable_baseline(data: Path, tmp_path: Path) -> None:
     assert show(tmp_path, "diopiAdd").exit_code == 3
     file = baseline_file(tmp_path / "smoke", "diopiAdd")
     file.parent.mkdir()
@@ -121,7 +121,7 @@ def test_no_baseline_and_a_damaged_one_are_status_3(data: Path, tmp_path: Path) 
     assert "it has no manifest.json" in done.output
 
 
-def test_a_file_with_a_flipped_bit_is_not_shown(data: Path, tmp_path: Path) -> None:
+def test_show_rejects_a_file_with_a_flipped_bit(data: Path, tmp_path: Path) -> None:
     spoiled = Path(shutil.copytree(data, tmp_path / "data"))
     path = baseline_file(spoiled / "smoke", "diopiAdd")
     content = bytearray(path.read_bytes())

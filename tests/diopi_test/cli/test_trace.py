@@ -13,7 +13,7 @@ from diopi_test.models.files import read_trace
 SCRIPT = "import sys, torch\ntorch.ones(int(sys.argv[sys.argv.index('--size') + 1])).exp().erfc()\n"
 
 
-def test_a_program_is_traced_with_its_own_options(tmp_path: Path) -> None:
+def test_trace_passes_options_to_the_program(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     script, output = tmp_path / "net.py", tmp_path / "calls.json"
     script.write_text(SCRIPT)
@@ -29,7 +29,7 @@ def test_a_program_is_traced_with_its_own_options(tmp_path: Path) -> None:
     assert "not mapped: erfc, 1 call" in result.output
 
 
-def test_without_pytorch_it_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trace_reports_missing_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "net.py"
     script.write_text("")
     monkeypatch.setattr(import_module("diopi_test.cli.trace"), "find_spec", lambda name: None)
@@ -45,13 +45,13 @@ def test_without_pytorch_it_says_what_is_missing(tmp_path: Path, monkeypatch: py
         (["--model", "resnet50"], "--model requires --level models"),
     ],
 )
-def test_a_model_that_cannot_be_run_is_wrong_usage(words: list[str], reason: str) -> None:
+def test_run_exits_2_for_an_unknown_model(words: list[str], reason: str) -> None:
     result = CliRunner().invoke(main, ["run", *words])
     assert result.exit_code == 2
     assert reason in result.output
 
 
-def test_the_report_says_how_far_a_model_was_tried(tmp_path: Path) -> None:
+def test_the_report_has_the_coverage_of_a_model(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     words = ["--level", "models", "--model", "ncf", "--function", "diopiSqrt", "--data", str(tmp_path), "-n", "1"]
     result = CliRunner().invoke(
@@ -65,7 +65,7 @@ def test_the_report_says_how_far_a_model_was_tried(tmp_path: Path) -> None:
     assert "models: 0 of 1 can be trained" in result.output
 
 
-def test_the_cases_of_a_model_are_listed_without_being_made() -> None:
+def test_run_lists_the_cases_of_a_model_without_generating_them() -> None:
     result = CliRunner().invoke(
         main, ["run", "--level", "models", "--model", "ncf", "--list", "--function", "diopiEmbedding"]
     )

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from diopi_test.baseline.codec import to_json
 from diopi_test.cli import main
 
-WRONG = case_record("diopiAdd[float32-a]", "failed", "values: out is wrong")
+FAILED = case_record("diopiAdd[float32-a]", "failed", "values: out is wrong")
 
 
 def waive(*words: object) -> Result:
@@ -20,11 +20,11 @@ def waive(*words: object) -> Result:
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
     path = tmp_path / "report.json"
-    path.write_text(json.dumps(to_json(report_of([WRONG]))), "utf-8")
+    path.write_text(json.dumps(to_json(report_of([FAILED]))), "utf-8")
     return path
 
 
-def test_a_file_is_written_once(report: Path, tmp_path: Path) -> None:
+def test_waive_does_not_overwrite_a_file(report: Path, tmp_path: Path) -> None:
     path = tmp_path / "waivers.toml"
     done = waive(report, "--output", path)
     assert (done.exit_code, done.output) == (0, "")
@@ -36,13 +36,13 @@ def test_a_file_is_written_once(report: Path, tmp_path: Path) -> None:
     assert path.read_text("utf-8") == written
 
 
-def test_without_a_file_it_is_shown(report: Path) -> None:
+def test_waive_prints_waivers_without_an_output_file(report: Path) -> None:
     done = waive(report)
     assert done.exit_code == 0
     assert done.output.startswith("# Waivers for small 1.0") and done.output.endswith('reason = ""\n')
 
 
-def test_nothing_to_waive(tmp_path: Path) -> None:
+def test_waive_writes_no_file_when_every_case_passed(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_text(json.dumps(to_json(report_of([case_record("diopiAdd[a]", "passed")]))), "utf-8")
     done = waive(path, "--output", tmp_path / "waivers.toml")
@@ -59,7 +59,7 @@ def test_nothing_to_waive(tmp_path: Path) -> None:
         ('{"schema_version": 1}', "missing vendor"),
     ],
 )
-def test_what_is_no_report(tmp_path: Path, text: str, problem: str) -> None:
+def test_waive_rejects_a_file_that_is_not_a_report(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "report.json"
     path.write_text(text, "utf-8")
     done = waive(path)
@@ -67,5 +67,5 @@ def test_what_is_no_report(tmp_path: Path, text: str, problem: str) -> None:
     assert problem in done.output
 
 
-def test_no_file_at_all(tmp_path: Path) -> None:
+def test_waive_exits_2_for_a_missing_file(tmp_path: Path) -> None:
     assert waive(tmp_path / "missing.json").exit_code == 2

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-import careless
+import negative_test_vendors
 import numpy as np
 import pytest
 
@@ -51,7 +51,7 @@ def _covered(prototype: Prototype, fact: Ignored, argument: str) -> Iterator[Exa
     for case in select_cases(prototype.name, "full"):
         if fact.covers(case.arguments):
             one = ExaminedCase(case, compute_baseline_case(prototype, case))
-            assert not prototype.has_effect(argument, one.made.arguments)
+            assert not prototype.has_effect(argument, one.baseline_case.arguments)
             if one.is_examined and _others(one, argument):
                 yield one
 
@@ -61,7 +61,7 @@ def _others(one: ExaminedCase, argument: str) -> list[Any]:
     value = one.plain[argument]
     if isinstance(value, np.ndarray):
         return [np.flip(value), np.zeros_like(value), np.ones_like(value)]
-    used = [case.arguments[argument] for case in select_cases(one.made.function, "full")]
+    used = [case.arguments[argument] for case in select_cases(one.baseline_case.function, "full")]
     others = {repr(other): other for other in used if not isinstance(other, TensorSpec)}
     return [other for text, other in others.items() if text != repr(value)][:TRIED]
 
@@ -71,7 +71,7 @@ def test_no_result_depends_on_what_is_ignored(prototype: Prototype, fact: Ignore
     untold = 0
     for one in islice(_covered(prototype, fact, argument), TRIED):
         told = [one.distinguishes(**{argument: other}) for other in _others(one, argument)]
-        assert not any(told), f"{one.made.id} depends on {argument}"
+        assert not any(told), f"{one.baseline_case.id} depends on {argument}"
         untold += told.count(False)
     assert untold, f"no case confirms that {argument} is ignored"
 
@@ -204,18 +204,18 @@ def test_torch_cpu_serves(run_vendor_case: Callable[..., Outcome], function: str
 
 
 def test_refusing_what_nobody_reads_fails(run_vendor_case: Callable[..., Outcome]) -> None:
-    vendor = careless.CarelessVendor("careless", careless.refuses)
+    vendor = negative_test_vendors.RejectingVendor("rejecting", negative_test_vendors.refuses)
     outcome = run_vendor_case(vendor, "diopiLayerNormBackward", "callers-bias-null")
     assert (outcome.verdict, outcome.message) == (Verdict.failed, "ErrorOccurred: no")
 
 
 def test_reading_what_nobody_reads_fails(run_vendor_case: Callable[..., Outcome]) -> None:
-    def adds_the_bias(arguments: Sequence[Any], results: list[Any]) -> careless.Answer:
+    def adds_the_bias(arguments: Sequence[Any], results: list[Any]) -> negative_test_vendors.ErrorCodeAndText:
         results[0].write(np.zeros(results[0].shape, np.float32) + arguments[6].numpy().sum())
-        return careless.trusts(arguments, results)
+        return negative_test_vendors.trusts(arguments, results)
 
     outcome = run_vendor_case(
-        careless.CarelessVendor("greedy", adds_the_bias), "diopiLayerNormBackward", "callers-bias-shape"
+        negative_test_vendors.RejectingVendor("greedy", adds_the_bias), "diopiLayerNormBackward", "callers-bias-shape"
     )
     assert outcome.verdict is Verdict.failed
     assert "values: " in outcome.message

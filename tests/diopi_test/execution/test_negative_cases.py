@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import careless
+import negative_test_vendors
 import numpy as np
 import pytest
 
@@ -247,8 +247,8 @@ def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
         device.close()
 
 
-def refused_by(answer: Any, name: str = "careless") -> BaseVendor:
-    return careless.CarelessVendor(name, answer)
+def refused_by(answer: Any, name: str = "rejecting") -> BaseVendor:
+    return negative_test_vendors.RejectingVendor(name, answer)
 
 
 @pytest.mark.parametrize("function", SAMPLE)
@@ -270,24 +270,34 @@ def test_torch_cpu_refuses(run_vendor_case: Callable[..., Outcome], function: st
 @pytest.mark.parametrize(
     ("answer", "label", "verdict", "message"),
     [
-        (careless.refuses, "negative-dim-after-the-last", Verdict.passed, ""),
-        (careless.does_not_know_dtypes, "negative-input-dtype", Verdict.passed, ""),
-        (careless.declines, "negative-input-dtype", Verdict.not_implemented, "NoImplement: not yet"),
+        (negative_test_vendors.refuses, "negative-dim-after-the-last", Verdict.passed, ""),
+        (negative_test_vendors.does_not_know_dtypes, "negative-input-dtype", Verdict.passed, ""),
+        (negative_test_vendors.declines, "negative-input-dtype", Verdict.not_implemented, "NoImplement: not yet"),
         (
-            careless.trusts,
+            negative_test_vendors.trusts,
             "negative-dim-after-the-last",
             Verdict.failed,
             "refused: Success was returned although dim is 2",
         ),
-        (careless.trusts, "negative-input-null", Verdict.failed, "Success was returned although input is NULL"),
         (
-            careless.is_silent,
+            negative_test_vendors.trusts,
+            "negative-input-null",
+            Verdict.failed,
+            "Success was returned although input is NULL",
+        ),
+        (
+            negative_test_vendors.is_silent,
             "negative-input-dtype",
             Verdict.failed,
             "refused: ErrorOccurred was returned as input is of type complex64, but the last error is empty",
         ),
-        (careless.writes_first, "negative-out-shape", Verdict.failed, "untouched: 4 bytes of out changed"),
-        (careless.changes_inputs, "negative-out-shape", Verdict.failed, "bytes of input changed, the first at"),
+        (negative_test_vendors.writes_first, "negative-out-shape", Verdict.failed, "untouched: 4 bytes of out changed"),
+        (
+            negative_test_vendors.changes_inputs,
+            "negative-out-shape",
+            Verdict.failed,
+            "bytes of input changed, the first at",
+        ),
     ],
 )
 def test_verdicts(
@@ -299,18 +309,22 @@ def test_verdicts(
 
 
 def test_what_is_updated_in_place_must_stay(run_vendor_case: Callable[..., Outcome]) -> None:
-    outcome = run_vendor_case(refused_by(careless.writes_first), "diopiAddInp", "negative-other-shape")
+    outcome = run_vendor_case(refused_by(negative_test_vendors.writes_first), "diopiAddInp", "negative-other-shape")
     assert outcome.verdict is Verdict.failed
     assert "untouched: 4 bytes of input changed" in outcome.message
 
 
 def test_every_entry_of_an_array_of_results_must_stay(run_vendor_case: Callable[..., Outcome]) -> None:
-    outcome = run_vendor_case(refused_by(careless.writes_first), "diopiSplitWithSizes", "negative-dim-after-the-last")
+    outcome = run_vendor_case(
+        refused_by(negative_test_vendors.writes_first), "diopiSplitWithSizes", "negative-dim-after-the-last"
+    )
     assert "untouched: 4 bytes of outs.1 changed" in outcome.message
 
 
 def test_nothing_is_handed_back(run_vendor_case: Callable[..., Outcome]) -> None:
-    outcome = run_vendor_case(refused_by(careless.refuses, "generous"), "diopiNonzero", "negative-input-dtype")
+    outcome = run_vendor_case(
+        refused_by(negative_test_vendors.refuses, "generous"), "diopiNonzero", "negative-input-dtype"
+    )
     assert outcome.verdict is Verdict.failed
     assert outcome.message == "untouched: out was handed back"
 
@@ -328,10 +342,10 @@ def test_a_byte_beside_a_result_is_seen(run_vendor_case: Callable[..., Outcome])
 
 
 def test_what_a_vendor_lacks_is_not_implemented(run_vendor_case: Callable[..., Outcome]) -> None:
-    vendor = refused_by(careless.trusts)
+    vendor = refused_by(negative_test_vendors.trusts)
     vendor.has = lambda name: False  # type: ignore[method-assign]  # a vendor of nothing
     outcome = run_vendor_case(vendor, "diopiSoftmax", "negative-input-null")
     assert (outcome.verdict, outcome.message) == (
         Verdict.not_implemented,
-        "careless does not implement diopiSoftmax",
+        "rejecting does not implement diopiSoftmax",
     )

@@ -40,7 +40,7 @@ def shapes(case: BaselineCase) -> list[tuple[int, ...]]:
 
 
 def test_a_vendor_that_is_right_has_no_findings(tmp_path: Path) -> None:
-    done = fuzz("right", tmp_path / "found")
+    done = fuzz("correct", tmp_path / "found")
     assert done.exit_code == 0, done.output
     assert "0 findings; repeat with --seed 3" in done.output
     assert not (tmp_path / "found").exists()
@@ -54,10 +54,10 @@ def test_what_is_wrong_in_large_tensors_is_shrunk_to_the_smallest(seed: int, tmp
         for v in case.arguments.values()
         for spec in tensor_specs(v)
     ]
-    assert max(map(math.prod, stored)) <= narrow.MOST  # no stored case shows it
+    assert max(map(math.prod, stored)) <= narrow.MAX_ELEMENTS  # no stored case shows it
     done = fuzz("beyond", tmp_path, *WORDS[:-1], seed)
     assert done.exit_code == 1, done.output
-    assert shapes(found(tmp_path)[0]) == [(narrow.MOST + 1,)]
+    assert shapes(found(tmp_path)[0]) == [(narrow.MAX_ELEMENTS + 1,)]
     assert done.output.splitlines()[-1] == f"diopi-test run --vendor narrow:beyond --data {tmp_path}"
 
 
@@ -95,7 +95,7 @@ def test_what_was_found_is_run_and_shown_as_any_case(tmp_path: Path) -> None:
     fuzz("of_rank_six", tmp_path)
     ran = CliRunner().invoke(main, run_words("of_rank_six", tmp_path))
     assert ran.exit_code == 1, ran.output
-    assert CliRunner().invoke(main, run_words("right", tmp_path)).exit_code == 0
+    assert CliRunner().invoke(main, run_words("correct", tmp_path)).exit_code == 0
     shown = CliRunner().invoke(main, ["show", "fuzz-1", "--data", str(tmp_path)])
     assert shown.exit_code == 0, shown.output
     assert "(1, 1, 1, 1, 1, 1)" in shown.output
@@ -133,7 +133,7 @@ def test_waived_calls_are_no_findings(tmp_path: Path) -> None:
     ],
 )
 def test_what_can_not_be_searched_is_no_success(words: list[object], status: int, said: str, tmp_path: Path) -> None:
-    done = fuzz("right", tmp_path, *words)
+    done = fuzz("correct", tmp_path, *words)
     assert done.exit_code == status, done.output
     assert said in done.output
 
@@ -165,7 +165,7 @@ def test_an_interrupted_search_tells_what_it_found(tmp_path: Path) -> None:
 def test_the_package_that_draws_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     command = importlib.import_module("diopi_test.cli.fuzz")  # the package has the command itself under this name
     monkeypatch.setattr(command, "find_spec", lambda name: None)
-    done = fuzz("right", tmp_path)
+    done = fuzz("correct", tmp_path)
     assert done.exit_code == 2
     assert "pip install 'diopi[fuzz]'" in done.output
 
@@ -175,7 +175,7 @@ def test_what_goes_wrong_in_the_fuzzer_itself_is_no_finding(monkeypatch: pytest.
         raise RuntimeError("out of ideas")
 
     monkeypatch.setattr("diopi_test.fuzz.search.made", broken)
-    done = fuzz("right", tmp_path)
+    done = fuzz("correct", tmp_path)
     assert done.exit_code == 3
     assert "out of ideas" in done.output
 

@@ -100,7 +100,7 @@ def test_a_run_has_the_verdicts_it_has_on_one_machine(cluster: LocalCluster, dat
     for name, where in (("here", ("-n", "1")), ("there", ("--dask", cluster.address))):
         file = tmp_path / f"{name}.json"
         log = tmp_path / f"{name}.log"
-        words = ("run", "--data", data, "--vendor", "careless:crashing", "-k", "diopiSqrt[negative")
+        words = ("run", "--data", data, "--vendor", "negative_test_vendors:crashing", "-k", "diopiSqrt[negative")
         done = diopi_test(*words, "--strict", "--json", file, "--log", log, *where)
         assert done.returncode == 1, done.stdout + done.stderr
         reports.append(read_report(file))

@@ -62,7 +62,7 @@ def test_it_says_where_it_runs_and_how_it_ended(file: Path) -> None:
 
 
 def test_a_failure_says_where(file: Path) -> None:
-    done = debugged("careless:trusting", file, "diopiSqrt[negative-input-null]")
+    done = debugged("negative_test_vendors:trusting", file, "diopiSqrt[negative-input-null]")
     assert done.stdout.splitlines()[-2] == "failed diopiSqrt[negative-input-null]"
     assert "refused: Success was returned although input is NULL" in done.stdout
 

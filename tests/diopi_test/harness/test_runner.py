@@ -119,7 +119,7 @@ def test_negative_cases_are_in_both_levels(tmp_path: Path) -> None:
 
 
 def test_a_crash_on_null_costs_its_own_case(data: Path, tmp_path: Path) -> None:
-    status, report = run(data, "careless:crashing", tmp_path, "-k", "diopiSqrt[negative", "--strict")
+    status, report = run(data, "negative_test_vendors:crashing", tmp_path, "-k", "diopiSqrt[negative", "--strict")
     assert status == 1
     crashed = {"diopiSqrt[negative-out-null]", "diopiSqrt[negative-input-null]"}
     assert {case for case, verdict in verdicts(report).items() if verdict == "crashed"} == crashed
@@ -128,14 +128,24 @@ def test_a_crash_on_null_costs_its_own_case(data: Path, tmp_path: Path) -> None:
     assert report["summary"]["classes"]["negative"]["crashed"] == 2
     assert report["strict"]
 
-    status, report = run(data, "careless:crashing", tmp_path, "-k", "diopiSqrt[negative", "--max-crashes", 1)
+    status, report = run(
+        data, "negative_test_vendors:crashing", tmp_path, "-k", "diopiSqrt[negative", "--max-crashes", 1
+    )
     assert (status, report["summary"]["incomplete"]) == (0, False), "negative tests do not decide without --strict"
     assert report["summary"]["classes"]["negative"]["crashed"] == 1
     assert {case.partition("[")[2][:8] for case in report["summary"]["first_not_run"]} == {"negative"}
 
 
 def test_success_on_bad_input_is_shown_with_the_reason(data: Path) -> None:
-    trusting = ("run", "--data", data, "--vendor", "careless:trusting", "-k", "diopiSqrt[negative-out-shape")
+    trusting = (
+        "run",
+        "--data",
+        data,
+        "--vendor",
+        "negative_test_vendors:trusting",
+        "-k",
+        "diopiSqrt[negative-out-shape",
+    )
     done = diopi_test(*trusting)
     assert done.returncode == 0
     assert "negative tests: 0 of 1 invalid calls rejected\n" in done.stdout

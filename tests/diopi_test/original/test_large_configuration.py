@@ -41,10 +41,12 @@ def test_the_cases_of_a_configuration_are_translated_and_the_references_accept_t
     path, folder = tmp_path / "configs.py", tmp_path / "imported"
     path.write_text(script.configuration(kinds, 14, 120))
     imported = import_files([path], folder, lambda *done: None)
-    assert imported.lacking == []
+    assert imported.not_translated == []
     assert {f"diopi{name}" for name in FUNCTIONS} <= imported.cases.keys() and imported.cases.total() > 120
-    made: list[ComputationOutcome] = []
+    translated: list[ComputationOutcome] = []
     functions = described_functions(folder)
-    compute_described(folder, "smoke", functions, process_map(1), list_stored_cases, lambda name, one: made.append(one))
-    assert [line for one in made for line in (*one.rejected, *one.errors)] == []
-    assert sum(one.cases for one in made) == imported.cases.total()
+    compute_described(
+        folder, "smoke", functions, process_map(1), list_stored_cases, lambda name, outcome: translated.append(outcome)
+    )
+    assert [line for outcome in translated for line in (*outcome.rejected, *outcome.errors)] == []
+    assert sum(outcome.cases for outcome in translated) == imported.cases.total()

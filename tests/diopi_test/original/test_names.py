@@ -7,8 +7,8 @@ import pytest
 from diopi_proto.aten.table import ArgumentOf, rows
 from diopi_proto.interface import prototypes
 from diopi_proto.parameters import Size
-from diopi_test.original.attributes import USUAL, USUAL_OF
-from diopi_test.original.names import meanings, near
+from diopi_test.original.attributes import DEFAULTS, FUNCTION_DEFAULTS
+from diopi_test.original.names import meanings, similar_functions
 
 
 @pytest.mark.parametrize(
@@ -27,13 +27,13 @@ from diopi_test.original.names import meanings, near
         ("uniform", "diopiUniformInp"),
     ],
 )
-def test_names(name: str, function: str) -> None:
+def test_an_original_name_means_a_function(name: str, function: str) -> None:
     assert meanings(name)[0].prototype.name == function
 
 
-def test_a_name_that_means_nothing_has_near_ones() -> None:
+def test_an_unknown_name_has_suggestions() -> None:
     assert meanings("no_such_thing") == []
-    assert "diopiSoftmax" in near("softmaxx")
+    assert "diopiSoftmax" in similar_functions("softmaxx")
 
 
 def test_every_plain_function_is_found_by_its_name_in_snake_case() -> None:
@@ -43,7 +43,7 @@ def test_every_plain_function_is_found_by_its_name_in_snake_case() -> None:
             assert name in {meaning.prototype.name for meaning in meanings(snake)}, snake
 
 
-def test_what_is_usual_is_what_pytorch_takes() -> None:
+def test_default_values_equal_those_of_pytorch() -> None:
     torch = pytest.importorskip("torch", reason="what PyTorch takes is read off PyTorch")
     seen = set()
     for operator, row in rows().items():
@@ -52,14 +52,16 @@ def test_what_is_usual_is_what_pytorch_takes() -> None:
         packet = getattr(torch.ops.aten, name, None)
         if prototype is None or packet is None:
             continue
-        given = {a.name: a for a in getattr(packet, overload or "default")._schema.arguments if a.has_default_value()}
+        signature = {
+            a.name: a for a in getattr(packet, overload or "default")._schema.arguments if a.has_default_value()
+        }
         for parameter in prototype.arguments:
             source = row.sources.get(parameter.name, ArgumentOf(parameter.name))
             key = (prototype.base, parameter.name)
-            known = key in USUAL_OF or parameter.name in USUAL
-            if not isinstance(source, ArgumentOf) or source.name not in given or not known or prototype.is_gradient:
+            known = key in FUNCTION_DEFAULTS or parameter.name in DEFAULTS
+            if not isinstance(source, ArgumentOf) or source.name not in signature or not known or prototype.is_gradient:
                 continue
-            value, ours = given[source.name].default_value, USUAL_OF.get(key, USUAL.get(parameter.name))
+            value, ours = signature[source.name].default_value, FUNCTION_DEFAULTS.get(key, DEFAULTS.get(parameter.name))
             if isinstance(value, list) and issubclass(parameter.annotation, Size):
                 assert set(value) <= {ours}, (operator, parameter.name)
             elif parameter.name == "reduction":

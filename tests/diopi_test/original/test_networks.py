@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from diopi_test.models.files import model_names
-from diopi_test.original.folder import Imported, import_files
+from diopi_test.original.folder import ImportSummary, import_files
 from diopi_test.original.networks import REPLACEMENTS, replacements
 
 ENTRIES = """
@@ -28,7 +28,7 @@ ORIGINAL_NETWORKS = (
 """Names of networks that the original suite has configurations of."""
 
 
-def imported(folder: Path, dictionary: str, function: str = "relu") -> Imported:
+def imported(folder: Path, dictionary: str, function: str = "relu") -> ImportSummary:
     path = folder / f"{dictionary}.py"
     path.write_text(ENTRIES.format(name=dictionary, function=function))
     return import_files([path], folder / "out", lambda *done: None)
@@ -44,9 +44,9 @@ def test_no_replacement_is_listed_for_a_network_that_has_a_namesake() -> None:
     assert not set(REPLACEMENTS) & set(model_names())
 
 
-def test_a_network_configuration_is_answered_and_not_translated(tmp_path: Path) -> None:
+def test_a_network_configuration_is_not_translated_but_has_a_replacement(tmp_path: Path) -> None:
     found = imported(tmp_path, "resnet50_config")
-    assert not found.cases and not found.lacking
+    assert not found.cases and not found.not_translated
     (note,) = found.notes
     assert note.startswith(f"{tmp_path}/resnet50_config.py: network configurations are not translated; ")
     assert note.endswith("instead, run: diopi-test run --level models --model resnet50")
@@ -67,4 +67,4 @@ def test_an_unknown_network_is_replaced_by_networks_that_call_its_functions(tmp_
 
 def test_a_case_configuration_is_translated(tmp_path: Path) -> None:
     found = imported(tmp_path, "diopi_configs")
-    assert (not found.notes and sorted(found.cases) == ["diopiConvolution2d", "diopiRelu"]) or found.lacking
+    assert (not found.notes and sorted(found.cases) == ["diopiConvolution2d", "diopiRelu"]) or found.not_translated

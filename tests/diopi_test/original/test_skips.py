@@ -7,7 +7,7 @@ import pytest
 from diopi_impl.base import matches
 from diopi_test.cases.selection import select_cases
 from diopi_test.harness.waivers import Waivers
-from diopi_test.original.folder import Imported, import_files
+from diopi_test.original.folder import ImportSummary, import_files
 
 CASES = """
 import numpy as np
@@ -18,7 +18,7 @@ configs = {
 """
 
 
-def imported(folder: Path, entries: str, *, cases: str = CASES, before: str = "") -> Imported:
+def imported(folder: Path, entries: str, *, cases: str = CASES, before: str = "") -> ImportSummary:
     paths = [folder / "device_configs.py", folder / "configs.py"]
     paths[0].write_text(f"import numpy as np\n{before}device_configs = {{\n{entries}\n}}")
     paths[1].write_text(cases)
@@ -27,11 +27,11 @@ def imported(folder: Path, entries: str, *, cases: str = CASES, before: str = ""
 
 def patterns(folder: Path, entries: str, *, cases: str = CASES, before: str = "") -> list[str]:
     found = imported(folder, entries, cases=cases, before=before)
-    assert found.lacking == []
+    assert found.not_translated == []
     return [waiver.pattern for waiver in found.waivers]
 
 
-def test_an_element_type(tmp_path: Path) -> None:
+def test_a_skipped_element_type_is_waived(tmp_path: Path) -> None:
     entry = (
         "'soft': dict(name=['softmax'], atol=1, tensor_para=dict(args=[dict(ins=['input'], dtype=[Skip(np.float16)])]))"
     )
@@ -44,27 +44,31 @@ def test_an_element_type(tmp_path: Path) -> None:
     ]
 
 
-def test_a_shape_or_an_attribute(tmp_path: Path) -> None:
+def test_a_skipped_shape_or_attribute_is_waived(tmp_path: Path) -> None:
     wanted = [f"diopiSoftmax[{dtype}-soft-1]" for dtype in ("float16", "float32")]
     shape = "'soft': dict(name=['softmax'], tensor_para=dict(args=[dict(ins=['input'], shape=[Skip([4, 5])])]))"
     assert patterns(tmp_path, shape) == wanted
     assert patterns(tmp_path, "'soft': dict(name=['softmax'], para=dict(dim=[Skip(1)]))") == wanted
 
 
-def test_a_function(tmp_path: Path) -> None:
+def test_a_skipped_function_is_waived(tmp_path: Path) -> None:
     skipped = "'soft': dict(name=[Skip('log_softmax')])"
     assert patterns(tmp_path, skipped) == ["diopiLogSoftmax[float16-soft-*]", "diopiLogSoftmax[float32-soft-*]"]
 
 
-def test_all_cases_of_an_entry(tmp_path: Path) -> None:
-    both = [f"diopi{name}[{dtype}-soft-*]" for name in ("Softmax", "LogSoftmax") for dtype in ("float16", "float32")]
-    assert sorted(patterns(tmp_path, "'soft': dict(name=['softmax', 'log_softmax'], skip_all=True)")) == sorted(both)
-    assert sorted(patterns(tmp_path, "'soft': dict(name=['softmax'], skip_all=True)")) == both[:2]
-    assert sorted(patterns(tmp_path, "'soft': dict(skip_all=['softmax'])")) == both[:2]
+def test_a_skipped_entry_is_waived(tmp_path: Path) -> None:
+    expected = [
+        f"diopi{name}[{dtype}-soft-*]" for name in ("Softmax", "LogSoftmax") for dtype in ("float16", "float32")
+    ]
+    assert sorted(patterns(tmp_path, "'soft': dict(name=['softmax', 'log_softmax'], skip_all=True)")) == sorted(
+        expected
+    )
+    assert sorted(patterns(tmp_path, "'soft': dict(name=['softmax'], skip_all=True)")) == expected[:2]
+    assert sorted(patterns(tmp_path, "'soft': dict(skip_all=['softmax'])")) == expected[:2]
     assert patterns(tmp_path, "'soft': dict(name=['softmax'], skip_all=False)") == []
 
 
-def test_functions_that_the_file_names(tmp_path: Path) -> None:
+def test_a_skip_applies_to_the_functions_that_the_entry_names(tmp_path: Path) -> None:
     text = "without = lambda *values: [Skip(value) for value in values]\n"
     entry = "'soft': dict(name=['softmax'], dtype=without(np.float16), para=dict(dim=without(0, 1)))"
     assert patterns(tmp_path, entry, before=text) == [
@@ -100,9 +104,9 @@ configs = {
     ],
 )
 def test_an_exponent_is_a_tensor_or_a_number(tmp_path: Path, entry: str, wanted: list[str]) -> None:
-    head, _, rest = entry.partition("dict({ins}")
-    if rest:
-        entry = f"{head}dict(name=['pow'], tensor_para=dict(args=[dict(ins{rest}]))"
+    head, _, remaining = entry.partition("dict({ins}")
+    if remaining:
+        entry = f"{head}dict(name=['pow'], tensor_para=dict(args=[dict(ins{remaining}]))"
     found = [pattern.partition("[")[2].removesuffix("]") for pattern in patterns(tmp_path, entry, cases=EXPONENT_CASES)]
     assert found == wanted
 
@@ -119,19 +123,21 @@ def test_a_skip_covers_no_case_of_another_entry(tmp_path: Path) -> None:
 
 def test_a_skip_covers_no_case_of_the_suite(tmp_path: Path) -> None:
     """An entry with the name of a case of the suite, and entries without cases, waive nothing outside the import."""
-    own = [case.label for case in select_cases("diopiSoftmax", "full")]
-    names = sorted({label.split("-", 1)[1] for label in own if label.startswith("float16-")})
+    shipped = [case.label for case in select_cases("diopiSoftmax", "full")]
+    names = sorted({label.split("-", 1)[1] for label in shipped if label.startswith("float16-")})
     rows = CASES.partition("'soft': ")[2].rpartition("}")[0].rstrip().removesuffix(",")
     cases = f"import numpy as np\nconfigs = {{{', '.join(f'{name!r}: {rows}' for name in names)}}}"
     skipped = "dict(name=['softmax'], dtype=[Skip(np.float16)])"
     entries = [f"{name!r}: {skipped}," for name in (*names, "softmax", "exp")]
     found = imported(tmp_path, "\n".join(entries), cases=cases)
-    assert len(found.waivers) >= len(names) > 9 and len(found.lacking) == 2
-    covered = [label for label in own for one in found.waivers if matches(one.pattern, f"diopiSoftmax[{label}]")]
+    assert len(found.waivers) >= len(names) > 9 and len(found.not_translated) == 2
+    covered = [
+        label for label in shipped for waiver in found.waivers if matches(waiver.pattern, f"diopiSoftmax[{label}]")
+    ]
     assert covered == []
 
 
-def test_what_cannot_be_found_says_why(tmp_path: Path) -> None:
+def test_a_skip_without_cases_is_reported_with_the_reason(tmp_path: Path) -> None:
     entries = (
         "'soft': dict(name=['softmax'], para=dict(dim=[Skip(True), unknown()])),\n"
         "'other': dict(name=['tanh'], dtype=[Skip(np.float16)]),\n"
@@ -145,18 +151,18 @@ def test_what_cannot_be_found_says_why(tmp_path: Path) -> None:
     ]
     found = imported(tmp_path, entries, cases=CASES + "other_configs = {'none': dict(name=['nobody'])}")
     assert found.waivers == []
-    assert [why for why in whys if not any(why in line for line in found.lacking)] == []
+    assert [reason for reason in whys if not any(reason in line for line in found.not_translated)] == []
 
 
 def test_without_the_case_configuration_nothing_is_waived(tmp_path: Path) -> None:
     found = imported(tmp_path, "'a': dict(name=['tanh'], dtype=[Skip(np.float64)])", cases="")
-    assert found.waivers == [] and "import the case configuration in the same command" in found.lacking[0]
+    assert found.waivers == [] and "import the case configuration in the same command" in found.not_translated[0]
 
 
 def test_tolerances_are_listed_with_what_to_do_instead(tmp_path: Path) -> None:
     entries = "'soft': dict(name=['softmax'], atol=1e-3, rtol_half=0.1, mismatch_ratio_threshold=0.01)"
     found = imported(tmp_path, entries)
-    assert found.waivers == [] and found.lacking == []
+    assert found.waivers == [] and found.not_translated == []
     (note,) = found.notes
     assert "soft: atol=0.001, rtol_half=0.1, mismatch_ratio_threshold=0.01: not applied" in note
     assert "waiver with max_ratio for diopiSoftmax[*-soft-*]" in note
@@ -169,11 +175,13 @@ def test_the_file_of_waivers_is_accepted(tmp_path: Path) -> None:
     assert [entry.waiver.pattern for entry in read.entries] == [waiver.pattern for waiver in found.waivers]
 
 
-def test_nothing_is_said_about_entries_that_are_not_selected(tmp_path: Path) -> None:
-    other = CASES.replace("'soft'", "'other'").replace("configs =", "more_configs =")
+def test_skips_of_entries_that_are_not_selected_are_not_reported(tmp_path: Path) -> None:
+    other_entry = CASES.replace("'soft'", "'other'").replace("configs =", "more_configs =")
     skips = "'soft': dict(name=['softmax'], dtype=[Skip(np.float16)]), 'other': dict(name=['softmax'], skip_all=True)"
-    imported(tmp_path, skips, cases=CASES + other)
+    imported(tmp_path, skips, cases=CASES + other_entry)
     again = import_files(
         [tmp_path / "device_configs.py", tmp_path / "configs.py"], tmp_path / "one", lambda *done: None, "soft"
     )
-    assert [waiver.pattern for waiver in again.waivers] == ["diopiSoftmax[float16-soft-*]"] and again.lacking == []
+    assert [waiver.pattern for waiver in again.waivers] == [
+        "diopiSoftmax[float16-soft-*]"
+    ] and again.not_translated == []

@@ -41,7 +41,7 @@ def value(folder: Path, expression: str) -> Any:
         ("[Genfunc.rand, Genfunc.randint(0, high=3)]", [Generated("rand"), Generated("randint", {"0": 0, "high": 3})]),
     ],
 )
-def test_what_is_read(tmp_path: Path, expression: str, expected: Any) -> None:
+def test_expressions_are_evaluated(tmp_path: Path, expression: str, expected: Any) -> None:
     assert value(tmp_path, expression) == expected
 
 
@@ -77,10 +77,10 @@ def test_what_is_read(tmp_path: Path, expression: str, expected: Any) -> None:
         "{[1]: 2}",
     ],
 )
-def test_what_is_not_read_says_so_and_does_nothing(tmp_path: Path, monkeypatch: Any, expression: str) -> None:
+def test_other_expressions_are_reported_and_not_executed(tmp_path: Path, monkeypatch: Any, expression: str) -> None:
     monkeypatch.chdir(tmp_path)
     (problem,) = problems_in(value(tmp_path, expression))
-    assert isinstance(problem, NotRead) and problem.line == 2 and problem.why
+    assert isinstance(problem, NotRead) and problem.line == 2 and problem.reason
     assert not (tmp_path / "touched").exists()
 
 
@@ -105,7 +105,7 @@ twice = lambda value: [rows(value), rows(value)]
         ("rows(width=3, size=4)", Skipped(10, (4, 3))),
     ],
 )
-def test_functions_that_the_file_names_are_read(tmp_path: Path, expression: str, expected: Any) -> None:
+def test_aliases_and_lambdas_are_evaluated(tmp_path: Path, expression: str, expected: Any) -> None:
     (entry,) = read(tmp_path, f"{ALIASES}\nconfigs = {{'a': dict(x={expression})}}").entries
     assert entry.content["x"] == expected
 
@@ -122,7 +122,7 @@ def test_values_that_double_with_each_name_are_not_read(tmp_path: Path, element:
     text = "\n".join(["a0 = [1]", *lines, "configs = {'small': dict(x=a3), 'large': dict(x=[a15] * 900)}"])
     small, large = read(tmp_path, text).entries
     assert problems_in(small.content) == []
-    assert [(problem.line, problem.why.partition(",")[0]) for problem in problems_in(large.content)] == [
+    assert [(problem.line, problem.reason.partition(",")[0]) for problem in problems_in(large.content)] == [
         (42, "more than 1")
     ]
 
@@ -131,16 +131,16 @@ def test_deep_values_are_not_read(tmp_path: Path) -> None:
     lines = [f"a{number + 1} = [a{number}]" for number in range(5000)]
     (entry,) = read(tmp_path, "\n".join(["a0 = [1]", *lines, "configs = {'a': dict(x=a5000)}"])).entries
     (problem,) = problems_in(entry.content)
-    assert "50 levels" in problem.why
+    assert "50 levels" in problem.reason
 
 
-def test_only_what_cannot_be_read_is_lost(tmp_path: Path) -> None:
+def test_an_unreadable_expression_affects_only_its_entry(tmp_path: Path) -> None:
     source = read(tmp_path, "import x\n'''text'''\nconfigs = {'a': {'x': f()}, 'b': dict(x=1)}\ndef f():\n    pass\n")
     assert [(entry.name, entry.line, bool(problems_in(entry.content))) for entry in source.entries] == [
         ("a", 3, True),
         ("b", 3, False),
     ]
-    assert source.not_read == (NotRead(4, "a statement that is no data: def f():"),)
+    assert source.not_read == (NotRead(4, "a statement that is not data: def f():"),)
 
 
 def test_an_entry_that_is_not_read_is_kept_among_entries(tmp_path: Path) -> None:
@@ -156,14 +156,14 @@ def test_a_dictionary_may_be_called(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["configs = {", "\0", "(" * 10_000, "x = " + "-" * 100_000 + "1"])
-def test_a_file_that_is_no_source_is_named(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_python_is_rejected(tmp_path: Path, text: str) -> None:
     with pytest.raises(SourceError, match=r"configs\.py: it is not Python source"):
         read(tmp_path, text)
 
 
-def test_a_file_that_is_not_there_or_too_large_is_named(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_missing_or_too_large_file_is_rejected(tmp_path: Path, monkeypatch: Any) -> None:
     with pytest.raises(SourceError, match="No such file"):
         read_source(tmp_path / "none.py")
-    monkeypatch.setattr("diopi_test.original.source.MOST_BYTES", 3)
+    monkeypatch.setattr("diopi_test.original.source.MAX_BYTES", 3)
     with pytest.raises(SourceError, match="more than 3 bytes"):
         read(tmp_path, "x = 1")

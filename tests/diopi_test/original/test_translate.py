@@ -15,7 +15,7 @@ from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.listing import list_stored_cases
-from diopi_test.original.folder import Imported, import_files
+from diopi_test.original.folder import ImportSummary, import_files
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -24,7 +24,7 @@ RANDN = "gen_fn='Genfunc.randn'"
 INPUT = f"tensor_para=dict({RANDN}, args=[dict(ins=['input'], shape=((2, 3),))])"
 
 
-def imported(folder: Path, *entries: str) -> Imported:
+def imported(folder: Path, *entries: str) -> ImportSummary:
     path = folder / "configs.py"
     path.write_text(
         "import numpy as np\nconfigs = {\n" + ",\n".join(f"'{i}': {e}" for i, e in enumerate(entries)) + "}"
@@ -35,16 +35,18 @@ def imported(folder: Path, *entries: str) -> Imported:
 def cases(folder: Path, *entries: str) -> dict[str, BaselineCase]:
     """The cases of entries all of which can be translated, with their results, by id."""
     found = imported(folder, *entries)
-    assert found.lacking == []
+    assert found.not_translated == []
     return {case.id: case for case in computed(folder / "imported")}
 
 
 def computed(data: Path) -> list[BaselineCase]:
     """All cases of a folder, none of which the reference refuses, with their results."""
     functions = described_functions(data)
-    made: list[ComputationOutcome] = []
-    compute_described(data, "smoke", functions, in_turn, list_stored_cases, lambda name, one: made.append(one))
-    assert not [line for one in made for line in (*one.rejected, *one.errors)]
+    translated: list[ComputationOutcome] = []
+    compute_described(
+        data, "smoke", functions, in_turn, list_stored_cases, lambda name, outcome: translated.append(outcome)
+    )
+    assert not [line for outcome in translated for line in (*outcome.rejected, *outcome.errors)]
     return [case for function in functions for case in BaselineFile(data / "smoke" / f"{function}.h5")]
 
 
@@ -63,8 +65,8 @@ def result(case: BaselineCase, name: str = "out") -> Expected:
     return found
 
 
-def test_a_convolution_with_its_gradient(tmp_path: Path) -> None:
-    made = cases(
+def test_a_convolution_is_translated_with_its_gradient(tmp_path: Path) -> None:
+    translated = cases(
         tmp_path,
         "dict(name=['conv2d'], interface=['torch'], atol=1e-3, rtol=1e-3, saved_args=dict(input=0),"
         "dtype=[np.float16, np.float32], para=dict(stride=[2, (2, 1)], padding=[0, 1]),"
@@ -74,35 +76,37 @@ def test_a_convolution_with_its_gradient(tmp_path: Path) -> None:
         "dict(ins=['bias'], requires_grad=[True], shape=((4,), None))]))",
     )
     labels = [f"{dtype}-0-{number}" for dtype in ("float16", "float32") for number in (0, 1)]
-    assert set(made) == {f"diopiConvolution2d{end}[{label}]" for end in ("", "Backward") for label in labels}
-    first, second = (made[f"diopiConvolution2d[float16-0-{number}]"] for number in (0, 1))
+    assert set(translated) == {f"diopiConvolution2d{end}[{label}]" for end in ("", "Backward") for label in labels}
+    first, second = (translated[f"diopiConvolution2d[float16-0-{number}]"] for number in (0, 1))
     assert first.arguments["stride"] == (2, 2) and second.arguments["stride"] == (2, 1)
     assert (first.arguments["padding"], first.arguments["dilation"], first.arguments["groups"]) == ((0, 0), (1, 1), 1)
     assert shapes(first) == {"input": (2, 3, 8, 8), "weight": (4, 3, 3, 3), "bias": (4,)}
     assert second.arguments["bias"] is None and second.dtype is Dtype.float16
-    gradient = made["diopiConvolution2dBackward[float16-0-0]"]
+    gradient = translated["diopiConvolution2dBackward[float16-0-0]"]
     assert shapes(gradient)["grad_output"] == result(first).values.shape == (2, 4, 3, 3)
     assert gradient.arguments["bias_sizes"] == (4,)
 
 
-def test_what_a_gradient_needs_is_the_forward_calls_result(tmp_path: Path) -> None:
+def test_a_gradient_takes_results_of_the_forward_call(tmp_path: Path) -> None:
     args = "dict(ins=['input'], shape=((1, 2, 4, 4),), requires_grad=[True], gen_fn='Genfunc.randn')"
-    made = cases(
+    translated = cases(
         tmp_path,
         f"dict(name=['softmax'], para=dict(dim=[1]), tensor_para=dict(args=[{args}]))",
         f"dict(name=['max_pool2d'], para=dict(kernel_size=[2]), tensor_para=dict(args=[{args}]))",
     )
-    output = made["diopiSoftmaxBackward[float32-0-0]"].arguments["output"].values
+    output = translated["diopiSoftmaxBackward[float32-0-0]"].arguments["output"].values
     np.testing.assert_allclose(output.sum(axis=1), 1, rtol=1e-6)
-    pooled = made["diopiMaxPool2dBackward[float32-1-0]"]
+    pooled = translated["diopiMaxPool2dBackward[float32-1-0]"]
     assert pooled.arguments["stride"] == (2, 2)
     indices = pooled.arguments["indices"]
     found = pooled.arguments["input"].values.reshape(1, 2, 16).max(axis=2)
-    taken = np.take_along_axis(pooled.arguments["input"].values.reshape(1, 2, 16), indices.values.reshape(1, 2, 4), 2)
-    assert indices.dtype is Dtype.int64 and np.array_equal(taken.max(axis=2), found)
+    arguments_of_gradient = np.take_along_axis(
+        pooled.arguments["input"].values.reshape(1, 2, 16), indices.values.reshape(1, 2, 4), 2
+    )
+    assert indices.dtype is Dtype.int64 and np.array_equal(arguments_of_gradient.max(axis=2), found)
 
 
-def test_group_normalization_with_its_gradient(tmp_path: Path) -> None:
+def test_group_normalization_is_translated_with_its_gradient(tmp_path: Path) -> None:
     """The gradient of the result has no layout yet when the class of the case is found."""
     tensors = [
         "dict(ins=['input'], requires_grad=[True], shape=((2, 4, 3),))",
@@ -128,26 +132,26 @@ def test_group_normalization_with_its_gradient(tmp_path: Path) -> None:
         ("dict(name=['randperm'], para=dict(n=[7]), dtype=[np.int64])", ["diopiRandperm"]),
     ],
 )
-def test_the_function_that_takes_the_arguments(tmp_path: Path, entry: str, ids: Sequence[str]) -> None:
+def test_the_first_function_that_accepts_the_arguments_is_used(tmp_path: Path, entry: str, ids: Sequence[str]) -> None:
     dtype = "int64" if "randperm" in entry else "float32"
     assert list(cases(tmp_path, entry)) == [f"{function}[{dtype}-0-0]" for function in ids]
 
 
 def test_a_loss_with_a_target_of_another_type(tmp_path: Path) -> None:
-    made = cases(
+    translated = cases(
         tmp_path,
         "dict(name=['cross_entropy'], para=dict(reduction=['sum']), tensor_para=dict(args=["
         "dict(ins=['input'], shape=((40, 5),), dtype=[np.float32, np.float64], gen_fn='Genfunc.randn'),"
         "dict(ins=['target'], shape=((40,),), dtype=[np.int64], gen_fn=dict(fn='Genfunc.randint', low=1, high=4))]))",
     )
-    assert set(made) == {"diopiCrossEntropyLoss[float32-0-0]", "diopiCrossEntropyLoss[float64-0-0]"}
-    arguments = made["diopiCrossEntropyLoss[float32-0-0]"].arguments
+    assert set(translated) == {"diopiCrossEntropyLoss[float32-0-0]", "diopiCrossEntropyLoss[float64-0-0]"}
+    arguments = translated["diopiCrossEntropyLoss[float32-0-0]"].arguments
     assert arguments["reduction"] is Reduction.sum and arguments["ignore_index"] == -100
     assert set(np.unique(arguments["target"].values)) == {1, 2, 3}
 
 
 def test_values_strides_and_the_callers_result(tmp_path: Path) -> None:
-    made = cases(
+    translated = cases(
         tmp_path,
         "dict(name=['nonzero'], tensor_para=dict(args=[dict(ins=['input'], value=([1, 0, 2],), dtype=[np.int64])]))",
         f"dict(name=['neg'], tensor_para=dict({RANDN}, args=[dict(ins=['input'], shape=((2, 3),), stride=((1, 2),))]))",
@@ -155,12 +159,12 @@ def test_values_strides_and_the_callers_result(tmp_path: Path) -> None:
         f"dict(name=['mean'], para=dict(keepdim=[True]), {INPUT})",
         "dict(name=['expand'], para=dict(size=[(4, 3)]), tensor_para=dict(args=[dict(ins='input', shape=((1, 3),))]))",
     )
-    assert made["diopiNonzero[int64-0-0]"].arguments["input"].values.tolist() == [1, 0, 2]
-    assert made["diopiNeg[float32-1-0]"].arguments["input"].layout == "strides(1,2)"
-    total = result(made["diopiSum[float32-2-0]"])
+    assert translated["diopiNonzero[int64-0-0]"].arguments["input"].values.tolist() == [1, 0, 2]
+    assert translated["diopiNeg[float32-1-0]"].arguments["input"].layout == "strides(1,2)"
+    total = result(translated["diopiSum[float32-2-0]"])
     assert total.values.shape == (2, 1) and total.dtype is Dtype.float64
-    assert result(made["diopiMean[float32-3-0]"]).values.shape == (1, 1)
-    assert result(made["diopiExpand[float32-4-0]"]).values.shape == (4, 3)
+    assert result(translated["diopiMean[float32-3-0]"]).values.shape == (1, 1)
+    assert result(translated["diopiExpand[float32-4-0]"]).values.shape == (4, 3)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +182,7 @@ def test_values_strides_and_the_callers_result(tmp_path: Path) -> None:
         ("'Genfunc.nobody_knows'", -1000, 1000),
     ],
 )
-def test_generators(tmp_path: Path, generator: str, low: float, high: float) -> None:
+def test_generators_become_domains(tmp_path: Path, generator: str, low: float, high: float) -> None:
     entry = f"dict(name=['neg'], tensor_para=dict(gen_fn={generator}, args=[dict(ins=['input'], shape=((50,),))]))"
     values = cases(tmp_path, entry)["diopiNeg[float32-0-0]"].arguments["input"].values
     assert values.min() >= low and values.max() <= high
@@ -204,7 +208,7 @@ def test_generators(tmp_path: Path, generator: str, low: float, high: float) -> 
         ("name=['div'], para=dict(rounding_mode=[None])|input=float32(3) other=float32(3)", {"rounding_mode": 0}),
     ],
 )
-def test_arguments_that_are_called_or_said_otherwise(tmp_path: Path, entry: str, arguments: dict[str, object]) -> None:
+def test_renamed_and_implied_arguments_are_translated(tmp_path: Path, entry: str, arguments: dict[str, object]) -> None:
     begin, _, tensors = entry.partition("|")
     generator = "gen_fn=dict(fn='Genfunc.randint', low=0, high=3)"
     args = [
@@ -288,7 +292,9 @@ def test_arguments_that_are_called_or_said_otherwise(tmp_path: Path, entry: str,
         ("name=['gelu'], para=dict(approximate=[None])|input=float32(3)", "diopiGelu", {"approximate": "none"}),
     ],
 )
-def test_original_forms_of_calls(tmp_path: Path, entry: str, function: str, arguments: dict[str, object]) -> None:
+def test_original_forms_of_calls_are_adapted(
+    tmp_path: Path, entry: str, function: str, arguments: dict[str, object]
+) -> None:
     begin, _, tensors = entry.partition("|")
     args = [
         f"dict(ins=['{name}'], gen_fn=dict(fn='Genfunc.randint', low=0, high=3), dtype=[np.{dtype}],"
@@ -300,8 +306,8 @@ def test_original_forms_of_calls(tmp_path: Path, entry: str, function: str, argu
     assert {name: case.arguments[name] for name in arguments} == arguments
 
 
-def test_the_caller_s_result_is_a_tensor_of_the_entry(tmp_path: Path) -> None:
-    made = cases(
+def test_a_tensor_of_the_entry_becomes_the_callers_result(tmp_path: Path) -> None:
+    translated = cases(
         tmp_path,
         "dict(name=['copy_'], tensor_para=dict(args=[dict(shape=((2, 3),), dtype=[np.float16]),"
         "dict(ins=['other'], shape=((3,),), dtype=[np.float32])]))",
@@ -312,17 +318,17 @@ def test_the_caller_s_result_is_a_tensor_of_the_entry(tmp_path: Path) -> None:
         "dict(name=['unique'], para=dict(return_inverse=[True, False]),"
         "tensor_para=dict(args=[dict(shape=((5,), (5,)), gen_fn='Genfunc.randint')]))",
     )
-    copied = result(made["diopiCopyInp[float32-0-0]"], "dest")
+    copied = result(translated["diopiCopyInp[float32-0-0]"], "dest")
     assert (copied.values.shape, copied.dtype) == ((2, 3), Dtype.float16)
-    assert result(made["diopiCastDtype[float32-1-0]"]).dtype is Dtype.int64
-    assert result(made["diopiZeroInp[int32-2-0]"], "self").values.tolist() == [[0, 0, 0]] * 2
-    assert result(made["diopiExpand[float32-3-0]"]).values.shape == (4, 3, 2)
-    assert made["diopiUnique[float32-4-0]"].expected["indices"] is not None
-    assert made["diopiUnique[float32-4-1]"].expected["indices"] is None
+    assert result(translated["diopiCastDtype[float32-1-0]"]).dtype is Dtype.int64
+    assert result(translated["diopiZeroInp[int32-2-0]"], "self").values.tolist() == [[0, 0, 0]] * 2
+    assert result(translated["diopiExpand[float32-3-0]"]).values.shape == (4, 3, 2)
+    assert translated["diopiUnique[float32-4-0]"].expected["indices"] is not None
+    assert translated["diopiUnique[float32-4-1]"].expected["indices"] is None
 
 
 def test_element_types_are_read_side_by_side(tmp_path: Path) -> None:
-    made = cases(
+    translated = cases(
         tmp_path,
         "dict(name=['add'], tensor_para=dict(args=[dict(shape=((3,), (4,)), dtype=[np.float64, np.int32, np.float16]),"
         "dict(ins=['other'], shape=((3,), (4,)), dtype=[np.int32, np.int64, np.float16])]))",
@@ -332,7 +338,9 @@ def test_element_types_are_read_side_by_side(tmp_path: Path) -> None:
         "dict(name=['mul'], tensor_para=dict(args=[dict(shape=((3,),), dtype=[np.float32, np.float64, np.float16]),"
         "dict(ins=['other'], shape=((3,),), dtype=[np.float32, np.float64])]))",
     )
-    pairs = [(case.id, *(case.arguments[name].dtype.name for name in ("input", "other"))) for case in made.values()]
+    pairs = [
+        (case.id, *(case.arguments[name].dtype.name for name in ("input", "other"))) for case in translated.values()
+    ]
     assert sorted(pairs) == [
         ("diopiAdd[float16-0-0]", "float16", "float16"),
         ("diopiAdd[float16-0-1]", "float16", "float16"),
@@ -359,57 +367,59 @@ def test_uniform_values_reach_ten(tmp_path: Path) -> None:
     assert values.min() >= 0 and abs(values.mean() - 5) < 0.5 and values.max() > 9
 
 
-def test_keys_without_a_meaning_cost_nothing(tmp_path: Path) -> None:
-    made = cases(
+def test_ignored_keys_have_no_effect(tmp_path: Path) -> None:
+    translated = cases(
         tmp_path,
         "dict(name=['neg'], atol_half=1e-1, rtol_half=1e-1, mismatch_ratio_threshold=1e-3, tag=[unknown(1)],"
         "no_output_ref=True, requires_backward=[0], saved_args=dict(out=0), gen_policy='default', tensor_para=dict("
         "gen_policy='odd', dtype=[np.float64], gen_fn='Genfunc.randn',"
         "args=[dict(shape=((2, 3),), gen_policy='gen_tensor_by_value', no_contiguous=True)]))",
     )
-    assert list(made) == ["diopiNeg[float32-0-0]"]
+    assert list(translated) == ["diopiNeg[float32-0-0]"]
 
 
-def test_strides_shorter_than_the_shapes(tmp_path: Path) -> None:
-    made = cases(
+def test_missing_outer_strides_are_dense(tmp_path: Path) -> None:
+    translated = cases(
         tmp_path,
         "dict(name=['neg'], tensor_para=dict(args=[dict(shape=((2, 3), (2, 3), (2, 3)), stride=((1, 2), (2,)))]))",
     )
-    layouts = [case.arguments["input"].layout for case in made.values()]
+    layouts = [case.arguments["input"].layout for case in translated.values()]
     assert layouts == ["strides(1,2)", "strides(5,2)", "contiguous"]
 
 
-def test_an_array_of_tensors_of_one_shape(tmp_path: Path) -> None:
-    made = cases(
+def test_an_array_of_tensors_may_share_a_shape(tmp_path: Path) -> None:
+    translated = cases(
         tmp_path,
         "dict(name=['cat'], para=dict(dim=[0, 0, 0]), tensor_para=dict(args=[dict(ins=['tensors'],"
         "gen_policy='gen_tensor_list', gen_num_range=[2, 4], shape=((2, 3),) * 3)]))",
     )
-    assert [len(case.arguments["tensors"]) for case in made.values()] == [2, 3, 2]
+    assert [len(case.arguments["tensors"]) for case in translated.values()] == [2, 3, 2]
 
 
 def test_symmetric_matrices_are_positive_definite(tmp_path: Path) -> None:
-    entry = of("['cholesky']", "shape=((2, 4, 4),), gen_fn='Genfunc.sym_mat'", ins="mat", para="dict(upper=[False])")
+    entry = entry_with(
+        "['cholesky']", "shape=((2, 4, 4),), gen_fn='Genfunc.sym_mat'", ins="mat", para="dict(upper=[False])"
+    )
     (case,) = cases(tmp_path, entry).values()
     assert np.linalg.eigvalsh(case.arguments["mat"].values).min() > 0
 
 
-def test_a_gradient_s_attributes_that_the_call_has_not(tmp_path: Path) -> None:
+def test_a_gradient_uses_default_values_of_missing_attributes(tmp_path: Path) -> None:
     args = "dict(ins=['input'], shape=((1, 2, 4, 4),), requires_grad=[True], gen_fn='Genfunc.randn')"
-    made = cases(
+    translated = cases(
         tmp_path,
         f"dict(name=['leaky_relu'], tensor_para=dict(args=[{args}]))",
         f"dict(name=['adaptive_max_pool2d'], para=dict(output_size=[2]), tensor_para=dict(args=[{args}]))",
     )
-    assert made["diopiLeakyReluBackward[float32-0-0]"].arguments["input_is_result"] is False
-    assert shapes(made["diopiAdaptiveMaxPool2dBackward[float32-1-0]"])["indices"] == (1, 2, 2, 2)
+    assert translated["diopiLeakyReluBackward[float32-0-0]"].arguments["input_is_result"] is False
+    assert shapes(translated["diopiAdaptiveMaxPool2dBackward[float32-1-0]"])["indices"] == (1, 2, 2, 2)
 
 
-def test_what_is_saved_is_of_the_call_itself(tmp_path: Path) -> None:
+def test_a_gradient_takes_saved_results_of_the_same_call(tmp_path: Path) -> None:
     def tensor(name: str, shape: str) -> str:
         return f"dict(ins=['{name}'], shape=({shape},), requires_grad=[True], gen_fn='Genfunc.randn')"
 
-    made = cases(
+    translated = cases(
         tmp_path,
         f"dict(name=['tanh'], tensor_para=dict(args=[{tensor('input', '(3, 4)')}]))",
         f"dict(name=['layer_norm'], para=dict(normalized_shape=[(4,)], eps=[0.5]), tensor_para=dict(args=["
@@ -417,18 +427,18 @@ def test_what_is_saved_is_of_the_call_itself(tmp_path: Path) -> None:
         "dict(name=['index_select'], para=dict(dim=[0]), tensor_para=dict(args=["
         f"{tensor('input', '(3, 4)')}, dict(ins=['index'], dtype=[np.int64], value=([2, 0],))]))",
     )
-    output = made["diopiTanhBackward[float32-0-0]"].arguments["output"].values
+    output = translated["diopiTanhBackward[float32-0-0]"].arguments["output"].values
     assert 0 < np.abs(output).max() < 1
-    arguments = made["diopiLayerNormBackward[float32-1-0]"].arguments
+    arguments = translated["diopiLayerNormBackward[float32-1-0]"].arguments
     expected = 1 / np.sqrt(arguments["input"].values.var(axis=1) + 0.5)
     np.testing.assert_allclose(arguments["rstd"].values.ravel(), expected, rtol=1e-5)
-    assert made["diopiIndexSelectBackward[float32-2-0]"].arguments["input_sizes"] == (3, 4)
+    assert translated["diopiIndexSelectBackward[float32-2-0]"].arguments["input_sizes"] == (3, 4)
 
 
 def test_labels_are_unique_and_calls_that_pytorch_leaves_open_are_of_their_class(tmp_path: Path) -> None:
-    one = f"dict(name=['neg', 'neg'], {INPUT})"
-    made = cases(tmp_path, one)
-    assert list(made) == ["diopiNeg[float32-0-0]", "diopiNeg[float32-0-0-2]"]
+    outcome = f"dict(name=['neg', 'neg'], {INPUT})"
+    translated = cases(tmp_path, outcome)
+    assert list(translated) == ["diopiNeg[float32-0-0]", "diopiNeg[float32-0-0-2]"]
     truths = (
         "dict(name=['sub'], tensor_para=dict(args=[dict(ins=['input', 'other'], shape=((3,),), dtype=[np.bool_])]))"
     )
@@ -436,71 +446,85 @@ def test_labels_are_unique_and_calls_that_pytorch_leaves_open_are_of_their_class
     assert case.case_class is CaseClass.open
 
 
-def of(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str = "input", **given: str) -> str:
+def entry_with(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str = "input", **options: str) -> str:
     """An entry with one tensor."""
-    more = "".join(f"{key}={value}, " for key, value in given.items())
+    more = "".join(f"{key}={value}, " for key, value in options.items())
     return f"dict(name={name}, {more}tensor_para=dict(args=[dict(ins=['{ins}'], {args})]))"
 
 
 @pytest.mark.parametrize(
-    ("entry", "why"),
+    ("entry", "reason"),
     [
-        (of("['softplus']"), "no standard function has this name"),
-        (of("['silux']"), "like it are diopiSilu"),
-        (of("[]"), "it names no function"),
-        (of("[3]"), "name: expected names"),
-        (of("['softmax']"), "needs dim, which is not given"),
-        (of("['mse_loss']"), "needs a tensor for target"),
-        (of(colour="1"), "'colour' is not known, and not taken over"),
-        (of(para="dict(speed=[1])"), "diopiNeg has no argument 'speed'"),
-        (of(para="3"), "para: expected a dict"),
-        (of(para="dict(a=3)"), "para: a: expected a list"),
-        (of(para="dict(x=[f(1)])"), "a call that is not read: f(1)"),
-        (of(dtype="['float']"), "expected element types such as np.float32"),
-        (of(dtype="[np.bool_]"), "diopiNeg takes no bool for input"),
-        (of("['softmax']", para="dict(dim=[0, 1])"), "lists have different lengths"),
-        (of("['softmax']", para="dict(dim=[5])"), "diopiSoftmax refuses it"),
-        (of("['softmax']", para="dict(dim=['x'])"), "dim: expected int, found 'x'"),
-        (of("['sum']", para="dict(dim=['x'])"), "dim: expected whole numbers"),
-        (of("['sort']", para="dict(descending=[2])"), "descending: expected bool"),
-        (of("['gelu']", para="dict(approximate=[2])"), "approximate: expected str"),
-        (of("['max_pool2d']", para="dict(return_indices=[True])"), "no argument 'return_indices'"),
-        (of(para="dict(keepdim=[True])"), "has no argument 'keepdim'"),
-        (of(para="dict(size=[(2, 3)])"), "no argument for the size of its result"),
-        (of(args="shape=((2, -3),)"), "expected whole numbers, found (2, -3)"),
-        (of(args="shape=((10**9,),)"), "more than 16,777,216 elements"),
-        (of(args="shape=()"), "its lists are empty"),
-        (of(args=""), "its lists are empty"),
-        (of(args="shape=3"), "args: shape: expected a list"),
-        (of("['cat']", ins="tensors", args="shape=(2,)"), "an array of tensors"),
-        (of(args="shape=((2, 3),), stride=((-1, 1),)"), "stride: expected numbers"),
-        (of(args="shape=((2, 3),), stride=((1, 1, 1),)"), "is for 3 axes, not for shape (2, 3)"),
-        (of(args="shape=((2, 3),), stride=((10**9, 1),)"), "its storage has more than"),
-        (of("['expand']", para="dict(size=[(-1, 2, 3)])"), "-1 stands for no axis of the input"),
-        (of("['slice_op']", para="dict(dim=[0], index=[3])"), "index: expected slice(…), found 3"),
-        (of("['cdist']", para="dict(compute_mode=['x'])", ins="x1', 'x2"), "expected one of use_mm_for_euclid_dist_if"),
-        (of("['cat']", ins="tensors", args="shape=((2, 3),), gen_num_range=3"), "expected two whole numbers"),
-        (of("['pool2d']", para="dict(mode=['x'], kernel_size=[1])"), "mode is 'x', expected one of"),
-        (of(args="value=(['a'],)"), "value: expected numbers"),
-        (of(args="value=([[1], [1, 2]],)"), "expected an array"),
-        (of(args="shape=((2,),), gen_fn=3"), "gen_fn: expected 'Genfunc.NAME'"),
-        (of(args="shape=((2,),), gen_fn=dict(fn='randint', low=5, high=2)"), "an empty range, 5 to 2"),
-        (of(args="shape=((2,),), gen_fn=dict(fn='uniform', low='a')"), "low: expected a number"),
-        (of("['exp']", args="shape=((2,),), requires_grad=[True]"), "gradient of diopiExp: the standard has no"),
+        (entry_with("['softplus']"), "no standard function has this name"),
+        (entry_with("['silux']"), "Did you mean 'diopiSilu'"),
+        (entry_with("[]"), "the entry names no function"),
+        (entry_with("[3]"), "name: expected names"),
+        (entry_with("['softmax']"), "needs dim, which the entry does not have"),
+        (entry_with("['mse_loss']"), "needs a tensor for target"),
+        (entry_with(colour="1"), "the key 'colour' is unknown"),
+        (entry_with(para="dict(speed=[1])"), "diopiNeg has no argument 'speed'"),
+        (entry_with(para="3"), "para: expected a dict"),
+        (entry_with(para="dict(a=3)"), "para: a: expected a list"),
+        (entry_with(para="dict(x=[f(1)])"), "a call that is not read: f(1)"),
+        (entry_with(dtype="['float']"), "expected element types such as np.float32"),
+        (entry_with(dtype="[np.bool_]"), "diopiNeg does not accept bool for input"),
+        (entry_with("['softmax']", para="dict(dim=[0, 1])"), "have different lengths"),
+        (entry_with("['softmax']", para="dict(dim=[5])"), "diopiSoftmax refuses it"),
+        (entry_with("['softmax']", para="dict(dim=['x'])"), "dim: expected int, found 'x'"),
+        (entry_with("['sum']", para="dict(dim=['x'])"), "dim: expected integers"),
+        (entry_with("['sort']", para="dict(descending=[2])"), "descending: expected bool"),
+        (entry_with("['gelu']", para="dict(approximate=[2])"), "approximate: expected str"),
+        (entry_with("['max_pool2d']", para="dict(return_indices=[True])"), "no argument 'return_indices'"),
+        (entry_with(para="dict(keepdim=[True])"), "has no argument 'keepdim'"),
+        (entry_with(para="dict(size=[(2, 3)])"), "no argument for the size of its result"),
+        (entry_with(args="shape=((2, -3),)"), "expected integers, found (2, -3)"),
+        (entry_with(args="shape=((10**9,),)"), "more than 16,777,216 elements"),
+        (entry_with(args="shape=()"), "the entry has no cases"),
+        (entry_with(args=""), "the entry has no cases"),
+        (entry_with(args="shape=3"), "args: shape: expected a list"),
+        (entry_with("['cat']", ins="tensors", args="shape=(2,)"), "an array of tensors"),
+        (entry_with(args="shape=((2, 3),), stride=((-1, 1),)"), "stride: expected numbers"),
+        (entry_with(args="shape=((2, 3),), stride=((1, 1, 1),)"), "is for 3 axes, not for shape (2, 3)"),
+        (entry_with(args="shape=((2, 3),), stride=((10**9, 1),)"), "the storage has more than"),
+        (entry_with("['expand']", para="dict(size=[(-1, 2, 3)])"), "-1 is not at an axis of the input"),
+        (entry_with("['slice_op']", para="dict(dim=[0], index=[3])"), "index: expected slice(…), found 3"),
         (
-            of("['mse_loss']", args="shape=((2,),)", ins="input', 'target", para="dict(reduction=['most'])"),
+            entry_with("['cdist']", para="dict(compute_mode=['x'])", ins="x1', 'x2"),
+            "expected one of use_mm_for_euclid_dist_if",
+        ),
+        (entry_with("['cat']", ins="tensors", args="shape=((2, 3),), gen_num_range=3"), "expected two integers"),
+        (entry_with("['pool2d']", para="dict(mode=['x'], kernel_size=[1])"), "mode is 'x', expected one of"),
+        (entry_with(args="value=(['a'],)"), "value: expected numbers"),
+        (entry_with(args="value=([[1], [1, 2]],)"), "expected an array"),
+        (entry_with(args="shape=((2,),), gen_fn=3"), "gen_fn: expected 'Genfunc.NAME'"),
+        (entry_with(args="shape=((2,),), gen_fn=dict(fn='randint', low=5, high=2)"), "an empty range, 5 to 2"),
+        (entry_with(args="shape=((2,),), gen_fn=dict(fn='uniform', low='a')"), "low: expected a number"),
+        (
+            entry_with("['exp']", args="shape=((2,),), requires_grad=[True]"),
+            "gradient of diopiExp: the standard has no",
+        ),
+        (
+            entry_with("['mse_loss']", args="shape=((2,),)", ins="input', 'target", para="dict(reduction=['most'])"),
             "one of none",
         ),
-        (of("['softmax']", para="dict(dim=[0] * 10001)", args="shape=((1,),) * 10001"), "more than 10,000 cases"),
-        (of("['softmax']", ins="dim", args="shape=((1,),)"), "takes no tensor for dim"),
-        (of("['neg']", ins="other", args="shape=((1,),)"), "has no argument 'other'"),
-        (of("['bmm']", para="dict(mat2=[2.0])", args="shape=((1, 2, 2),)"), "takes no number for mat2"),
-        ("dict(name=['arange'], para=dict(start=[1], end=[2], step=[0]))", "expected another number than 0"),
+        (
+            entry_with("['softmax']", para="dict(dim=[0] * 10001)", args="shape=((1,),) * 10001"),
+            "more than 10,000 cases",
+        ),
+        (entry_with("['softmax']", ins="dim", args="shape=((1,),)"), "takes no tensor for dim"),
+        (entry_with("['neg']", ins="other", args="shape=((1,),)"), "has no argument 'other'"),
+        (
+            entry_with("['bmm']", para="dict(mat2=[2.0])", args="shape=((1, 2, 2),)"),
+            "does not accept a number for mat2",
+        ),
+        ("dict(name=['arange'], para=dict(start=[1], end=[2], step=[0]))", "expected a number other than 0"),
         ("dict(name=['neg'], tensor_para=3)", "tensor_para: expected a dict"),
         ("dict(name=['neg'], tensor_para=dict(args=3))", "args: expected a list of dicts"),
     ],
 )
-def test_what_cannot_be_translated_says_why(tmp_path: Path, entry: str, why: str) -> None:
-    (line, *more) = imported(tmp_path, entry).lacking
-    assert line.startswith(f"{tmp_path / 'configs.py'}:3: ") and why in line, line
+def test_an_entry_that_cannot_be_translated_is_reported_with_the_reason(
+    tmp_path: Path, entry: str, reason: str
+) -> None:
+    (line, *more) = imported(tmp_path, entry).not_translated
+    assert line.startswith(f"{tmp_path / 'configs.py'}:3: ") and reason in line, line
     assert not more

@@ -74,7 +74,7 @@ def test_a_function_is_given_up_after_so_many_crashes(due: list[ScheduledCase]) 
 def test_what_fails_in_company_alone_is_flaky(due: list[ScheduledCase]) -> None:
     stored = [one for one in due if not one.case.base][:6]
     verdicts = Verdicts()
-    with Executor("moody:vendor", 1) as executor:
+    with Executor("stateful_vendor:vendor", 1) as executor:
         executor.run(batches(stored, 6), verdicts)
     assert verdicts.pop(stored[0].case.id) is Verdict.passed
     assert set(verdicts.values()) == {Verdict.flaky}

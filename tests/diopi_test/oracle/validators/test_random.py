@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from drawing_vendors import (
-    RIGHT,
+    CORRECT,
     Array,
     Function,
     assert_refused,
@@ -28,7 +28,7 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Verdict
 
 
-@pytest.mark.parametrize(("name", "function"), RIGHT.items(), ids=list(RIGHT))
+@pytest.mark.parametrize(("name", "function"), CORRECT.items(), ids=list(CORRECT))
 def test_validator_accepts_correct_random_numbers(name: str, function: Function) -> None:
     for case in select_cases(name, "smoke"):
         result = outcome(name, function, case.label)
@@ -37,7 +37,7 @@ def test_validator_accepts_correct_random_numbers(name: str, function: Function)
 
 def test_every_random_function_has_a_test() -> None:
     drawing_ones = {p.base for p in prototypes().values() if p.family == "random"}
-    assert drawing_ones - set(RIGHT) == {"diopiDropoutInp", "diopiBernoulliInp"}  # other names for the same arguments
+    assert drawing_ones - set(CORRECT) == {"diopiDropoutInp", "diopiBernoulliInp"}  # other names for the same arguments
 
 
 def wrong_dropout(change: Callable[[Array, Array, float, Generator], Any]) -> Function:

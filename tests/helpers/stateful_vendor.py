@@ -1,0 +1,25 @@
+"""A vendor that is correct only in the first case of a process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faulty import FaultyVendor, fails
+
+_cases: list[Any] = []
+
+
+class StatefulVendor(FaultyVendor):
+    """A vendor that fails after another case has run in the same process."""
+
+    def __init__(self) -> None:
+        super().__init__("stateful", lambda arguments: fails(arguments) if len(_cases) > 1 else None)
+
+    def take_case(self, case: Any) -> None:
+        """Record the case once, however often it is called."""
+        if case.id not in _cases:
+            _cases.append(case.id)
+        super().take_case(case)
+
+
+vendor = StatefulVendor()
