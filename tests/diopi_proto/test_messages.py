@@ -24,7 +24,7 @@ def test_suggest_joins_names() -> None:
     assert suggest(["a", "b"]) == " Did you mean 'a' or 'b'?"
 
 
-MANY = [f"name{number}" for number in range(100)]
+HUNDRED_NAMES = [f"name{number}" for number in range(100)]
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ MANY = [f"name{number}" for number in range(100)]
     [
         ("smok", ["smoke", "full"], "'smok' is not one of 'smoke', 'full'. Did you mean 'smoke'?"),
         ("xyz", ["smoke", "full"], "'xyz' is not one of 'smoke', 'full'."),
-        ("xyz", MANY, "'xyz' is not one of the 100 names."),
-        ("xyz", MANY[:50], f"'xyz' is not one of {', '.join(map(repr, MANY[:50]))}."),
-        ("name7x", ["name7", *MANY[:30]], "'name7x' is not one of the 31 names. Did you mean 'name7' or "),
+        ("xyz", HUNDRED_NAMES, "'xyz' is not one of the 100 names."),
+        ("xyz", HUNDRED_NAMES[:50], f"'xyz' is not one of {', '.join(map(repr, HUNDRED_NAMES[:50]))}."),
+        ("name7x", ["name7", *HUNDRED_NAMES[:30]], "'name7x' is not one of the 31 names. Did you mean 'name7' or "),
         ("smok", [], "'smok' is unknown: there are no names."),
     ],
 )
