@@ -22,7 +22,7 @@ SMOKE_SELECTION = Path(__file__).parent / "smoke_selection.json"
 """By function, the labels of the cases that the smoke level has besides the smoke cases.
 
 With them, the smoke level kills the mutants that the full level kills.
-Written by `diopi-test audit --choose diopi_test/cases/smoke_selection.json`.
+Written by `diopi-test mutation-test --choose diopi_test/cases/smoke_selection.json`.
 """
 
 

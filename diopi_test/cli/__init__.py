@@ -21,11 +21,16 @@ __all__ = ["main"]
 COMMANDS = {
     **{name: name for name in ("run", "report", "compare", "submit", "verify", "waive", "show", "doctor")},
     "gen-data": "gen_data",
-    **{name: name for name in ("audit", "fingerprint", "fuzz", "trace", "export")},
+    "mutation-test": "mutation_test",
+    **{name: name for name in ("fingerprint", "fuzz", "trace", "export")},
     "import-config": "import_config",
     "list": "list_functions",
 }
 """For each command, in the order of `--help`, the name of its module, which is also the name of its function."""
+
+
+FORMER_COMMANDS = {"audit": "mutation-test"}
+"""The current names of commands, by their deprecated names, which still work."""
 
 
 class CannotRunError(click.ClickException):
@@ -75,6 +80,10 @@ class LazyGroup(click.Group):
         Raises:
             click.ClickException: if the command's module can't be imported; the message points to `doctor`.
         """
+        if cmd_name in FORMER_COMMANDS:
+            name = FORMER_COMMANDS[cmd_name]
+            click.echo(f"diopi-test {cmd_name} is deprecated: use diopi-test {name}", err=True)
+            return self.get_command(ctx, name)
         if cmd_name not in COMMANDS:
             return None
         try:

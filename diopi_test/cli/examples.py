@@ -60,9 +60,9 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("gen-data --level full", "generate all cases in the user's cache, where `run --level full` finds them"),
         ("gen-data --data baselines -k diopiSoftmax", "generate the baseline of some functions in a folder"),
     ],
-    "audit": [
-        ("audit --function diopiSoftmax", "which faults its cases catch"),
-        ("audit --shuffle 7 --sample 20 --markdown audit.md", "twenty functions drawn from a seed, as a page"),
+    "mutation-test": [
+        ("mutation-test --function diopiSoftmax", "run the mutants of a function"),
+        ("mutation-test --shuffle 7 --sample 20 --markdown page.md", "test twenty functions chosen by a seed"),
     ],
     "fingerprint": [("fingerprint --vendor my_vendor --json fingerprint.json", "probe a vendor and write the result")],
     "fuzz": [

@@ -1,4 +1,4 @@
-"""How good the cases are: the audit, weak cases, which cases the smoke level takes, what is complete.
+"""The quality of the cases: mutation testing, non-discriminating cases, the smoke selection, and an inventory.
 
-Imports every chapter but `fingerprint` and `cli`.
+This package imports every chapter except `fingerprint` and `cli`.
 """

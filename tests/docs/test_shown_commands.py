@@ -34,7 +34,7 @@ TEXTS = tuple(dict.fromkeys(command.text for command in shown_commands()))
 SETTING = os.environ.get("DIOPI_SHOWN_COMMANDS", "")
 """`all`, the seed of a sample, or nothing."""
 
-EXPENSIVE = re.compile(r"diopi-test (audit|fingerprint|fuzz|gen-data|list|run)\b(?!.*--help\b).*")
+EXPENSIVE = re.compile(r"diopi-test (fingerprint|fuzz|gen-data|list|mutation-test|run)\b(?!.*--help\b).*")
 """Commands that execute or count cases, seconds to a minute each. The test that parses them always runs."""
 
 SAMPLE = 10

@@ -110,7 +110,7 @@ def prepare(folder: Path) -> None:
         **dict.fromkeys(("configs.py", "diopi_configs.py"), CONFIGURATION),
         "device_configs.py": DEVICE_CONFIGURATION,
         "diopi_test/cases/smoke_selection.json": "{}\n",
-        "docs/audit.md": "",
+        "docs/mutation_testing.md": "",
     }
     for name, text in texts.items():
         folder.joinpath(name).parent.mkdir(parents=True, exist_ok=True)

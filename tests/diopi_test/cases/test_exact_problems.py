@@ -15,9 +15,9 @@ from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.baseline.records import Expected
 from diopi_test.cases.selection import select_cases
-from diopi_test.quality.audit.arguments import mistaken
-from diopi_test.quality.audit.fault import Answer, Effect
-from diopi_test.quality.audit.precision import accumulated_in
+from diopi_test.quality.mutation.arguments import recompute_with
+from diopi_test.quality.mutation.mutant import Effect, SimulatedCall
+from diopi_test.quality.mutation.precision import accumulated_in
 
 NEVER_EXACT = {
     "LogSoftmax": "a logarithm of the sum",
@@ -33,9 +33,12 @@ NEVER_EXACT = {
 
 def accumulates(function: str) -> bool:
     """Whether sums that are rounded after each term give other results in some case."""
-    corrupt = mistaken(partial(accumulated_in, Dtype.bfloat16))
+    corrupt = recompute_with(partial(accumulated_in, Dtype.bfloat16))
     cases = (case for case in select_cases(function, "full") if case.dtype is Dtype.float32 and not case.exact)
-    return any(corrupt(Answer.right(compute_baseline_case(lookup(function), case))) is Effect.shown for case in cases)
+    return any(
+        corrupt(SimulatedCall.from_expected(compute_baseline_case(lookup(function), case))) is Effect.changed
+        for case in cases
+    )
 
 
 def is_never_exact(function: str) -> bool:

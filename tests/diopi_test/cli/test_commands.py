@@ -99,23 +99,30 @@ def test_gen_data_names_a_folder_that_is_not_writable(tmp_path: Path) -> None:
     assert "smoke" in done.output
 
 
-def test_audit_writes_what_it_found(tmp_path: Path) -> None:
+def test_mutation_test_writes_its_results(tmp_path: Path) -> None:
     files = {name: tmp_path / name for name in ("json", "markdown", "choose")}
     options = [word for name, path in files.items() for word in (f"--{name}", path)]
-    done = invoke("audit", "-k", "diopiCopyInp", "-n", 1, *options)
+    done = invoke("mutation-test", "-k", "diopiCopyInp", "-n", 1, *options)
     assert done.exit_code == 0, done.output
-    assert [record["function"] for record in json.loads(files["json"].read_text())] == ["diopiCopyInp"]
-    assert files["markdown"].read_text().startswith("# The audit")
+    assert [record["function"] for record in json.loads(files["json"].read_text())["functions"]] == ["diopiCopyInp"]
+    assert files["markdown"].read_text().startswith("# Mutation testing")
     assert "diopiSoftmax" in json.loads(files["choose"].read_text()), "those of other functions stay"
 
 
-def test_audit_draws_functions(tmp_path: Path) -> None:
-    file = tmp_path / "audit.json"
+def test_former_name_of_mutation_test_is_deprecated() -> None:
+    done = invoke("audit", "--help")
+    assert done.exit_code == 0
+    assert "audit" in done.stderr and "mutation-test" in done.stderr
+    assert "audit" not in invoke("--help").output
+
+
+def test_mutation_test_selects_a_sample_of_functions(tmp_path: Path) -> None:
+    file = tmp_path / "mutants.json"
     words = ("--function", "diopiCopyInp", "--shuffle", 1, "--sample", 1, "--shard", "1/1")
-    done = invoke("audit", *words, "-n", 1, "--json", file)
+    done = invoke("mutation-test", *words, "-n", 1, "--json", file)
     assert done.exit_code == 0, done.output
-    assert [record["function"] for record in json.loads(file.read_text())] == ["diopiCopyInp"]
-    assert "--sample goes with --shuffle" in invoke("audit", "--sample", 1).output
+    assert [record["function"] for record in json.loads(file.read_text())["functions"]] == ["diopiCopyInp"]
+    assert "--sample goes with --shuffle" in invoke("mutation-test", "--sample", 1).output
 
 
 @pytest.mark.parametrize("vendor", ["missing", "missing:vendor"])

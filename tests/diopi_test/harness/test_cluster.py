@@ -121,9 +121,9 @@ def test_functions_are_spread_and_what_they_raise_is_raised(cluster: LocalCluste
     assert "1 function is up to date" in made.stdout
     assert list(read_manifest(tmp_path / "smoke")[0].files) == ["diopiFloor"]
     matrix = tmp_path / "matrix.json"
-    audited = diopi_test("audit", "--dask", cluster.address, "--function", "diopiFloor", "--json", matrix)
-    assert audited.returncode == 0, audited.stdout + audited.stderr
-    assert json.loads(matrix.read_text())
+    tested = diopi_test("mutation-test", "--dask", cluster.address, "--function", "diopiFloor", "--json", matrix)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert [record["function"] for record in json.loads(matrix.read_text())["functions"]] == ["diopiFloor"]
     with Cluster(cluster.address) as connected:
         assert sorted(connected.spread(len, ["a", "bb", "ccc"])) == [("a", 1), ("bb", 2), ("ccc", 3)]
         with pytest.raises(ValueError, match="invalid literal"):
@@ -240,7 +240,7 @@ def test_a_worker_of_another_version_is_refused() -> None:
 
 def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diopi_test.cli.options.find_spec", lambda name: None)
-    for command in ("run", "gen-data", "audit"):
+    for command in ("run", "gen-data", "mutation-test"):
         done = CliRunner().invoke(main, [command, "--dask", "tcp://127.0.0.1:1"])
         assert done.exit_code == 2
         assert "pip install 'diopi[dask]'" in done.output

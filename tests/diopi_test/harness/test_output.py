@@ -123,7 +123,18 @@ def test_what_may_not_be_written_is_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_a_report_that_can_not_be_written_is_told(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "diopi_test", "audit", "-k", "diopiCopyInp", "-n", "1", "--json", "/dev/full"]
+    command = [
+        sys.executable,
+        "-m",
+        "diopi_test",
+        "mutation-test",
+        "-k",
+        "diopiCopyInp",
+        "-n",
+        "1",
+        "--json",
+        "/dev/full",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 3
     assert "Error: /dev/full can't be written: [Errno 28] No space left on device" in done.stderr

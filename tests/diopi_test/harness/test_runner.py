@@ -193,7 +193,7 @@ def test_nothing_selected_is_an_error(data: Path, tmp_path: Path) -> None:
         (["run", "--vendor", "faulty:HostRuntime"], 2, "expected a diopi_impl.Vendor"),
         (["run", "--level", "huge"], 2, "'huge' is not one of 'smoke', 'full'"),
         (["run", "--json", "/nowhere/report.json"], 2, "folder /nowhere does not exist"),
-        (["audit", "--choose", "/nowhere/selection.json"], 2, "folder /nowhere does not exist"),
+        (["mutation-test", "--choose", "/nowhere/selection.json"], 2, "folder /nowhere does not exist"),
         (["fingerprint", "--json", "/nowhere/one.json"], 2, "folder /nowhere does not exist"),
         (["run", "-k", "not not ("], 2, "-k 'not not ('"),
         (["run", "--shuffle", "soon"], 2, "'soon' is no seed"),

@@ -21,13 +21,13 @@ from diopi_proto.types import Error
 from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.cases.data import convert_array, widen
 from diopi_test.execution.negative_cases import standard_dtype
-from diopi_test.quality.audit.chance import is_random
-from diopi_test.quality.audit.fault import Answer, Array, Corruption, Effect, Fault
+from diopi_test.quality.mutation.mutant import Array, Corruption, Effect, Mutant, SimulatedCall
+from diopi_test.quality.mutation.randomness import is_random
 from lib_rt import Tensor
 from lib_rt.dtypes import to_numpy
 
 Key = Callable[[BaselineCase], Hashable]
-Mistake = Callable[[Answer, Answer], Effect]
+Mistake = Callable[[SimulatedCall, SimulatedCall], Effect]
 """Corrupts the second answer with what the call of the first left behind."""
 
 
@@ -47,42 +47,42 @@ class Part:
     mistake: Mistake
 
 
-ATTRIBUTE, STRIDES = "attribute kept from an earlier call", "strides kept from an earlier call"
-TYPES, RESULT = "element types kept from an earlier call", "result kept without regard to data"
+ATTRIBUTE, STRIDES = "attribute cached from an earlier call", "strides cached from an earlier call"
+TYPES, RESULT = "element types cached from an earlier call", "result cached without regard to data"
 
-TOLD_APART = frozenset({ATTRIBUTE, STRIDES, TYPES, RESULT})
+CACHING_KINDS = frozenset({ATTRIBUTE, STRIDES, TYPES, RESULT})
 """The kinds of faults that nearly every function can have."""
 
 
-def kept_faults(function: str) -> Iterator[Fault]:
+def caching_mutants(function: str) -> Iterator[Mutant]:
     """The faults of what a function keeps from call to call."""
     names = _attributes(function)
     for name in names:
         yield _fault(Part(ATTRIBUTE, _shapes_and_types, _with_attributes(name)), name)
     if len(names) > 1:
-        yield _fault(Part("all attributes kept from an earlier call", _shapes_and_types, _with_attributes(*names)))
+        yield _fault(Part("all attributes cached from an earlier call", _shapes_and_types, _with_attributes(*names)))
     has_tensors = any(p.is_tensor or p.is_tensor_array for p in lookup(function).arguments)
     yield from map(_fault, (*_OF_DRAWS, *_OF_ANSWERS) if has_tensors and not is_random(function) else _OF_DRAWS)
     if has_tensors and not is_random(function):
-        yield Fault(STRIDES, read=_strides_kept)
+        yield Mutant(STRIDES, make_stride_caching=_strides_kept)
 
 
-def _fault(part: Part, parameter: str | None = None) -> Fault:
-    name = part.kind if parameter is None else f"{parameter} kept from an earlier call"
-    return Fault(name, kind=part.kind, parameter=parameter, keep=partial(keeping, part))
+def _fault(part: Part, parameter: str | None = None) -> Mutant:
+    name = part.kind if parameter is None else f"{parameter} cached from an earlier call"
+    return Mutant(name, kind=part.kind, parameter=parameter, make_caching=partial(keeping, part))
 
 
 def keeping(part: Part) -> Corruption:
     """Remembers the first call of each key, and applies the mistake to later ones."""
-    first: dict[Hashable, Answer] = {}
+    first: dict[Hashable, SimulatedCall] = {}
 
-    def corrupt(answer: Answer) -> Effect:
-        key = part.key(answer.case)
-        earlier = first.setdefault(key, replace(answer, results={n: list(a) for n, a in answer.results.items()}))
-        if earlier.case is answer.case:
-            return Effect.absent
-        answer.earlier = earlier.case.label
-        return part.mistake(earlier, answer)
+    def corrupt(call: SimulatedCall) -> Effect:
+        key = part.key(call.case)
+        earlier = first.setdefault(key, replace(call, results={n: list(a) for n, a in call.results.items()}))
+        if earlier.case is call.case:
+            return Effect.not_applicable
+        call.earlier = earlier.case.label
+        return part.mistake(earlier, call)
 
     return corrupt
 
@@ -149,16 +149,16 @@ def _attributes(function: str) -> list[str]:
 def _with_attributes(*names: str) -> Mistake:
     """The attributes of the earlier call."""
 
-    def mistake(earlier: Answer, answer: Answer) -> Effect:
+    def mistake(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
         taken = {name: earlier.case.arguments[name] for name in names}
-        if all(repr(value) == repr(answer.case.arguments[name]) for name, value in taken.items()):
-            return Effect.absent
-        return answer.answer_to(**taken)
+        if all(repr(value) == repr(call.case.arguments[name]) for name, value in taken.items()):
+            return Effect.not_applicable
+        return call.recompute(**taken)
 
     return mistake
 
 
-def _in_its_types(earlier: Answer, answer: Answer) -> Effect:
+def _in_its_types(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
     """Tensors are converted to the element types they had in the earlier call, and results to theirs on the way."""
 
     def converted(value: Any, before: Any) -> Any:
@@ -168,15 +168,15 @@ def _in_its_types(earlier: Answer, answer: Answer) -> Effect:
             return value
         return convert_array(value.values, before.dtype)
 
-    if _forms(earlier.case, "dtype") == _forms(answer.case, "dtype"):
-        return Effect.absent
-    given, taken = answer.case.arguments, earlier.case.arguments
-    tensors = (p.name for p in answer.prototype.arguments if p.is_tensor or p.is_tensor_array)
-    right = answer.results
-    if answer.answer_to(**{n: converted(given[n], taken[n]) for n in tensors if given[n]}) is Effect.refused:
-        return Effect.refused
-    wrong, answer.results = answer.results, right
-    return answer.become({name: _stored_as(earlier.results[name], arrays) for name, arrays in wrong.items()})
+    if _forms(earlier.case, "dtype") == _forms(call.case, "dtype"):
+        return Effect.not_applicable
+    given, taken = call.case.arguments, earlier.case.arguments
+    tensors = (p.name for p in call.prototype.arguments if p.is_tensor or p.is_tensor_array)
+    right = call.results
+    if call.recompute(**{n: converted(given[n], taken[n]) for n in tensors if given[n]}) is Effect.undefined:
+        return Effect.undefined
+    wrong, call.results = call.results, right
+    return call.replace_results({name: _stored_as(earlier.results[name], arrays) for name, arrays in wrong.items()})
 
 
 def _stored_as(earlier: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
@@ -189,51 +189,51 @@ def _stored_as(earlier: Sequence[Array], arrays: Sequence[Array]) -> list[Array]
         return [array.astype(before.dtype).astype(array.dtype) for before, array in pairs]
 
 
-def _with_its_numbers(earlier: Answer, answer: Answer) -> Effect:
+def _with_its_numbers(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
     """Scalars are taken for the kind they had in the earlier call, so the common type is the one of then.
 
     A result whose type does not fit the caller's tensor is refused.
     """
-    scalars = [p.name for p in answer.prototype.arguments if issubclass(p.annotation, Scalar)]
+    scalars = [p.name for p in call.prototype.arguments if issubclass(p.annotation, Scalar)]
     taken = {name: earlier.case.arguments[name] for name in scalars}
-    if repr(taken) == repr({name: answer.case.arguments[name] for name in scalars}):
-        return Effect.absent
-    mistaken = replace(answer.case, arguments={**answer.case.arguments, **taken})
-    for result in answer.prototype.results:
-        held = [entry.dtype for entry in expected_arrays(answer.case.expected[result.name])]
-        if any(category(standard_dtype(answer.prototype, result, mistaken)) > category(dtype) for dtype in held):
-            answer.error = Error.ErrorOccurred
-            return Effect.shown
-    return answer.answer_to(**taken)
+    if repr(taken) == repr({name: call.case.arguments[name] for name in scalars}):
+        return Effect.not_applicable
+    mistaken = replace(call.case, arguments={**call.case.arguments, **taken})
+    for result in call.prototype.results:
+        held = [entry.dtype for entry in expected_arrays(call.case.expected[result.name])]
+        if any(category(standard_dtype(call.prototype, result, mistaken)) > category(dtype) for dtype in held):
+            call.error = Error.ErrorOccurred
+            return Effect.changed
+    return call.recompute(**taken)
 
 
-def _its_results(earlier: Answer, answer: Answer) -> Effect:
+def _its_results(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
     """The results of the earlier call."""
-    return answer.become({name: list(arrays) for name, arrays in earlier.results.items()})
+    return call.replace_results({name: list(arrays) for name, arrays in earlier.results.items()})
 
 
-def _in_its_order(earlier: Answer, answer: Answer) -> Effect:
+def _in_its_order(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
     """The tensors change places until their shapes and types come in the order of the earlier call."""
-    before, now = _in_order(earlier.case), _in_order(answer.case)
+    before, now = _in_order(earlier.case), _in_order(call.case)
     if before == now or set(before) != set(now):
-        return Effect.absent
+        return Effect.not_applicable
     left = dict(now)
     source: dict[str, str] = {}
     for name, form in before.items():
         source[name] = next(other for other, its in left.items() if its == form)
         del left[source[name]]
-    plain = answer.case.plain_arguments()
-    return answer.answer_to(**{name: plain[other] for name, other in source.items()})
+    plain = call.case.plain_arguments()
+    return call.recompute(**{name: plain[other] for name, other in source.items()})
 
 
-_OF_DRAWS = (Part("result of an earlier call", _result_forms, _its_results),)
+_OF_DRAWS = (Part("result cached by shape and type", _result_forms, _its_results),)
 """What random functions may keep, in addition to attributes."""
 
 _OF_ANSWERS = (
     Part(RESULT, _all_but_data, _its_results),
     Part(TYPES, _shapes, _in_its_types),
-    Part("kind of scalar kept from an earlier call", _equal_numbers, _with_its_numbers),
-    Part("order of tensors kept from an earlier call", _set_of_tensors, _in_its_order),
+    Part("kind of scalar cached from an earlier call", _equal_numbers, _with_its_numbers),
+    Part("order of tensors cached from an earlier call", _set_of_tensors, _in_its_order),
 )
 """What all other functions may keep, in addition."""
 
@@ -241,21 +241,21 @@ _OF_ANSWERS = (
 # Strides, which the calls of one case differ in
 
 
-def _strides_kept() -> Callable[[Answer, Mapping[str, Any]], Effect]:
+def _strides_kept() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
     """A tensor is read with the strides it had in an earlier call that is otherwise equal.
 
     If there are several, it is the first of those that show: an index that is misread has no answer.
     """
     first: dict[Hashable, tuple[str, dict[str, Any]]] = {}
 
-    def corrupt(answer: Answer, given: Mapping[str, Any]) -> Effect:
-        tensors = {name: value for name, value in given.items() if name in answer.case.arguments and _dense(value)}
+    def corrupt(call: SimulatedCall, given: Mapping[str, Any]) -> Effect:
+        tensors = {name: value for name, value in given.items() if name in call.case.arguments and _dense(value)}
         strides = {name: [tensor.strides for tensor in _dense(value)] for name, value in tensors.items()}
-        answer.earlier, before = first.setdefault(_all_but_data(answer.case), (answer.case.label, strides))
-        effect = Effect.absent
+        call.earlier, before = first.setdefault(_all_but_data(call.case), (call.case.label, strides))
+        effect = Effect.not_applicable
         for name in tensors:
-            if effect is not Effect.shown and before[name] != strides[name]:
-                effect = answer.answer_to(**{name: _misread(tensors[name], iter(before[name]))})
+            if effect is not Effect.changed and before[name] != strides[name]:
+                effect = call.recompute(**{name: _misread(tensors[name], iter(before[name]))})
         return effect
 
     return corrupt

@@ -24,8 +24,8 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.dependencies import dependencies
 from diopi_test.baseline.records import BaselineCase
 from diopi_test.oracle.reference import Reference, find_reference, separate_registry
-from diopi_test.quality.audit.chance import is_random
-from diopi_test.quality.audit.fault import Answer, Effect, Fault
+from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
+from diopi_test.quality.mutation.randomness import is_random
 
 EXCHANGED: dict[type[ast.AST], Any] = {
     ast.Add: ast.Sub,
@@ -75,8 +75,8 @@ RELATED = {
     "mean": "sum",
     "zeros_like": "ones_like",
     "ones_like": "zeros_like",
-    "zeros": "ones",
-    "ones": "zeros",
+    "all elements zero": "ones",
+    "ones": "all elements zero",
     "logical_and": "logical_or",
     "logical_or": "logical_and",
     "triu": "tril",
@@ -104,7 +104,7 @@ class Change:
     text: str
 
 
-def formula_faults(function: str) -> Iterator[Fault]:
+def formula_mutants(function: str) -> Iterator[Mutant]:
     """The faults of a function's formula: each change of a place in the source that its reference can reach.
 
     Random numbers don't come from a formula.
@@ -118,17 +118,17 @@ def formula_faults(function: str) -> Iterator[Fault]:
         for change in _changes(module, frozenset(lines)):
             name = change.text if change.text not in names else f"{change.text} (place {change.place})"
             names.add(name)
-            yield Fault(name, partial(_answered_with, function, right.__module__, change), kind=change.kind)
+            yield Mutant(name, partial(_answered_with, function, right.__module__, change), kind=change.kind)
 
 
-def _answered_with(function: str, family: str, change: Change, answer: Answer) -> Effect:
-    if not KINDS[change.kind].concerns(answer.case):
-        return Effect.absent
+def _answered_with(function: str, family: str, change: Change, call: SimulatedCall) -> Effect:
+    if not KINDS[change.kind].concerns(call.case):
+        return Effect.not_applicable
     try:
-        answer.reference = _changed_reference(function, family, change)
+        call.reference = _changed_reference(function, family, change)
     except Exception:  # a changed source may raise anything
-        return Effect.refused
-    return answer.answer_to()
+        return Effect.undefined
+    return call.recompute()
 
 
 # Where a formula is

@@ -15,7 +15,7 @@ import numpy as np
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Parameter, Role
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, tensors_in
-from diopi_test.quality.audit.fault import Answer, Array, Effect, Fault, transposed
+from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall, transposed
 
 STUCK_VALUES = 4
 """How many of the values that an attribute has in the cases are tried as the value it is stuck at."""
@@ -27,7 +27,7 @@ Change = Callable[[BaselineCase], Mapping[str, Any] | None]
 """From a case to the mistaken arguments, None where the mistake does not apply."""
 
 
-def argument_faults(function: str, cases: Sequence[BaselineCase]) -> Iterator[Fault]:
+def argument_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[Mutant]:
     """The faults a function's parameters can have, given the values its cases use."""
     prototype = lookup(function)
     for parameter in prototype.arguments:
@@ -37,20 +37,22 @@ def argument_faults(function: str, cases: Sequence[BaselineCase]) -> Iterator[Fa
             yield from _attribute_faults(parameter, cases)
     tensors = [p.name for p in prototype.arguments if p.is_tensor]
     for one, other in combinations(tensors, 2):
-        yield Fault(f"{one} and {other} swapped", mistaken(partial(_swapped, one, other)), kind="operands swapped")
+        yield Mutant(
+            f"{one} and {other} swapped", recompute_with(partial(_swapped, one, other)), kind="operands swapped"
+        )
 
 
-def mistaken(change: Change) -> Callable[[Answer], Effect]:
+def recompute_with(change: Change) -> Callable[[SimulatedCall], Effect]:
     """The results for other arguments than were given."""
 
-    def corrupt(answer: Answer) -> Effect:
-        changes = change(answer.case)
-        return Effect.absent if changes is None else answer.answer_to(**changes)
+    def corrupt(call: SimulatedCall) -> Effect:
+        changes = change(call.case)
+        return Effect.not_applicable if changes is None else call.recompute(**changes)
 
     return corrupt
 
 
-def _tensor_faults(parameter: Parameter) -> Iterator[Fault]:
+def _tensor_faults(parameter: Parameter) -> Iterator[Mutant]:
     name = parameter.name
     faults = dict(_TENSOR_MISTAKES)
     if parameter.optional:
@@ -60,13 +62,17 @@ def _tensor_faults(parameter: Parameter) -> Iterator[Fault]:
     yield _of_parameter(name, "not broadcast", "tensor", partial(_not_broadcast, name))
     if parameter.is_tensor_array:
         yield _of_parameter(name, "in reverse order", "tensor", partial(_entries_reversed, name))
-    yield Fault(
-        f"strides of {name} ignored", mistaken(partial(_strides_ignored, name)), None, "tensor's strides ignored", name
+    yield Mutant(
+        f"strides of {name} ignored",
+        recompute_with(partial(_strides_ignored, name)),
+        None,
+        "strides of a tensor ignored",
+        name,
     )
 
 
-def _of_parameter(name: str, label: str, what: str, change: Change) -> Fault:
-    return Fault(f"{name} {label}", mistaken(change), None, f"{what} {label}", name)
+def _of_parameter(name: str, label: str, what: str, change: Change) -> Mutant:
+    return Mutant(f"{name} {label}", recompute_with(change), None, f"{what} {label}", name)
 
 
 def _substituted(name: str, substitute: Callable[[Array], Any], case: BaselineCase) -> Mapping[str, Any] | None:
@@ -90,8 +96,8 @@ def _first_everywhere(array: Array) -> Array:
 
 
 _TENSOR_MISTAKES: dict[str, Callable[[Array], Any]] = {
-    "taken for ones": np.ones_like,
-    "taken for its first element": _first_everywhere,
+    "replaced by ones": np.ones_like,
+    "replaced by its first element": _first_everywhere,
     "transposed": transposed,
 }
 
@@ -141,20 +147,30 @@ def _swapped(one: str, other: str, case: BaselineCase) -> Mapping[str, Any] | No
     return {one: second, other: first}
 
 
-def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> Iterator[Fault]:
+def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> Iterator[Mutant]:
     name = parameter.name
     values = {repr(case.arguments[name]): case.arguments[name] for case in cases}
     stuck = {repr(None): None, **values} if parameter.optional else values
     for text, value in list(stuck.items())[:STUCK_VALUES]:
         label = "ignored" if value is None else f"stuck at {text}"
-        yield Fault(
-            f"{name} {label}", mistaken(partial(_modified, name, _constant(value))), None, "attribute ignored", name
+        yield Mutant(
+            f"{name} {label}",
+            recompute_with(partial(_modified, name, _constant(value))),
+            None,
+            "attribute ignored",
+            name,
         )
     for label, modify in _MODIFICATIONS.items():
         if any(modify(value) is not None for value in values.values()):
             yield _of_parameter(name, label, "attribute", partial(_modified, name, modify))
     if name in AXES:
-        yield Fault(f"{name} is the axis after it", mistaken(partial(_next_axis, name)), None, "wrong axis", name)
+        yield Mutant(
+            f"{name} replaced by the next axis",
+            recompute_with(partial(_next_axis, name)),
+            None,
+            "axis replaced by the next axis",
+            name,
+        )
 
 
 def _modified(name: str, modify: Callable[[Any], Any], case: BaselineCase) -> Mapping[str, Any] | None:

@@ -13,22 +13,22 @@ import numpy as np
 from diopi_proto.dtypes import position, same
 from diopi_proto.interface import lookup
 from diopi_test.cases.formats import is_inexact, is_subnormal
-from diopi_test.quality.audit.fault import Answer, Effect, Fault
+from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
 
 STABLE = ("stable", "pStable")
 """Names of attributes that demand a stable order."""
 
 
-def ordering_faults(function: str) -> Iterator[Fault]:
+def ordering_mutants(function: str) -> Iterator[Mutant]:
     """The faults of sorting functions, where the caller demands an order."""
     names = [parameter.name for parameter in lookup(function).arguments]
     for name in names:
         if name in STABLE:
-            yield Fault(f"{name} ignored", partial(_unstable, name), None, "attribute ignored", name)
+            yield Mutant(f"{name} ignored", partial(_unstable, name), None, "attribute ignored", name)
     if {"sorted", "k"} <= set(names):
-        yield Fault("sorted ignored", _unsorted, None, "attribute ignored", "sorted")
+        yield Mutant("sorted ignored", _unsorted, None, "attribute ignored", "sorted")
     if {"input", "dim"} <= set(names) and _gives_elements_and_positions(function):
-        yield Fault("subnormal numbers compared as zeros", _compared_as_zeros)
+        yield Mutant("subnormal numbers compared as zeros", _compared_as_zeros)
 
 
 def _gives_elements_and_positions(function: str) -> bool:
@@ -36,41 +36,47 @@ def _gives_elements_and_positions(function: str) -> bool:
     return [prototype.rule_of(result.name) for result in prototype.results] == [same, position]
 
 
-def _compared_as_zeros(answer: Answer) -> Effect:
+def _compared_as_zeros(call: SimulatedCall) -> Effect:
     """Positions are those among zeros; the elements there are taken as they are."""
-    arguments = answer.case.plain_arguments()
-    input, dim, dtype = arguments["input"], arguments["dim"], answer.case.dtype
+    arguments = call.case.plain_arguments()
+    input, dim, dtype = arguments["input"], arguments["dim"], call.case.dtype
     is_zero = is_subnormal(input, dtype) if is_inexact(dtype) else np.zeros(input.shape, bool)
     if input.ndim == 0 or not is_zero.any():
-        return Effect.absent
-    effect = answer.answer_to(input=np.where(is_zero, 0, input))
-    values, places = answer.results.values()
+        return Effect.not_applicable
+    effect = call.recompute(input=np.where(is_zero, 0, input))
+    values, places = call.results.values()
     elements = values[0].shape if values[0].ndim == input.ndim else np.expand_dims(values[0], dim).shape
     taken = np.take_along_axis(input, places[0].reshape(elements), dim)
     values[0] = taken.reshape(values[0].shape).astype(values[0].dtype)
     return effect
 
 
-def _unstable(name: str, answer: Answer) -> Effect:
+def _unstable(name: str, call: SimulatedCall) -> Effect:
     """Equal elements are in reverse order: those of the flipped input, whose positions are counted from the end."""
-    arguments = answer.case.plain_arguments()
+    arguments = call.case.plain_arguments()
     input, dim = arguments["input"], -1 if arguments["dim"] is None else arguments["dim"]
     if input.ndim == 0:
-        return Effect.absent
-    effect = answer.answer_to(input=np.flip(input, dim))
-    indices = answer.results[list(answer.results)[-1]]
+        return Effect.not_applicable
+    effect = call.recompute(input=np.flip(input, dim))
+    indices = call.results[list(call.results)[-1]]
     indices[0] = input.shape[dim] - 1 - indices[0]
-    right = Answer.right(answer.case)
-    same = all(one[0].tobytes() == right.results[name][0].tobytes() for name, one in answer.results.items())
-    return effect if effect is Effect.refused else Effect.shown if arguments[name] and not same else Effect.same
+    right = SimulatedCall.from_expected(call.case)
+    same = all(one[0].tobytes() == right.results[name][0].tobytes() for name, one in call.results.items())
+    return (
+        effect if effect is Effect.undefined else Effect.changed if arguments[name] and not same else Effect.equivalent
+    )
 
 
-def _unsorted(answer: Answer) -> Effect:
+def _unsorted(call: SimulatedCall) -> Effect:
     """The largest elements come last."""
-    arguments = answer.case.plain_arguments()
+    arguments = call.case.plain_arguments()
     if arguments["input"].ndim == 0:
-        return Effect.absent
-    values = answer.results["values"][0]
-    flipped = {name: [np.flip(array, arguments["dim"]) for array in arrays] for name, arrays in answer.results.items()}
-    answer.results = flipped
-    return Effect.shown if arguments["sorted"] and not np.array_equal(values, flipped["values"][0]) else Effect.same
+        return Effect.not_applicable
+    values = call.results["values"][0]
+    flipped = {name: [np.flip(array, arguments["dim"]) for array in arrays] for name, arrays in call.results.items()}
+    call.results = flipped
+    return (
+        Effect.changed
+        if arguments["sorted"] and not np.array_equal(values, flipped["values"][0])
+        else Effect.equivalent
+    )

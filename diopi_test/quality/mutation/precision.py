@@ -12,18 +12,18 @@ from diopi_proto.dtypes import half, is_floating
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.cases.formats import format_of, is_inexact
-from diopi_test.quality.audit.arguments import mistaken
-from diopi_test.quality.audit.fault import Array, Fault
-from diopi_test.quality.audit.summing import NARROW, narrow_type, summing_in, summing_long_ones_in
+from diopi_test.quality.mutation.arguments import recompute_with
+from diopi_test.quality.mutation.mutant import Array, Mutant
+from diopi_test.quality.mutation.summation import NARROW, narrow_type, summing_in, summing_long_ones_in
 
 
-def precision_faults() -> Iterator[Fault]:
+def precision_mutants() -> Iterator[Mutant]:
     """The faults of functions that compute with numbers."""
     for dtype in NARROW:
-        yield Fault(f"inputs rounded to {dtype.name}", mistaken(partial(_rounded, dtype)))
-        yield Fault(f"accumulated in {dtype.name}", mistaken(partial(accumulated_in, dtype)))
-    yield Fault("accumulated in half precision", mistaken(_accumulated_in_half))
-    yield Fault("inputs rounded to the narrowest of their types", mistaken(_rounded_to_the_narrowest))
+        yield Mutant(f"inputs rounded to {dtype.name}", recompute_with(partial(_rounded, dtype)))
+        yield Mutant(f"accumulated in {dtype.name}", recompute_with(partial(accumulated_in, dtype)))
+    yield Mutant("accumulated in half precision", recompute_with(_accumulated_in_half))
+    yield Mutant("inputs rounded to the narrowest of their types", recompute_with(_rounded_to_the_narrowest))
 
 
 def _results(case: BaselineCase) -> list[Dtype]:

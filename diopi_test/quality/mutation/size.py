@@ -12,11 +12,11 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, expected_arrays, tensors_in
 from diopi_test.cases.layouts import layout_named
-from diopi_test.quality.audit.arguments import mistaken
-from diopi_test.quality.audit.chance import is_random
-from diopi_test.quality.audit.fault import Answer, Array, Effect, Fault
-from diopi_test.quality.audit.results import found_before
-from diopi_test.quality.audit.summing import of_first_block, of_long_sums_in
+from diopi_test.quality.mutation.arguments import recompute_with
+from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall
+from diopi_test.quality.mutation.randomness import is_random
+from diopi_test.quality.mutation.results import found_before
+from diopi_test.quality.mutation.summation import of_first_block, of_long_sums_in
 
 TILE = 1024
 """Elements of a tile, the last of which is not whole."""
@@ -28,30 +28,30 @@ Places = Callable[[tuple[int, ...]], Array | None]
 """From the shape of a result to which of its elements are mistaken, of all in row-major order; None if none can be."""
 
 
-def size_faults(function: str) -> Iterator[Fault]:
+def size_mutants(function: str) -> Iterator[Mutant]:
     """The faults of size of a function."""
     for name, where in PARTS.items():
-        yield Fault(f"{name} not written", _left_as_found(where))
+        yield Mutant(f"{name} not written", _left_as_found(where))
     if is_random(function):
         return  # of what is drawn any element may be another
     for name, where in PARTS.items():
-        yield Fault(f"{name} zero", _put(where, np.zeros_like))
+        yield Mutant(f"{name} zero", _put(where, np.zeros_like))
     for period, last in ((2000, -1), (4096, -1), (65_536, 0)):
         named = f"k · {period}" + (" − 1" if last else "")
-        yield Fault(f"one element at {named} wrong", _elements_wrong(partial(_last_of, period, last)))
+        yield Mutant(f"one element at {named} wrong", _elements_wrong(partial(_last_of, period, last)))
     for name, offsets in OFFSETS.items():
-        yield Fault(f"offsets of the result through {name}", _moved(offsets))
-        yield Fault(f"offsets of inputs through {name}", mistaken(partial(_misread, offsets)))
-    yield from faults_of_many(function)
-    yield Fault("block sums not added", mistaken(_with_tensors(of_first_block)))
+        yield Mutant(f"offsets of the result stored in {name}", _moved(offsets))
+        yield Mutant(f"offsets of inputs stored in {name}", recompute_with(partial(_misread, offsets)))
+    yield from many_element_mutants(function)
+    yield Mutant("only the first block of sums added", recompute_with(_with_tensors(of_first_block)))
     for dtype in half:
-        yield Fault(f"long sums accumulated in {dtype.name}", mistaken(partial(_accumulated, dtype)))
+        yield Mutant(f"long sums accumulated in {dtype.name}", recompute_with(partial(_accumulated, dtype)))
 
 
-def faults_of_many(function: str) -> Iterator[Fault]:
+def many_element_mutants(function: str) -> Iterator[Mutant]:
     """Those of them that a thousand elements show, as some small cases have."""
     if not is_random(function):
-        yield Fault("NaNs among many elements lost", mistaken(_with_tensors(_without_nans)))
+        yield Mutant("NaNs in large tensors replaced by 0", recompute_with(_with_tensors(_without_nans)))
 
 
 # Places in a result
@@ -81,24 +81,24 @@ PARTS: Mapping[str, Places] = {"last partial tile": _last_tile, f"rows from {ROW
 """Parts of a result that a kernel may leave out."""
 
 
-def _each_result(change: Callable[[Answer, str, int, Array], Array | None]) -> Callable[[Answer], Effect]:
+def _each_result(change: Callable[[SimulatedCall, str, int, Array], Array | None]) -> Callable[[SimulatedCall], Effect]:
     """Every result array becomes what `change` makes of it, where that is not None."""
 
-    def corrupt(answer: Answer) -> Effect:
-        wrong = {name: list(arrays) for name, arrays in answer.results.items()}
-        for name, arrays in answer.results.items():
+    def corrupt(call: SimulatedCall) -> Effect:
+        wrong = {name: list(arrays) for name, arrays in call.results.items()}
+        for name, arrays in call.results.items():
             for number, array in enumerate(arrays):
-                if (changed := change(answer, name, number, array)) is not None:
+                if (changed := change(call, name, number, array)) is not None:
                     wrong[name][number] = changed.reshape(array.shape)
-        return answer.become(wrong)
+        return call.replace_results(wrong)
 
     return corrupt
 
 
-def _put(where: Places, values: Callable[[Array], Array]) -> Callable[[Answer], Effect]:
+def _put(where: Places, values: Callable[[Array], Array]) -> Callable[[SimulatedCall], Effect]:
     """Other elements at some places."""
 
-    def change(answer: Answer, name: str, number: int, array: Array) -> Array | None:
+    def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
         if (places := where(array.shape)) is None:
             return None
         flat = array.flatten()
@@ -109,20 +109,20 @@ def _put(where: Places, values: Callable[[Array], Array]) -> Callable[[Answer], 
     return _each_result(change)
 
 
-def _left_as_found(where: Places) -> Callable[[Answer], Effect]:
+def _left_as_found(where: Places) -> Callable[[SimulatedCall], Effect]:
     """Elements at some places stay as they were found: poison, or the old state."""
 
-    def change(answer: Answer, name: str, number: int, array: Array) -> Array | None:
+    def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
         if (places := where(array.shape)) is None:
             return None
-        flat, before = array.flatten(), found_before(answer, name, answer.results[name])[number]
+        flat, before = array.flatten(), found_before(call, name, call.results[name])[number]
         flat[places] = before.reshape(-1)[places]
         return flat
 
     return _each_result(change)
 
 
-def _elements_wrong(where: Places) -> Callable[[Answer], Effect]:
+def _elements_wrong(where: Places) -> Callable[[SimulatedCall], Effect]:
     """Elements at some places are wrong: by an eighth of themselves and 1, by their lowest bit, or negated."""
 
     def wrong(values: Array) -> Array:
@@ -148,15 +148,15 @@ OFFSETS: Mapping[str, Offsets] = {
 }
 
 
-def _moved(offsets: Offsets) -> Callable[[Answer], Effect]:
+def _moved(offsets: Offsets) -> Callable[[SimulatedCall], Effect]:
     """Elements are written where their offsets lead: the last one that is led to a place stays there."""
 
-    def change(answer: Answer, name: str, number: int, array: Array) -> Array | None:
+    def change(call: SimulatedCall, name: str, number: int, array: Array) -> Array | None:
         right = np.arange(array.size)
         led = offsets(right)
         if np.array_equal(led, right):
             return None
-        flat, before = array.flatten(), found_before(answer, name, answer.results[name])[number].flatten()
+        flat, before = array.flatten(), found_before(call, name, call.results[name])[number].flatten()
         before[led % max(array.size, 1)] = flat
         return before
 

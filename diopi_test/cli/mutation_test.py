@@ -1,4 +1,4 @@
-"""`diopi-test audit`: which faults the cases catch."""
+"""The command `diopi-test mutation-test`: run mutation tests of the cases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from diopi_test.harness.progress import VisibleProgress
 if TYPE_CHECKING:
     from diopi_test.baseline.parallel import ParallelMap
     from diopi_test.harness.selection import Selection
-    from diopi_test.quality.audit import FunctionAudit
+    from diopi_test.quality.mutation import MutationReport
 
 T = TypeVar("T")
 
@@ -36,15 +36,15 @@ T = TypeVar("T")
     type=click.Choice(("full", "large")),
     default="full",
     show_default=True,
-    help="Whose cases: full for all faults but those of size, large for these.",
+    help="Level of the cases: full runs all mutants except those that depend on the size, large runs only these.",
 )
 @selection_options("functions", "families", "expression", "seed", "sample", "shard")
 @workers_option
 @dask_option
-@output_option("--json", "json_file", "Write the matrix to this file.")
-@output_option("--markdown", "markdown", "Write it as a page to this file.")
-@output_option("--choose", "choose", "Write which cases the smoke level needs to catch as much to this file.")
-def audit(
+@output_option("--json", "json_file", "Write the results to this file as JSON.")
+@output_option("--markdown", "markdown", "Write the results to this file as a Markdown page.")
+@output_option("--choose", "choose", "Write the selection of smoke cases that kill the same mutants to this file.")
+def mutation_test(
     level: str,
     selection: Selection,
     workers: int | None,
@@ -53,43 +53,43 @@ def audit(
     markdown: Path | None,
     choose: Path | None,
 ) -> None:
-    """Put faults into a correct vendor and show which ones the cases catch.
+    """Run mutation tests: inject defects into a correct vendor and report which ones the cases detect.
 
-    Exit status 0 only if every fault that makes a difference is caught. The last line is the count.
+    The exit status is 0 only if the cases kill every mutant that changes a result. The last line is the score.
     """
     from diopi_test.baseline import generate
     from diopi_test.cases.selection import select_cases
-    from diopi_test.quality.audit import audit_function
-    from diopi_test.quality.audit.page import page
-    from diopi_test.quality.audit.report import show, to_json
+    from diopi_test.quality.mutation import run_mutation_tests
+    from diopi_test.quality.mutation.page import render_page
+    from diopi_test.quality.mutation.report import print_report, to_json
 
     functions = select_functions(
         generate.functions_with_cases(level), selection, lambda name: len(select_cases(name, level))
     )
     with open_spread(workers, dask) as spread:
-        work = partial(audit_function, level=level)
-        ordered = list(_with_progress("auditing", work, functions, spread).values())
-    show(ordered, console)
+        work = partial(run_mutation_tests, level=level)
+        ordered = list(_with_progress("running mutants", work, functions, spread).values())
+    print_report(ordered, console)
     if json_file is not None:
         write_report(json_file, to_json(ordered))
     if markdown is not None:
-        write_report(markdown, page(ordered))
+        write_report(markdown, render_page(ordered))
     if choose is not None and level == "full":
         write_report(choose, _smoke_selection(ordered))
-    sys.exit(1 if any(result.survivors for result in ordered) else 0)
+    sys.exit(1 if any(report.survivors for report in ordered) else 0)
 
 
-def _smoke_selection(audits: Sequence[FunctionAudit]) -> dict[str, Sequence[str]]:
-    """The smoke selection of these functions; those of others stay as they are."""
+def _smoke_selection(reports: Sequence[MutationReport]) -> dict[str, Sequence[str]]:
+    """Return the smoke selection with the entries of the tested functions replaced."""
     from diopi_test.baseline.generate import functions_with_cases
     from diopi_test.cases.selection import smoke_selection
 
-    chosen = {**smoke_selection(), **{result.function: result.smoke_selection for result in audits}}
-    return {name: chosen[name] for name in functions_with_cases("full") if chosen.get(name)}
+    selection = {**smoke_selection(), **{report.function: report.smoke_selection for report in reports}}
+    return {name: selection[name] for name in functions_with_cases("full") if selection.get(name)}
 
 
 def _with_progress(text: str, work: Callable[[str], T], functions: list[str], spread: ParallelMap) -> dict[str, T]:
-    """What `work` gives for each function, in their order, with a bar to watch."""
+    """Return the result of `work` for each function, in the order of the functions, and show a progress bar."""
     results = {}
     with VisibleProgress(console) as progress:
         task = progress.add_task(text, total=len(functions))

@@ -7,28 +7,29 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from diopi_test.quality.audit.fault import Effect, Fault, shown
+from diopi_test.quality.mutation.mutant import Effect, Mutant, changed_if
 from lib_rt import Tensor
 
 Tensors = Sequence[Tensor]
 
 
-def memory_faults() -> tuple[Fault, ...]:
+def memory_mutants() -> tuple[Mutant, ...]:
     """The faults of memory, which every function can have."""
     return (
-        Fault("input written", after=lambda inputs, results: _poke(inputs, lambda t: t.data_ptr)),
-        Fault("input restored an ulp off", after=lambda inputs, results: _restored_off(inputs)),
-        Fault("byte past the end written", after=lambda inputs, results: _poke(results, _end)),
-        Fault(
-            "byte before the start written", after=lambda inputs, results: _poke(results, lambda t: t.storage_ptr - 1)
+        Mutant("input overwritten", corrupt_memory=lambda inputs, results: _poke(inputs, lambda t: t.data_ptr)),
+        Mutant("input changed by one ulp", corrupt_memory=lambda inputs, results: _restored_off(inputs)),
+        Mutant("byte after the end written", corrupt_memory=lambda inputs, results: _poke(results, _end)),
+        Mutant(
+            "byte before the start written",
+            corrupt_memory=lambda inputs, results: _poke(results, lambda t: t.storage_ptr - 1),
         ),
-        Fault(
+        Mutant(
             "gap in the storage written",
-            after=lambda inputs, results: _poke(_with_gaps(results), lambda t: t.storage_ptr),
+            corrupt_memory=lambda inputs, results: _poke(_with_gaps(results), lambda t: t.storage_ptr),
         ),
-        Fault("strides of the result ignored", after=lambda inputs, results: _written_contiguously(results)),
-        Fault("result written after return", late=True),
-        Fault("memory left allocated", after=_leaking()),
+        Mutant("strides of the result ignored", corrupt_memory=lambda inputs, results: _written_contiguously(results)),
+        Mutant("result written after return", writes_late=True),
+        Mutant("memory leaked", corrupt_memory=_leaking()),
     )
 
 
@@ -46,7 +47,7 @@ def _poke(tensors: Tensors, address: Callable[[Tensor], int]) -> Effect:
     for tensor in chosen:
         byte = ctypes.c_ubyte.from_address(address(tensor))
         byte.value ^= 1
-    return shown(bool(chosen))
+    return changed_if(bool(chosen))
 
 
 def _restored_off(tensors: Tensors) -> Effect:
@@ -57,7 +58,7 @@ def _restored_off(tensors: Tensors) -> Effect:
         lowest = np.frombuffer(last.tobytes(), np.uint8).copy()
         lowest[0] ^= 1  # little-endian: the least significant bit
         tensor.view()[tuple(length - 1 for length in tensor.shape)] = np.frombuffer(lowest, last.dtype)[0]
-    return shown(bool(chosen))
+    return changed_if(bool(chosen))
 
 
 def _leaking() -> Callable[[Tensors, Tensors], Effect]:
@@ -69,7 +70,7 @@ def _leaking() -> Callable[[Tensors, Tensors], Effect]:
         calls += 1
         for tensor in (*inputs, *results)[:1]:
             tensor.device.malloc(1)
-        return shown(calls > 1 and bool(inputs or results))
+        return changed_if(calls > 1 and bool(inputs or results))
 
     return leak
 
@@ -81,4 +82,4 @@ def _written_contiguously(tensors: Tensors) -> Effect:
         before, elements = tensor.storage().tobytes(), np.ascontiguousarray(tensor.view()).tobytes()
         ctypes.memmove(tensor.data_ptr, elements, len(elements))
         moved |= tensor.storage().tobytes() != before
-    return shown(moved)
+    return changed_if(moved)

@@ -15,12 +15,21 @@ from diopi_test.baseline.records import Expected, expected_arrays, tensors_in
 from diopi_test.cases.formats import FORMATS, format_of
 from diopi_test.cases.layouts import contiguous, layout_named
 from diopi_test.oracle.budget import K
-from diopi_test.quality.audit.fault import Answer, Array, Effect, Fault, differ, is_float, shown, transposed
+from diopi_test.quality.mutation.mutant import (
+    Array,
+    Effect,
+    Mutant,
+    SimulatedCall,
+    changed_if,
+    differ,
+    is_float,
+    transposed,
+)
 from lib_rt import poison_of
 from lib_rt.dtypes import from_numpy, to_numpy
 
 
-def _each(change: Callable[[Array], Array | None], of_draws: bool = False) -> Callable[[Answer], Effect]:
+def _each(change: Callable[[Array], Array | None], of_draws: bool = False) -> Callable[[SimulatedCall], Effect]:
     """A fault of every result array by itself; `change` gives the wrong array, or None if it can't show there.
 
     In random results any element may differ: only faults `of_draws` apply to them.
@@ -30,19 +39,19 @@ def _each(change: Callable[[Array], Array | None], of_draws: bool = False) -> Ca
 
 def _each_expected(
     change: Callable[[Array, Expected], Array | None], of_draws: bool = False
-) -> Callable[[Answer], Effect]:
+) -> Callable[[SimulatedCall], Effect]:
     """As `_each`; `change` sees the expectation too. A difference counts where the standard specifies the result."""
 
-    def corrupt(answer: Answer) -> Effect:
+    def corrupt(call: SimulatedCall) -> Effect:
         corrupted = False
-        for name, arrays in answer.results.items():
-            for number, expected in enumerate(expected_arrays(answer.case.expected[name])):
-                by_chance = expected.needs_validator and answer.case.draws
+        for name, arrays in call.results.items():
+            for number, expected in enumerate(expected_arrays(call.case.expected[name])):
+                by_chance = expected.needs_validator and call.case.draws
                 wrong = change(arrays[number], expected) if of_draws or not by_chance else None
                 if wrong is not None:
                     corrupted |= _is_wrong(wrong.reshape(arrays[number].shape), arrays[number], expected.specified)
                     arrays[number] = wrong.reshape(arrays[number].shape)
-        return shown(corrupted)
+        return changed_if(corrupted)
 
     return corrupt
 
@@ -172,20 +181,20 @@ def _added(array: Array) -> Array:
         return ~array if array.dtype == bool else array + array
 
 
-def _not_written(*names: str) -> Callable[[Answer], Effect]:
+def _not_written(*names: str) -> Callable[[SimulatedCall], Effect]:
     """Results stay as they were found: poison, or the old state. So is anything written after the stream's work."""
 
-    def corrupt(answer: Answer) -> Effect:
-        left = {name: answer.results.pop(name) for name in names or list(answer.results)}
-        found = {name: found_before(answer, name, arrays) for name, arrays in left.items()}
-        return shown(differ(left, found))
+    def corrupt(call: SimulatedCall) -> Effect:
+        left = {name: call.results.pop(name) for name in names or list(call.results)}
+        found = {name: found_before(call, name, arrays) for name, arrays in left.items()}
+        return changed_if(differ(left, found))
 
     return corrupt
 
 
-def found_before(answer: Answer, name: str, arrays: list[Array]) -> list[Array]:
+def found_before(call: SimulatedCall, name: str, arrays: list[Array]) -> list[Array]:
     """What the tensors of a result hold before the call, or the size that is passed by pointer."""
-    given = answer.case.arguments.get(name)
+    given = call.case.arguments.get(name)
     if given is None:
         return [_poison(array) for array in arrays]
     return [tensor.values for tensor in tensors_in(given)] or [np.asarray(given) for _ in arrays]
@@ -195,14 +204,14 @@ def _poison(array: Array) -> Array:
     return np.frombuffer(poison_of(from_numpy(array.dtype)) * array.size, array.dtype).reshape(array.shape)
 
 
-def _made_contiguous(answer: Answer) -> Effect:
+def _made_contiguous(call: SimulatedCall) -> Effect:
     """Results that the callee makes are in row-major order, whatever memory format was requested."""
-    wanted, answer.layouts = answer.layouts, dict.fromkeys(answer.layouts, "contiguous")
-    return shown(
+    wanted, call.layouts = call.layouts, dict.fromkeys(call.layouts, "contiguous")
+    return changed_if(
         any(
             layout_named(wanted[name])(array.shape) != contiguous(array.shape)
             for name in wanted
-            for array in answer.results[name]
+            for array in call.results[name]
         )
     )
 
@@ -210,11 +219,11 @@ def _made_contiguous(answer: Answer) -> Effect:
 _OTHER_TYPES = {Dtype.float32: Dtype.float64, Dtype.int64: Dtype.int32, Dtype.int32: Dtype.int64}
 
 
-def _made_in_another_type(answer: Answer) -> Effect:
+def _made_in_another_type(call: SimulatedCall) -> Effect:
     """Results that the callee makes are of a neighbouring type, with the same values."""
-    for name in answer.layouts:
-        answer.results[name] = [_as_another_type(array) for array in answer.results[name]]
-    return shown(bool(answer.layouts))
+    for name in call.layouts:
+        call.results[name] = [_as_another_type(array) for array in call.results[name]]
+    return changed_if(bool(call.layouts))
 
 
 def _as_another_type(array: Array) -> Array:
@@ -223,42 +232,45 @@ def _as_another_type(array: Array) -> Array:
         return (array.real if array.dtype.kind == "c" else array).astype(to_numpy(other))
 
 
-def result_faults(function: str) -> Iterator[Fault]:
+def result_mutants(function: str) -> Iterator[Mutant]:
     """The faults of results; nearly all are the same for every function."""
     yield from _COMMON
     results = lookup(function).results
     if any(result.is_callee_allocated for result in results):
-        yield Fault("result made in another type", _made_in_another_type)
+        yield Mutant("result allocated in another type", _made_in_another_type)
     for attribute in lookup(function).arguments:
         if attribute.annotation is MemoryFormat:
-            yield Fault(f"{attribute.name} ignored", _made_contiguous, None, "attribute ignored", attribute.name)
+            yield Mutant(f"{attribute.name} ignored", _made_contiguous, None, "attribute ignored", attribute.name)
     for result in results:
         if result.role is Role.inout:
-            yield Fault(f"{result.name} not updated", _not_written(result.name), kind="state not updated")
+            yield Mutant(f"{result.name} not updated", _not_written(result.name), kind="state not updated")
         elif len(results) > 1:
-            yield Fault(f"{result.name} not written", _not_written(result.name), kind="result not written")
+            yield Mutant(f"{result.name} not written", _not_written(result.name), kind="result not written")
 
 
 _COMMON = (
-    Fault("first element wrong", _each(_element(lambda size: 0))),
-    Fault("last element wrong", _each(_element(lambda size: size - 1))),
-    Fault("one element in 2000 wrong", _each(_element(lambda size: 1999 % size))),
-    Fault("last block not computed", _each(_tail_unwritten)),
-    Fault("state kept between calls", again=_each(_added)),
-    Fault("zeros", _each(np.zeros_like, of_draws=True)),
-    Fault("success without work", _not_written()),
-    Fault("off by 4 eps", _each(_off_by_epsilons)),
-    Fault("off by 1e-3", _each(_scaled(1e-3))),
-    Fault("off by 4 %", _each(_scaled(0.04))),
-    Fault("NaN dropped", _each(_replaced(np.isnan, np.zeros_like))),
-    Fault("infinity clamped", _each(_replaced(np.isinf, lambda a: np.copysign(ml_dtypes.finfo(a.dtype).max, a)))),
-    Fault("sign of zero lost", _each_expected(_zeros_positive)),
-    Fault("computed in bfloat16", _each(_through(Dtype.bfloat16))),
-    Fault("computed in float16", _each(_through(Dtype.float16))),
-    Fault("computed in float32", _each(_through(Dtype.float32))),
-    Fault("integers through double", _each(_through_double)),
-    Fault("result transposed", _each(transposed)),
-    Fault("indices in reverse order", _each(_reversed)),
-    Fault("neighbouring indices exchanged", _each(_neighbours_exchanged)),
-    Fault("elements repeated", _each(_repeated, of_draws=True)),
+    Mutant("first element wrong", _each(_element(lambda size: 0))),
+    Mutant("last element wrong", _each(_element(lambda size: size - 1))),
+    Mutant("one element in 2000 wrong", _each(_element(lambda size: 1999 % size))),
+    Mutant("last block not computed", _each(_tail_unwritten)),
+    Mutant("result added to the previous result", corrupt_repetition=_each(_added)),
+    Mutant("all elements zero", _each(np.zeros_like, of_draws=True)),
+    Mutant("nothing written", _not_written()),
+    Mutant("off by 4 eps", _each(_off_by_epsilons)),
+    Mutant("off by 1e-3", _each(_scaled(1e-3))),
+    Mutant("off by 4 %", _each(_scaled(0.04))),
+    Mutant("NaN replaced by 0", _each(_replaced(np.isnan, np.zeros_like))),
+    Mutant(
+        "infinity replaced by the largest number",
+        _each(_replaced(np.isinf, lambda a: np.copysign(ml_dtypes.finfo(a.dtype).max, a))),
+    ),
+    Mutant("sign of zero dropped", _each_expected(_zeros_positive)),
+    Mutant("computed in bfloat16", _each(_through(Dtype.bfloat16))),
+    Mutant("computed in float16", _each(_through(Dtype.float16))),
+    Mutant("computed in float32", _each(_through(Dtype.float32))),
+    Mutant("integers converted to float64 and back", _each(_through_double)),
+    Mutant("result transposed", _each(transposed)),
+    Mutant("indices reversed", _each(_reversed)),
+    Mutant("neighboring indices swapped", _each(_neighbours_exchanged)),
+    Mutant("every element repeated", _each(_repeated, of_draws=True)),
 )

@@ -15,8 +15,8 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.records import BaselineCase, BaselineTensor, expected_arrays, tensors_in
 from diopi_test.cases.data import convert_array, is_mask, widen
 from diopi_test.execution.negative_cases import standard_dtype
-from diopi_test.quality.audit.arguments import mistaken
-from diopi_test.quality.audit.fault import Answer, Effect, Fault
+from diopi_test.quality.mutation.arguments import recompute_with
+from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
 
 Values = Callable[[Any], Any]
 """From numbers, in an array or as an attribute, to those they are mistaken for; Python numbers stay Python numbers."""
@@ -24,7 +24,7 @@ Values = Callable[[Any], Any]
 NARROW_FLOATS = frozenset({Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.complex64})
 
 
-def number_faults(function: str) -> Iterator[Fault]:
+def number_mutants(function: str) -> Iterator[Mutant]:
     """The faults a function's numbers can have."""
     prototype = lookup(function)
     for parameter in prototype.arguments:
@@ -33,17 +33,19 @@ def number_faults(function: str) -> Iterator[Fault]:
             what = "tensor" if is_tensor else "attribute"
             for label, (concerns, values) in _MISTAKES.items():
                 change = partial(_taken, parameter.name, concerns, values)
-                yield Fault(f"{parameter.name} {label}", mistaken(change), None, f"{what} {label}", parameter.name)
+                yield Mutant(
+                    f"{parameter.name} {label}", recompute_with(change), None, f"{what} {label}", parameter.name
+                )
     operands = [p for p in prototype.arguments if p.is_tensor]
     if len(operands) > 1 and prototype.result in (promoted, promoted_to_floating, truth) and not prototype.is_inplace:
-        yield Fault("operands converted to the type of the first", mistaken(_as_the_first))
+        yield Mutant("operands converted to the type of the first", recompute_with(_as_the_first))
     if len(operands) > 1 and prototype.common_type:
-        yield Fault("type of operands without axes ignored", mistaken(_as_those_with_axes))
+        yield Mutant("0-d operands converted to the type of the others", recompute_with(_as_those_with_axes))
     if operands:
-        yield Fault("arguments not converted first", mistaken(_not_converted))
+        yield Mutant("arguments not converted before computing", recompute_with(_not_converted))
     if prototype.numbers and Dtype.int32 in prototype.dtypes:
-        yield Fault("integers beside integers not converted first", mistaken(_integers_not_converted))
-    yield Fault("result in its usual type, converted", _in_its_usual_type)
+        yield Mutant("integer scalars not converted to the integer type", recompute_with(_integers_not_converted))
+    yield Mutant("computed in the standard's result type, then converted", _in_its_usual_type)
 
 
 # Numbers
@@ -130,12 +132,12 @@ def _types(case: BaselineCase) -> set[Dtype]:
 
 
 _MISTAKES: dict[str, tuple[Callable[[BaselineCase], bool], Values]] = {
-    "modulo 64": (_always, _modulo_64),
-    "cut to 32 bits": (_always, _in_32_bits),
-    "through float32": (_is_wide, _through(np.float32)),
-    "through float64": (_is_whole, _through(np.float64)),
-    "without its fraction": (_takes_integers, _without_fraction),
-    "rounded to whole numbers": (_takes_integers, _rounded),
+    "reduced modulo 64": (_always, _modulo_64),
+    "truncated to 32 bits": (_always, _in_32_bits),
+    "converted to float32 and back": (_is_wide, _through(np.float32)),
+    "converted to float64 and back": (_is_whole, _through(np.float64)),
+    "truncated to integers": (_takes_integers, _without_fraction),
+    "rounded to integers": (_takes_integers, _rounded),
 }
 """By the name of the fault: the calls it applies to, and what numbers are mistaken for.
 
@@ -195,16 +197,16 @@ def _as_those_with_axes(case: BaselineCase) -> Mapping[str, Any] | None:
     return {name: convert_array(tensor.values, dtype) for name, tensor in alike.items()} or None
 
 
-def _in_its_usual_type(answer: Answer) -> Effect:
+def _in_its_usual_type(call: SimulatedCall) -> Effect:
     """The result is computed in the type the standard gives it, then converted to the one of the caller's tensor."""
-    prototype, expected = answer.prototype, answer.case.expected
-    if prototype.result is not caller_chosen and not any(map(tensors_in, answer.case.arguments.values())):
-        return Effect.absent
+    prototype, expected = call.prototype, call.case.expected
+    if prototype.result is not caller_chosen and not any(map(tensors_in, call.case.arguments.values())):
+        return Effect.not_applicable
     made = [
         result for result in prototype.results if result.role is Role.output and expected_arrays(expected[result.name])
     ]
-    usual = {result.name: standard_dtype(prototype, result, answer.case) for result in made}
+    usual = {result.name: standard_dtype(prototype, result, call.case) for result in made}
     if all(entry.dtype is usual[name] for name in usual for entry in expected_arrays(expected[name])):
-        return Effect.absent
-    answer.dtypes = usual
-    return answer.answer_to()
+        return Effect.not_applicable
+    call.dtypes = usual
+    return call.recompute()

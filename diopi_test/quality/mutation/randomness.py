@@ -15,7 +15,7 @@ from diopi_test.baseline.records import BaselineCase, expected_arrays
 from diopi_test.cases.data import random_generator
 from diopi_test.cases.formats import format_of
 from diopi_test.oracle.reference.lmdeploy.sampling import UPDATED, Draw, top_k_draw, top_p_draw
-from diopi_test.quality.audit.fault import Answer, Array, Effect, Fault, shown
+from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall, changed_if
 from lib_rt import Generator
 from lib_rt.dtypes import from_numpy, to_numpy
 
@@ -34,7 +34,7 @@ def _generator_of(function: str) -> str:
     return next((p.name for p in lookup(function).arguments if p.annotation in kinds.GENERATORS), "")
 
 
-def drawn(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> Answer:
+def simulate_draw(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> SimulatedCall:
     """A right answer to a case of a random function, a key a generator; different keys give independent ones."""
     entries = [entry for value in case.expected.values() for entry in expected_arrays(value)]
     form = to_numpy(entries[0].dtype), entries[0].values.shape, entries[-1].values.shape
@@ -43,13 +43,13 @@ def drawn(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> Answer:
         sources = [random_generator("audit", *map(str, key)) for key in keys]
         base, name = lookup(case.function).base, _generator_of(case.function)
         if not is_random(case.function):  # the reference draws, too
-            return answer.by_reference({**arguments, name: int(sources[0].integers(2**63))})
+            return call.compute_reference({**arguments, name: int(sources[0].integers(2**63))})
         given = {other: value for other, value in arguments.items() if other != name}
         return _SAMPLING[base](sources, given) if base in _SAMPLING else _DRAWS[base](sources[0], form, **given)
 
-    answer = replace(Answer.right(case), compute=compute)
-    answer.answer_to()
-    return answer
+    call = replace(SimulatedCall.from_expected(case), compute=compute)
+    call.recompute()
+    return call
 
 
 def _uniform(source: Source, form: Form, from_: float, to: float) -> Array:
@@ -133,26 +133,28 @@ _DRAWS: dict[str, Callable[..., Any]] = {
 }
 
 
-def chance_faults(function: str) -> Iterator[Fault]:
+def randomness_mutants(function: str) -> Iterator[Mutant]:
     """The faults of functions that draw from a generator."""
     if name := _generator_of(function):
-        yield Fault("seed ignored", parameter=name, key=lambda seed, offset, calls: (offset,))
-        yield Fault("offset ignored", parameter=name, key=lambda seed, offset, calls: (seed,))
-        yield Fault("generator ignored", parameter=name, key=lambda seed, offset, calls: (calls,))
+        yield Mutant("seed ignored", parameter=name, generator_key=lambda seed, offset, calls: (offset,))
+        yield Mutant("offset ignored", parameter=name, generator_key=lambda seed, offset, calls: (seed,))
+        yield Mutant("generator ignored", parameter=name, generator_key=lambda seed, offset, calls: (calls,))
         if not lookup(function).is_gradient:
-            yield Fault("offset not advanced", parameter=name, advance=0)
+            yield Mutant("offset not advanced", parameter=name, advance=0)
 
 
-def draw_with(fault: Fault, case: BaselineCase, sources: Sequence[Generator], calls: int) -> tuple[Answer, Effect]:
+def draw_with(
+    mutant: Mutant, case: BaselineCase, sources: Sequence[Generator], calls: int
+) -> tuple[SimulatedCall, Effect]:
     """A right answer but for how `fault` uses the generators, which advance; without any, the calls are counted."""
     states = [(source.seed, source.offset) for source in sources] or [(0, calls)]
-    keys = [fault.key(*state, calls) if sources and fault.key else state for state in states]
-    mistaken = fault.key is not None or fault.advance != 1
+    keys = [mutant.generator_key(*state, calls) if sources and mutant.generator_key else state for state in states]
+    mistaken = mutant.generator_key is not None or mutant.advance != 1
     if sources and _is_left_to_chance(case):
         for source in sources:
-            source.offset += fault.advance
-        return drawn(case, keys), shown(mistaken)
-    return drawn(case, keys), Effect.absent
+            source.offset += mutant.advance
+        return simulate_draw(case, keys), changed_if(mistaken)
+    return simulate_draw(case, keys), Effect.not_applicable
 
 
 def _is_left_to_chance(case: BaselineCase) -> bool:

@@ -1,0 +1,275 @@
+"""Run the mutants of a function against its cases and record which check kills each mutant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.baseline.evaluate import compute_baseline_case
+from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_in
+from diopi_test.cases.model import is_huge
+from diopi_test.cases.selection import LEVELS, select_cases
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.harness.run_case import run_case
+from diopi_test.quality.mutation.arguments import argument_mutants
+from diopi_test.quality.mutation.caching import CACHING_KINDS, caching_mutants
+from diopi_test.quality.mutation.formula import formula_mutants
+from diopi_test.quality.mutation.memory import memory_mutants
+from diopi_test.quality.mutation.mutant import Effect, Mutant
+from diopi_test.quality.mutation.numbers import number_mutants
+from diopi_test.quality.mutation.ordering import ordering_mutants
+from diopi_test.quality.mutation.precision import precision_mutants
+from diopi_test.quality.mutation.randomness import randomness_mutants
+from diopi_test.quality.mutation.results import result_mutants
+from diopi_test.quality.mutation.size import many_element_mutants, size_mutants
+from diopi_test.quality.mutation.vendor import MutantVendor
+
+
+class MutationTestError(Exception):
+    """A case fails its own expected results, so mutation tests of the function would be meaningless."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MutantResult:
+    """The result of running one mutant.
+
+    Attributes:
+        mutant: the name of the mutant.
+        kind: the kind of the mutant.
+        parameter: the parameter that the mutant concerns, if any.
+        effects: the number of cases by effect of the mutant, up to the case that killed it.
+        killed_by: the label of the case that killed the mutant and the checks that failed; None if no case did.
+        earlier: the label of the case whose call cached the value that the killed call used, if any.
+    """
+
+    mutant: str
+    kind: str
+    parameter: str | None
+    effects: Mapping[Effect, int]
+    killed_by: tuple[str, tuple[str, ...]] | None
+    earlier: str | None = None
+
+    @property
+    def change_count(self) -> int:
+        """Return the number of cases in which the mutant changed a result."""
+        return self.effects.get(Effect.changed, 0)
+
+    @property
+    def survived(self) -> bool:
+        """Return whether the mutant changed a result and no case failed."""
+        return self.change_count > 0 and self.killed_by is None
+
+
+@final
+@dataclass(frozen=True)
+class MutationReport:
+    """The results of all mutants of one function.
+
+    Attributes:
+        function: the name of the function.
+        results: the result of every mutant.
+        basic: the labels of the basic cases, which run first.
+    """
+
+    function: str
+    results: list[MutantResult]
+    basic: Collection[str] = ()
+
+    @property
+    def applicable(self) -> list[MutantResult]:
+        """Return the results of the mutants that changed a result; other mutants are equivalent to the original."""
+        return [result for result in self.results if result.change_count]
+
+    @property
+    def survivors(self) -> list[MutantResult]:
+        """Return the results of the mutants that survived."""
+        return [result for result in self.results if result.survived]
+
+    @property
+    def smoke_selection(self) -> list[str]:
+        """Return the labels of the cases that kill further mutants than the basic cases, and of their earlier calls."""
+        needed = {label for t in self.results if t.killed_by for label in (t.killed_by[0], t.earlier) if label}
+        return sorted(needed - set(self.basic))
+
+    @property
+    def parameters_without_effect(self) -> dict[str, tuple[int, int]]:
+        """Return the parameters for which no mutant changed a result in any case.
+
+        Returns:
+            By parameter, two numbers: the attempts for which the standard defines no result, and all attempts.
+        """
+        effects: dict[str, Counter[Effect]] = {}
+        for result in self.results:
+            if result.parameter is not None:
+                effects.setdefault(result.parameter, Counter()).update(result.effects)
+        return {
+            name: (counts[Effect.undefined], counts[Effect.undefined] + counts[Effect.equivalent])
+            for name, counts in effects.items()
+            if not counts[Effect.changed]
+        }
+
+    @property
+    def not_covered(self) -> list[MutantResult]:
+        """Return the caching mutants that no two cases can reveal, although the cached parameter affects results."""
+        effective = {result.parameter for result in self.applicable}
+        return [
+            t
+            for t in self.results
+            if t.kind in CACHING_KINDS and not t.change_count and t.parameter in {None, *effective}
+        ]
+
+
+def count_killed(results: Iterable[MutantResult]) -> int:
+    """Return how many mutants were killed."""
+    return sum(result.killed_by is not None for result in results)
+
+
+def count_killing_checks(results: Iterable[MutantResult]) -> Counter[str]:
+    """Return how many mutants each check killed; `an error` stands for calls that returned an error code."""
+    found = (result.killed_by[1] for result in results if result.killed_by)
+    return Counter(checks[0] if checks else "an error" for checks in found)
+
+
+def format_score(reports: Sequence[MutationReport]) -> str:
+    """Return a sentence with the number of killed mutants and of mutants that changed a result."""
+    applicable = sum(len(report.applicable) for report in reports)
+    survivors = sum(len(report.survivors) for report in reports)
+    functions = f"{len(reports)} function{'' if len(reports) == 1 else 's'}"
+    return f"{applicable - survivors} of {applicable} mutants in {functions} killed"
+
+
+def run_mutation_tests(function: str, level: str = "full") -> MutationReport:
+    """Run every mutant of a function against its cases.
+
+    A level with generated inputs runs only the mutants that depend on the size; the small cases cover all others. The
+    basic cases run first, then the case that killed the previous mutant, then small cases before large ones, because a
+    few small cases kill nearly all mutants. Mutants that depend on earlier calls run in the order of the suite.
+
+    Args:
+        function: the name of the function.
+        level: the name of the level.
+
+    Returns:
+        The result of every mutant.
+
+    Raises:
+        MutationTestError: if a case fails its own expected results.
+    """
+    prototype = lookup(function)
+    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, level) if not is_huge(case)]
+    _check_without_mutation(function, cases)
+    basic = [case for case in cases if case.smoke]
+    remaining = [case for case in cases if not case.smoke]
+    remaining.sort(key=lambda case: (case.dtype is not Dtype.float32, _count_elements(case)))
+    report = MutationReport(function, [], [case.label for case in basic])
+    for mutant in size_mutants(function) if LEVELS[level].is_drawn else generate_mutants(function, cases):
+        if mutant.needs_earlier_call:
+            report.results.append(_run_in_suite_order(mutant, cases, {*report.basic, *report.smoke_selection}))
+            continue
+        report.results.append(run_mutant(mutant, [*basic, *remaining]))
+        _move_to_front(remaining, report.results[-1])
+    return report
+
+
+def _count_elements(case: BaselineCase) -> int:
+    """Return the number of elements of a case's arguments and results."""
+    in_arguments = sum(tensor.values.size for value in case.arguments.values() for tensor in tensors_in(value))
+    return in_arguments + sum(entry.values.size for value in case.expected.values() for entry in expected_arrays(value))
+
+
+def _run_in_suite_order(mutant: Mutant, cases: Sequence[BaselineCase], selected: Collection[str]) -> MutantResult:
+    """Run a mutant that depends on earlier calls, with the cases in the suite's order.
+
+    Run only the selected cases first, and all cases if these don't kill the mutant, so that the smoke selection stays
+    small.
+
+    Args:
+        mutant: the mutant.
+        cases: the cases of the function in the order of their file.
+        selected: the labels of the cases that are in the smoke selection already.
+
+    Returns:
+        The result of the mutant.
+    """
+    result = run_mutant(mutant, [case for case in cases if case.label in selected])
+    return result if result.killed_by else run_mutant(mutant, cases)
+
+
+def _move_to_front(cases: list[BaselineCase], result: MutantResult) -> None:
+    label = result.killed_by[0] if result.killed_by else None
+    cases.sort(key=lambda case: case.label != label)
+
+
+def _check_without_mutation(function: str, cases: Sequence[BaselineCase]) -> None:
+    control = run_mutant(Mutant("none", corrupt_memory=lambda inputs, results: Effect.not_applicable), cases)
+    if control.killed_by:
+        label, checks = control.killed_by
+        raise MutationTestError(f"{function}[{label}] fails its own expected results: {', '.join(checks)}")
+
+
+def generate_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[Mutant]:
+    """Yield all mutants of a function except those that depend on the size.
+
+    Args:
+        function: the name of the function.
+        cases: its cases, whose attribute values determine some mutants.
+
+    Yields:
+        The mutants in the order in which they run.
+    """
+    yield from result_mutants(function)
+    yield from argument_mutants(function, cases)
+    yield from formula_mutants(function)
+    yield from ordering_mutants(function)
+    yield from precision_mutants()
+    yield from number_mutants(function)
+    yield from randomness_mutants(function)
+    yield from memory_mutants()
+    yield from many_element_mutants(function)
+    yield from caching_mutants(function)
+
+
+def run_mutant(mutant: Mutant, cases: Sequence[BaselineCase]) -> MutantResult:
+    """Run the cases that the mutant may affect until one kills it.
+
+    Args:
+        mutant: the mutant.
+        cases: the cases in the order in which they run.
+
+    Returns:
+        The result of the mutant.
+    """
+    vendor = MutantVendor(mutant, HostRuntime().functions())
+    effects: Counter[Effect] = Counter()
+    killed_by = None
+    with vendor.open_device() as device:
+        for case in cases:
+            failed: tuple[str, ...] = ()
+            if vendor.prepare(case):
+                failed = _failed_checks(run_case(vendor, device, case))
+            effects[Effect.changed if failed else vendor.effect] += 1
+            if failed:
+                killed_by = case.label, failed
+                break
+    earlier = vendor.earlier if killed_by else None
+    return MutantResult(
+        mutant=mutant.name,
+        kind=mutant.kind or mutant.name,
+        parameter=mutant.parameter,
+        effects=effects,
+        killed_by=killed_by,
+        earlier=earlier,
+    )
+
+
+def _failed_checks(outcome: Outcome) -> tuple[str, ...]:
+    """Return the names of the failed checks, or the error code of a call that failed."""
+    if outcome.verdict is not Verdict.passed and not outcome.check_results:
+        return (outcome.message,)
+    return tuple(result.check for result in outcome.check_results if not result.passed)

@@ -1,0 +1,159 @@
+"""The kill matrix as a page of the documentation, in Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from diopi_proto.interface import lookup
+from diopi_test.quality.mutation.matrix import (
+    MutantResult,
+    MutationReport,
+    count_killed,
+    count_killing_checks,
+    format_score,
+)
+from diopi_test.quality.mutation.report import assign_signs, matrix_row
+
+INTRODUCTION = """# Mutation testing
+
+This page is for contributors who write cases. It shows which defects the cases detect and which they can't detect. The
+command `diopi-test mutation-test --markdown docs/mutation_testing.md` generates it.
+
+A mutant is a correct vendor with one injected defect. The command runs the cases of a function at level full against
+each mutant until a case fails: this case kills the mutant. A mutant counts for a function only if it changes a result
+in one of the function's cases. These changes don't count: the payload of a NaN, the rounding of the reference, and
+elements that the standard doesn't specify. The mutants' results come from one of these sources:
+
+- the expected results, modified;
+- the reference, computed from wrong arguments;
+- the reference with a change in its source: another operator, number or function;
+- NumPy, for random results.
+
+Some mutants cache a value of an earlier call under an incomplete key and use it in a later call. They cache attributes,
+element types, strides or the order of tensors by shapes, the kind of a scalar by its value, and results by everything
+but the data. For these mutants, the cases run in the order of their file, as in a run. The cases of the smoke level run
+first without the others.
+"""
+
+WITHOUT_EFFECT = """## Parameters without effect
+
+No mutant of these parameters changes a result in any case. The other arguments, or the tensors that the caller
+allocated, determine the results. The numbers in parentheses are the attempts in which the parameter contradicted other
+arguments, so that there is no result, and all attempts.
+"""
+
+
+EQUIVALENT = """{equivalent} of {changes} changes of formulas changed no result in any case. They concern error budgets,
+or another line or NumPy compensates for them. The option `--json` lists them.
+"""
+
+FUNCTIONS = """## Functions
+
+Each letter stands for a kind of mutant and means that every mutant of this kind that changed a result was killed. The
+sign `!` means that a mutant survived, and `.` that no mutant of the kind changed a result. The first table lists the
+block and the letter of each kind.
+"""
+
+
+NOT_COVERED = """## Caching mutants that the cases don't cover
+
+The cases can't reveal these mutants in any order: no two calls with equal shapes and types differ in the cached value
+and have different results. Often no such calls exist, because the shapes of other tensors determine the value.
+"""
+
+
+def render_page(reports: Sequence[MutationReport]) -> str:
+    """Return the page: killed mutants by kind and family, survivors, and mutants that can't be killed.
+
+    Args:
+        reports: the reports of the functions.
+
+    Returns:
+        The page in Markdown.
+    """
+    parts = [
+        INTRODUCTION,
+        f"**{format_score(reports)}.**\n",
+        *_render_matrix(reports),
+        *_render_survivors(reports),
+        *_render_parameters_without_effect(reports),
+        *_render_not_covered(reports),
+    ]
+    return "\n".join([*parts, *_render_functions(reports)])
+
+
+def _family(report: MutationReport) -> str:
+    return lookup(report.function).family
+
+
+def _render_matrix(reports: Sequence[MutationReport]) -> Iterator[str]:
+    families = list(dict.fromkeys(map(_family, reports)))
+    results = [(_family(report), result) for report in reports for result in report.applicable]
+    yield "## Killed mutants by kind and family\n"
+    yield "A single number means that every mutant that changed a result was killed; `-` means that there was none.\n"
+    yield _row("", "", *families, "all", "first failed check")
+    yield _row(*["---"] * 2 + ["---:"] * (len(families) + 1), "---")
+    functions = Counter(map(_family, reports))
+    yield _row("functions", "", *(str(functions[family]) for family in families), str(len(reports)), "")
+    for kind, sign in assign_signs(reports).items():
+        of_kind = [(family, result) for family, result in results if result.kind == kind]
+        cells = [_score([result for family, result in of_kind if family == column]) for column in families]
+        in_all = [result for _, result in of_kind]
+        yield _row(kind, sign, *cells, _score(in_all), _checks(in_all))
+    yield ""
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _score(results: Sequence[MutantResult]) -> str:
+    killed = count_killed(results)
+    return "-" if not results else str(killed) if killed == len(results) else f"{killed} of {len(results)}"
+
+
+def _checks(results: Iterable[MutantResult]) -> str:
+    """Return the checks that killed mutants, the most frequent one first."""
+    return ", ".join(check for check, _ in count_killing_checks(results).most_common())
+
+
+def _render_survivors(reports: Sequence[MutationReport]) -> Iterator[str]:
+    survivors = [(report.function, result) for report in reports for result in report.survivors]
+    yield "## Survivors\n"
+    yield from (f"- `{function}`: {result.mutant}, in {result.change_count} cases" for function, result in survivors)
+    yield "" if survivors else "None.\n"
+    changes = [result for report in reports for result in report.results if result.kind == "formula changed"]
+    equivalent = sum(not result.change_count for result in changes)
+    yield EQUIVALENT.format(equivalent=equivalent, changes=len(changes))
+
+
+def _render_parameters_without_effect(reports: Sequence[MutationReport]) -> Iterator[str]:
+    yield WITHOUT_EFFECT
+    parameters: dict[str, list[str]] = {}
+    for report in reports:
+        for name, (undefined, attempts) in report.parameters_without_effect.items():
+            parameters.setdefault(name, []).append(f"{report.function} ({undefined} of {attempts})")
+    yield from (f"- `{name}` of {', '.join(functions)}" for name, functions in parameters.items())
+    yield ""
+
+
+def _render_not_covered(reports: Sequence[MutationReport]) -> Iterator[str]:
+    yield NOT_COVERED
+    functions: dict[str, list[str]] = {}
+    for report in reports:
+        for result in report.not_covered:
+            functions.setdefault(result.mutant, []).append(report.function)
+    yield from (f"- {mutant}: {', '.join(names)}" for mutant, names in functions.items())
+    yield "" if functions else "None.\n"
+
+
+def _render_functions(reports: Sequence[MutationReport]) -> Iterator[str]:
+    yield FUNCTIONS
+    yield _row("function", "mutants", "", "first failed checks")
+    yield _row("---", "---:", "---", "---")
+    sign_of = assign_signs(reports)
+    for report in reports:
+        row = f"`{matrix_row(report, sign_of)}`"
+        yield _row(f"`{report.function}`", _score(report.applicable), row, _checks(report.applicable))
+    yield ""

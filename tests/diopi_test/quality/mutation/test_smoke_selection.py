@@ -1,0 +1,34 @@
+"""The smoke level kills the same mutants as all cases."""
+
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_test.baseline.evaluate import compute_baseline_case
+from diopi_test.baseline.generate import functions_with_cases
+from diopi_test.cases.selection import select_cases, smoke_selection
+from diopi_test.quality.mutation import run_mutation_tests
+from diopi_test.quality.mutation.matrix import generate_mutants, run_mutant
+
+
+@pytest.mark.parametrize("function", ["diopiAbs", "diopiSub", "diopiSelect"])
+def test_smoke_level_kills_the_same_mutants_as_level_full(function: str) -> None:
+    cases = {level: select_cases(function, level) for level in ("smoke", "full")}
+    baseline_cases = {
+        level: [compute_baseline_case(lookup(function), case) for case in selected] for level, selected in cases.items()
+    }
+    for mutant in generate_mutants(function, baseline_cases["full"]):
+        if run_mutant(mutant, baseline_cases["full"]).killed_by:
+            assert run_mutant(mutant, baseline_cases["smoke"]).killed_by, mutant.name
+
+
+def test_smoke_selection_kills_the_mutants_that_the_basic_cases_miss() -> None:
+    report = run_mutation_tests("diopiAbs")
+    assert report.smoke_selection == list(smoke_selection()["diopiAbs"])
+    assert not set(report.smoke_selection) & set(report.basic)
+
+
+def test_smoke_selection_cases_exist_and_are_not_basic() -> None:
+    assert set(smoke_selection()) <= set(functions_with_cases("full"))
+    for function, labels in smoke_selection().items():
+        labels_of_full = {case.label for case in select_cases(function, "full") if not case.smoke}
+        assert set(labels) <= labels_of_full, function
