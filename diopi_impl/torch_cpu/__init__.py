@@ -40,7 +40,7 @@ vendor = TorchVendor(
         Waiver("diopiLogSoftmaxBackward[negative-output-shape]", "PyTorch does not check the size of `output`"),
         Waiver("diopiProd[bfloat16-exact]", "products of half precision are rounded after every factor"),
         Waiver("diopiProd[float16-partial-overflow]", "products of half precision are rounded after every factor"),
-        Waiver("diopiSmoothL1Loss*[*-target-truths-beta0-*]", "without beta it subtracts, which torch refuses of bool"),
+        Waiver("diopiSmoothL1Loss*[*-target-truths-beta0-*]", "PyTorch subtracts if beta is 0, and rejects bool"),
         Waiver("diopiBCELossBackward[float64-ends-*]", "the least denominator is 1e-12 rounded to float32"),
         Waiver("diopiLayerNorm*Backward[*float16-exact]", "gradients of weights are added up in half precision"),
         Waiver("diopiLayerNorm*Backward[*float16-mixed]", "gradients of weights are added up in half precision"),
@@ -55,13 +55,11 @@ vendor = TorchVendor(
         ),
         Waiver("diopiAdaptiveAvgPool3d[*float16-exact]", "windows are added up in half precision"),
         Waiver("diopiAdaptiveAvgPool3d[float16-large]", "windows are added up in half precision"),
-        Waiver(
-            "diopiNormalizeBackward[float16-order-0.25]", "terms below the normal numbers of float16 are rounded to it"
-        ),
+        Waiver("diopiNormalizeBackward[float16-order-0.25]", "subnormal terms are rounded to float16"),
         Waiver("diopiIndexBackward[*float16-long-sum]", "half precision is added up in half precision"),
         Waiver("diopiIndexPut*[*float16-long-sum]", "half precision is added up in half precision"),
         Waiver("diopiEmbeddingBackward[*float16-long-sum]", "half precision is added up in half precision"),
-        Waiver("diopiGridSample[float16-half-volume-bilinear]", "places in volumes are computed in half precision"),
+        Waiver("diopiGridSample[float16-half-volume-bilinear]", "positions in volumes are computed in half precision"),
         Waiver(
             "diopiLinspace[float16-half]",
             "the step is computed in half precision: of 70,001 numbers from -11 to 37 it is 48 / inf, which is 0",
