@@ -30,7 +30,7 @@ class Outer:
     inner: tuple[Inner, ...]
     by_name: Mapping[str, Inner]
     dtypes: Collection[Dtype] | None
-    right: bool
+    right_edge: bool
     place: int | None = None
     day: date | None = None
     file: Path = Path("here")
@@ -52,23 +52,23 @@ JSON = {
     "inner": [{"dtype": "float32"}, {"dtype": "int8", "ratio": 0.5, "note": "near"}, {"dtype": "bool", "ratio": "inf"}],
     "by_name": {"one": {"dtype": "float64", "ratio": "-inf"}},
     "dtypes": ["float16"],
-    "right": True,
+    "right_edge": True,
     "place": None,
     "day": "2027-01-31",
     "file": "here",
 }
 
 
-def test_what_is_written_is_read() -> None:
+def test_records_survive_a_round_trip() -> None:
     assert to_json(VALUE) == JSON
     assert from_json(Outer, json.loads(json.dumps(to_json(VALUE), allow_nan=False))) == VALUE
 
 
-def test_a_date_may_be_one_already() -> None:
+def test_a_toml_date_is_read() -> None:
     assert from_json(Outer, JSON | {"day": VALUE.day}) == VALUE
 
 
-def test_a_whole_number_is_a_number() -> None:
+def test_an_integer_is_read_as_a_float() -> None:
     read = from_json(Inner, {"dtype": "float32", "ratio": 1})
     assert (read.ratio, type(read.ratio)) == (1.0, float)
 
@@ -82,7 +82,7 @@ def test_a_whole_number_is_a_number() -> None:
         ({"day": "soon"}, r"^Outer.day: expected a date such as 2027-01-31, found 'soon'$"),
         ({"day": 3}, r"^Outer.day: expected a date such as 2027-01-31, found 3$"),
         ({"file": 3}, r"^Outer.file: expected str, found 3$"),
-        ({"right": 1}, r"^Outer.right: expected bool, found 1$"),
+        ({"right_edge": 1}, r"^Outer.right_edge: expected bool, found 1$"),
         ({"inner": {}}, r"^Outer.inner: expected list, found \{\}$"),
         ({"inner": [{"dtype": "float32", "ratio": "much"}]}, r"^Outer.inner\[0\].ratio: expected float, found 'much'$"),
         (
@@ -95,11 +95,11 @@ def test_a_whole_number_is_a_number() -> None:
         ({"by_name": {"one": None}}, r"^Outer.by_name.one: expected dict, found None$"),
     ],
 )
-def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> None:
+def test_a_mismatch_is_reported_with_its_location(change: dict[str, Any], message: str) -> None:
     with pytest.raises(RecordError, match=message):
         from_json(Outer, JSON | change)
 
 
-def test_what_is_missing_is_named() -> None:
+def test_missing_keys_are_named() -> None:
     with pytest.raises(RecordError, match=r"^Outer: missing class, place$"):
         from_json(Outer, {name: value for name, value in JSON.items() if name not in ("class", "place")})

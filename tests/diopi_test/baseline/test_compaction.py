@@ -20,13 +20,13 @@ from diopi_test.cases.formats import format_of, ulp
 FLOATING = (Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64)
 
 
-def drawn(dtype: Dtype) -> np.ndarray:
+def random_values(dtype: Dtype) -> np.ndarray:
     return log_uniform(-1100, 1100)(np.random.default_rng(1), 5000, dtype)
 
 
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_values_move_by_a_small_part_of_an_ulp(dtype: Dtype) -> None:
-    values = drawn(dtype)
+    values = random_values(dtype)
     short = compact_expected(Expected(values, dtype, unit=ulp(values, dtype))).values
     assert (np.abs(short - values) <= ulp(values, dtype) * 2.0 ** -(SPARE_BITS + 1)).all()
     assert (short != values).any() == (dtype is not Dtype.float64)
@@ -34,14 +34,14 @@ def test_values_move_by_a_small_part_of_an_ulp(dtype: Dtype) -> None:
 
 @pytest.mark.parametrize("dtype", [*FLOATING, Dtype.complex64])
 @pytest.mark.parametrize("shape", [(), (1,), (0, 3), (2, 1)])
-def test_the_shape_of_a_result_stays(dtype: Dtype, shape: tuple[int, ...]) -> None:
+def test_compaction_keeps_the_shape(dtype: Dtype, shape: tuple[int, ...]) -> None:
     values = np.full(shape, 1.5)
     for unit in (None, np.ones(shape)):
         assert compact_expected(Expected(values, dtype, unit=unit, flushed=values)).values.shape == shape
     assert round_up_ulps(np.ones(shape, np.float32)).shape == shape
 
 
-def test_what_is_no_ordinary_number_stays() -> None:
+def test_compaction_keeps_zeros_infinities_and_nan() -> None:
     values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, np.finfo(np.float64).max])
     short = compact_expected(Expected(values, Dtype.float32, unit=ulp(values, Dtype.float32))).values
     assert np.array_equal(short[:6], values[:6], equal_nan=True)
@@ -50,11 +50,11 @@ def test_what_is_no_ordinary_number_stays() -> None:
     assert short[6] != 0
 
 
-def test_both_parts_of_complex_numbers_are_shortened() -> None:
-    values = drawn(Dtype.float32) + 1j * drawn(Dtype.float32)[::-1]
+def test_compaction_shortens_real_and_imaginary_parts() -> None:
+    values = random_values(Dtype.float32) + 1j * random_values(Dtype.float32)[::-1]
     short = compact_expected(Expected(values, Dtype.complex64, unit=ulp(values, Dtype.complex64))).values
-    for one, other in ((short.real, values.real), (short.imag, values.imag)):
-        assert (np.abs(one - other) <= ulp(other, Dtype.float32) * 2.0 ** -(SPARE_BITS + 1)).all()
+    for real, imag in ((short.real, values.real), (short.imag, values.imag)):
+        assert (np.abs(real - imag) <= ulp(imag, Dtype.float32) * 2.0 ** -(SPARE_BITS + 1)).all()
 
 
 def test_budgets_grow_by_one_in_128_at_most() -> None:
@@ -66,7 +66,7 @@ def test_budgets_grow_by_one_in_128_at_most() -> None:
     assert (back <= budgets * (1 + 1 / 128)).all()
 
 
-def test_a_budget_beyond_the_range_stays() -> None:
+def test_a_budget_beyond_the_range_of_bfloat16_is_unchanged() -> None:
     budgets = np.array([1, 3.4e38], np.float32)
     assert np.array_equal(round_up_ulps(budgets), budgets)
 
@@ -81,21 +81,21 @@ def test_exact_results_are_stored_as_they_round(dtype: Dtype) -> None:
     assert np.isinf(rounded[3])
 
 
-def test_integers_stay() -> None:
+def test_compaction_keeps_integers() -> None:
     expected = Expected(np.arange(5), Dtype.int64)
     assert compact_expected(expected) is expected
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3), (7,), (3, 4, 5)])
 @pytest.mark.parametrize("dtype", [np.bool_, np.int16, np.float32, np.complex128])
-def test_planes_are_arrays_again(shape: tuple[int, ...], dtype: type) -> None:
+def test_byte_planes_can_be_converted_back(shape: tuple[int, ...], dtype: type) -> None:
     array = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
     found = from_byte_planes(b"before" + to_byte_planes(array), np.dtype(dtype), shape, 6)
     assert found.dtype == array.dtype
     assert np.array_equal(found, array)
 
 
-def test_the_digest_tells_inputs_apart() -> None:
+def test_argument_digest_differs_for_different_inputs() -> None:
     def inputs(values: object, dtype: Dtype = Dtype.float32, layout: str = "contiguous", name: str = "input") -> str:
         return argument_digest({name: BaselineTensor(np.asarray(values, np.float32), dtype, layout), "dim": 1})
 

@@ -23,17 +23,19 @@ from diopi_test.cases.selection import select_cases
         "diopiReluInp",  # in place
     ],
 )
-def test_it_is_the_case_of_the_baseline_but_for_what_must_come_of_it(function: str) -> None:
+def test_draw_case_with_zeros_differs_from_the_baseline_only_in_expected_results(function: str) -> None:
     prototype = lookup(function)
     for case in select_cases(function, "smoke")[:6]:
-        made, to_call = compute_baseline_case(prototype, case), draw_case_with_zeros(prototype, case)
-        assert argument_digest(to_call.arguments) == argument_digest(made.arguments)
-        assert to_call.expected.keys() == made.expected.keys()
-        for name, value in made.expected.items():
+        actual, to_call = compute_baseline_case(prototype, case), draw_case_with_zeros(prototype, case)
+        assert argument_digest(to_call.arguments) == argument_digest(actual.arguments)
+        assert to_call.expected.keys() == actual.expected.keys()
+        for name, value in actual.expected.items():
             results = expected_arrays(to_call.expected[name])
-            forms = [(one.values.shape, one.dtype, one.layout) for one in results]
-            assert forms == [(one.values.shape, one.dtype, one.layout) for one in expected_arrays(value)]
-            assert not any(np.any(one.values) for one in results)
+            forms = [(expected.values.shape, expected.dtype, expected.layout) for expected in results]
+            assert forms == [
+                (expected.values.shape, expected.dtype, expected.layout) for expected in expected_arrays(value)
+            ]
+            assert not any(np.any(expected.values) for expected in results)
             assert (to_call.expected[name] is None) == (value is None)
 
 

@@ -18,13 +18,13 @@ def listening(path: Path) -> None:
     before = Path.cwd()
     os.chdir(path.parent)  # addresses of sockets are short
     try:
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind(path.name)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path.name)
     finally:
         os.chdir(before)
 
 
-OTHERS: dict[str, tuple[Callable[[Path], object], str]] = {
+OTHER_KINDS: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda path: None, "can't be read: No such file"),
     "folder": (Path.mkdir, "is a folder, expected a regular file"),
     "FIFO": (os.mkfifo, "is a FIFO, expected a regular file"),
@@ -40,22 +40,22 @@ OTHERS: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_what_is_no_regular_file_of_bounded_size_is_named(tmp_path: Path, name: str) -> None:
-    make, message = OTHERS[name]
+@pytest.mark.parametrize("name", OTHER_KINDS)
+def test_read_rejects_irregular_and_large_files(tmp_path: Path, name: str) -> None:
+    make, message = OTHER_KINDS[name]
     path = tmp_path / "diopiSqrt.h5"
     make(path)
     with pytest.raises(BaselineError, match=f"^{path} .*{message}"):
         read_regular_file(path, LIMIT)
 
 
-def test_a_file_as_large_as_may_be_is_read(tmp_path: Path) -> None:
+def test_a_file_of_the_maximum_size_is_read(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * LIMIT)
     assert read_regular_file(path, LIMIT) == b"x" * LIMIT
 
 
-def test_a_fifo_put_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_does_not_block_on_a_fifo_that_replaced_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kind is looked at before a file is opened, and again after."""
     regular, path = tmp_path / "regular", tmp_path / "fifo"
     regular.touch()
@@ -66,7 +66,7 @@ def test_a_fifo_put_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, mon
         read_regular_file(path, LIMIT)
 
 
-def test_another_digest_is_told(tmp_path: Path) -> None:
+def test_a_wrong_digest_raises_an_error(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"")
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -75,7 +75,7 @@ def test_another_digest_is_told(tmp_path: Path) -> None:
         read_verified_file(path, LIMIT, "00")
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_written_atomically(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "new" / "file"
     write_atomically(path, b"before")
 

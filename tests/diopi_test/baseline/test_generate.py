@@ -35,36 +35,36 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_any_number_of_workers_makes_the_same_bytes(tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    made = generate.generate(FUNCTIONS, "smoke", one, process_map(1), ignore, list_cases)
-    assert generate.generate(list(reversed(FUNCTIONS)), "smoke", two, process_map(2), ignore, list_cases) == made
-    assert contents(one) == contents(two)
-    assert sorted(contents(one)) == sorted([*(f"{name}.h5" for name in FUNCTIONS), manifest.MANIFEST_NAME])
+def test_the_number_of_workers_does_not_change_the_files(tmp_path: Path) -> None:
+    single, two = tmp_path / "one", tmp_path / "two"
+    computed = generate.generate(FUNCTIONS, "smoke", single, process_map(1), ignore, list_cases)
+    assert generate.generate(list(reversed(FUNCTIONS)), "smoke", two, process_map(2), ignore, list_cases) == computed
+    assert contents(single) == contents(two)
+    assert sorted(contents(single)) == sorted([*(f"{name}.h5" for name in FUNCTIONS), manifest.MANIFEST_NAME])
 
 
-def test_any_order_makes_the_same_bytes(tmp_path: Path) -> None:
+def test_the_order_does_not_change_the_files(tmp_path: Path) -> None:
     order: list[list[str]] = []
     for name, seed in (("plain", None), ("one", 1), ("other", 2)):
         order.append([])
-        note = partial(lambda made, function, cases: made.append(function), order[-1])
+        note = partial(lambda computed, function, cases: computed.append(function), order[-1])
         generate.generate(FUNCTIONS, "smoke", tmp_path / name, process_map(1), note, list_cases, seed)
     assert contents(tmp_path / "one") == contents(tmp_path / "other") == contents(tmp_path / "plain")
-    assert any(drawn != order[0] for drawn in order)
+    assert any(order != order[0] for order in order)
 
 
-def test_cases_are_made_in_the_order_that_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
+def test_the_seed_determines_the_order_of_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[str] = []
 
     def note(prototype: Prototype, case: Case) -> BaselineCase:
-        made.append(case.label)
+        computed.append(case.label)
         return compute_baseline_case(prototype, case)
 
     monkeypatch.setattr(generate, "compute_baseline_case", note)
     generate.generate_function("diopiSin", "smoke", tmp_path, seed=7)
     labels = BaselineFile(tmp_path / "diopiSin.h5").labels
-    assert sorted(made) == sorted(labels)
-    assert made != labels
+    assert sorted(computed) == sorted(labels)
+    assert computed != labels
 
 
 def test_an_error_names_the_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,9 +79,9 @@ def test_an_error_names_the_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def make(folder: Path, *functions: str) -> dict[str, int]:
     """Generate with one process; the number of cases made by function."""
-    made: dict[str, int] = {}
-    generate.generate(functions, folder.name, folder, process_map(1), made.__setitem__, list_cases)
-    return made
+    computed: dict[str, int] = {}
+    generate.generate(functions, folder.name, folder, process_map(1), computed.__setitem__, list_cases)
+    return computed
 
 
 def test_finished_files_are_kept_and_leftovers_removed(tmp_path: Path) -> None:
@@ -93,15 +93,17 @@ def test_finished_files_are_kept_and_leftovers_removed(tmp_path: Path) -> None:
         (folder / f".{part}{PART_SUFFIX}").write_bytes(b"half")
     at_work.write_bytes(b"half")
     written = (folder / "diopiSin.h5").stat().st_mtime_ns
-    made = make(folder, "diopiSin", "diopiFloor")
-    assert made["diopiSin"] == 0
-    assert made["diopiFloor"] > 0
+    computed = make(folder, "diopiSin", "diopiFloor")
+    assert computed["diopiSin"] == 0
+    assert computed["diopiFloor"] > 0
     assert (folder / "diopiSin.h5").stat().st_mtime_ns == written
     assert sorted(contents(folder)) == sorted([at_work.name, "diopiFloor.h5", "diopiSin.h5", manifest.MANIFEST_NAME])
 
 
 @pytest.mark.parametrize("damage", ["stale", "truncated", "missing", "of another function", "not in the manifest"])
-def test_what_is_not_right_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+def test_outdated_or_damaged_files_are_regenerated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
     folder = make_level(tmp_path / "smoke", "diopiSin", "diopiSinInp")
     path, before = folder / "diopiSin.h5", contents(folder)
     match damage:
@@ -120,26 +122,24 @@ def test_what_is_not_right_is_made_again(tmp_path: Path, monkeypatch: pytest.Mon
     assert damage == "stale" or contents(folder) == before
 
 
-def test_an_interruption_leaves_what_was_made_by_then(tmp_path: Path) -> None:
+def test_an_interrupted_run_keeps_finished_files(tmp_path: Path) -> None:
     folder = tmp_path / "smoke"
 
-    def interrupt(function: str, made: int) -> None:
+    def interrupt(function: str, computed: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         generate.generate(FUNCTIONS, "smoke", folder, process_map(1), interrupt, list_cases)
     found, _ = read_manifest(folder)
     assert len(found.files) == 1
-    made = make(folder, *FUNCTIONS)
-    assert {function for function, number in made.items() if not number} == set(found.files)
+    computed = make(folder, *FUNCTIONS)
+    assert {function for function, number in computed.items() if not number} == set(found.files)
     level = open_level(folder)
     level.verify(level.functions)
     assert list(level.functions) == sorted(FUNCTIONS)
 
 
-def test_entries_of_other_functions_are_kept_unless_those_are_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entries_of_functions_without_cases_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_level(tmp_path / "smoke", "diopiSin", "diopiCos")
     make(folder, "diopiSin")
     assert list(open_level(folder).functions) == ["diopiCos", "diopiSin"]
@@ -149,14 +149,14 @@ def test_entries_of_other_functions_are_kept_unless_those_are_no_more(
     assert list(open_level(folder).functions) == ["diopiSin"]
 
 
-def test_which_cases_a_kept_file_gives_is_listed_anew(tmp_path: Path) -> None:
+def test_the_cases_of_an_unchanged_file_are_listed_again(tmp_path: Path) -> None:
     folder = make_level(tmp_path / "smoke", "diopiSin")
     before = open_level(folder).cases("diopiSin")
     generate.generate(["diopiSin"], "smoke", folder, process_map(1), ignore, lambda file: list_cases(file)[:2])
     assert open_level(folder).cases("diopiSin") == before[:2]
 
 
-def test_a_manifest_of_another_level_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_a_manifest_of_another_level_is_replaced(tmp_path: Path) -> None:
     make_level(tmp_path / "smoke", "diopiSin")
     folder = tmp_path / "full"
     shutil.copytree(tmp_path / "smoke", folder)
@@ -176,11 +176,11 @@ def test_smoke_is_part_of_full(tmp_path: Path) -> None:
     smoke, full = (BaselineFile(tmp_path / level / "diopiFloor.h5") for level in ("smoke", "full"))
     assert set(smoke.labels) < set(full.labels)
     for label in smoke.labels:
-        one, other = smoke.case(label).arguments["input"], full.case(label).arguments["input"]
-        assert one.values.tobytes() == other.values.tobytes()
+        single, full_case = smoke.case(label).arguments["input"], full.case(label).arguments["input"]
+        assert single.values.tobytes() == full_case.values.tobytes()
 
 
-def test_an_empty_result_that_is_open_stays_open() -> None:
+def test_an_empty_unspecified_result_stays_unspecified() -> None:
     prototype = lookup("diopiCustomizedFlashAttention")
     case = next(case for case in select_cases(prototype.name, "smoke") if case.label == "float32")
     (mask,) = expected_arrays(compute_baseline_case(prototype, case).expected["dropout_mask"])

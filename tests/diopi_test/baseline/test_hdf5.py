@@ -74,7 +74,7 @@ FORGED: dict[str, tuple[Make, str]] = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_what_is_no_list_of_bytes_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_dataset_that_is_not_a_list_of_bytes_is_rejected(tmp_path: Path, name: str) -> None:
     make, message = FORGED[name]
     content = image(lambda file: make(file, tmp_path))
     with (
@@ -95,7 +95,7 @@ ATTRIBUTES: dict[str, tuple[Callable[[Any], object], str]] = {
 
 
 @pytest.mark.parametrize("name", ATTRIBUTES)
-def test_an_attribute_of_another_kind_is_refused(name: str) -> None:
+def test_an_attribute_of_another_type_is_rejected(name: str) -> None:
     make, message = ATTRIBUTES[name]
     content = image(lambda file: make(file.attrs))
     with (
@@ -105,6 +105,6 @@ def test_an_attribute_of_another_kind_is_refused(name: str) -> None:
         read_attribute(file, "key", str)
 
 
-def test_what_is_no_hdf5_is_refused() -> None:
+def test_a_file_that_is_not_hdf5_is_rejected() -> None:
     with pytest.raises(BaselineError, match=f"^{PATH} is not a readable baseline file"), open_hdf5(PATH, b"PK" * 1000):
         pass

@@ -19,24 +19,24 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "diopiAdd.h5"
 
 
-def test_it_knows_everything_but_the_data(path: Path) -> None:
+def test_index_view_has_everything_but_the_data(path: Path) -> None:
     whole, index_view = BaselineFile(path), IndexView(path)
     assert index_view.labels == whole.labels
     for label in whole.labels:
-        one, other = whole.case(label), index_view.case(label)
-        assert (one.id, one.dtype) == (other.id, other.dtype)
-        for name, value in one.arguments.items():
-            given = other.arguments[name]
+        actual, full = whole.case(label), index_view.case(label)
+        assert (actual.id, actual.dtype) == (full.id, full.dtype)
+        for name, value in actual.arguments.items():
+            arguments = full.arguments[name]
             if isinstance(value, BaselineTensor):
-                assert (given.values.shape, given.dtype, given.layout) == (
+                assert (arguments.values.shape, arguments.dtype, arguments.layout) == (
                     value.values.shape,
                     value.dtype,
                     value.layout,
                 )
-                assert not np.any(given.values)
+                assert not np.any(arguments.values)
             else:
-                assert given == value
-        wanted, expected = one.expected["out"], other.expected["out"]
+                assert arguments == value
+        wanted, expected = actual.expected["out"], full.expected["out"]
         assert isinstance(wanted, Expected)
         assert isinstance(expected, Expected)
         assert (expected.values.shape, expected.dtype) == (wanted.values.shape, wanted.dtype)
@@ -58,12 +58,12 @@ def test_the_data_are_not_read(path: Path, tmp_path: Path) -> None:
 
 def test_the_cases_of_one_element_type_come_first(path: Path) -> None:
     dtypes = [case.dtype for case in IndexView(path).cases(first=Dtype.float64)]
-    others = [dtype for dtype in dtypes if dtype is not Dtype.float64]
-    assert others
-    assert dtypes == [Dtype.float64] * (len(dtypes) - len(others)) + others
+    remaining_dtypes = [dtype for dtype in dtypes if dtype is not Dtype.float64]
+    assert remaining_dtypes
+    assert dtypes == [Dtype.float64] * (len(dtypes) - len(remaining_dtypes)) + remaining_dtypes
 
 
-def test_layouts(path: Path) -> None:
+def test_layouts_returns_the_layouts_of_all_tensors(path: Path) -> None:
     index_view = IndexView(path)
     found = {label: index_view.layouts(label) for label in index_view.labels}
     assert all(layouts for layouts in found.values())

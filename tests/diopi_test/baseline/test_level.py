@@ -30,14 +30,14 @@ FLIPS = 200
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def level_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_level(tmp_path_factory.mktemp("baseline") / "smoke", *FUNCTIONS)
 
 
 @pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
+def folder(level_folder: Path, tmp_path: Path) -> Path:
     """A copy to damage."""
-    return Path(shutil.copytree(made, tmp_path / "smoke"))
+    return Path(shutil.copytree(level_folder, tmp_path / "smoke"))
 
 
 def sealed(text: str) -> bytes:
@@ -84,7 +84,7 @@ def use(folder: Path) -> None:
         assert list(level.open(function))
 
 
-def test_a_level_is_what_was_made(folder: Path) -> None:
+def test_open_level_returns_the_generated_cases(folder: Path) -> None:
     use(folder)
     level = open_level(folder)
     assert list(level.functions) == list(FUNCTIONS)
@@ -94,14 +94,14 @@ def test_a_level_is_what_was_made(folder: Path) -> None:
         assert [case.label for case in level.cases(function) if not case.base] == list(file.labels)
 
 
-def test_the_digest_is_that_of_everything(folder: Path) -> None:
+def test_the_digest_covers_every_file(folder: Path) -> None:
     before = open_level(folder).digest
     assert open_level(folder).digest == before
     forge_manifest(folder, lambda content: content["files"]["diopiExp"].update(key="another"))
     assert open_level(folder).digest != before
 
 
-def test_the_level_of_a_file_is_that_of_its_folder(folder: Path) -> None:
+def test_a_file_belongs_to_the_level_of_its_folder(folder: Path) -> None:
     path = folder / "diopiSqrt.h5"
     before = open_level_of_file(path)
     assert (before.folder, open_level_of_file(path)) == (folder, before)
@@ -118,12 +118,12 @@ def test_cases_are_collected_without_opening_a_file(folder: Path) -> None:
     level = open_level(folder)
     for function in FUNCTIONS:
         assert level.cases(function) == list_cases(IndexView(folder / f"{function}.h5"))
-    every = [case for function in FUNCTIONS for case in collect_file(folder / f"{function}.h5")]
+    labels = [case for function in FUNCTIONS for case in collect_file(folder / f"{function}.h5")]
     for function in FUNCTIONS:
         (folder / f"{function}.h5").unlink()
-    assert collect_level(level) == every
-    assert {case.case_class for case in every} >= {CaseClass.basic, CaseClass.negative}
-    assert collect_level(level, lambda name: "Softmax" in name) == [c for c in every if c.function == "diopiSoftmax"]
+    assert collect_level(level) == labels
+    assert {case.case_class for case in labels} >= {CaseClass.basic, CaseClass.negative}
+    assert collect_level(level, lambda name: "Softmax" in name) == [c for c in labels if c.function == "diopiSoftmax"]
 
 
 def test_no_flipped_bit_is_accepted(folder: Path) -> None:
@@ -284,7 +284,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_what_is_not_as_it_was_made_is_named(folder: Path, name: str) -> None:
+def test_a_changed_file_or_manifest_is_named(folder: Path, name: str) -> None:
     damage, message = DAMAGE[name]
     damage(folder)
     with pytest.raises(BaselineError, match=f"^{message.format(folder=folder)}"):
@@ -298,7 +298,7 @@ def test_a_function_that_the_standard_does_not_have_is_named(folder: Path) -> No
         open_level(folder)
 
 
-def test_only_some_of_many_are_named(folder: Path) -> None:
+def test_an_error_names_at_most_five_files(folder: Path) -> None:
     for number in range(9):
         (folder / f"diopiOther{number}.h5").touch()
     with pytest.raises(BaselineError, match=r"diopiOther4\.h5 and 4 more;"):
@@ -329,7 +329,7 @@ INDEXES = {
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_an_index_that_is_not_as_it_is_written_is_named(folder: Path, name: str) -> None:
+def test_a_malformed_index_is_reported(folder: Path, name: str) -> None:
     forge_index(folder, RECORD)
     level = open_level(folder)
     assert [case.arguments["input"].values.shape for case in level.open("diopiSqrt")] == [(2,)]

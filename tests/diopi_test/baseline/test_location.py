@@ -33,7 +33,7 @@ def test_the_cache_is_of_this_user_and_version() -> None:
     assert location.version("diopi") in folder.parts
 
 
-def test_in_a_source_tree_what_ships_is_made_where_it_is(cache: Path, installed: Path) -> None:
+def test_shipped_levels_are_generated_in_the_source_tree(cache: Path, installed: Path) -> None:
     assert not location.is_source_tree()
     (installed.parent / "pyproject.toml").touch()
     assert location.is_source_tree()
@@ -41,7 +41,7 @@ def test_in_a_source_tree_what_ships_is_made_where_it_is(cache: Path, installed:
     assert location.folder_to_write("full") == location.folder_to_read("full") == cache / "full"
 
 
-def test_nothing_is_made_in_an_installed_package(cache: Path, installed: Path) -> None:
+def test_no_level_is_generated_in_an_installed_package(cache: Path, installed: Path) -> None:
     assert location.folder_to_write("smoke") == location.folder_to_read("smoke") == cache / "smoke"
     (installed / "smoke" / "diopiSin.h5").touch()
     assert location.folder_to_write("smoke") == cache / "smoke"
@@ -49,15 +49,15 @@ def test_nothing_is_made_in_an_installed_package(cache: Path, installed: Path) -
     assert location.folder_to_write("full") == location.folder_to_read("full") == cache / "full"
 
 
-def test_what_is_made_in_the_cache_is_found_there(cache: Path, installed: Path) -> None:
-    made = CliRunner().invoke(main, ["gen-data", "--level", "full", "-k", "diopiFloorInp", "-n", "1"])
-    assert made.exit_code == 0, made.output
+def test_a_level_generated_in_the_cache_is_found(cache: Path, installed: Path) -> None:
+    done = CliRunner().invoke(main, ["gen-data", "--level", "full", "-k", "diopiFloorInp", "-n", "1"])
+    assert done.exit_code == 0, done.output
     assert {path.name for path in (cache / "full").iterdir()} == {"diopiFloorInp.h5", manifest.MANIFEST_NAME}
     assert list((installed / "smoke").iterdir()) == []
     assert location.folder_to_read("full") == cache / "full"
 
 
-def test_who_has_no_baseline_is_told_what_to_do(cache: Path) -> None:
+def test_a_missing_baseline_is_reported_with_the_command_to_run(cache: Path) -> None:
     done = CliRunner().invoke(main, ["run", "--level", "full", "--vendor", "diopi_test.quality.stub_vendor:vendor"])
     assert done.exit_code == 3
     assert f"there is no baseline in {cache / 'full'}" in done.output

@@ -13,11 +13,11 @@ import pytest
 from diopi_test.baseline.parallel import map_in_processes
 
 
-def test_every_item_comes_back_with_its_result() -> None:
+def test_map_yields_each_item_with_its_result() -> None:
     assert sorted(map_in_processes(len, ["a", "bb", "ccc"], 2)) == [("a", 1), ("bb", 2), ("ccc", 3)]
 
 
-def test_what_a_call_raises_is_raised() -> None:
+def test_map_raises_the_exception_of_a_call() -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         list(map_in_processes(int, ["1", "x"], 1))
 

@@ -20,7 +20,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_level(tmp_path_factory.mktemp("baseline") / "smoke", "diopiSqrt") / "diopiSqrt.h5"
 
 
-def test_a_file_that_can_be_read(path: Path) -> None:
+def test_a_readable_file_passes(path: Path) -> None:
     check_readable({path: open_level(path.parent).sha256("diopiSqrt")})
 
 
@@ -31,14 +31,14 @@ def test_a_file_with_another_digest_is_not_given_to_hdf5(path: Path, tmp_path: P
         check_readable({tmp_path / "nothing.h5": "0" * 64})
 
 
-def test_what_is_no_hdf5_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_hdf5_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "diopiSqrt.h5"
     path.write_bytes(b"no HDF5")
     with pytest.raises(BaselineError, match="is not a readable baseline file"):
         check_readable({path: hashlib.sha256(b"no HDF5").hexdigest()})
 
 
-def test_a_reader_that_hangs_or_crashes_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_hangs_or_crashes_is_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readability, "START_TIMEOUT", 0.1)
     monkeypatch.setattr(readability, "READ_TIMEOUT", 0.0)
     monkeypatch.setattr(readability, "_BOOTSTRAP", "while True: pass")
@@ -50,7 +50,7 @@ def test_a_reader_that_hangs_or_crashes_is_told(path: Path, monkeypatch: pytest.
         check_readable({path: ""})
 
 
-def test_the_reader_says_why_it_fails(
+def test_the_reader_prints_the_reason(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The reader itself, in this process."""

@@ -26,30 +26,30 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store.baseline_file(folder, FUNCTION)
 
 
-def test_inputs_are_drawn_to_the_same_bits(path: Path) -> None:
+def test_regenerated_inputs_have_the_same_bits(path: Path) -> None:
     for case in select_cases(FUNCTION, "large"):
-        made = compute_baseline_case(lookup(FUNCTION), case)
+        computed = compute_baseline_case(lookup(FUNCTION), case)
         read = BaselineFile(path).case(case.label)
-        assert list(read.arguments) == list(made.arguments)
-        for name, tensor in made.arguments.items():
+        assert list(read.arguments) == list(computed.arguments)
+        for name, tensor in computed.arguments.items():
             again = read.arguments[name]
             assert isinstance(again, BaselineTensor)
             assert (again.dtype, again.layout) == (tensor.dtype, tensor.layout)
             assert again.values.tobytes() == tensor.values.tobytes()
 
 
-def test_results_are_those_that_were_made_compact(path: Path) -> None:
+def test_stored_results_are_compacted(path: Path) -> None:
     case = select_cases(FUNCTION, "large")[0]
-    made = compute_baseline_case(lookup(FUNCTION), case).expected["out" if "out" in case.results else "grad_input"]
+    computed = compute_baseline_case(lookup(FUNCTION), case).expected["out" if "out" in case.results else "grad_input"]
     read = BaselineFile(path).case(case.label).expected
-    ((one),) = read.values()
-    assert isinstance(made, Expected)
-    assert isinstance(one, Expected)
-    small = compaction.compact_expected(made)
-    assert np.array_equal(one.values, small.values)
+    ((expected),) = read.values()
+    assert isinstance(computed, Expected)
+    assert isinstance(expected, Expected)
+    small = compaction.compact_expected(computed)
+    assert np.array_equal(expected.values, small.values)
     assert small.unit is not None
-    assert one.unit is not None
-    growth = one.unit / small.unit
+    assert expected.unit is not None
+    growth = expected.unit / small.unit
     assert growth.min() >= 1 - 2**-24  # float32 on the way
     assert growth.max() <= 1 + 1 / 128
 
@@ -60,7 +60,7 @@ def test_a_file_is_smaller_than_its_inputs(path: Path) -> None:
     assert path.stat().st_size < 4 * elements * len(select_cases(FUNCTION, "large"))
 
 
-def test_other_inputs_than_there_were_are_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_inputs_raise_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diopi_test.baseline.regeneration.argument_digest", lambda arguments: "0" * 64)
     with pytest.raises(
         BaselineError, match=r"regenerated inputs .* differ .* gen-data --level large --function diopiTanh"
@@ -68,7 +68,7 @@ def test_other_inputs_than_there_were_are_an_error(path: Path, monkeypatch: pyte
         BaselineFile(path).case(select_cases(FUNCTION, "large")[0].label)
 
 
-def test_a_case_that_is_gone_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_that_no_longer_exists_raises_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("diopi_test.baseline.regeneration.select_cases", lambda function, level: ())
     with pytest.raises(BaselineError, match="no longer exists"):
         BaselineFile(path).case(select_cases(FUNCTION, "large")[0].label)
@@ -83,6 +83,8 @@ def test_the_index_needs_no_inputs(path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [case.label for case in list_cases(view)] == [case.label for case in cases]
 
 
-def test_a_level_is_a_line_of_the_table() -> None:
+def test_levels_table_lists_the_levels_without_stored_inputs() -> None:
     assert [name for name, level in LEVELS.items() if level.is_drawn][:1] == ["large"]
-    assert json.dumps(list(LEVELS)) == json.dumps(["smoke", "full", *(n for n, one in LEVELS.items() if one.is_drawn)])
+    assert json.dumps(list(LEVELS)) == json.dumps(
+        ["smoke", "full", *(n for n, expected in LEVELS.items() if expected.is_drawn)]
+    )

@@ -52,18 +52,18 @@ def test_the_order_follows_from_seed_and_names_alone() -> None:
     assert shuffle_by_seed(names, None) == names
 
 
-def test_a_seed_is_an_integer_or_drawn() -> None:
+def test_a_seed_is_an_integer_or_random() -> None:
     assert parse_seed("-3") == -3
     assert len({parse_seed("random") for _ in range(5)}) > 1
     with pytest.raises(ValueError, match="seed is 'x'"):
         parse_seed("x")
 
 
-def test_forms_of_a_function_are_drawn_together() -> None:
+def test_forms_of_a_function_are_sampled_together() -> None:
     functions = ["diopiAdd", "diopiAddInp", "diopiAddScalar", "diopiNeg", "diopiNegInp", "diopiSqrt"]
     for seed in range(5):
-        (one,) = {name[:8] for name in sample_functions(functions, 1, seed)}
-        assert sample_functions(functions, 1, seed) == {name for name in functions if name.startswith(one)}
+        (forms,) = {name[:8] for name in sample_functions(functions, 1, seed)}
+        assert sample_functions(functions, 1, seed) == {name for name in functions if name.startswith(forms)}
     assert len({frozenset(sample_functions(functions, 1, seed)) for seed in range(20)}) == 3
     assert sample_functions(functions, 9, 0) == set(functions)
 
@@ -79,7 +79,7 @@ def test_a_shuffled_run_has_the_same_verdicts(data: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("more", [["--shuffle"], ["--shuffle", "random"]])
-def test_a_seed_that_is_drawn_is_told(data: Path, tmp_path: Path, more: list[str]) -> None:
+def test_run_reports_a_random_seed(data: Path, tmp_path: Path, more: list[str]) -> None:
     status, report, output = run(data, STUB_VENDOR, tmp_path, "--sample", 1, "-n", 2, *more)
     assert status == 0
     seed = report["shuffle"]["seed"]
@@ -88,7 +88,7 @@ def test_a_seed_that_is_drawn_is_told(data: Path, tmp_path: Path, more: list[str
     assert len({case["function"] for case in report["cases"]} - {"runtime"}) == 1
 
 
-def test_a_vendor_whose_answers_depend_on_earlier_calls_is_caught(data: Path, tmp_path: Path) -> None:
+def test_shuffling_detects_results_that_depend_on_earlier_calls(data: Path, tmp_path: Path) -> None:
     chosen = ["-n", 1, "-k", "not negative and (diopiSqrt[ or diopiNeg[)"]
     status, report, _ = run(data, "faulty:keeping", tmp_path, *chosen)
     assert (status, set(verdicts(report).values())) == (0, {"passed"})
@@ -110,7 +110,7 @@ def test_the_plugin_shuffles_too(data: Path, more: list[str]) -> None:
     assert functions != sorted(functions)
 
 
-def test_the_plugin_refuses_what_is_no_seed(data: Path) -> None:
+def test_the_plugin_rejects_an_invalid_seed(data: Path) -> None:
     done = in_process(
         "pytest", data / "smoke", "-p", "diopi_test.harness.plugin", "-c", os.devnull, "--shuffle", "soon"
     )
@@ -119,11 +119,11 @@ def test_the_plugin_refuses_what_is_no_seed(data: Path) -> None:
 
 
 def test_files_are_kept_open_as_long_as_they_fit(data: Path) -> None:
-    one, other = (data / "smoke" / f"{name}.h5" for name in ("diopiSqrt", "diopiNeg"))
+    forms, b = (data / "smoke" / f"{name}.h5" for name in ("diopiSqrt", "diopiNeg"))
     roomy, tight = OpenFiles(2**30), OpenFiles(1)
     for files in (roomy, tight):
-        first = files.get(one)
-        assert files.get(one) is first
-        files.get(other)
-        assert (files.get(one) is first) == (files is roomy)
-    assert 10_000 < roomy.get(one).memory < 1_000_000
+        first = files.get(forms)
+        assert files.get(forms) is first
+        files.get(b)
+        assert (files.get(forms) is first) == (files is roomy)
+    assert 10_000 < roomy.get(forms).memory < 1_000_000

@@ -17,28 +17,28 @@ from diopi_test.cases.selection import select_cases
 PROVENANCE = Provenance("smoke", "key", {"numpy": "2"})
 
 
-def made(function: str) -> list[BaselineCase]:
+def compute_cases(function: str) -> list[BaselineCase]:
     return [compute_baseline_case(lookup(function), case) for case in select_cases(function, "smoke")]
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = store.baseline_file(tmp_path / "smoke", "diopiSin")
-    store.write_baseline_file(path, "diopiSin", made("diopiSin"), PROVENANCE)
+    store.write_baseline_file(path, "diopiSin", compute_cases("diopiSin"), PROVENANCE)
     return path
 
 
-def assert_same_expected(one: Expected, other: Expected) -> None:
-    assert (one.dtype, one.layout) == (other.dtype, other.layout)
-    assert np.array_equal(one.values.astype(other.values.dtype), other.values, equal_nan=True)
-    for mine, theirs, rtol in ((one.unit, other.unit, 2.0**-23), (one.flushed, other.flushed, 0)):
+def assert_same_expected(actual: Expected, expected: Expected) -> None:
+    assert (actual.dtype, actual.layout) == (expected.dtype, expected.layout)
+    assert np.array_equal(actual.values.astype(expected.values.dtype), expected.values, equal_nan=True)
+    for mine, theirs, rtol in ((actual.unit, expected.unit, 2.0**-23), (actual.flushed, expected.flushed, 0)):
         assert (mine is None) == (theirs is None)
         assert mine is None or np.allclose(mine, theirs, rtol, atol=0, equal_nan=True)
 
 
 def test_cases_survive_the_store(path: Path) -> None:
     file = BaselineFile(path)
-    written = made("diopiSin")
+    written = compute_cases("diopiSin")
     assert file.function == "diopiSin"
     assert list(file.labels) == [case.label for case in written]
     for case, read in zip(written, file, strict=True):
@@ -47,10 +47,10 @@ def test_cases_survive_the_store(path: Path) -> None:
         assert (ours.dtype, ours.layout) == (theirs.dtype, theirs.layout)
         assert ours.values.tobytes() == theirs.values.tobytes()
         assert ours.values.dtype == theirs.values.dtype
-        one, other = case.expected["out"], read.expected["out"]
-        assert isinstance(one, Expected)
-        assert isinstance(other, Expected)
-        assert_same_expected(one, other)
+        actual, expected = case.expected["out"], read.expected["out"]
+        assert isinstance(actual, Expected)
+        assert isinstance(expected, Expected)
+        assert_same_expected(actual, expected)
 
 
 @pytest.mark.parametrize("level", ["smoke", "full"])
@@ -89,14 +89,14 @@ def test_every_kind_of_argument_survives(tmp_path: Path) -> None:
 
 def test_the_same_cases_give_the_same_bytes(tmp_path: Path, path: Path) -> None:
     again = tmp_path / "again.h5"
-    store.write_baseline_file(again, "diopiSin", made("diopiSin"), PROVENANCE)
+    store.write_baseline_file(again, "diopiSin", compute_cases("diopiSin"), PROVENANCE)
     assert again.read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("kept", [0, 100, 0.5, 0.99])
-def test_a_truncated_file_is_named(path: Path, kept: float) -> None:
+@pytest.mark.parametrize("length", [0, 100, 0.5, 0.99])
+def test_a_truncated_file_is_named(path: Path, length: float) -> None:
     content = path.read_bytes()
-    path.write_bytes(content[: int(kept * len(content)) if kept < 1 else int(kept)])
+    path.write_bytes(content[: int(length * len(content)) if length < 1 else int(length)])
     with pytest.raises(BaselineError, match=str(path)):
         BaselineFile(path).verify()
 
@@ -121,7 +121,7 @@ def test_no_flipped_bit_goes_unnoticed_that_changes_a_case(path: Path) -> None:
     assert refused > len(content) // 97 // 2
 
 
-def test_a_failing_checksum_is_told(path: Path) -> None:
+def test_a_wrong_checksum_raises_an_error(path: Path) -> None:
     with h5py.File(path, "r+") as file:
         data = file["index"][()]
         data[10] ^= 1
@@ -131,7 +131,7 @@ def test_a_failing_checksum_is_told(path: Path) -> None:
 
 
 @pytest.mark.parametrize("attribute", ["format", "proto_version"])
-def test_another_version_is_refused(path: Path, attribute: str) -> None:
+def test_another_version_is_rejected(path: Path, attribute: str) -> None:
     with h5py.File(path, "r+") as file:
         file.attrs[attribute] = 99999
     with pytest.raises(BaselineError, match=f"another version: {attribute} is 99999, expected .*gen-data"):
@@ -146,30 +146,30 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(path: Path, monkeypatc
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(BaselineError, match=r"can't be written: .*No space left"):
-        store.write_baseline_file(path, "diopiSin", made("diopiSin"), PROVENANCE)
+        store.write_baseline_file(path, "diopiSin", compute_cases("diopiSin"), PROVENANCE)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.parametrize(("name", "what"), [("UNPACKED_LIMIT", "its /index"), ("LIMIT", "it")])
-def test_what_could_not_be_read_again_is_not_written(
-    path: Path, name: str, what: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "part"), [("UNPACKED_LIMIT", "its /index"), ("LIMIT", "it")])
+def test_a_file_too_large_to_read_is_not_written(
+    path: Path, name: str, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = path.read_bytes()
     monkeypatch.setattr(store, name, 1000)
-    with pytest.raises(BaselineError, match=rf"can't be written: {what} would have \d+ bytes, expected at most \d+"):
-        store.write_baseline_file(path, "diopiSin", made("diopiSin"), PROVENANCE)
+    with pytest.raises(BaselineError, match=rf"can't be written: {part} would have \d+ bytes, expected at most \d+"):
+        store.write_baseline_file(path, "diopiSin", compute_cases("diopiSin"), PROVENANCE)
     assert path.read_bytes() == before
 
 
-def test_what_was_read_can_not_be_changed(path: Path) -> None:
+def test_arrays_that_were_read_are_read_only(path: Path) -> None:
     expected = BaselineFile(path).case("float32-matrix").expected["out"]
     assert isinstance(expected, Expected)
     assert not expected.values.flags.writeable
 
 
 def test_half_precision_expectations_keep_their_precision(path: Path) -> None:
-    case = next(case for case in made("diopiSin") if case.label == "bfloat16-matrix")
+    case = next(case for case in compute_cases("diopiSin") if case.label == "bfloat16-matrix")
     expected = case.expected["out"]
     read = BaselineFile(path).case("bfloat16-matrix").expected["out"]
     assert isinstance(expected, Expected)
@@ -178,21 +178,21 @@ def test_half_precision_expectations_keep_their_precision(path: Path) -> None:
     assert np.abs(read.values - expected.values).max() <= 2.0**-25
 
 
-@pytest.mark.parametrize(("dtype", "kept"), [(Dtype.float32, "budget_ulps"), (Dtype.float64, "unit")])
-def test_units_beside_zero_survive(tmp_path: Path, dtype: Dtype, kept: str) -> None:
+@pytest.mark.parametrize(("dtype", "array_name"), [(Dtype.float32, "budget_ulps"), (Dtype.float64, "unit")])
+def test_units_beside_zero_survive(tmp_path: Path, dtype: Dtype, array_name: str) -> None:
     """1e-10 is some 2^116 of float32's smallest numbers, and of float64's more than it can count."""
-    one = Expected(np.array([0.0, -0.0, 1.0, np.inf]), dtype, unit=np.array([1e-10, 1e-13, 1e-5, np.nan]))
+    actual = Expected(np.array([0.0, -0.0, 1.0, np.inf]), dtype, unit=np.array([1e-10, 1e-13, 1e-5, np.nan]))
     path = tmp_path / "diopiAny.h5"
-    store.write_baseline_file(path, "diopiAny", [BaselineCase("diopiAny", "x", dtype, {}, {"out": one})], PROVENANCE)
+    store.write_baseline_file(path, "diopiAny", [BaselineCase("diopiAny", "x", dtype, {}, {"out": actual})], PROVENANCE)
     with h5py.File(path) as file:
         index = bytes(file["index"][()]).decode()
-    assert [name for name in ("budget_ulps", "unit") if f'"{name}"' in index] == [kept]
+    assert [name for name in ("budget_ulps", "unit") if f'"{name}"' in index] == [array_name]
     read = BaselineFile(path).case("x").expected["out"]
     assert isinstance(read, Expected)
-    assert_same_expected(one, read)
+    assert_same_expected(actual, read)
 
 
-def test_files_of_the_version_before_are_read(path: Path) -> None:
+def test_files_of_the_previous_version_are_read(path: Path) -> None:
     with h5py.File(path, "r+") as file:
         file.attrs["format"] = store.FORMAT - 1
-    assert [case.id for case in BaselineFile(path)] == [case.id for case in made("diopiSin")]
+    assert [case.id for case in BaselineFile(path)] == [case.id for case in compute_cases("diopiSin")]

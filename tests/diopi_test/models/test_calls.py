@@ -12,7 +12,7 @@ MATRIX = TracedTensor((2, 3), Dtype.float32, (3, 1))
     "text",
     ["float32[]", "bfloat16[0,3]", "int64[8,2] strides 1,8 in 0..511", "bool[2,3] strides 0,1", "int8[4] in -128..127"],
 )
-def test_a_tensor_reads_back_as_it_is_written(text: str) -> None:
+def test_a_tensor_survives_a_round_trip(text: str) -> None:
     assert str(TracedTensor.parse(text, "here")) == text
 
 
@@ -25,26 +25,26 @@ def test_a_tensor_reads_back_as_it_is_written(text: str) -> None:
         ("int64[2] in 5..4", "bounds 5..4"),
     ],
 )
-def test_what_is_no_tensor_is_refused(text: str, reason: str) -> None:
+def test_malformed_tensors_are_rejected(text: str, reason: str) -> None:
     with pytest.raises(TraceError, match=f"here: .*{reason}"):
         TracedTensor.parse(text, "here")
 
 
-def test_the_stride_of_an_axis_of_one_element_means_nothing() -> None:
+def test_the_stride_of_an_axis_of_size_1_is_ignored() -> None:
     assert TracedTensor((2, 1), Dtype.int8, (1, 77)) == TracedTensor((2, 1), Dtype.int8, (1, 1))
     assert TracedTensor((0, 5), Dtype.int8, (77, 3)).is_dense
     assert not TracedTensor((2, 3), Dtype.int8, (1, 2)).is_dense
 
 
-def test_calls_differ_in_all_but_their_count() -> None:
+def test_the_key_of_a_call_contains_everything_but_the_count() -> None:
     call = TracedCall("diopiRelu", {"input": MATRIX}, {"out": MATRIX})
     assert call.key == "diopiRelu input=float32[2,3] >out=float32[2,3]"
     assert call.key == TracedCall("diopiRelu", {"input": MATRIX}, {"out": MATRIX}, 7).key
-    others = (
+    variants = (
         TracedCall("diopiRelu", {"input": MATRIX}, {"out": None}),
         TracedCall("diopiCat", {"tensors": [MATRIX, None], "dim": 0}),
     )
-    assert [other.key for other in others] == [
+    assert [variant.key for variant in variants] == [
         "diopiRelu input=float32[2,3] >out=null",
         "diopiCat tensors=(float32[2,3],null) dim=0",
     ]

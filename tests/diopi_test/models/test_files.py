@@ -30,7 +30,7 @@ def read(folder: Path, content: Any) -> NetworkTrace:
 
 
 @pytest.mark.parametrize("name", model_names())
-def test_what_ships_is_sorted_and_reads_back(name: str, tmp_path: Path) -> None:
+def test_shipped_traces_are_sorted_and_survive_a_round_trip(name: str, tmp_path: Path) -> None:
     model = load_shipped_trace(name)
     assert model.name == name
     keys = [call.key for call in model.calls]
@@ -39,13 +39,13 @@ def test_what_ships_is_sorted_and_reads_back(name: str, tmp_path: Path) -> None:
     assert read_trace(tmp_path / "again.json") == model
 
 
-def test_what_ships_is_small_and_of_many_families() -> None:
+def test_shipped_traces_are_small_and_cover_many_families() -> None:
     folder = Path(__file__).parents[3] / "diopi_test" / "models"
     assert len(model_names()) >= 40
     assert sum(path.stat().st_size for path in folder.glob("*.json")) < SIZE
 
 
-def test_every_kind_of_argument_reads_back(tmp_path: Path) -> None:
+def test_every_type_of_argument_survives_a_round_trip(tmp_path: Path) -> None:
     tensor = TracedTensor((2,), Dtype.int64, (1,), (0, 5))
     calls = (
         TracedCall("diopiCat", {"tensors": [tensor, tensor], "dim": 0}, {"out": tensor}),
@@ -58,7 +58,7 @@ def test_every_kind_of_argument_reads_back(tmp_path: Path) -> None:
     assert read_trace(tmp_path / "net.json") == model
 
 
-def test_an_unknown_model_is_refused_with_those_there_are() -> None:
+def test_an_unknown_model_is_rejected_with_the_known_names() -> None:
     with pytest.raises(TraceError, match="'nosuch' is not one of the "):
         load_shipped_trace("nosuch")
 
@@ -82,19 +82,19 @@ def test_an_unknown_model_is_refused_with_those_there_are() -> None:
         ({"calls": [{**CALL, "results": {"other": "float32[2]"}}]}, "other is no result of it, those are out"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, change: Any, reason: str) -> None:
+def test_an_error_in_a_file_is_reported_with_its_location(tmp_path: Path, change: Any, reason: str) -> None:
     content = change if isinstance(change, str) else {**FILE, **change}
     assert read(tmp_path, FILE).not_mapped == {"erfc": 1}
     with pytest.raises(TraceError, match=reason):
         read(tmp_path, content)
 
 
-def test_a_key_that_is_missing_is_named(tmp_path: Path) -> None:
+def test_a_missing_key_is_named(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="missing not_mapped"):
         read(tmp_path, {name: value for name, value in FILE.items() if name != "not_mapped"})
 
 
-def test_a_kind_of_argument_that_no_file_has_is_refused(tmp_path: Path) -> None:
+def test_an_unsupported_type_of_argument_is_rejected(tmp_path: Path) -> None:
     call = {
         "function": "diopiContiguous",
         "count": 1,

@@ -70,7 +70,7 @@ def model(run: Callable[[], Any]) -> NetworkTrace:
         ),
     ],
 )
-def test_a_call_is_seen_with_all_it_has(run: Callable[[], Any], key: str) -> None:
+def test_a_call_is_recorded_with_its_arguments(run: Callable[[], Any], key: str) -> None:
     assert key in calls(run)
 
 
@@ -86,13 +86,13 @@ def test_a_call_is_seen_with_all_it_has(run: Callable[[], Any], key: str) -> Non
         (lambda: torch.ops.aten._euclidean_dist(X, X), ["diopiCdist"]),
     ],
 )
-def test_what_no_function_serves_alone_is_made_of_others(run: Callable[[], Any], functions: list[str]) -> None:
+def test_composite_operators_are_decomposed(run: Callable[[], Any], functions: list[str]) -> None:
     found = model(run)
     assert set(functions) <= {call.function for call in found.calls}
     assert found.not_mapped == {}
 
 
-def test_views_and_what_makes_memory_are_no_calls() -> None:
+def test_views_and_allocations_are_not_recorded() -> None:
     assert calls(lambda: (X.T, X[0], X.view(3, 2), X.expand(4, 2, 3), torch.empty(3), X.detach(), X.sum)) == []
 
 
@@ -101,7 +101,7 @@ def test_equal_calls_are_counted() -> None:
     assert (call.function, call.count) == ("diopiTanh", 3)
 
 
-def test_what_no_function_serves_is_counted_by_name() -> None:
+def test_operators_without_a_function_are_counted() -> None:
     found = model(lambda: (X.erfc(), X.erfc(), X.lgamma()))
     assert found.calls == ()
     assert found.not_mapped == {"erfc": 2, "lgamma": 1}
@@ -120,7 +120,7 @@ def test_a_result_of_another_type_than_the_function_gives_is_converted() -> None
     ]
 
 
-def test_gradients_that_are_not_wanted_are_left_out() -> None:
+def test_gradients_that_are_not_requested_are_absent() -> None:
     weight = torch.ones(2, 1, 3, 3, requires_grad=True)
     found = model(lambda: functional.conv2d(torch.ones(1, 1, 5, 5), weight).sum().backward())
     (gradient,) = (call for call in found.calls if call.function == "diopiConvolution2dBackward")
@@ -129,7 +129,7 @@ def test_gradients_that_are_not_wanted_are_left_out() -> None:
     assert str(gradient.results["grad_weight"]) == "float32[2,1,3,3]"
 
 
-def test_an_array_without_entries_is_left_out() -> None:
+def test_an_empty_array_is_absent() -> None:
     weight = torch.ones(3, requires_grad=True)
     weight.grad = torch.ones(3)
     found = model(lambda: torch.optim.AdamW([weight], fused=True).step())
@@ -138,14 +138,14 @@ def test_an_array_without_entries_is_left_out() -> None:
     assert [str(entry) for entry in step.arguments["params"]] == ["float32[3]"]
 
 
-def test_attention_is_composed() -> None:
+def test_attention_is_decomposed() -> None:
     q = torch.ones(1, 2, 3, 4)
     found = model(lambda: functional.scaled_dot_product_attention(q, q, q, is_causal=True))
     assert {"diopiBmm", "diopiSoftmax"} <= set(found.functions)
     assert found.not_mapped == {}
 
 
-def test_what_is_paused_is_not_traced() -> None:
+def test_untraced_blocks_are_not_recorded() -> None:
     def run() -> None:
         X.exp()
         with untraced():
@@ -168,7 +168,7 @@ def test_a_script_gets_its_arguments_and_may_exit(tmp_path: Path) -> None:
         trace_script(script, [], "net")
 
 
-def test_a_training_step_is_mapped_throughout() -> None:
+def test_every_operator_of_a_training_step_is_mapped() -> None:
     def run() -> None:
         with untraced():
             net = torch.nn.Sequential(

@@ -45,13 +45,13 @@ def _hull(row: Array) -> Any:
     return MultiPoint(row.reshape(-1, 2)).convex_hull
 
 
-def _ratio(one: Any, other: Any, mode: int = 0) -> float:
-    common = one.intersection(other).area
-    return common / (one.area + other.area - common if mode == 0 else one.area)
+def _ratio(polygon_a: Any, polygon_b: Any, mode: int = 0) -> float:
+    common = polygon_a.intersection(polygon_b).area
+    return common / (polygon_a.area + polygon_b.area - common if mode == 0 else polygon_a.area)
 
 
-def _ratios(ones: Any, others: Any, mode: int = 0) -> Array:
-    return np.array([[_ratio(one, other, mode) for other in others] for one in ones])
+def _ratios(ones: Any, polygons_b: Any, mode: int = 0) -> Array:
+    return np.array([[_ratio(a, b, mode) for b in polygons_b] for a in ones])
 
 
 # Overlaps
@@ -63,31 +63,31 @@ def test_overlaps_of_upright_boxes(rng: np.random.Generator, mode: int, offset: 
     low = rng.uniform(0, 4, (12, 2))
     boxes = np.concatenate([low, low + rng.uniform(1, 5, (12, 2))], 1)
     longer = [box(x1, y1, x2 + offset, y2 + offset) for x1, y1, x2, y2 in boxes]
-    given = call("diopiBboxOverlapsMmcv", boxes[:7], boxes[5:], mode, offset, False)
-    np.testing.assert_allclose(given, _ratios(longer[:7], longer[5:], mode), atol=1e-14)
+    actual = call("diopiBboxOverlapsMmcv", boxes[:7], boxes[5:], mode, offset, False)
+    np.testing.assert_allclose(actual, _ratios(longer[:7], longer[5:], mode), atol=1e-14)
     aligned = call("diopiBboxOverlapsMmcv", boxes[:5], boxes[5:10], mode, offset, True)
     np.testing.assert_allclose(aligned, np.diag(_ratios(longer[:5], longer[5:10], mode)), atol=1e-14)
 
 
 @pytest.mark.parametrize("mode", [0, 1])
 def test_overlaps_of_rotated_boxes(rng: np.random.Generator, mode: int) -> None:
-    ones, others = _rotated_boxes(rng, 15), _rotated_boxes(rng, 12)
-    given = call("diopiBoxIouRotatedMmcv", ones, others, mode, False)
-    np.testing.assert_allclose(given, _ratios(map(_turned, ones), [*map(_turned, others)], mode), atol=1e-13)
-    aligned = call("diopiBoxIouRotatedMmcv", ones[:12], others, mode, True)
-    np.testing.assert_array_equal(aligned, np.diag(given[:12]))
+    ones, boxes_b = _rotated_boxes(rng, 15), _rotated_boxes(rng, 12)
+    actual = call("diopiBoxIouRotatedMmcv", ones, boxes_b, mode, False)
+    np.testing.assert_allclose(actual, _ratios(map(_turned, ones), [*map(_turned, boxes_b)], mode), atol=1e-13)
+    aligned = call("diopiBoxIouRotatedMmcv", ones[:12], boxes_b, mode, True)
+    np.testing.assert_array_equal(aligned, np.diag(actual[:12]))
 
 
 @pytest.mark.parametrize("mode", [0, 1])
 def test_overlaps_of_quadrilaterals(rng: np.random.Generator, mode: int) -> None:
-    ones, others = _quadrilaterals(rng, 15), _quadrilaterals(rng, 12)
-    given = call("diopiBoxIouQuadriMmcv", ones, others, mode, False)
-    np.testing.assert_allclose(given, _ratios(map(_polygon, ones), [*map(_polygon, others)], mode), atol=1e-13)
+    ones, boxes_b = _quadrilaterals(rng, 15), _quadrilaterals(rng, 12)
+    actual = call("diopiBoxIouQuadriMmcv", ones, boxes_b, mode, False)
+    np.testing.assert_allclose(actual, _ratios(map(_polygon, ones), [*map(_polygon, boxes_b)], mode), atol=1e-13)
 
 
 def test_overlaps_of_rotated_boxes_do_not_depend_on_the_frame(rng: np.random.Generator) -> None:
-    ones, others = _rotated_boxes(rng, 9), _rotated_boxes(rng, 7)
-    given = call("diopiBoxIouRotatedMmcv", ones, others, 0, False)
+    ones, boxes_b = _rotated_boxes(rng, 9), _rotated_boxes(rng, 7)
+    actual = call("diopiBoxIouRotatedMmcv", ones, boxes_b, 0, False)
 
     def quarter_turned(boxes: Array) -> Array:
         x, y, w, h, angle = boxes.T
@@ -97,14 +97,14 @@ def test_overlaps_of_rotated_boxes_do_not_depend_on_the_frame(rng: np.random.Gen
         return boxes + np.array([3, -7, 0, 0, 0])
 
     for change in (quarter_turned, moved):
-        other = call("diopiBoxIouRotatedMmcv", change(ones), change(others), 0, False)
-        np.testing.assert_allclose(other, given, atol=1e-12)
+        rotated = call("diopiBoxIouRotatedMmcv", change(ones), change(boxes_b), 0, False)
+        np.testing.assert_allclose(rotated, actual, atol=1e-12)
     x, y, w, h, angle = ones.T
     sides_exchanged = np.stack([x, y, h, w, angle + pi / 2], -1)
-    np.testing.assert_allclose(call("diopiBoxIouRotatedMmcv", sides_exchanged, others, 0, False), given, atol=1e-12)
+    np.testing.assert_allclose(call("diopiBoxIouRotatedMmcv", sides_exchanged, boxes_b, 0, False), actual, atol=1e-12)
     order = rng.permutation(7)
-    np.testing.assert_array_equal(call("diopiBoxIouRotatedMmcv", ones, others[order], 0, False), given[:, order])
-    np.testing.assert_allclose(call("diopiBoxIouRotatedMmcv", others, ones, 0, False), given.T, atol=1e-13)
+    np.testing.assert_array_equal(call("diopiBoxIouRotatedMmcv", ones, boxes_b[order], 0, False), actual[:, order])
+    np.testing.assert_allclose(call("diopiBoxIouRotatedMmcv", boxes_b, ones, 0, False), actual.T, atol=1e-13)
 
 
 def test_a_box_overlaps_itself_wholly_and_one_without_area_nothing(rng: np.random.Generator) -> None:
@@ -118,11 +118,11 @@ def test_a_box_overlaps_itself_wholly_and_one_without_area_nothing(rng: np.rando
 
 
 def _kept_one_by_one(shapes: list[Any], order: Any, threshold: float) -> list[int]:
-    kept: list[int] = []
-    for one in order:
-        if all(_ratio(shapes[one], shapes[other]) <= threshold for other in kept):
-            kept.append(int(one))
-    return kept
+    survivors: list[int] = []
+    for a in order:
+        if all(_ratio(shapes[a], shapes[b]) <= threshold for b in survivors):
+            survivors.append(int(a))
+    return survivors
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.3, 0.6])
@@ -138,24 +138,24 @@ def test_suppression_of_rotated_boxes(rng: np.random.Generator, threshold: float
     boxes, scores = _rotated_boxes(rng, 40), rng.permutation(40) / 8
     order = np.argsort(-scores)
     expected = _kept_one_by_one([*map(_turned, boxes)], order, threshold)
-    given = call("diopiNmsRotatedMmcv", boxes, scores, order, boxes[order], np.zeros(0, int), threshold, False)
-    np.testing.assert_array_equal(given, expected)
+    actual = call("diopiNmsRotatedMmcv", boxes, scores, order, boxes[order], np.zeros(0, int), threshold, False)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def find_problems(name: str, arguments: dict[str, Any], result: Any, output: str, dtype: Dtype) -> list[str]:
-    answer = CompletedCall(arguments, {output: np.asarray(result)}, {}, {output: dtype})
-    return list(find_validator(lookup(name))(answer))
+    completed = CompletedCall(arguments, {output: np.asarray(result)}, {}, {output: dtype})
+    return list(find_validator(lookup(name))(completed))
 
 
 def test_validator_accepts_boxes_of_equal_score_in_any_order() -> None:
     boxes = np.array([[0.0, 0, 4, 4], [0, 0, 4, 3], [0, 0, 3, 4], [9, 9, 10, 10]])
     arguments = {"dets": boxes, "scores": np.array([0.5, 0.5, 0.5, 0.75]), "iou_threshold": 0.7, "offset": 0}
 
-    def problems(kept: list[int]) -> list[str]:
-        return find_problems("diopiNmsMmcv", arguments, kept, "out", Dtype.int64)
+    def problems(survivors: list[int]) -> list[str]:
+        return find_problems("diopiNmsMmcv", arguments, survivors, "out", Dtype.int64)
 
-    for right in ([3, 0], [3, 1, 2], [3, 2, 1]):
-        assert not problems(right)
+    for valid in ([3, 0], [3, 1, 2], [3, 2, 1]):
+        assert not problems(valid)
     assert "descending order" in problems([0, 3])[0]
     assert "overlaps box" in problems([3, 0, 1])[0]
     assert "is missing" in problems([3, 1])[0]
@@ -184,17 +184,17 @@ def test_smallest_rectangles(rng: np.random.Generator) -> None:
 
 def test_validator_rejects_rectangles_that_are_not_smallest(rng: np.random.Generator) -> None:
     sets = rng.normal(size=(5, 18))
-    right = call("diopiMinAreaPolygonsMmcv", sets)
+    valid = call("diopiMinAreaPolygonsMmcv", sets)
 
     def problems(result: Array) -> list[str]:
         return find_problems("diopiMinAreaPolygonsMmcv", {"pointsets": sets}, result, "polygons", Dtype.float32)
 
-    assert not problems(right) and not problems(np.roll(right, 2, 1)) and not problems(right + 1e-7)
-    corners = right.reshape(5, 4, 2)
+    assert not problems(valid) and not problems(np.roll(valid, 2, 1)) and not problems(valid + 1e-7)
+    corners = valid.reshape(5, 4, 2)
     low, high = sets.reshape(5, 9, 2).min(1), sets.reshape(5, 9, 2).max(1)
     upright = np.stack([high[:, 0], low[:, 1], low[:, 0], low[:, 1], low[:, 0], high[:, 1], high[:, 0], high[:, 1]], 1)
-    wrong = [right + 1e-3, right * 1.01, corners[:, ::-1].reshape(5, 8), upright, np.full((5, 8), np.nan)]
-    assert all(map(problems, wrong))
+    invalid = [valid + 1e-3, valid * 1.01, corners[:, ::-1].reshape(5, 8), upright, np.full((5, 8), np.nan)]
+    assert all(map(problems, invalid))
 
 
 # Hulls of nine points
@@ -202,22 +202,22 @@ def test_validator_rejects_rectangles_that_are_not_smallest(rng: np.random.Gener
 
 def test_overlaps_of_hulls(rng: np.random.Generator) -> None:
     sets, polygons = rng.uniform(-3, 5, (12, 18)), _quadrilaterals(rng, 8)
-    given = call("diopiConvexIouMmcv", sets, polygons)
-    np.testing.assert_allclose(given, _ratios(map(_hull, sets), [*map(_polygon, polygons)]), atol=1e-13)
+    actual = call("diopiConvexIouMmcv", sets, polygons)
+    np.testing.assert_allclose(actual, _ratios(map(_hull, sets), [*map(_polygon, polygons)]), atol=1e-13)
 
 
 def _giou(row: Array, polygon: Array) -> float:
-    one, other = _hull(row), _polygon(polygon)
-    common = one.intersection(other).area
-    union, whole = one.area + other.area - common, one.union(other).convex_hull.area
+    a, b = _hull(row), _polygon(polygon)
+    common = a.intersection(b).area
+    union, whole = a.area + b.area - common, a.union(b).convex_hull.area
     return common / union - (whole - union) / whole
 
 
 @pytest.mark.parametrize("far", [0.0, 9.0])
 def test_generalised_overlaps_and_their_gradients(rng: np.random.Generator, far: float) -> None:
     sets, polygons = rng.uniform(-3, 5, (12, 18)), _quadrilaterals(rng, 12) + far
-    given = call("diopiConvexGiouMmcv", sets, polygons)
-    for row, polygon, result in zip(sets, polygons, given, strict=True):
+    actual = call("diopiConvexGiouMmcv", sets, polygons)
+    for row, polygon, result in zip(sets, polygons, actual, strict=True):
         assert result[18] == pytest.approx(_giou(row, polygon), abs=1e-12)
         steps = STEP * np.eye(18)
         slopes = [(_giou(row + step, polygon) - _giou(row - step, polygon)) / (2 * STEP) for step in steps]
@@ -232,13 +232,13 @@ def test_corners_come_counter_clockwise(rng: np.random.Generator) -> None:
     counts = rng.integers(0, 9, (3, 4))
     for b, n in product(range(3), range(4)):
         mask[b, n, rng.permutation(24)[: counts[b, n]]] = True
-    given = call("diopiDiffIouRotatedSortVerticesMmcv", vertices, mask, counts)
+    actual = call("diopiDiffIouRotatedSortVerticesMmcv", vertices, mask, counts)
     for b, n in product(range(3), range(4)):
         padding = next(j for j in range(8, 24) if not mask[b, n, j])
         corners = [j for j in range(24) if mask[b, n, j]] if counts[b, n] >= 3 else []
         corners.sort(key=lambda j: atan2(vertices[b, n, j, 1], vertices[b, n, j, 0]) % (2 * pi))
         expected = [*corners, *corners[:1], *[padding] * 9][:9]
-        np.testing.assert_array_equal(given[b, n], expected)
+        np.testing.assert_array_equal(actual[b, n], expected)
 
 
 def test_corners_in_order_give_the_area_of_a_rectangle() -> None:

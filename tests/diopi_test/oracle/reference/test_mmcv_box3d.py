@@ -30,9 +30,9 @@ def _from_above(row: Array, is_turned: bool = True) -> Polygon:
 
 
 def test_overlaps_from_above(rng: np.random.Generator) -> None:
-    ones, others = _boxes(rng, 12), _boxes(rng, 9)
-    expected = [[_from_above(one).intersection(_from_above(other)).area for other in others] for one in ones]
-    np.testing.assert_allclose(call("diopiIou3dBoxesOverlapBevMmcv", ones, others), expected, atol=1e-12)
+    ones, boxes_b = _boxes(rng, 12), _boxes(rng, 9)
+    expected = [[_from_above(a).intersection(_from_above(rotated)).area for rotated in boxes_b] for a in ones]
+    np.testing.assert_allclose(call("diopiIou3dBoxesOverlapBevMmcv", ones, boxes_b), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["diopiIou3dNms3dMmcv", "diopiIou3dNms3dNormalMmcv"])
@@ -40,14 +40,16 @@ def test_overlaps_from_above(rng: np.random.Generator) -> None:
 def test_suppression_from_above(rng: np.random.Generator, name: str, threshold: float) -> None:
     boxes = _boxes(rng, 25)
     shapes = [_from_above(row, "Normal" not in name) for row in boxes]
-    kept: list[int] = []
+    survivors: list[int] = []
     for i, shape in enumerate(shapes):
-        common = [shape.intersection(shapes[j]).area for j in kept]
-        if all(area <= threshold * (shape.area + shapes[j].area - area) for j, area in zip(kept, common, strict=True)):
-            kept.append(i)
-    keep, number = call(name, boxes, threshold)
-    assert number.tolist() == [len(kept)]
-    np.testing.assert_array_equal(keep[: len(kept)], kept)
+        common = [shape.intersection(shapes[j]).area for j in survivors]
+        if all(
+            area <= threshold * (shape.area + shapes[j].area - area) for j, area in zip(survivors, common, strict=True)
+        ):
+            survivors.append(i)
+    indices, number = call(name, boxes, threshold)
+    assert number.tolist() == [len(survivors)]
+    np.testing.assert_array_equal(indices[: len(survivors)], survivors)
 
 
 def _place(point: Array, row: Array) -> Array | None:
@@ -67,19 +69,19 @@ def test_points_in_boxes(rng: np.random.Generator) -> None:
     expected = np.array(
         [[[_place(point, row) is not None for row in boxes[b]] for point in points[b]] for b in range(2)]
     )
-    every = call("diopiPointsInBoxesAllMmcv", np.zeros((2, 40, 4), int), boxes, points)
-    np.testing.assert_array_equal(every, expected)
+    inside = call("diopiPointsInBoxesAllMmcv", np.zeros((2, 40, 4), int), boxes, points)
+    np.testing.assert_array_equal(inside, expected)
     first = np.where(expected.any(-1), expected.argmax(-1), -1)
     np.testing.assert_array_equal(call("diopiPointsInBoxesPartMmcv", np.full((2, 40), -1), boxes, points), first)
 
 
 def test_points_in_boxes_do_not_depend_on_the_frame(rng: np.random.Generator) -> None:
     boxes, points = _boxes(rng, 4)[np.newaxis], _cloud(rng, 1, 40)
-    given = call("diopiPointsInBoxesAllMmcv", np.zeros((1, 40, 4), int), boxes, points)
+    actual = call("diopiPointsInBoxesAllMmcv", np.zeros((1, 40, 4), int), boxes, points)
     x, y, z, *sizes, heading = np.moveaxis(boxes, -1, 0)
     turned = np.stack([-y, x, z, *sizes, heading + np.pi / 2], -1)
-    other = np.stack([-points[..., 1], points[..., 0], points[..., 2]], -1)
-    np.testing.assert_array_equal(call("diopiPointsInBoxesAllMmcv", np.zeros((1, 40, 4), int), turned, other), given)
+    rotated = np.stack([-points[..., 1], points[..., 0], points[..., 2]], -1)
+    np.testing.assert_array_equal(call("diopiPointsInBoxesAllMmcv", np.zeros((1, 40, 4), int), turned, rotated), actual)
 
 
 def _voxels(rois: Array, points: Array, capacity: int) -> dict[tuple[int, ...], list[int]]:
@@ -122,9 +124,9 @@ def test_gradient_of_pooling_of_voxels(rng: np.random.Generator, method: int) ->
     rois, points, features = _boxes(rng, 2), _cloud(rng, 30), rng.normal(size=(30, 2))
     argmax, lists, pooled = _pooled(rois, points, features, method)
     grad = rng.normal(size=pooled.shape)
-    given = call("diopiRoiawarePool3dBackwardMmcv", np.zeros((30, 2)), lists, argmax, grad, method)
+    actual = call("diopiRoiawarePool3dBackwardMmcv", np.zeros((30, 2)), lists, argmax, grad, method)
     expected = difference(lambda x: _pooled(rois, points, x, method)[2], features, grad)
-    np.testing.assert_allclose(given, expected, atol=1e-9)
+    np.testing.assert_allclose(actual, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("samples", [2, 20])

@@ -61,98 +61,116 @@ def plain_attributes(sizes: Any) -> list[int]:
 ROOM = np.zeros(0)
 
 
-def convolve(sizes: Any, given: dict[str, Array]) -> Array:
-    three = given["input"], given["weight"], given["offset"]
+def convolve(sizes: Any, operands: dict[str, Array]) -> Array:
+    three = operands["input"], operands["weight"], operands["offset"]
     return np.asarray(call("diopiDeformConvMmcv", ROOM, ROOM, *three, *plain_attributes(sizes)))
 
 
-def modulate(sizes: Any, given: dict[str, Array], with_bias: bool = True) -> Array:
-    five = (given[name] for name in ("input", "weight", "bias", "offset", "mask"))
+def modulate(sizes: Any, operands: dict[str, Array], with_bias: bool = True) -> Array:
+    five = (operands[name] for name in ("input", "weight", "bias", "offset", "mask"))
     attributes = *sizes[2], *pairs(sizes), *sizes[6:], with_bias
     return np.asarray(call("diopiModulatedDeformConvMmcv", ROOM, ROOM, *five, *attributes))
 
 
-def written_out(sizes: Any, given: dict[str, Array], at: tuple[int, ...]) -> float:
+def written_out(sizes: Any, operands: dict[str, Array], position: tuple[int, ...]) -> float:
     """One element of a modulated convolution without bias."""
     shape, outputs, kernel, stride, padding, dilation, groups, deform_groups = sizes
-    (image, o, h, w), taps, total = at, kernel[0] * kernel[1], 0.0
+    (image, o, h, w), taps, total = position, kernel[0] * kernel[1], 0.0
     for c, i, j in np.ndindex(shape[1] // groups, *kernel):
         channel = o // (outputs // groups) * (shape[1] // groups) + c
         tap = channel // (shape[1] // deform_groups) * taps + i * kernel[1] + j
-        y = h * stride[0] - padding[0] + i * dilation[0] + given["offset"][image, 2 * tap, h, w]
-        x = w * stride[1] - padding[1] + j * dilation[1] + given["offset"][image, 2 * tap + 1, h, w]
-        sample = zero_padded(given["input"][image, channel], y, x)
-        total += given["weight"][o, c, i, j] * given["mask"][image, tap, h, w] * sample
+        y = h * stride[0] - padding[0] + i * dilation[0] + operands["offset"][image, 2 * tap, h, w]
+        x = w * stride[1] - padding[1] + j * dilation[1] + operands["offset"][image, 2 * tap + 1, h, w]
+        sample = zero_padded(operands["input"][image, channel], y, x)
+        total += operands["weight"][o, c, i, j] * operands["mask"][image, tap, h, w] * sample
     return total
 
 
 def test_convolution_written_out(sizes: Any) -> None:
-    given = tensors(sizes)
-    out, unmasked = modulate(sizes, given), {**given, "mask": np.ones_like(given["mask"])}
-    np.testing.assert_allclose(modulate(sizes, unmasked, False), convolve(sizes, given), atol=1e-12)
-    for at in list(np.ndindex(out.shape))[::7]:
-        assert out[at] == pytest.approx(given["bias"][at[1]] + written_out(sizes, given, at))
+    operands = tensors(sizes)
+    out, unmasked = modulate(sizes, operands), {**operands, "mask": np.ones_like(operands["mask"])}
+    np.testing.assert_allclose(modulate(sizes, unmasked, False), convolve(sizes, operands), atol=1e-12)
+    for position in list(np.ndindex(out.shape))[::7]:
+        assert out[position] == pytest.approx(operands["bias"][position[1]] + written_out(sizes, operands, position))
 
 
 def test_without_shifts_it_is_a_convolution(sizes: Any) -> None:
-    given = tensors(sizes)
-    given["offset"] = np.zeros_like(given["offset"])
-    how = {"stride": sizes[3], "padding": sizes[4], "dilation": sizes[5], "groups": sizes[6]}
-    expected = conv2d(torch.tensor(given["input"]), torch.tensor(given["weight"]), None, **how)
-    np.testing.assert_allclose(convolve(sizes, given), expected, atol=1e-12)
+    operands = tensors(sizes)
+    operands["offset"] = np.zeros_like(operands["offset"])
+    options = {"stride": sizes[3], "padding": sizes[4], "dilation": sizes[5], "groups": sizes[6]}
+    expected = conv2d(torch.tensor(operands["input"]), torch.tensor(operands["weight"]), None, **options)
+    np.testing.assert_allclose(convolve(sizes, operands), expected, atol=1e-12)
 
 
 def test_shifts_for_a_result_of_another_size(sizes: Any) -> None:
-    given = tensors(sizes)
-    given["offset"] = given["offset"][:, :, :-1]
+    operands = tensors(sizes)
+    operands["offset"] = operands["offset"][:, :, :-1]
     with pytest.raises(ValueError, match="offset has shape"):
-        convolve(sizes, given)
+        convolve(sizes, operands)
 
 
 def test_whole_shifts_move_the_image() -> None:
     """With the same whole shift everywhere it is the convolution of the moved image."""
     sizes = SIZES["plain"]
-    given = tensors(sizes)
-    given["offset"] = np.zeros_like(given["offset"])
-    given["offset"][:, 0::2], given["offset"][:, 1::2] = 1, -2
-    moved = {**given, "offset": 0 * given["offset"], "input": np.zeros_like(given["input"])}
-    moved["input"][:, :, :-1, 2:] = given["input"][:, :, 1:, :-2]
+    operands = tensors(sizes)
+    operands["offset"] = np.zeros_like(operands["offset"])
+    operands["offset"][:, 0::2], operands["offset"][:, 1::2] = 1, -2
+    moved = {**operands, "offset": 0 * operands["offset"], "input": np.zeros_like(operands["input"])}
+    moved["input"][:, :, :-1, 2:] = operands["input"][:, :, 1:, :-2]
     inside = np.s_[:, :, 1:-1, 1:-1]  # further out the moved image has lost what the shifted samples see
-    np.testing.assert_allclose(convolve(sizes, given)[inside][..., 1:], convolve(sizes, moved)[inside][..., 1:])
+    np.testing.assert_allclose(convolve(sizes, operands)[inside][..., 1:], convolve(sizes, moved)[inside][..., 1:])
 
 
 def test_gradients_by_differences(sizes: Any) -> None:
-    given = tensors(sizes)
+    operands = tensors(sizes)
 
     def expected(name: str, function: Any) -> Array:
-        return difference(lambda x: function(sizes, {**given, name: x}), given[name], given["grad"])
+        return difference(lambda x: function(sizes, {**operands, name: x}), operands[name], operands["grad"])
 
-    zeros = {name: np.zeros_like(array) for name, array in given.items()}
+    zeros = {name: np.zeros_like(array) for name, array in operands.items()}
     order = ("input", "weight", "bias", "offset", "mask")
-    inputs = given["input"], given["weight"], given["bias"], ROOM, given["offset"], given["mask"], ROOM, given["grad"]
+    inputs = (
+        operands["input"],
+        operands["weight"],
+        operands["bias"],
+        ROOM,
+        operands["offset"],
+        operands["mask"],
+        ROOM,
+        operands["grad"],
+    )
     attributes = *sizes[2], *pairs(sizes), *sizes[6:], True
     back = call("diopiModulatedDeformConvBackwardMmcv", *(zeros[name] for name in order), *inputs, *attributes)
     for name, gradient in zip(order, back, strict=True):
         np.testing.assert_allclose(gradient, expected(name, modulate), atol=1e-8)
     to_input, to_offset = call(
-        "diopiDeformConvBackwardInputMmcv", zeros["input"], zeros["offset"], given["input"], given["offset"],
-        given["grad"], given["weight"], ROOM, *plain_attributes(sizes),
+        "diopiDeformConvBackwardInputMmcv", zeros["input"], zeros["offset"], operands["input"], operands["offset"],
+        operands["grad"], operands["weight"], ROOM, *plain_attributes(sizes),
     )  # fmt: skip
     np.testing.assert_allclose(to_input, expected("input", convolve), atol=1e-8)
     np.testing.assert_allclose(to_offset, expected("offset", convolve), atol=1e-8)
     to_weight = call(
-        "diopiDeformConvBackwardParametersMmcv", given["grad"], zeros["weight"], given["input"], given["offset"],
-        ROOM, ROOM, *plain_attributes(sizes), 0.5,
+        "diopiDeformConvBackwardParametersMmcv", operands["grad"], zeros["weight"],
+        operands["input"], operands["offset"], ROOM, ROOM, *plain_attributes(sizes), 0.5,
     )  # fmt: skip
     np.testing.assert_allclose(to_weight, 0.5 * expected("weight", convolve), atol=1e-8)
 
 
 def test_without_bias_its_gradient_stays_zero() -> None:
     sizes = SIZES["plain"]
-    given = tensors(sizes)
+    operands = tensors(sizes)
     order = ("input", "weight", "bias", "offset", "mask")
-    inputs = given["input"], given["weight"], None, ROOM, given["offset"], given["mask"], ROOM, given["grad"]
-    zeros = (np.zeros_like(given[name]) for name in order)
+    inputs = (
+        operands["input"],
+        operands["weight"],
+        None,
+        ROOM,
+        operands["offset"],
+        operands["mask"],
+        ROOM,
+        operands["grad"],
+    )
+    zeros = (np.zeros_like(operands[name]) for name in order)
     attributes = *sizes[2], *pairs(sizes), *sizes[6:], False
     assert not call("diopiModulatedDeformConvBackwardMmcv", *zeros, *inputs, *attributes)[2].any()
 
@@ -174,40 +192,48 @@ def attention(seed: int = 0) -> dict[str, Array]:
     }
 
 
-def attend(given: dict[str, Array], starts: tuple[int, int] = (0, 20)) -> Array:
-    arguments = given["value"], LEVELS, np.array(starts), given["locations"], given["weights"], 64
+def attend(operands: dict[str, Array], starts: tuple[int, int] = (0, 20)) -> Array:
+    arguments = operands["value"], LEVELS, np.array(starts), operands["locations"], operands["weights"], 64
     return np.asarray(call("diopiMsDeformAttnMmcv", *arguments))
 
 
 @pytest.mark.parametrize("starts", [(0, 20), (6, 0)])
 def test_attention_is_weighted_grid_sampling(starts: tuple[int, int]) -> None:
-    given = attention()
+    operands = attention()
     expected = np.zeros((2, 3, 2, 3))
     for head in range(2):
         for level, (h, w) in enumerate(LEVELS):
-            maps = given["value"][:, starts[level] : starts[level] + h * w, head].reshape(2, h, w, 3)
-            grid = torch.tensor(2 * given["locations"][:, :, head, level] - 1)
+            maps = operands["value"][:, starts[level] : starts[level] + h * w, head].reshape(2, h, w, 3)
+            grid = torch.tensor(2 * operands["locations"][:, :, head, level] - 1)
             sampled = grid_sample(torch.tensor(maps).permute(0, 3, 1, 2), grid, align_corners=False)
-            weights = given["weights"][:, :, head, level]
+            weights = operands["weights"][:, :, head, level]
             expected[:, :, head] += np.einsum("bdqp,bqp->bqd", sampled.numpy(), weights)
-    np.testing.assert_allclose(attend(given, starts), expected.reshape(2, 3, 6), atol=1e-12)
+    np.testing.assert_allclose(attend(operands, starts), expected.reshape(2, 3, 6), atol=1e-12)
 
 
 def test_attention_gradients_by_differences() -> None:
-    given = attention(1)
-    zeros = (np.zeros_like(given[name]) for name in ("value", "locations", "weights"))
-    arguments = given["value"], LEVELS, np.array([0, 20]), given["locations"], given["weights"], given["grad"], 64
+    operands = attention(1)
+    zeros = (np.zeros_like(operands[name]) for name in ("value", "locations", "weights"))
+    arguments = (
+        operands["value"],
+        LEVELS,
+        np.array([0, 20]),
+        operands["locations"],
+        operands["weights"],
+        operands["grad"],
+        64,
+    )
     back = call("diopiMsDeformAttnBackwardMmcv", *zeros, *arguments)
     for name, gradient in zip(("value", "locations", "weights"), back, strict=True):
-        expected = difference(lambda x, name=name: attend({**given, name: x}), given[name], given["grad"])
+        expected = difference(lambda x, name=name: attend({**operands, name: x}), operands[name], operands["grad"])
         np.testing.assert_allclose(gradient, expected, atol=1e-8)
 
 
 def test_queries_are_attended_each_for_itself() -> None:
     """A permutation of the queries permutes the results."""
-    given, order = attention(2), [2, 0, 1]
-    permuted = {**given, "locations": given["locations"][:, order], "weights": given["weights"][:, order]}
-    np.testing.assert_allclose(attend(permuted), attend(given)[:, order])
+    operands, order = attention(2), [2, 0, 1]
+    permuted = {**operands, "locations": operands["locations"][:, order], "weights": operands["weights"][:, order]}
+    np.testing.assert_allclose(attend(permuted), attend(operands)[:, order])
 
 
 def test_a_slope_is_open_within_rounding_of_an_element() -> None:

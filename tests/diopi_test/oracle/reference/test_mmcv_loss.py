@@ -42,8 +42,8 @@ def test_sigmoid_focal_loss_and_gradient_are_those_of_pytorch(
     x = torch.tensor(logits, requires_grad=True)
     expected = _torch_sigmoid_focal(x, torch.tensor(target), torch.tensor(weight), gamma, alpha)
     expected.sum().backward()
-    given = call("diopiSigmoidFocalLossMmcv", logits, target, weight, gamma, alpha)
-    np.testing.assert_allclose(given, expected.detach(), rtol=1e-12)
+    actual = call("diopiSigmoidFocalLossMmcv", logits, target, weight, gamma, alpha)
+    np.testing.assert_allclose(actual, expected.detach(), rtol=1e-12)
     gradient = call("diopiSigmoidFocalLossBackwardMmcv", logits, target, weight, gamma, alpha)
     np.testing.assert_allclose(gradient, x.grad, rtol=1e-11, atol=1e-14)
 
@@ -56,8 +56,8 @@ def test_the_background_is_no_class(rng: np.random.Generator) -> None:
 
 
 def test_logarithms_stop_at_the_smallest_float32() -> None:
-    given = call("diopiSigmoidFocalLossMmcv", np.array([[-200.0, 200.0]]), np.array([0]), np.zeros(0), 0.0, 0.5)
-    np.testing.assert_allclose(given, [[-0.5 * np.log(MIN_ARGUMENT)] * 2])
+    actual = call("diopiSigmoidFocalLossMmcv", np.array([[-200.0, 200.0]]), np.array([0]), np.zeros(0), 0.0, 0.5)
+    np.testing.assert_allclose(actual, [[-0.5 * np.log(MIN_ARGUMENT)] * 2])
 
 
 @pytest.mark.parametrize(("gamma", "alpha"), ATTRIBUTES)
@@ -71,34 +71,37 @@ def test_softmax_focal_loss_and_gradient_are_those_of_pytorch(
     expected = torch.where(torch.tensor(target) < 0, 0, rows)
     expected.sum().backward()
     softmax = torch.softmax(logits.detach(), 1).numpy()
-    given = call("diopiSoftmaxFocalLossMmcv", softmax, target, weight, gamma, alpha)
-    np.testing.assert_allclose(given, expected.detach(), rtol=1e-12)
+    actual = call("diopiSoftmaxFocalLossMmcv", softmax, target, weight, gamma, alpha)
+    np.testing.assert_allclose(actual, expected.detach(), rtol=1e-12)
     gradient = call("diopiSoftmaxFocalLossBackwardMmcv", np.zeros(6), softmax, target, weight, gamma, alpha)
     np.testing.assert_allclose(gradient, logits.grad, rtol=1e-10, atol=1e-14)
 
 
 def test_nearest_points_are_those_of_a_search_tree(rng: np.random.Generator) -> None:
-    one, other = rng.normal(size=(2, 30, 2)), rng.normal(size=(2, 20, 2))
-    dist1, dist2, idx1, idx2 = call("diopiChamferDistanceMmcv", one, other)
+    points_a, points_b = rng.normal(size=(2, 30, 2)), rng.normal(size=(2, 20, 2))
+    dist1, dist2, idx1, idx2 = call("diopiChamferDistanceMmcv", points_a, points_b)
     for b in range(2):
-        for points, others, distances, positions in ((one, other, dist1, idx1), (other, one, dist2, idx2)):
-            expected, nearest = KDTree(others[b]).query(points[b])
+        for points, neighbours, distances, positions in (
+            (points_a, points_b, dist1, idx1),
+            (points_b, points_a, dist2, idx2),
+        ):
+            expected, nearest = KDTree(neighbours[b]).query(points[b])
             np.testing.assert_array_equal(positions[b], nearest)
             np.testing.assert_allclose(distances[b], expected**2)
 
 
 def test_distances_do_not_depend_on_where_the_sets_are(rng: np.random.Generator) -> None:
-    one, other, shift = rng.normal(size=(1, 9, 2)), rng.normal(size=(1, 7, 2)), rng.normal(size=2)
+    points_a, points_b, shift = rng.normal(size=(1, 9, 2)), rng.normal(size=(1, 7, 2)), rng.normal(size=2)
     here, there = (
-        call("diopiChamferDistanceMmcv", one, other),
-        call("diopiChamferDistanceMmcv", one + shift, other + shift),
+        call("diopiChamferDistanceMmcv", points_a, points_b),
+        call("diopiChamferDistanceMmcv", points_a + shift, points_b + shift),
     )
-    for mine, its in zip(here, there, strict=True):
-        np.testing.assert_allclose(mine, its)
+    for expected, actual in zip(here, there, strict=True):
+        np.testing.assert_allclose(actual, expected)
 
 
-@pytest.mark.parametrize("which", [0, 1])
-def test_gradient_of_chamfer_distance(rng: np.random.Generator, which: int) -> None:
+@pytest.mark.parametrize("input_index", [0, 1])
+def test_gradient_of_chamfer_distance(rng: np.random.Generator, input_index: int) -> None:
     sets = [rng.normal(size=(2, 5, 2)), rng.normal(size=(2, 4, 2))]
     grads = [rng.normal(size=(2, 5)), rng.normal(size=(2, 4))]
     _, _, idx1, idx2 = call("diopiChamferDistanceMmcv", *sets)
@@ -106,16 +109,16 @@ def test_gradient_of_chamfer_distance(rng: np.random.Generator, which: int) -> N
     gradients = call("diopiChamferDistanceBackwardMmcv", *zeros, *sets, idx1, idx2, *grads)
 
     def summed(points: Array) -> Array:
-        changed = [points if i == which else one for i, one in enumerate(sets)]
+        changed = [points if i == input_index else other_points for i, other_points in enumerate(sets)]
         distances = call("diopiChamferDistanceMmcv", *changed)[:2]
         return np.array(sum((grad * dist).sum() for grad, dist in zip(grads, distances, strict=True)))
 
-    np.testing.assert_allclose(gradients[which], difference(summed, sets[which]), atol=1e-8)
+    np.testing.assert_allclose(gradients[input_index], difference(summed, sets[input_index]), atol=1e-8)
 
 
 def test_any_of_equally_near_points_is_accepted() -> None:
-    one, other = np.zeros((1, 1, 2)), np.array([[[1.0, 0], [0, 1], [2, 0]]])
-    arguments = {"xyz1": one, "xyz2": other}
+    points_a, points_b = np.zeros((1, 1, 2)), np.array([[[1.0, 0], [0, 1], [2, 0]]])
+    arguments = {"xyz1": points_a, "xyz2": points_b}
 
     def problems(position: int) -> list[str]:
         results = {"idx1": np.array([[position]]), "idx2": np.zeros((1, 3), int)}

@@ -24,14 +24,14 @@ def _statistics(input: Array) -> tuple[Array, Array]:
 def test_the_steps_together_are_batch_norm(rng: np.random.Generator) -> None:
     input, weight, bias = rng.normal(size=(3, 4, 5)), rng.normal(size=4), rng.normal(size=4)
     running = rng.normal(size=4), rng.uniform(1, 2, 4)
-    expected_running = [torch.tensor(one) for one in running]
+    expected_running = [torch.tensor(ones) for ones in running]
     expected = torch.nn.functional.batch_norm(
         torch.tensor(input), *expected_running, torch.tensor(weight), torch.tensor(bias), True, 0.3, 0.01
     )
-    given = call("diopiSyncBnOutputMmcv", *running, input, *_statistics(input), weight, bias, 0.01, 0.3, 1)
-    np.testing.assert_allclose(given[4], expected, atol=1e-12)
-    np.testing.assert_allclose(given[0], expected_running[0], rtol=1e-12)
-    np.testing.assert_allclose(given[1], expected_running[1], rtol=1e-12)
+    actual = call("diopiSyncBnOutputMmcv", *running, input, *_statistics(input), weight, bias, 0.01, 0.3, 1)
+    np.testing.assert_allclose(actual[4], expected, atol=1e-12)
+    np.testing.assert_allclose(actual[0], expected_running[0], rtol=1e-12)
+    np.testing.assert_allclose(actual[1], expected_running[1], rtol=1e-12)
 
 
 def test_statistics_of_two_devices_are_those_of_all_samples(rng: np.random.Generator) -> None:
@@ -49,7 +49,7 @@ def test_statistics_of_two_devices_are_those_of_all_samples(rng: np.random.Gener
 
 
 def test_one_element_has_its_own_variance() -> None:
-    given = call(
+    actual = call(
         "diopiSyncBnOutputMmcv",
         np.zeros(1),
         np.zeros(1),
@@ -62,7 +62,7 @@ def test_one_element_has_its_own_variance() -> None:
         1.0,
         1,
     )
-    np.testing.assert_array_equal(given[1], [3.0])
+    np.testing.assert_array_equal(actual[1], [3.0])
 
 
 def test_gradients_are_those_of_batch_norm(rng: np.random.Generator) -> None:
@@ -87,9 +87,9 @@ def test_bias_and_activation_are_those_of_pytorch(rng: np.random.Generator, act:
     expected = 1.5 * (torch.nn.functional.leaky_relu(shifted, 0.3) if act == 3 else shifted)
     expected.backward(torch.tensor(grad))
     nothing = np.zeros(0)
-    given = call("diopiFusedBiasLeakyreluMmcv", input, bias, nothing, act, 0, 0.3, 1.5)
-    np.testing.assert_allclose(given, expected.detach(), rtol=1e-12)
-    gradient = call("diopiFusedBiasLeakyreluMmcv", grad, nothing, given, act, 1, 0.3, 1.5)
+    actual = call("diopiFusedBiasLeakyreluMmcv", input, bias, nothing, act, 0, 0.3, 1.5)
+    np.testing.assert_allclose(actual, expected.detach(), rtol=1e-12)
+    gradient = call("diopiFusedBiasLeakyreluMmcv", grad, nothing, actual, act, 1, 0.3, 1.5)
     np.testing.assert_allclose(gradient, x.grad, rtol=1e-12)
 
 

@@ -53,11 +53,11 @@ def test_stacked_balls_are_balls_set_by_set() -> None:
     rows = call("diopiStackBallQueryMmcv", idx, centers, np.array(counts), points, np.array(lengths), 0.9, 4)
     starts, first = np.cumsum([0, *counts]), np.cumsum([0, *lengths])
     for number in (0, 2):
-        its, near = centers[starts[number] : starts[number + 1]], points[first[number] : first[number + 1]]
-        own = ball(its[np.newaxis], near[np.newaxis], 4, 0.0, 0.9)[0]
-        none = cdist(its, near).min(1) >= 0.9
-        own[none, 0] = -1
-        np.testing.assert_array_equal(rows[starts[number] : starts[number + 1]], own)
+        set_hits, near = centers[starts[number] : starts[number + 1]], points[first[number] : first[number + 1]]
+        points_of_set = ball(set_hits[np.newaxis], near[np.newaxis], 4, 0.0, 0.9)[0]
+        none = cdist(set_hits, near).min(1) >= 0.9
+        points_of_set[none, 0] = -1
+        np.testing.assert_array_equal(rows[starts[number] : starts[number + 1]], points_of_set)
 
 
 def test_furthest_points_by_exhaustion() -> None:
@@ -66,10 +66,12 @@ def test_furthest_points_by_exhaustion() -> None:
     distances = cdist(points[0], points[0])
     expected = [0]
     while len(expected) < 9:
-        expected.append(max(range(30), key=lambda k: min(distances[k, other] for other in expected)))
+        expected.append(max(range(30), key=lambda k: min(distances[k, candidate] for candidate in expected)))
     assert chosen.tolist() == expected
-    given = call("diopiFurthestPointSamplingWithDistMmcv", np.full((1, 30), 1e10), distances[np.newaxis] ** 2, 1, 30, 9)
-    assert given[0].tolist() == expected
+    actual = call(
+        "diopiFurthestPointSamplingWithDistMmcv", np.full((1, 30), 1e10), distances[np.newaxis] ** 2, 1, 30, 9
+    )
+    assert actual[0].tolist() == expected
 
 
 def test_given_distances_are_those_from_the_chosen_point() -> None:
@@ -109,36 +111,36 @@ def test_neighbours_move_with_the_points() -> None:
     """Distances don't change with a translation, and indices follow a permutation of the points."""
     points, centers, order = cloud(1, 25), cloud(1, 6), RNG.permutation(25)
     indices, squares = call("diopiKnnMmcv", points, centers, 1, 25, 6, 5)
-    others, moved = call("diopiKnnMmcv", points[:, order] + 3.0, centers + 3.0, 1, 25, 6, 5)
+    shifted, moved = call("diopiKnnMmcv", points[:, order] + 3.0, centers + 3.0, 1, 25, 6, 5)
     np.testing.assert_allclose(moved, squares)
-    np.testing.assert_array_equal(order[others], indices)
+    np.testing.assert_array_equal(order[shifted], indices)
 
 
 def test_gathering_and_grouping_are_torch_gathers() -> None:
     points, idx = RNG.normal(size=(2, 3, 8)), RNG.integers(0, 8, (2, 5, 4))
-    one = torch.gather(torch.tensor(points), 2, torch.tensor(idx[:, :, 0])[:, None].expand(-1, 3, -1))
-    np.testing.assert_array_equal(call("diopiGatherPointsMmcv", points, idx[:, :, 0], 2, 3, 8, 5), one)
+    gathered = torch.gather(torch.tensor(points), 2, torch.tensor(idx[:, :, 0])[:, None].expand(-1, 3, -1))
+    np.testing.assert_array_equal(call("diopiGatherPointsMmcv", points, idx[:, :, 0], 2, 3, 8, 5), gathered)
     flat = torch.tensor(idx.reshape(2, 1, 20)).expand(-1, 3, -1)
-    many = torch.gather(torch.tensor(points), 2, flat).reshape(2, 3, 5, 4)
-    np.testing.assert_array_equal(call("diopiGroupPointsMmcv", points, idx, 2, 3, 8, 5, 4), many)
+    grouped = torch.gather(torch.tensor(points), 2, flat).reshape(2, 3, 5, 4)
+    np.testing.assert_array_equal(call("diopiGroupPointsMmcv", points, idx, 2, 3, 8, 5, 4), grouped)
 
 
 def test_gradients_of_gathering_by_differences() -> None:
     points, idx, zeros = RNG.normal(size=(2, 2, 4)), RNG.integers(0, 4, (2, 5, 3)), np.zeros((2, 2, 4))
     grad = RNG.normal(size=(2, 2, 5, 3))
-    given = call("diopiGroupPointsBackwardMmcv", zeros, grad, idx, 2, 2, 4, 5, 3)
+    actual = call("diopiGroupPointsBackwardMmcv", zeros, grad, idx, 2, 2, 4, 5, 3)
     expected = difference(lambda x: call("diopiGroupPointsMmcv", x, idx, 2, 2, 4, 5, 3), points, grad)
-    np.testing.assert_allclose(given, expected, atol=1e-9)
-    given = call("diopiGatherPointsBackwardMmcv", zeros, grad[..., 0], idx[..., 0], 2, 2, 4, 5)
+    np.testing.assert_allclose(actual, expected, atol=1e-9)
+    actual = call("diopiGatherPointsBackwardMmcv", zeros, grad[..., 0], idx[..., 0], 2, 2, 4, 5)
     expected = difference(lambda x: call("diopiGatherPointsMmcv", x, idx[..., 0], 2, 2, 4, 5), points, grad[..., 0])
-    np.testing.assert_allclose(given, expected, atol=1e-9)
+    np.testing.assert_allclose(actual, expected, atol=1e-9)
 
 
 def test_interpolation_of_three_and_its_gradient() -> None:
     points, idx, weight = RNG.normal(size=(2, 3, 6)), RNG.integers(0, 6, (2, 5, 3)), RNG.normal(size=(2, 5, 3))
-    given = call("diopiThreeInterpolateMmcv", points, idx, weight, 2, 3, 6, 5)
+    actual = call("diopiThreeInterpolateMmcv", points, idx, weight, 2, 3, 6, 5)
     for b, c, i in np.ndindex(2, 3, 5):
-        assert given[b, c, i] == pytest.approx(sum(weight[b, i, k] * points[b, c, idx[b, i, k]] for k in range(3)))
+        assert actual[b, c, i] == pytest.approx(sum(weight[b, i, k] * points[b, c, idx[b, i, k]] for k in range(3)))
     grad = RNG.normal(size=(2, 3, 5))
     back = call("diopiThreeInterpolateBackwardMmcv", np.zeros((2, 3, 6)), grad, idx, weight, 2, 3, 5, 6)
     expected = difference(lambda x: call("diopiThreeInterpolateMmcv", x, idx, weight, 2, 3, 6, 5), points, grad)
@@ -152,12 +154,12 @@ def test_stacked_groups_and_their_gradient() -> None:
     def group(x: Array) -> Array:
         return np.asarray(call("diopiStackGroupPointsMmcv", np.zeros((5, 2, 3)), x, sizes, idx, rows, 3, 2, 5, 3))
 
-    given = group(features)
+    actual = group(features)
     for r, j in np.ndindex(5, 3):
         number = [0, 0, 1, 2, 2][r]
         inside = 0 <= idx[r, j] < sizes[number]
         expected = features[[0, 5, 5][number] + idx[r, j]] if inside else np.zeros(2)
-        np.testing.assert_array_equal(given[r, :, j], expected)
+        np.testing.assert_array_equal(actual[r, :, j], expected)
     grad = RNG.normal(size=(5, 2, 3))
     back = call("diopiStackGroupPointsBackwardMmcv", np.zeros((9, 2)), grad, idx, rows, sizes, 3, 2, 5, 9, 3)
     np.testing.assert_allclose(back, difference(group, features, grad), atol=1e-9)
@@ -174,35 +176,35 @@ def test_scores_and_their_gradients() -> None:
         zeros = np.zeros((b, o, rows, k))
         return np.asarray(call("diopiAssignScoreWithkMmcv", zeros, points, centers, scores, idx, *sizes))
 
-    given = assign(points, centers, scores)
-    for at in np.ndindex(given.shape):
-        batch, channel, row, slot = at
+    actual = assign(points, centers, scores)
+    for index in np.ndindex(actual.shape):
+        batch, channel, row, slot = index
         there = 0 <= idx[batch, row, slot] < n
         terms = [
             scores[batch, row, slot, i]
             * (points[batch, idx[batch, row, slot], i, channel] - centers[batch, idx[batch, row, 0], i, channel])
             for i in range(m if there else 0)
         ]
-        assert given[at] == pytest.approx(sum(terms))
-    grad, zeros = RNG.normal(size=given.shape), (np.zeros_like(points), np.zeros_like(centers), np.zeros_like(scores))
+        assert actual[index] == pytest.approx(sum(terms))
+    grad, zeros = RNG.normal(size=actual.shape), (np.zeros_like(points), np.zeros_like(centers), np.zeros_like(scores))
     back = call("diopiAssignScoreWithkBackwardMmcv", *zeros, grad, points, centers, scores, idx, *sizes)
     expected = [
         difference(lambda x: assign(x, centers, scores), points, grad),
         difference(lambda x: assign(points, x, scores), centers, grad),
         difference(lambda x: assign(points, centers, x), scores, grad),
     ]
-    for one, other in zip(back, expected, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-8)
+    for gathered, candidate in zip(back, expected, strict=True):
+        np.testing.assert_allclose(gathered, candidate, atol=1e-8)
 
 
 @pytest.mark.parametrize("function", ["diopiBallQueryMmcv", "diopiStackBallQueryMmcv"])
 def test_no_point_is_nearer_to_a_radius_than_rounding(function: str) -> None:
     for case in select_cases(function, "full"):
-        given = compute_baseline_case(lookup(function), case).plain_arguments()
-        centers, points = given["center_xyz"], given["xyz"]
+        arguments = compute_baseline_case(lookup(function), case).plain_arguments()
+        centers, points = arguments["center_xyz"], arguments["xyz"]
         pairs = zip(centers, points, strict=True) if centers.ndim == 3 else [(centers, points)]
-        squares = [cdist(one, other) ** 2 for one, other in pairs if one.size and other.size]
-        for radius in (given["max_radius"], given.get("min_radius", 0.0)):
+        squares = [cdist(gathered, candidate) ** 2 for gathered, candidate in pairs if gathered.size and candidate.size]
+        for radius in (arguments["max_radius"], arguments.get("min_radius", 0.0)):
             for square in squares:
                 distance = np.abs(square / max(radius, 1e-6) ** 2 - 1)
                 assert not np.any((distance > 1e-12) & (distance < 1e-5)), case.label

@@ -69,10 +69,10 @@ def test_gradient_of_aligned_pooling(mode: int) -> None:
 CELLS = np.array([[1, 0, 0, 3, 3], [0, 1.2, 0.2, 3.7, 2.9], [0, 3, 1, 1, 2], [1, -2.2, -2.3, 1.3, 0.9]])
 
 
-def cells_of(start: float, end: float, bins: int, which: int, length: int) -> list[int]:
+def cells_of(start: float, end: float, bins: int, axis: int, length: int) -> list[int]:
     """The cells that lie at least in part between the edges of a bin."""
     width = (end - start) / bins
-    low, high = start + which * width, start + (which + 1) * width
+    low, high = start + axis * width, start + (axis + 1) * width
     return [cell for cell in range(length) if cell + 1 > low and cell < high]
 
 
@@ -110,15 +110,15 @@ def deform(features: Array, rois: Array, offset: Array | None, gamma: float = 0.
 
 def test_shifted_pooling() -> None:
     features, offset = maps(), np.random.default_rng(4).normal(size=(4, 2, *BINS))
-    given = deform(features, ROIS, offset)
+    actual = deform(features, ROIS, offset)
     np.testing.assert_allclose(deform(features, ROIS, None), align(features, 2, 1, 0.5, True)[0], atol=1e-13)
     np.testing.assert_array_equal(deform(features, ROIS, np.zeros(0)), deform(features, ROIS, 0 * offset))
-    for k, c, i, j in np.ndindex(given.shape):
+    for k, c, i, j in np.ndindex(actual.shape):
         h, w = (ROIS[k, 4] - ROIS[k, 2]) / 2, (ROIS[k, 3] - ROIS[k, 1]) / 2
         down, across = 0.1 * h * offset[k, 1, i, j], 0.1 * w * offset[k, 0, i, j]
         places = grid(ROIS[k], 0.5, 2, True, i, j)
         values = [bordered(features[int(ROIS[k, 0]), c], y + down, x + across) for y, x in places]
-        assert given[k, c, i, j] == pytest.approx(np.mean(values))
+        assert actual[k, c, i, j] == pytest.approx(np.mean(values))
 
 
 def test_gradients_of_shifted_pooling() -> None:
@@ -143,15 +143,15 @@ def precise(features: Array, rois: Array) -> Array:
 def test_precise_pooling_by_quadrature() -> None:
     """The midpoint rule on a fine grid of the map that continues with zeros."""
     features, rois = maps(), ROIS[:3]
-    given, fine = precise(features, rois), 400
+    actual, fine = precise(features, rois), 400
     padded = np.pad(features, ((0, 0), (0, 0), (4, 4), (4, 4)))
-    for k, c, i, j in np.ndindex(given.shape):
+    for k, c, i, j in np.ndindex(actual.shape):
         x1, y1, x2, y2 = rois[k, 1:] * 0.7
         rows = y1 + (y2 - y1) / 2 * (i + (np.arange(fine) + 0.5) / fine)
         columns = x1 + (x2 - x1) / 3 * (j + (np.arange(fine) + 0.5) / fine)
-        hats = [np.maximum(1 - np.abs(at[:, np.newaxis] - np.arange(-4, n + 4)), 0).mean(0) for at, n in
+        hats = [np.maximum(1 - np.abs(position[:, np.newaxis] - np.arange(-4, n + 4)), 0).mean(0) for position, n in
                 ((rows, 4), (columns, 5))]  # fmt: skip
-        assert given[k, c, i, j] == pytest.approx(hats[0] @ padded[int(rois[k, 0]), c] @ hats[1], abs=1e-4)
+        assert actual[k, c, i, j] == pytest.approx(hats[0] @ padded[int(rois[k, 0]), c] @ hats[1], abs=1e-4)
 
 
 def test_a_region_without_area_pools_nothing() -> None:
@@ -217,10 +217,10 @@ def test_bins_whose_edges_float32_may_miss_are_open() -> None:
 def test_no_edge_of_a_bin_is_nearer_to_a_cell_than_rounding() -> None:
     """Edges lie clearly between those of cells, or on them with no rounding: bins of dyadic regions in powers of 2."""
     for case in select_cases("diopiRoiPoolMmcv", "full"):
-        given = compute_baseline_case(lookup("diopiRoiPoolMmcv"), case).plain_arguments()
-        bins = given["pooled_height"], given["pooled_width"]
-        for roi in given["rois"]:
-            low, high = roi[[2, 1]] * given["spatial_scale"], (roi[[4, 3]] + 1) * given["spatial_scale"]
+        arguments = compute_baseline_case(lookup("diopiRoiPoolMmcv"), case).plain_arguments()
+        bins = arguments["pooled_height"], arguments["pooled_width"]
+        for roi in arguments["rois"]:
+            low, high = roi[[2, 1]] * arguments["spatial_scale"], (roi[[4, 3]] + 1) * arguments["spatial_scale"]
             for start, end, n in zip(low, high, bins, strict=True):
                 edges = start + np.arange(1, n + 1) * (end - start) / n  # the first one is the start itself
                 distance = np.abs(edges - np.rint(edges))

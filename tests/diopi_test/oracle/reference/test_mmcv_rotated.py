@@ -22,7 +22,7 @@ def rotate(features: Array, rois: Array, ratio: int, scale: float, aligned: bool
     return np.asarray(call("diopiRoiAlignRotatedMmcv", features, rois, *BINS, ratio, scale, aligned, clockwise))
 
 
-def places(roi: Array, ratio: int, scale: float, aligned: bool, theta: float, at: tuple[int, int]) -> list[Any]:
+def places(roi: Array, ratio: int, scale: float, aligned: bool, theta: float, position: tuple[int, int]) -> list[Any]:
     """The samples of one bin."""
     shift, least = (0.5, -np.inf) if aligned else (0.0, 1.0)
     cx, cy = roi[1] * scale - shift, roi[2] * scale - shift
@@ -30,8 +30,8 @@ def places(roi: Array, ratio: int, scale: float, aligned: bool, theta: float, at
     gh, gw = (ratio, ratio) if ratio > 0 else (ceil(h / BINS[0]), ceil(w / BINS[1]))
     result = []
     for iy, ix in np.ndindex(gh, gw):
-        v = -h / 2 + (at[0] + (iy + 0.5) / gh) * h / BINS[0]
-        u = -w / 2 + (at[1] + (ix + 0.5) / gw) * w / BINS[1]
+        v = -h / 2 + (position[0] + (iy + 0.5) / gh) * h / BINS[0]
+        u = -w / 2 + (position[1] + (ix + 0.5) / gw) * w / BINS[1]
         result.append((v * cos(theta) - u * sin(theta) + cy, v * sin(theta) + u * cos(theta) + cx))
     return result
 
@@ -41,12 +41,12 @@ def places(roi: Array, ratio: int, scale: float, aligned: bool, theta: float, at
 @pytest.mark.parametrize("clockwise", [True, False])
 def test_rotated_pooling_point_by_point(ratio: int, aligned: bool, clockwise: bool) -> None:
     features = maps()
-    given = rotate(features, ROIS, ratio, 0.8, aligned, clockwise)
-    for k, c, i, j in np.ndindex(given.shape):
+    actual = rotate(features, ROIS, ratio, 0.8, aligned, clockwise)
+    for k, c, i, j in np.ndindex(actual.shape):
         theta = -ROIS[k, 5] if clockwise else ROIS[k, 5]
         points = places(ROIS[k], ratio, 0.8, aligned, theta, (i, j))
         values = [bordered(features[int(ROIS[k, 0]), c], *point) for point in points]
-        assert given[k, c, i, j] == pytest.approx(np.mean(values))
+        assert actual[k, c, i, j] == pytest.approx(np.mean(values))
 
 
 def test_a_map_and_its_regions_turned_by_a_right_angle() -> None:
@@ -57,8 +57,8 @@ def test_a_map_and_its_regions_turned_by_a_right_angle() -> None:
     moved = regions.copy()
     moved[:, 1], moved[:, 2] = regions[:, 2], 4 - regions[:, 1]
     moved[:, 5] = regions[:, 5] + pi / 2
-    right = rotate(turned, moved, 2, 1.0, False, False)
-    np.testing.assert_allclose(right, rotate(features, regions, 2, 1.0, False, False), atol=1e-12)
+    quarter_turn = rotate(turned, moved, 2, 1.0, False, False)
+    np.testing.assert_allclose(quarter_turn, rotate(features, regions, 2, 1.0, False, False), atol=1e-12)
 
 
 def test_a_turn_by_a_whole_circle_is_none() -> None:
@@ -84,16 +84,16 @@ def invariant(features: Array, rois: Array, orientations: int, clockwise: bool =
 @pytest.mark.parametrize("clockwise", [True, False])
 def test_orientations_are_shifted_by_the_angle(clockwise: bool) -> None:
     features, o = maps(2, 8, 5, 5), 4
-    given = invariant(features, ROIS, o, clockwise)
-    for k, c, i, j in np.ndindex(given.shape):
+    actual = invariant(features, ROIS, o, clockwise)
+    for k, c, i, j in np.ndindex(actual.shape):
         turn = ROIS[k, 5] * o / (2 * pi)
         whole = int(np.floor(turn))
-        one = (c % o - whole) % o
+        blended = (c % o - whole) % o
         planes = features[int(ROIS[k, 0]), c - c % o : c - c % o + o]
         theta = -ROIS[k, 5] if clockwise else ROIS[k, 5]
         points = places(ROIS[k], 2, 0.8, False, theta, (i, j))
-        low, high = (np.mean([bordered(planes[n % o], *point) for point in points]) for n in (one, one + 1))
-        assert given[k, c, i, j] == pytest.approx((1 - turn + whole) * low + (turn - whole) * high)
+        low, high = (np.mean([bordered(planes[n % o], *point) for point in points]) for n in (blended, blended + 1))
+        assert actual[k, c, i, j] == pytest.approx((1 - turn + whole) * low + (turn - whole) * high)
 
 
 def test_a_nan_stays_in_the_orientations_that_have_a_part_in_a_result() -> None:
@@ -121,15 +121,15 @@ BOXES = np.random.default_rng(4).uniform([0, 0, 0.5, 0.5, -3], [8, 8, 6, 6, 3], 
 @pytest.mark.parametrize("points", [1, 5])
 def test_features_aligned_point_by_point(points: int) -> None:
     features = maps(2, 2, 3, 4)
-    given = call("diopiRotatedFeatureAlignMmcv", features, BOXES, 0.5, points)
-    for n, c, i, j in np.ndindex(given.shape):
+    actual = call("diopiRotatedFeatureAlignMmcv", features, BOXES, 0.5, points)
+    for n, c, i, j in np.ndindex(actual.shape):
         y, x, w, h = BOXES[n, i, j, :4] * 0.5
         a = BOXES[n, i, j, 4]
         wx, wy, hx, hy = cos(a) * w / 2, sin(a) * w / 2, -sin(a) * h / 2, cos(a) * h / 2
         corners = [(y + s * wy + t * hy, x + s * wx + t * hx) for s in (1, -1) for t in (1, -1)]
         places = [(y, x), *corners][:points]
         expected = features[n, c, i, j] + sum(bordered(features[n, c], *place) for place in places)
-        assert given[n, c, i, j] == pytest.approx(expected)
+        assert actual[n, c, i, j] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("points", [1, 5])
@@ -144,12 +144,12 @@ def test_rotated_filters_entry_by_entry_and_their_gradient() -> None:
     rng = np.random.default_rng(6)
     filters, rotations = rng.normal(size=(2, 3, 2, 2, 2)), 3
     indices = np.array([rng.permutation(8) + 1 for _ in range(rotations)]).T.reshape(2, 2, 2, rotations)
-    given = call("diopiActiveRotatedFilterMmcv", filters, indices)
-    assert given.shape == (6, 6, 2, 2)
-    flat = given.reshape(2, rotations, 3, 8)
+    actual = call("diopiActiveRotatedFilterMmcv", filters, indices)
+    assert actual.shape == (6, 6, 2, 2)
+    flat = actual.reshape(2, rotations, 3, 8)
     for p, q, *entry in np.ndindex(filters.shape):
         for r in range(rotations):
             assert flat[p, r, q, indices[(*entry, r)] - 1] == filters[(p, q, *entry)]
-    grad = rng.normal(size=given.shape)
+    grad = rng.normal(size=actual.shape)
     expected = difference(lambda x: call("diopiActiveRotatedFilterMmcv", x, indices), filters, grad)
     np.testing.assert_allclose(call("diopiActiveRotatedFilterBackwardMmcv", grad, indices), expected, atol=1e-9)

@@ -48,12 +48,12 @@ def test_carafe_gradients_by_differences(rows_shape: tuple[int, ...]) -> None:
     by_features = difference(lambda x: upsampled(x, masks, 3, 2, 2), features, grad)
     by_masks = difference(lambda x: upsampled(features, x, 3, 2, 2), masks, grad)
     room, rows = [np.zeros(0)] * 4, features.transpose(0, 2, 3, 1).reshape(rows_shape)
-    for given in (
+    for actual in (
         call("diopiCarafeNaiveBackwardMmcv", *zeros, grad, features, masks, 3, 2, 2),
         call("diopiCarafeBackwardMmcv", *room, *zeros, grad, rows, masks, 3, 2, 2),
     ):
-        np.testing.assert_allclose(given[0], by_features, atol=1e-8)
-        np.testing.assert_allclose(given[1], by_masks, atol=1e-8)
+        np.testing.assert_allclose(actual[0], by_features, atol=1e-8)
+        np.testing.assert_allclose(actual[1], by_masks, atol=1e-8)
 
 
 CORRELATIONS = {
@@ -71,37 +71,37 @@ def attributes(sizes: Any) -> list[int]:
 @pytest.mark.parametrize("sizes", CORRELATIONS.values(), ids=CORRELATIONS)
 def test_correlation_written_out(sizes: Any) -> None:
     shape, kernel, patch, padding, dilation, dilation_patch, stride = sizes
-    one, other = RNG.normal(size=(2, *shape))
-    given = call("diopiCorrelationMmcv", one, other, *attributes(sizes))
-    expected = np.zeros(given.shape)
-    for n, p, q, h, w in np.ndindex(*given.shape):
+    image1, image2 = RNG.normal(size=(2, *shape))
+    actual = call("diopiCorrelationMmcv", image1, image2, *attributes(sizes))
+    expected = np.zeros(actual.shape)
+    for n, p, q, h, w in np.ndindex(*actual.shape):
         for i, j in np.ndindex(*kernel):
             y = h * stride[0] - padding[0] + i * dilation[0]
             x = w * stride[1] - padding[1] + j * dilation[1]
             further = y + p * dilation_patch[0] - dilation_patch[0] * (patch[0] - 1) // 2
             beside = x + q * dilation_patch[1] - dilation_patch[1] * (patch[1] - 1) // 2
             if 0 <= y < shape[2] and 0 <= x < shape[3] and 0 <= further < shape[2] and 0 <= beside < shape[3]:
-                expected[n, p, q, h, w] += one[n, :, y, x] @ other[n, :, further, beside]
-    np.testing.assert_allclose(given, expected, atol=1e-12)
+                expected[n, p, q, h, w] += image1[n, :, y, x] @ image2[n, :, further, beside]
+    np.testing.assert_allclose(actual, expected, atol=1e-12)
 
 
 def test_correlation_of_a_map_with_one_of_ones_sums_windows() -> None:
     image = RNG.normal(size=(1, 2, 6, 7))
-    given = call("diopiCorrelationMmcv", image, np.ones_like(image), 2, 3, 1, 1, 0, 0, 1, 2, 1, 1, 2, 1)
+    actual = call("diopiCorrelationMmcv", image, np.ones_like(image), 2, 3, 1, 1, 0, 0, 1, 2, 1, 1, 2, 1)
     sums = conv2d(torch.tensor(image), torch.ones(1, 2, 2, 3, dtype=torch.float64), stride=(2, 1), dilation=(1, 2))
-    np.testing.assert_allclose(given[:, 0], sums, atol=1e-12)
+    np.testing.assert_allclose(actual[:, 0], sums, atol=1e-12)
 
 
 @pytest.mark.parametrize("sizes", CORRELATIONS.values(), ids=CORRELATIONS)
 def test_correlation_gradients_by_differences(sizes: Any) -> None:
-    one, other = RNG.normal(size=(2, *sizes[0]))
-    given = attributes(sizes)
-    grad = RNG.normal(size=call("diopiCorrelationMmcv", one, other, *given).shape)
-    zeros = np.zeros_like(one), np.zeros_like(other)
-    first, second = call("diopiCorrelationBackwardMmcv", *zeros, grad, one, other, *given)
-    expected = difference(lambda x: call("diopiCorrelationMmcv", x, other, *given), one, grad)
+    image1, image2 = RNG.normal(size=(2, *sizes[0]))
+    arguments = attributes(sizes)
+    grad = RNG.normal(size=call("diopiCorrelationMmcv", image1, image2, *arguments).shape)
+    zeros = np.zeros_like(image1), np.zeros_like(image2)
+    first, second = call("diopiCorrelationBackwardMmcv", *zeros, grad, image1, image2, *arguments)
+    expected = difference(lambda x: call("diopiCorrelationMmcv", x, image2, *arguments), image1, grad)
     np.testing.assert_allclose(first, expected, atol=1e-8)
-    expected = difference(lambda x: call("diopiCorrelationMmcv", one, x, *given), other, grad)
+    expected = difference(lambda x: call("diopiCorrelationMmcv", image1, x, *arguments), image2, grad)
     np.testing.assert_allclose(second, expected, atol=1e-8)
 
 
@@ -112,7 +112,7 @@ def test_correlation_gradients_by_differences(sizes: Any) -> None:
 def test_fir_written_out(up: Any, down: Any, rows: Any, columns: Any) -> None:
     """Each result as a sum over the samples that its weights meet, the last weight the first sample."""
     planes, kernel = RNG.normal(size=(2, 5, 6, 2)), RNG.normal(size=(3, 2))
-    given = call("diopiUpfirdn2dOpMmcv", planes, kernel, up[1], up[0], down[1], down[0], *columns, *rows)
+    actual = call("diopiUpfirdn2dOpMmcv", planes, kernel, up[1], up[0], down[1], down[0], *columns, *rows)
     lengths = [(planes.shape[1 + k] * up[k] + sum((rows, columns)[k]) - kernel.shape[k]) // down[k] + 1 for k in (0, 1)]
     expected = np.zeros((2, *lengths, 2))
     for y, x, i, j in np.ndindex(*lengths, *kernel.shape):
@@ -120,22 +120,22 @@ def test_fir_written_out(up: Any, down: Any, rows: Any, columns: Any) -> None:
         column = x * down[1] + kernel.shape[1] - 1 - j - columns[0]
         if 0 <= row < 5 * up[0] and 0 <= column < 6 * up[1] and row % up[0] == column % up[1] == 0:
             expected[:, y, x] += kernel[i, j] * planes[:, row // up[0], column // up[1]]
-    np.testing.assert_allclose(given, expected, atol=1e-12)
+    np.testing.assert_allclose(actual, expected, atol=1e-12)
 
 
 def test_fir_of_a_lone_sample_is_the_kernel() -> None:
     """A convolution proper, not a correlation: the impulse response is the kernel as it is."""
     planes, kernel = np.zeros((1, 5, 5, 1)), RNG.normal(size=(3, 3))
     planes[0, 2, 2, 0] = 1
-    given = call("diopiUpfirdn2dOpMmcv", planes, kernel, 1, 1, 1, 1, 0, 0, 0, 0)
-    np.testing.assert_array_equal(given[0, :, :, 0], kernel)
+    actual = call("diopiUpfirdn2dOpMmcv", planes, kernel, 1, 1, 1, 1, 0, 0, 0, 0)
+    np.testing.assert_array_equal(actual[0, :, :, 0], kernel)
 
 
 def test_fir_of_planes_as_mmcv_passes_them() -> None:
     """MMCV merges batch and channels into the first axis and adds a last one of size 1: no plane is lost."""
     planes, kernel = RNG.normal(size=(6, 4, 5, 1)), RNG.normal(size=(2, 3))
-    given = call("diopiUpfirdn2dOpMmcv", planes, kernel, 1, 1, 1, 1, 0, 0, 0, 0)
-    assert given.shape == (6, 3, 3, 1)
+    actual = call("diopiUpfirdn2dOpMmcv", planes, kernel, 1, 1, 1, 1, 0, 0, 0, 0)
+    assert actual.shape == (6, 3, 3, 1)
 
 
 @pytest.mark.parametrize(("mask", "half"), [((3, 5), (1, 2)), ((2, 3), (0, 2)), ((7, 9), (3, 4))])
@@ -143,7 +143,7 @@ def test_attention_masks_by_unfolding(mask: tuple[int, int], half: tuple[int, in
     """Distribution is folding: a mask lies over the map around its own position, and collection is its transpose."""
     h, w = 4, 5
     masks = RNG.normal(size=(2, mask[0] * mask[1], h, w))
-    given = [
+    actual = [
         call("diopiPsamaskMmcv", np.zeros((2, h * w, h, w)), masks, kind, 2, h, w, *mask, *half) for kind in (0, 1)
     ]
     room = max(mask)  # of margin, so that every mask lies inside
@@ -154,9 +154,9 @@ def test_attention_masks_by_unfolding(mask: tuple[int, int], half: tuple[int, in
     laid = fold(torch.tensor(alone.reshape(2 * h * w, -1, h * w)), size, mask).numpy().reshape(2, h * w, *size)
     padded = np.pad(laid, ((0, 0), (0, 0), (room, room), (room, room)))
     distributed = padded[:, :, room + half[0] : room + half[0] + h, room + half[1] : room + half[1] + w]
-    np.testing.assert_array_equal(given[1], distributed)
+    np.testing.assert_array_equal(actual[1], distributed)
     flat = (2, h * w, h * w)
-    np.testing.assert_array_equal(given[0].reshape(flat), distributed.reshape(flat).transpose(0, 2, 1))
+    np.testing.assert_array_equal(actual[0].reshape(flat), distributed.reshape(flat).transpose(0, 2, 1))
 
 
 @pytest.mark.parametrize("kind", [0, 1])
@@ -164,18 +164,18 @@ def test_gradient_of_attention_masks_by_differences(kind: int) -> None:
     sizes = kind, 1, 2, 3, 3, 4, 1, 2
     masks, zeros = RNG.normal(size=(1, 12, 2, 3)), np.zeros((1, 6, 2, 3))
     grad = RNG.normal(size=zeros.shape)
-    given = call("diopiPsamaskBackwardMmcv", np.zeros_like(masks), grad, *sizes)
+    actual = call("diopiPsamaskBackwardMmcv", np.zeros_like(masks), grad, *sizes)
     expected = difference(lambda x: call("diopiPsamaskMmcv", zeros, x, *sizes), masks, grad)
-    np.testing.assert_allclose(given, expected, atol=1e-9)
+    np.testing.assert_allclose(actual, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(("kernel", "padding"), [((3, 2), (1, 1)), ((1, 1), (0, 0)), ((5, 3), (2, 0))])
 def test_masked_columns_are_columns_of_unfolding(kernel: tuple[int, int], padding: tuple[int, int]) -> None:
     image, rows, columns = RNG.normal(size=(1, 3, 6, 7)), np.array([0, 1, 0, 1]), np.array([3, 0, 0, 2])
-    every = unfold(torch.tensor(image), kernel, padding=padding)
+    positions = unfold(torch.tensor(image), kernel, padding=padding)
     width = 7 + 2 * padding[1] - kernel[1] + 1
-    given = call("diopiMaskedIm2colMmcv", image, rows, columns, *kernel, *padding)
-    np.testing.assert_array_equal(given, every[0][:, rows * width + columns])
+    actual = call("diopiMaskedIm2colMmcv", image, rows, columns, *kernel, *padding)
+    np.testing.assert_array_equal(actual, positions[0][:, rows * width + columns])
 
 
 def test_masked_columns_go_back_to_where_they_were() -> None:
@@ -191,11 +191,11 @@ def rolled(frames: Array, shift: Array, sign: int) -> Array:
     """By rolling: what comes round is cleared."""
     result, channels = np.zeros_like(frames), frames.shape[2] // shift.shape[1]
     for n, group in np.ndindex(*shift.shape):
-        its, by = np.s_[n, :, group * channels : (group + 1) * channels], sign * int(shift[n, group])
-        moved = np.roll(frames[its], by, 0)
-        moved[: max(by, 0)] = 0
-        moved[len(moved) + min(by, 0) :] = 0
-        result[its] = moved
+        group_slice, distance = np.s_[n, :, group * channels : (group + 1) * channels], sign * int(shift[n, group])
+        moved = np.roll(frames[group_slice], distance, 0)
+        moved[: max(distance, 0)] = 0
+        moved[len(moved) + min(distance, 0) :] = 0
+        result[group_slice] = moved
     return result
 
 

@@ -34,10 +34,10 @@ def rules(submanifold: bool) -> tuple[dict[tuple[int, int], int], Array, Array]:
     return outputs, pairs, counts
 
 
-def dense(rows: Array, where: dict[tuple[int, int], int]) -> Array:
+def dense(rows: Array, cells: dict[tuple[int, int], int]) -> Array:
     """The map (1, C, H, W) of which only some cells are in use."""
     image = np.zeros((1, rows.shape[1], *SIZE))
-    for (y, x), row in where.items():
+    for (y, x), row in cells.items():
         image[0, :, y, x] = rows[row]
     return image
 
@@ -52,8 +52,8 @@ def test_sparse_convolution_is_dense_convolution_where_cells_are(submanifold: bo
     expected = np.zeros((len(outputs), 2))
     for (y, x), row in outputs.items():
         expected[row] = image[:, y, x]
-    given = call("diopiIndiceConvMmcv", features, filters, pairs, counts, len(outputs), 0, int(submanifold))
-    np.testing.assert_allclose(given, expected, atol=1e-12)
+    actual = call("diopiIndiceConvMmcv", features, filters, pairs, counts, len(outputs), 0, int(submanifold))
+    np.testing.assert_allclose(actual, expected, atol=1e-12)
     bias = RNG.normal(size=2)
     fused = call(
         "diopiFusedIndiceConvBatchnormMmcv", features, filters, bias, pairs, counts, len(outputs), 0, int(submanifold)
@@ -64,22 +64,22 @@ def test_sparse_convolution_is_dense_convolution_where_cells_are(submanifold: bo
 def test_pairs_of_the_centre_do_not_count_in_a_submanifold() -> None:
     _, pairs, counts = rules(True)
     features, filters = RNG.normal(size=(17, 3)), RNG.normal(size=(3, 3, 3, 2))
-    right = call("diopiIndiceConvMmcv", features, filters, pairs, counts, 17, 0, 1)
+    expected = call("diopiIndiceConvMmcv", features, filters, pairs, counts, 17, 0, 1)
     pairs[4] = -1
-    np.testing.assert_array_equal(call("diopiIndiceConvMmcv", features, filters, pairs, counts, 17, 0, 1), right)
+    np.testing.assert_array_equal(call("diopiIndiceConvMmcv", features, filters, pairs, counts, 17, 0, 1), expected)
 
 
 def test_the_inverse_leads_back() -> None:
     """Forward and inverse are adjoint if the filters are transposed: ⟨conv(x), y⟩ = ⟨x, inverse(y)⟩."""
     outputs, pairs, counts = rules(False)
-    features, filters, given = (
+    features, filters, start_features = (
         RNG.normal(size=(17, 3)),
         RNG.normal(size=(3, 3, 3, 2)),
         RNG.normal(size=(len(outputs), 2)),
     )
     forward = call("diopiIndiceConvMmcv", features, filters, pairs, counts, len(outputs), 0, 0)
-    back = call("diopiIndiceConvMmcv", given, filters.swapaxes(2, 3), pairs, counts, 17, 1, 0)
-    assert np.sum(forward * given) == pytest.approx(np.sum(features * back))
+    back = call("diopiIndiceConvMmcv", start_features, filters.swapaxes(2, 3), pairs, counts, 17, 1, 0)
+    assert np.sum(forward * start_features) == pytest.approx(np.sum(features * back))
 
 
 @pytest.mark.parametrize(("inverse", "submanifold"), [(0, 0), (1, 0), (0, 1), (1, 1)])
@@ -87,12 +87,12 @@ def test_gradients_of_sparse_convolution_by_differences(inverse: int, submanifol
     outputs, pairs, counts = rules(bool(submanifold))
     ends = (17, len(outputs))[:: -1 if inverse else 1]
     features, filters, grad = (RNG.normal(size=shape) for shape in ((ends[0], 3), (3, 3, 3, 2), (ends[1], 2)))
-    rest = pairs, counts, ends[1], inverse, submanifold
-    given = call("diopiIndiceConvBackwardMmcv", features, filters, grad, pairs, counts, inverse, submanifold)
-    to_features = difference(lambda x: call("diopiIndiceConvMmcv", x, filters, *rest), features, grad)
-    to_filters = difference(lambda x: call("diopiIndiceConvMmcv", features, x, *rest), filters, grad)
-    for one, expected in zip(given, (to_features, to_filters), strict=True):
-        np.testing.assert_allclose(one, expected, atol=1e-7)
+    arguments = pairs, counts, ends[1], inverse, submanifold
+    actual = call("diopiIndiceConvBackwardMmcv", features, filters, grad, pairs, counts, inverse, submanifold)
+    to_features = difference(lambda x: call("diopiIndiceConvMmcv", x, filters, *arguments), features, grad)
+    to_filters = difference(lambda x: call("diopiIndiceConvMmcv", features, x, *arguments), filters, grad)
+    for sizes, expected in zip(actual, (to_features, to_filters), strict=True):
+        np.testing.assert_allclose(sizes, expected, atol=1e-7)
 
 
 def test_sparse_pooling_is_dense_pooling_of_positive_numbers() -> None:
@@ -101,9 +101,9 @@ def test_sparse_pooling_is_dense_pooling_of_positive_numbers() -> None:
     features = RNG.uniform(0.1, 1, (17, 3))
     image = torch.tensor(dense(features, cells()))
     image = torch.nn.functional.max_pool2d(image, 3, stride=1, padding=1)[0].numpy()
-    given = call("diopiIndiceMaxpoolMmcv", features, pairs, counts, len(outputs))
+    actual = call("diopiIndiceMaxpoolMmcv", features, pairs, counts, len(outputs))
     for (y, x), row in outputs.items():
-        np.testing.assert_array_equal(given[row], image[:, y, x])
+        np.testing.assert_array_equal(actual[row], image[:, y, x])
 
 
 def test_no_maximum_is_negative() -> None:
@@ -118,15 +118,17 @@ def test_gradient_of_pooling_by_differences() -> None:
         call("diopiIndiceMaxpoolMmcv", features, pairs, counts, len(outputs)),
         RNG.normal(size=(len(outputs), 3)),
     )
-    given = call("diopiIndiceMaxpoolBackwardMmcv", features, largest, grad, pairs, counts)
+    actual = call("diopiIndiceMaxpoolBackwardMmcv", features, largest, grad, pairs, counts)
     expected = difference(lambda x: call("diopiIndiceMaxpoolMmcv", x, pairs, counts, len(outputs)), features, grad)
-    np.testing.assert_allclose(given, expected, atol=1e-8)
+    np.testing.assert_allclose(actual, expected, atol=1e-8)
 
 
 def test_all_that_attain_the_maximum_get_all_of_the_gradient() -> None:
     features, pairs = np.array([[2.0], [2.0], [1.0]]), np.array([[[0, 1, 2], [0, 0, 0]]])
-    given = call("diopiIndiceMaxpoolBackwardMmcv", features, np.array([[2.0]]), np.array([[5.0]]), pairs, np.array([3]))
-    assert given.tolist() == [[5], [5], [0]]
+    actual = call(
+        "diopiIndiceMaxpoolBackwardMmcv", features, np.array([[2.0]]), np.array([[5.0]]), pairs, np.array([3])
+    )
+    assert actual.tolist() == [[5], [5], [0]]
 
 
 # Voxels, point by point.
@@ -150,18 +152,18 @@ def some_points(count: int = 120) -> Array:
 
 
 @pytest.mark.parametrize("deterministic", [True, False])
-@pytest.mark.parametrize(("room", "most"), [(3, 10), (1, 40), (50, 40), (2, 0)])
-def test_voxels_are_made_as_points_come(room: int, most: int, deterministic: bool) -> None:
+@pytest.mark.parametrize(("room", "limit"), [(3, 10), (1, 40), (50, 40), (2, 0)])
+def test_voxels_are_made_as_points_come(room: int, limit: int, deterministic: bool) -> None:
     points = some_points()
-    made: dict[tuple[int, ...], list[Array]] = {}
+    created: dict[tuple[int, ...], list[Array]] = {}
     for point in points:
         cell = cell_of(point)
-        if cell is not None and (cell in made or len(made) < most):
-            made.setdefault(cell, []).append(point)
-    empty = np.zeros((most, room, 4)), np.zeros((most, 3), int), np.zeros(most, int)
-    voxels, coors, counts, number = call("diopiHardVoxelizeMmcv", *empty, points, *GRID, room, most, 3, deterministic)
-    assert (number, number.shape) == (len(made), ())
-    for voxel, (cell, its_points) in enumerate(made.items()):
+        if cell is not None and (cell in created or len(created) < limit):
+            created.setdefault(cell, []).append(point)
+    empty = np.zeros((limit, room, 4)), np.zeros((limit, 3), int), np.zeros(limit, int)
+    voxels, coors, counts, number = call("diopiHardVoxelizeMmcv", *empty, points, *GRID, room, limit, 3, deterministic)
+    assert (number, number.shape) == (len(created), ())
+    for voxel, (cell, its_points) in enumerate(created.items()):
         assert tuple(coors[voxel]) == cell
         assert counts[voxel] == len(its_points[:room])
         np.testing.assert_array_equal(voxels[voxel, : counts[voxel]], its_points[:room])
@@ -172,18 +174,18 @@ def test_voxels_are_made_as_points_come(room: int, most: int, deterministic: boo
 def test_the_cell_of_every_point() -> None:
     points = some_points()
     cells = [cell_of(point) for point in points]
-    given = call("diopiDynamicVoxelizeMmcv", np.zeros((120, 3), int), points, *GRID, 3)
+    actual = call("diopiDynamicVoxelizeMmcv", np.zeros((120, 3), int), points, *GRID, 3)
     assert any(cells)
     assert not all(cells)
-    for cell, row in zip(cells, given, strict=True):
+    for cell, row in zip(cells, actual, strict=True):
         assert row[0] == -1 if cell is None else tuple(row) == cell
 
 
 def test_a_face_belongs_to_the_cell_above_it() -> None:
     points = np.array([[-1.0, 0.5, 2.0], [-0.5, 0.75, 3.0], [1.0, 0.5, 2.0], [-1.0, 1.25, 2.0], [-1.0, 0.5, 4.0]])
-    given = call("diopiDynamicVoxelizeMmcv", np.zeros((5, 3), int), points, *GRID, 3)
-    assert given[:2].tolist() == [[0, 0, 0], [1, 1, 1]]
-    assert given[2:, 0].tolist() == [-1, -1, -1]
+    actual = call("diopiDynamicVoxelizeMmcv", np.zeros((5, 3), int), points, *GRID, 3)
+    assert actual[:2].tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert actual[2:, 0].tolist() == [-1, -1, -1]
 
 
 # Reduction by voxel.
@@ -223,13 +225,13 @@ def test_gradients_of_a_reduction_by_differences(reduce_type: int) -> None:
     feats, coors = scattered()
     reduced, _, places, counts = call("diopiDynamicPointToVoxelMmcv", feats, coors, reduce_type)
     grad = RNG.normal(size=reduced.shape)
-    given = call("diopiDynamicPointToVoxelBackwardMmcv", grad, feats, reduced, places, counts, reduce_type)
+    actual = call("diopiDynamicPointToVoxelBackwardMmcv", grad, feats, reduced, places, counts, reduce_type)
     expected = difference(lambda x: call("diopiDynamicPointToVoxelMmcv", x, coors, reduce_type)[0], feats, grad)
-    np.testing.assert_allclose(given, expected, atol=1e-8)
+    np.testing.assert_allclose(actual, expected, atol=1e-8)
 
 
 def test_the_first_of_equal_points_gets_the_gradient_of_their_maximum() -> None:
     feats, places = np.array([[1.0, 4.0], [2.0, 4.0], [2.0, 3.0], [9.0, 9.0]]), np.array([0, 0, 0, -1])
-    rest = np.array([[2.0, 4.0]]), places, np.array([3]), 2
-    given = call("diopiDynamicPointToVoxelBackwardMmcv", np.array([[5.0, 7.0]]), feats, *rest)
-    assert given.tolist() == [[0, 7], [5, 0], [0, 0], [0, 0]]
+    arguments = np.array([[2.0, 4.0]]), places, np.array([3]), 2
+    actual = call("diopiDynamicPointToVoxelBackwardMmcv", np.array([[5.0, 7.0]]), feats, *arguments)
+    assert actual.tolist() == [[0, 7], [5, 0], [0, 0], [0, 0]]

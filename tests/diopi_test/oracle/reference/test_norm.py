@@ -19,8 +19,8 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(11)
 
 
-def close(given: Any, expected: Any) -> None:
-    np.testing.assert_allclose(given, expected, rtol=1e-7, atol=1e-9)
+def close(actual: Any, expected: Any) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=1e-7, atol=1e-9)
 
 
 def batch_norm(x: Array, w: Array, b: Array) -> Any:
@@ -167,11 +167,11 @@ def test_gradients_of_norms(p: float, rng: np.random.Generator) -> None:
     x = rng.uniform(0.5, 2, size=(2, 3, 2)) * rng.choice([-1, 1], size=(2, 3, 2))
     dy = rng.normal(size=2)
     norm = call("diopiNorm", x, p, (0, 1), out=ResultOverride())
-    given = call("diopiNormBackward", dy, x, norm, (0, 1), p)
-    close(given, difference(lambda v: call("diopiNorm", v, p, (0, 1), out=ResultOverride()), x, dy))
+    actual = call("diopiNormBackward", dy, x, norm, (0, 1), p)
+    close(actual, difference(lambda v: call("diopiNorm", v, p, (0, 1), out=ResultOverride()), x, dy))
     dy = rng.normal(size=x.shape)
-    given = call("diopiNormalizeBackward", dy, x, p, 1, 1e-12)
-    close(given, difference(lambda v: call("diopiNormalize", v, p, 1, 1e-12), x, dy))
+    actual = call("diopiNormalizeBackward", dy, x, p, 1, 1e-12)
+    close(actual, difference(lambda v: call("diopiNormalize", v, p, 1, 1e-12), x, dy))
 
 
 def test_short_vectors_are_divided_by_eps() -> None:

@@ -23,8 +23,8 @@ def test_sgd_with_momentum_is_a_running_sum_of_gradients() -> None:
     gradients, lr, momentum, dampening = RNG.normal(size=(4, 6)), 0.1, 0.7, 0.2
     param, buf = PARAM, None
     for number, grad in enumerate(gradients):
-        given = call("diopiSgd", param, grad, buf, lr, momentum, dampening, 0.0, False)
-        param, buf = given[0], grad if number == 0 else given[1]
+        actual = call("diopiSgd", param, grad, buf, lr, momentum, dampening, 0.0, False)
+        param, buf = actual[0], grad if number == 0 else actual[1]
     expected = momentum**3 * gradients[0]
     for number in (1, 2, 3):
         expected = expected + (1 - dampening) * momentum ** (3 - number) * gradients[number]
@@ -52,22 +52,22 @@ def test_errors_of_sgd_are_within_budgets_where_momentum_and_gradient_cancel(nes
     function = find_reference("diopiSgd")
     assert function is not None
 
-    def step(given: Mapping[str, Any]) -> list[Array]:
-        return list(function(*given.values(), 1.0, 0.75, 0.25, 2.0**-6, nesterov))
+    def step(arguments: Mapping[str, Any]) -> list[Array]:
+        return list(function(*arguments.values(), 1.0, 0.75, 0.25, 2.0**-6, nesterov))
 
     values = {name: TensorData(array, TensorSpec(array.shape, Dtype.float32)) for name, array in arrays.items()}
     exact = step({name: value.exact for name, value in values.items()})
     amplified = amplification(step, values, exact, [Dtype.float32] * 2, Dtype.float32, lambda: random_generator("sgd"))
-    for right, given, reach in zip(exact, step(arrays), amplified, strict=True):
-        units = (given - right) / (reach + ulp(right, Dtype.float32))
+    for expected, actual, reach in zip(exact, step(arrays), amplified, strict=True):
+        units = (actual - expected) / (reach + ulp(expected, Dtype.float32))
         assert np.abs(units).max() < K / 2
         assert 0.1 < np.sqrt(np.mean(units**2)) < R
 
 
 def adam(name: str, moments: tuple[Array, Array], step: int, weight_decay: float = 0.0, **more: Any) -> list[Array]:
-    given = {"largest": None, "eps": 0.0, "amsgrad": False, **more}
-    numbers = (0.1, 0.9, 0.99, given["eps"], weight_decay, step, given["amsgrad"])
-    result: list[Array] = call(name, PARAM, GRAD, *moments, given["largest"], *numbers)
+    arguments = {"largest": None, "eps": 0.0, "amsgrad": False, **more}
+    numbers = (0.1, 0.9, 0.99, arguments["eps"], weight_decay, step, arguments["amsgrad"])
+    result: list[Array] = call(name, PARAM, GRAD, *moments, arguments["largest"], *numbers)
     return result
 
 
@@ -98,9 +98,9 @@ def test_decay_is_decoupled_in_adamw_alone() -> None:
 
 def test_amsgrad_never_forgets_the_largest_variance() -> None:
     moments, largest = (GRAD, GRAD**2), np.array([9.0, 0, 9, 0, 9, 0])
-    param, _, square, kept = adam("diopiAdam", moments, 2, largest=largest, amsgrad=True)
-    np.testing.assert_allclose(kept, np.maximum(square, largest))
-    np.testing.assert_allclose(param, PARAM - 0.1 * GRAD / (1 - 0.81) / np.sqrt(kept / (1 - 0.99**2)))
+    param, _, square, running_maximum = adam("diopiAdam", moments, 2, largest=largest, amsgrad=True)
+    np.testing.assert_allclose(running_maximum, np.maximum(square, largest))
+    np.testing.assert_allclose(param, PARAM - 0.1 * GRAD / (1 - 0.81) / np.sqrt(running_maximum / (1 - 0.99**2)))
     assert (adam("diopiAdam", moments, 2, largest=largest)[3] == largest).all()
 
 
@@ -108,11 +108,11 @@ def test_the_fused_step_is_adamw_for_each() -> None:
     params, grads = [PARAM, GRAD], [GRAD, PARAM]
     squares, steps = [PARAM**2, GRAD**2], [np.array([3.0]), np.array(1)]
     numbers = (0.1, 0.9, 0.99, 1e-3, 0.2)
-    given = call("diopiFusedAdamW", params, grads, grads, squares, None, steps, *numbers, False, True)
-    assert given[3] is None
+    actual = call("diopiFusedAdamW", params, grads, grads, squares, None, steps, *numbers, False, True)
+    assert actual[3] is None
     for i, step in enumerate((3, 1)):
         single = call("diopiAdamW", params[i], -grads[i], grads[i], squares[i], None, *numbers, step, False)
-        for result, expected in zip(given[:3], single[:3], strict=True):
+        for result, expected in zip(actual[:3], single[:3], strict=True):
             np.testing.assert_allclose(result[i], expected)
 
 
@@ -143,8 +143,8 @@ GRADS = [np.array([[3.0, 0.0], [0.0, 0.0]]), np.array([-4.0]), np.zeros(3)]
     ("order", "total"), [(2.0, 5.0), (1.0, 7.0), (np.inf, 4.0), (-np.inf, 0.0), (0.0, 2.0), (3.0, 91.0 ** (1 / 3))]
 )
 def test_clipping_takes_the_norm_of_norms(order: float, total: float) -> None:
-    given, grads = call("diopiClipGradNorm", GRADS, 1.0, order, False)
-    assert given == pytest.approx(total)
+    actual, grads = call("diopiClipGradNorm", GRADS, 1.0, order, False)
+    assert actual == pytest.approx(total)
     factor = min(1.0, 1 / (total + 1e-6))
     for grad, before in zip(grads, GRADS, strict=True):
         np.testing.assert_allclose(grad, before * factor)

@@ -35,8 +35,8 @@ def test_gradients_of_maxima(
         out, np.take_along_axis(x.reshape(2, 30), indices.reshape(2, -1), 1).reshape(out.shape)
     )
     dy = rng.normal(size=out.shape)
-    given = call("diopiMaxPool2dBackward", dy, x, *attributes, indices)
-    np.testing.assert_allclose(given, difference(lambda v: call("diopiMaxPool2d", v, *attributes), x, dy), atol=1e-9)
+    actual = call("diopiMaxPool2dBackward", dy, x, *attributes, indices)
+    np.testing.assert_allclose(actual, difference(lambda v: call("diopiMaxPool2d", v, *attributes), x, dy), atol=1e-9)
 
 
 @pytest.mark.parametrize(("kernel", "stride", "padding", "dilation", "ceil_mode"), SLIDING)
@@ -55,19 +55,19 @@ def test_gradients_of_means(
     x = rng.normal(size=(1, 4, 6))
     attributes = (kernel, stride, padding, ceil_mode, include_pad, divisor)
     dy = rng.normal(size=call("diopiAvgPool2d", x, *attributes).shape)
-    given = call("diopiAvgPool2dBackward", dy, x, *attributes)
-    np.testing.assert_allclose(given, difference(lambda v: call("diopiAvgPool2d", v, *attributes), x, dy), atol=1e-9)
+    actual = call("diopiAvgPool2dBackward", dy, x, *attributes)
+    np.testing.assert_allclose(actual, difference(lambda v: call("diopiAvgPool2d", v, *attributes), x, dy), atol=1e-9)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (2, 4), (5, 3), (7, 9)])
 def test_gradients_of_adaptive_pooling(size: tuple[int, int], rng: np.random.Generator) -> None:
     x = rng.permutation(np.arange(60.0)).reshape(2, 5, 6)
     dy = rng.normal(size=(2, *size))
-    given = call("diopiAdaptiveAvgPool2dBackward", dy, x)
-    np.testing.assert_allclose(given, difference(lambda v: call("diopiAdaptiveAvgPool2d", v, size), x, dy), atol=1e-8)
+    actual = call("diopiAdaptiveAvgPool2dBackward", dy, x)
+    np.testing.assert_allclose(actual, difference(lambda v: call("diopiAdaptiveAvgPool2d", v, size), x, dy), atol=1e-8)
     indices = call("diopiAdaptiveMaxPool2dWithIndices", x, size)[1]
-    given = call("diopiAdaptiveMaxPool2dBackward", dy, x, indices)
-    np.testing.assert_allclose(given, difference(lambda v: call("diopiAdaptiveMaxPool2d", v, size), x, dy), atol=1e-9)
+    actual = call("diopiAdaptiveMaxPool2dBackward", dy, x, indices)
+    np.testing.assert_allclose(actual, difference(lambda v: call("diopiAdaptiveMaxPool2d", v, size), x, dy), atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_gradients_of_adaptive_pooling(size: tuple[int, int], rng: np.random.Gen
 )
 def test_positions_that_count(ceil_mode: bool, include_pad: bool, expected: list[float]) -> None:
     x = np.arange(1.0, 7).reshape(1, 6)
-    given = call("diopiAvgPool1d", x, (3,), (2,), (1,), ceil_mode, include_pad)
-    np.testing.assert_allclose(given, [expected])
+    actual = call("diopiAvgPool1d", x, (3,), (2,), (1,), ceil_mode, include_pad)
+    np.testing.assert_allclose(actual, [expected])
 
 
 def test_a_last_window_that_starts_in_the_padding_is_dropped() -> None:
@@ -118,12 +118,12 @@ def test_one_entry_point(rank: int, rng: np.random.Generator) -> None:
     x = rng.normal(size=(2, 6, 5, 4)[: rank + 1])
     ones, twos = (1,) * rank, (2,) * rank
     sliding, lists = (twos, ones, ones, ones, False), (twos, ones, ones, ones)
-    for given, expected in [
+    for actual, expected in [
         (("max", *lists, False, True, False, ()), call(f"diopiMaxPool{rank}d", x, *sliding)),
         (("max", *lists, False, True, True, twos), call(f"diopiAdaptiveMaxPool{rank}d", x, twos)),
         (("avg", *lists, False, True, True, twos), call(f"diopiAdaptiveAvgPool{rank}d", x, twos)),
     ]:
-        np.testing.assert_array_equal(call(f"diopiPool{rank}d", x, *given), expected)
+        np.testing.assert_array_equal(call(f"diopiPool{rank}d", x, *actual), expected)
     excluding = call(f"diopiPool{rank}d", x, "avg", *lists, False, True, False, ())
     divisors = (None,) if rank > 1 else ()
     np.testing.assert_array_equal(excluding, call(f"diopiAvgPool{rank}d", x, twos, ones, ones, False, False, *divisors))

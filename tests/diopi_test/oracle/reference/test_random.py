@@ -42,17 +42,17 @@ CERTAIN: list[tuple[str, str, str, Any]] = [
 
 @pytest.mark.parametrize(("name", "label", "result", "value"), CERTAIN)
 def test_what_is_certain(name: str, label: str, result: str, value: Any) -> None:
-    told = expected(name, label, result)
-    assert not told.needs_validator and told.unit is None
-    assert told.values.size and (told.values == np.array(value)).all()
+    override = expected(name, label, result)
+    assert not override.needs_validator and override.unit is None
+    assert override.values.size and (override.values == np.array(value)).all()
 
 
 def test_certain_tensors() -> None:
     bernoulli, normal = case_of("diopiBernoulli", "float32-certain"), case_of("diopiNormalTensor", "float32-point")
     for case, source in ((bernoulli, "input"), (normal, "mean")):
-        told = case.expected["out"]
-        assert isinstance(told, Expected) and not told.needs_validator
-        assert np.array_equal(told.values, case.plain_arguments()[source])
+        override = case.expected["out"]
+        assert isinstance(override, Expected) and not override.needs_validator
+        assert np.array_equal(override.values, case.plain_arguments()[source])
 
 
 def test_inference_copies_and_leaves_the_mask_open() -> None:
@@ -77,6 +77,6 @@ def test_inference_copies_and_leaves_the_mask_open() -> None:
 def test_what_is_drawn_has_a_form_and_no_values(
     name: str, label: str, result: str, shape: tuple[int, ...], dtype: Dtype
 ) -> None:
-    told = expected(name, label, result)
-    assert told.needs_validator and not told.values.any()
-    assert (told.values.shape, told.dtype) == (shape, dtype)
+    override = expected(name, label, result)
+    assert override.needs_validator and not override.values.any()
+    assert (override.values.shape, override.dtype) == (shape, dtype)

@@ -35,9 +35,9 @@ def cube() -> Array:
     [("diopiSum", sum), ("diopiMean", statistics.fmean), ("diopiStd", statistics.stdev)],
 )
 def test_statistics_along_two_axes(name: str, expected: Callable[[Any], float], cube: Array) -> None:
-    rest = (None,) if name == "diopiStd" else ()
-    given = _call(name, cube, (-1, 0), *rest, out=_out(3))
-    np.testing.assert_allclose(given, [expected(cube[:, i].ravel().tolist()) for i in range(3)])
+    arguments = (None,) if name == "diopiStd" else ()
+    actual = _call(name, cube, (-1, 0), *arguments, out=_out(3))
+    np.testing.assert_allclose(actual, [expected(cube[:, i].ravel().tolist()) for i in range(3)])
 
 
 def test_correction(cube: Array) -> None:

@@ -44,7 +44,7 @@ def test_every_slice_along_an_axis() -> None:
 
 
 def is_any_of(results: Any) -> list[bool]:
-    return [isinstance(one, AnyOf) for one in results]
+    return [isinstance(item, AnyOf) for item in results]
 
 
 def test_results_with_ties_or_free_order_need_a_validator() -> None:
@@ -69,9 +69,9 @@ def test_topk_is_the_start_of_a_sort(largest: bool) -> None:
 
 def test_a_number_is_a_slice_of_one_element() -> None:
     number = np.array(3.0)
-    for given in (call("diopiSort", number, -1, True, None), call("diopiTopk", number, 1, 0, True, True)):
-        assert [one.shape for one in given] == [(), ()]
-        assert [one.item() for one in given] == [3.0, 0]
+    for actual in (call("diopiSort", number, -1, True, None), call("diopiTopk", number, 1, 0, True, True)):
+        assert [item.shape for item in actual] == [(), ()]
+        assert [item.item() for item in actual] == [3.0, 0]
 
 
 def test_distinct_values() -> None:
@@ -108,14 +108,14 @@ def test_gradient_of_a_selection(keepdim: bool) -> None:
     x = rng.normal(size=(3, 4, 2))
     indices = np.argmax(x, 1, keepdims=keepdim)
     grad = rng.normal(size=indices.shape)
-    given = call("diopiSortBackward", grad, 1, indices, x.shape, keepdim)
-    np.testing.assert_allclose(given, difference(lambda x: np.max(x, 1, keepdims=keepdim), x, grad), atol=1e-8)
+    actual = call("diopiSortBackward", grad, 1, indices, x.shape, keepdim)
+    np.testing.assert_allclose(actual, difference(lambda x: np.max(x, 1, keepdims=keepdim), x, grad), atol=1e-8)
 
 
 def test_gradient_of_topk() -> None:
     x = rng.normal(size=(5, 3))
     _, indices = call("diopiTopk", x, 2, 0, True, True)
     grad = rng.normal(size=indices.shape)
-    given = call("diopiSortBackward", grad, -2, indices, x.shape, True)
+    actual = call("diopiSortBackward", grad, -2, indices, x.shape, True)
     expected = difference(lambda x: call("diopiTopk", x, 2, 0, True, True)[0], x, grad)
-    np.testing.assert_allclose(given, expected, atol=1e-8)
+    np.testing.assert_allclose(actual, expected, atol=1e-8)
