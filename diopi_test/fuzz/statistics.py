@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from diopi_proto.interface import lookup
+from diopi_proto.messages import pluralize
 from diopi_test.baseline.records import BaselineCase, tensors_in
 from diopi_test.execution.verdict import Verdict
 
@@ -66,7 +67,7 @@ def show(statistics: Mapping[str, Statistics], console: Console) -> None:
     console.print(table)
     reasons: Counter[str] = sum((one.discarded for one in statistics.values()), Counter())
     for reason, number in reasons.most_common():
-        console.print(f"{number} calls discarded: {reason}", highlight=False)
+        console.print(f"{pluralize(number, 'call')} discarded: {reason}", highlight=False)
 
 
 def summary(statistics: Iterable[Statistics]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from diopi_proto.messages import pluralize
 from diopi_test.baseline.descriptions import is_described
 from diopi_test.baseline.level import StoredLevel
 from diopi_test.baseline.parallel import process_map
@@ -42,7 +43,7 @@ def compute_results(
     )
 
     def tell(function: str, results: ComputationOutcome) -> None:
-        console.print(f"computed the results of {results.cases} cases of {function}", highlight=False)
+        console.print(f"computed the results of {pluralize(results.cases, 'case')} of {function}", highlight=False)
 
     compute_described(data, level, functions, process_map(workers), list_stored_cases, tell)
     errors = []
@@ -51,7 +52,9 @@ def compute_results(
         errors += failed
         if refused:
             file = rejected_cases_file(data, function)
-            line = f"the reference refuses {len(refused)} cases of {function}, which are not run; see {file}"
+            line = (
+                f"the reference rejects {pluralize(len(refused), 'case')} of {function}; the run skips them, see {file}"
+            )
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     return errors
 

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from diopi_proto.messages import pluralize
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import EXECUTED, LOST, UNSUCCESSFUL, Verdict
 from diopi_test.harness import claims
@@ -45,7 +46,9 @@ def show_plan(plan: PlanReport, console: Console) -> None:
         words = _in_words(report.summary) or "no cases"
         table.add_row(escape(run.name), _title(report), report.baseline.level, words, str(report.exit_status))
     console.print(table)
-    console.print(f"{len(plan.runs)} runs in {plan.seconds:.1f} s, status {plan.exit_status}", highlight=False)
+    console.print(
+        f"{pluralize(len(plan.runs), 'run')} in {plan.seconds:.1f} s, status {plan.exit_status}", highlight=False
+    )
 
 
 def _title(report: Report) -> str:

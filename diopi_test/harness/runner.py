@@ -11,6 +11,7 @@ from rich.console import Console
 
 from diopi_impl import VendorError, VendorNotFoundError
 from diopi_proto.interface import prototypes
+from diopi_proto.messages import pluralize
 from diopi_test.baseline.cluster import ClusterError
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.level import StoredLevel, open_level
@@ -112,7 +113,7 @@ def prepare(options: RunOptions, console: Console) -> list[str]:
 
     def tell(function: str, count: int) -> None:
         if count:
-            console.print(f"made the results of {count} cases of {function}", highlight=False)
+            console.print(f"computed the results of {pluralize(count, 'case')} of {function}", highlight=False)
 
     functions = sorted({case.function for case in list_drawn(options)} - {RUNTIME})
     if data := described_folder(options):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from diopi_proto.messages import pluralize
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.harness.details import details
@@ -42,7 +43,7 @@ def _report_lines(report: Report, durations: int) -> Iterator[str]:
     yield from _class_table(report)
     unsuccessful = [case for case in report.cases if case.verdict in UNSUCCESSFUL and report.decides(case.class_)]
     if unsuccessful:
-        yield from _folded(f"{len(unsuccessful)} cases went wrong", _list_first(unsuccessful, _wrong_case))
+        yield from _folded(f"{pluralize(len(unsuccessful), 'case')} went wrong", _list_first(unsuccessful, _wrong_case))
     if durations:
         yield from _durations(report, durations)
     if report.models:

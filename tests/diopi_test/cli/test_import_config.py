@@ -171,7 +171,7 @@ def test_a_run_skips_cases_that_the_reference_rejects_and_exits_3_after_internal
     assert "1 passed" in done.output
     listed = (tmp_path / "out" / "refused" / "diopiNeg.txt").read_text()
     assert listed.startswith("diopiNeg[float32-b-0]: ") and str(error) in listed
-    assert ("refuses 1 cases of diopiNeg" in done.output) == (status == 0)
+    assert ("rejects 1 case of diopiNeg" in done.output) == (status == 0)
     assert ("internal error" in done.output) == (status == 3)
 
 

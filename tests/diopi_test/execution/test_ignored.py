@@ -58,7 +58,7 @@ def _covered(prototype: Prototype, fact: Ignored, argument: str) -> Iterator[Exa
 
 def _others(one: ExaminedCase, argument: str) -> list[Any]:
     """Values the argument might have instead: a tensor's turned round, an attribute's in other cases."""
-    value = one.plain[argument]
+    value = one.plain_arguments[argument]
     if isinstance(value, np.ndarray):
         return [np.flip(value), np.zeros_like(value), np.ones_like(value)]
     used = [case.arguments[argument] for case in select_cases(one.baseline_case.function, "full")]

@@ -24,7 +24,7 @@ def test_what_went_wrong_is_told_and_what_does_not_count_is_not() -> None:
     negative = replace(case_record("diopiAdd[float32-y]", "failed", "accepted"), class_=CaseClass.negative)
     text = markdown.render_report(report_of([wrong, negative]))
     assert text.startswith("### ❌")
-    assert "<summary>1 cases went wrong</summary>" in text
+    assert "<summary>1 case went wrong</summary>" in text
     assert "- **failed** `diopiAdd[float32-x]`: `values: out is wrong`" in text
     assert "accepted" not in text
     assert "| negative (does not count) | 1 |" in text
