@@ -58,10 +58,10 @@ class EarlyWriter(BaseVendor):
         context.stream.synchronize()
         self.shares_tensor = out is x
         views = [tensor.view() for tensor in (out, x, cos, sin) if isinstance(tensor, Tensor)]
-        result, given, cosines, sines = views
-        half = given.shape[-1] // 2
-        result[..., :half] = given[..., :half] * cosines - given[..., half:] * sines
-        result[..., half:] = given[..., half:] * cosines + given[..., :half] * sines
+        result, argument, cosines, sines = views
+        half = argument.shape[-1] // 2
+        result[..., :half] = argument[..., :half] * cosines - argument[..., half:] * sines
+        result[..., half:] = argument[..., half:] * cosines + argument[..., :half] * sines
         return Error.Success
 
     def last_error(self) -> str:

@@ -40,9 +40,9 @@ class TimedRuntime(HostRuntime):
 
 @pytest.fixture(params=[True, False], ids=["at-once", "queued"])
 def runtime(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> TimedRuntime:
-    made = TimedRuntime(request.param)
-    monkeypatch.setattr(ballast, "perf_counter", lambda: made.now)
-    return made
+    runtime = TimedRuntime(request.param)
+    monkeypatch.setattr(ballast, "perf_counter", lambda: runtime.now)
+    return runtime
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from diopi_test.harness.run_case import run_case
 SMOKE = Path(__file__).parents[3] / "baseline_data" / "smoke"
 
 
-def made(function: str, arguments: dict[str, Any], **expected: Expected) -> BaselineCase:
+def make_case(function: str, arguments: dict[str, Any], **expected: Expected) -> BaselineCase:
     return BaselineCase(function, "float32-made", Dtype.float32, arguments, expected)
 
 
@@ -34,13 +34,13 @@ def tensor(*shape: int, dtype: Dtype = Dtype.float32, layout: str = "contiguous"
 
 def layouts(case: BaselineCase) -> dict[str, str]:
     tensors = (*case.arguments.items(), *case.expected.items())
-    return {name: one.layout for name, one in tensors if isinstance(one, BaselineTensor | Expected)}
+    return {name: item.layout for name, item in tensors if isinstance(item, BaselineTensor | Expected)}
 
 
 def test_images_and_volumes_come_in_channels_last() -> None:
     image, weight = tensor(2, 3, 4, 5), tensor(6, 3, 1, 1)
     out = Expected(np.zeros((2, 6, 4, 5)), Dtype.float32)
-    case = made("diopiConvolution2d", {"input": image, "weight": weight, "bias": tensor(6)}, out=out)
+    case = make_case("diopiConvolution2d", {"input": image, "weight": weight, "bias": tensor(6)}, out=out)
     converted = channels_last(case)
     assert layouts(converted) == {
         **{"input": "channels_last", "weight": "channels_last", "bias": "contiguous"},
@@ -64,21 +64,21 @@ def test_images_and_volumes_come_in_channels_last() -> None:
     ],
 )
 def test_what_has_no_channels_or_another_layout_stays(function: str, shape: tuple[int, ...], layout: str) -> None:
-    case = made(function, {"input": tensor(*shape, layout=layout)})
+    case = make_case(function, {"input": tensor(*shape, layout=layout)})
     assert channels_last(case) is case
     assert not is_converted(case, CONVERSIONS)
 
 
 def test_points_have_no_channels() -> None:
-    case = made("diopiGridSample", {"input": tensor(2, 3, 4, 5), "grid": tensor(2, 4, 4, 2)})
+    case = make_case("diopiGridSample", {"input": tensor(2, 3, 4, 5), "grid": tensor(2, 4, 4, 2)})
     assert layouts(channels_last(case)) == {"input": "channels_last", "grid": "contiguous"}
 
 
 def test_indices_come_in_int32() -> None:
     index = BaselineTensor(np.array([2, -(2**31)]), Dtype.int64, "strided")
-    case = made("diopiIndex", {"input": tensor(3, 3), "indices": [None, index, tensor(2)]})
+    case = make_case("diopiIndex", {"input": tensor(3, 3), "indices": [None, index, tensor(2)]})
     converted = int32_indices(case)
-    assert [None if one is None else one.dtype.name for one in converted.arguments["indices"]] == [
+    assert [None if item is None else item.dtype.name for item in converted.arguments["indices"]] == [
         None,
         "int32",
         "float32",
@@ -92,7 +92,7 @@ def test_indices_come_in_int32() -> None:
 
 def test_positions_are_expected_in_int32_and_stay_what_they_are() -> None:
     expected = Expected(np.array([1, 2]), Dtype.int64, needs_validator=True)
-    converted = int32_indices(made("diopiSort", {"input": tensor(2, dtype=Dtype.int64)}, indices=expected))
+    converted = int32_indices(make_case("diopiSort", {"input": tensor(2, dtype=Dtype.int64)}, indices=expected))
     narrow = converted.expected["indices"]
     assert isinstance(narrow, Expected)
     assert (narrow.dtype, narrow.needs_validator) == (Dtype.int32, True)
@@ -103,26 +103,26 @@ def test_positions_are_expected_in_int32_and_stay_what_they_are() -> None:
 @pytest.mark.parametrize("position", [2**31, -(2**31) - 1])
 def test_what_does_not_fit_stays_as_it_is(position: int) -> None:
     huge = BaselineTensor(np.array([0, position]), Dtype.int64, "contiguous")
-    case = made("diopiGather", {"input": tensor(3), "index": huge})
+    case = make_case("diopiGather", {"input": tensor(3), "index": huge})
     assert int32_indices(case) is case
     expected = Expected(np.array([position]), Dtype.int64)
-    case = made("diopiArgmax", {"input": tensor(3)}, out=expected)
+    case = make_case("diopiArgmax", {"input": tensor(3)}, out=expected)
     assert int32_indices(case) is case
     empty = BaselineTensor(np.zeros(0, np.int64), Dtype.int64, "contiguous")
-    assert is_converted(made("diopiGather", {"input": tensor(3), "index": empty}), ["int32_indices"])
+    assert is_converted(make_case("diopiGather", {"input": tensor(3), "index": empty}), ["int32_indices"])
 
 
 @pytest.mark.parametrize("function", ["diopiAdd", "diopiMSELoss", "diopiNonzero", "diopiCumsum"])
 def test_numbers_and_what_the_callee_makes_stay(function: str) -> None:
-    given = {parameter.name: tensor(3, dtype=Dtype.int64) for parameter in lookup(function).arguments}
+    arguments = {parameter.name: tensor(3, dtype=Dtype.int64) for parameter in lookup(function).arguments}
     results = {result.name: Expected(np.zeros(3, np.int64), Dtype.int64) for result in lookup(function).results}
-    case = made(function, given, **results)
+    case = make_case(function, arguments, **results)
     assert int32_indices(case) is case
 
 
 def test_every_function_has_an_answer() -> None:
     for function in prototypes():
-        case = made(function, {})
+        case = make_case(function, {})
         assert convert(case, CONVERSIONS) is case
 
 
@@ -136,13 +136,13 @@ def test_converted_cases_are_standard_and_what_is_made_of_stored_ones_is_made_of
             changed = int32_indices(case)
             converted.update(name for name in CONVERSIONS if is_converted(case, [name]))
             for name, value in changed.expected.items() if changed is not case else ():
-                assert all(prototype.can_hold(name, one.dtype, changed.arguments) for one in expected_arrays(value)), (
-                    case.id
-                )
+                assert all(
+                    prototype.can_hold(name, item.dtype, changed.arguments) for item in expected_arrays(value)
+                ), case.id
                 if not isinstance(value, list):
                     is_in_place = name in changed.arguments  # such a result has the type of its argument
-                    kept = value.dtype if is_in_place else prototype.infer(name, case.arguments)
-                    assert prototype.infer(name, changed.arguments) is kept, case.id
+                    expected_dtype = value.dtype if is_in_place else prototype.infer(name, case.arguments)
+                    assert prototype.infer(name, changed.arguments) is expected_dtype, case.id
         for label, base in negative_labels(prototype, cases.values()):
             assert make_negative_case(convert(cases[base], CONVERSIONS), label)
         for label, base in ignored_labels(prototype, cases.values()):

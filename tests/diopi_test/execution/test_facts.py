@@ -118,7 +118,7 @@ Smoothing = Annotated[parameters.f64, facts.AtMostOne()]
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "labels"),
+    ("kind", "value", "labels"),
     [
         (Axis, 1, {"x-after-the-last", "x-before-the-first"}),
         (Axis | None, None, {"x-after-the-last", "x-before-the-first"}),
@@ -140,13 +140,13 @@ Smoothing = Annotated[parameters.f64, facts.AtMostOne()]
         (StoredScalar, 1.0, set()),
     ],
 )
-def test_what_follows_from_the_kind_of_a_parameter(kind: Any, given: Any, labels: set[str]) -> None:
+def test_what_follows_from_the_kind_of_a_parameter(kind: Any, value: Any, labels: set[str]) -> None:
     def diopiToy(ctx: Context, out: Out, input: In, x: Any) -> None:
         """Toy."""
 
     diopiToy.__annotations__["x"] = kind
     toy = prototype(dtypes=(*floating, *index))(diopiToy)
-    assert errors(toy, result(2, 3), input=tensor(2, 3), x=given) == labels
+    assert errors(toy, result(2, 3), input=tensor(2, 3), x=value) == labels
 
 
 def test_a_number_that_is_written_must_fit() -> None:
@@ -154,8 +154,8 @@ def test_a_number_that_is_written_must_fit() -> None:
     def diopiToy(ctx: Context, out: Out, input: In, x: StoredScalar) -> None:
         """Toy."""
 
-    given = {"input": tensor(2, dtype=Dtype.int8), "x": 1}
-    assert errors(diopiToy, result(2, dtype=Dtype.int8), **given) == {"x-too-large"}
+    arguments = {"input": tensor(2, dtype=Dtype.int8), "x": 1}
+    assert errors(diopiToy, result(2, dtype=Dtype.int8), **arguments) == {"x-too-large"}
 
 
 def test_a_number_that_is_a_tensor_in_another_form() -> None:
@@ -209,13 +209,13 @@ def test_shapes_that_tensors_share_and_attributes_repeat() -> None:
     ) -> None:
         """Toy."""
 
-    given = {"input": tensor(2, 4, 3), "x": tensor(4, 5), "weight": tensor(7), "sums": tensor(2), "n": 2}
-    both = {"input-other-shape", "input-flattened", "sums-other-shape", "n-other-size"}
-    assert errors(diopiToy, result(2, 3), **given) == both | {"x-other-shape", "x-flattened"}
-    assert errors(diopiToy, result(2, 3), **{**given, "x": None}) == both
-    assert not diopiToy.has_effect("n", given)
-    assert not diopiToy.has_effect("sums", given)
-    assert diopiToy.has_effect("x", given)
+    arguments = {"input": tensor(2, 4, 3), "x": tensor(4, 5), "weight": tensor(7), "sums": tensor(2), "n": 2}
+    always = {"input-other-shape", "input-flattened", "sums-other-shape", "n-other-size"}
+    assert errors(diopiToy, result(2, 3), **arguments) == always | {"x-other-shape", "x-flattened"}
+    assert errors(diopiToy, result(2, 3), **{**arguments, "x": None}) == always
+    assert not diopiToy.has_effect("n", arguments)
+    assert not diopiToy.has_effect("sums", arguments)
+    assert diopiToy.has_effect("x", arguments)
 
 
 def test_steps_margins_and_norms() -> None:
@@ -233,11 +233,11 @@ def test_steps_margins_and_norms() -> None:
     ) -> None:
         """Toy."""
 
-    given = {"input": tensor(2, 3), "begin": 0, "stop": 4, "step": 2, "pad": (1, 1), "mode": "reflect"}
+    arguments = {"input": tensor(2, 3), "begin": 0, "stop": 4, "step": 2, "pad": (1, 1), "mode": "reflect"}
     always = {"step-zero", "step-away", "mode-unknown"}
-    assert errors(diopiToy, result(2, 3), **given, order=2.0) == always | {"pad-reflects-too-far"}
-    given["mode"] = "circular"
-    assert errors(diopiToy, result(2, 3), **given, order=math.inf) == always | {
+    assert errors(diopiToy, result(2, 3), **arguments, order=2.0) == always | {"pad-reflects-too-far"}
+    arguments["mode"] = "circular"
+    assert errors(diopiToy, result(2, 3), **arguments, order=math.inf) == always | {
         "pad-circles-too-far",
         "input-without-elements",
     }

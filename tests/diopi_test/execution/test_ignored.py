@@ -50,29 +50,31 @@ def _covered(prototype: Prototype, fact: Ignored, argument: str) -> Iterator[Exa
     """The cases of a function that a fact speaks of and where the argument might be another."""
     for case in select_cases(prototype.name, "full"):
         if fact.covers(case.arguments):
-            one = ExaminedCase(case, compute_baseline_case(prototype, case))
-            assert not prototype.has_effect(argument, one.baseline_case.arguments)
-            if one.is_examined and _others(one, argument):
-                yield one
+            examined = ExaminedCase(case, compute_baseline_case(prototype, case))
+            assert not prototype.has_effect(argument, examined.baseline_case.arguments)
+            if examined.is_examined and _other_values(examined, argument):
+                yield examined
 
 
-def _others(one: ExaminedCase, argument: str) -> list[Any]:
+def _other_values(examined: ExaminedCase, argument: str) -> list[Any]:
     """Values the argument might have instead: a tensor's turned round, an attribute's in other cases."""
-    value = one.plain_arguments[argument]
+    value = examined.plain_arguments[argument]
     if isinstance(value, np.ndarray):
         return [np.flip(value), np.zeros_like(value), np.ones_like(value)]
-    used = [case.arguments[argument] for case in select_cases(one.baseline_case.function, "full")]
-    others = {repr(other): other for other in used if not isinstance(other, TensorSpec)}
-    return [other for text, other in others.items() if text != repr(value)][:TRIED]
+    used = [case.arguments[argument] for case in select_cases(examined.baseline_case.function, "full")]
+    candidates = {repr(candidate): candidate for candidate in used if not isinstance(candidate, TensorSpec)}
+    return [candidate for text, candidate in candidates.items() if text != repr(value)][:TRIED]
 
 
 @pytest.mark.parametrize(("prototype", "fact", "argument"), FACTS)
 def test_no_result_depends_on_what_is_ignored(prototype: Prototype, fact: Ignored, argument: str) -> None:
     untold = 0
-    for one in islice(_covered(prototype, fact, argument), TRIED):
-        told = [one.distinguishes(**{argument: other}) for other in _others(one, argument)]
-        assert not any(told), f"{one.baseline_case.id} depends on {argument}"
-        untold += told.count(False)
+    for examined in islice(_covered(prototype, fact, argument), TRIED):
+        distinguished = [
+            examined.distinguishes(**{argument: candidate}) for candidate in _other_values(examined, argument)
+        ]
+        assert not any(distinguished), f"{examined.baseline_case.id} depends on {argument}"
+        untold += distinguished.count(False)
     assert untold, f"no case confirms that {argument} is ignored"
 
 
@@ -85,8 +87,8 @@ FUNCTIONS = sorted({name for name, prototype in prototypes().items() if _may_be_
 @cache
 def cases(function: str) -> Sequence[BaselineCase]:
     prototype = lookup(function)
-    made = [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
-    return sorted(made, key=lambda case: case.dtype is not Dtype.float32)
+    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
+    return sorted(cases, key=lambda case: case.dtype is not Dtype.float32)
 
 
 @cache
@@ -147,17 +149,17 @@ def changed(function: str, label: str) -> tuple[Any, Any]:
 
 def test_what_is_put_there() -> None:
     assert changed("diopiLayerNormBackward", "callers-bias-null")[1] is None
-    given, other = changed("diopiLayerNormBackward", "callers-bias-dtype")
-    assert (other.dtype, other.values.shape) == (Dtype.int64, given.values.shape)
-    given, other = changed("diopiLayerNormBackward", "callers-bias-shape")
-    assert (other.dtype, other.values.shape) == (given.dtype, (*given.values.shape, 3))
-    assert np.isnan(other.values).all()
+    before, candidate = changed("diopiLayerNormBackward", "callers-bias-dtype")
+    assert (candidate.dtype, candidate.values.shape) == (Dtype.int64, before.values.shape)
+    before, candidate = changed("diopiLayerNormBackward", "callers-bias-shape")
+    assert (candidate.dtype, candidate.values.shape) == (before.dtype, (*before.values.shape, 3))
+    assert np.isnan(candidate.values).all()
     assert changed("diopiPool2dBackward", "callers-indices-dtype")[1].dtype is Dtype.float64
     assert changed("diopiPool2d", "callers-ksize-null")[1] is None
-    given, other = changed("diopiPool2d", "callers-ksize-value")
-    assert other == (*given, -7)
-    given, other = changed("diopiPool2d", "callers-exclusive-value")
-    assert other is not given
+    before, candidate = changed("diopiPool2d", "callers-ksize-value")
+    assert candidate == (*before, -7)
+    before, candidate = changed("diopiPool2d", "callers-exclusive-value")
+    assert candidate is not before
     assert changed("diopiEmbedding", "callers-padding_idx-value")[1] == -7
     assert math.isnan(changed("diopiBatchNormElemt", "callers-eps-value")[1])
 

@@ -16,5 +16,5 @@ def test_refusals_come_last(tmp_path: Path) -> None:
     listed = list_cases(IndexView(folder / "diopiPool2d.h5"))
     stored = select_cases("diopiPool2d", "smoke")
     assert [(case.label, case.class_) for case in listed[: len(stored)]] == [(c.label, c.case_class) for c in stored]
-    made = [class_ for class_, _ in groupby(case.class_ for case in listed[len(stored) :])]
-    assert made == [CaseClass.callers, CaseClass.negative]
+    classes = [class_ for class_, _ in groupby(case.class_ for case in listed[len(stored) :])]
+    assert classes == [CaseClass.callers, CaseClass.negative]

@@ -38,8 +38,8 @@ SAMPLE = [
 @cache
 def cases(function: str) -> Sequence[BaselineCase]:
     prototype = lookup(function)
-    made = [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
-    return sorted(made, key=lambda case: case.dtype is not Dtype.float32)
+    cases = [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke")]
+    return sorted(cases, key=lambda case: case.dtype is not Dtype.float32)
 
 
 @cache
@@ -134,7 +134,7 @@ def test_what_is_not_read_is_not_wrong() -> None:
 
 def test_a_size_is_no_axis_though_it_is_called_dim() -> None:
     axis = next(mutation for mutation in MUTATIONS if mutation.name == "after-the-last")
-    concerned = {name for name, p in prototypes().items() for one in p.parameters if axis.concerns(p, one)}
+    concerned = {name for name, p in prototypes().items() for first in p.parameters if axis.concerns(p, first)}
     assert {"diopiSoftmax", "diopiAmax", "diopiFlip", "diopiInstanceNorm"} <= concerned
     assert not {"diopiPagedAttention", "diopiRotaryEmbeddingV2", "diopiTransposeAxis01"} & concerned
 
@@ -144,14 +144,14 @@ def test_cases_without_elements_are_passed_over() -> None:
     assert not negative_labels(lookup("diopiSqrt"), [compute_baseline_case(lookup("diopiSqrt"), empty)])
 
 
-def differences(case: BaselineCase, other: BaselineCase) -> list[str]:
+def differences(case: BaselineCase, second: BaselineCase) -> list[str]:
     """The names of arguments and results that are not the same objects in both."""
-    arguments = {n for n in {*case.arguments, *other.arguments} if differ(case.arguments, other.arguments, n)}
-    return sorted(arguments | {n for n in case.expected if differ(case.expected, other.expected, n)})
+    arguments = {n for n in {*case.arguments, *second.arguments} if differ(case.arguments, second.arguments, n)}
+    return sorted(arguments | {n for n in case.expected if differ(case.expected, second.expected, n)})
 
 
-def differ(one: Any, other: Any, name: str) -> bool:
-    return name not in one or name not in other or one[name] is not other[name]
+def differ(first: Any, second: Any, name: str) -> bool:
+    return name not in first or name not in second or first[name] is not second[name]
 
 
 @pytest.mark.parametrize("function", SAMPLE)
@@ -184,18 +184,21 @@ def test_what_is_put_there() -> None:
     assert changed("diopiStack", "negative-tensors-none") == []
     assert changed("diopiBboxOverlapsMmcv", "negative-mode-unknown") == 2
     assert changed("diopiSplitWithSizes", "negative-outs-null")[0] is None
-    given = changed("diopiAdd", "negative-input-dtype")
-    assert isinstance(given, BaselineTensor)
-    assert given.dtype not in lookup("diopiAdd").dtypes
-    one, other = (
+    changed_tensor = changed("diopiAdd", "negative-input-dtype")
+    assert isinstance(changed_tensor, BaselineTensor)
+    assert changed_tensor.dtype not in lookup("diopiAdd").dtypes
+    first, second = (
         base_of("diopiAdd", "negative-other-shape").arguments["input"],
         changed("diopiAdd", "negative-other-shape"),
     )
     with pytest.raises(ValueError, match="broadcast"):
-        np.broadcast_shapes(one.values.shape, other.values.shape)
-    right, wrong = base_of("diopiSum", "negative-out-shape").expected["out"], changed("diopiSum", "negative-out-shape")
-    assert isinstance(right, Expected)
-    assert wrong.values.size > right.values.size
+        np.broadcast_shapes(first.values.shape, second.values.shape)
+    valid, invalid = (
+        base_of("diopiSum", "negative-out-shape").expected["out"],
+        changed("diopiSum", "negative-out-shape"),
+    )
+    assert isinstance(valid, Expected)
+    assert invalid.values.size > valid.values.size
     assert changed("diopiMean", "negative-out-dtype").dtype is Dtype.int32
     assert "negative-out-dtype" not in labels("diopiSum"), "the caller may order a sum in any type"
     assert changed("diopiPolar", "negative-out-dtype").dtype is Dtype.float32
@@ -204,10 +207,10 @@ def test_what_is_put_there() -> None:
 def test_a_margin_too_wide_leaves_the_result_its_shape() -> None:
     for name in ("reflects", "circles"):
         label = f"negative-pad-{name}-too-far"
-        right, wrong = base_of("diopiPad", label).arguments["pad"], changed("diopiPad", label)
-        assert wrong[0] >= base_of("diopiPad", label).arguments["input"].values.shape[-1]
-        assert sum(wrong[:2]) == sum(right[:2])
-        assert wrong[2:] == right[2:]
+        valid, invalid = base_of("diopiPad", label).arguments["pad"], changed("diopiPad", label)
+        assert invalid[0] >= base_of("diopiPad", label).arguments["input"].values.shape[-1]
+        assert sum(invalid[:2]) == sum(valid[:2])
+        assert invalid[2:] == valid[2:]
 
 
 def test_where_the_result_follows_the_input_it_has_the_shape_of_an_empty_one() -> None:
@@ -247,8 +250,8 @@ def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
         device.close()
 
 
-def refused_by(answer: Any, name: str = "rejecting") -> BaseVendor:
-    return negative_test_vendors.RejectingVendor(name, answer)
+def vendor_that(behavior: Any, name: str = "rejecting") -> BaseVendor:
+    return negative_test_vendors.RejectingVendor(name, behavior)
 
 
 @pytest.mark.parametrize("function", SAMPLE)
@@ -268,7 +271,7 @@ def test_torch_cpu_refuses(run_vendor_case: Callable[..., Outcome], function: st
 
 
 @pytest.mark.parametrize(
-    ("answer", "label", "verdict", "message"),
+    ("behavior", "label", "verdict", "message"),
     [
         (negative_test_vendors.refuses, "negative-dim-after-the-last", Verdict.passed, ""),
         (negative_test_vendors.does_not_know_dtypes, "negative-input-dtype", Verdict.passed, ""),
@@ -301,29 +304,29 @@ def test_torch_cpu_refuses(run_vendor_case: Callable[..., Outcome], function: st
     ],
 )
 def test_verdicts(
-    run_vendor_case: Callable[..., Outcome], answer: Any, label: str, verdict: Verdict, message: str
+    run_vendor_case: Callable[..., Outcome], behavior: Any, label: str, verdict: Verdict, message: str
 ) -> None:
-    outcome = run_vendor_case(refused_by(answer), "diopiSoftmax", label)
+    outcome = run_vendor_case(vendor_that(behavior), "diopiSoftmax", label)
     assert outcome.verdict is verdict
     assert message in outcome.message
 
 
 def test_what_is_updated_in_place_must_stay(run_vendor_case: Callable[..., Outcome]) -> None:
-    outcome = run_vendor_case(refused_by(negative_test_vendors.writes_first), "diopiAddInp", "negative-other-shape")
+    outcome = run_vendor_case(vendor_that(negative_test_vendors.writes_first), "diopiAddInp", "negative-other-shape")
     assert outcome.verdict is Verdict.failed
     assert "untouched: 4 bytes of input changed" in outcome.message
 
 
 def test_every_entry_of_an_array_of_results_must_stay(run_vendor_case: Callable[..., Outcome]) -> None:
     outcome = run_vendor_case(
-        refused_by(negative_test_vendors.writes_first), "diopiSplitWithSizes", "negative-dim-after-the-last"
+        vendor_that(negative_test_vendors.writes_first), "diopiSplitWithSizes", "negative-dim-after-the-last"
     )
     assert "untouched: 4 bytes of outs.1 changed" in outcome.message
 
 
 def test_nothing_is_handed_back(run_vendor_case: Callable[..., Outcome]) -> None:
     outcome = run_vendor_case(
-        refused_by(negative_test_vendors.refuses, "generous"), "diopiNonzero", "negative-input-dtype"
+        vendor_that(negative_test_vendors.refuses, "generous"), "diopiNonzero", "negative-input-dtype"
     )
     assert outcome.verdict is Verdict.failed
     assert outcome.message == "untouched: out was handed back"
@@ -336,13 +339,13 @@ def test_a_byte_beside_a_result_is_seen(run_vendor_case: Callable[..., Outcome])
         ctypes.c_ubyte.from_address(results[0].storage_ptr + results[0].storage_nbytes).value ^= 1
         return Error.ErrorOccurred, "no"
 
-    outcome = run_vendor_case(refused_by(spills), "diopiSoftmax", "negative-dim-after-the-last")
+    outcome = run_vendor_case(vendor_that(spills), "diopiSoftmax", "negative-dim-after-the-last")
     assert outcome.verdict is Verdict.failed
     assert outcome.message.startswith("guards: ")
 
 
 def test_what_a_vendor_lacks_is_not_implemented(run_vendor_case: Callable[..., Outcome]) -> None:
-    vendor = refused_by(negative_test_vendors.trusts)
+    vendor = vendor_that(negative_test_vendors.trusts)
     vendor.has = lambda name: False  # type: ignore[method-assign]  # a vendor of nothing
     outcome = run_vendor_case(vendor, "diopiSoftmax", "negative-input-null")
     assert (outcome.verdict, outcome.message) == (

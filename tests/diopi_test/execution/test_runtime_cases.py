@@ -127,13 +127,13 @@ class Leaking(HostRuntime):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: list[int] = []
+        self.addresses: list[int] = []
 
     def free(self, address: int) -> None:
-        self.kept.append(address)
+        self.addresses.append(address)
 
     def clean(self) -> None:
-        for address in self.kept:
+        for address in self.addresses:
             super().free(address)
 
 
@@ -206,11 +206,11 @@ class FewStreams(HostRuntime):
 
     def __init__(self) -> None:
         super().__init__()
-        self.given = 0
+        self.allocations = 0
 
     def stream_create(self) -> int:
-        self.given += 1
-        if self.given > 50:
+        self.allocations += 1
+        if self.allocations > 50:
             raise RuntimeError("no stream is left")
         return super().stream_create()
 
@@ -247,7 +247,7 @@ COPYING: dict[str, Callable[[Copy], Copy]] = {
     "does not copy": lambda copy: lambda stream, end, start, nbytes: 0,
     "loses the last byte": lambda copy: lambda stream, end, start, nbytes: copy(stream, end, start, max(nbytes - 1, 0)),
     "copies a byte too many": lambda copy: lambda stream, end, start, nbytes: copy(stream, end, start, nbytes + 1),
-    "aligns where it copies to": lambda copy: lambda stream, end, *rest: copy(stream, end - end % 16, *rest),
+    "aligns where it copies to": lambda copy: lambda stream, end, *arguments: copy(stream, end - end % 16, *arguments),
     "aligns where it copies from": lambda copy: lambda stream, end, start, n: copy(stream, end, start - start % 16, n),
     "refuses no bytes": lambda copy: (
         lambda stream, end, start, nbytes: copy(stream, end, start, nbytes) if nbytes else 1

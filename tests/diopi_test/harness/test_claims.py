@@ -82,10 +82,10 @@ def test_declared_does_not_work(data: Path, verdict: str) -> None:
 def test_works_not_declared(data: Path) -> None:
     cases = [*records(data, "diopiSqrt", float64="failed"), *records(data, "diopiNeg")]
     report = compare(data, [Claim("diopiNeg"), Claim("diopiSqrt", dtypes=[Dtype.float32])], cases)
-    others = {dtype for _, dtype in found(report.works_not_declared)}
+    undeclared = {dtype for _, dtype in found(report.works_not_declared)}
     assert {function for function, _ in found(report.works_not_declared)} == {"diopiSqrt"}
-    assert "float16" in others
-    assert not {"float32", "float64"} & others
+    assert "float16" in undeclared
+    assert not {"float32", "float64"} & undeclared
     assert not report.declared_does_not_work
 
 
@@ -112,15 +112,15 @@ def test_a_use_works_if_all_of_its_cases_pass(data: Path) -> None:
 
 
 def test_cases_that_are_not_stored_take_no_part(data: Path) -> None:
-    made = Collected("diopiSqrt", "callers-input-null", "float32", CaseClass.callers, base="float32-matrix")
-    report = compare(data, [Claim("diopiSqrt")], [record(made, "failed")])
+    derived = Collected("diopiSqrt", "callers-input-null", "float32", CaseClass.callers, base="float32-matrix")
+    report = compare(data, [Claim("diopiSqrt")], [record(derived, "failed")])
     assert (list(report.declared_does_not_work), list(report.works_not_declared)) == ([], [])
 
 
 def test_cases_without_an_element_type_take_no_part(data: Path) -> None:
     case = Collected("diopiSqrt", "negative-input-null", case_class=CaseClass.negative, base="float32-matrix")
     runtime = Collected("runtime", "memory")
-    report = compare(data, [Claim("diopiSqrt")], [record(one, "failed") for one in (case, runtime)])
+    report = compare(data, [Claim("diopiSqrt")], [record(item, "failed") for item in (case, runtime)])
     assert (list(report.declared_does_not_work), list(report.works_not_declared)) == ([], [])
 
 

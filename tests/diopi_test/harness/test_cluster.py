@@ -69,8 +69,8 @@ def due_cases(data: Path, expression: str = "") -> list[ScheduledCase]:
     ]
 
 
-def one_by_one(due: list[ScheduledCase]) -> list[list[ScheduledCase]]:
-    return [[one] for one in due]
+def one_by_one(scheduled: list[ScheduledCase]) -> list[list[ScheduledCase]]:
+    return [[item] for item in scheduled]
 
 
 def is_alive(process: int) -> bool:
@@ -97,11 +97,11 @@ class Reports(list[tuple[str, Outcome]]):
 
 def test_a_run_has_the_verdicts_it_has_on_one_machine(cluster: LocalCluster, data: Path, tmp_path: Path) -> None:
     reports: list[dict[str, Any]] = []
-    for name, where in (("here", ("-n", "1")), ("there", ("--dask", cluster.address))):
+    for name, options in (("here", ("-n", "1")), ("there", ("--dask", cluster.address))):
         file = tmp_path / f"{name}.json"
         log = tmp_path / f"{name}.log"
         words = ("run", "--data", data, "--vendor", "negative_test_vendors:crashing", "-k", "diopiSqrt[negative")
-        done = diopi_test(*words, "--strict", "--json", file, "--log", log, *where)
+        done = diopi_test(*words, "--strict", "--json", file, "--log", log, *options)
         assert done.returncode == 1, done.stdout + done.stderr
         reports.append(read_report(file))
     here, there = (
@@ -116,9 +116,9 @@ def test_a_run_has_the_verdicts_it_has_on_one_machine(cluster: LocalCluster, dat
 
 
 def test_functions_are_spread_and_what_they_raise_is_raised(cluster: LocalCluster, tmp_path: Path) -> None:
-    made = diopi_test("gen-data", "--data", tmp_path, "--dask", cluster.address, "--function", "diopiFloor")
-    assert made.returncode == 0, made.stdout + made.stderr
-    assert "1 function is up to date" in made.stdout
+    generated = diopi_test("gen-data", "--data", tmp_path, "--dask", cluster.address, "--function", "diopiFloor")
+    assert generated.returncode == 0, generated.stdout + generated.stderr
+    assert "1 function is up to date" in generated.stdout
     assert list(read_manifest(tmp_path / "smoke")[0].files) == ["diopiFloor"]
     matrix = tmp_path / "matrix.json"
     tested = diopi_test("mutation-test", "--dask", cluster.address, "--function", "diopiFloor", "--json", matrix)
@@ -131,14 +131,14 @@ def test_functions_are_spread_and_what_they_raise_is_raised(cluster: LocalCluste
 
 
 def test_a_function_is_given_up_on_the_whole_cluster(cluster: LocalCluster, data: Path) -> None:
-    reports, due = Reports(), due_cases(data, "diopiSqrt")
+    reports, scheduled = Reports(), due_cases(data, "diopiSqrt")
     with ClusterExecutor(cluster.address, "faulty:crashing", Limits(lost=2)) as executor:
         assert executor.describe().name == "crashing"
-        executor.run(one_by_one(due), reports)
-    assert set(reports.verdicts) == {one.case.id for one in due}
-    told = [outcome.message for _, outcome in reports if outcome.verdict is Verdict.not_run]
-    assert told
-    assert all("cases of diopiSqrt have crashed, hung or run out of memory" in message for message in told)
+        executor.run(one_by_one(scheduled), reports)
+    assert set(reports.verdicts) == {item.case.id for item in scheduled}
+    messages = [outcome.message for _, outcome in reports if outcome.verdict is Verdict.not_run]
+    assert messages
+    assert all("cases of diopiSqrt have crashed, hung or run out of memory" in message for message in messages)
 
 
 def test_a_vendor_that_does_not_start_is_named_with_the_worker(cluster: LocalCluster, data: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_run_that_is_interrupted_ends_on_the_workers(cluster: LocalCluster, da
 def test_a_worker_that_is_killed_costs_no_verdict(cluster: LocalCluster, data: Path, marks: Path) -> None:
     for mark in marks.iterdir():
         mark.unlink()
-    due, victim = due_cases(data, "[float")[:12], cluster.workers[0]
+    scheduled, victim = due_cases(data, "[float")[:12], cluster.workers[0]
 
     class Killing(Reports):
         """Kills a worker after the first report, while all of them are at work."""
@@ -183,9 +183,9 @@ def test_a_worker_that_is_killed_costs_no_verdict(cluster: LocalCluster, data: P
     reports = Killing()
     with ClusterExecutor(cluster.address, "leaving:slowly") as executor:
         executor.describe()
-        executor.run(one_by_one(due), reports)
+        executor.run(one_by_one(scheduled), reports)
     assert victim.wait() == -signal.SIGKILL
-    assert reports.verdicts == {one.case.id: Verdict.passed for one in due}
+    assert reports.verdicts == {item.case.id: Verdict.passed for item in scheduled}
     until(lambda: not any(is_alive(int(mark.name)) for mark in marks.iterdir()))
     assert executor.notes == []
 
@@ -247,6 +247,6 @@ def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyP
 
 
 def test_a_batch_is_its_json() -> None:
-    due = ScheduledCase(Path("/x.h5"), Collected("diopiSqrt", "float32-matrix", "float32"), "0" * 64)
-    batch = Batch("run", "vendor", LIMITS, CASE_OPTIONS, (due,), {due.case.id: 1})
+    scheduled = ScheduledCase(Path("/x.h5"), Collected("diopiSqrt", "float32-matrix", "float32"), "0" * 64)
+    batch = Batch("run", "vendor", LIMITS, CASE_OPTIONS, (scheduled,), {scheduled.case.id: 1})
     assert from_json(Batch, json.loads(json.dumps(to_json(batch)))) == batch

@@ -93,10 +93,10 @@ def test_an_interrupted_run_tells_how_far_it_came(data: Path, tmp_path: Path, nu
     process = begin(data, "leaving:slowly", tmp_path, "-k", "float")
     wait_for(tmp_path)
     time.sleep(1)
-    told = time.monotonic()
+    result = time.monotonic()
     (os.killpg if whom == "all" else os.kill)(process.pid, number)
     status, output, summary = finish(process, tmp_path)
-    assert time.monotonic() - told < 5  # two seconds on a machine that has nothing else to do
+    assert time.monotonic() - result < 5  # two seconds on a machine that has nothing else to do
     assert status == 3
     assert summary["incomplete"]
     assert summary["reason"] == f"interrupted by {signal.Signals(number).name}"
@@ -161,10 +161,10 @@ def test_a_vendor_that_does_not_load_in_time_is_told(monkeypatch: pytest.MonkeyP
 
 def test_a_vendor_that_never_works_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "PROBING", 1.0)
-    told = pytest.raises(
+    result = pytest.raises(
         VendorError, match=r"(?s)opening_never does not start: it did not show that it works in 1 s.*hang"
     )
-    with executor.Executor("leaving:opening_never", 1, Limits()) as running, told:
+    with executor.Executor("leaving:opening_never", 1, Limits()) as running, result:
         running.describe()
 
 
@@ -221,13 +221,13 @@ def test_each_class_is_counted(tmp_path: Path) -> None:
     report = content_of(tmp_path, CASES, a=Verdict.passed, b=Verdict.passed, c=Verdict.failed).report()
     summary = report.summary
     assert (summary.first_not_run, summary.incomplete, summary.reason) == ((), False, "")
-    told = {name: (counts.total, counts.passed, counts.failed) for name, counts in summary.classes.items()}
-    assert {name: counts for name, counts in told.items() if any(counts)} == {
+    result = {name: (counts.total, counts.passed, counts.failed) for name, counts in summary.classes.items()}
+    assert {name: counts for name, counts in result.items() if any(counts)} == {
         "basic": (1, 1, 0),
         "callers": (1, 1, 0),
         "negative": (1, 0, 1),
     }
-    assert list(told) == list(CaseClass.__members__)
+    assert list(result) == list(CaseClass.__members__)
 
 
 @pytest.mark.parametrize("lost", [Verdict.failed, Verdict.crashed, Verdict.timed_out, Verdict.out_of_memory])

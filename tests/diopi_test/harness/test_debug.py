@@ -81,10 +81,10 @@ def test_a_crash_shows_the_stack(file: Path) -> None:
 
 def test_the_hints_come_before_the_vendor_is_loaded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faulthandler.enable", lambda **_: None)  # pytest has its own
-    said: list[str] = []
+    lines: list[str] = []
     with pytest.raises(VendorError, match="missing"):
-        debug("missing", file, Collected("diopiSqrt", "float32-matrix"), CaseOptions(), said.append)
-    assert len(said) == 4 and str(os.getpid()) in said[0]
+        debug("missing", file, Collected("diopiSqrt", "float32-matrix"), CaseOptions(), lines.append)
+    assert len(lines) == 4 and str(os.getpid()) in lines[0]
 
 
 def test_exactly_one_case_must_be_selected() -> None:

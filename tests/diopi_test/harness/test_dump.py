@@ -60,8 +60,8 @@ def test_bfloat16_is_float32_to_the_bit(tmp_path: Path) -> None:
     case = baseline_case("diopiAdd", "bfloat16-special")
     arrays, info = load(dump(case, calls(case), tmp_path))
     assert info["bfloat16"] == ["input.input", "input.other", "result.first.out", "result.relaid.out"]
-    given = case.arguments["input"].values
-    assert (arrays["input.input"].view(np.uint32) >> 16 == given.view(np.uint16)).all()
+    values = case.arguments["input"].values
+    assert (arrays["input.input"].view(np.uint32) >> 16 == values.view(np.uint16)).all()
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_attributes_that_json_does_not_have_are_texts(tmp_path: Path) -> None:
 
 def test_a_dump_takes_the_place_of_one_from_before(tmp_path: Path) -> None:
     case = baseline_case("diopiAdd", "float32-row")
-    one, other = dump(case, {}, tmp_path), dump(case, calls(case), tmp_path)
-    assert one == other
-    assert len(load(other)[0]) == 6
+    first, second = dump(case, {}, tmp_path), dump(case, calls(case), tmp_path)
+    assert first == second
+    assert len(load(second)[0]) == 6
 
 
 @pytest.mark.parametrize(

@@ -32,16 +32,16 @@ CASES = [
 
 
 def test_functions_and_cases_by_time() -> None:
-    assert [(one.function, one.cases, one.seconds) for one in group_by_function(CASES)] == [
+    assert [(entry.function, entry.cases, entry.seconds) for entry in group_by_function(CASES)] == [
         ("diopiAdd", 2, 3.0),
         ("diopiMul", 1, 2.5),
         ("diopiSub", 2, 0.25),
     ]
-    assert [one.id for one in slowest(CASES)][:2] == ["diopiMul[float32-a]", "diopiAdd[float32-b]"]
+    assert [entry.id for entry in slowest(CASES)][:2] == ["diopiMul[float32-a]", "diopiAdd[float32-b]"]
 
 
 def test_the_call_that_moves_most_stands_for_a_function() -> None:
-    found = [(one.id, round(one.times, 6)) for one in distances(CASES)]
+    found = [(entry.id, round(entry.times, 6)) for entry in distances(CASES)]
     assert found == [("diopiMul[float32-a]", 100.0), ("diopiAdd[float32-b]", 4.0)]
 
 
@@ -52,9 +52,9 @@ def test_what_takes_no_memory_has_no_distance() -> None:
 def test_they_are_shown() -> None:
     output = io.StringIO()
     show_durations(CASES, 2, Console(file=output, width=120))
-    shown = output.getvalue()
-    assert "diopiSub" not in shown
-    assert "farthest from memory bandwidth" in shown
+    printed = output.getvalue()
+    assert "diopiSub" not in printed
+    assert "farthest from memory bandwidth" in printed
     text = markdown.render_report(report_of(CASES), durations=1)
     assert "| `diopiAdd` | 2 | 3.00 s |" in text
     assert "| `diopiMul[float32-a]` | 100.0 µs | 100 |" in text

@@ -122,8 +122,8 @@ def test_a_function_that_always_ends_its_process_is_given_up(
     assert summary["not_run"] == summary["collected"] - summary["total"] > 0
     assert summary["total"] == summary["passed"] + summary["failed"] + 2
     reasons = [case["message"] for case in cases.values() if case["verdict"] == "not_run"]
-    told = " ".join([summary["reason"], *reasons, *run.output.split()])
-    assert re.search(r"diopiTan.{,80}\b2\b|\b2\b.{,80}diopiTan", told)
+    text = " ".join([summary["reason"], *reasons, *run.output.split()])
+    assert re.search(r"diopiTan.{,80}\b2\b|\b2\b.{,80}diopiTan", text)
     assert cases[f"diopiSin[{LABEL}]"]["verdict"] == "failed"
     assert summary["failed"] == 1
 
@@ -157,12 +157,12 @@ STARTS = {
 def test_a_vendor_that_does_not_start_is_told_once(fault: str, faulty_c: Path, tmp_path: Path) -> None:
     place, _, name = fault.partition("=")
     run = run_on(faulty_c, {place: name}, tmp_path, "--timeout", 1)
-    said = run.output + run.errors
+    output = run.output + run.errors
     assert (run.status, run.left) == (3, [])
-    assert said.count(str(faulty_c)) + said.count("vendor faulty") <= 2
-    assert len(said.splitlines()) < 40
-    assert "Traceback" not in said
-    message = " ".join(said.split())  # as wide as the terminal
-    assert re.search(STARTS[fault], message), said
+    assert output.count(str(faulty_c)) + output.count("vendor faulty") <= 2
+    assert len(output.splitlines()) < 40
+    assert "Traceback" not in output
+    message = " ".join(output.split())  # as wide as the terminal
+    assert re.search(STARTS[fault], message), output
     if run.report:
         assert (run.summary["total"], run.summary["incomplete"]) == (0, True)

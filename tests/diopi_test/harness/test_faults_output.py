@@ -32,19 +32,23 @@ in the same way. What measures coverage could not write either, and would say so
 
 
 def run(
-    folder: Path, *options: object, told: dict[str, str] | None = None, within: Sequence[str] = (), **how: Any
+    folder: Path,
+    *options: object,
+    variables: dict[str, str] | None = None,
+    within: Sequence[str] = (),
+    **popen_options: Any,
 ) -> subprocess.Popen[bytes]:
     """The run, `within` another program, of a vendor of which four cases fail, each in words that are hard to print."""
     words = [*within, *command("unruly:vendor", FUNCTIONS, "-n", 2, *options)]
-    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
-    return subprocess.Popen(words, env=environment(FAULTS, folder, **(told or {})), **how)
+    popen_options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen_options}
+    return subprocess.Popen(words, env=environment(FAULTS, folder, **(variables or {})), **popen_options)
 
 
 def finish(process: subprocess.Popen[bytes], folder: Path) -> tuple[int, bytes]:
     """Status, and all that was said."""
-    said = process.communicate(timeout=120)
+    output = process.communicate(timeout=120)
     assert left_processes(folder) == []
-    return process.returncode, b"".join(part or b"" for part in said)
+    return process.returncode, b"".join(part or b"" for part in output)
 
 
 def check(report: Path) -> None:
@@ -55,15 +59,17 @@ def check(report: Path) -> None:
     assert report.stat().st_size < 1_000_000
 
 
-@pytest.mark.parametrize("told", [{}, ASCII, {**ASCII, "PYTHONIOENCODING": "ascii:strict"}], ids=["", "C", "strict"])
-def test_texts_that_can_not_be_printed(told: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "variables", [{}, ASCII, {**ASCII, "PYTHONIOENCODING": "ascii:strict"}], ids=["", "C", "strict"]
+)
+def test_texts_that_can_not_be_printed(variables: dict[str, str], tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    status, said = finish(run(tmp_path, "--json", report, told=told), tmp_path)
-    assert status == 1, said
-    assert b"4 failed" in said
-    assert b"Traceback" not in said
-    assert len(said) < 100_000
-    assert not told or said.isascii()
+    status, output = finish(run(tmp_path, "--json", report, variables=variables), tmp_path)
+    assert status == 1, output
+    assert b"4 failed" in output
+    assert b"Traceback" not in output
+    assert len(output) < 100_000
+    assert not variables or output.isascii()
     check(report)
 
 
@@ -95,13 +101,13 @@ def test_an_output_on_a_full_disk(tmp_path: Path) -> None:
 def test_a_full_disk_is_told_and_the_report_is_shown(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     log = tmp_path / "run.log"
-    status, said = finish(
+    status, output = finish(
         run(tmp_path, "--json", report, "--log", log, within=[sys.executable, "-c", LIMITS]), tmp_path
     )
     assert status == 3
-    assert b"5 failed" in said  # one vendor prints more than the limit, and so fails itself
-    assert b"report.json can't be written" in b" ".join(said.split())
-    assert b"Traceback" not in said
+    assert b"5 failed" in output  # one vendor prints more than the limit, and so fails itself
+    assert b"report.json can't be written" in b" ".join(output.split())
+    assert b"Traceback" not in output
     assert not report.exists()
     assert not [path for path in tmp_path.iterdir() if "report.json" in path.name]
 
@@ -116,23 +122,23 @@ def device(path: Path, like: str) -> Path:
 
 def test_a_log_on_a_full_disk_costs_no_report(tmp_path: Path) -> None:
     report, full = tmp_path / "report.json", device(tmp_path / "full", "/dev/full")
-    status, said = finish(run(tmp_path, "--json", report, "--log", full), tmp_path)
+    status, output = finish(run(tmp_path, "--json", report, "--log", full), tmp_path)
     assert status in (1, 2, 3)
     assert full.is_char_device()
-    assert b"full" in said
-    assert b"Traceback" not in said
+    assert b"full" in output
+    assert b"Traceback" not in output
     if status != 2:  # a log that can't be begun may be refused at once
-        assert b"4 failed" in said
+        assert b"4 failed" in output
         check(report)
 
 
 @pytest.mark.parametrize("option", ["--json", "--log"])
 def test_nothing_takes_the_place_of_a_device(option: str, tmp_path: Path) -> None:
     null = device(tmp_path / "null", "/dev/null")
-    status, said = finish(run(tmp_path, option, null), tmp_path)
+    status, output = finish(run(tmp_path, option, null), tmp_path)
     assert status in ((1,) if option == "--json" else (1, 2, 3))  # a log that can not be read is refused
     assert null.is_char_device()
-    assert b"Traceback" not in said
+    assert b"Traceback" not in output
 
 
 def test_a_report_for_a_reader_of_a_fifo(tmp_path: Path) -> None:

@@ -103,11 +103,11 @@ STARTS = {
 def test_a_vendor_that_does_not_start_is_told_once(fault: str, tmp_path: Path) -> None:
     place, _, name = fault.partition("=")
     run = run_on(VENDOR, {place: name}, tmp_path, "--timeout", 1)
-    said = run.output + run.errors
+    output = run.output + run.errors
     assert run.left == []
     assert run.status in ((2, 3) if place == "import" else (3,))  # a module that can't be imported is no vendor
-    assert len(said.splitlines()) < 40
-    assert "Traceback" not in said
-    assert re.search(STARTS[fault], " ".join(said.split())), said
+    assert len(output.splitlines()) < 40
+    assert "Traceback" not in output
+    assert re.search(STARTS[fault], " ".join(output.split())), output
     if run.report:
         assert (run.summary["total"], run.summary["incomplete"]) == (0, True)

@@ -33,12 +33,12 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_signal_that_comes_in_a_callback_of_the_garbage_collector_is_not_lost() -> None:
-    def told(*_: Any) -> None:
-        gc.callbacks.remove(told)
+    def handler(*_: Any) -> None:
+        gc.callbacks.remove(handler)
         os.kill(os.getpid(), signal.SIGTERM)
 
     with Interruption() as interruption:
-        gc.callbacks.append(told)
+        gc.callbacks.append(handler)
         gc.collect()
         with pytest.raises(KeyboardInterrupt, match="interrupted by SIGTERM"):
             interruption.check()

@@ -61,9 +61,9 @@ def test_pytest_agrees(expression: str) -> None:
 def test_what_is_wrong_is_shown_with_a_caret(expression: str, message: str, column: int) -> None:
     with pytest.raises(SelectionError) as raised:
         Keywords(expression)
-    first, shown, caret = str(raised.value).splitlines()
+    first, repeated, caret = str(raised.value).splitlines()
     assert first.startswith(f"-k {expression!r}: ") and message in first
-    assert (shown[4:], caret[4:]) == (expression, " " * (column - 1) + "^")
+    assert (repeated[4:], caret[4:]) == (expression, " " * (column - 1) + "^")
 
 
 def test_a_caret_stays_in_its_line() -> None:

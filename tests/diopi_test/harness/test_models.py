@@ -21,11 +21,11 @@ TRAINED, UNSERVED = "ncf", "mixtral"
 LEVEL = "models-ncf"
 
 
-def ended(name: str, **others: Verdict) -> Iterator[CaseRecord]:
+def ended(name: str, **verdicts: Verdict) -> Iterator[CaseRecord]:
     """The cases of a network, passed but for the first of these functions."""
     for function, labels in labels_of(name).items():
         for number, label in enumerate(labels):
-            verdict = others.get(function, Verdict.passed) if number == 0 else Verdict.passed
+            verdict = verdicts.get(function, Verdict.passed) if number == 0 else Verdict.passed
             if verdict is not Verdict.not_run:
                 yield case_record(f"{function}[{label}]", verdict)
 
@@ -35,7 +35,7 @@ def only(cases: Iterator[CaseRecord], level: str = LEVEL) -> ModelReport:
     return report
 
 
-def shown(*models: ModelReport) -> str:
+def shown_text(*models: ModelReport) -> str:
     console = Console(file=io.StringIO(), width=100)
     show_models(models, console)
     assert isinstance(console.file, io.StringIO)
@@ -46,7 +46,7 @@ def test_a_network_whose_calls_pass_can_be_trained() -> None:
     report = only(ended(TRAINED, diopiMul=Verdict.waived))
     assert report.trains
     assert (report.name, report.passed, report.failures) == (TRAINED, report.calls, {})
-    assert shown(report) == "models: 1 of 1 can be trained\n"
+    assert shown_text(report) == "models: 1 of 1 can be trained\n"
 
 
 @pytest.mark.parametrize("verdict", [Verdict.failed, Verdict.crashed, Verdict.not_implemented, Verdict.unsupported])
@@ -54,19 +54,19 @@ def test_one_wrong_call_is_enough(verdict: Verdict) -> None:
     report = only(ended(TRAINED, diopiMul=verdict))
     assert not report.trains
     assert report.failures == {"diopiMul": verdict}
-    assert f"  ncf: diopiMul {verdict.replace('_', ' ')}\nmodels: 0 of 1 can be trained" in shown(report)
+    assert f"  ncf: diopiMul {verdict.replace('_', ' ')}\nmodels: 0 of 1 can be trained" in shown_text(report)
 
 
 def test_a_call_that_was_not_run_leaves_it_open() -> None:
     report = only(ended(TRAINED, diopiMul=Verdict.not_run))
     assert (report.trains, report.not_run, report.failures) == (False, 1, {})
-    assert f"  ncf: 1 of {report.calls} calls not run\n" in shown(report)
+    assert f"  ncf: 1 of {report.calls} calls not run\n" in shown_text(report)
 
 
 def test_an_operator_that_no_function_serves_is_named() -> None:
     report = only(ended(UNSERVED), f"models-{UNSERVED}")
     assert (report.passed, report.trains) == (report.calls, False)
-    assert "mixtral: _grouped_mm not mapped, histc not mapped\n" in shown(report)
+    assert "mixtral: _grouped_mm not mapped, histc not mapped\n" in shown_text(report)
 
 
 def test_of_all_networks_those_are_shown_of_which_a_call_was_run() -> None:
@@ -78,7 +78,7 @@ def test_of_all_networks_those_are_shown_of_which_a_call_was_run() -> None:
 
 def test_other_levels_say_nothing_of_networks() -> None:
     assert model_reports("smoke", ended(TRAINED)) == ()
-    assert shown() == ""
+    assert shown_text() == ""
 
 
 def test_a_report_reads_back() -> None:

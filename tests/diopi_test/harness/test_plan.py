@@ -69,23 +69,23 @@ def test_a_plan_has_runs(tmp_path: Path) -> None:
         planned(tmp_path, "")
 
 
-RIGHT = report_of([case_record("diopiAdd[float32-a]", "passed")], "right")
-WRONG = report_of([case_record("diopiAdd[float32-a]", "failed", "values: out is wrong")], "wrong")
-BROKEN = replace(RIGHT, errors=("the baseline is damaged",))
+PASSED = report_of([case_record("diopiAdd[float32-a]", "passed")], "right")
+FAILED = report_of([case_record("diopiAdd[float32-a]", "failed", "values: out is wrong")], "wrong")
+BROKEN = replace(PASSED, errors=("the baseline is damaged",))
 
 
-def of(**reports: object) -> PlanReport:
+def plan_report(**reports: object) -> PlanReport:
     return PlanReport(SCHEMA_VERSION, tuple(PlannedReport(name, report) for name, report in reports.items()), 2.5)  # type: ignore[arg-type]  # reports, by name
 
 
 def test_the_status_is_the_worst() -> None:
-    assert of(a=RIGHT, b=RIGHT).exit_status == 0
-    assert of(a=RIGHT, b=WRONG).exit_status == 1
-    assert of(a=BROKEN, b=WRONG).exit_status == 3
+    assert plan_report(a=PASSED, b=PASSED).exit_status == 0
+    assert plan_report(a=PASSED, b=FAILED).exit_status == 1
+    assert plan_report(a=BROKEN, b=FAILED).exit_status == 3
 
 
 def test_the_report_fits_its_schema_and_is_read() -> None:
-    plan = of(a=RIGHT, b=WRONG)
+    plan = plan_report(a=PASSED, b=FAILED)
     content = json.loads(json.dumps(to_json(plan), allow_nan=False))
     jsonschema.Draft202012Validator(json.loads(PLAN_FILE.read_text("utf-8"))).validate(content)
     assert from_json(PlanReport, content) == plan
@@ -93,10 +93,10 @@ def test_the_report_fits_its_schema_and_is_read() -> None:
 
 def test_the_summary_has_every_run() -> None:
     text = StringIO()
-    show_plan(of(first=RIGHT, second=WRONG), Console(file=text, width=120))
-    shown = text.getvalue()
-    assert "values: out is wrong" in shown
-    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    show_plan(plan_report(first=PASSED, second=FAILED), Console(file=text, width=120))
+    printed = text.getvalue()
+    assert "values: out is wrong" in printed
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
     assert lines[-3:] == [
         "first right 1.0 smoke 1 passed 0",
         "second wrong 1.0 smoke 1 failed 1",

@@ -58,7 +58,7 @@ def test_every_key_is_documented() -> None:
 def test_every_verdict_is_counted() -> None:
     assert [field.name for field in fields(Counts)] == [
         "total",
-        *(one.value for one in Verdict if one is not Verdict.not_run),
+        *(item.value for item in Verdict if item is not Verdict.not_run),
     ]
 
 
@@ -114,7 +114,7 @@ def test_waivers_are_part_of_the_report(waived: Report, tmp_path: Path) -> None:
     assert [case.get("waived_verdict") for case in content["cases"] if case["verdict"] == "waived"] == ["failed"]
 
 
-def shown(report: Report) -> list[str]:
+def printed_lines(report: Report) -> list[str]:
     text = StringIO()
     show(report, Console(file=text, width=120))
     return text.getvalue().splitlines()
@@ -127,14 +127,14 @@ def test_each_class_has_a_line() -> None:
         *(replace(case_record(f"diopiAdd[{verdict}]", verdict), class_=CaseClass.negative) for verdict in REFUSED),
     ]
     report = report_of(ended)
-    assert shown(report)[-5:-1] == [
+    assert printed_lines(report)[-5:-1] == [
         "  basic: 1 passed",
         "  open: 1 failed (does not count without --strict)",
         "  negative: 1 passed, 1 failed, 1 not implemented, 1 crashed (does not count without --strict)",
         "negative tests: 1 of 3 invalid calls rejected, 1 ended or hung the process",
     ]
-    assert not [line for line in shown(report) if line.startswith(("failed", "crashed"))]
-    strict = shown(replace(report, strict=True))
+    assert not [line for line in printed_lines(report) if line.startswith(("failed", "crashed"))]
+    strict = printed_lines(replace(report, strict=True))
     assert [line for line in strict if line.startswith(("failed", "crashed"))] == [
         "failed diopiAdd[b]",
         "crashed diopiAdd[crashed]",
@@ -172,31 +172,31 @@ def parsed(command: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
     """The options that the command line makes of a command."""
     words = shlex.split(command)
     assert words[:2] == ["diopi-test", "run"]
-    given: dict[str, Any] = {}
+    parsed_options: dict[str, Any] = {}
 
     def take(**options: Any) -> None:
-        given.update(options)
+        parsed_options.update(options)
         raise SystemExit(0)
 
     monkeypatch.setattr(sys.modules["diopi_test.cli.run"], "RunOptions", take)
     done = CliRunner().invoke(run_command, words[2:])
     assert done.exit_code == 0, done.output
-    return given
+    return parsed_options
 
 
 OF_A_RUN = {field.name for field in fields(RunOptions)} - {"workers", "dump"}
 
 
 def test_the_command_of_a_run_asks_for_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = parsed(ALL.command(), monkeypatch)
-    assert given["workers"] == 1  # which repeats the order
-    assert RunOptions(workers=4, **{name: given[name] for name in OF_A_RUN}) == ALL
+    options = parsed(ALL.command(), monkeypatch)
+    assert options["workers"] == 1  # which repeats the order
+    assert RunOptions(workers=4, **{name: options[name] for name in OF_A_RUN}) == ALL
 
 
 def test_the_command_of_a_case_loses_no_option_that_it_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = parsed(ALL.command_of("diopiSin[float32-a b]"), monkeypatch)
-    one = replace(ALL, selection=Selection(cases=("diopiSin[float32-a b]",), seed=7), max_failures=None)
-    assert RunOptions(workers=4, **{name: given[name] for name in OF_A_RUN}) == one
+    options = parsed(ALL.command_of("diopiSin[float32-a b]"), monkeypatch)
+    expected = replace(ALL, selection=Selection(cases=("diopiSin[float32-a b]",), seed=7), max_failures=None)
+    assert RunOptions(workers=4, **{name: options[name] for name in OF_A_RUN}) == expected
 
 
 def test_defaults_are_not_repeated() -> None:

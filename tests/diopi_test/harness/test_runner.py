@@ -84,7 +84,7 @@ def test_a_crash_costs_its_own_case(data: Path, tmp_path: Path) -> None:
 
 
 NEGATIVE_SQRT_CASES = {
-    f"diopiSqrt[negative-{what}]" for what in ("out-null", "input-null", "input-dtype", "out-shape", "out-dtype")
+    f"diopiSqrt[negative-{change}]" for change in ("out-null", "input-null", "input-dtype", "out-shape", "out-dtype")
 }
 
 

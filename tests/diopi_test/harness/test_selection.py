@@ -26,7 +26,7 @@ CASES = [
 ]
 
 
-def kept(**fields: Any) -> list[Collected]:
+def selected(**fields: Any) -> list[Collected]:
     """What is selected; the functions of it are wanted."""
     selection = Selection(**fields)
     cases = selection.apply(CASES)
@@ -39,17 +39,17 @@ def functions(cases: Sequence[Collected]) -> set[str]:
 
 
 def test_nothing_said_selects_everything_in_order() -> None:
-    assert kept() == kept(expression=" ") == CASES
+    assert selected() == selected(expression=" ") == CASES
 
 
 def test_functions_and_families_are_chosen_or_left_out() -> None:
-    assert functions(kept(functions=("diopiAdd",))) == {"diopiAdd"}
-    assert functions(kept(functions=("diopiAdd", RUNTIME))) == {"diopiAdd", RUNTIME}
-    assert functions(kept(functions=("no-diopiAdd", f"no-{RUNTIME}"))) == set(FUNCTIONS[1:])
-    assert functions(kept(families=("conv", "activation"))) == {"diopiConvolution2d", "diopiSoftmax"}
-    assert functions(kept(families=("no-arithmetic",))) == {"diopiConvolution2d", "diopiSoftmax", RUNTIME}
-    assert functions(kept(families=("arithmetic",), functions=("no-diopiAdd",))) == {"diopiAddInp"}
-    assert kept(families=("arithmetic",), functions=("diopiSoftmax",)) == []
+    assert functions(selected(functions=("diopiAdd",))) == {"diopiAdd"}
+    assert functions(selected(functions=("diopiAdd", RUNTIME))) == {"diopiAdd", RUNTIME}
+    assert functions(selected(functions=("no-diopiAdd", f"no-{RUNTIME}"))) == set(FUNCTIONS[1:])
+    assert functions(selected(families=("conv", "activation"))) == {"diopiConvolution2d", "diopiSoftmax"}
+    assert functions(selected(families=("no-arithmetic",))) == {"diopiConvolution2d", "diopiSoftmax", RUNTIME}
+    assert functions(selected(families=("arithmetic",), functions=("no-diopiAdd",))) == {"diopiAddInp"}
+    assert selected(families=("arithmetic",), functions=("diopiSoftmax",)) == []
 
 
 def test_only_functions_that_may_be_needed_are_wanted() -> None:
@@ -60,25 +60,25 @@ def test_only_functions_that_may_be_needed_are_wanted() -> None:
 
 
 def test_cases_without_an_element_type_have_none_to_need() -> None:
-    assert {case.dtype for case in kept(dtypes=("float16",))} == {"float16"}
-    assert {case.dtype for case in kept(dtypes=("no-float16",))} == {"float32", ""}
-    assert kept(dtypes=("float16", "no-float16")) == []
+    assert {case.dtype for case in selected(dtypes=("float16",))} == {"float16"}
+    assert {case.dtype for case in selected(dtypes=("no-float16",))} == {"float32", ""}
+    assert selected(dtypes=("float16", "no-float16")) == []
 
 
 def test_classes_are_chosen_or_left_out() -> None:
-    assert {case.label for case in kept(classes=("negative",))} == {"negative-out-null"}
-    assert {case.case_class for case in kept(classes=("no-negative",))} == {CaseClass.basic}
-    assert kept(classes=("empty", "open")) == []
+    assert {case.label for case in selected(classes=("negative",))} == {"negative-out-null"}
+    assert {case.case_class for case in selected(classes=("no-negative",))} == {CaseClass.basic}
+    assert selected(classes=("empty", "open")) == []
     with pytest.raises(SelectionError, match=r"--class: 'negatives' is not one of .*\. Did you mean 'negative'"):
         Selection(classes=("negatives",))
 
 
 def test_expressions_and_ids_select_cases() -> None:
-    assert [case.id for case in kept(expression="diopiadd[ and 16-2")] == ["diopiAdd[float16-2]"]
+    assert [case.id for case in selected(expression="diopiadd[ and 16-2")] == ["diopiAdd[float16-2]"]
     ids = ("diopiAdd[float16-2]", "runtime[memory]")
-    assert {case.id for case in kept(cases=ids)} == set(ids)
-    assert [case.id for case in kept(cases=ids, expression="runtime")] == ["runtime[memory]"]
-    assert kept(cases=("diopiAdd[float16]",)) == [], "an id is no part of one"
+    assert {case.id for case in selected(cases=ids)} == set(ids)
+    assert [case.id for case in selected(cases=ids, expression="runtime")] == ["runtime[memory]"]
+    assert selected(cases=("diopiAdd[float16]",)) == [], "an id is no part of one"
 
 
 def test_what_is_not_there_is_told() -> None:
@@ -89,19 +89,19 @@ def test_what_is_not_there_is_told() -> None:
 
 
 def test_a_seed_mixes_and_draws() -> None:
-    mixed = kept(seed=7)
+    mixed = selected(seed=7)
     assert mixed == shuffle_by_seed(CASES, 7, lambda case: case.id) != CASES
-    drawn = kept(seed=7, sample=1)
-    assert functions(drawn) - {RUNTIME} in ({"diopiAdd", "diopiAddInp"}, {"diopiConvolution2d"}, {"diopiSoftmax"})
-    assert drawn == [case for case in mixed if case.function in functions(drawn)], "in the same order"
-    assert functions(kept(seed=7, sample=1, families=("conv",))) == {"diopiConvolution2d"}, "of what is left"
+    sampled = selected(seed=7, sample=1)
+    assert functions(sampled) - {RUNTIME} in ({"diopiAdd", "diopiAddInp"}, {"diopiConvolution2d"}, {"diopiSoftmax"})
+    assert sampled == [case for case in mixed if case.function in functions(sampled)], "in the same order"
+    assert functions(selected(seed=7, sample=1, families=("conv",))) == {"diopiConvolution2d"}, "of what is left"
 
 
 @pytest.mark.parametrize("fields", [{}, {"seed": 3}, {"seed": 3, "sample": 2}, {"dtypes": ("float16",)}])
-@pytest.mark.parametrize("of", [1, 2, 3, 7, 100])
-def test_shards_are_equal_and_share_nothing(of: int, fields: dict[str, Any]) -> None:
-    parts = [kept(shard=Shard(number, of), **fields) for number in range(1, of + 1)]
-    assert [case for part in parts for case in part] == kept(**fields)
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 100])
+def test_shards_are_equal_and_share_nothing(count: int, fields: dict[str, Any]) -> None:
+    parts = [selected(shard=Shard(number, count), **fields) for number in range(1, count + 1)]
+    assert [case for part in parts for case in part] == selected(**fields)
     sizes = [len(part) for part in parts]
     assert max(sizes) - min(sizes) <= 1
 
@@ -176,14 +176,14 @@ def test_a_shard_is_one_of_several(text: str) -> None:
 )
 def test_a_selection_of_nothing_says_what_is_near(fields: dict[str, Any], message: str) -> None:
     selection = Selection(**fields)
-    told = selection.nothing(FUNCTIONS, [case for case in CASES if selection.wants_function(case.function)])
-    assert message in told
-    assert ("near" in told) == ("near" in message)
+    text = selection.nothing(FUNCTIONS, [case for case in CASES if selection.wants_function(case.function)])
+    assert message in text
+    assert ("near" in text) == ("near" in message)
 
 
 def report(path: Path, **verdicts: str) -> Path:
     path.write_text(
-        json.dumps({"cases": [{"id": f"diopiAdd[{label}]", "verdict": one} for label, one in verdicts.items()]})
+        json.dumps({"cases": [{"id": f"diopiAdd[{label}]", "verdict": verdict} for label, verdict in verdicts.items()]})
     )
     return path
 

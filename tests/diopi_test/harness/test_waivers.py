@@ -26,11 +26,11 @@ PASSED = case_record("diopiAdd[float16-plain]", "passed")
 FLAKY = case_record("diopiAdd[float16-plain]", "flaky", "it failed, then it passed")
 
 
-def of(*waivers: Waiver) -> Waivers:
+def make_waivers(*waivers: Waiver) -> Waivers:
     return Waivers(tuple(WaiverRule(waiver, "small.toml") for waiver in waivers), TODAY)
 
 
-def told(waivers: Waivers, *records: Any) -> WaiverReport:
+def waiver_report(waivers: Waivers, *records: Any) -> WaiverReport:
     report = waivers.report(records)
     assert report is not None
     return report
@@ -50,7 +50,7 @@ def file(tmp_path: Path) -> Callable[[str], Path]:
 
 
 def test_a_waived_case_is_neither_passed_nor_failed_and_says_why() -> None:
-    waived = of(Waiver("diopiAdd[*]", "half an adder")).apply(FAILED)
+    waived = make_waivers(Waiver("diopiAdd[*]", "half an adder")).apply(FAILED)
     assert (waived.verdict, waived.waived_verdict) == (Verdict.waived, Verdict.failed)
     assert waived.message == "half an adder (failed: values: out is wrong)"
 
@@ -58,7 +58,7 @@ def test_a_waived_case_is_neither_passed_nor_failed_and_says_why() -> None:
 @pytest.mark.parametrize("verdict", ["passed", "not_implemented", "unsupported", "waived"])
 def test_only_what_went_wrong_is_waived(verdict: str) -> None:
     record = case_record("diopiAdd[float16-plain]", verdict, "as it is")
-    assert of(Waiver("*", "anything goes", "crashed")).apply(record) == record
+    assert make_waivers(Waiver("*", "anything goes", "crashed")).apply(record) == record
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_only_what_went_wrong_is_waived(verdict: str) -> None:
     ],
 )
 def test_a_waiver_covers_its_verdict_and_better_ones(allowed: str | None, verdict: str, is_waived: bool) -> None:
-    record = of(Waiver("diopiAdd[*]", "because", allowed)).apply(case_record("diopiAdd[a]", verdict))
+    record = make_waivers(Waiver("diopiAdd[*]", "because", allowed)).apply(case_record("diopiAdd[a]", verdict))
     assert (record.verdict is Verdict.waived) is is_waived
 
 
@@ -90,17 +90,23 @@ def test_every_unsuccessful_verdict_has_its_place() -> None:
 
 
 def test_an_improvement_is_told_in_the_message() -> None:
-    assert of(Waiver("diopiAdd[*]", "why", "crashed")).apply(FAILED).message.startswith("why (crashed → failed: ")
+    assert (
+        make_waivers(Waiver("diopiAdd[*]", "why", "crashed"))
+        .apply(FAILED)
+        .message.startswith("why (crashed → failed: ")
+    )
 
 
 def test_the_first_that_covers_counts() -> None:
-    waivers = of(Waiver("diopiSub[*", "another"), Waiver("diopi*", "first"), Waiver("diopiAdd[*", "second", "crashed"))
+    waivers = make_waivers(
+        Waiver("diopiSub[*", "another"), Waiver("diopi*", "first"), Waiver("diopiAdd[*", "second", "crashed")
+    )
     assert waivers.apply(FAILED).message.startswith("first")
     assert waivers.apply(CRASHED).message.startswith("second")
 
 
 def test_what_does_not_cover_is_told() -> None:
-    record = of(Waiver("diopiAdd[*]", "half an adder")).apply(CRASHED)
+    record = make_waivers(Waiver("diopiAdd[*]", "half an adder")).apply(CRASHED)
     assert record.verdict is Verdict.crashed
     assert record.message == "signal 11; its waiver allows failed alone (half an adder)"
 
@@ -110,9 +116,9 @@ def test_what_does_not_cover_is_told() -> None:
     [(12.0, None, True), (12.5, None, False), (math.inf, None, False), (0.5, 3 * R, True), (2.0, 13 * R, False)],
 )
 def test_a_relaxed_ratio(ratio: float, rms: float | None, is_waived: bool) -> None:
-    wrong = CheckResult("values", False, "out is wrong", ratio, rms)
-    record = case_record("diopiAdd[float16-plain]", "failed", "values: …", CheckResult("form", True), wrong)
-    relaxed = of(Waiver("diopiAdd[*]", "a short table", max_ratio=12.0)).apply(record)
+    failed_check = CheckResult("values", False, "out is wrong", ratio, rms)
+    record = case_record("diopiAdd[float16-plain]", "failed", "values: …", CheckResult("form", True), failed_check)
+    relaxed = make_waivers(Waiver("diopiAdd[*]", "a short table", max_ratio=12.0)).apply(record)
     assert (relaxed.verdict is Verdict.waived) is is_waived
     assert is_waived or relaxed.message.endswith("its waiver allows error / budget up to 12 alone (a short table)")
 
@@ -129,7 +135,7 @@ def test_a_relaxed_ratio(ratio: float, rms: float | None, is_waived: bool) -> No
 )
 def test_a_relaxed_ratio_excuses_values_alone(checks: tuple[CheckResult, ...]) -> None:
     record = case_record("diopiAdd[float16-plain]", "failed", "…", *checks)
-    waivers = of(Waiver("diopiAdd[*]", "a short table", max_ratio=12.0))
+    waivers = make_waivers(Waiver("diopiAdd[*]", "a short table", max_ratio=12.0))
     assert waivers.apply(record).verdict is Verdict.failed
     assert waivers.apply(CRASHED).verdict is Verdict.crashed
 
@@ -139,7 +145,7 @@ def test_a_relaxed_ratio_excuses_values_alone(checks: tuple[CheckResult, ...]) -
 
 @pytest.mark.parametrize(("last", "is_waived"), [(date(2026, 6, 1), True), (date(2026, 5, 31), False)])
 def test_a_waiver_holds_on_its_last_day(last: date, is_waived: bool) -> None:
-    record = of(Waiver("diopiAdd[*]", "half an adder", expires=last)).apply(FAILED)
+    record = make_waivers(Waiver("diopiAdd[*]", "half an adder", expires=last)).apply(FAILED)
     assert (record.verdict is Verdict.waived) is is_waived
     assert is_waived or record.message == f"{FAILED.message}; its waiver expired on 2026-05-31 (half an adder)"
 
@@ -168,21 +174,23 @@ def test_today_is_today() -> None:
     ],
 )
 def test_what_became_of_a_waiver(waiver: Waiver, record: Any, state: WaiverState, waived: int) -> None:
-    (use,) = told(of(waiver), record).entries
+    (use,) = waiver_report(make_waivers(waiver), record).entries
     assert (use.waiver, use.source, use.state, use.waived) == (waiver, "small.toml", state, waived)
     assert use.matched == (state not in (WaiverState.matched_nothing, WaiverState.not_tried))
 
 
 def test_one_that_another_comes_before_is_not_needed() -> None:
-    first, second = told(of(Waiver("diopiAdd[*", "why"), Waiver("*", "because")), FAILED).entries
+    first, second = waiver_report(make_waivers(Waiver("diopiAdd[*", "why"), Waiver("*", "because")), FAILED).entries
     assert (first.state, second.state) == (WaiverState.used, WaiverState.not_needed)
 
 
 def test_improvements_are_told_with_both_verdicts() -> None:
-    waivers = of(Waiver("diopiAdd[*", "why", "crashed"), Waiver("diopiSub[*", "why"), Waiver("diopiMul[*", "why"))
-    others = [case_record(f"diopiSub[{number}]", "passed") for number in range(7)]
+    waivers = make_waivers(
+        Waiver("diopiAdd[*", "why", "crashed"), Waiver("diopiSub[*", "why"), Waiver("diopiMul[*", "why")
+    )
+    passed_records = [case_record(f"diopiSub[{number}]", "passed") for number in range(7)]
     mixed = [case_record("diopiMul[a]", "passed"), case_record("diopiMul[b]", "failed")]
-    assert told(waivers, FAILED, *others, *mixed).improvements == (
+    assert waiver_report(waivers, FAILED, *passed_records, *mixed).improvements == (
         Improvement("diopiAdd[*", "crashed", Verdict.failed, 1, (FAILED.id,)),
         Improvement("diopiSub[*", "failed", Verdict.passed, 7, tuple(f"diopiSub[{number}]" for number in range(5))),
     )
@@ -202,12 +210,12 @@ def test_a_known_flake_is_retried_and_waived(file: Callable[[str], Path]) -> Non
     assert (waivers.retries_for("diopiAdd[a]"), waivers.retries_for("diopiSub[a]")) == (2, 5)
     assert waivers.apply(FLAKY).message == "a race (flaky: it failed, then it passed)"
     assert waivers.apply(FAILED).verdict is Verdict.failed
-    first, second = told(waivers, FLAKY).entries
+    first, second = waiver_report(waivers, FLAKY).entries
     assert (first.state, first.retries, second.state) == (WaiverState.used, 2, WaiverState.not_needed)
 
 
 def test_a_waiver_alone_asks_for_no_retry() -> None:
-    assert of(Waiver("*", "why")).retries_for("diopiAdd[a]") == 0
+    assert make_waivers(Waiver("*", "why")).retries_for("diopiAdd[a]") == 0
 
 
 # Files and vendors.

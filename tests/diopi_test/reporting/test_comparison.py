@@ -15,11 +15,11 @@ from diopi_test.reporting import markdown
 from diopi_test.reporting.comparison import Change, ReportComparison, compare
 
 NAME = "diopiAdd[float32-x]"
-OTHER = case_record("diopiMul[float32-y]", "passed")
+UNCHANGED = case_record("diopiMul[float32-y]", "passed")
 
 
 def compared(before: CaseRecord | None, after: CaseRecord | None, factor: float = 2) -> ReportComparison:
-    reports = (report_of([OTHER, *([case] if case else [])]) for case in (before, after))
+    reports = (report_of([UNCHANGED, *([case] if case else [])]) for case in (before, after))
     return compare(*reports, factor)
 
 
@@ -60,42 +60,44 @@ def passed(ratio: float, seconds: float = 0.5) -> CaseRecord:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "factor", "told"),
+    ("before", "after", "factor", "is_listed"),
     [(0.2, 0.5, 2, True), (0.2, 0.3, 2, False), (0.2, 0.3, 1.2, True), (0.001, 0.05, 2, False), (0.0, 0.2, 2, True)],
 )
-def test_a_larger_part_of_the_budget(before: float, after: float, factor: float, told: bool) -> None:
+def test_a_larger_part_of_the_budget(before: float, after: float, factor: float, is_listed: bool) -> None:
     found = compared(passed(before), passed(after), factor)
-    assert [(one.id, one.before, one.after) for one in found.less_accurate] == ([(NAME, before, after)] if told else [])
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "told"), [(1.0, 3.0, True), (1.0, 1.5, False), (0.1, 0.9, False), (0.0, 1.5, True)]
-)
-def test_functions_that_take_longer(before: float, after: float, told: bool) -> None:
-    found = compared(passed(0, before), passed(0, after))
-    assert [(one.function, one.before, one.after) for one in found.slower] == (
-        [("diopiAdd", before, after)] if told else []
+    assert [(item.id, item.before, item.after) for item in found.less_accurate] == (
+        [(NAME, before, after)] if is_listed else []
     )
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "is_listed"), [(1.0, 3.0, True), (1.0, 1.5, False), (0.1, 0.9, False), (0.0, 1.5, True)]
+)
+def test_functions_that_take_longer(before: float, after: float, is_listed: bool) -> None:
+    found = compared(passed(0, before), passed(0, after))
+    assert [(item.function, item.before, item.after) for item in found.slower] == (
+        [("diopiAdd", before, after)] if is_listed else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_listed"),
     [(1e-4, 3e-4, True), (1e-4, 1.5e-4, False), (1e-6, 1e-5, False), (None, 3e-4, False)],
 )
-def test_calls_that_were_timed_in_both_runs(before: float | None, after: float, told: bool) -> None:
+def test_calls_that_were_timed_in_both_runs(before: float | None, after: float, is_listed: bool) -> None:
     timings = (None if seconds is None else Timing(seconds, 20, 4096) for seconds in (before, after))
     found = compared(*(replace(passed(0), timing=timing) for timing in timings))
-    assert [(one.function, one.timed, one.in_words) for one in found.slower] == (
-        [("diopiAdd", True, ("100.0 µs", "300.0 µs"))] if told else []
+    assert [(item.function, item.timed, item.in_words) for item in found.slower] == (
+        [("diopiAdd", True, ("100.0 µs", "300.0 µs"))] if is_listed else []
     )
 
 
 def test_what_makes_a_comparison_doubtful_is_said() -> None:
-    before, after = report_of([OTHER]), report_of([OTHER])
+    before, after = report_of([UNCHANGED]), report_of([UNCHANGED])
     assert list(compare(before, after).warnings) == []
     incomplete = replace(after.summary, incomplete=True)
-    other = replace(after, baseline=replace(after.baseline, digest="x"), summary=incomplete)
-    first, second = compare(before, other).warnings
+    changed = replace(after, baseline=replace(after.baseline, digest="x"), summary=incomplete)
+    first, second = compare(before, changed).warnings
     assert "the baselines are not the same" in first
     assert "the run after is incomplete" in second
 

@@ -58,8 +58,8 @@ def test_what_was_packed_is_believed() -> None:
     packed = evidence.build_archive(members())
     archive = Archive(packed)
     assert list(archive.problems()) == []
-    said = archive.evidence
-    assert (said.exit_status, said.vendor.name, said.baseline.digest) == (1, "small", DIGEST)
+    index = archive.evidence
+    assert (index.exit_status, index.vendor.name, index.baseline.digest) == (1, "small", DIGEST)
     assert packed == evidence.build_archive(members())
 
 
@@ -104,7 +104,7 @@ def other_baseline(parts: dict[str, bytes]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("done", "said"),
+    ("done", "message"),
     [
         (lambda parts: parts.pop("report.xml"), "report.xml is missing"),
         (lambda parts: parts.update(extra=b""), "extra does not belong to it"),
@@ -118,10 +118,10 @@ def other_baseline(parts: dict[str, bytes]) -> None:
         (other_baseline, "the run had another baseline"),
     ],
 )
-def test_what_was_changed_is_named(done: Callable[[dict[str, bytes]], object], said: str) -> None:
+def test_what_was_changed_is_named(done: Callable[[dict[str, bytes]], object], message: str) -> None:
     parts = members()
     done(parts)
-    assert any(said in problem for problem in problems(evidence.build_archive(parts))), problems(
+    assert any(message in problem for problem in problems(evidence.build_archive(parts))), problems(
         evidence.build_archive(parts)
     )
 

@@ -39,15 +39,18 @@ def outcome(case: CaseRecord) -> ElementTree.Element | None:
     ],
 )
 def test_each_verdict_has_its_element(verdict: str, tag: str | None) -> None:
-    told = outcome(case_record("diopiAdd[float32-x]", verdict, "what happened"))
-    assert (told is None and tag is None) or (told is not None and told.tag == tag)
-    assert told is None or "what happened" in str(told.get("message"))
+    element = outcome(case_record("diopiAdd[float32-x]", verdict, "what happened"))
+    assert (element is None and tag is None) or (element is not None and element.tag == tag)
+    assert element is None or "what happened" in str(element.get("message"))
 
 
 def test_what_does_not_count_is_skipped() -> None:
     negative = replace(case_record("diopiAdd[float32-x]", "failed", "accepted"), class_=CaseClass.negative)
-    told = outcome(negative)
-    assert told is not None and (told.tag, told.get("message")) == ("skipped", "does not count: failed: accepted")
+    element = outcome(negative)
+    assert element is not None and (element.tag, element.get("message")) == (
+        "skipped",
+        "does not count: failed: accepted",
+    )
 
 
 def test_a_suite_a_function_and_numbers_that_agree() -> None:
@@ -67,21 +70,21 @@ def test_a_suite_a_function_and_numbers_that_agree() -> None:
 
 def test_a_failure_tells_what_its_checks_found() -> None:
     finding = CheckResult("values", False, "out is wrong at 3 of 8 elements")
-    told = outcome(case_record("diopiAdd[float32-x]", "failed", "values: wrong", finding))
-    assert told is not None and told.text is not None and finding.message in told.text
+    element = outcome(case_record("diopiAdd[float32-x]", "failed", "values: wrong", finding))
+    assert element is not None and element.text is not None and finding.message in element.text
 
 
 def test_characters_that_xml_does_not_know_are_told_by_number() -> None:
-    told = outcome(case_record("diopiAdd[float32-x]", "failed", "it said \x1b[31mno\x00 <&>"))
-    assert told is not None and told.get("message") == "it said \\x1b[31mno\\x00 <&>"
+    element = outcome(case_record("diopiAdd[float32-x]", "failed", "it said \x1b[31mno\x00 <&>"))
+    assert element is not None and element.get("message") == "it said \\x1b[31mno\\x00 <&>"
 
 
 def test_a_run_without_a_verdict_is_an_error() -> None:
     whole = report_of([case_record("diopiAdd[float32-x]", "passed")])
     summary = replace(whole.summary, incomplete=True, not_run=7, reason="interrupted")
     root = ElementTree.fromstring(junit(replace(whole, summary=summary, errors=("the disk is full",))))
-    said = [str(error.get("message")) for error in root.findall("testsuite[@name='run']/testcase/error")]
-    assert said == ["the disk is full", "incomplete: 7 cases have no verdict, interrupted"]
+    messages = [str(error.get("message")) for error in root.findall("testsuite[@name='run']/testcase/error")]
+    assert messages == ["the disk is full", "incomplete: 7 cases have no verdict, interrupted"]
     assert root.get("errors") == "2"
     nothing = document([case_record("diopiAdd[float32-x]", "not_implemented")])
     assert [error.get("message") for error in nothing.iter("error")] == ["no case was executed"]

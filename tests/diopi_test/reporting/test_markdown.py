@@ -20,9 +20,9 @@ def test_a_run_that_passed() -> None:
 
 
 def test_what_went_wrong_is_told_and_what_does_not_count_is_not() -> None:
-    wrong = case_record("diopiAdd[float32-x]", "failed", "values: out is wrong")
+    failed = case_record("diopiAdd[float32-x]", "failed", "values: out is wrong")
     negative = replace(case_record("diopiAdd[float32-y]", "failed", "accepted"), class_=CaseClass.negative)
-    text = markdown.render_report(report_of([wrong, negative]))
+    text = markdown.render_report(report_of([failed, negative]))
     assert text.startswith("### ❌")
     assert "<summary>1 case went wrong</summary>" in text
     assert "- **failed** `diopiAdd[float32-x]`: `values: out is wrong`" in text
@@ -38,14 +38,14 @@ def test_an_incomplete_run_is_no_success() -> None:
 
 
 def test_many_failures_with_long_messages_fit_into_a_comment() -> None:
-    wrong = [case_record(f"diopiAdd[float32-{number}]", "failed", "x" * 10_000) for number in range(500)]
-    text = markdown.render_report(report_of(wrong))
+    failed = [case_record(f"diopiAdd[float32-{number}]", "failed", "x" * 10_000) for number in range(500)]
+    text = markdown.render_report(report_of(failed))
     assert len(text) < 30_000
     assert "- … and 480 more" in text
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("message", "rendered"),
     [
         ("<b>**wrong**</b>", "`<b>**wrong**</b>`"),
         ("two\nlines", "`two lines`"),
@@ -53,8 +53,10 @@ def test_many_failures_with_long_messages_fit_into_a_comment() -> None:
         ("`b`", "`` `b` ``"),
     ],
 )
-def test_messages_are_shown_as_they_are(said: str, shown: str) -> None:
-    assert f": {shown}\n" in markdown.render_report(report_of([case_record("diopiAdd[float32-x]", "failed", said)]))
+def test_messages_are_shown_as_they_are(message: str, rendered: str) -> None:
+    assert f": {rendered}\n" in markdown.render_report(
+        report_of([case_record("diopiAdd[float32-x]", "failed", message)])
+    )
 
 
 def test_the_name_of_a_vendor_is_no_markup() -> None:

@@ -19,9 +19,11 @@ STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
 
 @pytest.fixture(scope="module")
-def due(tmp_path_factory: pytest.TempPathFactory) -> list[ScheduledCase]:
+def scheduled(tmp_path_factory: pytest.TempPathFactory) -> list[ScheduledCase]:
     level = open_level(make_level(tmp_path_factory.mktemp("baseline") / "smoke", "diopiSqrt", "diopiNeg"))
-    return [ScheduledCase(level.path(one.function), one, level.sha256(one.function)) for one in collect_level(level)]
+    return [
+        ScheduledCase(level.path(item.function), item, level.sha256(item.function)) for item in collect_level(level)
+    ]
 
 
 class Verdicts(dict[str, Verdict]):
@@ -34,34 +36,34 @@ class Verdicts(dict[str, Verdict]):
         self.messages = {**getattr(self, "messages", {}), case.id: outcome.message}
 
 
-def batches(due: list[ScheduledCase], size: int) -> Iterator[list[ScheduledCase]]:
-    return (due[start : start + size] for start in range(0, len(due), size))
+def batches(scheduled: list[ScheduledCase], size: int) -> Iterator[list[ScheduledCase]]:
+    return (scheduled[start : start + size] for start in range(0, len(scheduled), size))
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_every_case_is_reported_once(due: list[ScheduledCase], workers: int) -> None:
+def test_every_case_is_reported_once(scheduled: list[ScheduledCase], workers: int) -> None:
     verdicts = Verdicts()
     with Executor(STUB_VENDOR, workers) as executor:
         description = executor.describe()
-        executor.run(batches(due, 4), verdicts)
+        executor.run(batches(scheduled, 4), verdicts)
     assert (description.name, executor.notes) == ("stub", [])
-    assert set(verdicts) == {one.case.id for one in due}
+    assert set(verdicts) == {item.case.id for item in scheduled}
     assert set(verdicts.values()) == {Verdict.passed}
 
 
 @pytest.mark.parametrize("size", [1, 5])
-def test_what_crashes_costs_no_other_case(due: list[ScheduledCase], size: int) -> None:
-    stored = [one for one in due if not one.case.base][:12]
+def test_what_crashes_costs_no_other_case(scheduled: list[ScheduledCase], size: int) -> None:
+    stored = [item for item in scheduled if not item.case.base][:12]
     verdicts = Verdicts()
     with Executor("faulty:crashing", 2, Limits(lost=100)) as executor:
         executor.run(batches(stored, size), verdicts)
-    assert set(verdicts) == {one.case.id for one in stored}
+    assert set(verdicts) == {item.case.id for item in stored}
     assert set(verdicts.values()) == {Verdict.crashed}
     assert all("SIGABRT" in message for message in verdicts.messages.values())
 
 
-def test_a_function_is_given_up_after_so_many_crashes(due: list[ScheduledCase]) -> None:
-    stored = [one for one in due if not one.case.base and one.case.function == "diopiSqrt"]
+def test_a_function_is_given_up_after_so_many_crashes(scheduled: list[ScheduledCase]) -> None:
+    stored = [item for item in scheduled if not item.case.base and item.case.function == "diopiSqrt"]
     verdicts = Verdicts()
     with Executor("faulty:crashing", 1, Limits(lost=2)) as executor:
         executor.run(batches(stored, 4), verdicts)
@@ -71,8 +73,8 @@ def test_a_function_is_given_up_after_so_many_crashes(due: list[ScheduledCase]) 
     assert {verdicts[name] for name in verdicts if name not in lost} == {Verdict.not_run}
 
 
-def test_what_fails_in_company_alone_is_flaky(due: list[ScheduledCase]) -> None:
-    stored = [one for one in due if not one.case.base][:6]
+def test_what_fails_in_company_alone_is_flaky(scheduled: list[ScheduledCase]) -> None:
+    stored = [item for item in scheduled if not item.case.base][:6]
     verdicts = Verdicts()
     with Executor("stateful_vendor:vendor", 1) as executor:
         executor.run(batches(stored, 6), verdicts)
@@ -81,14 +83,14 @@ def test_what_fails_in_company_alone_is_flaky(due: list[ScheduledCase]) -> None:
     assert f"in a process in which {stored[0].case.id} had run before" in verdicts.messages[stored[1].case.id]
 
 
-def test_a_hang_is_asked_where_it_is_and_ended(due: list[ScheduledCase]) -> None:
+def test_a_hang_is_asked_where_it_is_and_ended(scheduled: list[ScheduledCase]) -> None:
     verdicts = Verdicts()
     start = time.monotonic()
     with Executor("faulty:hanging", 1, Limits(timeout=1)) as executor:
-        executor.run([[due[0]]], verdicts)
-    assert verdicts == {due[0].case.id: Verdict.timed_out}
-    assert "not done after 1 s" in verdicts.messages[due[0].case.id]
-    assert "in hangs" in verdicts.messages[due[0].case.id]
+        executor.run([[scheduled[0]]], verdicts)
+    assert verdicts == {scheduled[0].case.id: Verdict.timed_out}
+    assert "not done after 1 s" in verdicts.messages[scheduled[0].case.id]
+    assert "in hangs" in verdicts.messages[scheduled[0].case.id]
     assert time.monotonic() - start < 60
 
 
@@ -109,11 +111,11 @@ def test_start_raises_when_the_fork_server_has_ended() -> None:
     fork_server.close()
 
 
-def test_a_file_that_changed_meanwhile_is_no_baseline(due: list[ScheduledCase], tmp_path: Path) -> None:
-    other = tmp_path / due[0].path.name
-    other.write_bytes(due[-1].path.read_bytes() + b"\0")
+def test_a_file_that_changed_meanwhile_is_no_baseline(scheduled: list[ScheduledCase], tmp_path: Path) -> None:
+    copy = tmp_path / scheduled[0].path.name
+    copy.write_bytes(scheduled[-1].path.read_bytes() + b"\0")
     verdicts = Verdicts()
     with Executor(STUB_VENDOR, 1) as executor:
-        executor.run([[ScheduledCase(other, due[0].case, due[0].sha256)]], verdicts)
+        executor.run([[ScheduledCase(copy, scheduled[0].case, scheduled[0].sha256)]], verdicts)
     assert set(verdicts.values()) == {Verdict.failed}
-    assert "BaselineError was raised" in verdicts.messages[due[0].case.id]
+    assert "BaselineError was raised" in verdicts.messages[scheduled[0].case.id]

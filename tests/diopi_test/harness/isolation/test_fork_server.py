@@ -33,11 +33,11 @@ def test_a_long_stack_does_not_hide_what_the_vendor_wrote(
     start = os.fstat(file).st_size
     os.write(file, ("x" * 79 + "\n").encode() * lines + b"the tile does not fit\n")
     os.write(file, (STACK + '  File "/a/long/path/to/a/package/module.py", line 1 in function\n' * frames).encode())
-    told = process.output_since(start)
-    assert "the tile does not fit" in told
-    assert "Fatal Python error: Aborted" in told
-    assert "earlier" not in told
-    assert len(told) < 9000
+    output = process.output_since(start)
+    assert "the tile does not fit" in output
+    assert "Fatal Python error: Aborted" in output
+    assert "earlier" not in output
+    assert len(output) < 9000
 
 
 def test_output_that_was_thrown_away_is_empty(output: tuple[int, WorkerProcess]) -> None:

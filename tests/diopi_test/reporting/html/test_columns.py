@@ -19,14 +19,14 @@ def test_every_case_can_be_put_together_again() -> None:
     found = json.loads(json.dumps(build_columns(report)))
     tables, listed = found["tables"], found["cases"]
     for number, case in enumerate(report.cases):
-        told = {
+        data = {
             name: tables[name][listed[name][number]] for name in ("function", "dtype", "class", "verdict", "command")
         }
-        assert f"{told['function']}[{listed['label'][number]}]" == case.id
-        assert (told["dtype"], told["class"], told["verdict"]) == (case.dtype, case.class_.name, case.verdict.name)
+        assert f"{data['function']}[{listed['label'][number]}]" == case.id
+        assert (data["dtype"], data["class"], data["verdict"]) == (case.dtype, case.class_.name, case.verdict.name)
         checks = tables["checks"][listed["checks"][number]]
         assert [(tables["check"][check], passed == 1) for check, passed in checks] == [
-            (one.check, one.passed) for one in case.checks
+            (item.check, item.passed) for item in case.checks
         ]
         assert found["messages"].get(str(number), "") == case.message
         assert listed["microseconds"][number] == 500_000
@@ -40,8 +40,8 @@ def test_what_is_measured_and_what_is_not() -> None:
 
 
 def test_the_command_of_a_case_is_told_once() -> None:
-    both = [case_record(f"diopi{name}[float32-row]", "passed") for name in ("Add", "Mul")]
-    found = build_columns(report_of([replace(case, command=f"diopi-test run --case '{case.id}'") for case in both]))
+    records = [case_record(f"diopi{name}[float32-row]", "passed") for name in ("Add", "Mul")]
+    found = build_columns(report_of([replace(case, command=f"diopi-test run --case '{case.id}'") for case in records]))
     assert found["tables"]["command"] == ["diopi-test run --case "]
 
 
@@ -53,10 +53,12 @@ def test_details_are_of_what_went_wrong() -> None:
 
 
 def test_when_there_is_not_room_for_all_details_every_function_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = CheckResult("values", False, "wrong", differences=(PLACE,))
-    failed = [case_record(f"diopi{name}[float32-{number}]", "failed", "x", wrong) for name in "AB" for number in "123"]
-    one = len(str(build_columns(report_of(failed))["details"][0]))
-    monkeypatch.setattr(module, "DETAILS", 3 * one)
+    failed_check = CheckResult("values", False, "wrong", differences=(PLACE,))
+    failed = [
+        case_record(f"diopi{name}[float32-{number}]", "failed", "x", failed_check) for name in "AB" for number in "123"
+    ]
+    item = len(str(build_columns(report_of(failed))["details"][0]))
+    monkeypatch.setattr(module, "DETAILS", 3 * item)
     assert sorted(build_columns(report_of(failed))["details"]) == [0, 1, 3]
 
 

@@ -48,9 +48,9 @@ def wait_for(driver: Any, heading: str) -> None:
     """Wait until the view with this heading is shown: a browser tells of a new address when it gets to it."""
     from selenium.webdriver.support.ui import WebDriverWait
 
-    shown = "return document.querySelector('h1').textContent"
+    script = "return document.querySelector('h1').textContent"
     WebDriverWait(driver, 30, 0.02).until(
-        lambda driver: driver.execute_script(shown) == heading, f"no heading {heading!r}"
+        lambda driver: driver.execute_script(script) == heading, f"no heading {heading!r}"
     )
 
 
@@ -93,9 +93,9 @@ def test_a_failure_is_opened_and_shows_where(driver: Any, report: Path) -> None:
     assert texts(driver, "main .pair tbody th")[:2] == ["float32", "float16"]
     driver.find_element("link text", "diopiAdd[float32-row]").click()
     wait_for(driver, "diopiAdd[float32-row]")
-    shown = the(driver, "main").text
+    content = the(driver, "main").text
     for text in ("2 of 6 elements are wrong", "exactly [1, 1:]", "out[1, 2]", "1.25", "float32 (2, 3), strides (3, 1)"):
-        assert text in shown
+        assert text in content
     assert "--case 'diopiAdd[float32-row]'" in the(driver, ".command code").text
     levels = [cell.get_attribute("class") for cell in all_of(driver, ".picture rect")]
     assert levels == [f"level-{digit}" for digit in "000019"]

@@ -75,14 +75,14 @@ def test_every_text_is_in_both_languages_with_the_same_values() -> None:
 def test_every_text_is_there_and_used() -> None:
     source = "".join(SOURCES.values())
     asked = set(re.findall(r"\bt\(\s*\"([^\"]+)\"", source))
-    made = {
-        *(f"verdict-{one}" for one in Verdict),
-        *(f"class-{one}" for one in CaseClass),
-        *(f"waiver-{one.name}" for one in WaiverState),
-        *(f"change-{one}" for one in (*Change, "less accurate", "slower", "alike")),
-        *(f"theme-{one}" for one in ("auto", "light", "dark")),
-        *(f"order-{one}" for one in ("id", "ratio", "seconds")),
-        *(f"headline-{one}" for one in ("right", "wrong", "none")),
+    keys = {
+        *(f"verdict-{item}" for item in Verdict),
+        *(f"class-{item}" for item in CaseClass),
+        *(f"waiver-{item.name}" for item in WaiverState),
+        *(f"change-{item}" for item in (*Change, "less accurate", "slower", "alike")),
+        *(f"theme-{item}" for item in ("auto", "light", "dark")),
+        *(f"order-{item}" for item in ("id", "ratio", "seconds")),
+        *(f"headline-{item}" for item in ("right", "wrong", "none")),
         *("yes", "no", "calls-alone", "whole-cases"),
     }
-    assert asked | made == set(TEXTS)
+    assert asked | keys == set(TEXTS)
