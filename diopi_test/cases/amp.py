@@ -46,12 +46,22 @@ def unscaling(
     state: tuple[int, ...] = (1,),
     **fields: Any,
 ) -> CaseTemplate:
-    """Return a template with gradients of these shapes, and the state before the call.
+    """Return a template that unscales gradients.
 
     Args:
-        domain, unusual: where gradients are drawn from, some by their number from elsewhere.
+        label: the label of the cases.
+        inv_scale: the factor that the gradients are multiplied by.
+        shapes: the shapes of the gradients.
+        domain: where the gradients are drawn from.
+        unusual: other domains, by the positions of gradients in the list.
+        found_inf: the value of `found_inf` before the call.
+        layout: the layout of the gradients.
         remaining_dtype: the element type of all gradients except the first.
-        state: shape of found_inf and inv_scale.
+        state: the shape of `found_inf` and `inv_scale`.
+        **fields: further fields of the template.
+
+    Returns:
+        The template.
     """
     grads = [
         tensor(

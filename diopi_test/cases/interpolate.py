@@ -38,10 +38,16 @@ def resize(label: str, shape: Shape, size: Shape, *, domain: Domain | None = Non
 def resize_cases(
     prototype: Prototype, templates: Iterable[CaseTemplate], domain: Domain, typed: bool = False
 ) -> Iterator[Case]:
-    """Cases of resizing or of its gradient, for which input and result exchange layouts.
+    """Return the cases of resizing or of its gradient, for which input and result exchange layouts.
 
     Args:
-        typed: whether the element type of the result is said, from which follows how finely weights are rounded.
+        prototype: the function.
+        templates: the templates of its cases.
+        domain: where the elements are drawn from.
+        typed: whether the caller chooses the element type of the result, which decides how weights are rounded.
+
+    Returns:
+        The cases.
     """
     is_backward = prototype.name.endswith("Backward")
 
@@ -154,6 +160,7 @@ def in_every_mode(template: CaseTemplate) -> Iterator[CaseTemplate]:
 
 
 def exact_linear() -> Iterator[CaseTemplate]:
+    """Yield templates whose interpolation weights and sums are exact."""
     for label, (shape, size) in EXACT.items():
         template = resize(label, shape, size, domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True)
         yield template.replace(arguments={"mode": MODES[len(shape)][0], "align_corners": False})
@@ -183,10 +190,19 @@ def sampling(
     reach: float = 1.4,
     **fields: Any,
 ) -> Iterator[CaseTemplate]:
-    """An input, and a grid of so many points, in these layouts, sampled in both modes.
+    """Yield templates that sample an input at the points of a grid, in both modes.
 
     Args:
-        domain, reach: in linear interpolation, of the input's elements and how far from 0 coordinates are.
+        label: the label of the cases, before the mode.
+        shape: the shape of the input.
+        points: the spatial shape of the grid.
+        layouts: the layouts of input and grid.
+        domain: where the input is drawn from in linear interpolation.
+        reach: how far from 0 coordinates are in linear interpolation.
+        **fields: further fields of the templates.
+
+    Yields:
+        A template per mode.
     """
     grid = (shape[0], *points, len(points))
     source = tensor(*shape, domain=domain or normal(), layout=layouts[0])

@@ -78,6 +78,7 @@ class Deform:
 
 
 def convolution(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiDeformConvMmcv` and `diopiModulatedDeformConvMmcv` from the sizes of a template."""
     sizes: Deform = template.sizes
     layout, result, (b, c, *_) = template.layout, template.result_layout, sizes.shape
     taps = sizes.deform_groups * sizes.kernel[0] * sizes.kernel[1]
@@ -226,6 +227,7 @@ class Attention:
 
 
 def attention(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiMsDeformAttnMmcv` and its gradient from the sizes of a template."""
     sizes: Attention = template.sizes
     layout, result, shape = template.layout, template.result_layout, sizes.shape
     value = (sizes.b, sum(sizes.cells), sizes.heads, sizes.d)

@@ -95,6 +95,7 @@ class Rotated:
 
 
 def rotated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiRoiAlignRotatedMmcv` and its relatives from the sizes of a template."""
     sizes: Rotated = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
     (height, width), ratio = sizes.bins, sizes.ratio
@@ -197,6 +198,7 @@ class Alignment:
 
 
 def aligned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiRotatedFeatureAlignMmcv` and its gradient from the sizes of a template."""
     sizes: Alignment = template.sizes
     n, _, h, w = sizes.shape
     return {
@@ -258,6 +260,7 @@ class Filters:
 
 
 def filters(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiActiveRotatedFilterMmcv` and its gradient from the sizes of a template."""
     sizes: Filters = template.sizes
     p, q, o, *kernel = sizes.shape
     layout = template.layout

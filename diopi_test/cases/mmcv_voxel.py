@@ -68,6 +68,7 @@ def _placed(values: Mapping[str, Any]) -> Any:
 
 
 def voxelized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiHardVoxelizeMmcv` from the sizes of a template."""
     grid: Grid = template.sizes
     low, size, layout, result = np.array(grid.low), np.array(grid.size), template.layout, template.result_layout
     return {
@@ -88,6 +89,7 @@ def voxelized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def celled(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiDynamicVoxelizeMmcv` from the sizes of a template."""
     grid: Grid = template.sizes
     return {**voxelized(template, dtype), "coors": zeros(grid.points, 3, dtype=I32, layout=template.result_layout)}
 
@@ -127,6 +129,7 @@ LIMITS = (
 
 
 def in_any_order(template: CaseTemplate) -> CaseTemplate:
+    """Return the template with `deterministic` false, so that points may be taken in any order."""
     label = "in-any-order" if template.label == "points" else f"in-any-order-{template.label}"
     return template.replace(label, deterministic=False)
 
@@ -185,6 +188,7 @@ class Reduction:
 
 
 def reduced(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiDynamicPointToVoxelMmcv` from the sizes of a template."""
     sizes: Reduction = template.sizes
     return {
         "feats": tensor(sizes.points, sizes.channels, layout=template.layout),
@@ -194,6 +198,7 @@ def reduced(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def reduced_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiDynamicPointToVoxelBackwardMmcv` from the sizes of a template."""
     sizes: Reduction = template.sizes
     inputs, rows, layout = reduced(template, dtype), sizes.rows(), template.layout
 
@@ -300,6 +305,7 @@ class Sparse:
 
 
 def convolved(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of the sparse convolutions from the sizes of a template."""
     sizes: Sparse = template.sizes
     (pairs, counts), layout = sizes.indices(), template.layout
     return {
@@ -356,6 +362,7 @@ CONVOLUTIONS = (
 
 
 def convolved_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiIndiceConvBackwardMmcv` from the sizes of a template."""
     sizes: Sparse = template.sizes
     return {**convolved(template, dtype), "outGrad": tensor(sizes.outputs, sizes.co, layout=template.layout)}
 
@@ -367,6 +374,7 @@ register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTIONS, derive=convolved
 
 
 def pooled(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiIndiceMaxpoolMmcv` from the sizes of a template."""
     sizes: Sparse = template.sizes
     (pairs, counts), layout = sizes.indices(), template.layout
     return {
@@ -378,6 +386,7 @@ def pooled(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def pooled_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiIndiceMaxpoolBackwardMmcv` from the sizes of a template."""
     sizes: Sparse = template.sizes
     rows, layout = (sizes.outputs, sizes.ci), template.layout
     forward = ResultOf("diopiIndiceMaxpoolMmcv", extra_arguments={"numAct": sizes.outputs})

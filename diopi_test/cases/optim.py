@@ -139,6 +139,7 @@ def adam(prototype: Prototype) -> Iterator[Case]:
 
 
 def adadelta_step(label: str, dtypes: Sequence[Dtype], states: Domain = POSITIVE, **numbers: Any) -> CaseTemplate:
+    """Return a template of a step of Adadelta; the states are drawn from `states`."""
     return step(label, numbers, {"square_avg": states, "acc_delta": states}, dtypes)
 
 

@@ -76,10 +76,12 @@ def filled(
 
 
 def bounds(low: Any, high: Any) -> Numbers:
+    """Return the attributes of a uniform distribution."""
     return {"from_": low, "to": high}
 
 
 def moments(mean: float, std: float) -> Numbers:
+    """Return the attributes of a normal distribution."""
     return {"mean": mean, "std": std}
 
 

@@ -64,9 +64,17 @@ def reductions(
     templates: Iterable[CaseTemplate],
     shape: Callable[[Axes], tuple[int, ...]] = lambda sizes: sizes.reduced_shape,
 ) -> Iterator[Case]:
-    """The cases of a function of one tensor, drawn from what the templates have for "input"; `shape` is a result's.
+    """Return the cases of a function of one tensor, drawn from the templates' domains of "input".
 
-    They are followed by those along the axes that no template is along, drawn as the rows are.
+    Cases along the axes that no template covers follow; their data are drawn like those of the template of rows.
+
+    Args:
+        prototype: the function.
+        templates: the templates of its cases.
+        shape: returns the shape of the result.
+
+    Returns:
+        The cases.
     """
     first, names = prototype.arguments[0].name, {p.name: p.annotation for p in prototype.arguments}
     listed = list(templates)
@@ -237,6 +245,7 @@ def _ever_wider(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 def deviation(
     label: str, pattern: CaseTemplate, correction: float | None, domain: Domain = STANDARD, **fields: Any
 ) -> CaseTemplate:
+    """Return a template of a standard deviation with this correction."""
     return from_domain(pattern, domain, label=label, arguments={"correction": correction}).replace(**fields)
 
 

@@ -279,6 +279,7 @@ SORT_BACKWARD_ALONG = tuple(
 
 
 def gathered_gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiSortBackward` from the sizes of a template."""
     sizes, dim, keepdim, indices = template.sizes
     grad = arbitrary(*indices.shape, layout=template.layout)
     return {"grad_output": grad, "dim": dim, "indices": indices, "sizes": sizes, "keepdim": keepdim}

@@ -56,6 +56,7 @@ def _columns(sizes: Csr) -> Any:
 
 
 def of_product(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiSpMM` from the sizes of a template."""
     sizes, layout = template.sizes, template.sizes.parts
     parts = [
         literal(np.cumsum([0, *sizes.counts]), sizes.index, layout),

@@ -120,9 +120,15 @@ def comparison(prototype: Prototype) -> Iterator[Case]:
 
 
 def truths(first: bool) -> Domain:
-    """Zeros and values that a conversion on the way would lose: fractions, and integers whose lowest byte is zero.
+    """Return a domain of zeros and nonzero values that a lossy conversion turns into zeros.
 
-    Two in three are true, one in two if `first` is false; if there is but one, it is as `first` says.
+    The nonzero values are fractions, and integers whose lowest byte is zero.
+
+    Args:
+        first: whether two thirds of the values are nonzero instead of half, and a single value is nonzero.
+
+    Returns:
+        The domain.
     """
 
     def chosen(dtype: Dtype) -> Domain:

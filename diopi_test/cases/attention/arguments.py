@@ -53,9 +53,18 @@ WITHOUT_DROPOUT = {"p_dropout": 0.0, "dropout_p": 0.0, "gen": None, "return_debu
 
 
 def saved_results(forward: str, shapes: Mapping[str, Shape], dtype: Dtype, template: CaseTemplate) -> dict[str, Any]:
-    """What a gradient takes of its forward function: result and logarithms of the sums, in this order.
+    """Return the results of the forward function that a gradient function takes.
 
-    They are those of a call without dropout, unless everything falls: what falls otherwise is free.
+    They are computed without dropout, unless dropout removes everything: what it removes otherwise is left open.
+
+    Args:
+        forward: the name of the forward function.
+        shapes: the shapes of the result and of the logarithms of the sums, in this order, by name.
+        dtype: the element type under test.
+        template: the template of the gradient's cases.
+
+    Returns:
+        The tensors by name.
     """
     result, lse = shapes
     everything = {"p_dropout": 1.0, "dropout_p": 1.0} if template.arguments.get("p_dropout") == 1 else {}

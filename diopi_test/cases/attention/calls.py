@@ -90,6 +90,7 @@ TRANSPOSED, STRIDED = {"laid": same_layout(transposed)}, {"laid": same_layout(st
 
 
 def window(preceding: int, following: int) -> Mapping[str, int]:
+    """Return the attributes of a sliding window of so many preceding and following keys."""
     return {"window_size_left": preceding, "window_size_right": following}
 
 
@@ -228,9 +229,19 @@ NON_DISCRIMINATING = {
 
 
 def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **fields: Any) -> CaseTemplate:
-    """Of small whole queries and keys, whose scores are exact.
+    """Return a template with dropout whose scores are exact.
 
-    The rows of the values, and of the gradient of the result, are those of the identity: they show what fell.
+    The rows of the values, and of the gradient of the result, are those of the identity: they show what was dropped.
+
+    Args:
+        label: the label of the cases.
+        p: the probability with which a weight is dropped.
+        rows: the numbers of queries and keys.
+        seed: the seed of the generator.
+        **fields: further fields of the template.
+
+    Returns:
+        The template.
     """
     numbers = {"p_dropout": p, "softmax_scale": 0.125, "gen": seed}
     return CaseTemplate(label, Heads(1, rows, rows, 4, 4, rows), numbers, **fields)

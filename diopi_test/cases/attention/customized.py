@@ -95,6 +95,7 @@ def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate) 
 
 
 def of_customized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiCustomizedFlashAttention` and its gradient from the sizes of a template."""
     sizes = template.sizes
     q = _in_layout(sizes, sizes.queries, sizes.heads)
     tensors = core(template, q, _in_layout(sizes, sizes.keys, sizes.key_heads))
@@ -112,6 +113,7 @@ def of_customized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def of_customized_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of the customized attention of packed sequences and its gradient."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = core(template, q, k)
     max_lengths = longest(sizes.queries), longest(sizes.keys)

@@ -39,6 +39,7 @@ from diopi_test.cases.template import CaseTemplate
 
 
 def of_flash(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiFlashAttention` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
     tensors = core(template, q, k)
     lse = sizes.batch, sizes.heads, sizes.queries
@@ -52,6 +53,7 @@ def of_flash(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def of_flash_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiFlashAttentionVarLen` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = core(template, q, k)
     max_lengths = longest(sizes.queries), longest(sizes.keys)

@@ -36,10 +36,12 @@ def masked(
     mask_dtype: Dtype = Dtype.bool,
     **fields: Any,
 ) -> CaseTemplate:
+    """Return a template with scores of this shape and a mask of shape `mask`, which is broadcast."""
     return CaseTemplate(label, Masked(shape, mask, mask_dtype), {"scale": scale, "fixed_triu_mask": triangle}, **fields)
 
 
 def of_masked(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiScaledMaskedSoftmax` and its gradient from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     scores = tensor(*sizes.shape, domain=normal(2), layout=layout)
     every_third = np.arange(prod(sizes.mask)).reshape(sizes.mask) % 3 == 1

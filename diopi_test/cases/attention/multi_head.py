@@ -38,6 +38,7 @@ LACKING = ("window_size_left", "window_size_right")
 
 
 def of_multi_head(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiMultiHeadAttention` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
     tensors = core(template, q, k)
     lse = sizes.batch, sizes.heads, sizes.queries
@@ -51,6 +52,7 @@ def of_multi_head(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def of_multi_head_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiMultiHeadAttentionVarLen` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = core(template, q, k)
     max_lengths = longest(sizes.queries), longest(sizes.keys)

@@ -31,6 +31,7 @@ NO_WEIGHT = {**WITHOUT, "weight": None, "grad_weight": None}
 
 
 def normed(label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] | None = None, **fields: Any) -> Any:
+    """Return a template that normalizes the last `axes` axes; the arguments `without` are NULL."""
     attributes = {"eps": fields.pop("eps", 1e-2)}
     left_out = without or {}
     sizes = Normalised(shape, axes, fields.pop("parameters", None))
@@ -40,6 +41,7 @@ def normed(label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] 
 
 
 def of_normed(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiRMSNorm` and `diopiRMSNormBackward` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     begin = len(sizes.shape) - sizes.axes
     parameter = tensor(*sizes.shape[begin:], dtype=sizes.parameters, layout=layout)

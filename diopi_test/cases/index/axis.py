@@ -85,6 +85,7 @@ INDEX_FILL = (
 
 
 def by_index(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiIndexSelect` and `diopiIndexSelectBackward` from the sizes of a template."""
     shape, dim, index = template.sizes
     slices = np.array(shape, int)
     slices[[dim] if shape else []] = np.prod(index.shape)
@@ -98,6 +99,7 @@ def by_index(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def several(shape: Shape, dim: int) -> Selecting:
+    """Return sizes that select three random positions along the axis."""
     return shape, dim, random_positions(3, below=shape[dim])
 
 
@@ -213,6 +215,7 @@ by_index_number = by_numbers("dim", "index")
 
 
 def last_but_one(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
+    """Return the templates and calls along untested axes that select the last position but one."""
     return and_untried(templates, lambda shape, dim: (shape, dim, -2))
 
 
@@ -234,6 +237,7 @@ by_range = by_numbers("dim", "start", "end", "step")
 
 
 def all_but_first(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
+    """Return the templates and calls along untested axes that take all positions except the first."""
     return and_untried(templates, lambda shape, dim: (shape, dim, 1, shape[dim], 1))
 
 

@@ -80,6 +80,7 @@ GATHER_BACKWARD = (
 
 
 def gathering(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiGather` and `diopiGatherBackward` from the sizes of a template."""
     shape, dim, index = template.sizes
     return {
         "grad_output": tensor(*index.shape, layout=template.layout),
@@ -90,6 +91,7 @@ def gathering(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def gathered_along(shape: Shape, dim: int) -> tuple[Shape, int, TensorSpec]:
+    """Return sizes that gather random positions along the axis, as many as the shape has elements."""
     return shape, dim, random_positions(*shape, below=shape[dim])
 
 
@@ -133,6 +135,7 @@ INNER = ((2, 3, 4), -2, random_positions(2, 5, 3, below=3, dtype=I32, layout=str
 
 
 def scatter_template(label: str, sizes: Any, reduce: str, domain: Domain | None = None, **fields: Any) -> CaseTemplate:
+    """Return a template that scatters with this reduction; input and source are drawn from `domain`."""
     domains = {"input": domain, "src": domain} if domain else {}
     return CaseTemplate(label, sizes, {"reduce": reduce}, domains, **fields)
 
@@ -173,6 +176,7 @@ SCATTER_SCALAR = (
 
 
 def scattering(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiScatter` and `diopiScatterScalar` from the sizes of a template."""
     shape, dim, index, source = template.sizes
     number = -2.0 if template.exact else -1.375
     is_product = template.arguments["reduce"] == "multiply"

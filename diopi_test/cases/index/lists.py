@@ -114,6 +114,7 @@ INDEX = (
 
 
 def reading(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiIndex` from the sizes of a template."""
     shape, indices = template.sizes
     return {"input": arbitrary(*shape, layout=template.layout), "indices": indices}
 
@@ -130,6 +131,7 @@ INDEX_BACKWARD = (
 
 
 def gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiIndexBackward` from the sizes of a template."""
     shape, indices = template.sizes
     return {
         "zeros_like_input": tensor(*shape, domain=choice([0.0]), layout=template.layout),
@@ -198,6 +200,7 @@ INDEX_PUT = (
 
 
 def writing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiIndexPut` from the sizes of a template."""
     shape, indices, *values = template.sizes
     domain = normal() if template.arguments["accumulate"] else any_value
     written = values[0] if values else selected(shape, indices)

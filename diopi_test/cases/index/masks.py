@@ -198,6 +198,7 @@ WHERE_TEMPLATES = (
 
 
 def choosing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiWhere` from the sizes of a template."""
     condition, *shapes = template.sizes
     first, second = (arbitrary(*shape, layout=template.layout) for shape in shapes)
     return {"condition": condition, "input": first, "other": second}

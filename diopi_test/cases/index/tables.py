@@ -100,6 +100,7 @@ EMBEDDING_BACKWARD = (
 
 
 def looking_up(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiEmbedding` and `diopiEmbeddingBackward` from the sizes of a template."""
     (rows, columns), indices = template.sizes
     return {
         "weight": arbitrary(rows, columns, layout=template.layout),
@@ -121,6 +122,7 @@ register("diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=looking_
 def renorm(
     label: str, rows: int, columns: int, indices: TensorSpec, max_norm: float, norm_type: float = 2.0, **fields: Any
 ) -> CaseTemplate:
+    """Return a template that limits the norms of the rows at `indices` to `max_norm`."""
     return CaseTemplate(
         label, (rows, columns), {"indices": indices, "max_norm": max_norm, "norm_type": norm_type}, **fields
     )
@@ -165,6 +167,7 @@ def rows_of_unlike_norms(shape: tuple[int, ...]) -> Domain:
 
 
 def unlike_rows(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiEmbeddingRenorm_` from the sizes of a template."""
     shape = template.sizes
     return {"inout": tensor(*shape, domain=rows_of_unlike_norms(shape), layout=template.layout)}
 

@@ -56,6 +56,7 @@ COUNTED = dict.fromkeys(("input1", "input2"), integer_values(-2, 2))
 
 
 def of_whole_numbers(far: int) -> CaseTemplate:
+    """Return a template of integer coordinates between -far and far, whose distances are exact."""
     return operands("tails", (17, 37), (9, 37), domain=integer_values(-far, far), **EXACT)
 
 

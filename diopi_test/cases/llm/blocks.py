@@ -41,11 +41,13 @@ class Paged:
 
 
 def paged(label: str, *lengths: int, **fields: Any) -> CaseTemplate:
+    """Return a template of attention over a paged cache; `fields` are sizes and fields of the template."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Paged.__annotations__}
     return CaseTemplate(label, Paged(lengths, **sizes), **fields)
 
 
 def of_paged(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiPagedAttention` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     used = [-(-length // sizes.block) for length in sizes.lengths]
     blocks = np.random.default_rng(sizes.block).permutation(sum(used) + 2)

@@ -30,9 +30,16 @@ FAR = 64.0
 
 
 def in_pairs(places: Any, *row: int) -> TensorTemplate:
-    """Keys of which every two neighbours have one score, so far above all before them that only these have a share.
+    """Return keys of which any two neighbors have one score, far above the scores of all earlier keys.
 
-    A query of ones sees, of keys up to its own, the last pair or the half of one.
+    A query of ones attends, of the keys up to its own position, to the last pair or to the half of one.
+
+    Args:
+        places: the positions of the keys.
+        *row: the shape of one key.
+
+    Returns:
+        The tensor.
     """
     scores = FAR * (np.asarray(places) // 2)
     rows = np.broadcast_to(scores.reshape(-1, *[1] * len(row)), (len(scores), *row))

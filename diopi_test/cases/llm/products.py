@@ -28,11 +28,13 @@ HINTS = {"group": "world", "reduce_op": "sum", "comm_turn": 0, "stream_mode": 1}
 
 
 def product(label: str, *first: int, columns: int = 4, **fields: Any) -> CaseTemplate:
+    """Return a template of a matrix product; `fields` are sizes and fields of the template."""
     arguments = {**HINTS, **fields.pop("arguments", {})}
     return CaseTemplate(label, Product(first, columns), arguments, **fields)
 
 
 def of_product(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiMatmulAllReduce` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     return {
         "x1": tensor(*sizes.first, layout=layout),

@@ -61,6 +61,7 @@ class Tokens:
 
 
 def tokens(label: str, *lengths: int, **fields: Any) -> CaseTemplate:
+    """Return a template of attention in which each sequence has these lengths."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Tokens.__annotations__}
     return CaseTemplate(label, Tokens(lengths, **sizes), **fields)
 
@@ -76,6 +77,7 @@ def _table(sizes: Tokens) -> NDArray[Any]:
 
 
 def of_tokens(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of the attention functions of language model servers from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.slots, sizes.heads, sizes.size, layout=layout)
     one_per_sequence = tensor(len(sizes.lengths), sizes.heads, sizes.size, layout=layout)

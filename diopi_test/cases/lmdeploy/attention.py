@@ -103,9 +103,16 @@ CACHED = 64
 
 
 def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate:
-    """A call whose queries are 0, so that it gives means of `KEPT` small whole numbers.
+    """Return a template whose queries are 0, so that its results are means of `CACHED` small integers.
 
-    Each key and value that is new is one of the numbers of a row, or its opposite.
+    Each new key and value is one of the numbers of a row, or its opposite.
+
+    Args:
+        arguments: arguments that replace the usual ones.
+        **fields: sizes and fields of the template.
+
+    Returns:
+        The template.
     """
     sizes = Sizes(slots=CACHED, **fields)
     chosen = np.arange(sizes.projected - sizes.width)

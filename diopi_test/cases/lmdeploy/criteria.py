@@ -54,6 +54,7 @@ def _stopping(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def stop(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
+    """Return a template that looks for stop words; `arguments` replace the usual ones."""
     return CaseTemplate(label, (), arguments or {}, **fields)
 
 
@@ -104,6 +105,7 @@ register(
 def length(
     label: str, limits: Sequence[int], finished: Any, step: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
+    """Return a template that compares the step with the length limits of sequences."""
     results = {name: ResultOverride(layout=layout) for name in ("should_stop", "finished_sum")}
     arguments = {
         "finished": finished,

@@ -72,6 +72,7 @@ register(
 
 
 def plus(label: str, length: int, size: int, val: int, layout: Layout = contiguous, **fields: Any) -> CaseTemplate:
+    """Return a template that adds `val` to the first `size` of `length` numbers."""
     domain = fields.pop("domain", integer_values(-1000, 1000))
     arguments = {"inoutput": tensor(length, domain=domain, layout=layout), "val": val, "size": size}
     return CaseTemplate(label, (), arguments, **fields)
@@ -105,6 +106,7 @@ register(
 def padding(
     label: str, lengths: Sequence[int], longest: int, layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
+    """Return a template that counts the padding of sequences of these lengths, which are padded to `longest`."""
     arguments = {
         "total_padding_count": ByDtype(lambda dtype: literal([0] * len(lengths), dtype, layout)),
         "input_lengths": _lengths(lengths, layout),

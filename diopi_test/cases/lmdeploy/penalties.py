@@ -160,6 +160,7 @@ def _banned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def ban(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
+    """Return a template that bans words; `arguments` replace the usual ones."""
     return CaseTemplate(label, (), arguments or {}, **fields)
 
 

@@ -130,6 +130,7 @@ def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
 
 
 def top_k_cases() -> Iterator[CaseTemplate]:
+    """Yield the templates of sampling among the k most probable tokens."""
     yield from common({"k": 1})
     yield sample("own-limits", k=cycle_values(2, 9, 4, 3), p=1.0)
     yield sample("beyond", k=40)
@@ -141,6 +142,7 @@ PERSISTENT_WORKSPACE_QUERY = {"persistent_workspace_size": -1}
 
 
 def top_p_cases() -> Iterator[CaseTemplate]:
+    """Yield the templates of sampling among the most probable tokens with a total probability of p."""
     yield from common({"p": 0.0078125})
     yield sampling("first-of-equals", 12, 8, TIED, p=0.0625)
     yield sampling("just-enough", **DOMINANT, p=0.9921875)

@@ -42,15 +42,25 @@ def classes(
     total: ResultOverride | None = SCALAR,
     **fields: Any,
 ) -> CaseTemplate:
-    """A case of a loss over classes.
+    """Return a template of a loss over classes.
 
     Args:
-        shape: of the input; the classes are on axis 1, or 0 if that is the only one.
+        label: the label of the cases.
+        shape: the shape of the input; the classes are on axis 1, or on axis 0 if that is the only one.
+        reduction: how the losses are reduced.
+        weighted: whether the classes have weights.
+        ignore_index: the class that is ignored.
+        targets: the domain of the classes; by default all of them.
+        smoothing: the share of the target that is spread over all classes.
         soft: whether the target holds probabilities of the classes.
-        targets, weights: the domains of the classes, by default all of them, and of the weights.
+        weights: the domain of the weights.
         index: the element type of the classes.
-        layout: of the input, and of results of more than one element.
+        layout: the layout of the input, and of results of more than one element.
         total: the total weight, where it is a result.
+        **fields: further fields of the template.
+
+    Returns:
+        The template.
     """
     axis = min(1, len(shape) - 1)
     outer = shape[:axis] + shape[axis + 1 :]

@@ -29,6 +29,7 @@ LOGITS, PROBABLE, CERTAIN = normal(1.5), uniform(0, 1), choice([0.0, 1.0])
 def pattern(
     label: str, reduction: Reduction, shape: tuple[int, ...], layout: Layout = contiguous, **fields: Any
 ) -> CaseTemplate:
+    """Return a template with this reduction and shape; the template's arguments are added later."""
     return CaseTemplate(label, shape, {"reduction": reduction}, layout=layout, **{"result_layout": layout, **fields})
 
 
@@ -162,7 +163,7 @@ def gap(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> Cas
 
 
 def ties(beta: float) -> CaseTemplate:
-    """d = 0, and |d| = beta exactly."""
+    """Return a template whose differences are 0, or exactly beta in magnitude."""
     equal = variant(input=choice([1.0, 2.0, 2.5, 3.0]), target=choice([1.0, 1.5, 2.0]), beta=beta)
     domains = {"grad_output": choice([1.0, 2.0, 3.0])}
     template = shaped(equal, pattern("", NONE, (4, 6)))

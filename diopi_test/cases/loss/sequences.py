@@ -53,12 +53,22 @@ def alignment(
     out: tuple[int, ...] = (),
     smoke: bool = False,
 ) -> CaseTemplate:
-    """A call of the loss or its gradient.
+    """Return a template of the CTC loss or its gradient.
 
     Args:
-        spare: how much wider than the longest target `targets` is; None has the targets one after the other.
-        layout: of log_probs and their gradient.
-        out: shape of a reduced result.
+        label: the label of the cases.
+        samples: the lengths and targets of the batch.
+        reduction: how the losses are reduced.
+        blank: the class that separates labels.
+        spare: how much wider than the longest target `targets` is; None concatenates the targets.
+        zero_infinity: whether infinite losses are replaced by 0.
+        index: the element type of targets and lengths.
+        layout: the layout of log_probs and their gradient.
+        out: the shape of a reduced result.
+        smoke: whether the cases are smoke cases.
+
+    Returns:
+        The template.
     """
     count, lengths = len(samples.targets), [len(target) for target in samples.targets]
     arguments = {

@@ -53,6 +53,7 @@ def overlapping(
 
 
 def upright(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
+    """Return a template of n and m axis-aligned boxes."""
     return overlapping(label, n, m, domain or boxes(uniform(0, 5), uniform(1, 6)), columns=4, **fields)
 
 
@@ -87,6 +88,7 @@ USUAL = turned(uniform(0, 5), uniform(1, 6), ANGLES)
 
 
 def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
+    """Return a template of n and m rotated boxes."""
     return overlapping(label, n, m, USUAL if domain is None else domain, columns=5, **fields)
 
 
@@ -133,6 +135,7 @@ WITHIN_AND_AROUND = alternating_rows(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
 
 
 def quadri(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
+    """Return a template of n and m quadrilaterals."""
     return overlapping(label, n, m, QUADRILATERALS if domain is None else domain, columns=8, **fields)
 
 

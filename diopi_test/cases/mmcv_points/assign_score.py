@@ -40,6 +40,7 @@ class Scores:
 
 
 def scored(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiAssignScoreWithkMmcv` and its gradient from the sizes of a template."""
     sizes: Scores = template.sizes
     features, result = (sizes.B, sizes.N, sizes.M, sizes.out_dim), (sizes.B, sizes.out_dim, sizes.npoint, sizes.K)
     scores, layout = (sizes.B, sizes.npoint, sizes.K, sizes.M), template.layout

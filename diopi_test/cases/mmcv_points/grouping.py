@@ -57,12 +57,13 @@ def _features(template: CaseTemplate) -> dict[str, Any]:
 
 
 def gathered(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of gathering and grouping points, and of their gradients, from the sizes of a template."""
     sizes: Chosen = template.sizes
     return {**_features(template), "npoints": sizes.shape[0], "nsample": sizes.shape[-1]}
 
 
 def interpolated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    """n and m change places in the gradient's list, not in their meaning."""
+    """Derive the arguments of `diopiThreeInterpolateMmcv` and its gradient, in which n and m are exchanged."""
     sizes: Chosen = template.sizes
     three = template.replace(shape=(*sizes.shape, 3))
     return {
@@ -141,6 +142,7 @@ def _any_index(sizes: Stack) -> Domain:
 
 
 def stacked_groups(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiStackGroupPointsMmcv` and its gradient from the sizes of a template."""
     sizes: Stack = template.sizes
     rows, points, layout = sum(sizes.centers), sum(sizes.points), template.layout
     groups = (rows, sizes.channels, sizes.sample_num)

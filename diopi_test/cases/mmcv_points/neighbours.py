@@ -50,6 +50,7 @@ def _own_points(values: Mapping[str, Any]) -> Any:
 
 
 def ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiBallQueryMmcv` from the sizes of a template."""
     sizes: Ball = template.sizes
     centers = tensor(sizes.B, sizes.npoint, 3, domain=sizes.centers, layout=template.layout)
     own_centers = tensor(sizes.B, sizes.npoint, 3, layout=template.layout, compute=_own_points)
@@ -111,6 +112,7 @@ register(
 
 
 def stacked_ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiStackBallQueryMmcv` from the sizes of a template."""
     sizes: Stack = template.sizes
     rows = sum(sizes.centers)
     return {
@@ -170,6 +172,7 @@ class Nearest:
 
 
 def nearest(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiKnnMmcv` from the sizes of a template."""
     sizes: Nearest = template.sizes
     return {
         "xyz_tensor": tensor(sizes.b, sizes.points, 3, domain=sizes.domain, layout=template.layout),
@@ -182,6 +185,7 @@ def nearest(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def three_nearest(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiThreeNnMmcv` from the sizes of a template."""
     sizes: Nearest = template.sizes
     return {
         "unknown": tensor(sizes.b, sizes.centers, 3, domain=sizes.domain, layout=template.layout),

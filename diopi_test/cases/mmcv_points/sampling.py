@@ -36,6 +36,7 @@ def _distances(values: Mapping[str, Any]) -> Any:
 
 
 def sampling(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of the furthest point samplings from the sizes of a template."""
     sizes: Sampling = template.sizes
     points = tensor(sizes.B, sizes.N, 3, domain=sizes.domain, layout=template.layout)
     return {

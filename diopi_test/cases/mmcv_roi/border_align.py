@@ -40,6 +40,7 @@ class Borders:
 
 
 def border(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiBorderAlignMmcv` and its gradient from the sizes of a template."""
     sizes: Borders = template.sizes
     n, c, h, w = sizes.shape
     maps = tensor(n, 4 * c, h, w, domain=distinct, layout=template.layout)

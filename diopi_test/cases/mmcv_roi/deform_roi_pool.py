@@ -29,6 +29,7 @@ class GridRegions(Regions):
 
 
 def deform(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiDeformRoiPoolMmcv` and its gradient from the sizes of a template."""
     sizes: Regions = template.sizes
     shape = (sizes.number, 2, *sizes.bins)
     offset = None if sizes.offset is None else tensor(*shape, domain=sizes.offset, layout=template.layout)

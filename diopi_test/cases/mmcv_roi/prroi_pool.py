@@ -16,6 +16,7 @@ from diopi_test.cases.tensors import zeros
 
 
 def precise(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiPrroiPoolMmcv` and its gradients from the sizes of a template."""
     sizes: Regions = template.sizes
     forward = ResultOf("diopiPrroiPoolMmcv", "output")
     return {

@@ -33,6 +33,7 @@ def _place(sizes: Regions, result: str) -> TensorTemplate:
 
 
 def align(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiRoiAlignMmcv` and its gradient from the sizes of a template."""
     sizes: Regions = template.sizes
     return {
         **common_tensors(template),

@@ -30,6 +30,7 @@ class CellRegions(Regions):
 
 
 def pool(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiRoiPoolMmcv` from the sizes of a template."""
     sizes: Regions = template.sizes
     results = {name: zeros(*sizes.pooled, dtype=kind, layout=template.result_layout) for name, kind in RESULTS.items()}
     return {**common_tensors(template), **results}
@@ -39,6 +40,7 @@ RESULTS = {"output": None, "argmax": I32}
 
 
 def pool_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiRoiPoolBackwardMmcv` from the sizes of a template."""
     sizes: Regions = template.sizes
     forward = ResultOf(
         "diopiRoiPoolMmcv", "argmax", {"input": "_input"}, dict.fromkeys(RESULTS, np.zeros(sizes.pooled))

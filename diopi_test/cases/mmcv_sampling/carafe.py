@@ -34,6 +34,7 @@ class Carafe:
 
 
 def carafe(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of both forms of CARAFE and of their gradients from the sizes of a template."""
     sizes: Carafe = template.sizes
     n, c, h, w = sizes.shape
     masks, output = (n, sizes.g * sizes.k**2, sizes.s * h, sizes.s * w), (n, c, sizes.s * h, sizes.s * w)

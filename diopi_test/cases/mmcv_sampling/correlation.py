@@ -34,6 +34,7 @@ class Correlated:
 
 
 def correlated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiCorrelationMmcv` and its gradient from the sizes of a template."""
     sizes: Correlated = template.sizes
     pairs = {
         "k": sizes.kernel,

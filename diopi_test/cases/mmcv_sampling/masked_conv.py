@@ -38,6 +38,7 @@ class Masked:
 
 
 def masked(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments that both functions of masked convolution have in common."""
     sizes: Masked = template.sizes
     (c, h, w), (rows, columns) = sizes.image, sizes.chosen
     return {
@@ -55,10 +56,12 @@ def masked(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 def to_columns(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiMaskedIm2colMmcv` from the sizes of a template."""
     return {**masked(template, dtype), "im": arbitrary(1, *template.sizes.image, layout=template.layout)}
 
 
 def to_image(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiMaskedCol2imMmcv` from the sizes of a template."""
     return {**masked(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result_layout)}
 
 

@@ -25,6 +25,7 @@ class Psa:
 
 
 def psa(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiPsamaskMmcv` and its gradient from the sizes of a template."""
     sizes: Psa = template.sizes
     masks = (sizes.n, sizes.mask[0] * sizes.mask[1], *sizes.feature)
     maps = (sizes.n, sizes.feature[0] * sizes.feature[1], *sizes.feature)

@@ -25,6 +25,7 @@ class Shifted:
 
 
 def shifted(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiTinShiftMmcv` and its gradient from the sizes of a template."""
     sizes: Shifted = template.sizes
     return {
         "output": zeros(*sizes.shape, layout=template.result_layout),

@@ -33,6 +33,7 @@ class Filtered:
 
 
 def filtered(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of `diopiUpfirdn2dOpMmcv` from the sizes of a template."""
     sizes: Filtered = template.sizes
     batch, channels, *plane = sizes.shape
     return {

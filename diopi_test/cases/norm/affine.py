@@ -37,12 +37,20 @@ def layer(
     dtypes: Sequence[Dtype] = (F32,),
     **attributes: Any,
 ) -> CaseTemplate:
-    """A call whose input is drawn from `domain`, with `attributes` that are not the usual ones.
+    """Return a template of a normalization.
 
     Args:
+        label: the label of the cases.
+        shape: the shape of the input.
+        domain: where the input is drawn from.
         without: optional arguments and results that are NULL.
-        parameters: element type of weight, bias and running statistics, by default the input's.
-        layout: of all tensor arguments and the first result.
+        parameters: the element type of weight, bias and running statistics; by default the input's.
+        layout: the layout of all tensor arguments and the first result.
+        dtypes: the element types of the cases.
+        **attributes: attributes that differ from the usual ones.
+
+    Returns:
+        The template.
     """
     overrides = {**attributes, **dict.fromkeys(without)}
     sizes = Layer(shape, parameters)

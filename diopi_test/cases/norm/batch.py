@@ -83,6 +83,7 @@ FORWARD = (
 
 
 def of_epsilons() -> Iterator[CaseTemplate]:
+    """Yield a template per value of eps, in training and in evaluation mode."""
     for eps in EPSILONS:
         yield layer(f"eps-{eps}", (3, 4, 5), eps=eps)
         yield layer(f"eps-{eps}-evaluation", (3, 4, 5), eps=eps, training=False)

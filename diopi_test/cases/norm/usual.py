@@ -47,9 +47,17 @@ def large(shape: tuple[int, ...], parameters: Dtype | None = None) -> CaseTempla
 
 
 def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate:
-    """Data that make statistics, over `length` neighbours each time, and sums exact in float32, sums not in half types.
+    """Return a template whose statistics and sums are exact in float32; in half types the sums are not.
 
-    For functions that are given the statistics: a sound way of finding them, Welford's, rounds all the same.
+    It is for functions that receive the statistics: a sound algorithm that computes them, Welford's, rounds.
+
+    Args:
+        shape: the shape of the input.
+        length: over how many neighboring elements each statistic is taken.
+        label: the label of the cases.
+
+    Returns:
+        The template.
     """
     domains = {
         "grad_output": POSITIVE_INTEGERS,

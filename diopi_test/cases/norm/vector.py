@@ -140,6 +140,7 @@ NORMS = (
 
 
 def of_further_orders() -> list[CaseTemplate]:
+    """Return a template per further order of the norm."""
     return [vectors(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(F32, F16)) for p in FURTHER_ORDERS]
 
 

@@ -87,6 +87,7 @@ ALIKE = {".*": "all elements are to be alike"}
 
 
 def size_and_value(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of functions that fill a tensor of a size with a value."""
     return {"size": template.sizes, "value": 1}
 
 

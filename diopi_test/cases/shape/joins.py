@@ -151,6 +151,7 @@ register("diopiMeshGrid", templates=MESH_GRID)
 
 
 def split(sizes: tuple[int, ...], dim: int) -> dict[str, Any]:
+    """Return the arguments that split axis `dim` into parts of these sizes."""
     return {"splitSizes": sizes, "dim": dim}
 
 

@@ -168,6 +168,7 @@ EXPAND = (
 
 
 def transposed_along(label: str, axis: int, rank: int, **arguments: Any) -> CaseTemplate:
+    """Return a template along one axis of a tensor of this rank."""
     return CaseTemplate(f"{label}{axis}-of-{rank}", SHAPES[rank - 1], arguments)
 
 
@@ -262,6 +263,7 @@ register(
 
 
 def margins(pad: tuple[int, ...], mode: str = "constant", value: float | None = None) -> dict[str, Any]:
+    """Return the arguments of padding."""
     return {"pad": pad, "mode": mode, "value": value}
 
 
