@@ -181,7 +181,8 @@ def test_nothing_selected_is_an_error(data: Path, tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "no case matches -k 'nothing'" in done.stdout
     summary = read_report(report)["summary"]
-    assert (summary["collected"], summary["incomplete"], summary["reason"]) == (0, True, "no case matches -k 'nothing'")
+    assert (summary["collected"], summary["incomplete"]) == (0, True)
+    assert "'nothing'" in summary["reason"]
 
 
 @pytest.mark.parametrize(
