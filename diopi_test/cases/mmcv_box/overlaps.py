@@ -34,12 +34,12 @@ def overlapping(
     layout: Layout = contiguous,
     **fields: Any,
 ) -> CaseTemplate:
-    """Boxes with others, drawn or given; of `aligned` ones there are as many."""
+    """Return a template of two sets of boxes from these domains or lists; `aligned` sets have equal numbers."""
 
-    def boxes_from(rows: int, values: Any) -> TensorTemplate:
-        if callable(values):
-            return tensor(rows, columns, domain=values, layout=layout)
-        return tensor(len(values), columns, compute=lambda values: values)
+    def boxes_from(rows: int, source: Any) -> TensorTemplate:
+        if callable(source):
+            return tensor(rows, columns, domain=source, layout=layout)
+        return tensor(len(source), columns, compute=lambda values: source)
 
     arguments = {
         "bboxes1": boxes_from(n, domain),
