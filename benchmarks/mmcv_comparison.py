@@ -33,7 +33,7 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.fuzz.calls import cases
 from diopi_test.fuzz.known import known
-from diopi_test.fuzz.legal import IllegalError, made
+from diopi_test.fuzz.legal import IllegalError, compute_legal_case
 from diopi_test.fuzz.search import drawing_by_the_seed_alone
 from diopi_test.fuzz.trial import Trials
 
@@ -65,7 +65,7 @@ def drawn_calls(function: str, count: int, seed: int) -> list[BaselineCase]:
     def draw(data: st.DataObject) -> None:
         try:
             case = data.draw(cases(known(function)))
-            calls.append(made(known(function), replace(case, label=f"{case.label}.{len(calls)}")))
+            calls.append(compute_legal_case(known(function), replace(case, label=f"{case.label}.{len(calls)}")))
         except IllegalError:
             pass  # it is no call
 

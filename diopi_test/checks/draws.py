@@ -1,4 +1,4 @@
-"""Random draws: one generator state gives one result, and a call that draws leaves an advanced offset behind."""
+"""Random draws: the generator's state determines the result, and a call that draws advances the generator's offset."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OFFSETS = 2**64
 
 
 def check(run: CallRecord) -> CheckResult | None:
-    """The generator's state is used as the standard says; None for calls that draw nothing."""
+    """Check that the call uses the generator's state as the standard requires; None for calls that draw nothing."""
     if not run.case.draws:
         return None
     problems = [*_states(run), *_repetition(run)]
@@ -19,29 +19,34 @@ def check(run: CallRecord) -> CheckResult | None:
 
 
 def _states(run: CallRecord) -> Iterator[str]:
-    """The seed stays, and the offset advances if anything was drawn; a gradient draws again what is drawn already.
+    """Yield the problems of the generators' states.
 
-    Of several generators, some may have rested.
+    The seed stays unchanged, and the offset advances if the call draws numbers. A gradient repeats the draws of the
+    forward
+    function. If there are several generators, some may stay unchanged.
+
+    Yields:
+        A description of each problem.
     """
-    drawn = any(expected.needs_validator and record.values.size for record, expected in run.results())
-    drawn &= not run.prototype.is_gradient
+    are_drawn = any(expected.needs_validator and record.values.size for record, expected in run.results())
+    are_drawn &= not run.prototype.is_gradient
     advances = [(generator.after[1] - generator.before[1]) % _OFFSETS for generator in run.generators]
     for generator, advance in zip(run.generators, advances, strict=True):
         (seed, offset), (seed_after, offset_after) = generator.before, generator.after
         if seed_after != seed:
             yield f"the seed of {generator.name} changed from {seed} to {seed_after}"
-        if (drawn and not any(advances)) or advance >= _OFFSETS // 2:
+        if (are_drawn and not any(advances)) or advance >= _OFFSETS // 2:
             yield f"the offset of {generator.name} was {offset} and is {offset_after}, expected an advanced one"
         if advance and not run.case.arguments.get("train", True):
             yield f"{generator.name} was drawn from although train is false"
 
 
 def _repetition(run: CallRecord) -> Iterator[str]:
-    """The same state gave the same results, bit for bit, and the same state after it."""
+    """Yield the problems of a repetition: calls with equal states have equal results and equal states afterwards."""
     if run.again is None:
         return
-    for (one, expected), (other, _) in zip(run.results(), run.again.results(), strict=True):
-        if expected.needs_validator and one.values.tobytes() != other.values.tobytes():
-            yield f"{one.name} differs when the call is repeated from the same generator state"
+    for (first, expected), (second, _) in zip(run.results(), run.again.results(), strict=True):
+        if expected.needs_validator and first.values.tobytes() != second.values.tobytes():
+            yield f"{first.name} differs when the call is repeated from the same generator state"
     if [g.after for g in run.generators] != [g.after for g in run.again.generators]:
         yield "the generator advances differently when the call is repeated from the same state"

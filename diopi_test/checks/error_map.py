@@ -1,4 +1,4 @@
-"""A picture of the errors in one slice of a tensor, small enough for a record."""
+"""A map of the errors in one slice of a tensor, small enough for a report."""
 
 from __future__ import annotations
 
@@ -19,34 +19,41 @@ BOUNDS = (0, 1 / 8, 1 / 4, 1 / 2, 1, 2, 8, 64, 1024)
 
 
 @np.errstate(all="ignore")  # what is not finite
-def error_map(wrong: Mask, errors: FloatArray, budget: FloatArray | None, worst: tuple[int, ...]) -> ErrorMap | None:
-    """The slice of `errors` with the element at `worst`; None for a single element.
+def error_map(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None, worst: tuple[int, ...]) -> ErrorMap | None:
+    """Return the slice of errors with the worst element; None for a single element.
 
     Args:
-        wrong, errors, budget: arrays of one shape; without `budget`, or where that is no number above 0, what is wrong
-            is as wrong as can be. An element that is right counts as within its budget, whatever it is off.
+        is_wrong: which elements are wrong.
+        errors: the error of each element, in the shape of `is_wrong`.
+        budget: the error budgets in this shape. A wrong element without a positive budget has the largest ratio. A
+            correct
+            element counts as within its budget, whatever its error.
+        worst: the index of the worst element.
+
+    Returns:
+        The map.
     """
-    axes = tuple(axis for axis, size in enumerate(wrong.shape) if size > 1)[-2:]
+    axes = tuple(axis for axis, size in enumerate(is_wrong.shape) if size > 1)[-2:]
     if not axes:
         return None
-    at = tuple(slice(None) if axis in axes else index for axis, index in enumerate(worst))
-    ratios = _ratios(wrong[at], errors[at], None if budget is None else budget[at])
+    slices = tuple(slice(None) if axis in axes else index for axis, index in enumerate(worst))
+    ratios = _ratios(is_wrong[slices], errors[slices], None if budget is None else budget[slices])
     cells = _shrunk(ratios.reshape((1, -1)) if len(axes) == 1 else ratios)
     digits = np.searchsorted(BOUNDS, cells)
     return ErrorMap(axes, ratios.shape, tuple("".join(map(str, row)) for row in digits))
 
 
-def _ratios(wrong: Mask, errors: FloatArray, budget: FloatArray | None) -> FloatArray:
-    """Error / budget of each element; at most 1 of those that are right."""
-    ratios = np.where(wrong, np.inf, 0.0)
+def _ratios(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None) -> FloatArray:
+    """Return error / budget of each element; at most 1 for correct elements."""
+    ratios = np.where(is_wrong, np.inf, 0.0)
     if budget is not None:
         measured = (budget > 0) & np.isfinite(errors)
         ratios = np.where(measured, errors / np.where(measured, budget, 1), ratios)
-    return np.where(wrong, ratios, np.minimum(ratios, 1))
+    return np.where(is_wrong, ratios, np.minimum(ratios, 1))
 
 
 def _shrunk(slice_: NDArray[Any]) -> NDArray[Any]:
-    """The largest values of blocks that are as small as can be, if there are to be at most `CELLS` along an axis."""
+    """Return the largest value of each block; the blocks are as small as `CELLS` entries per axis permit."""
     for axis, size in enumerate(slice_.shape):
         slice_ = np.maximum.reduceat(slice_, np.arange(0, size, -(-size // CELLS)), axis)
     return slice_

@@ -1,4 +1,4 @@
-"""Result form: element type, shape and order in memory, and that the callee made, or told, what it had to."""
+"""Form of the results: element type, shape, order in memory, and results that the callee allocates or returns."""
 
 from __future__ import annotations
 
@@ -10,15 +10,26 @@ from diopi_test.execution.verdict import CheckResult
 
 
 def check(run: CallRecord) -> CheckResult:
-    """Every result exists, with the expected dtype and, but for axes of length 1, the expected shape.
+    """Check that every result exists, with the expected element type and shape.
 
-    One that the callee makes for itself, and has no use for, may be left unmade. A size that was asked for is none
-    below 0. Where a result the callee makes lies in memory is its own affair, unless the caller asks for a memory
-    format.
+    Axes of length 1 may be missing or added. The callee may omit a result that it allocates itself and doesn't need. A
+    queried workspace size is not negative. The layout of a result that the callee allocates is checked only if the
+    caller
+    requests a memory format.
+
+    Args:
+        run: what the call left behind.
+
+    Returns:
+        The result of the check.
     """
     order_matters = any(parameter.annotation is MemoryFormat for parameter in run.prototype.parameters)
-    problems = [f"{name} was not made" for name, expected in run.missing.items() if not _is_of_no_use(expected)]
-    problems += [f"{one.name} is asked for, and {one.actual}" for one in run.values if one.before and one.actual < 0]
+    problems = [f"{name} was not allocated" for name, expected in run.missing.items() if not _is_of_no_use(expected)]
+    problems += [
+        f"the queried size {value.name} is negative: {value.actual}"
+        for value in run.values
+        if value.before and value.actual < 0
+    ]
     for record, expected in run.results():
         if record.dtype is not expected.dtype:
             problems.append(f"{record.name} is {record.dtype.name}, expected {expected.dtype.name}")
@@ -38,7 +49,10 @@ def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _wrong_order(record: TensorRecord, expected: Expected) -> tuple[int, ...] | None:
-    """The strides a result should have and, in axes of length above 1, does not."""
+    """Return the expected strides if the strides differ in an axis longer than 1."""
     wanted = layout_named(expected.layout)(record.shape).strides
-    differ = any(n > 1 and given != want for n, given, want in zip(record.shape, record.strides, wanted, strict=True))
+    differ = any(
+        n > 1 and actual != expected_stride
+        for n, actual, expected_stride in zip(record.shape, record.strides, wanted, strict=True)
+    )
     return wanted if differ and 0 not in record.shape else None

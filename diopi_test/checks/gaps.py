@@ -1,4 +1,4 @@
-"""Nothing is written between the elements of a strided result."""
+"""The call writes nothing between the elements of a strided result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from diopi_test.execution.verdict import CheckResult
 
 
 def check(run: CallRecord) -> CheckResult | None:
-    """The bytes of a result's storage that belong to no element are what they were; None where there are none."""
+    """Check that the bytes between the elements of results are unchanged; return None if there are no such bytes."""
     problems, applies = [], False
     for record in run.tensors:
         if record.role is Role.input or record.before is None or not record.has_gaps:

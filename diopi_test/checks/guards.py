@@ -1,4 +1,4 @@
-"""Nothing is written outside a tensor's storage."""
+"""The call writes nothing outside a tensor's storage."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from diopi_test.execution.verdict import CheckResult
 
 
 def check(run: CallRecord) -> CheckResult:
-    """The guard zones on both sides of every allocation are intact to the byte."""
+    """Check that the guard zones on both sides of every allocation are unchanged."""
     return CheckResult("guards", not run.damage, ", ".join(str(error) for error in run.damage))

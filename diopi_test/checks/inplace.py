@@ -1,4 +1,4 @@
-"""The in-place form gives what the out-of-place form gives."""
+"""The in-place form has the same results as the out-of-place form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.records import Expected
 from diopi_test.cases.data import widen
 from diopi_test.cases.formats import is_inexact
-from diopi_test.checks import where
+from diopi_test.checks import location
 from diopi_test.checks.values import compare
 from diopi_test.execution.call_sequence import CallSequence
 from diopi_test.execution.difference import Difference
@@ -18,11 +18,17 @@ from lib_rt.dtypes import to_numpy
 
 
 def check(sequence: CallSequence) -> CheckResult | None:
-    """The result of the in-place form agrees with that of the vendor's own out-of-place form for the same arguments.
+    """Check that the in-place form's result agrees with the result of the vendor's out-of-place form.
 
-    Exact results are equal. Rounded ones are as near one another as either has to be to the truth: a vendor may well
-    have a kernel of its own for the in-place form, which rounds elsewhere. None where there is no out-of-place
-    call to compare with, and where several results are right.
+    Exact results must be equal. Rounded results may differ by as much as either may differ from the reference, because
+    a
+    vendor may have a separate kernel for the in-place form that rounds differently.
+
+    Args:
+        sequence: what the calls of the sequence left behind.
+
+    Returns:
+        The result of the check; None if there is no out-of-place call, or if several results are valid.
     """
     if sequence.plain is None or sequence.first.run is None:
         return None
@@ -32,16 +38,18 @@ def check(sequence: CallSequence) -> CheckResult | None:
         if plain.values.size != inplace.values.size:
             problems.append(f"{inplace.name} has shape {inplace.shape}, out of place it has {plain.shape}")
             continue
-        other = plain.values.reshape(inplace.shape)
-        wrong = _apart(inplace.values, other, plain.dtype, expected)
-        if wrong.any():
-            places.append(where.locate_in(sequence.first.run, inplace, "differ", wrong, other))
+        plain_values = plain.values.reshape(inplace.shape)
+        is_wrong = _apart(inplace.values, plain_values, plain.dtype, expected)
+        if is_wrong.any():
+            places.append(location.locate_in(sequence.first.run, inplace, "differ", is_wrong, plain_values))
             problems.append(_describe(places[-1]))
-    return CheckResult("inplace", not problems, "; ".join(problems), differences=tuple(places[: where.MOST]))
+    return CheckResult(
+        "inplace", not problems, "; ".join(problems), differences=tuple(places[: location.MAX_LOCATIONS])
+    )
 
 
 def _describe(place: Difference) -> str:
-    """`input: 3 of 15 elements differ, the first at (0, 2): 1.25, 1.5 out of place`."""
+    """Return a description such as `input: 3 of 15 elements differ, the first at (0, 2): 1.25, 1.5 out of place`."""
     count = f"{place.tensor}: {place.wrong_count} of {place.total} elements {place.problem}"
     return f"{count}, the first at {place.index}: {place.actual}, {place.expected} out of place{place.common}"
 
@@ -49,9 +57,10 @@ def _describe(place: Difference) -> str:
 def _apart(
     inplace: NDArray[np.generic], plain: NDArray[np.generic], plain_dtype: Dtype, expected: Expected
 ) -> NDArray[np.bool_]:
-    """Where two results are further apart than either may be from the truth, whichever is taken for it.
+    """Return where two results differ by more than either may differ from the reference.
 
-    The plain one may have a wider type: the standard converts the result to the type of the tensor it overwrites.
+    The out-of-place result may have a wider type, because the standard converts the in-place result to the type of the
+    tensor that it overwrites.
     """
     with np.errstate(all="ignore"):
         narrow = plain.astype(to_numpy(expected.dtype))
@@ -60,7 +69,9 @@ def _apart(
     return _outside(inplace, wide, expected) & _outside(narrow, back, expected)
 
 
-def _outside(given: NDArray[np.generic], truth: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
+def _outside(actual: NDArray[np.generic], truth: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
     shape = expected.values.shape
-    held = Expected(truth.reshape(shape), expected.dtype, expected.layout, expected.unit, None, expected.specified)
-    return compare(given.reshape(shape), held).wrong.reshape(given.shape)
+    scaled_expected = Expected(
+        truth.reshape(shape), expected.dtype, expected.layout, expected.unit, None, expected.specified
+    )
+    return compare(actual.reshape(shape), scaled_expected).is_wrong.reshape(actual.shape)

@@ -1,17 +1,17 @@
-"""Inputs are only read, but for workspaces, between whose elements nothing is written."""
+"""The call does not write to its inputs, except to the elements of workspaces."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from diopi_proto.parameters import Role, Workspace
-from diopi_test.checks import where
+from diopi_test.checks import location
 from diopi_test.execution.call_record import CallRecord, is_same
 from diopi_test.execution.verdict import CheckResult
 
 
 def check(run: CallRecord) -> CheckResult:
-    """The storage of every input is bit for bit what it was, the bytes between its elements included."""
+    """Check that the storage of every input is unchanged, including the bytes between the elements."""
     problems, places = [], []
     workspaces = {parameter.name for parameter in run.prototype.parameters if parameter.annotation is Workspace}
     for record in run.tensors:
@@ -22,5 +22,5 @@ def check(run: CallRecord) -> CheckResult:
         if not changed.size:
             continue
         problems.append(f"{changed.size} bytes of {record.name} changed, the first at {changed[0]}")
-        places += where.changed_elements(run, record)
-    return CheckResult("inputs", not problems, ", ".join(problems), differences=tuple(places[: where.MOST]))
+        places += location.changed_elements(run, record)
+    return CheckResult("inputs", not problems, ", ".join(problems), differences=tuple(places[: location.MAX_LOCATIONS]))

@@ -1,4 +1,4 @@
-"""The results do not depend on where the elements of the inputs lie."""
+"""The results do not depend on the layout of the inputs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from diopi_test.execution.verdict import CheckResult
 
 
 def check(sequence: CallSequence) -> CheckResult | None:
-    """A call whose inputs lie in another layout gives right results too; None where the vendor says it has none.
+    """Check that a call with other layouts of the inputs has correct results, too.
 
-    Inputs that lie row by row are given column by column, and with gaps where that is the same; others row by row. The
-    results need not have the same bits: a kernel for another layout may add in another order.
+    Row-major inputs become column-major, or get gaps if these are the same; other inputs become row-major. The results
+    need not be equal bit for bit, because a kernel for another layout may add in another order.
+
+    Args:
+        sequence: what the calls of the sequence left behind.
+
+    Returns:
+        The result of the check; None if the vendor does not support the other layout.
     """
     if sequence.relaid is None or sequence.relaid.code is Error.NoImplement:
         return None

@@ -1,4 +1,4 @@
-"""Nothing is left allocated."""
+"""The call leaves no memory allocated."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from diopi_test.execution.verdict import CheckResult
 
 
 def check(sequence: CallSequence) -> CheckResult | None:
-    """A second call leaves no tensor and no piece of device memory allocated beyond its context.
+    """Check that a second call leaves no tensor and no device memory allocated beyond its context.
 
-    What a vendor keeps for the next call (tables, workspaces) it has since the first; what every call adds to is lost.
-    Counted is what goes through the runtime: tensors of any context, and memory from `Device.malloc`.
+    Memory that a vendor caches for later calls (tables, workspaces) exists since the first call; a leak grows with
+    every
+    call. The check counts what the runtime sees: tensors of any context, and memory from `Device.malloc`.
+
+    Args:
+        sequence: what the calls of the sequence left behind.
+
+    Returns:
+        The result of the check.
     """
     if sequence.queued is None:
         return None

@@ -1,4 +1,4 @@
-"""Work is done in stream order: after what was queued before the call, before what is queued after it."""
+"""The call works in stream order: after the work queued before it, and before the work queued after it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ from diopi_test.execution.verdict import CheckResult
 
 
 def check(sequence: CallSequence) -> CheckResult | None:
-    """Copies queued just before the call are seen by it, and copies queued just after it see its results.
+    """Check that the call sees copies queued before it, and that copies queued after it see its results.
 
-    The inputs of the second call are sent behind other copies that keep the stream busy, and the host does not wait for
-    them: a call that reads its inputs before the stream has written them is wrong. The results of every call are copied
-    back by the same stream at once; where they are wrong, they are read again a moment later: results that have changed
-    by then were written too late.
+    The inputs of the second call are queued behind other copies that keep the stream busy, and the host does not wait.
+    A
+    call that reads its inputs before the stream has written them has wrong results. The same stream copies the results
+    of
+    every call back at once. If they are wrong, they are read again a moment later: results that have changed in between
+    were written too late.
+
+    Args:
+        sequence: what the calls of the sequence left behind.
+
+    Returns:
+        The result of the check.
     """
     late = sequence.first.run.late if sequence.first.run is not None else ()
     if late:

@@ -1,7 +1,7 @@
-"""What wrong elements have in common: one slice, every k-th, all after an offset, whole blocks, special values.
+"""Patterns of wrong elements: one slice, every k-th element, all after an offset, whole blocks, special values.
 
-A pattern is told if the wrong elements are exactly those it names, or are all among them, and chance would hardly put
-as many there: the more patterns of a kind there are to choose from, the less likely each must be.
+A pattern is reported in two cases: the wrong elements are exactly those of the pattern, or they are among them and
+chance would hardly place so many there. The more patterns of a kind exist, the less likely each of them must be.
 """
 
 from __future__ import annotations
@@ -31,38 +31,41 @@ BLOCK, MULTIPLE = 8, 32
 """Number of elements from which on runs of equal length are called blocks; power of two worth telling at an offset."""
 
 
-def patterns(wrong: Mask, strides: Sequence[int] = ()) -> list[Pattern]:
-    """What the wrong elements of a tensor have in common, by their places; the most telling first.
+def patterns(is_wrong: Mask, strides: Sequence[int] = ()) -> list[Pattern]:
+    """Return the patterns of the wrong elements' places, the most specific one first.
 
     Args:
-        wrong: at least one element.
-        strides: where the elements lie; left out, row by row.
+        is_wrong: which elements are wrong; at least one is.
+        strides: the strides of the tensor; row-major by default.
+
+    Returns:
+        The patterns; empty if there are none.
     """
-    if wrong.all():
+    if is_wrong.all():
         return [Pattern(PatternKind.everything, "all of them")]
-    count = int(wrong.sum())
-    lines = list(_lines(wrong, strides))
-    box = _box(wrong)
+    count = int(is_wrong.sum())
+    lines = list(_lines(is_wrong, strides))
+    box = _box(is_wrong)
     exact = [*_exactly_a_slice(box, count), *_first(_exactly(line, order) for order, line in lines)]
     return exact or [*_within_a_slice(box, count), *_first(_within(line, order) for order, line in lines)]
 
 
 def _first(found: Iterator[list[Pattern]]) -> list[Pattern]:
-    """The patterns of the first order in which there are any."""
-    return next((some for some in found if some), [])
+    """Return the first list of patterns that is not empty."""
+    return next((candidates for candidates in found if candidates), [])
 
 
-def _lines(wrong: Mask, strides: Sequence[int]) -> Iterator[tuple[str, Mask]]:
-    """The elements in logical order, and in memory order where that is another, with the order's name."""
-    yield "", wrong.reshape(-1)
-    long = [axis for axis, length in enumerate(wrong.shape) if length > 1]
+def _lines(is_wrong: Mask, strides: Sequence[int]) -> Iterator[tuple[str, Mask]]:
+    """Yield the elements in logical order, and in memory order if it differs, with the name of the order."""
+    yield "", is_wrong.reshape(-1)
+    long = [axis for axis, length in enumerate(is_wrong.shape) if length > 1]
     if strides and sorted(long, key=lambda axis: -strides[axis]) != long:
-        order = sorted(range(wrong.ndim), key=lambda axis: -strides[axis])
-        yield " in memory order", wrong.transpose(order).reshape(-1)
+        order = sorted(range(is_wrong.ndim), key=lambda axis: -strides[axis])
+        yield " in memory order", is_wrong.transpose(order).reshape(-1)
 
 
 def _choose(total: int, count: int) -> float:
-    """Logarithm of the number of ways to choose `count` elements of `total`."""
+    """Return the logarithm of the number of ways to choose `count` of `total` elements."""
     return math.lgamma(total + 1) - math.lgamma(count + 1) - math.lgamma(total - count + 1)
 
 
@@ -80,22 +83,22 @@ class _Box:
     choices: float
 
 
-def _box(wrong: Mask) -> _Box | None:
-    """The smallest slice with all wrong elements; None if that is the whole tensor, or the tensor has but one axis."""
-    if sum(length > 1 for length in wrong.shape) < 2:
+def _box(is_wrong: Mask) -> _Box | None:
+    """Return the smallest slice with all wrong elements; None for the whole tensor or a tensor with a single axis."""
+    if sum(length > 1 for length in is_wrong.shape) < 2:
         return None
     parts, size, choices = [], 1, 0.0
-    for axis, length in enumerate(wrong.shape):
-        others = tuple(other for other in range(wrong.ndim) if other != axis)
-        indices = np.flatnonzero(wrong.any(others))
+    for axis, length in enumerate(is_wrong.shape):
+        remaining_axes = tuple(remaining for remaining in range(is_wrong.ndim) if remaining != axis)
+        indices = np.flatnonzero(is_wrong.any(remaining_axes))
         parts.append(_slice(indices, length))
         size *= length if parts[-1] == ":" else len(indices)
         choices += 0.0 if parts[-1] == ":" else math.log(length) * (1 if len(indices) == 1 else 2)
-    return _Box(f"[{', '.join(parts)}]", size, wrong.size, choices) if size < wrong.size else None
+    return _Box(f"[{', '.join(parts)}]", size, is_wrong.size, choices) if size < is_wrong.size else None
 
 
 def _slice(indices: NDArray[np.intp], length: int) -> str:
-    """Indices along an axis as a slice; `:` for all, and for those that are none."""
+    """Return indices along an axis as a slice; `:` if they are all indices or none."""
     first, last, steps = int(indices[0]), int(indices[-1]), np.diff(indices)
     if len(indices) == 1 and length > 1:
         return str(first)
@@ -123,14 +126,14 @@ def _within_a_slice(box: _Box | None, count: int) -> list[Pattern]:
 @final
 @dataclass(frozen=True)
 class _Runs:
-    """Wrong elements in contiguous runs: where they start and end, of how many elements in all."""
+    """The contiguous runs of wrong elements: their starts and ends, and the number of elements of the line."""
 
     starts: NDArray[np.intp]
     ends: NDArray[np.intp]
     total: int
 
     @classmethod
-    def of(cls, line: Mask) -> _Runs:
+    def from_line(cls, line: Mask) -> _Runs:
         inner = np.flatnonzero(line[1:] != line[:-1]) + 1
         first, last = np.flatnonzero(line[:1]), np.flatnonzero(line[-1:]) + len(line)
         edges = np.concatenate([first, inner, last])
@@ -138,14 +141,14 @@ class _Runs:
 
     @property
     def length(self) -> int:
-        """Of every run, but for a shorter last one that the end cuts off; 0 if they differ."""
+        """Return the length of all runs, except a shorter last one that the end cuts off; 0 if the lengths differ."""
         lengths = self.ends - self.starts
         whole = lengths[:-1] if self.ends[-1] == self.total and lengths[-1] <= lengths[0] else lengths
         return int(lengths[0]) if (whole == lengths[0]).all() else 0
 
     @property
     def period(self) -> int:
-        """From one start to the next, where that is always the same from the beginning to the end; else 0."""
+        """Return the distance between the starts of runs if it is constant over the whole line; else 0."""
         steps = np.diff(self.starts)
         if not steps.size or (steps != steps[0]).any():
             return 0
@@ -154,12 +157,12 @@ class _Runs:
 
 
 def _exactly(line: Mask, order: str) -> list[Pattern]:
-    """The pattern that names exactly the wrong elements of a line."""
-    runs, count = _Runs.of(line), int(line.sum())
+    """Return the pattern whose elements are exactly the wrong elements of a line, if there is one."""
+    runs, count = _Runs.from_line(line), int(line.sum())
     if len(runs.starts) == 1:
         found: _Found = _run(runs)
     else:
-        found = _periodic(runs, "") or _periodic(_Runs.of(~line), "all but ") or _blocks(runs)
+        found = _periodic(runs, "") or _periodic(_Runs.from_line(~line), "all but ") or _blocks(runs)
     if found is None or found[1] - _choose(len(line), count) > EXACT:
         return []
     return [Pattern(found[0].kind, found[0].text + order)]
@@ -170,7 +173,7 @@ _Found = tuple[Pattern, float] | None
 
 
 def _run(runs: _Runs) -> tuple[Pattern, float]:
-    """One run."""
+    """Return the pattern of a single run."""
     start, end, total = int(runs.starts[0]), int(runs.ends[0]), runs.total
     if end == total:
         last = f"the last {end - start} of {total}, all from number {start} on"
@@ -184,23 +187,23 @@ def _run(runs: _Runs) -> tuple[Pattern, float]:
 
 
 def _multiple(number: int) -> str:
-    """By which power of two a number can be divided, if it is a size of tiles."""
+    """Return the largest power of two that divides a number, if it is a usual size of tiles."""
     power = number & -number
     return f", a multiple of {power}" if power >= MULTIPLE else ""
 
 
-def _periodic(runs: _Runs, but: str) -> _Found:
-    """Runs at equal distances, over all of the line; of right elements in `but` words."""
+def _periodic(runs: _Runs, excluded: str) -> _Found:
+    """Return the pattern of runs at equal distances over the whole line; `excluded` prefixes its description."""
     length, period = runs.length, runs.period
     if not length or not period:
         return None
     numbers = [str(start) if length == 1 else f"{start} to {start + length - 1}" for start in runs.starts[:2]]
-    text = f"{but}{length} of every {period} elements, numbers {', '.join(numbers)}, …"
+    text = f"{excluded}{length} of every {period} elements, numbers {', '.join(numbers)}, …"
     return Pattern(PatternKind.period, text), math.log(period) * (1 if length == 1 else 2)
 
 
 def _blocks(runs: _Runs) -> _Found:
-    """Whole blocks that begin at multiples of their size; else runs of equal length."""
+    """Return the pattern of whole blocks that begin at multiples of their size, or else of runs of equal length."""
     ends = runs.ends[:-1] if runs.ends[-1] == runs.total else runs.ends
     block = int(np.gcd.reduce(np.concatenate([runs.starts, ends])))
     if block >= BLOCK:
@@ -214,7 +217,7 @@ def _blocks(runs: _Runs) -> _Found:
 
 
 def _within(line: Mask, order: str) -> list[Pattern]:
-    """The patterns among whose elements are all wrong ones of a line."""
+    """Return the patterns whose elements include all wrong elements of a line."""
     indices, total = np.flatnonzero(line), len(line)
     count, first, last = len(indices), int(indices[0]), int(indices[-1])
     found = []
@@ -234,7 +237,7 @@ def _within(line: Mask, order: str) -> list[Pattern]:
 
 
 def _hit(part: int, total: int, count: int) -> bool:
-    """Whether chance would hardly put `count` elements of `total` into a part of them."""
+    """Return whether chance would hardly place `count` of `total` elements in a part of them."""
     return count * math.log(part / total) < WITHIN
 
 
@@ -242,35 +245,40 @@ def _hit(part: int, total: int, count: int) -> bool:
 
 
 @np.errstate(invalid="ignore")  # signalling NaN
-def value_patterns(wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtype]]) -> list[Pattern]:
-    """Special values that all wrong elements have in one of some arrays of their shape.
+def value_patterns(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtype]]) -> list[Pattern]:
+    """Return the special values that one of several arrays has at all wrong elements.
 
     Args:
-        wrong: at least one element.
-        values: by name, an array and its element type.
+        is_wrong: which elements are wrong; at least one is.
+        values: arrays of the same shape and their element types, by name.
+
+    Returns:
+        The patterns; empty if there are none.
     """
     found = []
     for name, (array, dtype) in values.items():
-        alike = {text for text, special in _special(array[wrong], dtype) if special.all()}
-        told = [
+        alike = {text for text, special in _special(array[is_wrong], dtype) if special.all()}
+        candidates = [
             (int(special.sum()), text)
             for text, special in (_special(array, dtype) if alike else ())
-            if text in alike and _is_telling(special, wrong)
+            if text in alike and _is_distinctive(special, is_wrong)
         ]
-        if told:
-            size, text = min(told, key=lambda one: one[0])
-            found.append(Pattern(PatternKind.values, f"only where {name} is {text}, {int(wrong.sum())} of {size} such"))
+        if candidates:
+            size, text = min(candidates, key=lambda candidate: candidate[0])
+            found.append(
+                Pattern(PatternKind.values, f"only where {name} is {text}, {int(is_wrong.sum())} of {size} such")
+            )
     return found
 
 
-def _is_telling(special: Mask, wrong: Mask) -> bool:
-    """Whether chance would hardly have all wrong elements be special ones."""
-    count, size, total = int(wrong.sum()), int(special.sum()), wrong.size
+def _is_distinctive(special: Mask, is_wrong: Mask) -> bool:
+    """Return whether it is unlikely that all wrong elements are special ones by chance."""
+    count, size, total = int(is_wrong.sum()), int(special.sum()), is_wrong.size
     return (count == size and -_choose(total, count) < EXACT) or _hit(size, total, count)
 
 
 def _special(array: NDArray[Any], dtype: Dtype) -> Iterator[tuple[str, Mask]]:
-    """Classes of values, by name, and which elements are in them."""
+    """Yield classes of special values by name, and which elements belong to them."""
     if dtype is Dtype.bool:
         yield "true", array != 0
         yield "false", array == 0
@@ -291,9 +299,9 @@ def _special(array: NDArray[Any], dtype: Dtype) -> Iterator[tuple[str, Mask]]:
         yield "negative", array < 0
 
 
-def constant_pattern(wrong: Mask, given: NDArray[Any], expected: NDArray[Any]) -> list[Pattern]:
-    """The one value that is given at two or more wrong elements, if several are expected there."""
-    found, wanted = np.ascontiguousarray(given[wrong]), expected[wrong]
+def constant_pattern(is_wrong: Mask, actual: NDArray[Any], expected: NDArray[Any]) -> list[Pattern]:
+    """Return the pattern that two or more wrong elements have one value although several values are expected there."""
+    found, wanted = np.ascontiguousarray(actual[is_wrong]), expected[is_wrong]
     several = len(wanted) > 1 and (wanted != wanted[0]).any()
     bits = found.view(np.uint8).reshape(len(found), -1)
     if not several or (bits != bits[0]).any():

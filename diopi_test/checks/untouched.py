@@ -1,17 +1,17 @@
-"""A call that failed leaves its results as they were."""
+"""A call that fails leaves its results unchanged."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from diopi_proto.parameters import Role
-from diopi_test.checks import where
+from diopi_test.checks import location
 from diopi_test.execution.call_record import CallRecord, is_same
 from diopi_test.execution.verdict import CheckResult
 
 
 def check(run: CallRecord) -> CheckResult:
-    """Results still hold what they held, poison or what was to be updated, and nothing was handed back."""
+    """Check that results have the values from before the call, and that the call returned nothing through pointers."""
     written = [value.name for value in run.values if value.before is None or value.actual != value.before]
     problems, places = [f"{name} was handed back" for name in written], []
     for record in run.tensors:
@@ -22,5 +22,7 @@ def check(run: CallRecord) -> CheckResult:
         elif not is_same(record.before, record.after):
             changed = np.flatnonzero(record.before != record.after)
             problems.append(f"{changed.size} bytes of {record.name} changed, the first at {changed[0]}")
-            places += where.changed_elements(run, record)
-    return CheckResult("untouched", not problems, ", ".join(problems), differences=tuple(places[: where.MOST]))
+            places += location.changed_elements(run, record)
+    return CheckResult(
+        "untouched", not problems, ", ".join(problems), differences=tuple(places[: location.MAX_LOCATIONS])
+    )

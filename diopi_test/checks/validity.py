@@ -21,12 +21,12 @@ def check(run: CallRecord) -> CheckResult | None:
         if record.values.size != expected.values.size
     ]
     with np.errstate(all="ignore"):  # wrong answers may be anything
-        problems = problems or list(find_validator(run.prototype)(_answer(run)))
+        problems = problems or list(find_validator(run.prototype)(_completed_call(run)))
     return CheckResult("validity", not problems, "; ".join(problems))
 
 
-def _answer(run: CallRecord) -> CompletedCall:
-    """What was given and what came back, in the reference's arithmetic."""
+def _completed_call(run: CallRecord) -> CompletedCall:
+    """Return the arguments and results of a call in the reference's arithmetic."""
     results, expected = {}, {}
     for record, wanted in run.results():
         with np.errstate(invalid="ignore"):  # poison is a signalling NaN
@@ -37,5 +37,5 @@ def _answer(run: CallRecord) -> CompletedCall:
         results,
         expected,
         {record.name: record.dtype for record, _ in run.results()},
-        {what: _answer(other) for what, other in run.other_draws.items()},
+        {name: _completed_call(other_draw) for name, other_draw in run.other_draws.items()},
     )

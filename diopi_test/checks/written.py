@@ -1,18 +1,26 @@
-"""Every specified element of every result was written: no poison is left in it."""
+"""The call writes every specified element of every result: no poison is left."""
 
 from __future__ import annotations
 
 from diopi_proto.parameters import Role
-from diopi_test.checks import where
+from diopi_test.checks import location
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import CheckResult
 from lib_rt import is_poison
 
 
 def check(run: CallRecord) -> CheckResult:
-    """No result element still holds the bit pattern it was filled with; integers only where that is not the answer.
+    """Check that no result element still has the bit pattern that filled the tensor before the call.
 
-    The check `validity` covers integers that need a validator.
+    An integer element may equal this bit pattern if that is the expected value. The check `validity` covers integers
+    that
+    need a validator.
+
+    Args:
+        run: what the call left behind.
+
+    Returns:
+        The result of the check.
     """
     problems, places = [], []
     for record, expected in run.results():
@@ -25,8 +33,10 @@ def check(run: CallRecord) -> CheckResult:
         if expected.specified is not None:
             left &= expected.specified
         if left.any():
-            place = where.locate_in(run, record, "were not written", left, expected.values)
+            place = location.locate_in(run, record, "were not written", left, expected.values)
             count = f"{place.wrong_count} of {place.total} elements"
             problems.append(f"{count} of {record.name} {place.problem}, the first at {place.index}{place.common}")
             places.append(place)
-    return CheckResult("written", not problems, ", ".join(problems), differences=tuple(places[: where.MOST]))
+    return CheckResult(
+        "written", not problems, ", ".join(problems), differences=tuple(places[: location.MAX_LOCATIONS])
+    )

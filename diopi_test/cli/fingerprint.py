@@ -20,16 +20,16 @@ def fingerprint(vendor: str, json_file: Path | None) -> None:
     The fingerprint also reports type conversions, NaN handling, and the errors of elementary functions.
     """
     from diopi_test.fingerprint import Fingerprint
-    from diopi_test.fingerprint.report import show
+    from diopi_test.fingerprint.report import print_fingerprint
     from diopi_test.fingerprint.table import FAMILIES
 
     found = _vendor(vendor)
     with Progress(*COLUMNS, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("probing", total=sum(map(len, FAMILIES.values())))
-        measured = Fingerprint.of(
+        measured = Fingerprint.measure(
             found, progress=lambda function: progress.update(task, advance=1, description=function)
         )
-    show(measured, console)
+    print_fingerprint(measured, console)
     if json_file is not None:
         write_report(json_file, measured.to_json())
 

@@ -1,9 +1,9 @@
-"""The fingerprint of a vendor: what its arithmetic is like, found by probing its operators.
+"""The fingerprint of a vendor: properties of its arithmetic that probes of its operators measure.
 
-Order and width of sums, subnormal numbers, conversions, multiply-add, NaN. Imports calls (`execution`), number formats
-and references; no stored cases.
+The properties are the order and width of sums, subnormal numbers, conversions, multiply-add, and NaN. The package
+imports calls (`execution`), number formats and references, but no stored cases.
 """
 
-from diopi_test.fingerprint.findings import Finding, Fingerprint
+from diopi_test.fingerprint.results import Fingerprint, ProbeResult
 
-__all__ = ["Finding", "Fingerprint"]
+__all__ = ["Fingerprint", "ProbeResult"]

@@ -19,7 +19,7 @@ from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import FORMATS, Format
 from diopi_test.fingerprint.orders import describe
-from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
+from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants
 from diopi_test.fingerprint.trees import NoTreeError, reveal
 from lib_rt.dtypes import Array, from_numpy, to_numpy
 
@@ -98,7 +98,7 @@ def _dtype(array: Array) -> Dtype:
     return from_numpy(array.dtype)
 
 
-def ask_sums(operator: Operator, dtype: Dtype, *, way: Way) -> Answers:
+def ask_sums(operator: Operator, dtype: Dtype, *, way: Way) -> Observations:
     """Width, rounding and order of an operator's sums."""
     sums = Sums(operator, way, dtype)
     top = _top(sums)
@@ -153,8 +153,8 @@ def width(sums: Sums, top: int) -> int | None:
 
 def _rounding(sums: Sums, top: int, bits: int) -> str:
     """Whether three quarters of the last place are rounded up: in no order is the nearest sum that of nothing."""
-    rest = sums(_placed(2.0**top, 1.5 * 2.0 ** (top - bits), -(2.0**top)))
-    return "to nearest" if (rest > 0).all() else "towards zero"
+    remainders = sums(_placed(2.0**top, 1.5 * 2.0 ** (top - bits), -(2.0**top)))
+    return "to nearest" if (remainders > 0).all() else "towards zero"
 
 
 def _order(sums: Sums, top: int, bits: int) -> str:
@@ -163,10 +163,10 @@ def _order(sums: Sums, top: int, bits: int) -> str:
     if sums([np.full(TERMS, unit)])[0] != TERMS * unit:
         return f"not seen: the sum of {TERMS} times {unit:g} is wrong"
 
-    def sizes(first: int, others: Sequence[int]) -> list[int]:
-        rows = np.full((len(others), TERMS), unit)
+    def sizes(first: int, later: Sequence[int]) -> list[int]:
+        rows = np.full((len(later), TERMS), unit)
         rows[:, first] = 2.0**top
-        rows[np.arange(len(others)), list(others)] = -(2.0**top)
+        rows[np.arange(len(later)), list(later)] = -(2.0**top)
         outside = sums(list(rows)) / unit
         if not (np.isfinite(outside).all() and (outside == np.rint(outside)).all()):
             raise NoTreeError("what remains of a sum is not a number of terms")
@@ -181,7 +181,7 @@ def _order(sums: Sums, top: int, bits: int) -> str:
         return f"not seen: {error}"
 
 
-def ask_products(operator: Operator, dtype: Dtype, *, way: Way, shape: tuple[int, int]) -> Answers:
+def ask_products(operator: Operator, dtype: Dtype, *, way: Way, shape: tuple[int, int]) -> Observations:
     """As `ask_sums`, and what becomes of factors and products before they are added, in results of `shape`."""
     factors, products = _factors(operator, dtype, shape), _products(operator, dtype, shape)
     return {"factors": factors, "products": products, **ask_sums(operator, dtype, way=way)}
@@ -191,10 +191,10 @@ def _product(
     operator: Operator, dtype: Dtype, shape: tuple[int, int], pairs: Mapping[int, tuple[float, float]]
 ) -> float:
     """The sum of the products of some pairs of numbers, by place, made in every element of a result of `shape`."""
-    left, right = np.zeros((shape[0], TERMS)), np.zeros((TERMS, shape[1]))
+    rows, columns = np.zeros((shape[0], TERMS)), np.zeros((TERMS, shape[1]))
     for place, pair in pairs.items():
-        left[:, place], right[place, :] = pair
-    factors = [factor.astype(to_numpy(dtype)) for factor in (left, right)]
+        rows[:, place], columns[place, :] = pair
+    factors = [factor.astype(to_numpy(dtype)) for factor in (rows, columns)]
     return float(operator(*factors, shape=shape, dtype=dtype)[0, 0])
 
 
@@ -212,19 +212,19 @@ def _products(operator: Operator, dtype: Dtype, shape: tuple[int, int]) -> str:
     step = 2.0 ** -((FORMATS[dtype].precision + 1) // 2)
     square, rounded = (1 + step, 1 + step), (-(1 + 2 * step), 1.0)
     rests = {
-        _product(operator, dtype, shape, {one: square, other: rounded})
+        _product(operator, dtype, shape, {first: square, second: rounded})
         for places in PLACES
-        for one, other in permutations(places, 2)
+        for first, second in permutations(places, 2)
     }
     return "exact until they are added" if step * step in rests else "rounded before they are added"
 
 
 def _sums(subject: str, way: Way) -> Probe:
-    return Probe("diopiSum", partial(ask_sums, way=way), each(*floating), subject)
+    return Probe("diopiSum", partial(ask_sums, way=way), single_variants(*floating), subject)
 
 
 def _dots(subject: str, way: Way, shape: tuple[int, int]) -> Probe:
-    return Probe("diopiMm", partial(ask_products, way=way, shape=shape), each(*floating), subject)
+    return Probe("diopiMm", partial(ask_products, way=way, shape=shape), single_variants(*floating), subject)
 
 
 SUMS = (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating, integer, is_floating
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import FORMATS, format_of
-from diopi_test.fingerprint.probe import Answers, Operator, Probe, verdict
+from diopi_test.fingerprint.probe import Observations, Operator, Probe, verdict
 from diopi_test.fingerprint.subnormals import fate, flush, subnormals
 from lib_rt.dtypes import to_numpy
 
@@ -35,8 +35,8 @@ LENGTH = 64
 
 def _converted(operator: Operator, values: Any, source: Dtype, target: Dtype) -> Any:
     """`values`, exact in `source`, converted to `target`, as float64 or as Python integers."""
-    given = np.array(values, np.float64 if is_floating(source) else np.int64).astype(to_numpy(source))
-    result = operator(np.resize(given, LENGTH), shape=(LENGTH,), dtype=target)[: len(given)]
+    numbers_of_source = np.array(values, np.float64 if is_floating(source) else np.int64).astype(to_numpy(source))
+    result = operator(np.resize(numbers_of_source, LENGTH), shape=(LENGTH,), dtype=target)[: len(numbers_of_source)]
     return result.astype(np.float64 if is_floating(target) else object)
 
 
@@ -45,8 +45,8 @@ def rounding(units: Floats, result: Floats) -> str:
     for name, rounded in ROUNDINGS.items():
         if np.array_equal(rounded(units), result):
             return name
-    wrong = int(np.argmax(np.rint(units) != result))
-    return f"unknown: {units[wrong]:g} → {result[wrong]:g} units"
+    mismatches = int(np.argmax(np.rint(units) != result))
+    return f"unknown: {units[mismatches]:g} → {result[mismatches]:g} units"
 
 
 def _both_signs(values: Floats) -> Floats:
@@ -63,22 +63,22 @@ def _rounded_floats(operator: Operator, source: Dtype, target: Dtype) -> str:
     return rounding(units, _converted(operator, values, source, target) / unit - base)
 
 
-def ask_narrowing(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+def ask_narrowing(operator: Operator, source: Dtype, target: Dtype) -> Observations:
     """From a floating type to one of less precision or range."""
     form, wider = FORMATS[target], FORMATS[source]
-    answers = {}
+    observations = {}
     if wider.precision >= form.precision + 2:
-        answers["rounded"] = _rounded_floats(operator, source, target)
+        observations["rounded"] = _rounded_floats(operator, source, target)
     if source is Dtype.float64 and target is not Dtype.float32:
-        answers["by way of float32"] = _twice_rounded(operator, target)
+        observations["by way of float32"] = _twice_rounded(operator, target)
     if wider.largest >= form.overflow:
-        answers["too large"] = _overflow(operator, source, target)
+        observations["too large"] = _overflow(operator, source, target)
     if wider.subnormal <= form.subnormal:
         small = subnormals(form)
-        answers["subnormal numbers"] = fate(
+        observations["subnormal numbers"] = fate(
             _converted(operator, small, source, target), small, flush(small, target), target
         )
-    return answers
+    return observations
 
 
 def _twice_rounded(operator: Operator, target: Dtype) -> str:
@@ -96,14 +96,14 @@ def _overflow(operator: Operator, source: Dtype, target: Dtype) -> str:
     return verdict(result == np.copysign(form.largest, large), "the largest number", "neither infinite nor the largest")
 
 
-def ask_widening(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+def ask_widening(operator: Operator, source: Dtype, target: Dtype) -> Observations:
     """From a floating type to one that holds all its numbers."""
     small = subnormals(FORMATS[source])
     result = _converted(operator, small, source, target)
     return {"subnormal numbers": fate(result, small, flush(small, source), source)}
 
 
-def ask_from_integers(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+def ask_from_integers(operator: Operator, source: Dtype, target: Dtype) -> Observations:
     """From integers to a floating type that does not hold all of them."""
     return {"rounded": _rounded_floats(operator, source, target)}
 
@@ -152,7 +152,7 @@ def out_of_range(numbers: Sequence[int], result: Sequence[int], limits: Range) -
     for name, rule in OUT_OF_RANGE.items():
         if [rule(number, limits) for number in numbers] == list(result):
             return name
-    return ", ".join(f"{number:.6g} → {its}" for number, its in zip(numbers, result, strict=True))
+    return ", ".join(f"{number:.6g} → {converted}" for number, converted in zip(numbers, result, strict=True))
 
 
 def _beyond(limits: Range, source: Dtype) -> list[int]:
@@ -161,46 +161,55 @@ def _beyond(limits: Range, source: Dtype) -> list[int]:
     steps = [high + 1, 3 * (high + 1) // 2, 2**32 + 19795, 2**63 + 5 * 2**11, 2**66]
     candidates = [*steps, *(-step for step in steps), 2 * low]
     finite = [number for number in candidates if abs(number) <= FORMATS[source].largest]
-    held = [int(number) for number in np.array(finite, np.float64).astype(to_numpy(source)).astype(np.float64)]
-    return [number for number in held if not low <= number <= high]
+    representable = [int(number) for number in np.array(finite, np.float64).astype(to_numpy(source)).astype(np.float64)]
+    return [number for number in representable if not low <= number <= high]
 
 
-def ask_to_integers(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+def ask_to_integers(operator: Operator, source: Dtype, target: Dtype) -> Observations:
     """From a floating type to integers."""
     limits = limits_of(target)
     halves = QUARTERS if limits[0] == 0 else _both_signs(QUARTERS)
-    answers = {"rounded": rounding(halves, _converted(operator, halves, source, target).astype(np.float64))}
+    observations = {"rounded": rounding(halves, _converted(operator, halves, source, target).astype(np.float64))}
     numbers = _beyond(limits, source)
     if numbers:
-        answers["too large"] = out_of_range(numbers, _converted(operator, numbers, source, target), limits)
+        observations["too large"] = out_of_range(numbers, _converted(operator, numbers, source, target), limits)
     names = {limits[0]: "smallest", limits[1]: "largest"} if limits[0] else {limits[1]: "largest"}
     below, above, nan = (
         names.get(number, str(number)) for number in _converted(operator, [-np.inf, np.inf, np.nan], source, target)
     )
-    return {**answers, "−∞, ∞": f"{below}, {above}", "NaN": nan}
+    return {**observations, "−∞, ∞": f"{below}, {above}", "NaN": nan}
 
 
-def ask_between_integers(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+def ask_between_integers(operator: Operator, source: Dtype, target: Dtype) -> Observations:
     """From an integer type to one that does not hold all its numbers."""
-    limits, given = limits_of(target), limits_of(source)
-    numbers = [number for number in (limits[1] + 1, limits[0] - 1, *given) if given[0] <= number <= given[1]]
+    limits, numbers_of_source = limits_of(target), limits_of(source)
+    numbers = [
+        number
+        for number in (limits[1] + 1, limits[0] - 1, *numbers_of_source)
+        if numbers_of_source[0] <= number <= numbers_of_source[1]
+    ]
     numbers = [number for number in numbers if not limits[0] <= number <= limits[1]]
     return {"too large": out_of_range(numbers, _converted(operator, numbers, source, target), limits)}
 
 
-def ask_to_bool(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+def ask_to_bool(operator: Operator, source: Dtype, target: Dtype) -> Observations:
     """Which numbers of a floating type are true: all but zero, it should be."""
     numbers = np.array([0.0, -0.0, 0.25, 1.0, -1.0, 256.0, FORMATS[source].subnormal, np.inf, np.nan])
     result = _converted(operator, numbers, source, target).astype(bool)
-    wrong = [f"{number:g}" for number, its in zip(numbers, result, strict=True) if its != (number != 0)]
-    return {"true": f"all but zero, wrong for {', '.join(wrong)}" if wrong else "all but zero"}
+    mismatches = [
+        f"{number:g}" for number, converted in zip(numbers, result, strict=True) if converted != (number != 0)
+    ]
+    return {"true": f"all but zero, wrong for {', '.join(mismatches)}" if mismatches else "all but zero"}
 
 
 def _holds(target: Dtype, source: Dtype) -> bool:
     """Whether every number of `source` is one of `target`."""
     if is_floating(source) and is_floating(target):
-        one, other = format_of(source), format_of(target)
-        return one.precision <= other.precision and one.max_exponent <= other.max_exponent
+        source_format, target_format = format_of(source), format_of(target)
+        return (
+            source_format.precision <= target_format.precision
+            and source_format.max_exponent <= target_format.max_exponent
+        )
     if is_floating(target):
         return limits_of(source)[1].bit_length() <= format_of(target).precision
     if is_floating(source):
@@ -222,7 +231,7 @@ _WIDE_INTEGERS = [Dtype.int32, Dtype.int64]
 """Integers wide enough for two more bits than any half-precision or float32 number."""
 
 
-def _probe(ask: Callable[..., Answers], variants: Sequence[tuple[Dtype, ...]]) -> Probe:
+def _probe(ask: Callable[..., Observations], variants: Sequence[tuple[Dtype, ...]]) -> Probe:
     return Probe("diopiCastDtype", ask, variants)
 
 

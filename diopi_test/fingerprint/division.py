@@ -10,7 +10,7 @@ import numpy as np
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.fingerprint.elementary import error
-from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
+from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants
 from diopi_test.fingerprint.samples import SIZE, significands
 from lib_rt.dtypes import Array, to_numpy
 
@@ -36,23 +36,23 @@ WAYS: dict[str, Callable[[Array, Array], Any]] = {
 }
 
 
-def quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Answers:
+def quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Observations:
     """By which way `result` came from x / y; by none, how often and how far it is off."""
     for name, way in WAYS.items():
         if np.array_equal(way(x, y), result):
             return {"quotients": name}
-    wrong = np.count_nonzero(_quotient(x, y) != result)
+    mismatches = np.count_nonzero(_quotient(x, y) != result)
     errors = error(result.astype(np.float64), x.astype(np.float64) / y.astype(np.float64), dtype)
-    return {"quotients": f"{wrong} of {x.size} not the nearest, up to {errors.max():.3f} ulp off"}
+    return {"quotients": f"{mismatches} of {x.size} not the nearest, up to {errors.max():.3f} ulp off"}
 
 
-def ask(operator: Operator, dtype: Dtype) -> Answers:
+def ask(operator: Operator, dtype: Dtype) -> Observations:
     """Quotients of tensors."""
     x, y = significands(dtype, 0), significands(dtype, 1)
     return quotients(x, y, operator(x, y, RoundMode.none, shape=(SIZE,), dtype=dtype), dtype)
 
 
-def ask_numbers(operator: Operator, dtype: Dtype) -> Answers:
+def ask_numbers(operator: Operator, dtype: Dtype) -> Observations:
     """Quotients of a tensor by a number."""
     x = significands(dtype, 0)
     divisors = np.array(DIVISORS, to_numpy(dtype))
@@ -60,14 +60,14 @@ def ask_numbers(operator: Operator, dtype: Dtype) -> Answers:
     return quotients(np.tile(x, len(DIVISORS)), np.repeat(divisors, SIZE), np.concatenate(results), dtype)
 
 
-def ask_inverses(operator: Operator, dtype: Dtype) -> Answers:
+def ask_inverses(operator: Operator, dtype: Dtype) -> Observations:
     """Inverses of the elements of a tensor."""
     y = significands(dtype, 1)
     return quotients(np.ones_like(y), y, operator(y, shape=(SIZE,), dtype=dtype), dtype)
 
 
 PROBES = (
-    Probe("diopiDiv", ask, each(*floating)),
-    Probe("diopiDivScalar", ask_numbers, each(*floating)),
-    Probe("diopiReciprocal", ask_inverses, each(*floating)),
+    Probe("diopiDiv", ask, single_variants(*floating)),
+    Probe("diopiDivScalar", ask_numbers, single_variants(*floating)),
+    Probe("diopiReciprocal", ask_inverses, single_variants(*floating)),
 )

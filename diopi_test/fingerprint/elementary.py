@@ -12,7 +12,7 @@ from diopi_proto.dtypes import narrow
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import format_of, ulp
 from diopi_test.cases.model import ResultOverride
-from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
+from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants
 from diopi_test.fingerprint.samples import sweep
 from diopi_test.fingerprint.subnormals import flush
 from diopi_test.oracle.reference import find_reference, strip_remarks, takes_out
@@ -48,7 +48,7 @@ FUNCTIONS = (
 )
 
 
-def ask(operator: Operator, dtype: Dtype) -> Answers:
+def ask(operator: Operator, dtype: Dtype) -> Observations:
     """The largest error and where it is, how often the nearest number is given, what became of special values.
 
     Results that are as if subnormal numbers were zero, where that makes a difference, are counted by themselves.
@@ -60,14 +60,14 @@ def ask(operator: Operator, dtype: Dtype) -> Answers:
         result = operator(numbers, shape=numbers.shape, dtype=dtype).astype(np.float64)
         errors = error(result, truth, dtype)
         special = ~np.isfinite(truth) | (truth == 0)
-        right = np.where(special, _same(result, truth), errors <= 0.5)
-        spared = ~right & _is_flushed(result, truth, flushed, dtype)
+        is_correct = np.where(special, _same(result, truth), errors <= 0.5)
+        spared = ~is_correct & _is_flushed(result, truth, flushed, dtype)
     counted = ~special & ~spared
     return {
         "largest error": _largest(errors, counted, exact),
-        "nearest": _share(right[counted]),
+        "nearest": _share(is_correct[counted]),
         "flushed": str(np.count_nonzero(spared)) if spared.any() else "none",
-        "special values": _special(special & ~right & ~spared, exact, truth, result),
+        "special values": _special(special & ~is_correct & ~spared, exact, truth, result),
     }
 
 
@@ -105,8 +105,8 @@ def error(result: Floats, truth: Floats, dtype: Dtype) -> Floats:
     form = format_of(dtype)
     beyond = 2.0 ** (form.max_exponent + 1)
     finite = np.where(np.isinf(result), np.copysign(beyond, result), result)
-    held = np.clip(truth, -beyond, beyond)
-    distance = np.abs(finite - held) / ulp(np.clip(held, -form.largest, form.largest), dtype)
+    clipped_truth = np.clip(truth, -beyond, beyond)
+    distance = np.abs(finite - clipped_truth) / ulp(np.clip(clipped_truth, -form.largest, form.largest), dtype)
     return np.where(np.isnan(result), np.inf, distance)
 
 
@@ -117,13 +117,13 @@ def _largest(errors: Floats, counted: NDArray[np.bool_], numbers: Floats) -> str
     return f"{in_words} at {numbers[worst]:.9g}"
 
 
-def _special(wrong: NDArray[np.bool_], numbers: Floats, truth: Floats, result: Floats) -> str:
+def _special(is_wrong: NDArray[np.bool_], numbers: Floats, truth: Floats, result: Floats) -> str:
     """Whether zeros, infinities and NaN are where they belong, zeros with their signs."""
-    if not wrong.any():
+    if not is_wrong.any():
         return "right"
-    first = int(np.argmax(wrong))
+    first = int(np.argmax(is_wrong))
     example = f"{numbers[first]:.9g} gives {result[first]:.9g}, not {truth[first]:.9g}"
-    return f"{np.count_nonzero(wrong)} wrong: {example}"
+    return f"{np.count_nonzero(is_wrong)} wrong: {example}"
 
 
-PROBES = tuple(Probe(function, ask, each(*narrow)) for function in FUNCTIONS)
+PROBES = tuple(Probe(function, ask, single_variants(*narrow)) for function in FUNCTIONS)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import FORMATS
-from diopi_test.fingerprint.probe import Answers, Operator, Probe, each, verdict
+from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants, verdict
 from lib_rt.dtypes import Array, to_numpy
 
 Floats = NDArray[np.float64]
@@ -44,21 +44,21 @@ Arguments = Callable[[Array, Array], tuple[Any, ...]]
 """(what is added to, x) → all arguments."""
 
 
-def ask(operator: Operator, dtype: Dtype, *, rounded: Callable[[Array], Array], arguments: Arguments) -> Answers:
+def ask(operator: Operator, dtype: Dtype, *, rounded: Callable[[Array], Array], arguments: Arguments) -> Observations:
     """Whether anything remains when the rounded value is taken off the value before it is rounded."""
     numbers = inexact(dtype).astype(to_numpy(dtype))
-    rests = np.concatenate([operator(*arguments(-rounded(x), x), shape=(1,), dtype=dtype) for x in numbers[:, None]])
-    if not np.isfinite(rests).all():
-        return {"added": ", ".join(str(rest) for rest in rests)}
-    return {"added": verdict(rests != 0, "unrounded", "rounded")}
+    residues = np.concatenate([operator(*arguments(-rounded(x), x), shape=(1,), dtype=dtype) for x in numbers[:, None]])
+    if not np.isfinite(residues).all():
+        return {"added": ", ".join(str(residue) for residue in residues)}
+    return {"added": verdict(residues != 0, "unrounded", "rounded")}
 
 
 def _probe(function: str, rounded: Callable[[Array], Array], arguments: Arguments) -> Probe:
-    return Probe(function, partial(ask, rounded=rounded, arguments=arguments), each(*floating))
+    return Probe(function, partial(ask, rounded=rounded, arguments=arguments), single_variants(*floating))
 
 
 PROBES = (
-    _probe("diopiAddcmul", _product, lambda other, x: (other, scaled(x), x, 1)),
-    _probe("diopiAdd", _product, lambda other, x: (other, scaled(x), float(x[0]))),
-    _probe("diopiAddcdiv", _quotient, lambda other, x: (other, scaled(np.ones_like(x)), x, 1)),
+    _probe("diopiAddcmul", _product, lambda addend, x: (addend, scaled(x), x, 1)),
+    _probe("diopiAdd", _product, lambda addend, x: (addend, scaled(x), float(x[0]))),
+    _probe("diopiAddcdiv", _quotient, lambda addend, x: (addend, scaled(np.ones_like(x)), x, 1)),
 )

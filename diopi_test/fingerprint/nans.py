@@ -12,7 +12,7 @@ import numpy as np
 from diopi_proto.dtypes import ELEMENT_SIZE, floating
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.formats import FORMATS
-from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
+from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants
 from lib_rt.dtypes import Array, to_numpy
 
 COPIES = 32
@@ -123,37 +123,39 @@ QUESTIONS: Mapping[str, Question] = {
 }
 
 
-def ask(operator: Operator, dtype: Dtype, *, question: Question) -> Answers:
+def ask(operator: Operator, dtype: Dtype, *, question: Question) -> Observations:
     """What becomes of quiet and of signalling NaN, which of two NaN is the result, and what a new one looks like."""
     bits = Bits(dtype)
-    one = np.ones(2 * COPIES, to_numpy(dtype))
+    ones = np.ones(2 * COPIES, to_numpy(dtype))
 
     def call(*operands: Array) -> list[int]:
         shape = (len(operands[0]), 1) if question.call is _factors else operands[0].shape
         return bits.numbers(operator(*question.call(*operands), shape=shape, dtype=dtype))
 
     def fate(quiet: bool) -> str:
-        given = [bits.nan(PAYLOADS[0], quiet=quiet, negative=negative) for negative in (False, True)]
-        return kept(bits, given, call(bits.array(*given), *[one] * (question.operands - 1)))
+        inputs = [bits.nan(PAYLOADS[0], quiet=quiet, negative=negative) for negative in (False, True)]
+        return describe_propagation(bits, inputs, call(bits.array(*inputs), *[ones] * (question.operands - 1)))
 
-    answers = {"quiet": fate(True), "signalling": fate(False)}
+    observations = {"quiet": fate(True), "signalling": fate(False)}
     if question.operands == 2:
         first, second = (bits.nan(payload, quiet=True) for payload in PAYLOADS)
-        answers["of two"] = _which(bits, first, second, call(bits.array(first, second), bits.array(second, first)))
+        observations["of two"] = _describe_chosen_operand(
+            bits, first, second, call(bits.array(first, second), bits.array(second, first))
+        )
     if question.invalid is not None:
-        made = call(*(np.full(2 * COPIES, number, to_numpy(dtype)) for number in question.invalid))
-        answers["made"] = _list(bits, made)
-    return answers
+        produced = call(*(np.full(2 * COPIES, number, to_numpy(dtype)) for number in question.invalid))
+        observations["made"] = _list(bits, produced)
+    return observations
 
 
-def kept(bits: Bits, given: Sequence[int], result: Sequence[int]) -> str:
+def describe_propagation(bits: Bits, inputs: Sequence[int], result: Sequence[int]) -> str:
     """What of a NaN and its negative is found in the results."""
-    if list(given) == list(result):
+    if list(inputs) == list(result):
         return "kept"
-    payloads = [bits.payload(number) for number in given]
+    payloads = [bits.payload(number) for number in inputs]
     if payloads != [bits.payload(number) for number in result] or not all(map(bits.is_nan, result)):
         return _list(bits, result)
-    return ", ".join(["payload kept", *_changes(bits, given, result)])
+    return ", ".join(["payload kept", *_changes(bits, inputs, result)])
 
 
 def _list(bits: Bits, numbers: Sequence[int]) -> str:
@@ -161,20 +163,22 @@ def _list(bits: Bits, numbers: Sequence[int]) -> str:
     return " / ".join(dict.fromkeys(bits.in_words(number) for number in numbers))
 
 
-def _changes(bits: Bits, given: Sequence[int], result: Sequence[int]) -> list[str]:
+def _changes(bits: Bits, inputs: Sequence[int], result: Sequence[int]) -> list[str]:
     """What was done to bits beside the payload."""
-    before, after = ([bool(number & bits.sign) for number in numbers] for numbers in (given, result))
+    before, after = ([bool(number & bits.sign) for number in numbers] for numbers in (inputs, result))
     changes = []
     if before != after:
         changes.append(
-            "sign flipped" if before == [not one for one in after] else f"sign {'set' if after[0] else 'cleared'}"
+            "sign flipped"
+            if before == [not is_negative for is_negative in after]
+            else f"sign {'set' if after[0] else 'cleared'}"
         )
-    if not given[0] & bits.quiet and result[0] & bits.quiet:
+    if not inputs[0] & bits.quiet and result[0] & bits.quiet:
         changes.append("made quiet")
     return changes
 
 
-def _which(bits: Bits, first: int, second: int, result: Sequence[int]) -> str:
+def _describe_chosen_operand(bits: Bits, first: int, second: int, result: Sequence[int]) -> str:
     """Which operand a NaN comes from, given the results for first and second, and for second and first."""
     for name, expected in (("the first", [first, second]), ("the second", [second, first])):
         if list(result) == expected:
@@ -182,20 +186,29 @@ def _which(bits: Bits, first: int, second: int, result: Sequence[int]) -> str:
     return _list(bits, result)
 
 
-def ask_conversion(operator: Operator, source: Dtype, target: Dtype) -> Answers:
+def ask_conversion(operator: Operator, source: Dtype, target: Dtype) -> Observations:
     """What of the leading bits of a payload arrives in another type."""
     before, after = Bits(source), Bits(target)
 
     def fate(quiet: bool) -> str:
         signs = (False, True)
-        given = before.array(*(before.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs))
-        result = after.numbers(operator(given, shape=given.shape, dtype=target))
-        return kept(after, [after.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs], result)
+        inputs = before.array(*(before.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs))
+        result = after.numbers(operator(inputs, shape=inputs.shape, dtype=target))
+        return describe_propagation(
+            after, [after.nan(PAYLOADS[0], quiet=quiet, negative=sign) for sign in signs], result
+        )
 
     return {"quiet": fate(True), "signalling": fate(False)}
 
 
 PROBES = (
-    *(Probe(function, partial(ask, question=question), each(*floating)) for function, question in QUESTIONS.items()),
-    Probe("diopiCastDtype", ask_conversion, [(one, other) for one in floating for other in floating if one != other]),
+    *(
+        Probe(function, partial(ask, question=question), single_variants(*floating))
+        for function, question in QUESTIONS.items()
+    ),
+    Probe(
+        "diopiCastDtype",
+        ask_conversion,
+        [(source, target) for source in floating for target in floating if source != target],
+    ),
 )

@@ -1,4 +1,4 @@
-"""Probes: questions about one operator each, asked through ordinary calls of it."""
+"""Probes: each measures a property of one operator through ordinary calls."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from lib_rt import Context, Device, Tensor
 from lib_rt.dtypes import Array
 from lib_rt.errors import GuardError
 
-Answers = Mapping[str, str]
-"""What a probe found out: by aspect, in words."""
+Observations = Mapping[str, str]
+"""The observations of a probe, as text by aspect."""
 
-REFUSED = "no answer"
-"""The aspect of a question the vendor did not answer: why it did not."""
+NO_RESULT = "no answer"
+"""The aspect under which a probe that failed states the reason."""
 
 _REFUSALS = {Error.NoImplement: "not implemented", Error.DtypeNotSupported: "unsupported type"}
 
 
-class RefusedError(Exception):
-    """The vendor did not do what a probe asked it to; the message says why."""
+class ProbeFailedError(Exception):
+    """A call of a probe failed; the message states the reason."""
 
 
 @final
 class Operator:
-    """One operator of a vendor, called with NumPy arrays for its tensors."""
+    """An operator of a vendor that takes and returns NumPy arrays."""
 
     def __init__(self, vendor: BaseVendor, context: Context, name: str) -> None:
         self.name = name
@@ -42,9 +42,18 @@ class Operator:
         self._parameters = lookup(name).parameters[1:]
 
     def __call__(self, *arguments: Any, shape: Sequence[int], dtype: Dtype) -> Array:
-        """The result, of `shape` and `dtype`, for the arguments in the prototype's order, all but the result itself.
+        """Call the operator.
 
-        Raises RefusedError when the call fails or writes beside its tensors.
+        Args:
+            *arguments: all arguments except the result, in the prototype's order.
+            shape: the shape of the result.
+            dtype: the element type of the result.
+
+        Returns:
+            The result.
+
+        Raises:
+            ProbeFailedError: if the call fails or writes outside its tensors.
         """
         left = iter(arguments)
         try:
@@ -57,10 +66,10 @@ class Operator:
                 code = self._vendor.call(self.name, self._context, *values)
                 self._context.stream.synchronize()
                 if code is not Error.Success:
-                    raise RefusedError(_REFUSALS.get(code, f"{code.name}: {self._vendor.last_error()}"))
+                    raise ProbeFailedError(_REFUSALS.get(code, f"{code.name}: {self._vendor.last_error()}"))
                 return result.numpy()
         except GuardError as error:
-            raise RefusedError(f"wrote beside a tensor: {error}") from error
+            raise ProbeFailedError(f"wrote beside a tensor: {error}") from error
 
     def _value(self, parameter: Parameter, argument: Any, tensors: ExitStack) -> Any:
         if isinstance(argument, np.ndarray):
@@ -71,39 +80,39 @@ class Operator:
 @final
 @dataclass(frozen=True)
 class Probe:
-    """A question about an operator, to be answered for each of some combinations of element types.
+    """A measurement of an operator for several combinations of element types.
 
     Attributes:
         function: the standard function.
-        ask: the question; it takes the operator and the element types of one variant.
-        variants: element types, usually one, of a conversion source and target.
-        subject: what about the function is asked, where there are several probes of it.
+        ask: measures the operator; takes the operator and the element types of one variant.
+        variants: the combinations of element types: usually one type; for a conversion, source and target.
+        subject: the property that is measured, if the function has several probes.
     """
 
     function: str
-    ask: Callable[..., Answers]
+    ask: Callable[..., Observations]
     variants: Sequence[tuple[Dtype, ...]]
     subject: str = ""
 
-    def answers(self, vendor: BaseVendor, device: Device, dtypes: Sequence[Dtype]) -> Answers:
-        """What `vendor` answers for one variant; why it doesn't under `REFUSED`."""
+    def observations(self, vendor: BaseVendor, device: Device, dtypes: Sequence[Dtype]) -> Observations:
+        """Return the observations for one variant of element types, or the reason for a failure under `NO_RESULT`."""
         if not vendor.has(self.function):
-            return {REFUSED: "not implemented"}
+            return {NO_RESULT: "not implemented"}
         try:
             with Context(device) as context:
                 return self.ask(Operator(vendor, context, self.function), *dtypes)
-        except RefusedError as refusal:
-            return {REFUSED: str(refusal)}
+        except ProbeFailedError as refusal:
+            return {NO_RESULT: str(refusal)}
 
 
-def each(*dtypes: Dtype) -> list[tuple[Dtype, ...]]:
-    """Variants of one element type each."""
+def single_variants(*dtypes: Dtype) -> list[tuple[Dtype, ...]]:
+    """Return a variant for each element type."""
     return [(dtype,) for dtype in dtypes]
 
 
 def verdict(holds: Any, yes: str, no: str) -> str:
-    """`yes` where all of `holds`, `no` where none does, else how many do."""
-    held = np.asarray(holds)
-    if held.all():
+    """Return `yes` if all of `holds` are true, `no` if none is, and else `yes` with the number of true ones."""
+    flags = np.asarray(holds)
+    if flags.all():
         return yes
-    return f"{yes} in {np.count_nonzero(held)} of {held.size}" if held.any() else no
+    return f"{yes} in {np.count_nonzero(flags)} of {flags.size}" if flags.any() else no

@@ -1,4 +1,4 @@
-"""What a fingerprint looks like: a table a family, types that have the same answers in one row."""
+"""A fingerprint as text: a table per family, with a row for all element types that have the same observations."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from rich.console import Console
 from rich.table import Table
 
 from diopi_proto.types import Dtype
-from diopi_test.fingerprint.findings import Finding, Fingerprint
-from diopi_test.fingerprint.probe import REFUSED
+from diopi_test.fingerprint.probe import NO_RESULT
+from diopi_test.fingerprint.results import Fingerprint, ProbeResult
 
 
-def show(fingerprint: Fingerprint, console: Console) -> None:
+def print_fingerprint(fingerprint: Fingerprint, console: Console) -> None:
     """Print the fingerprint."""
     console.print(f"{fingerprint.vendor} {fingerprint.version}", markup=False, highlight=False)
-    for family, findings in groupby(fingerprint.findings, lambda finding: finding.family):
+    for family, results in groupby(fingerprint.results, lambda result: result.family):
         console.print()
-        console.print(_table(family, list(findings)))
+        console.print(_table(family, list(results)))
 
 
-def _table(family: str, findings: Sequence[Finding]) -> Table:
-    aspects = list(dict.fromkeys(aspect for one in findings for aspect in one.answers if aspect != REFUSED))
-    columns = aspects or [REFUSED]
+def _table(family: str, results: Sequence[ProbeResult]) -> Table:
+    aspects = list(dict.fromkeys(aspect for result in results for aspect in result.observations if aspect != NO_RESULT))
+    columns = aspects or [NO_RESULT]
     table = Table(family, "types", *columns, box=None, title_justify="left", pad_edge=False)
-    for name, variants, finding in _rows(findings):
-        refusal = finding.answers.get(REFUSED)
-        cells = [refusal] if refusal is not None else [finding.answers.get(aspect, "") for aspect in columns]
+    for name, variants, result in _rows(results):
+        refusal = result.observations.get(NO_RESULT)
+        cells = [refusal] if refusal is not None else [result.observations.get(aspect, "") for aspect in columns]
         table.add_row(name, types(variants), *cells)
     return table
 
 
-def _rows(findings: Sequence[Finding]) -> Iterable[tuple[str, list[tuple[Dtype, ...]], Finding]]:
-    """A row for each function and set of answers: name, variants that gave them, one of the findings."""
-    rows: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in findings:
-        name = f"{finding.function} {finding.subject}".strip()
-        rows.setdefault((name, *map(": ".join, finding.answers.items())), []).append(finding)
+def _rows(results: Sequence[ProbeResult]) -> Iterable[tuple[str, list[tuple[Dtype, ...]], ProbeResult]]:
+    """Yield name, variants and one result for each function and set of observations."""
+    rows: dict[tuple[str, ...], list[ProbeResult]] = {}
+    for result in results:
+        name = f"{result.function} {result.subject}".strip()
+        rows.setdefault((name, *map(": ".join, result.observations.items())), []).append(result)
     for key, group in rows.items():
-        yield key[0], [finding.dtypes for finding in group], group[0]
+        yield key[0], [result.dtypes for result in group], group[0]
 
 
 def types(variants: Sequence[tuple[Dtype, ...]]) -> str:
-    """Variants in words: float16, float32; of conversions float16 → int8, int16; float32 → int8."""
+    """Return variants as text: `float16, float32`; for conversions `float16 → int8, int16; float32 → int8`."""
     targets: dict[str, list[str]] = {}
-    for source, *rest in variants:
-        targets.setdefault(source.name, []).extend(dtype.name for dtype in rest)
+    for source, *targets_of_variant in variants:
+        targets.setdefault(source.name, []).extend(dtype.name for dtype in targets_of_variant)
     if not any(targets.values()):
         return ", ".join(targets)
     sources: dict[str, list[str]] = {}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.formats import FORMATS, Format, is_subnormal, ulp
-from diopi_test.fingerprint.probe import Answers, Operator, Probe, each
+from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants
 from lib_rt.dtypes import to_numpy
 
 Floats = NDArray[np.float64]
@@ -104,12 +104,13 @@ QUESTIONS = {
 }
 
 
-def ask(operator: Operator, dtype: Dtype, *, question: Question) -> Answers:
+def ask(operator: Operator, dtype: Dtype, *, question: Question) -> Observations:
     """What becomes of subnormal numbers, by aspect."""
     form = FORMATS[dtype]
-    given = subnormals(form), form.tiny, 2.0**form.precision
+    operands = subnormals(form), form.tiny, 2.0**form.precision
     return {
-        aspect: _fate(operator, dtype, question, arguments(*given)) for aspect, arguments in question.arguments.items()
+        aspect: _fate(operator, dtype, question, arguments(*operands))
+        for aspect, arguments in question.arguments.items()
     }
 
 
@@ -117,10 +118,12 @@ def _fate(operator: Operator, dtype: Dtype, question: Question, values: Sequence
     arguments = [value.astype(to_numpy(dtype)) for value in values]
     exact = [argument.astype(np.float64) for argument in arguments]
     with np.errstate(all="ignore"):
-        kept = question.truth(*exact)
+        exact_result = question.truth(*exact)
         flushed = question.truth(*(flush(value, dtype) for value in exact))
-    result = operator(*arguments, *question.attributes, shape=kept.shape, dtype=question.result or dtype)
-    return fate(result.astype(np.float64), kept.astype(np.float64), flush(flushed.astype(np.float64), dtype), dtype)
+    result = operator(*arguments, *question.attributes, shape=exact_result.shape, dtype=question.result or dtype)
+    return fate(
+        result.astype(np.float64), exact_result.astype(np.float64), flush(flushed.astype(np.float64), dtype), dtype
+    )
 
 
 def flush(values: Floats, dtype: Dtype) -> Floats:
@@ -128,23 +131,24 @@ def flush(values: Floats, dtype: Dtype) -> Floats:
     return np.where(is_subnormal(values, dtype), np.copysign(0.0, values), values)
 
 
-def fate(result: Floats, kept: Floats, flushed: Floats, dtype: Dtype) -> str:
+def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) -> str:
     """Which of two truths the results follow: the kept one within two units in the last place, or the flushed one."""
-    if (kept == flushed).any():
+    if (exact_result == flushed).any():
         return "not seen: the vendor makes this process flush them"
     is_flushed = result == flushed
-    is_kept = ~is_flushed & (np.abs(result - kept) <= 2 * ulp(kept, dtype))
+    is_kept = ~is_flushed & (np.abs(result - exact_result) <= 2 * ulp(exact_result, dtype))
     if is_kept.all():
         return "kept"
     if not (is_kept | is_flushed).all():
         example = int(np.argmin(is_kept | is_flushed))
-        return f"{result[example]:.6g} for {kept[example]:.6g}"
+        return f"{result[example]:.6g} for {exact_result[example]:.6g}"
     if is_kept.any():
-        return f"kept in {np.count_nonzero(is_kept)} of {kept.size}"
+        return f"kept in {np.count_nonzero(is_kept)} of {exact_result.size}"
     same_sign = np.signbit(result) == np.signbit(flushed)
     return "flushed" if same_sign.all() else "flushed, sign of zero lost"
 
 
 PROBES = tuple(
-    Probe(function, partial(ask, question=question), each(*floating)) for function, question in QUESTIONS.items()
+    Probe(function, partial(ask, question=question), single_variants(*floating))
+    for function, question in QUESTIONS.items()
 )

@@ -31,10 +31,10 @@ def reveal(sizes: Sizes, terms: int) -> Tree:
 
 def _subtree(sizes: Sizes, terms: Sequence[int]) -> tuple[Tree, int]:
     """The subtree over `terms`, and the size of its root: larger if the root has children beside `terms`."""
-    first, *others = terms
+    first, *later_terms = terms
     tree: Tree = first
     covered = size = 1
-    for size_with, joining in _grouped(others, sizes(first, others) if others else ()):
+    for size_with, joining in _grouped(later_terms, sizes(first, later_terms) if later_terms else ()):
         if size > covered or size_with < covered + len(joining):
             raise NoTreeError(f"the terms added to term {first} are no subtrees")
         joined, joined_size = _subtree(sizes, joining)
@@ -51,7 +51,7 @@ def _subtree(sizes: Sizes, terms: Sequence[int]) -> tuple[Tree, int]:
 def _grouped(terms: Sequence[int], sizes: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
     """The terms by size, smallest first."""
     for size in sorted(set(sizes)):
-        yield size, [term for term, its in zip(terms, sizes, strict=True) if its == size]
+        yield size, [term for term, size_of_term in zip(terms, sizes, strict=True) if size_of_term == size]
 
 
 def leaves(tree: Tree) -> list[int]:

@@ -45,9 +45,9 @@ def _with_at_most(memory: int) -> Iterator[None]:
         return
     before, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(STATISTICS.read_text().split()[0])
-    most = pages * os.sysconf("SC_PAGE_SIZE") + memory
+    limit = pages * os.sysconf("SC_PAGE_SIZE") + memory
     limits = [limit for limit in (before, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min([most, *limits]), hard))
+    resource.setrlimit(resource.RLIMIT_AS, (min([limit, *limits]), hard))
     try:
         yield
     finally:

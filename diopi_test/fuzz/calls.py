@@ -24,8 +24,8 @@ def cases(draw: DrawFn, known: Known, earlier: Case | None = None) -> Case:
     """One of the cases with some changes, or an `earlier` call with one; IllegalError if it is no call then."""
     case = draw(st.sampled_from(known.cases)) if earlier is None else earlier
     changes = changes_for(known)
-    taken = [change for change in changes if draw(Take)] if earlier is None else [draw(st.sampled_from(changes))]
-    for change in taken:
+    applied = [change for change in changes if draw(Take)] if earlier is None else [draw(st.sampled_from(changes))]
+    for change in applied:
         case = change(draw, known, case)
     origin = case.label.partition("-")[2].partition("#")[0]
     if not fits(known, case):

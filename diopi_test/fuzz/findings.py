@@ -43,8 +43,8 @@ class FuzzFinding:
 
     def lines(self) -> Iterator[str]:
         """The finding for people to read."""
-        others = len(self.calls) - 1
-        after = f" after {others} other call{'s' if others > 1 else ''}" if others else ""
+        earlier_calls = len(self.calls) - 1
+        after = f" after {earlier_calls} other call{'s' if earlier_calls > 1 else ''}" if earlier_calls else ""
         yield f"{self.calls[-1].id}: {self.outcome.verdict}{after}: {self.outcome.message}"
         for call in self.calls:
             yield f"  {in_words(call)}"

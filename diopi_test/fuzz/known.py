@@ -79,8 +79,12 @@ class Known:
         return frozenset(p.name for p in free if self._is_linked(p.name))
 
     def _is_linked(self, name: str) -> bool:
-        given = [(case, as_tuple(case.arguments[name])) for case in self.cases if case.arguments[name] is not None]
-        return len({value for _, value in given}) > 1 and all(set(v) <= sizes_of(case) | {1} for case, v in given)
+        case_values = [
+            (case, as_tuple(case.arguments[name])) for case in self.cases if case.arguments[name] is not None
+        ]
+        return len({value for _, value in case_values}) > 1 and all(
+            set(v) <= sizes_of(case) | {1} for case, v in case_values
+        )
 
     @cached_property
     def drawing(self) -> frozenset[str]:
@@ -112,18 +116,20 @@ class Known:
     @cached_property
     def laid(self) -> frozenset[str]:
         """The tensors, arguments and results, that lie otherwise than row by row in some case."""
-        given = {name for case in self.cases for name, spec in named_tensors(case) if spec.layout is not contiguous}
-        made = {
+        not_contiguous = {
+            name for case in self.cases for name, spec in named_tensors(case) if spec.layout is not contiguous
+        }
+        allocated = {
             n for case in self.cases for n, result in case.results.items() if result and result.layout != contiguous
         }
-        return frozenset(given | made)
+        return frozenset(not_contiguous | allocated)
 
     @cached_property
     def mixes_types(self) -> bool:
         """Whether the operands are of several types in some case, which are converted to their common one."""
         names = {p.name for p in self.prototype.operands}
         types = [{spec.dtype for name, spec in named_tensors(case) if name in names} for case in self.cases]
-        return any(len(its) > 1 for its in types)
+        return any(len(dtypes) > 1 for dtypes in types)
 
     @cached_property
     def may_be_expanded(self) -> frozenset[str]:
@@ -140,18 +146,20 @@ class Known:
         """The function whose gradient this is."""
         return next((p for p in prototypes().values() if p.backward == self.prototype.name and p.form == "plain"), None)
 
-    def is_made_for_attributes(self, case: Case) -> bool:
+    def is_determined_by_attributes(self, case: Case) -> bool:
         """Whether a case has data that were computed for its attributes, or a result that lies as these have it."""
         computed = [spec.compute for _, spec in named_tensors(case) if spec.compute is not None]
-        made = [p.name for p in self.prototype.results if p.is_callee_allocated]
-        results = [case.results.get(name) for name in made]
-        lies = any(one is not None and one.layout is not contiguous for one in results)
-        is_shaped = not self.takes_tensors and any(one is not None and one.shape for one in case.results.values())
+        allocated = [p.name for p in self.prototype.results if p.is_callee_allocated]
+        results = [case.results.get(name) for name in allocated]
+        lies = any(override is not None and override.layout is not contiguous for override in results)
+        is_shaped = not self.takes_tensors and any(
+            override is not None and override.shape for override in case.results.values()
+        )
         return (
             lies
             or is_shaped
             or self.orders_memory
-            or any(not isinstance(one, ResultOf) or one.extra_arguments for one in computed)
+            or any(not isinstance(override, ResultOf) or override.extra_arguments for override in computed)
         )
 
     @cached_property
@@ -180,11 +188,11 @@ class Known:
 
     def is_usual(self, case: Case) -> bool:
         """Whether the floating tensors of a call lie where those of the cases without special values do."""
-        drawn = [(name, spec) for name, spec in named_tensors(case) if category(spec.dtype) >= 2 and not spec.compute]
-        values = [(self.range_of(name), sampled(spec).real) for name, spec in drawn]
-        return all(((low <= its) & (its <= high)).all() for (low, high), its in values)
+        specs = [(name, spec) for name, spec in named_tensors(case) if category(spec.dtype) >= 2 and not spec.compute]
+        values = [(self.range_of(name), sampled(spec).real) for name, spec in specs]
+        return all(((low <= samples) & (samples <= high)).all() for (low, high), samples in values)
 
-    def is_held(self, name: str, case: Case) -> bool:
+    def is_fixed_for(self, name: str, case: Case) -> bool:
         """Whether a number of a drawn case is one that the element type under test holds, or that a case has.
 
         Below its normal numbers it holds none that all vendors take for what they are.
@@ -200,9 +208,9 @@ class Known:
         )
         vanishes = category(dtype) > 1 and 0 < abs(number) < format_of(dtype).tiny
         return (low <= number <= high and not vanishes) or any(
-            all(one.arguments[given] == case.arguments[given] for given in (name, *self._choices))
-            for one in self.cases
-            if one.dtype is dtype
+            all(known_case.arguments[attribute] == case.arguments[attribute] for attribute in (name, *self._choices))
+            for known_case in self.cases
+            if known_case.dtype is dtype
         )
 
     @cached_property
@@ -211,16 +219,16 @@ class Known:
 
     def values_of(self, name: str, dtype: Dtype) -> Sequence[Any]:
         """What an attribute is in the cases of a kind of types, each value once, by kind: 1, 1.0 and True are three."""
-        given = (case.arguments[name] for case in self.of_category(dtype) or self.cases)
-        return list({repr(value): value for value in given}.values())
+        candidates = (case.arguments[name] for case in self.of_category(dtype) or self.cases)
+        return list({repr(value): value for value in candidates}.values())
 
 
 @cache
 def _range_of(known: Known, name: str) -> tuple[float, float]:
     usual = [case for case in known.cases if case.case_class is not CaseClass.special]
     specs = [spec for case in usual for n, spec in named_tensors(case) if n == name and category(spec.dtype) >= 2]
-    drawn = [sampled(spec).real for spec in specs if spec.compute is None][:40]
-    finite = [values[np.isfinite(values)] for values in drawn]
+    samples = [sampled(spec).real for spec in specs if spec.compute is None][:40]
+    finite = [values[np.isfinite(values)] for values in samples]
     low = min((values.min() for values in finite if values.size), default=0.0)
     return float(low), float(max((values.max() for values in finite if values.size), default=0.0))
 

@@ -44,7 +44,7 @@ class IllegalError(Exception):
     """A random call is invalid, or has no reference result; the message is the reason, equal for similar calls."""
 
 
-def made(known: Known, case: Case) -> BaselineCase:
+def compute_legal_case(known: Known, case: Case) -> BaselineCase:
     """A drawn call with its data and what must come of it; IllegalError if it is none."""
     if reason_open(known.prototype, case):
         raise IllegalError("PyTorch leaves it open")
@@ -79,26 +79,26 @@ def _check_arguments(known: Known, case: Case) -> None:
         value = case.arguments[p.name]
         if is_choice(p) and (p.name, str(value), category(case.dtype)) not in known.choices:
             raise IllegalError("a choice that no case makes for a type of this kind")
-        if issubclass(p.annotation, NUMBERS) and value is not None and not known.is_held(p.name, case):
+        if issubclass(p.annotation, NUMBERS) and value is not None and not known.is_fixed_for(p.name, case):
             raise IllegalError(OUT_OF_RANGE)
 
 
 def _check_elements(known: Known, case: Case, computed: BaselineCase) -> None:
     """Numbers that are infinite in another type than that of the case they are from mean something else."""
     for name, value in case.arguments.items():
-        given = tensors_in(computed.arguments[name]) if name in computed.arguments else []
-        for number, (spec, tensor) in enumerate(zip(tensor_specs(value), given, strict=False)):
+        tensors = tensors_in(computed.arguments[name]) if name in computed.arguments else []
+        for number, (spec, tensor) in enumerate(zip(tensor_specs(value), tensors, strict=False)):
             if spec.compute is None and is_inexact(spec.dtype):
                 word = f"{name}.{number}" if isinstance(value, list) else name
-                drawn = spec.domain(
+                values = spec.domain(
                     random_generator(known.prototype.base, case.label, word), tensor.values.size, spec.dtype
                 )
-                if np.isfinite(drawn).sum() > np.isfinite(tensor.values).sum():
+                if np.isfinite(values).sum() > np.isfinite(tensor.values).sum():
                     raise IllegalError(OUT_OF_RANGE)
 
 
 def _check_results(known: Known, case: Case, computed: BaselineCase) -> None:
-    results = [one.values for value in computed.expected.values() for one in expected_arrays(value)]
+    results = [entry.values for value in computed.expected.values() for entry in expected_arrays(value)]
     tensors = [tensor.values for value in computed.arguments.values() for tensor in tensors_in(value)]
     if sum(array.size for array in (*tensors, *results)) > MOST_ELEMENTS:
         raise IllegalError("it has too many elements")
@@ -107,8 +107,8 @@ def _check_results(known: Known, case: Case, computed: BaselineCase) -> None:
         raise IllegalError("a fact of the prototype does not hold")
     for p in known.prototype.parameters:
         if p.role is Role.inout and (p.is_tensor or p.is_tensor_array):
-            given = [tensor.values.shape for tensor in tensors_in(computed.arguments[p.name])]
-            if given != [one.values.shape for one in expected_arrays(computed.expected[p.name])]:
+            actual_shapes = [tensor.values.shape for tensor in tensors_in(computed.arguments[p.name])]
+            if actual_shapes != [entry.values.shape for entry in expected_arrays(computed.expected[p.name])]:
                 raise IllegalError("a result in place has another shape")
     shapes = [array.shape for array in results]
     if not known.prototype.elementwise and not relations(known).hold(case.arguments, shapes):
@@ -126,9 +126,9 @@ def _is_meant(parameter: Parameter, case: Case, ranks: int) -> bool:
 
 def with_forward_shapes(known: Known, case: Case) -> Case:
     """A call of a gradient with `grad_output` in the shape of the forward result; IllegalError if there is none."""
-    given = case.arguments.get("grad_output")
+    gradient = case.arguments.get("grad_output")
     forward, function = known.forward, find_reference(known.forward.name) if known.forward else None
-    if forward is None or function is None or given is None or forward.results[0].is_callee_allocated:
+    if forward is None or function is None or gradient is None or forward.results[0].is_callee_allocated:
         return case
     arguments = {p.name: case.arguments.get(p.name) for p in forward.arguments}
     missing = [p for p in forward.arguments if p.name not in case.arguments and not p.optional]
@@ -139,7 +139,7 @@ def with_forward_shapes(known: Known, case: Case) -> Case:
             shape = _forward_shape(forward, function, replace(case, arguments=arguments))
     except (*FAILURES, TimeoutError, MemoryError) as error:
         raise IllegalError(f"the forward function refuses it: {type(error).__name__}") from error
-    return replace(case, arguments={**case.arguments, "grad_output": replace(given, shape=shape)})
+    return replace(case, arguments={**case.arguments, "grad_output": replace(gradient, shape=shape)})
 
 
 def _forward_shape(forward: Prototype, function: Reference, case: Case) -> tuple[int, ...]:

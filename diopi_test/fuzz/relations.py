@@ -37,7 +37,7 @@ Numbers = Mapping[str, float]
 
 Shape = Sequence[int]
 
-FEW = 3
+MIN_CASES = 3
 """Cases that a relation must be seen in, with numbers that differ."""
 
 FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -87,9 +87,11 @@ class Relations:
         """Whether all hold in a call, and it chooses among what the cases choose from."""
         numbers = numbers_of(self._prototype, arguments, results)
         conditions = list(_conditions(self._prototype, arguments))
-        if any(one not in self._by_condition and not one.startswith("rank") for one in conditions):
+        if any(condition not in self._by_condition and not condition.startswith("rank") for condition in conditions):
             return False
-        return all(relation.holds(numbers) for one in conditions for relation in self._by_condition.get(one, ()))
+        return all(
+            relation.holds(numbers) for condition in conditions for relation in self._by_condition.get(condition, ())
+        )
 
     def __len__(self) -> int:
         return sum(map(len, self._by_condition.values()))
@@ -147,9 +149,9 @@ def _of_attribute(name: str, value: Any) -> Iterator[tuple[str, float]]:
         yield f"length {name}", len(value)
         yield f"number {name}", math.prod(map(float, value))
         yield f"sum of {name}", math.fsum(value)
-        for place, one in enumerate(value):
-            yield f"entry {name} {place}", one
-            yield f"entry {name} {place - len(value)}", one
+        for place, entry in enumerate(value):
+            yield f"entry {name} {place}", entry
+            yield f"entry {name} {place - len(value)}", entry
     else:
         yield f"number {name}", float(value)
 
@@ -186,7 +188,7 @@ def _found(seen: Sequence[Numbers]) -> Iterator[Relation]:
     varied: dict[bytes, str] = {}
     for name in names:
         present = table[name][~np.isnan(table[name])]
-        if len(present) >= FEW and len(set(present)) == 1:
+        if len(present) >= MIN_CASES and len(set(present)) == 1:
             yield Relation("is", (name,), present[0])
         else:
             varied.setdefault(table[name].tobytes(), name)  # of equal columns one: sizes from both ends, mostly
@@ -201,30 +203,30 @@ def _equal(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[
     """Numbers that are the same wherever either is given, each with the first of its kind."""
     first: dict[bytes, str] = {}
     for name in names:
-        other = first.setdefault(table[name].tobytes(), name)
-        if other != name:
-            yield Relation("equals but for", (name, other))
+        same_name = first.setdefault(table[name].tobytes(), name)
+        if same_name != name:
+            yield Relation("equals but for", (name, same_name))
 
 
 def _binary(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[Relation]:
-    for i, one in enumerate(names):
-        for other in names[:i]:
-            x, y = _present(table, one, other)
-            if len(set(zip(x, y, strict=True))) < FEW:
+    for i, first in enumerate(names):
+        for second in names[:i]:
+            x, y = _present(table, first, second)
+            if len(set(zip(x, y, strict=True))) < MIN_CASES:
                 continue
             if len(differences := set(x - y)) == 1 and abs(difference := differences.pop()) <= 1:
-                yield Relation("equals but for", (one, other), difference)
-            for left, right, a, b in ((one, other, x, y), (other, one, y, x)):
-                if _may_be_bounded(left, right) and (a <= b).all():
-                    yield Relation("at most", (left, right))
-                if right.startswith("number") and left.startswith("size") and b.all() and not (a % b).any():
-                    yield Relation("a multiple of", (left, right))
+                yield Relation("equals but for", (first, second), difference)
+            for left, larger, a, b in ((first, second, x, y), (second, first, y, x)):
+                if _may_be_bounded(left, larger) and (a <= b).all():
+                    yield Relation("at most", (left, larger))
+                if larger.startswith("number") and left.startswith("size") and b.all() and not (a % b).any():
+                    yield Relation("a multiple of", (left, larger))
 
 
-def _may_be_bounded(one: str, other: str) -> bool:
+def _may_be_bounded(first: str, second: str) -> bool:
     """Whether one number may have another for a bound: an attribute a size, a size that of the same axis elsewhere."""
-    of_one_axis = one.startswith("size") and one.rpartition(" ")[2] == other.rpartition(" ")[2]
-    return (one.startswith(("number", "entry")) or of_one_axis) and other.startswith("size")
+    of_one_axis = first.startswith("size") and first.rpartition(" ")[2] == second.rpartition(" ")[2]
+    return (first.startswith(("number", "entry")) or of_one_axis) and second.startswith("size")
 
 
 def _products(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator[Relation]:
@@ -234,7 +236,7 @@ def _products(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterat
         for size in sizes:
             for product in sizes:
                 x, y, z = _present(table, product, size, factor)
-                if product != size and len(set(zip(x, y, z, strict=True))) >= FEW and (x == y * z).all():
+                if product != size and len(set(zip(x, y, z, strict=True))) >= MIN_CASES and (x == y * z).all():
                     yield Relation("the product of", (product, size, factor))
 
 

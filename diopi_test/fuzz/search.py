@@ -29,7 +29,7 @@ from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.fuzz.calls import LONGEST, cases
 from diopi_test.fuzz.findings import FuzzFinding
 from diopi_test.fuzz.known import known
-from diopi_test.fuzz.legal import IllegalError, made
+from diopi_test.fuzz.legal import IllegalError, compute_legal_case
 from diopi_test.fuzz.smaller import smaller
 from diopi_test.fuzz.statistics import Statistics
 from diopi_test.fuzz.trial import Trials, collected
@@ -96,7 +96,7 @@ class Search:
         absent: set[str] = set()
         found: dict[str, set[Signature]] = defaultdict(set)
         for number in islice(count(1), rounds):
-            order = [one for one in shuffle_by_seed(functions, self.seed + number) if one not in absent]
+            order = [name for name in shuffle_by_seed(functions, self.seed + number) if name not in absent]
             for function in order:
                 if time.monotonic() >= self.until:
                     return
@@ -177,7 +177,7 @@ class Hunt:
         if time.monotonic() >= self._search.until or self._attempts >= 2 * SHRINKS:
             return False
         try:
-            call = made(self._known, case)
+            call = compute_legal_case(self._known, case)
         except IllegalError:
             return False
         self._attempts += 1
@@ -191,11 +191,11 @@ class Hunt:
         self._search.check()
         if time.monotonic() >= self._search.until or self._attempts >= SHRINKS:
             raise EndError
-        drawn = list(self._drawn(data))
-        assume(drawn)
-        calls = [call for _, call in drawn]
+        pairs = list(self._draw_calls(data))
+        assume(pairs)
+        calls = [call for _, call in pairs]
         outcomes = self._run(calls, anew=self._anew)
-        wrong = next((i for i, outcome in enumerate(outcomes) if self._is_new(calls[i], outcome)), None)
+        failed = next((i for i, outcome in enumerate(outcomes) if self._is_new(calls[i], outcome)), None)
         if not self._signature:
             self._statistics.verdicts.update(outcome.verdict for outcome in outcomes)
             self._history += calls
@@ -203,18 +203,18 @@ class Hunt:
             self._attempts += 1
         if {outcome.verdict for outcome in outcomes} == {Verdict.not_implemented}:
             raise EndError
-        if wrong is not None:
-            self._smallest_case = drawn[wrong][0]
-            self._take(calls[: wrong + 1], outcomes[wrong])
+        if failed is not None:
+            self._smallest_case = pairs[failed][0]
+            self._take(calls[: failed + 1], outcomes[failed])
 
-    def _drawn(self, data: DataObject) -> Iterator[tuple[Case, BaselineCase]]:
+    def _draw_calls(self, data: DataObject) -> Iterator[tuple[Case, BaselineCase]]:
         """The legal calls of a sequence that is drawn, each a new one or the one before with some changes."""
         earlier: Case | None = None
         for place in range(data.draw(st.integers(1, LONGEST))):
             try:
                 again = earlier if earlier is not None and data.draw(st.booleans()) else None
                 earlier = data.draw(cases(self._known, again))
-                call = made(self._known, replace(earlier, label=f"{earlier.label}.{place}"))
+                call = compute_legal_case(self._known, replace(earlier, label=f"{earlier.label}.{place}"))
             except IllegalError as error:
                 if self._smallest is None:
                     self._statistics.discarded[str(error)] += 1
@@ -229,8 +229,8 @@ class Hunt:
             return False
         if self._search.waivers.apply(collected(call).record(outcome, 0.0)).verdict is Verdict.waived:
             return False
-        its = signature(outcome)
-        return its == self._signature if self._signature else its not in self._found
+        new_signature = signature(outcome)
+        return new_signature == self._signature if self._signature else new_signature not in self._found
 
     def _take(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
         """Take in calls of which the last went wrong: WrongError has Hypothesis look for smaller ones."""
@@ -257,9 +257,9 @@ class Hunt:
         size = max(len(before) // 2, 1)
         while before and size:
             for start in range(0, len(before), size):
-                rest = before[:start] + before[start + size :]
-                if self._goes_wrong([*rest, last]):
-                    before = rest
+                remaining = before[:start] + before[start + size :]
+                if self._goes_wrong([*remaining, last]):
+                    before = remaining
                     break
             else:
                 size //= 2

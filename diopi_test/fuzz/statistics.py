@@ -47,25 +47,31 @@ class Statistics:
         self.attributes.add(tuple(repr(call.arguments[name]) for name in plain))
 
     @property
-    def drawn(self) -> int:
+    def generated(self) -> int:
         """All calls that were drawn."""
         return self.legal + self.discarded.total()
 
     @property
     def legal_share(self) -> float:
         """The part of them that is legal."""
-        return self.legal / self.drawn if self.drawn else 0.0
+        return self.legal / self.generated if self.generated else 0.0
 
 
 def show(statistics: Mapping[str, Statistics], console: Console) -> None:
     """Print a line a function, and how many calls were discarded for which reason."""
     table = Table("function", "drawn", "legal", "shapes", "types", "layouts", "attributes", "verdicts", box=None)
-    for function, one in statistics.items():
-        counts = (one.shapes, one.dtypes, one.layouts, one.attributes)
-        ended = ", ".join(f"{number} {verdict}" for verdict, number in one.verdicts.most_common())
-        table.add_row(function, str(one.drawn), f"{one.legal_share:.0%}", *(str(len(c)) for c in counts), ended)
+    for function, counts in statistics.items():
+        variety = (counts.shapes, counts.dtypes, counts.layouts, counts.attributes)
+        verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counts.verdicts.most_common())
+        table.add_row(
+            function,
+            str(counts.generated),
+            f"{counts.legal_share:.0%}",
+            *(str(len(values)) for values in variety),
+            verdicts,
+        )
     console.print(table)
-    reasons: Counter[str] = sum((one.discarded for one in statistics.values()), Counter())
+    reasons: Counter[str] = sum((counts.discarded for counts in statistics.values()), Counter())
     for reason, number in reasons.most_common():
         console.print(f"{pluralize(number, 'call')} discarded: {reason}", highlight=False)
 
@@ -73,5 +79,5 @@ def show(statistics: Mapping[str, Statistics], console: Console) -> None:
 def summary(statistics: Iterable[Statistics]) -> str:
     """All of them in a line."""
     found = list(statistics)
-    drawn, legal = sum(one.drawn for one in found), sum(one.legal for one in found)
-    return f"{drawn} calls drawn for {len(found)} functions, {legal} of them legal"
+    generated, legal = sum(counts.generated for counts in found), sum(counts.legal for counts in found)
+    return f"{generated} calls drawn for {len(found)} functions, {legal} of them legal"

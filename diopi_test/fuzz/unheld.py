@@ -37,8 +37,8 @@ NEVER_NEGATIVE = ("diopiHardtanh", "diopiPad")
 
 def is_refused(prototype: Prototype, case: Case) -> bool:
     """Whether PyTorch refuses the call because a number "cannot be converted to type … without overflow"."""
-    given = [case.arguments.get(name) for name in CHECKED.get(prototype.base, ())]
-    numbers = [number for number in given if isinstance(number, float | int)]
+    arguments = [case.arguments.get(name) for name in CHECKED.get(prototype.base, ())]
+    numbers = [number for number in arguments if isinstance(number, float | int)]
     dtype = _converted_to(prototype, case)
     if category(dtype) != category(Dtype.int64):
         return False

@@ -25,7 +25,7 @@ def inventory(wanted: Callable[[Prototype], bool] = lambda prototype: True) -> l
             "family": prototype.family,
             "reference": find_reference(name) is not None,
             "cases": {level: len(select_cases(name, level)) for level in INDEPENDENT_LEVELS},
-            "vendors": {vendor: it.has(name) for vendor, it in vendors.items()},
+            "vendors": {vendor: implementation.has(name) for vendor, implementation in vendors.items()},
         }
         for name, prototype in prototypes().items()
         if wanted(prototype)

@@ -157,7 +157,7 @@ def _fails(array: Array, expected: Expected) -> bool:
     """Return whether the check `values` fails the reference's `array` where `expected` is expected."""
     with np.errstate(all="ignore"):
         comparison = compare(array.astype(to_numpy(expected.dtype)), expected)
-    return bool(comparison.wrong.any()) or (comparison.rms is not None and comparison.rms > R)
+    return bool(comparison.is_wrong.any()) or (comparison.rms is not None and comparison.rms > R)
 
 
 def _specified(expected: Expected) -> Array:

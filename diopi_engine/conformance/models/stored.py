@@ -60,11 +60,11 @@ def _check(subject: str, found: Array, expected: Expected) -> float:
     if found.shape != expected.values.shape:
         raise NotConformingError(f"{subject} has shape {list(found.shape)}, expected {list(expected.values.shape)}")
     comparison = compare(found, expected)
-    if comparison.wrong.any():
-        place = tuple(int(index) for index in np.argwhere(comparison.wrong)[0])
+    if comparison.is_wrong.any():
+        place = tuple(int(index) for index in np.argwhere(comparison.is_wrong)[0])
         budget = K * np.asarray(expected.unit)[place]
         raise NotConformingError(
-            f"{subject} has {int(comparison.wrong.sum())} wrong elements of {found.size}: at {place} {found[place]}, "
+            f"{subject} has {comparison.is_wrong.sum()} wrong elements of {found.size}: at {place} {found[place]}, "
             f"expected {expected.values[place]:.9g} ± {budget:.2g}"
         )
     if comparison.rms is not None and comparison.rms > R:

@@ -23,7 +23,7 @@ from diopi_test.fuzz.known import WHOLE, Known, rank, with_tensors
 
 def other_attributes(draw: DrawFn, known: Known, case: Case) -> Case:
     """Numbers of another case with the domains it has for them; axes, texts and truth values each by itself."""
-    if known.is_made_for_attributes(case):
+    if known.is_determined_by_attributes(case):
         return case
     donor = draw(st.sampled_from(known.of_category(case.dtype) or known.cases))
     free = [p for p in known.attributes if p.name not in known.linked | known.drawing]
@@ -60,8 +60,8 @@ def _attribute(draw: DrawFn, known: Known, parameter: Parameter, value: Any, ran
         return draw(st.sampled_from(texts.choices))
     if issubclass(parameter.annotation, kinds.boolean):
         return draw(st.booleans())
-    others = known.values_of(parameter.name, dtype)
-    same = [other for other in others if type(other) is type(value)]
+    known_values = known.values_of(parameter.name, dtype)
+    same = [known_value for known_value in known_values if type(known_value) is type(value)]
     if type(value) is float:
         return draw(st.floats(min(same), max(same))) if all(map(math.isfinite, same)) else value
     if type(value) is int and issubclass(parameter.annotation, kinds.Scalar):

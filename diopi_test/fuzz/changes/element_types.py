@@ -24,7 +24,7 @@ def other_types(draw: DrawFn, known: Known, case: Case) -> Case:
         return case
     new = draw(st.sampled_from(known.prototype.dtypes))
     donors = known.of_category(new)
-    if category(new) != category(case.dtype) and known.is_made_for_attributes(case):
+    if category(new) != category(case.dtype) and known.is_determined_by_attributes(case):
         return case
     if not known.mixes_types and _is_beside_finer(case) and _width(new) != _width(case.dtype):
         return case
@@ -50,11 +50,11 @@ def _in_type(known: Known, case: Case, new: Dtype, donor: Case) -> Case:
     domains = domains_of(donor)
 
     def typed(name: str, spec: TensorSpec) -> TensorSpec:
-        taken = known.prototype.dtypes_of(name) if not name.startswith("_") else known.prototype.dtypes
+        supported = known.prototype.dtypes_of(name) if not name.startswith("_") else known.prototype.dtypes
         if isinstance(spec.compute, ResultOf) and not name.startswith("_"):
             saved = lookup(spec.compute.function).rule_of(spec.compute.result)([new])
-            return replace(spec, dtype=saved) if saved in taken else spec
-        if spec.dtype is not case.dtype or new not in taken:
+            return replace(spec, dtype=saved) if saved in supported else spec
+        if spec.dtype is not case.dtype or new not in supported:
             return spec
         of_other_kind = category(new) != category(case.dtype)
         return replace(spec, dtype=new, domain=domains.get(name, spec.domain) if of_other_kind else spec.domain)
@@ -63,7 +63,7 @@ def _in_type(known: Known, case: Case, new: Dtype, donor: Case) -> Case:
     if category(new) != category(case.dtype):
         scalars = [p.name for p in known.attributes if issubclass(p.annotation, kinds.Scalar)]
         arguments |= {name: donor.arguments[name] for name in scalars}
-    results = {name: one and replace(one, dtype=None) for name, one in case.results.items()}
+    results = {name: override and replace(override, dtype=None) for name, override in case.results.items()}
     return replace(case, dtype=new, arguments=arguments, results=results)
 
 
@@ -76,13 +76,15 @@ def _in_several_types(draw: DrawFn, known: Known, case: Case) -> Case:
         if p.name == first or not isinstance(spec, TensorSpec):
             continue
         dtype = draw(st.sampled_from(known.prototype.dtypes_of(p.name)))
-        domains = [domains_of(other).get(p.name) for other in known.of_category(dtype)]
+        domains = [domains_of(similar_case).get(p.name) for similar_case in known.of_category(dtype)]
         if category(dtype) != category(spec.dtype) and domains and domains[0]:
             arguments[p.name] = replace(spec, dtype=dtype, domain=domains[0])
         elif category(dtype) == category(spec.dtype):
             arguments[p.name] = replace(spec, dtype=dtype)
     mixed = replace(
-        case, arguments=arguments, results={n: one and replace(one, dtype=None) for n, one in case.results.items()}
+        case,
+        arguments=arguments,
+        results={n: override and replace(override, dtype=None) for n, override in case.results.items()},
     )
     return mixed if _holds_its_result(known, mixed) else case
 
@@ -102,6 +104,6 @@ def _ordered(draw: DrawFn, known: Known, case: Case) -> Case:
     if not known.prototype.selectable_dtypes or not draw(SOMETIMES):
         return case
     dtype = draw(st.sampled_from(known.prototype.selectable_dtypes))
-    results = {name: one and replace(one, dtype=dtype) for name, one in case.results.items()}
+    results = {name: override and replace(override, dtype=dtype) for name, override in case.results.items()}
     origin = case.label.partition("#")[0].partition("-ordered-")[0]
     return replace(case, label=f"{origin}-ordered-{dtype.name}", results=results)

@@ -25,9 +25,11 @@ def other_layouts(draw: DrawFn, known: Known, case: Case) -> Case:
         views = [expanded] if name in known.may_be_expanded and spec.compute is None else []
         return replace(spec, layout=draw(st.sampled_from([*dense, *views])))
 
-    made = [p.name for p in known.prototype.results if p.annotation in (kinds.Out, kinds.Outs) and p.name in known.laid]
+    allocated = [
+        p.name for p in known.prototype.results if p.annotation in (kinds.Out, kinds.Outs) and p.name in known.laid
+    ]
     results = {**case.results}
-    for name in made:
-        if (one := results.get(name, ResultOverride())) is not None:
-            results[name] = replace(one, layout=draw(st.sampled_from(dense)))
+    for name in allocated:
+        if (override := results.get(name, ResultOverride())) is not None:
+            results[name] = replace(override, layout=draw(st.sampled_from(dense)))
     return replace(case, arguments=with_tensors(case, laid), results=results)

@@ -12,7 +12,7 @@ from hypothesis.strategies import DrawFn
 from diopi_proto import facts
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.fuzz.changes.chances import RARELY, SOMETIMES
-from diopi_test.fuzz.changes.sizes import MOST, long_sizes
+from diopi_test.fuzz.changes.sizes import MAX_ELEMENTS, long_sizes
 from diopi_test.fuzz.known import Known, named_tensors, rank, with_tensors
 
 RANKS = 8
@@ -26,12 +26,12 @@ def other_shapes(draw: DrawFn, known: Known, case: Case) -> Case:
     if not known.prototype.elementwise:
         return _with_axis(draw, case)
     ranks = draw(st.integers(0, RANKS))
-    few = st.sampled_from([1, 2, 3] if ranks > RANKS // 2 else [1, 2, 3, 4, 5, 7])
-    sizes = [draw(few) for _ in range(ranks)]
+    small_sizes = st.sampled_from([1, 2, 3] if ranks > RANKS // 2 else [1, 2, 3, 4, 5, 7])
+    sizes = [draw(small_sizes) for _ in range(ranks)]
     if ranks and draw(SOMETIMES):
         place = draw(st.integers(0, ranks - 1))
         sizes[place] = 1
-        sizes[place] = draw(long_sizes(max(MOST // math.prod(sizes), 1)))  # before any is 0
+        sizes[place] = draw(long_sizes(max(MAX_ELEMENTS // math.prod(sizes), 1)))  # before any is 0
     if ranks and draw(RARELY):
         sizes[draw(st.integers(0, ranks - 1))] = 0
     shape = tuple(sizes)
@@ -50,18 +50,18 @@ def other_shapes(draw: DrawFn, known: Known, case: Case) -> Case:
 
 def _repeating(draw: DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape that broadcasts to another."""
-    kept = shape[draw(st.integers(0, len(shape))) if draw(SOMETIMES) else 0 :]
-    return tuple(size if draw(st.booleans()) else 1 for size in kept) if draw(SOMETIMES) else kept
+    trailing = shape[draw(st.integers(0, len(shape))) if draw(SOMETIMES) else 0 :]
+    return tuple(size if draw(st.booleans()) else 1 for size in trailing) if draw(SOMETIMES) else trailing
 
 
 def _with_axis(draw: DrawFn, case: Case) -> Case:
     """A call whose tensors of the largest rank have one more axis in front."""
-    most, size = rank(case), draw(st.sampled_from([1, 2, 3]))
-    if most >= RANKS or most == 0:
+    number_of_axes, size = rank(case), draw(st.sampled_from([1, 2, 3]))
+    if number_of_axes >= RANKS or number_of_axes == 0:
         return case
 
     def grown(name: str, spec: TensorSpec) -> TensorSpec:
-        return replace(spec, shape=(size, *spec.shape)) if len(spec.shape) == most else spec
+        return replace(spec, shape=(size, *spec.shape)) if len(spec.shape) == number_of_axes else spec
 
     return replace(case, arguments=with_tensors(case, grown))
 
@@ -69,14 +69,14 @@ def _with_axis(draw: DrawFn, case: Case) -> Case:
 def _within_rank(draw: DrawFn, known: Known, case: Case) -> Case:
     """A call whose axes are drawn anew."""
     axes = [p for p in known.attributes if p.fact(facts.NamesAxis) and case.arguments[p.name] is not None]
-    drawn = {p.name: other_axes(draw, case.arguments[p.name], rank(case)) for p in axes}
-    return replace(case, arguments={**case.arguments, **drawn})
+    new_axes = {p.name: other_axes(draw, case.arguments[p.name], rank(case)) for p in axes}
+    return replace(case, arguments={**case.arguments, **new_axes})
 
 
-def other_axes(draw: DrawFn, given: Any, ranks: int) -> Any:
+def other_axes(draw: DrawFn, value: Any, ranks: int) -> Any:
     """One axis, or several that differ."""
-    each = st.integers(-max(ranks, 1), max(ranks, 1) - 1)
-    if not isinstance(given, tuple | list):
-        return draw(each)
-    count = min(len(given), ranks)
-    return tuple(draw(st.lists(each, min_size=count, max_size=count, unique_by=lambda axis: axis % max(ranks, 1))))
+    axis = st.integers(-max(ranks, 1), max(ranks, 1) - 1)
+    if not isinstance(value, tuple | list):
+        return draw(axis)
+    count = min(len(value), ranks)
+    return tuple(draw(st.lists(axis, min_size=count, max_size=count, unique_by=lambda axis: axis % max(ranks, 1))))

@@ -21,10 +21,10 @@ from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.changes.chances import RARELY, SOMETIMES
 from diopi_test.fuzz.known import Known, as_tuple, named_tensors, sampled, sizes_of, with_tensors
 
-MOST = 100_000
+MAX_ELEMENTS = 100_000
 """Elements of the largest tensor of an element-wise call."""
 
-MOST_OF_OTHERS = 12_000
+MAX_ELEMENTS_OF_REDUCTIONS = 12_000
 """Those of other calls, whose reference may take more than a step an element."""
 
 SMALL = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 32, 33, 6, 10])
@@ -36,7 +36,7 @@ EDGES = (63, 65, 127, 128, 129, 255, 257, 511, 513, 1023, 1025, 2049, 3001, 4095
 
 def most_elements(known: Known) -> int:
     """Elements that the largest tensor of a call may have."""
-    return MOST if known.prototype.elementwise else MOST_OF_OTHERS
+    return MAX_ELEMENTS if known.prototype.elementwise else MAX_ELEMENTS_OF_REDUCTIONS
 
 
 def other_sizes(draw: DrawFn, known: Known, case: Case) -> Case:
@@ -49,8 +49,8 @@ def other_sizes(draw: DrawFn, known: Known, case: Case) -> Case:
     if draw(SOMETIMES) and free:
         long = draw(st.sampled_from(free))
         sizes[long] = 1
-        others = max((math.prod(_renamed(spec.shape, sizes)) for _, spec in named_tensors(case)), default=1)
-        room = most_elements(known) // max(others, 1)
+        largest = max((math.prod(_renamed(spec.shape, sizes)) for _, spec in named_tensors(case)), default=1)
+        room = most_elements(known) // max(largest, 1)
         if room > 40:
             sizes[long] = draw(long_sizes(room))
     return resized(known, case, sizes)
@@ -58,16 +58,16 @@ def other_sizes(draw: DrawFn, known: Known, case: Case) -> Case:
 
 def free_sizes(known: Known, case: Case) -> list[int]:
     """The sizes of a call that may be others."""
-    held = {
+    fixed_sizes = {
         spec.shape[axis] for n, spec in named_tensors(case) for axis in _axes_from_end(spec) if (n, axis) in known.fixed
     }
-    return sorted(sizes_of(case) - held - {0, 1})
+    return sorted(sizes_of(case) - fixed_sizes - {0, 1})
 
 
-def long_sizes(most: int) -> st.SearchStrategy[int]:
+def long_sizes(limit: int) -> st.SearchStrategy[int]:
     """Sizes of a long axis, up to `most`."""
-    edges = [size for size in EDGES if size <= most]
-    return st.one_of(st.integers(1, most), *([st.sampled_from(edges)] if edges else ()))
+    edges = [size for size in EDGES if size <= limit]
+    return st.one_of(st.integers(1, limit), *([st.sampled_from(edges)] if edges else ()))
 
 
 def _axes_from_end(spec: TensorSpec) -> range:
@@ -92,8 +92,8 @@ def resized(known: Known, case: Case, sizes: Mapping[int, int]) -> Case:
             new = _renamed(as_tuple(value), sizes)
             arguments[name] = new if isinstance(value, tuple | list) else new[0]
     results = {
-        name: replace(one, shape=_renamed(one.shape, sizes)) if one and one.shape else one
-        for name, one in case.results.items()
+        name: replace(override, shape=_renamed(override.shape, sizes)) if override and override.shape else override
+        for name, override in case.results.items()
     }
     return replace(case, arguments=arguments, results=results)
 
@@ -102,12 +102,12 @@ def _rescaled(spec: TensorSpec, sizes: Mapping[int, int]) -> Domain:
     """A domain of whole numbers below a size, with numbers below the one in its place; any other as it is."""
     if spec.compute is not None or category(spec.dtype) != 1 or not sizes:
         return spec.domain
-    given = sampled(spec)
-    if not given.size or not np.isfinite(given).all():  # none, or those of a floating type
+    values = sampled(spec)
+    if not values.size or not np.isfinite(values).all():  # none, or those of a floating type
         return spec.domain
-    bound = int(given.max()) + 1
+    bound = int(values.max()) + 1
     below = next((size for size in sorted(sizes) if bound <= size <= bound + 1), None)
-    if below is None or sizes[below] == below or given.min() < -below:
+    if below is None or sizes[below] == below or values.min() < -below:
         return spec.domain
     return _stretched(spec.domain, below, sizes[below])
 

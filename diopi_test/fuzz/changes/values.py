@@ -32,17 +32,19 @@ def other_values(draw: DrawFn, known: Known, case: Case) -> Case:
         exponent = draw(st.integers(-30, 30))
         return replace(case, arguments=with_tensors(case, lambda n, s: _scaled(known, n, s, exponent)))
     donor = draw(st.sampled_from(donors))
-    domains, given = domains_of(donor), domains_of(case)
+    domains, current_domains = domains_of(donor), domains_of(case)
     numbers = [p.name for p in known.attributes if issubclass(p.annotation, REAL) and p.name not in known.drawing]
 
-    def drawn(name: str, spec: TensorSpec) -> TensorSpec:
-        other = domains.get(name)
-        if other is None or spec.compute is not None or category(spec.dtype) == 1 != category(case.dtype):
+    def replace_domain(name: str, spec: TensorSpec) -> TensorSpec:
+        new_domain = domains.get(name)
+        if new_domain is None or spec.compute is not None or category(spec.dtype) == 1 != category(case.dtype):
             return spec
-        mixes = way == "mixed" and known.prototype.elementwise and name in given
-        return replace(spec, domain=_mixed(spec.domain, other) if mixes else other)
+        mixes = way == "mixed" and known.prototype.elementwise and name in current_domains
+        return replace(spec, domain=_mixed(spec.domain, new_domain) if mixes else new_domain)
 
-    return replace(case, arguments={**with_tensors(case, drawn), **{name: donor.arguments[name] for name in numbers}})
+    return replace(
+        case, arguments={**with_tensors(case, replace_domain), **{name: donor.arguments[name] for name in numbers}}
+    )
 
 
 def with_domains(donor: Case) -> Callable[[str, TensorSpec], TensorSpec]:
@@ -61,12 +63,12 @@ def domains_of(case: Case) -> dict[str, Domain]:
     return {name: spec.domain for name, spec in named_tensors(case) if spec.compute is None}
 
 
-def _mixed(one: Domain, other: Domain) -> Domain:
+def _mixed(first: Domain, second: Domain) -> Domain:
     """Values of both, in places drawn at random."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-        first, second = one(rng, count, dtype), other(rng, count, dtype)
-        return np.where(rng.random(count) < 0.5, first, second)
+        values, alternatives = first(rng, count, dtype), second(rng, count, dtype)
+        return np.where(rng.random(count) < 0.5, values, alternatives)
 
     return draw
 

@@ -23,7 +23,7 @@ def rounded(values: Any, dtype: Dtype = Dtype.float32, ulps: float = 1.0, flushe
 
 
 def wrong(given: Any, expected: Expected) -> list[bool]:
-    return compare(np.asarray(given, to_numpy(expected.dtype)), expected).wrong.tolist()
+    return compare(np.asarray(given, to_numpy(expected.dtype)), expected).is_wrong.tolist()
 
 
 def test_the_budget_is_k_units() -> None:
@@ -109,7 +109,7 @@ def test_what_rounds_to_infinity_may_be_infinite() -> None:
 
 def test_subnormal_results_may_be_flushed() -> None:
     comparison = compare(np.zeros(2, np.float32), rounded([1e-40, 1e-30]))
-    assert comparison.wrong.tolist() == [False, True]
+    assert comparison.is_wrong.tolist() == [False, True]
     assert comparison.flushed == 1
 
 
@@ -173,6 +173,6 @@ def test_subnormal_parts_of_complex_numbers_may_be_flushed() -> None:
     for expected in (exact, rounded):
         given = np.array([1e-37 + 0j, 1j, 0j], np.complex64)
         comparison = compare(given, expected)
-        assert not comparison.wrong.any()
+        assert not comparison.is_wrong.any()
         assert comparison.flushed == 3 if expected is rounded else comparison.flushed >= 3
-        assert compare(np.array([0, 1j, 1e-20], np.complex64), expected).wrong.tolist() == [True, False, True]
+        assert compare(np.array([0, 1j, 1e-20], np.complex64), expected).is_wrong.tolist() == [True, False, True]

@@ -95,7 +95,7 @@ def test_arguments_in_host_memory_are_there_while_others_are_on_their_way() -> N
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        (lambda context: None, "form: outlist.3 was not made"),
+        (lambda context: None, "form: outlist.3 was not allocated"),
         (lambda context: context.require_tensor((0,), lookup(REDUCE).dtypes[0]), "form: outlist.3 is float16"),
     ],
 )

@@ -18,7 +18,7 @@ Add = Callable[[Array, Array], Array]
 
 def ask(vendor: Vendor, probe: Probe, dtype: Dtype) -> Mapping[str, str]:
     with vendor.open_device() as device:
-        return probe.answers(vendor, device, [dtype])
+        return probe.observations(vendor, device, [dtype])
 
 
 def sequential(terms: Sequence[Array], add: Add = np.add) -> Array:

@@ -22,7 +22,7 @@ from lib_rt.dtypes import from_numpy, to_numpy
 
 def ask(vendor: Vendor, probe: Probe, *dtypes: Dtype) -> Mapping[str, str]:
     with vendor.open_device() as device:
-        return probe.answers(vendor, device, dtypes)
+        return probe.observations(vendor, device, dtypes)
 
 
 def probe_of(probes: Sequence[Probe], function: str, *dtypes: Dtype) -> Probe:

@@ -15,7 +15,7 @@ from diopi_test.fingerprint.samples import SIZE, significands, sweep
 def ask(vendor: Vendor, function: str, dtype: Dtype) -> Mapping[str, str]:
     probe = next(probe for probe in PROBES if probe.function == function)
     with vendor.open_device() as device:
-        return probe.answers(vendor, device, [dtype])
+        return probe.observations(vendor, device, [dtype])
 
 
 def in_float64(function: Callable[[Array], Array]) -> Callable[[Array], Array]:

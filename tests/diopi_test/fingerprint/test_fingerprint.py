@@ -17,9 +17,9 @@ from toolchain import VENDORS, build
 from diopi_impl import UnsupportedDtypeError, find_vendor
 from diopi_impl.plugins import known_vendors
 from diopi_proto.types import Dtype
-from diopi_test.fingerprint import Finding, Fingerprint
-from diopi_test.fingerprint.probe import REFUSED
-from diopi_test.fingerprint.report import show, types
+from diopi_test.fingerprint import Fingerprint, ProbeResult
+from diopi_test.fingerprint.probe import NO_RESULT
+from diopi_test.fingerprint.report import print_fingerprint, types
 from diopi_test.fingerprint.table import FAMILIES
 
 HELPERS = Path(__file__).parent.parent.parent / "helpers"
@@ -29,12 +29,12 @@ FEW = {family: probes[:1] for family, probes in FAMILIES.items() if family != "d
 
 
 def refusals(fingerprint: Fingerprint, function: str) -> set[str | None]:
-    return {finding.answers.get(REFUSED) for finding in fingerprint.findings if finding.function == function}
+    return {finding.observations.get(NO_RESULT) for finding in fingerprint.results if finding.function == function}
 
 
 def text(fingerprint: Fingerprint) -> str:
     console = Console(width=200, record=True, file=StringIO())
-    show(fingerprint, console)
+    print_fingerprint(fingerprint, console)
     return console.export_text()
 
 
@@ -46,7 +46,7 @@ def test_what_a_vendor_lacks_or_refuses_is_said() -> None:
             raise ValueError("out of order")
         return np.sqrt(input)
 
-    taken = Fingerprint.of(small_vendor(diopiSqrt=sqrt), {"NaN": FAMILIES["NaN"]})
+    taken = Fingerprint.measure(small_vendor(diopiSqrt=sqrt), {"NaN": FAMILIES["NaN"]})
     assert refusals(taken, "diopiNeg") == {"not implemented"}
     assert refusals(taken, "diopiSqrt") == {"unsupported type", None, "ErrorOccurred: diopiSqrt: out of order"}
     rows = [" ".join(line.split()) for line in text(taken).splitlines()]
@@ -68,16 +68,16 @@ def test_a_vendor_that_writes_beside_its_result_is_told() -> None:
         ctx.stream.synchronize()
         ctypes.memset(out.data_ptr - 1, 0, 1)
 
-    taken = Fingerprint.of(wild, {"NaN": [probe for probe in FAMILIES["NaN"] if probe.function == "diopiNeg"]})
-    assert all(finding.answers[REFUSED].startswith("wrote beside a tensor: ") for finding in taken.findings)
+    taken = Fingerprint.measure(wild, {"NaN": [probe for probe in FAMILIES["NaN"] if probe.function == "diopiNeg"]})
+    assert all(finding.observations[NO_RESULT].startswith("wrote beside a tensor: ") for finding in taken.results)
 
 
 @pytest.mark.parametrize("name", ["jax_cpu", "small"])
 def test_two_fingerprints_of_one_vendor_are_the_same(name: str) -> None:
     probed = find_vendor("diopi_impl.jax_cpu:vendor") if name == "jax_cpu" else vendor
-    one, other = (Fingerprint.of(probed, FEW).to_json() for _ in range(2))
+    one, other = (Fingerprint.measure(probed, FEW).to_json() for _ in range(2))
     assert one == other
-    assert any(REFUSED not in finding["answers"] for finding in one["findings"])
+    assert any(NO_RESULT not in finding["answers"] for finding in one["findings"])
 
 
 @pytest.mark.parametrize("name", sorted(known_vendors()))
@@ -87,17 +87,17 @@ def test_every_installed_vendor_answers_every_probe(name: str) -> None:
     one_type_each = {
         family: [replace(probe, variants=probe.variants[:1]) for probe in probes] for family, probes in FAMILIES.items()
     }
-    taken = Fingerprint.of(find_vendor(name), one_type_each)
-    assert len(taken.findings) == sum(map(len, FAMILIES.values()))
-    assert [finding for finding in taken.findings if finding.answers.get(REFUSED) == "not implemented"] == []
+    taken = Fingerprint.measure(find_vendor(name), one_type_each)
+    assert len(taken.results) == sum(map(len, FAMILIES.values()))
+    assert [finding for finding in taken.results if finding.observations.get(NO_RESULT) == "not implemented"] == []
 
 
 def test_all_of_the_table_is_asked() -> None:
     seen: list[str] = []
-    taken = Fingerprint.of(vendor, progress=seen.append)
+    taken = Fingerprint.measure(vendor, progress=seen.append)
     assert seen == [probe.function for probes in FAMILIES.values() for probe in probes]
-    asked = {(finding.family, finding.function, finding.subject, finding.dtypes) for finding in taken.findings}
-    assert len(asked) == len(taken.findings) == sum(len(p.variants) for ps in FAMILIES.values() for p in ps)
+    asked = {(finding.family, finding.function, finding.subject, finding.dtypes) for finding in taken.results}
+    assert len(asked) == len(taken.results) == sum(len(p.variants) for ps in FAMILIES.values() for p in ps)
     assert refusals(taken, "diopiSum") == refusals(taken, "diopiSqrt") == {None}
 
 
@@ -109,29 +109,34 @@ def test_vendors_of_different_arithmetic_have_different_fingerprints() -> None:
         return input.squeeze(dim[0])
 
     sums = {"sums": FAMILIES["sums"]}
-    one, other = (Fingerprint.of(small_vendor(diopiSum=function), sums) for function in (summed, pairwise))
+    one, other = (Fingerprint.measure(small_vendor(diopiSum=function), sums) for function in (summed, pairwise))
     assert one.to_json() != other.to_json()
 
 
 def test_a_compiled_vendor(tmp_path: Path) -> None:
     library = build(tmp_path / "libdiopi_impl.so", "c", sorted((VENDORS / "c").glob("*.c")), "-O1")
     families = {"sums": FAMILIES["sums"], "division": FAMILIES["division"][:1]}
-    taken = Fingerprint.of(find_vendor(str(library)), families)
-    found = {(finding.function, finding.subject, finding.dtypes[0]): finding.answers for finding in taken.findings}
+    taken = Fingerprint.measure(find_vendor(str(library)), families)
+    found = {(finding.function, finding.subject, finding.dtypes[0]): finding.observations for finding in taken.results}
     sums = found["diopiSum", "of a vector", Dtype.float32]
     assert sums == {"partial sums": "float64 (53 bits)", "rounded": "to nearest", "order": "sequential"}
     assert found["diopiDiv", "", Dtype.float32] == {"quotients": "correctly rounded"}
-    assert found["diopiSum", "of a vector", Dtype.float16] == {REFUSED: "unsupported type"}
+    assert found["diopiSum", "of a vector", Dtype.float16] == {NO_RESULT: "unsupported type"}
 
 
-def test_rows_of_equal_answers_are_one() -> None:
-    answers = {"rounded": "up"}
-    findings = [
-        Finding("conversions", "diopiCastDtype", "", (source, target), answers)
+def test_element_types_with_equal_observations_share_a_row() -> None:
+    results = [
+        ProbeResult(
+            family="conversions",
+            function="diopiCastDtype",
+            subject="",
+            dtypes=(source, target),
+            observations={"rounded": "up"},
+        )
         for source in (Dtype.float16, Dtype.float32)
         for target in (Dtype.int8, Dtype.int16)
     ]
-    shown = text(Fingerprint("some vendor", "2", findings))
+    shown = text(Fingerprint("some vendor", "2", results))
     assert shown.splitlines()[0] == "some vendor 2"
     assert [" ".join(line.split()) for line in shown.splitlines()[2:]] == [
         "conversions types rounded",
@@ -173,7 +178,7 @@ def test_the_command(tmp_path: Path) -> None:
         "function": "diopiTan",
         "subject": "",
         "dtypes": ["float16"],
-        "answers": {REFUSED: "not implemented"},
+        "answers": {NO_RESULT: "not implemented"},
     } in record["findings"]
 
 

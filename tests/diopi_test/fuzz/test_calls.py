@@ -19,7 +19,7 @@ from diopi_test.fuzz.calls import cases
 from diopi_test.fuzz.changes.element_types import other_types
 from diopi_test.fuzz.changes.sizes import resized
 from diopi_test.fuzz.known import known
-from diopi_test.fuzz.legal import IllegalError, made
+from diopi_test.fuzz.legal import IllegalError, compute_legal_case
 from diopi_test.fuzz.search import drawing_by_the_seed_alone
 from diopi_test.fuzz.statistics import Statistics
 from diopi_test.oracle import budget
@@ -51,7 +51,7 @@ def drawn(function: str, count: int = DRAWN) -> Statistics:
     @given(st.data())
     def draw(data: DataObject) -> None:
         try:
-            statistics.count(made(its, data.draw(cases(its))))
+            statistics.count(compute_legal_case(its, data.draw(cases(its))))
         except IllegalError as error:
             statistics.discarded[str(error)] += 1
 

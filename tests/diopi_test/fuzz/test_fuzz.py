@@ -174,7 +174,7 @@ def test_what_goes_wrong_in_the_fuzzer_itself_is_no_finding(monkeypatch: pytest.
     def broken(*_: object) -> None:
         raise RuntimeError("out of ideas")
 
-    monkeypatch.setattr("diopi_test.fuzz.search.made", broken)
+    monkeypatch.setattr("diopi_test.fuzz.search.compute_legal_case", broken)
     done = fuzz("correct", tmp_path)
     assert done.exit_code == 3
     assert "out of ideas" in done.output

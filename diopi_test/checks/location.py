@@ -1,0 +1,144 @@
+"""The location of a failure in a tensor: the worst element, patterns of wrong elements, and the call's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.baseline.records import BaselineTensor
+from diopi_test.cases.data import widen
+from diopi_test.cases.formats import FloatArray
+from diopi_test.checks.error_map import error_map
+from diopi_test.checks.pattern import Mask, constant_pattern, patterns, value_patterns
+from diopi_test.execution.call_record import CallRecord, TensorRecord
+from diopi_test.execution.description import describe_arguments
+from diopi_test.execution.difference import Difference
+
+MAX_LOCATIONS = 3
+"""Tensors of which a finding says where they are wrong."""
+
+
+def locate(
+    run: CallRecord,
+    name: str,
+    problem: str,
+    is_wrong: Mask,
+    actual: NDArray[Any],
+    expected: NDArray[Any],
+    dtype: Dtype,
+    *,
+    strides: Sequence[int] = (),
+    budget: FloatArray | None = None,
+    measured: bool = True,
+) -> Difference:
+    """Return where and how a tensor differs from its expectation.
+
+    Args:
+        run: what the call left behind.
+        name: the name of the tensor.
+        problem: what is wrong with its elements, as in "3 of 15 elements are wrong".
+        is_wrong: which elements are wrong; at least one is.
+        actual: the actual elements, in the shape of `is_wrong`.
+        expected: the expected elements, in this shape.
+        dtype: the element type of `actual`.
+        budget: the error budget of each element, in this shape.
+        strides: the strides of `actual`; row-major by default.
+        measured: whether the distance of an element from the expected one is meaningful.
+
+    Returns:
+        The difference for the report.
+    """
+    errors = _errors(actual, expected, dtype) if measured else np.zeros(is_wrong.shape)
+    index = _worst(is_wrong, errors, budget)
+    inputs = {label: (array, dtype_of_input) for label, array, dtype_of_input in _inputs(run, name, is_wrong.shape)}
+    values = {**inputs, "expected": (expected, dtype)}
+    return Difference(
+        name,
+        problem,
+        int(is_wrong.sum()),
+        is_wrong.size,
+        index,
+        str(actual[index]),
+        str(expected[index]),
+        float(errors[index]) if measured else None,
+        None if budget is None or not np.isfinite(budget[index]) else float(budget[index]),
+        (
+            *patterns(is_wrong, strides),
+            *value_patterns(is_wrong, values),
+            *constant_pattern(is_wrong, actual, expected),
+        ),
+        {label: str(array[index]) for label, (array, _) in inputs.items()},
+        describe_arguments(run),
+        map=error_map(is_wrong, errors, budget, index),
+    )
+
+
+def locate_in(
+    run: CallRecord,
+    record: TensorRecord,
+    problem: str,
+    is_wrong: Mask,
+    expected: NDArray[Any],
+) -> Difference:
+    """Return what `locate` returns, for a tensor after the call, at its first wrong element."""
+    dtype, strides = record.dtype, record.strides
+    return locate(run, record.name, problem, is_wrong, record.values, expected, dtype, strides=strides, measured=False)
+
+
+def changed_elements(run: CallRecord, record: TensorRecord) -> list[Difference]:
+    """Return which elements of a tensor that must stay unchanged differ from those before the call."""
+    earlier = record.earlier
+    if earlier is None or not (changed := bits_differ(earlier, record.values)).any():
+        return []
+    return [locate_in(run, record, "changed", changed, earlier)]
+
+
+def bits_differ(first: NDArray[Any], second: NDArray[Any]) -> Mask:
+    """Return which elements of two arrays of one shape and type differ in a bit."""
+    return _bits(first) != _bits(second)
+
+
+def _bits(array: NDArray[Any]) -> NDArray[np.void]:
+    """Return the elements as raw bytes, which are equal if all bits are equal."""
+    return np.ascontiguousarray(array).reshape(array.shape).view(np.dtype((np.void, array.itemsize)))
+
+
+@np.errstate(all="ignore")  # signalling NaN
+def _worst(is_wrong: Mask, errors: FloatArray, budget: FloatArray | None) -> tuple[int, ...]:
+    """Return the index of the wrong element with the largest error / budget; the first one of several."""
+    severity = errors if budget is None else errors / budget
+    severity = np.where(np.isnan(severity), np.inf, severity)  # nothing is near what is not finite
+    worst = int(np.argmax(np.where(is_wrong, severity, -1.0)))
+    return tuple(int(i) for i in np.unravel_index(worst, is_wrong.shape))
+
+
+@np.errstate(all="ignore")  # signalling NaN; infinities that agree
+def _errors(actual: NDArray[Any], expected: NDArray[Any], dtype: Dtype) -> FloatArray:
+    """Return the distance of each element from the expected one; infinite if a NaN or an infinity is wrong."""
+    kind = np.complex128 if "c" in (actual.dtype.kind, expected.dtype.kind) else np.float64
+    distance = np.abs(widen(actual, dtype).astype(kind) - expected.astype(kind))
+    return np.where(np.isnan(distance), np.inf, distance)
+
+
+def _inputs(run: CallRecord, name: str, shape: tuple[int, ...]) -> Iterator[tuple[str, NDArray[Any], Dtype]]:
+    """Yield the inputs that result `name` is computed from element by element, broadcast to the shape of the result."""
+    result, _, number = name.partition(".")
+    is_computed = run.prototype.elementwise and run.prototype.parameter(result).is_result
+    entry = int(number or 0)
+    for parameter in run.prototype.arguments if is_computed else ():
+        argument = run.case.arguments[parameter.name]
+        if isinstance(argument, list):
+            argument = argument[entry] if entry < len(argument) else None
+        if isinstance(argument, BaselineTensor) and _broadcasts(argument.values.shape, shape):
+            yield parameter.name, np.broadcast_to(argument.values, shape), argument.dtype
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    try:
+        return np.broadcast_shapes(shape, to) == to
+    except ValueError:
+        return False
