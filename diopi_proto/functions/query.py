@@ -1,7 +1,7 @@
-"""What a vendor's library says about itself.
+"""Functions that return information about a vendor's library.
 
-The text is NUL-terminated UTF-8, never NULL, and belongs to the library: the caller does not free it. These functions
-may be called before the library is initialised and from any thread.
+The text is NUL-terminated UTF-8 and never NULL. It belongs to the library: the caller does not free it. The caller may
+call these functions before it initialises the library, and from any thread.
 """
 
 from diopi_proto.prototype import prototype
@@ -9,14 +9,17 @@ from diopi_proto.prototype import prototype
 
 @prototype(returns="const char*")
 def diopiGetVendorName():
-    """Name of the vendor or device the library is for; always the same text."""
+    """Return the name of the vendor or device that the library supports; it is always the same text."""
 
 
 @prototype(returns="const char*")
 def diopiGetImplVersion():
-    """Version of the library, in the vendor's own numbering; always the same text."""
+    """Return the version of the library in the vendor's own numbering; it is always the same text."""
 
 
 @prototype(returns="const char*")
 def diopiGetLastErrorString():
-    """Why the latest failing call of the library failed; empty if none has. A later failure may overwrite the text."""
+    """Return the reason why the latest failing call of the library failed, or an empty text if no call has failed.
+
+    A later failure may overwrite the text.
+    """

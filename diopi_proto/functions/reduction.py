@@ -1,18 +1,20 @@
-"""Reductions along axes, and the running sum.
+"""Reductions along axes, and the cumulative sum.
 
-Axes: `Size dim` lists the axes to reduce, in any order, none twice; empty, all axes. `i64 dim` names one; where it may
-be NULL, that means all axes. Negative axes count from the last; an axis outside [−rank, rank) or named twice is
-rejected; 0-d input takes 0 and −1. Where there is no `keepdim`, it is read off `out`: reduced axes stay with size 1 if
-`out` has the rank of the input, and are dropped otherwise. A reduction over all axes without kept ones is 0-d. With
-`keepdim`, true keeps the axes.
+Axes: `Size dim` lists the axes to reduce in any order, without repetition; an empty list means all axes. `i64 dim`
+names one axis; if it may be NULL, NULL means all axes. Negative axes count from the last axis. An axis outside [−rank,
+rank) or named twice is an error; 0-d input takes the axes 0 and −1. If a function has no parameter `keepdim`, the shape
+of `out` determines it: the reduced axes are kept with size 1 if `out` has the rank of the input, and are removed
+otherwise. A reduction over all axes that keeps none is 0-d. If a function has the parameter `keepdim`, true keeps the
+reduced axes.
 
-Reducing no elements gives the neutral element where a docstring names one; extrema and positions have none, and an
-axis of size 0 is rejected. Half precision is accumulated in float32 and rounded once. NaN anywhere in
-a slice gives NaN. Where several elements are extremal the position is that of the first, and a NaN is more extremal
-than any number. Positions are int64, or int32 if the caller made the result so.
+A reduction over no elements gives the identity element if the docstring names one. Minima, maxima and their positions
+have none, so an axis of size 0 is an error. Half precision is accumulated in float32 and rounded once. A NaN anywhere
+in a slice gives NaN. If several elements are the minimum or maximum, the position is that of the first one; a NaN takes
+precedence over every number. Positions are int64, or int32 if the caller passes an int32 tensor.
 
-Where `out` orders the dtype, as `dtype` does in PyTorch, the input is converted to the dtype of `out` first, as by
-`diopiCastDtype`, and the function is of that. Source: the PyTorch function of the same name.
+If a docstring says that `out` determines the dtype, `out` has the role of `dtype` in PyTorch: the input is first
+converted to the dtype of `out` as by `diopiCastDtype`, and the function is computed from the converted input. Source:
+the PyTorch function of the same name.
 """
 
 from diopi_proto.dtypes import all_dtypes, complexes, component, floating, numeric, position, real, same, summed, truth
@@ -26,115 +28,119 @@ KEEPDIM = Ignored(("keepdim",), "the shape of the result says it", read=Read.val
 
 @prototype(dtypes=(*floating, *complexes), selectable_dtypes=(*floating, *complexes))
 def diopiMean(ctx: Context, out: Out, input: In, dim: Axes):
-    """Mean along the axes `dim`; of no elements NaN. `out` is floating or complex, and orders the dtype.
+    """Return the mean along the axes `dim`; the mean of no elements is NaN.
 
-    Source: torch.mean.
+    `out` is floating or complex, and determines the dtype. Source: torch.mean.
     """
 
 
 @prototype(dtypes=all_dtypes, result=summed, selectable_dtypes=all_dtypes)
 def diopiSum(ctx: Context, out: Out, input: In, dim: Axes):
-    """Sum along the axes `dim`; of no elements 0. Integers and bool give int64, wrapping around.
+    """Return the sum along the axes `dim`; the sum of no elements is 0. Integers and bool give int64 and wrap around.
 
-    `out` orders the dtype; that of bool is whether any element is nonzero. Source: torch.sum.
+    `out` determines the dtype. A bool sum is true if any element is nonzero. Source: torch.sum.
     """
 
 
 @prototype(dtypes=(*floating, *complexes), result=component)
 def diopiStd(ctx: Context, out: Out, input: In, dim: Axes, correction: Scalar | None):
-    """Standard deviation √(Σ |x − mean|² / max(n − correction, 0)) along the axes `dim`, n elements a slice.
+    """Return the standard deviation √(Σ |x − mean|² / max(n − correction, 0)) along the axes `dim`.
 
-    `correction` NULL is 1 (the sample deviation), 0 gives the population deviation; it need not be whole. A divisor of
-    0 gives NaN for 0/0, inf otherwise. Complex input has a real result. Source: torch.std.
+    n is the number of elements per slice. `correction` NULL means 1 (sample standard deviation), 0 gives the population
+    standard deviation; it need not be an integer. If the divisor is 0, the result is NaN for 0/0 and inf otherwise.
+    Complex input has a real result. Source: torch.std.
     """
 
 
 @prototype(dtypes=real, result={"min": same, "min_indices": position}, guarantee="exact")
 def diopiMin(ctx: Context, min: Out, min_indices: Out, input: In, dim: Axis):
-    """Smallest element along axis `dim`, and its position there; both results have one shape.
+    """Return the smallest element along axis `dim` and its position on that axis; both results have the same shape.
 
-    An axis of size 0 is rejected. Source: torch.min.
+    An axis of size 0 is an error. Source: torch.min.
     """
 
 
 @prototype(dtypes=real, guarantee="exact")
 def diopiMinAll(ctx: Context, min: Out, input: In):
-    """Smallest of all elements, 0-d; empty input is rejected. Source: torch.min."""
+    """Return the smallest of all elements as a 0-d tensor; empty input is an error. Source: torch.min."""
 
 
 @prototype(dtypes=real, result={"max": same, "max_indices": position}, guarantee="exact")
 def diopiMax(ctx: Context, max: Out, max_indices: Out, input: In, dim: Axis):
-    """Largest element along axis `dim`, and its position there; both results have one shape.
+    """Return the largest element along axis `dim` and its position on that axis; both results have the same shape.
 
-    An axis of size 0 is rejected. Source: torch.max.
+    An axis of size 0 is an error. Source: torch.max.
     """
 
 
 @prototype(dtypes=real, guarantee="exact")
 def diopiMaxAll(ctx: Context, max: Out, input: In):
-    """Largest of all elements, 0-d; empty input is rejected. Source: torch.max."""
+    """Return the largest of all elements as a 0-d tensor; empty input is an error. Source: torch.max."""
 
 
 @prototype(dtypes=real, guarantee="exact")
 def diopiAmax(ctx: Context, out: Out, self: In, dim: Axes, keepdim: boolean):
-    """Largest element along the axes `dim`, without a position. Source: torch.amax."""
+    """Return the largest element along the axes `dim`, without its position. Source: torch.amax."""
 
 
 @prototype(dtypes=all_dtypes, result=truth)
 def diopiAny(ctx: Context, out: Out, input: In, dim: Axis | None):
-    """Whether any element along axis `dim`, or of all, is nonzero; NaN counts as nonzero, of no elements false.
+    """Return whether any element is nonzero, along axis `dim` or in the whole input.
 
-    The result is bool for every input dtype. Source: torch.any.
+    NaN counts as nonzero. The result for no elements is false. The result is bool for every input dtype. Source:
+    torch.any.
     """
 
 
 @prototype(dtypes=all_dtypes, result=truth)
 def diopiAll(ctx: Context, out: Out, input: In, dim: Axis | None):
-    """Whether every element along axis `dim`, or of all, is nonzero; NaN counts as nonzero, of no elements true.
+    """Return whether every element is nonzero, along axis `dim` or in the whole input.
 
-    The result is bool for every input dtype. Source: torch.all.
+    NaN counts as nonzero. The result for no elements is true. The result is bool for every input dtype. Source:
+    torch.all.
     """
 
 
 @prototype(dtypes=all_dtypes, result=summed, selectable_dtypes=all_dtypes)
 def diopiProd(ctx: Context, out: Out, input: In, dim: Axis | None):
-    """Product along axis `dim`, or of all elements; of no elements 1. Integers and bool give int64, wrapping around.
+    """Return the product along axis `dim` or of all elements; the product of no elements is 1.
 
-    `out` orders the dtype; that of bool is whether every element is nonzero. Source: torch.prod.
+    Integers and bool give int64 and wrap around. `out` determines the dtype. A bool product is true if every element is
+    nonzero. Source: torch.prod.
     """
 
 
 @prototype(dtypes=real, result=position, beyond_pytorch={"input": (Dtype.bool,)}, ignored=[KEEPDIM])
 def diopiArgmax(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: boolean):
-    """Position of the largest element along axis `dim`; NULL: in the input flattened in row-major order.
+    """Return the position of the largest element along axis `dim`; NULL: in the input flattened in row-major order.
 
-    With NULL `out` has one element, 0-d or of shape (1,), or, with `keepdim`, input's rank with all sizes 1. Source:
-    torch.argmax.
+    If `dim` is NULL, `out` has one element: it is 0-d, or of shape (1,), or, with `keepdim`, has input's rank and all
+    sizes 1. Source: torch.argmax.
     """
 
 
 @prototype(dtypes=real, result=position, beyond_pytorch={"input": (Dtype.bool,)}, ignored=[KEEPDIM])
 def diopiArgmin(ctx: Context, out: Out, input: In, dim: Axis | None, keepdim: boolean):
-    """Position of the smallest element along axis `dim`; NULL: in the input flattened in row-major order.
+    """Return the position of the smallest element along axis `dim`; NULL: in the input flattened in row-major order.
 
-    With NULL `out` has one element, 0-d or of shape (1,), or, with `keepdim`, input's rank with all sizes 1. Source:
-    torch.argmin.
+    If `dim` is NULL, `out` has one element: it is 0-d, or of shape (1,), or, with `keepdim`, has input's rank and all
+    sizes 1. Source: torch.argmin.
     """
 
 
 @prototype(dtypes=all_dtypes, result=summed, selectable_dtypes=(*numeric, *complexes), backward="diopiCumsumBackward")
 def diopiCumsum(ctx: Context, out: Out, input: In, dim: Axis):
-    """Running sum along axis `dim`: element i is the sum of the elements 0 … i. `out` has input's shape.
+    """Return the cumulative sum along axis `dim`: element i is the sum of the elements 0 … i. `out` has input's shape.
 
-    Integers and bool give int64, wrapping around; 0-d input is copied; a NaN makes all following sums NaN. `out` is of
-    any dtype but bool, and orders it. Source: torch.cumsum.
+    Integers and bool give int64 and wrap around. 0-d input is copied. A NaN makes all following sums NaN. `out` may
+    have any dtype except bool, and determines the dtype. Source: torch.cumsum.
     """
 
 
 @prototype(dtypes=(*floating, *complexes))
 def diopiCumsumBackward(ctx: Context, grad_input: Out, grad_output: In, dim: Axis):
-    """Gradient of `diopiCumsum`: the running sum of grad_output from the end of axis `dim`.
+    """Compute the gradient of `diopiCumsum`: the cumulative sum of grad_output from the end of axis `dim`.
 
-    Element i is the sum of the elements i … last; both tensors have one shape and dtype. Source: the chain rule, as
-    PyTorch's autograd of torch.cumsum.
+    Element i is the sum of the elements i … last; both tensors have the same shape and dtype. Source: the chain rule,
+    as PyTorch's autograd of torch.cumsum.
     """

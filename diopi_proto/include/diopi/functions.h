@@ -9,13 +9,17 @@
 extern "C" {
 #endif
 
-/** Name of the vendor or device the library is for; always the same text. */
+/** Return the name of the vendor or device that the library supports; it is always the same text. */
 DIOPI_WEAK const char* diopiGetVendorName(void);
 
-/** Version of the library, in the vendor's own numbering; always the same text. */
+/** Return the version of the library in the vendor's own numbering; it is always the same text. */
 DIOPI_WEAK const char* diopiGetImplVersion(void);
 
-/** Why the latest failing call of the library failed; empty if none has. A later failure may overwrite the text. */
+/**
+ * Return the reason why the latest failing call of the library failed, or an empty text if no call has failed.
+ *
+ * A later failure may overwrite the text.
+ */
 DIOPI_WEAK const char* diopiGetLastErrorString(void);
 
 /**
@@ -551,18 +555,19 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2dBackward(diopiContextHandle_t ctx,
                                                        diopiConstTensorHandle_t indices);
 
 /**
- * Zeroes elements with probability p and scales the others up: input · mask / (1 − p).
+ * Set elements to zero with probability p and scale the others: input · mask / (1 − p).
  *
- * mask: bool or uint8, 1 where the element is kept, 0 with probability p; of input's shape, or broadcast to it when
- * smaller, one draw for every mask element then (whole channels with (N, C, 1, …)). p = 1 gives zeros.
- * Not train: out is a copy of input, the generator is not used, mask is left alone and may be NULL.
+ * mask: bool or uint8; an element is 1 if the input element is kept, and 0 with probability p. It has input's shape,
+ * or a smaller shape that is broadcast to input's. Each mask element is then drawn once (for whole channels with (N,
+ * C, 1, …)). p = 1 gives zeros.
+ * If train is false, out is a copy of input; the generator is not used, and mask is not written and may be NULL.
  * Errors: p outside [0, 1]. Source: torch.nn.functional.dropout, torch.native_dropout.
  */
 DIOPI_WEAK diopiError_t diopiDropout(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t mask,
                                      diopiConstTensorHandle_t input, double p, bool train,
                                      diopiGeneratorHandle_t generator);
 
-/** `diopiDropout` in place of `input`; where not train, nothing is changed. Source: as `diopiDropout`. */
+/** Apply `diopiDropout` in place to `input`; if train is false, nothing is changed. Source: as `diopiDropout`. */
 DIOPI_WEAK diopiError_t diopiDropoutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiTensorHandle_t mask,
                                         double p, bool train, diopiGeneratorHandle_t generator);
 
@@ -1673,10 +1678,11 @@ DIOPI_WEAK diopiError_t diopiClampMin(diopiContextHandle_t ctx, diopiTensorHandl
                                       diopiConstTensorHandle_t min);
 
 /**
- * Writes `value`, converted to the tensor's dtype, into every element of `input`; what it held is not read.
+ * Write `value`, converted to the tensor's dtype, into every element of `input`; the old elements are not read.
  *
- * An integer tensor takes value with its fraction dropped, bool whether it is not 0. A value outside the dtype's range
- * is an error; ∞ and NaN are for integers only, and half precision takes any as ∞. Source: torch.Tensor.fill_.
+ * An integer tensor drops the fraction of value; a bool tensor stores whether value is not 0. A value outside the
+ * dtype's range is an error. ∞ and NaN are outside the range only of integers, and half precision stores any larger
+ * value as ∞. Source: torch.Tensor.fill_.
  */
 DIOPI_WEAK diopiError_t diopiFill(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* value);
 
@@ -2080,64 +2086,67 @@ DIOPI_WEAK diopiError_t diopiLt(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 DIOPI_WEAK diopiError_t diopiLtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
- * Mean along the axes `dim`; of no elements NaN. `out` is floating or complex, and orders the dtype.
+ * Return the mean along the axes `dim`; the mean of no elements is NaN.
  *
- * Source: torch.mean.
+ * `out` is floating or complex, and determines the dtype. Source: torch.mean.
  */
 DIOPI_WEAK diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiSize_t dim);
 
 /**
- * Sum along the axes `dim`; of no elements 0. Integers and bool give int64, wrapping around.
+ * Return the sum along the axes `dim`; the sum of no elements is 0. Integers and bool give int64 and wrap around.
  *
- * `out` orders the dtype; that of bool is whether any element is nonzero. Source: torch.sum.
+ * `out` determines the dtype. A bool sum is true if any element is nonzero. Source: torch.sum.
  */
 DIOPI_WEAK diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t dim);
 
 /**
- * Standard deviation √(Σ |x − mean|² / max(n − correction, 0)) along the axes `dim`, n elements a slice.
+ * Return the standard deviation √(Σ |x − mean|² / max(n − correction, 0)) along the axes `dim`.
  *
- * `correction` NULL is 1 (the sample deviation), 0 gives the population deviation; it need not be whole. A divisor of
- * 0 gives NaN for 0/0, inf otherwise. Complex input has a real result. Source: torch.std.
+ * n is the number of elements per slice. `correction` NULL means 1 (sample standard deviation), 0 gives the population
+ * standard deviation; it need not be an integer. If the divisor is 0, the result is NaN for 0/0 and inf otherwise.
+ * Complex input has a real result. Source: torch.std.
  */
 DIOPI_WEAK diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t dim, const diopiScalar_t* correction);
 
 /**
- * Smallest element along axis `dim`, and its position there; both results have one shape.
+ * Return the smallest element along axis `dim` and its position on that axis; both results have the same shape.
  *
- * An axis of size 0 is rejected. Source: torch.min.
+ * An axis of size 0 is an error. Source: torch.min.
  */
 DIOPI_WEAK diopiError_t diopiMin(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiTensorHandle_t min_indices,
                                  diopiConstTensorHandle_t input, int64_t dim);
 
-/** Smallest of all elements, 0-d; empty input is rejected. Source: torch.min. */
+/** Return the smallest of all elements as a 0-d tensor; empty input is an error. Source: torch.min. */
 DIOPI_WEAK diopiError_t diopiMinAll(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiConstTensorHandle_t input);
 
 /**
- * Largest element along axis `dim`, and its position there; both results have one shape.
+ * Return the largest element along axis `dim` and its position on that axis; both results have the same shape.
  *
- * An axis of size 0 is rejected. Source: torch.max.
+ * An axis of size 0 is an error. Source: torch.max.
  */
 DIOPI_WEAK diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
                                  diopiConstTensorHandle_t input, int64_t dim);
 
-/** Largest of all elements, 0-d; empty input is rejected. Source: torch.max. */
+/** Return the largest of all elements as a 0-d tensor; empty input is an error. Source: torch.max. */
 DIOPI_WEAK diopiError_t diopiMaxAll(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiConstTensorHandle_t input);
 
 /**
- * Whether any element along axis `dim`, or of all, is nonzero; NaN counts as nonzero, of no elements false.
+ * Return whether any element is nonzero, along axis `dim` or in the whole input.
  *
- * The result is bool for every input dtype. Source: torch.any.
+ * NaN counts as nonzero. The result for no elements is false. The result is bool for every input dtype. Source:
+ * torch.any.
  */
 DIOPI_WEAK diopiError_t diopiAny(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const int64_t* dim);
 
 /**
- * Whether every element along axis `dim`, or of all, is nonzero; NaN counts as nonzero, of no elements true.
+ * Return whether every element is nonzero, along axis `dim` or in the whole input.
  *
- * The result is bool for every input dtype. Source: torch.all.
+ * NaN counts as nonzero. The result for no elements is true. The result is bool for every input dtype. Source:
+ * torch.all.
  */
 DIOPI_WEAK diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const int64_t* dim);
@@ -2420,36 +2429,37 @@ DIOPI_WEAK diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTe
                                                bool sparse);
 
 /**
- * Lower triangle of every matrix: input[…, i, j] where j − i ≤ diagonal, else 0; leading axes are a batch.
+ * Return the lower triangle of every matrix: input[…, i, j] where j − i ≤ diagonal, otherwise 0.
  *
- * Errors: rank below 2. Source: torch.tril.
+ * Leading axes are batch axes. Errors: rank below 2. Source: torch.tril.
  */
 DIOPI_WEAK diopiError_t diopiTril(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   int64_t diagonal);
 
 /**
- * Joins num_inputs ≥ 1 tensors along axis `dim`; out's dtype is the common type of all of them.
+ * Concatenate num_inputs ≥ 1 tensors along axis `dim`; out's dtype is the common type of all inputs.
  *
- * All have the same rank ≥ 1 and the same sizes but along dim; 1-d tensors without elements are left out whatever the
- * others' shape. Errors: a 0-d tensor, sizes that differ elsewhere. Source: torch.cat.
+ * All inputs have the same rank ≥ 1, and the same sizes except along dim. 1-d tensors without elements are skipped,
+ * whatever the shape of the other inputs. Errors: a 0-d tensor; sizes that differ along another axis. Source:
+ * torch.cat.
  */
 DIOPI_WEAK diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
                                  int64_t num_inputs, int64_t dim);
 
 /**
- * Cuts input along axis `dim` into num_outs pieces: outs[i] takes the next splitSizes[i] indices, in order.
+ * Split input along axis `dim` into num_outs chunks: outs[i] takes the next splitSizes[i] indices, in order.
  *
- * splitSizes holds num_outs sizes, 0 allowed, whose sum is the axis's. Errors: another sum, a negative size, a 0-d
- * input. Source: torch.split_with_sizes.
+ * splitSizes holds num_outs sizes, which may be 0 and whose sum is the size of the axis. Errors: another sum; a
+ * negative size; a 0-d input. Source: torch.split_with_sizes.
  */
 DIOPI_WEAK diopiError_t diopiSplitWithSizes(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t num_outs,
                                             diopiConstTensorHandle_t input, const diopiSize_t splitSizes, int64_t dim);
 
 /**
- * Joins numTensors ≥ 1 tensors of one shape along a new axis `dim`, which is an axis of the result.
+ * Stack numTensors ≥ 1 tensors of the same shape along a new axis `dim`, which is an axis of the result.
  *
- * out: the common shape with numTensors inserted before axis dim, −1 putting it last; its dtype is the common type of
- * all of them. Source: torch.stack.
+ * out: the common shape with the size numTensors inserted as axis dim; −1 inserts it as the last axis. Its dtype is
+ * the common type of all inputs. Source: torch.stack.
  */
 DIOPI_WEAK diopiError_t diopiStack(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
                                    int64_t numTensors, int64_t dim);
@@ -2485,7 +2495,7 @@ DIOPI_WEAK diopiError_t diopiSortBackward(diopiContextHandle_t ctx, diopiTensorH
 DIOPI_WEAK diopiError_t diopiTopk(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
                                   diopiConstTensorHandle_t input, int64_t k, int64_t dim, bool largest, bool sorted);
 
-/** Input with axes dim0 and dim1 exchanged; of a 0-d tensor a copy. Source: torch.transpose. */
+/** Return input with axes dim0 and dim1 exchanged; a 0-d tensor is copied. Source: torch.transpose. */
 DIOPI_WEAK diopiError_t diopiTranspose(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, int64_t dim0, int64_t dim1);
 
@@ -2648,38 +2658,38 @@ DIOPI_WEAK diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, d
                                                      diopiSize_t dilation, diopiSize_t output_padding, int64_t groups);
 
 /**
- * Sliding windows of `size` elements along axis `dim`, one every `step`.
+ * Return sliding windows of `size` elements along axis `dim`, one every `step` elements.
  *
- * out: input's shape with axis dim reduced to (n − size) // step + 1 and `size` appended as the last axis;
- * out[…, i, …, j] = input[…, i·step + j, …]. A 0-d input counts as one element (n = 1)
- * and gives (size). Errors: size < 0 or > n, step < 1. Source: torch.Tensor.unfold.
+ * out: input's shape with axis dim reduced to (n − size) // step + 1 and `size` appended as the last axis; out[…, i,
+ * …, j] = input[…, i·step + j, …]. A 0-d input counts as one element (n = 1) and gives the shape (size). Errors: size
+ * < 0 or > n, step < 1. Source: torch.Tensor.unfold.
  */
 DIOPI_WEAK diopiError_t diopiUnfold(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t dim, int64_t size, int64_t step);
 
 /**
- * Gradient of `diopiUnfold`: every window is added back where it came from, what no window covers is 0.
+ * Compute the gradient of `diopiUnfold`: add every window back to its position; uncovered positions are 0.
  *
- * grad_input: of shape input_sizes, the forward input's. Source: torch.ops.aten.unfold_backward.
+ * grad_input: the shape input_sizes, which is the shape of the forward input. Source: torch.ops.aten.unfold_backward.
  */
 DIOPI_WEAK diopiError_t diopiUnfoldBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiSize_t input_sizes, int64_t dim,
                                             int64_t size, int64_t step);
 
 /**
- * Running sum along axis `dim`: element i is the sum of the elements 0 … i. `out` has input's shape.
+ * Return the cumulative sum along axis `dim`: element i is the sum of the elements 0 … i. `out` has input's shape.
  *
- * Integers and bool give int64, wrapping around; 0-d input is copied; a NaN makes all following sums NaN. `out` is of
- * any dtype but bool, and orders it. Source: torch.cumsum.
+ * Integers and bool give int64 and wrap around. 0-d input is copied. A NaN makes all following sums NaN. `out` may
+ * have any dtype except bool, and determines the dtype. Source: torch.cumsum.
  */
 DIOPI_WEAK diopiError_t diopiCumsum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t dim);
 
 /**
- * Gradient of `diopiCumsum`: the running sum of grad_output from the end of axis `dim`.
+ * Compute the gradient of `diopiCumsum`: the cumulative sum of grad_output from the end of axis `dim`.
  *
- * Element i is the sum of the elements i … last; both tensors have one shape and dtype. Source: the chain rule, as
- * PyTorch's autograd of torch.cumsum.
+ * Element i is the sum of the elements i … last; both tensors have the same shape and dtype. Source: the chain rule,
+ * as PyTorch's autograd of torch.cumsum.
  */
 DIOPI_WEAK diopiError_t diopiCumsumBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, int64_t dim);
@@ -2711,19 +2721,19 @@ DIOPI_WEAK diopiError_t diopiCdistBackward(diopiContextHandle_t ctx, diopiTensor
                                            diopiConstTensorHandle_t input2, double p, diopiConstTensorHandle_t cdist);
 
 /**
- * Position of the largest element along axis `dim`; NULL: in the input flattened in row-major order.
+ * Return the position of the largest element along axis `dim`; NULL: in the input flattened in row-major order.
  *
- * With NULL `out` has one element, 0-d or of shape (1,), or, with `keepdim`, input's rank with all sizes 1. Source:
- * torch.argmax.
+ * If `dim` is NULL, `out` has one element: it is 0-d, or of shape (1,), or, with `keepdim`, has input's rank and all
+ * sizes 1. Source: torch.argmax.
  */
 DIOPI_WEAK diopiError_t diopiArgmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const int64_t* dim, bool keepdim);
 
 /**
- * Position of the smallest element along axis `dim`; NULL: in the input flattened in row-major order.
+ * Return the position of the smallest element along axis `dim`; NULL: in the input flattened in row-major order.
  *
- * With NULL `out` has one element, 0-d or of shape (1,), or, with `keepdim`, input's rank with all sizes 1. Source:
- * torch.argmin.
+ * If `dim` is NULL, `out` has one element: it is 0-d, or of shape (1,), or, with `keepdim`, has input's rank and all
+ * sizes 1. Source: torch.argmin.
  */
 DIOPI_WEAK diopiError_t diopiArgmin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     const int64_t* dim, bool keepdim);
@@ -3026,26 +3036,27 @@ DIOPI_WEAK diopiError_t diopiIndexFillInp(diopiContextHandle_t ctx, diopiTensorH
                                           diopiConstTensorHandle_t index, diopiConstTensorHandle_t value);
 
 /**
- * Input repeated to the shape of `out`: axes of size 1 are stretched, new ones put in front.
+ * Expand input to the shape of `out`: axes of size 1 are repeated, and new axes are added in front.
  *
- * The shape is given by out alone; a size that is neither 1 nor out's is an error. Source: torch.Tensor.expand.
+ * Only out determines the shape. A size that is neither 1 nor out's size is an error. Source: torch.Tensor.expand.
  */
 DIOPI_WEAK diopiError_t diopiExpand(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * `steps` numbers at equal distances from start to end, both included: start + i·(end − start)/(steps − 1).
+ * Return `steps` evenly spaced numbers from start to end, inclusive: start + i·(end − start)/(steps − 1).
  *
- * out: (steps); one step gives start alone. An integer out takes start and end with their fractions dropped, and every
- * element rounded towards zero as computed in float64 from the nearer end, with step = (end − start)/(steps − 1): of
- * the first steps // 2 elements start + i·step, then end − (steps − 1 − i)·step. What is left open is whether product
- * and sum are rounded once (as PyTorch's kernels do where the processor can) or each. Errors: steps < 0; for an
- * integer out, start or end beyond its range. Source: torch.linspace.
+ * out: (steps); one step gives only start. If out is an integer tensor, the fractions of start and end are dropped,
+ * and every element is computed in float64 from the nearer end and then rounded towards zero. With step = (end −
+ * start)/(steps − 1), the first steps // 2 elements are start + i·step and the others end − (steps − 1 − i)·step. It
+ * is unspecified whether the product and the sum are rounded together (as PyTorch's kernels do on processors with
+ * fused multiply-add) or separately. Errors: steps < 0; for an integer out, start or end beyond its range. Source:
+ * torch.linspace.
  */
 DIOPI_WEAK diopiError_t diopiLinspace(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
                                       const diopiScalar_t* end, int64_t steps);
 
 /**
- * Input with its axes reordered: axis i of out is axis dims[i] of input; dims names every axis once.
+ * Return input with its axes reordered: axis i of out is axis dims[i] of input; dims names every axis once.
  *
  * Source: torch.permute.
  */
@@ -3053,16 +3064,17 @@ DIOPI_WEAK diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle
                                      diopiSize_t dims);
 
 /**
- * Input with margins: pad lists (before, after) for the last axis, then the one before it, and so on.
+ * Pad input: `pad` lists (before, after) for the last axis, then for the axis before it, and so on.
  *
- * A negative margin cuts elements off. mode "constant" fills with value, converted to input's dtype, NULL meaning 0;
- * "reflect" mirrors about the edge element, "replicate" repeats it, "circular" continues from the other end of what
- * is left after the cuts; these three pad the last one, two or three axes of an input with one or two
- * axes more than that, whose batch may be empty. A circular margin larger than what is left gives an unspecified
- * result.
- * Errors: an odd number of entries or more than two an axis, another mode, an input of another rank than these three
- * modes take, a size below 0, a margin not smaller than the axis for reflect or larger than it for circular, a value
- * outside the range of input's dtype (bool takes all). Source: torch.nn.functional.pad.
+ * A negative padding size removes elements. mode "constant" fills with value, converted to input's dtype; NULL means
+ * 0. The other modes pad the last one, two or three axes of an input that has one or two axes more than that; the
+ * batch may be empty. "reflect" mirrors the elements at the edge element, "replicate" repeats the edge element, and
+ * "circular" continues from the other end of the elements that remain after negative padding removed some. If circular
+ * padding is larger than the number of remaining elements, the result is unspecified.
+ * Errors: an odd number of entries or more than two per axis; another mode; an input whose rank these three modes do
+ * not accept; a resulting size below 0; for "reflect", padding that is not smaller than the axis; for "circular",
+ * padding that is larger than the axis; a value outside the range of input's dtype (bool accepts every value). Source:
+ * torch.nn.functional.pad.
  *
  * Where `mode` is "reflect" or "replicate" or "circular", `value` is not read and may be anything: only constant
  * margins have one.
@@ -3071,16 +3083,17 @@ DIOPI_WEAK diopiError_t diopiPad(diopiContextHandle_t ctx, diopiTensorHandle_t o
                                  diopiSize_t pad, const char* mode, const double* value);
 
 /**
- * Input moved on by shifts[i] along axis dims[i], what leaves the end entering at the start; negative moves back.
+ * Shift input by shifts[i] along axis dims[i]; elements that leave the end re-enter at the start.
  *
- * dims of len 0 moves the flattened elements by the one shift and keeps the shape. An axis may occur several times,
- * its shifts then add up. Errors: lists of different length, any axis of a 0-d input. Source: torch.roll.
+ * A negative shift moves elements towards the start. If dims has len 0, the single shift moves the flattened elements
+ * and the shape is kept. An axis may occur several times; its shifts then add up. Errors: lists of different length;
+ * any axis of a 0-d input. Source: torch.roll.
  */
 DIOPI_WEAK diopiError_t diopiRoll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiSize_t shifts, diopiSize_t dims);
 
 /**
- * Input with the order along every axis of `dims` reversed; len 0 reverses none.
+ * Return input with the order along every axis of `dims` reversed; a dims of len 0 reverses no axis.
  *
  * 0-d input takes the axes 0 and −1. Source: torch.flip.
  */
@@ -3191,9 +3204,10 @@ DIOPI_WEAK diopiError_t diopiUnique(diopiContextHandle_t ctx, diopiTensorHandle_
                                     diopiTensorHandle_t* counts);
 
 /**
- * Product along axis `dim`, or of all elements; of no elements 1. Integers and bool give int64, wrapping around.
+ * Return the product along axis `dim` or of all elements; the product of no elements is 1.
  *
- * `out` orders the dtype; that of bool is whether every element is nonzero. Source: torch.prod.
+ * Integers and bool give int64 and wrap around. `out` determines the dtype. A bool product is true if every element is
+ * nonzero. Source: torch.prod.
  */
 DIOPI_WEAK diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   const int64_t* dim);
@@ -3392,101 +3406,109 @@ DIOPI_WEAK diopiError_t diopiIndexPut(diopiContextHandle_t ctx, diopiTensorHandl
                                       int64_t indices_counts, bool accumulate);
 
 /**
- * Fills `inout` with whole numbers, uniform in [from, to).
+ * Fill `inout` with integers, uniformly distributed in [from, to).
  *
- * to NULL: up to and including the largest number the dtype has (bool: 1), for floating dtypes up to and including
- * 2^(number of significant bits): 2^8 bfloat16, 2^11 float16, 2^24 float32, 2^53 float64.
- * Errors: from ≥ to, bounds the dtype can't hold. Source: torch.Tensor.random_.
+ * If to is NULL, the numbers go up to and including the largest number of the dtype (bool: 1); for floating dtypes, up
+ * to and including 2^(number of significant bits): 2^8 for bfloat16, 2^11 for float16, 2^24 for float32, 2^53 for
+ * float64.
+ * Errors: from ≥ to; bounds that the dtype cannot represent. Source: torch.Tensor.random_.
  */
 DIOPI_WEAK diopiError_t diopiRandomInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, int64_t from,
                                        const int64_t* to, diopiGeneratorHandle_t generator);
 
 /**
- * Fills `inout` with numbers uniform in [from, to); with from where both are equal.
+ * Fill `inout` with numbers uniformly distributed in [from, to); if both are equal, fill it with from.
  *
- * Errors: from > to, a bound or a distance the dtype can't hold. Source: torch.Tensor.uniform_.
+ * Errors: from > to; a bound or a difference of the bounds that the dtype cannot represent. Source:
+ * torch.Tensor.uniform_.
  */
 DIOPI_WEAK diopiError_t diopiUniformInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double from, double to,
                                         diopiGeneratorHandle_t generator);
 
 /**
- * 1 with the probability given by input's element, else 0, in the dtype of `out`; both tensors have one shape.
+ * Draw 1 with the probability that input's element gives, otherwise 0, in the dtype of `out`.
  *
- * Errors: a probability outside [0, 1], which may be left undetected. Source: torch.bernoulli.
+ * Both tensors have the same shape. Errors: a probability outside [0, 1], which the implementation need not detect.
+ * Source: torch.bernoulli.
  */
 DIOPI_WEAK diopiError_t diopiBernoulli(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiGeneratorHandle_t generator);
 
 /**
- * `diopiBernoulli` in place: every element is the probability of the 1 that replaces it.
+ * Apply `diopiBernoulli` in place: every element is the probability that it is replaced with 1.
  *
  * Source: torch.bernoulli.
  */
 DIOPI_WEAK diopiError_t diopiBernoulliInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
                                           diopiGeneratorHandle_t generator);
 
-/** Fills `out` with 1 with probability p, else 0. Errors: p outside [0, 1]. Source: torch.Tensor.bernoulli_. */
+/** Fill `out` with 1 with probability p, otherwise 0. Errors: p outside [0, 1]. Source: torch.Tensor.bernoulli_. */
 DIOPI_WEAK diopiError_t diopiBernoulliScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, double p,
                                              diopiGeneratorHandle_t generator);
 
 /**
- * The numbers start + i·step for i = 0, 1, …, up to but not including end.
+ * Return the numbers start + i·step for i = 0, 1, …, up to but not including end.
  *
- * out: 1-d, its length that of the result, ⌈(end − start)/step⌉; an integer out takes start, end and step with their
- * fractions dropped first, and as many elements as the caller made. Errors: step 0, also once its fraction is dropped,
- * or leading away from end; numbers that are not finite.
+ * out: 1-d, of length ⌈(end − start)/step⌉. If out is an integer tensor, the fractions of start, end and step are
+ * dropped first, and the result has as many elements as the tensor that the caller allocated. Errors: a step that is
+ * 0, also after its fraction is dropped; a step whose sign leads away from end; numbers that are not finite.
  * Source: torch.arange.
  */
 DIOPI_WEAK diopiError_t diopiArange(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
                                     const diopiScalar_t* end, const diopiScalar_t* step);
 
 /**
- * The numbers 0 … n − 1 in random order, every order equally likely.
+ * Return the numbers 0 … n − 1 in random order; every order has the same probability.
  *
- * out: (n), as a rule int64; another dtype must hold n − 1 exactly. Errors: n < 0. Source: torch.randperm.
+ * out: (n), usually int64; another dtype must represent n − 1 exactly. Errors: n < 0. Source: torch.randperm.
  */
 DIOPI_WEAK diopiError_t diopiRandperm(diopiContextHandle_t ctx, diopiTensorHandle_t out, int64_t n,
                                       diopiGeneratorHandle_t generator);
 
 /**
- * Fills `out` with numbers of the normal distribution N(mean, std²); with mean if std is 0 or mean is not finite.
+ * Fill `out` with numbers from the normal distribution N(mean, std²).
  *
- * An infinite std leaves the results open. Errors: std < 0. Source: torch.normal.
+ * If std is 0 or mean is not finite, every element is mean. If std is infinite, the results are unspecified. Errors:
+ * std < 0. Source: torch.normal.
  */
 DIOPI_WEAK diopiError_t diopiNormal(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean, double std,
                                     diopiGeneratorHandle_t generator);
 
-/** Each element of N(mean, std²) with its own mean; out has mean's shape. Errors: std < 0. Source: torch.normal. */
+/**
+ * Draw each element from N(mean, std²) with a separate mean; out has mean's shape.
+ *
+ * Errors: std < 0. Source: torch.normal.
+ */
 DIOPI_WEAK diopiError_t diopiNormalTensorScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                 diopiConstTensorHandle_t mean, double std,
                                                 diopiGeneratorHandle_t generator);
 
 /**
- * Each element of N(mean, std²) with its own std; out has std's shape.
+ * Draw each element from N(mean, std²) with a separate std; out has std's shape.
  *
- * Errors: a negative std, which may be left undetected. Source: torch.normal.
+ * Errors: a negative std, which the implementation need not detect. Source: torch.normal.
  */
 DIOPI_WEAK diopiError_t diopiNormalScalarTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean,
                                                 diopiConstTensorHandle_t std, diopiGeneratorHandle_t generator);
 
 /**
- * Each element of N(mean, std²) with its own mean and std, the two broadcast together to the shape of `out`.
+ * Draw each element from N(mean, std²) with a separate mean and std, which broadcast to the shape of `out`.
  *
- * out has mean's dtype. Errors: a negative std, which may be left undetected. Source: torch.normal.
+ * out has mean's dtype. Errors: a negative std, which the implementation need not detect. Source: torch.normal.
  */
 DIOPI_WEAK diopiError_t diopiNormalTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t mean, diopiConstTensorHandle_t std,
                                           diopiGeneratorHandle_t generator);
 
-/** Fills `inout` as `diopiNormal` does. Source: torch.Tensor.normal_. */
+/** Fill `inout` as `diopiNormal` does. Source: torch.Tensor.normal_. */
 DIOPI_WEAK diopiError_t diopiNormalInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double mean, double std,
                                        diopiGeneratorHandle_t generator);
 
 /**
- * Coordinate grids: outs[k][i₀, …, i_{n−1}] = inputs[k][i_k] for n = inputsNum tensors of one dtype.
+ * Create coordinate grids: outs[k][i₀, …, i_{n−1}] = inputs[k][i_k] for n = inputsNum tensors of one dtype.
  *
- * inputs: 1-d, a 0-d one counting as one element; outs: n tensors whose shape is the list of all lengths, in order.
- * Errors: an input of higher rank or another dtype.
+ * inputs: 1-d tensors; a 0-d tensor counts as one element. outs: n tensors whose shape lists the lengths of all
+ * inputs, in order. Errors: an input of higher rank or another dtype.
  * Source: torch.meshgrid with indexing "ij".
  */
 DIOPI_WEAK diopiError_t diopiMeshGrid(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
@@ -3507,12 +3529,12 @@ DIOPI_WEAK diopiError_t diopiGridSample(diopiContextHandle_t ctx, diopiTensorHan
                                         const char* mode);
 
 /**
- * Indices drawn in proportion to weights, num_samples of every row of input.
+ * Draw num_samples indices for every row of input; the weights in the row are proportional to the probabilities.
  *
- * input: (n) or (rows, n), weights ≥ 0 and finite, not all 0, whatever their sum; out: int64, (num_samples) or
- * (rows, num_samples). Without replacement an index drawn is put aside: no index comes twice, and weight 0 only when
- * no other is left. Errors: num_samples < 1, or > n without replacement; weights that are negative, not finite or all
- * 0, which may be left undetected. Source: torch.multinomial.
+ * input: (n) or (rows, n), with weights that are finite and ≥ 0, not all 0, and of any sum. out: int64, (num_samples)
+ * or (rows, num_samples). Without replacement, no index is drawn twice, and an index of weight 0 is drawn only when no
+ * other index remains. Errors: num_samples < 1; num_samples > n without replacement; weights that are negative, not
+ * finite or all 0, which the implementation need not detect. Source: torch.multinomial.
  */
 DIOPI_WEAK diopiError_t diopiMultinomial(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                          diopiConstTensorHandle_t input, int64_t num_samples, bool replacement,
@@ -3612,9 +3634,9 @@ DIOPI_WEAK diopiError_t diopiNormalizeBackward(diopiContextHandle_t ctx, diopiTe
                                                const float p, const int64_t axis, const double eps);
 
 /**
- * Copies src into dest, broadcast to its shape and converted to its dtype as `diopiCastDtype` does.
+ * Copy src into dest, broadcast to dest's shape and converted to its dtype as `diopiCastDtype` does.
  *
- * The source comes first. Either tensor may lie in host memory; the copy is asynchronous.
+ * The source is the first argument. Each tensor may be in host memory; the copy is asynchronous.
  * Source: torch.Tensor.copy_.
  */
 DIOPI_WEAK diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src, diopiTensorHandle_t dest);
@@ -3695,21 +3717,21 @@ DIOPI_WEAK diopiError_t diopiCol2Im(diopiContextHandle_t ctx, diopiTensorHandle_
                                     diopiSize_t padding, diopiSize_t stride);
 
 /**
- * Input tiled: repeats_size[i] copies one after the other along axis i, 0 giving an empty result.
+ * Repeat input repeats_size[i] times along axis i; 0 gives an empty result.
  *
- * repeats_size has input's rank or more; the input of lower rank gets axes of size 1 in front. Errors: fewer entries,
- * a negative one. Source: torch.Tensor.repeat.
+ * repeats_size has at least as many entries as input has axes. If it has more, input gets axes of size 1 in front.
+ * Errors: fewer entries; a negative entry. Source: torch.Tensor.repeat.
  */
 DIOPI_WEAK diopiError_t diopiRepeat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiSize_t repeats_size);
 
 /**
- * Input converted to the dtype of `out`; both have one shape.
+ * Convert input to the dtype of `out`; both have the same shape.
  *
- * To a floating type: the nearest value, ties to even, ∞ beyond the range. From a floating type to an integer one: the
- * fraction is dropped; NaN and values out of range give an unspecified result. Between integers: modulo 2^bits. To
- * bool: whether it is not 0, NaN is true. From complex to real: the imaginary part is dropped. Source:
- * torch.Tensor.to.
+ * Conversion to a floating type gives the nearest value with ties to even, and ∞ beyond the range. Conversion from a
+ * floating type to an integer type drops the fraction; NaN and values out of range give an unspecified result.
+ * Conversion between integers is modulo 2^bits. Conversion to bool gives whether the element is not 0; NaN is true.
+ * Conversion from complex to real drops the imaginary part. Source: torch.Tensor.to.
  */
 DIOPI_WEAK diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input);
@@ -3724,9 +3746,9 @@ DIOPI_WEAK diopiError_t diopiPolar(diopiContextHandle_t ctx, diopiTensorHandle_t
                                    diopiConstTensorHandle_t angle);
 
 /**
- * Upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, else 0; leading axes are a batch.
+ * Return the upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, otherwise 0.
  *
- * Errors: rank below 2. Source: torch.triu.
+ * Leading axes are batch axes. Errors: rank below 2. Source: torch.triu.
  */
 DIOPI_WEAK diopiError_t diopiTriu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   int64_t diagonal);
@@ -3735,9 +3757,9 @@ DIOPI_WEAK diopiError_t diopiTriu(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * In-place form of `diopiTriu`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, else 0; leading axes are a batch.
+ * Return the upper triangle of every matrix: input[…, i, j] where j − i ≥ diagonal, otherwise 0.
  *
- * Errors: rank below 2. Source: torch.triu.
+ * Leading axes are batch axes. Errors: rank below 2. Source: torch.triu.
  */
 DIOPI_WEAK diopiError_t diopiTriuInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t diagonal);
 
@@ -3770,13 +3792,13 @@ DIOPI_WEAK diopiError_t diopiImag(diopiContextHandle_t ctx, diopiTensorHandle_t 
  */
 DIOPI_WEAK diopiError_t diopiReal(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
-/** Ones of out's dtype; `size` repeats out's shape. Source: torch.ones. */
+/** Fill `out` with ones of its dtype; `size` repeats out's shape. Source: torch.ones. */
 DIOPI_WEAK diopiError_t diopiOnes(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiSize_t size);
 
-/** Zeros of out's dtype; `size` repeats out's shape. Source: torch.zeros. */
+/** Fill `out` with zeros of its dtype; `size` repeats out's shape. Source: torch.zeros. */
 DIOPI_WEAK diopiError_t diopiZeros(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiSize_t size);
 
-/** Writes zero into every element of `self`; what it held is not read. Source: torch.Tensor.zero_. */
+/** Write zero into every element of `self`; the old elements are not read. Source: torch.Tensor.zero_. */
 DIOPI_WEAK diopiError_t diopiZeroInp(diopiContextHandle_t ctx, diopiTensorHandle_t self);
 
 /**
@@ -3816,17 +3838,18 @@ DIOPI_WEAK diopiError_t diopiIsNan(diopiContextHandle_t ctx, diopiTensorHandle_t
 DIOPI_WEAK diopiError_t diopiLinalgQR(diopiContextHandle_t ctx, diopiConstTensorHandle_t A, const char* mode,
                                       diopiTensorHandle_t Q, diopiTensorHandle_t R);
 
-/** Largest element along the axes `dim`, without a position. Source: torch.amax. */
+/** Return the largest element along the axes `dim`, without its position. Source: torch.amax. */
 DIOPI_WEAK diopiError_t diopiAmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t self,
                                   diopiSize_t dim, bool keepdim);
 
 /**
- * Input's elements in a tensor whose memory is dense in the order memoryFormat.
+ * Return a tensor with input's elements whose memory is dense in the order memoryFormat.
  *
- * *out is a new tensor of input's shape and dtype, or input's own handle if its memory is in that order already.
- * Contiguous: the last axis varies fastest. ChannelsLast1d, ChannelsLast, ChannelsLast3d: of an input of rank 3, 4, 5,
- * axis 1 varies fastest, then the others from the last. Preserve: input's own order where its memory is dense, else
- * contiguous. Errors: a channels-last order for another rank. Source: torch.Tensor.contiguous.
+ * *out is a new tensor of input's shape and dtype, or input's own handle if its memory is already in that order.
+ * Contiguous: the last axis varies fastest. ChannelsLast1d, ChannelsLast and ChannelsLast3d, for an input of rank 3, 4
+ * and 5: axis 1 varies fastest, then the other axes from the last to the first. Preserve: input's own order if its
+ * memory is dense, otherwise contiguous. Errors: a channels-last order for another rank. Source:
+ * torch.Tensor.contiguous.
  */
 DIOPI_WEAK diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                         diopiConstTensorHandle_t input, diopiMemoryFormat_t memoryFormat);
@@ -3860,28 +3883,29 @@ DIOPI_WEAK diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTe
                                                int32_t growth_interval);
 
 /**
- * `in` in one of the device's own memory layouts, `format` being the device's code for it.
+ * Convert `in` to one of the device's own memory layouts; `format` is the device's code for the layout.
  *
- * *out has the shape, dtype and elements of `in`; it is `in` itself where nothing changes, as on every device without
- * layouts of its own. An unknown code is an error on a device that has them; 0 is known to all. Source: this
- * interface.
+ * *out has the shape, dtype and elements of `in`. It is `in` itself if nothing changes, which is the case on every
+ * device without its own layouts. On a device with its own layouts an unknown code is an error. Every device knows the
+ * code 0. Source: this interface.
  */
 DIOPI_WEAK diopiError_t diopiNativeMemoryFormatCast(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                     diopiTensorHandle_t in, int64_t format);
 
 /**
- * The device's code of the memory layout input is in, as `diopiNativeMemoryFormatCast` takes it.
+ * Return the device's code for input's memory layout, as `diopiNativeMemoryFormatCast` accepts it.
  *
- * Written before the call returns. Casting a tensor to the code reported for it changes nothing. Source: this
- * interface.
+ * The code is written before the call returns. Casting a tensor to the code reported for it changes nothing. Source:
+ * this interface.
  */
 DIOPI_WEAK diopiError_t diopiGetNativeMemoryFormat(diopiContextHandle_t ctx, diopiConstTensorHandle_t input,
                                                    int64_t* format);
 
 /**
- * Tells the implementation that the tensor memory at `ptr` is about to go: it forgets what it noted about it.
+ * Notify the implementation that the tensor memory at `ptr` is about to be released.
  *
- * An address it knows nothing about is no error. Source: this interface.
+ * The implementation discards everything that it has recorded about this memory. An address about which it has
+ * recorded nothing is not an error. Source: this interface.
  */
 DIOPI_WEAK diopiError_t diopiTensorDestructionHook(diopiContextHandle_t ctx, void* ptr);
 
