@@ -1,4 +1,4 @@
-"""What there is for every standard function: reference, cases, vendors."""
+"""An inventory of the standard functions: reference, cases and vendors of each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from diopi_test.oracle.reference import find_reference
 
 
 def inventory(wanted: Callable[[Prototype], bool] = lambda prototype: True) -> list[dict[str, Any]]:
-    """A record for each function that is wanted, in header order.
+    """Return a record for each function that `wanted` selects, in header order.
 
-    Its keys are function, header, family, reference, cases (by level) and vendors (by name).
+    Args:
+        wanted: selects the functions by prototype.
+
+    Returns:
+        Records with the keys function, header, family, reference, cases (by level) and vendors (by name).
     """
     vendors = _installed_vendors()
     return [
@@ -33,7 +37,7 @@ def inventory(wanted: Callable[[Prototype], bool] = lambda prototype: True) -> l
 
 
 def _installed_vendors() -> dict[str, BaseVendor]:
-    """The registered vendors that can be loaded: one whose package lacks something has no column."""
+    """Return the registered vendors that can be loaded; vendors whose dependencies are missing are left out."""
     vendors = {}
     for name in sorted(known_vendors()):
         try:

@@ -1,6 +1,6 @@
-"""Faults of arguments: a tensor ignored or read in the wrong order, operands swapped, an attribute off by one.
+"""Mutants of arguments: a tensor ignored or read in the wrong order, operands swapped, an attribute off by one.
 
-The wrong results are the reference's for the wrong arguments.
+The results of these mutants are the reference's results for the mutated arguments.
 """
 
 from __future__ import annotations
@@ -28,7 +28,15 @@ Change = Callable[[BaselineCase], Mapping[str, Any] | None]
 
 
 def argument_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[Mutant]:
-    """The faults a function's parameters can have, given the values its cases use."""
+    """Yield the mutants of a function's parameters.
+
+    Args:
+        function: the name of the function.
+        cases: its cases, whose attribute values determine some mutants.
+
+    Yields:
+        The mutants.
+    """
     prototype = lookup(function)
     for parameter in prototype.arguments:
         if parameter.is_tensor or parameter.is_tensor_array:
@@ -36,14 +44,21 @@ def argument_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[M
         elif parameter.role is Role.attribute and parameter.annotation not in GENERATORS:
             yield from _attribute_faults(parameter, cases)
     tensors = [p.name for p in prototype.arguments if p.is_tensor]
-    for one, other in combinations(tensors, 2):
+    for first, second in combinations(tensors, 2):
         yield Mutant(
-            f"{one} and {other} swapped", recompute_with(partial(_swapped, one, other)), kind="operands swapped"
+            f"{first} and {second} swapped", recompute_with(partial(_swap, first, second)), kind="operands swapped"
         )
 
 
 def recompute_with(change: Change) -> Callable[[SimulatedCall], Effect]:
-    """The results for other arguments than were given."""
+    """Return a corruption that recomputes the results with changed arguments.
+
+    Args:
+        change: returns the changed arguments of a case; None if the change does not apply to the case.
+
+    Returns:
+        The corruption.
+    """
 
     def corrupt(call: SimulatedCall) -> Effect:
         changes = change(call.case)
@@ -58,79 +73,81 @@ def _tensor_faults(parameter: Parameter) -> Iterator[Mutant]:
     if parameter.optional:
         faults["ignored"] = lambda array: None
     for label, substitute in faults.items():
-        yield _of_parameter(name, label, "tensor", partial(_substituted, name, substitute))
-    yield _of_parameter(name, "not broadcast", "tensor", partial(_not_broadcast, name))
+        yield _parameter_mutant(name, label, "tensor", partial(_substitute, name, substitute))
+    yield _parameter_mutant(name, "not broadcast", "tensor", partial(_repeat_instead_of_broadcast, name))
     if parameter.is_tensor_array:
-        yield _of_parameter(name, "in reverse order", "tensor", partial(_entries_reversed, name))
+        yield _parameter_mutant(name, "in reverse order", "tensor", partial(_reverse_entries, name))
     yield Mutant(
         f"strides of {name} ignored",
-        recompute_with(partial(_strides_ignored, name)),
+        recompute_with(partial(_ignore_strides, name)),
         None,
         "strides of a tensor ignored",
         name,
     )
 
 
-def _of_parameter(name: str, label: str, what: str, change: Change) -> Mutant:
-    return Mutant(f"{name} {label}", recompute_with(change), None, f"{what} {label}", name)
+def _parameter_mutant(name: str, label: str, subject: str, change: Change) -> Mutant:
+    return Mutant(f"{name} {label}", recompute_with(change), None, f"{subject} {label}", name)
 
 
-def _substituted(name: str, substitute: Callable[[Array], Any], case: BaselineCase) -> Mapping[str, Any] | None:
-    """A tensor, or every tensor of an array, replaced; None if that changes nothing."""
-    given = case.plain_arguments()[name]
-    if isinstance(given, list):
-        taken: Any = [None if entry is None else substitute(entry) for entry in given]
-        differ = any(one is not None and not _same(one, other) for one, other in zip(given, taken, strict=True))
+def _substitute(name: str, substitute: Callable[[Array], Any], case: BaselineCase) -> Mapping[str, Any] | None:
+    """Return a tensor, or every tensor of an array, replaced; None if that changes nothing."""
+    value = case.plain_arguments()[name]
+    if isinstance(value, list):
+        substituted: Any = [None if entry is None else substitute(entry) for entry in value]
+        differ = any(
+            before is not None and not _same(before, after) for before, after in zip(value, substituted, strict=True)
+        )
     else:
-        taken = None if given is None else substitute(given)
-        differ = given is not None and not _same(given, taken)
-    return {name: taken} if differ else None
+        substituted = None if value is None else substitute(value)
+        differ = value is not None and not _same(value, substituted)
+    return {name: substituted} if differ else None
 
 
-def _same(one: Array, other: Array | None) -> bool:
-    return other is not None and one.shape == other.shape and one.tobytes() == other.tobytes()
+def _same(first: Array, second: Array | None) -> bool:
+    return second is not None and first.shape == second.shape and first.tobytes() == second.tobytes()
 
 
-def _first_everywhere(array: Array) -> Array:
+def _repeat_first_element(array: Array) -> Array:
     return np.full_like(array, array.flat[0]) if array.size else array
 
 
 _TENSOR_MISTAKES: dict[str, Callable[[Array], Any]] = {
     "replaced by ones": np.ones_like,
-    "replaced by its first element": _first_everywhere,
+    "replaced by its first element": _repeat_first_element,
     "transposed": transposed,
 }
 
 
-def _not_broadcast(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
-    """The elements of a tensor that is to be broadcast are read one after the other, over and over."""
+def _repeat_instead_of_broadcast(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
+    """Return a tensor that must be broadcast with its elements repeated in row-major order instead."""
     arguments = case.plain_arguments()
-    given = [value for value in arguments.values() if isinstance(value, np.ndarray)]
+    arrays = [value for value in arguments.values() if isinstance(value, np.ndarray)]
     array = arguments[name]
     if not isinstance(array, np.ndarray) or not array.size:
         return None
     try:
-        shape = np.broadcast_shapes(*(value.shape for value in given))
+        shape = np.broadcast_shapes(*(value.shape for value in arrays))
     except ValueError:
         return None
-    right, wrong = np.broadcast_to(array, shape), np.resize(array, shape)
-    return None if np.array_equal(right, wrong, equal_nan=right.dtype.kind in "fc") else {name: wrong}
+    broadcast, repeated = np.broadcast_to(array, shape), np.resize(array, shape)
+    return None if np.array_equal(broadcast, repeated, equal_nan=broadcast.dtype.kind in "fc") else {name: repeated}
 
 
-def _entries_reversed(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
+def _reverse_entries(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
     entries = case.plain_arguments()[name]
     return {name: entries[::-1]} if entries and len(entries) > 1 else None
 
 
-def _strides_ignored(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
-    """The elements of a dense tensor whose axes lie in another order are read as if it were contiguous."""
+def _ignore_strides(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
+    """Return a tensor that is not row-major as if its memory were read in row-major order."""
     value = case.arguments[name]
     if not isinstance(value, BaselineTensor) or value.layout not in _AXES_IN_MEMORY or value.values.ndim < 2:
         return None
     array = case.plain_arguments()[name]
     order = _AXES_IN_MEMORY[value.layout](array.ndim)
-    wrong = np.ascontiguousarray(array.transpose(order)).reshape(array.shape)
-    return None if _same(array, wrong) else {name: wrong}
+    misread = np.ascontiguousarray(array.transpose(order)).reshape(array.shape)
+    return None if _same(array, misread) else {name: misread}
 
 
 _AXES_IN_MEMORY: dict[str, Callable[[int], list[int]]] = {
@@ -139,12 +156,12 @@ _AXES_IN_MEMORY: dict[str, Callable[[int], list[int]]] = {
 }
 
 
-def _swapped(one: str, other: str, case: BaselineCase) -> Mapping[str, Any] | None:
+def _swap(first_name: str, second_name: str, case: BaselineCase) -> Mapping[str, Any] | None:
     arguments = case.plain_arguments()
-    first, second = arguments[one], arguments[other]
+    first, second = arguments[first_name], arguments[second_name]
     if first is None or second is None or first.dtype != second.dtype or _same(first, second):
         return None
-    return {one: second, other: first}
+    return {first_name: second, second_name: first}
 
 
 def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> Iterator[Mutant]:
@@ -155,14 +172,14 @@ def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> It
         label = "ignored" if value is None else f"stuck at {text}"
         yield Mutant(
             f"{name} {label}",
-            recompute_with(partial(_modified, name, _constant(value))),
+            recompute_with(partial(_modify_attribute, name, _constant(value))),
             None,
             "attribute ignored",
             name,
         )
     for label, modify in _MODIFICATIONS.items():
         if any(modify(value) is not None for value in values.values()):
-            yield _of_parameter(name, label, "attribute", partial(_modified, name, modify))
+            yield _parameter_mutant(name, label, "attribute", partial(_modify_attribute, name, modify))
     if name in AXES:
         yield Mutant(
             f"{name} replaced by the next axis",
@@ -173,14 +190,14 @@ def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> It
         )
 
 
-def _modified(name: str, modify: Callable[[Any], Any], case: BaselineCase) -> Mapping[str, Any] | None:
-    given = case.arguments[name]
-    taken = modify(given)
-    return None if repr(taken) == repr(given) else {name: taken}
+def _modify_attribute(name: str, modify: Callable[[Any], Any], case: BaselineCase) -> Mapping[str, Any] | None:
+    value = case.arguments[name]
+    modified = modify(value)
+    return None if repr(modified) == repr(value) else {name: modified}
 
 
 def _constant(value: Any) -> Callable[[Any], Any]:
-    return lambda given: value
+    return lambda original: value
 
 
 def _off_by_one(value: Any) -> Any:
@@ -205,14 +222,14 @@ _MODIFICATIONS = {"off by one": _off_by_one, "negated": _negated, "in reverse or
 
 
 def _next_axis(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
-    """The axis after the one that is named, the first after the last."""
-    given = case.arguments[name]
+    """Return the axis after the named one, and the first axis after the last."""
+    axes = case.arguments[name]
     ndim = max((tensor.values.ndim for tensor in _tensors(case)), default=0)
-    if given is None or ndim < 2:
+    if axes is None or ndim < 2:
         return None
-    return {name: tuple((axis + 1) % ndim for axis in given) if isinstance(given, tuple) else (given + 1) % ndim}
+    return {name: tuple((axis + 1) % ndim for axis in axes) if isinstance(axes, tuple) else (axes + 1) % ndim}
 
 
 def _tensors(case: BaselineCase) -> Iterator[BaselineTensor]:
-    """Every tensor argument, those in arrays too."""
+    """Yield every tensor argument, including those in arrays."""
     return (tensor for value in case.arguments.values() for tensor in tensors_in(value))

@@ -1,7 +1,7 @@
-"""Faults of what is kept: something of an earlier call is used again under a key that is equal for two different calls.
+"""Mutants that cache: they reuse a value of an earlier call under a key that is equal for two different calls.
 
-The first call of each key leaves behind what later ones with the same key use: a plan, an element type, a result. They
-are tried on the cases in the order of their file, in which a vendor gets them too.
+The first call of each key stores what later calls with the same key use: a plan, an element type, a result. The cases
+run in the order of their file, as in a run.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Mistake = Callable[[SimulatedCall, SimulatedCall], Effect]
 
 @final
 @dataclass(frozen=True)
-class Part:
-    """What of a call is kept.
+class CachedValue:
+    """A value of a call that a mutant caches.
 
     Attributes:
-        kind: of the fault.
-        key: calls with equal keys are taken for the same.
-        mistake: how the later call goes wrong.
+        kind: the kind of the mutant.
+        key: returns the cache key; the mutant does not distinguish calls with equal keys.
+        mistake: corrupts the later call.
     """
 
     kind: str
@@ -55,25 +55,37 @@ CACHING_KINDS = frozenset({ATTRIBUTE, STRIDES, TYPES, RESULT})
 
 
 def caching_mutants(function: str) -> Iterator[Mutant]:
-    """The faults of what a function keeps from call to call."""
+    """Yield the mutants of a function that cache values between calls.
+
+    Args:
+        function: the name of the function.
+
+    Yields:
+        The mutants.
+    """
     names = _attributes(function)
     for name in names:
-        yield _fault(Part(ATTRIBUTE, _shapes_and_types, _with_attributes(name)), name)
+        yield _caching_mutant(CachedValue(ATTRIBUTE, _shapes_and_types, _use_cached_attributes(name)), name)
     if len(names) > 1:
-        yield _fault(Part("all attributes cached from an earlier call", _shapes_and_types, _with_attributes(*names)))
+        yield _caching_mutant(
+            CachedValue("all attributes cached from an earlier call", _shapes_and_types, _use_cached_attributes(*names))
+        )
     has_tensors = any(p.is_tensor or p.is_tensor_array for p in lookup(function).arguments)
-    yield from map(_fault, (*_OF_DRAWS, *_OF_ANSWERS) if has_tensors and not is_random(function) else _OF_DRAWS)
+    yield from map(
+        _caching_mutant,
+        (*_RANDOM_VALUES, *_COMPUTED_VALUES) if has_tensors and not is_random(function) else _RANDOM_VALUES,
+    )
     if has_tensors and not is_random(function):
-        yield Mutant(STRIDES, make_stride_caching=_strides_kept)
+        yield Mutant(STRIDES, make_stride_caching=_cache_strides)
 
 
-def _fault(part: Part, parameter: str | None = None) -> Mutant:
+def _caching_mutant(part: CachedValue, parameter: str | None = None) -> Mutant:
     name = part.kind if parameter is None else f"{parameter} cached from an earlier call"
-    return Mutant(name, kind=part.kind, parameter=parameter, make_caching=partial(keeping, part))
+    return Mutant(name, kind=part.kind, parameter=parameter, make_caching=partial(remember_first_call, part))
 
 
-def keeping(part: Part) -> Corruption:
-    """Remembers the first call of each key, and applies the mistake to later ones."""
+def remember_first_call(part: CachedValue) -> Corruption:
+    """Return a corruption that stores the first call of each key and applies the mistake to later ones."""
     first: dict[Hashable, SimulatedCall] = {}
 
     def corrupt(call: SimulatedCall) -> Effect:
@@ -90,14 +102,14 @@ def keeping(part: Part) -> Corruption:
 # Keys
 
 
-def _forms(case: BaselineCase, *of_a_tensor: str) -> Hashable:
-    """A property of every tensor argument, `shape` or `dtype`; None for those left out."""
+def _forms(case: BaselineCase, *property_names: str) -> Hashable:
+    """Return properties of every tensor argument, `shape` or `dtype`; empty for omitted tensors."""
 
     def form(value: Any) -> Hashable:
         if isinstance(value, list):
             return tuple(map(form, value))
-        said = {"shape": value.values.shape, "dtype": value.dtype} if tensors_in(value) else {}
-        return tuple(said.get(what) for what in of_a_tensor)
+        properties = {"shape": value.values.shape, "dtype": value.dtype} if tensors_in(value) else {}
+        return tuple(properties.get(property_name) for property_name in property_names)
 
     tensors = (p.name for p in lookup(case.function).arguments if p.is_tensor or p.is_tensor_array)
     return tuple(form(case.arguments[name]) for name in tensors)
@@ -112,12 +124,12 @@ def _shapes_and_types(case: BaselineCase) -> Hashable:
 
 
 def _equal_numbers(case: BaselineCase) -> Hashable:
-    """Attributes compared as Python compares them: 0, 0.0, −0.0 and False are equal."""
+    """Return a key that compares attributes as Python does: 0, 0.0, −0.0 and False are equal."""
     values = [case.arguments[name] for name in _attributes(case.function)]
     return _shapes_and_types(case), tuple(values)
 
 
-def _all_but_data(case: BaselineCase) -> Hashable:
+def _everything_but_data(case: BaselineCase) -> Hashable:
     values = [repr(case.arguments[name]) for name in _attributes(case.function)]
     return _shapes_and_types(case), tuple(values), _result_forms(case)
 
@@ -130,11 +142,11 @@ def _result_forms(case: BaselineCase) -> Hashable:
 
 
 def _set_of_tensors(case: BaselineCase) -> Hashable:
-    return tuple(sorted(map(repr, _in_order(case).values())))
+    return tuple(sorted(map(repr, _tensor_forms(case).values())))
 
 
-def _in_order(case: BaselineCase) -> Mapping[str, Hashable]:
-    """Shape and element type of every argument that is one tensor."""
+def _tensor_forms(case: BaselineCase) -> Mapping[str, Hashable]:
+    """Return shape and element type of every argument that is a single tensor, by name."""
     tensors = {p.name: case.arguments[p.name] for p in lookup(case.function).arguments if p.is_tensor}
     return {name: (value.values.shape, value.dtype.name) for name, value in tensors.items() if value is not None}
 
@@ -146,41 +158,43 @@ def _attributes(function: str) -> list[str]:
 # Mistakes
 
 
-def _with_attributes(*names: str) -> Mistake:
-    """The attributes of the earlier call."""
+def _use_cached_attributes(*names: str) -> Mistake:
+    """Return a mistake that uses the attributes of the earlier call."""
 
     def mistake(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-        taken = {name: earlier.case.arguments[name] for name in names}
-        if all(repr(value) == repr(call.case.arguments[name]) for name, value in taken.items()):
+        cached = {name: earlier.case.arguments[name] for name in names}
+        if all(repr(value) == repr(call.case.arguments[name]) for name, value in cached.items()):
             return Effect.not_applicable
-        return call.recompute(**taken)
+        return call.recompute(**cached)
 
     return mistake
 
 
-def _in_its_types(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """Tensors are converted to the element types they had in the earlier call, and results to theirs on the way."""
+def _use_cached_types(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
+    """Convert tensors to the element types of the earlier call, and results to its result types and back."""
 
     def converted(value: Any, before: Any) -> Any:
         if isinstance(value, list):
-            return [converted(one, other) for one, other in zip(value, before, strict=True)]
+            return [converted(entry, earlier_entry) for entry, earlier_entry in zip(value, before, strict=True)]
         if not tensors_in(value):
             return value
         return convert_array(value.values, before.dtype)
 
     if _forms(earlier.case, "dtype") == _forms(call.case, "dtype"):
         return Effect.not_applicable
-    given, taken = call.case.arguments, earlier.case.arguments
+    arguments, cached = call.case.arguments, earlier.case.arguments
     tensors = (p.name for p in call.prototype.arguments if p.is_tensor or p.is_tensor_array)
-    right = call.results
-    if call.recompute(**{n: converted(given[n], taken[n]) for n in tensors if given[n]}) is Effect.undefined:
+    expected = call.results
+    if call.recompute(**{n: converted(arguments[n], cached[n]) for n in tensors if arguments[n]}) is Effect.undefined:
         return Effect.undefined
-    wrong, call.results = call.results, right
-    return call.replace_results({name: _stored_as(earlier.results[name], arrays) for name, arrays in wrong.items()})
+    converted_results, call.results = call.results, expected
+    return call.replace_results(
+        {name: _stored_as(earlier.results[name], arrays) for name, arrays in converted_results.items()}
+    )
 
 
 def _stored_as(earlier: Sequence[Array], arrays: Sequence[Array]) -> list[Array]:
-    """Arrays converted to the element types of earlier ones and back, unless there were more then, or fewer."""
+    """Return arrays converted to the element types of earlier ones and back, if their numbers agree."""
     if len(earlier) != len(arrays):
         return list(arrays)
     pairs = zip(earlier, arrays, strict=True)
@@ -189,51 +203,54 @@ def _stored_as(earlier: Sequence[Array], arrays: Sequence[Array]) -> list[Array]
         return [array.astype(before.dtype).astype(array.dtype) for before, array in pairs]
 
 
-def _with_its_numbers(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """Scalars are taken for the kind they had in the earlier call, so the common type is the one of then.
+def _use_cached_kind_of_scalar(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
+    """Use the kind of scalar of the earlier call, and therefore its common type.
 
-    A result whose type does not fit the caller's tensor is refused.
+    The call fails if the type of a result does not fit the caller's tensor.
+
+    Returns:
+        The effect.
     """
     scalars = [p.name for p in call.prototype.arguments if issubclass(p.annotation, Scalar)]
-    taken = {name: earlier.case.arguments[name] for name in scalars}
-    if repr(taken) == repr({name: call.case.arguments[name] for name in scalars}):
+    cached = {name: earlier.case.arguments[name] for name in scalars}
+    if repr(cached) == repr({name: call.case.arguments[name] for name in scalars}):
         return Effect.not_applicable
-    mistaken = replace(call.case, arguments={**call.case.arguments, **taken})
+    mutated = replace(call.case, arguments={**call.case.arguments, **cached})
     for result in call.prototype.results:
-        held = [entry.dtype for entry in expected_arrays(call.case.expected[result.name])]
-        if any(category(standard_dtype(call.prototype, result, mistaken)) > category(dtype) for dtype in held):
+        dtypes = [entry.dtype for entry in expected_arrays(call.case.expected[result.name])]
+        if any(category(standard_dtype(call.prototype, result, mutated)) > category(dtype) for dtype in dtypes):
             call.error = Error.ErrorOccurred
             return Effect.changed
-    return call.recompute(**taken)
+    return call.recompute(**cached)
 
 
-def _its_results(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """The results of the earlier call."""
+def _use_cached_results(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
+    """Use the results of the earlier call."""
     return call.replace_results({name: list(arrays) for name, arrays in earlier.results.items()})
 
 
-def _in_its_order(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
-    """The tensors change places until their shapes and types come in the order of the earlier call."""
-    before, now = _in_order(earlier.case), _in_order(call.case)
+def _use_cached_order(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
+    """Reorder the tensors so that their shapes and types are in the order of the earlier call."""
+    before, now = _tensor_forms(earlier.case), _tensor_forms(call.case)
     if before == now or set(before) != set(now):
         return Effect.not_applicable
-    left = dict(now)
+    remaining = dict(now)
     source: dict[str, str] = {}
     for name, form in before.items():
-        source[name] = next(other for other, its in left.items() if its == form)
-        del left[source[name]]
+        source[name] = next(source_name for source_name, remaining_form in remaining.items() if remaining_form == form)
+        del remaining[source[name]]
     plain = call.case.plain_arguments()
-    return call.recompute(**{name: plain[other] for name, other in source.items()})
+    return call.recompute(**{name: plain[source_name] for name, source_name in source.items()})
 
 
-_OF_DRAWS = (Part("result cached by shape and type", _result_forms, _its_results),)
+_RANDOM_VALUES = (CachedValue("result cached by shape and type", _result_forms, _use_cached_results),)
 """What random functions may keep, in addition to attributes."""
 
-_OF_ANSWERS = (
-    Part(RESULT, _all_but_data, _its_results),
-    Part(TYPES, _shapes, _in_its_types),
-    Part("kind of scalar cached from an earlier call", _equal_numbers, _with_its_numbers),
-    Part("order of tensors cached from an earlier call", _set_of_tensors, _in_its_order),
+_COMPUTED_VALUES = (
+    CachedValue(RESULT, _everything_but_data, _use_cached_results),
+    CachedValue(TYPES, _shapes, _use_cached_types),
+    CachedValue("kind of scalar cached from an earlier call", _equal_numbers, _use_cached_kind_of_scalar),
+    CachedValue("order of tensors cached from an earlier call", _set_of_tensors, _use_cached_order),
 )
 """What all other functions may keep, in addition."""
 
@@ -241,17 +258,22 @@ _OF_ANSWERS = (
 # Strides, which the calls of one case differ in
 
 
-def _strides_kept() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
-    """A tensor is read with the strides it had in an earlier call that is otherwise equal.
+def _cache_strides() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
+    """Return a corruption that reads a tensor with the strides of an earlier, otherwise equal call.
 
-    If there are several, it is the first of those that show: an index that is misread has no answer.
+    If several tensors differ in their strides, the first one that changes a result is misread, because misread indices
+    have
+    no defined result.
+
+    Returns:
+        The corruption.
     """
     first: dict[Hashable, tuple[str, dict[str, Any]]] = {}
 
-    def corrupt(call: SimulatedCall, given: Mapping[str, Any]) -> Effect:
-        tensors = {name: value for name, value in given.items() if name in call.case.arguments and _dense(value)}
+    def corrupt(call: SimulatedCall, arguments: Mapping[str, Any]) -> Effect:
+        tensors = {name: value for name, value in arguments.items() if name in call.case.arguments and _dense(value)}
         strides = {name: [tensor.strides for tensor in _dense(value)] for name, value in tensors.items()}
-        call.earlier, before = first.setdefault(_all_but_data(call.case), (call.case.label, strides))
+        call.earlier, before = first.setdefault(_everything_but_data(call.case), (call.case.label, strides))
         effect = Effect.not_applicable
         for name in tensors:
             if effect is not Effect.changed and before[name] != strides[name]:
@@ -262,20 +284,20 @@ def _strides_kept() -> Callable[[SimulatedCall, Mapping[str, Any]], Effect]:
 
 
 def _dense(value: Any) -> list[Tensor]:
-    """The tensors of a value, but for sparse ones, which have no strides."""
-    given = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Tensor)]
-    return [one for one in given if one.strides or not one.shape]
+    """Return the tensors of a value, except sparse ones, which have no strides."""
+    tensors = [tensor for tensor in (value if isinstance(value, list) else [value]) if isinstance(tensor, Tensor)]
+    return [tensor for tensor in tensors if tensor.strides or not tensor.shape]
 
 
 def _misread(value: Any, strides: Iterator[Sequence[int]]) -> Any:
-    """The elements of a tensor, or of each of an array, at other strides, over and over where its storage ends."""
+    """Return the elements of a tensor, or of each tensor of an array, at other strides; wrap at the end of storage."""
     if isinstance(value, list):
-        return [one and _misread(one, strides) for one in value]
+        return [tensor and _misread(tensor, strides) for tensor in value]
     places = np.full(value.shape, value.storage_offset)
     for axis, stride in enumerate(next(strides)):
-        along = [1] * len(value.shape)
-        along[axis] = -1
-        places += (np.arange(value.shape[axis]) * stride).reshape(along)
+        broadcast_shape = [1] * len(value.shape)
+        broadcast_shape[axis] = -1
+        places += (np.arange(value.shape[axis]) * stride).reshape(broadcast_shape)
     elements = np.frombuffer(value.storage().tobytes(), to_numpy(value.dtype))
     with np.errstate(all="ignore"):
         return widen(elements[places % max(elements.size, 1)], value.dtype)

@@ -1,6 +1,6 @@
-"""Faults of formulas: the results of a reference with one place in its source changed.
+"""Formula mutants: the results of a reference with one change in its source.
 
-One operator, number or function is another one; or a square (a − b)² is expanded, which cancels far from 0.
+The change replaces one operator, number or function, or it expands a square (a − b)², which cancels far from 0.
 """
 
 from __future__ import annotations
@@ -95,7 +95,15 @@ CONVERSIONS = {"int": "round", "round": "int"}
 @final
 @dataclass(frozen=True)
 class Change:
-    """One change of a module's source: which variant of a kind of which node takes its place, and how that reads."""
+    """A change of a module's source.
+
+    Attributes:
+        kind: the kind of the mutant.
+        module: the name of the module.
+        place: the index of the changed node.
+        variant: the index of the node's replacement.
+        text: a description of the change.
+    """
 
     kind: str
     module: str
@@ -105,23 +113,31 @@ class Change:
 
 
 def formula_mutants(function: str) -> Iterator[Mutant]:
-    """The faults of a function's formula: each change of a place in the source that its reference can reach.
+    """Yield the mutants of a function's formula: every change in the source that its reference can reach.
 
-    Random numbers don't come from a formula.
+    Random functions have no formula.
+
+    Args:
+        function: the name of the function.
+
+    Yields:
+        The mutants.
     """
     if is_random(function):
         return
-    right = find_reference(function)
-    assert right is not None, "a case has been made with it"
+    function_reference = find_reference(function)
+    assert function_reference is not None, "a case has been made with it"
     names: set[str] = set()
-    for module, lines in _reached_lines(right).items():
+    for module, lines in _reached_lines(function_reference).items():
         for change in _changes(module, frozenset(lines)):
             name = change.text if change.text not in names else f"{change.text} (place {change.place})"
             names.add(name)
-            yield Mutant(name, partial(_answered_with, function, right.__module__, change), kind=change.kind)
+            yield Mutant(
+                name, partial(_recompute_with_change, function, function_reference.__module__, change), kind=change.kind
+            )
 
 
-def _answered_with(function: str, family: str, change: Change, call: SimulatedCall) -> Effect:
+def _recompute_with_change(function: str, family: str, change: Change, call: SimulatedCall) -> Effect:
     if not KINDS[change.kind].concerns(call.case):
         return Effect.not_applicable
     try:
@@ -135,31 +151,31 @@ def _answered_with(function: str, family: str, change: Change, call: SimulatedCa
 
 
 def _reached_lines(function: Any) -> dict[str, set[int]]:
-    """The lines of the functions that a function may call, by the name of their module among the references."""
+    """Return the lines of the functions that a function may call, by the name of their reference module."""
     lines: dict[str, set[int]] = {}
     todo, seen = [function], set()
     while todo:
-        one = todo.pop()
-        if id(one) in seen:
+        value = todo.pop()
+        if id(value) in seen:
             continue
-        seen.add(id(one))
-        if isinstance(one, FunctionType):
-            if one.__module__ != package.__name__ and one.__module__.startswith(package.__name__):
-                lines.setdefault(one.__module__, set()).update(_lines(one.__code__))
-                todo += [*_named(one), *(cell.cell_contents for cell in one.__closure__ or ())]
-        elif isinstance(one, partial):
-            todo += [one.func, *one.args, *one.keywords.values()]
-        elif isinstance(one, dict):
-            todo += one.values()
-        elif isinstance(one, list | tuple):
-            todo += one
-        elif getattr(one, "__module__", "").startswith(package.__name__):
-            todo += vars(one).values() if hasattr(one, "__dict__") else ()
+        seen.add(id(value))
+        if isinstance(value, FunctionType):
+            if value.__module__ != package.__name__ and value.__module__.startswith(package.__name__):
+                lines.setdefault(value.__module__, set()).update(_lines(value.__code__))
+                todo += [*_named(value), *(cell.cell_contents for cell in value.__closure__ or ())]
+        elif isinstance(value, partial):
+            todo += [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, dict):
+            todo += value.values()
+        elif isinstance(value, list | tuple):
+            todo += value
+        elif getattr(value, "__module__", "").startswith(package.__name__):
+            todo += vars(value).values() if hasattr(value, "__dict__") else ()
     return lines
 
 
 def _named(function: FunctionType) -> Iterator[Any]:
-    """The global objects a function names."""
+    """Yield the global objects that a function names."""
     for code in _codes(function.__code__):
         yield from (function.__globals__[name] for name in code.co_names if name in function.__globals__)
 
@@ -172,7 +188,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _lines(code: CodeType) -> set[int]:
-    return {line for one in _codes(code) for _, _, line in one.co_lines() if line}
+    return {line for nested in _codes(code) for _, _, line in nested.co_lines() if line}
 
 
 # How it is changed
@@ -188,21 +204,21 @@ def _changes(module: str, lines: frozenset[int]) -> list[Change]:
     changes = []
     for place, node in enumerate(_places(_tree(module))):
         if node.lineno in lines:
-            where = f"{module.removeprefix(f'{package.__name__}.').replace('.', '/')}.py:{node.lineno}"
-            for kind, about in KINDS.items():
-                for number, variant in enumerate(about.variants(node)):
-                    text = f"{where}: {_read(node)} -> {_read(variant)}"
+            place_of_node = f"{module.removeprefix(f'{package.__name__}.').replace('.', '/')}.py:{node.lineno}"
+            for kind, definition in KINDS.items():
+                for number, variant in enumerate(definition.variants(node)):
+                    text = f"{place_of_node}: {_read(node)} -> {_read(variant)}"
                     changes.append(Change(kind, module, place, number, text))
     return changes
 
 
 def _read(node: Any) -> str:
-    """How a node reads; of a statement with others inside, the condition."""
+    """Return a node's source; for a statement with nested statements, its condition."""
     return ast.unparse(node.test if isinstance(node, ast.If) else node)
 
 
 def _places(tree: ast.AST) -> Iterator[Any]:
-    """The nodes that compute something, in order: not what documents, checks or annotates."""
+    """Yield the nodes that compute something, in order, without documentation, checks and annotations."""
     for field, value in ast.iter_fields(tree):
         if field in ("annotation", "returns", "decorator_list", "type_comment"):
             continue
@@ -215,7 +231,7 @@ def _places(tree: ast.AST) -> Iterator[Any]:
 
 
 def _variants(node: Any) -> list[Any]:
-    """What may take the place of a node."""
+    """Return the replacements of a node."""
     match node:
         case ast.BinOp(left, op, right) if type(op) in EXCHANGED:
             return [ast.BinOp(left, EXCHANGED[type(op)](), right)]
@@ -240,7 +256,7 @@ def _variants(node: Any) -> list[Any]:
         case ast.If(test, body, orelse):
             return [ast.If(ast.UnaryOp(ast.Not(), test), body, orelse)]
         case ast.Attribute(ast.Name("np") as numpy, name, context) if name in RELATED:
-            return [ast.Attribute(numpy, other, context) for other in RELATED[name].split()]
+            return [ast.Attribute(numpy, related, context) for related in RELATED[name].split()]
         case ast.Call(ast.Attribute(ast.Name("np"), "trunc" | "floor") as function, [number]):
             return [ast.Call(function, [ast.BinOp(number, ast.Mult(), ast.Constant(_A_LITTLE_LESS))], [])]
         case ast.Call(ast.Name(name, context), arguments, keywords) if name in CONVERSIONS:
@@ -256,7 +272,7 @@ EXPANDED = "{0} * {0} - 2 * ({0} * {1}) + {1} * {1}"
 
 
 def _expanded(node: Any) -> list[Any]:
-    """The square of a difference of two arrays, or of its modulus, expanded in float32."""
+    """Return the expansion in float32 of the square of a difference of two arrays, or of its modulus."""
     match node:
         case ast.BinOp(base, ast.Pow(), ast.Constant(2)) | ast.Call(ast.Attribute(ast.Name("np"), "square"), [base]):
             match base:
@@ -280,7 +296,7 @@ def _is_in_float32(case: BaselineCase) -> bool:
 @final
 @dataclass(frozen=True)
 class _Kind:
-    """What may take the place of a node, and the cases that it is a fault of."""
+    """A kind of change: the replacements of a node, and the cases that it concerns."""
 
     variants: Callable[[Any], list[Any]]
     concerns: Callable[[BaselineCase], bool] = lambda case: True
@@ -295,7 +311,7 @@ KINDS = {
 
 @final
 class _Replacing(ast.NodeTransformer):
-    """Puts a variant in the place of one node."""
+    """Replaces one node by a variant."""
 
     def __init__(self, node: Any, variant: Any) -> None:
         self._node, self._variant = node, variant
@@ -324,16 +340,22 @@ class _ChangedLoader(SourceFileLoader):
 
 @lru_cache(maxsize=1)
 def _changed_reference(function: str, family: str, change: Change) -> Reference:
-    """The reference of a function from its family's module; one place is changed there or in a module it needs."""
+    """Return a function's reference with one change in the family's module or in a module that it imports."""
     with separate_registry() as references:
         _loaded(family, change, {})
     return references.get(function) or references[lookup(function).base]
 
 
 def _loaded(name: str, change: Change, loaded: dict[str, ModuleType]) -> ModuleType:
-    """A module of the references that nobody else can import, with its change if it is the one to be changed.
+    """Load a private copy of a reference module with the change, and of the imported modules that depend on it.
 
-    So are those it imports that depend on the change; each is in `loaded` afterwards, and not loaded twice.
+    Args:
+        name: the name of the module.
+        change: the change.
+        loaded: the copies by name; the function adds new ones, and loads none twice.
+
+    Returns:
+        The copy.
     """
     loader = _ChangedLoader(change) if name == change.module else SourceFileLoader(name, _path(name))
     module = loaded[name] = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=loader.path))

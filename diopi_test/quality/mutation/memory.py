@@ -1,4 +1,4 @@
-"""Faults of memory: written to where or when it must not be, or not given back."""
+"""Memory mutants: they write at the wrong place or time, or leak memory."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Tensors = Sequence[Tensor]
 
 
 def memory_mutants() -> tuple[Mutant, ...]:
-    """The faults of memory, which every function can have."""
+    """Return the memory mutants, which apply to every function."""
     return (
         Mutant("input overwritten", corrupt_memory=lambda inputs, results: _poke(inputs, lambda t: t.data_ptr)),
-        Mutant("input changed by one ulp", corrupt_memory=lambda inputs, results: _restored_off(inputs)),
+        Mutant("input changed by one ulp", corrupt_memory=lambda inputs, results: _change_by_one_ulp(inputs)),
         Mutant("byte after the end written", corrupt_memory=lambda inputs, results: _poke(results, _end)),
         Mutant(
             "byte before the start written",
@@ -27,9 +27,9 @@ def memory_mutants() -> tuple[Mutant, ...]:
             "gap in the storage written",
             corrupt_memory=lambda inputs, results: _poke(_with_gaps(results), lambda t: t.storage_ptr),
         ),
-        Mutant("strides of the result ignored", corrupt_memory=lambda inputs, results: _written_contiguously(results)),
+        Mutant("strides of the result ignored", corrupt_memory=lambda inputs, results: _write_contiguously(results)),
         Mutant("result written after return", writes_late=True),
-        Mutant("memory leaked", corrupt_memory=_leaking()),
+        Mutant("memory leaked", corrupt_memory=_leak_memory()),
     )
 
 
@@ -50,8 +50,8 @@ def _poke(tensors: Tensors, address: Callable[[Tensor], int]) -> Effect:
     return changed_if(bool(chosen))
 
 
-def _restored_off(tensors: Tensors) -> Effect:
-    """The last element of an input is replaced by the next number of its type."""
+def _change_by_one_ulp(tensors: Tensors) -> Effect:
+    """Replace the last element of each input by the next number of its type."""
     chosen = [tensor for tensor in tensors if tensor.numel]
     for tensor in chosen:
         last = tensor.view()[tuple(length - 1 for length in tensor.shape)]
@@ -61,8 +61,8 @@ def _restored_off(tensors: Tensors) -> Effect:
     return changed_if(bool(chosen))
 
 
-def _leaking() -> Callable[[Tensors, Tensors], Effect]:
-    """Every call takes device memory that it does not give back; the first might keep it for the next."""
+def _leak_memory() -> Callable[[Tensors, Tensors], Effect]:
+    """Return a corruption that allocates device memory in every call; the first allocation could be a cache."""
     calls = 0
 
     def leak(inputs: Tensors, results: Tensors) -> Effect:
@@ -75,8 +75,8 @@ def _leaking() -> Callable[[Tensors, Tensors], Effect]:
     return leak
 
 
-def _written_contiguously(tensors: Tensors) -> Effect:
-    """The elements of every result lie one after the other from the first one's place on, in row-major order."""
+def _write_contiguously(tensors: Tensors) -> Effect:
+    """Write the elements of every result in row-major order without gaps, from the place of the first element on."""
     moved = False
     for tensor in tensors:
         before, elements = tensor.storage().tobytes(), np.ascontiguousarray(tensor.view()).tobytes()

@@ -1,4 +1,4 @@
-"""Faults of numbers and their types: too few bits, a fraction lost, operands or results taken for another type's."""
+"""Mutants of numbers and element types: too few bits, a dropped fraction, a wrong type of operands or results."""
 
 from __future__ import annotations
 
@@ -25,85 +25,92 @@ NARROW_FLOATS = frozenset({Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.c
 
 
 def number_mutants(function: str) -> Iterator[Mutant]:
-    """The faults a function's numbers can have."""
+    """Yield the mutants of a function's numbers.
+
+    Args:
+        function: the name of the function.
+
+    Yields:
+        The mutants.
+    """
     prototype = lookup(function)
     for parameter in prototype.arguments:
         is_tensor = parameter.is_tensor or parameter.is_tensor_array
         if is_tensor or (parameter.role is Role.attribute and parameter.annotation not in GENERATORS):
-            what = "tensor" if is_tensor else "attribute"
+            subject = "tensor" if is_tensor else "attribute"
             for label, (concerns, values) in _MISTAKES.items():
-                change = partial(_taken, parameter.name, concerns, values)
+                change = partial(_mutate_argument, parameter.name, concerns, values)
                 yield Mutant(
-                    f"{parameter.name} {label}", recompute_with(change), None, f"{what} {label}", parameter.name
+                    f"{parameter.name} {label}", recompute_with(change), None, f"{subject} {label}", parameter.name
                 )
     operands = [p for p in prototype.arguments if p.is_tensor]
     if len(operands) > 1 and prototype.result in (promoted, promoted_to_floating, truth) and not prototype.is_inplace:
-        yield Mutant("operands converted to the type of the first", recompute_with(_as_the_first))
+        yield Mutant("operands converted to the type of the first", recompute_with(_convert_to_first_type))
     if len(operands) > 1 and prototype.common_type:
-        yield Mutant("0-d operands converted to the type of the others", recompute_with(_as_those_with_axes))
+        yield Mutant("0-d operands converted to the type of the others", recompute_with(_convert_0d_operands))
     if operands:
         yield Mutant("arguments not converted before computing", recompute_with(_not_converted))
     if prototype.numbers and Dtype.int32 in prototype.dtypes:
         yield Mutant("integer scalars not converted to the integer type", recompute_with(_integers_not_converted))
-    yield Mutant("computed in the standard's result type, then converted", _in_its_usual_type)
+    yield Mutant("computed in the standard's result type, then converted", _compute_in_standard_type)
 
 
 # Numbers
 
 
-def _taken(
+def _mutate_argument(
     name: str, concerns: Callable[[BaselineCase], bool], values: Values, case: BaselineCase
 ) -> Mapping[str, Any] | None:
-    """One argument with its numbers taken for others; None where none of them changes."""
-    given = case.plain_arguments()[name]
+    """Return an argument with its numbers replaced; None if no number changes."""
+    value = case.plain_arguments()[name]
     if not concerns(case):
         return None
     with np.errstate(all="ignore"):
-        wrong = _each(values, given)
-    return None if repr(wrong) == repr(given) and _bits(wrong) == _bits(given) else {name: wrong}
+        mutated = _map_numbers(values, value)
+    return None if repr(mutated) == repr(value) and _bits(mutated) == _bits(value) else {name: mutated}
 
 
-def _each(values: Values, given: Any) -> Any:
-    if isinstance(given, list | tuple):
-        return type(given)(_each(values, one) for one in given)
-    if given is None or isinstance(given, bool | str) or (isinstance(given, np.ndarray) and given.dtype == bool):
-        return given
-    wrong = values(given)
-    return wrong if isinstance(given, np.ndarray) else np.asarray(wrong).item()
+def _map_numbers(values: Values, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(_map_numbers(values, entry) for entry in value)
+    if value is None or isinstance(value, bool | str) or (isinstance(value, np.ndarray) and value.dtype == bool):
+        return value
+    mutated = values(value)
+    return mutated if isinstance(value, np.ndarray) else np.asarray(mutated).item()
 
 
 def _bits(value: Any) -> Any:
     entries = value if isinstance(value, list) else [value]
-    return [one.tobytes() if isinstance(one, np.ndarray) else one for one in entries]
+    return [entry.tobytes() if isinstance(entry, np.ndarray) else entry for entry in entries]
 
 
-def _modulo_64(given: Any) -> Any:
-    """The lowest six bits, as hardware takes the count of a shift."""
-    array = np.asarray(given)
-    return np.where(array < 0, array, array % 64) if array.dtype.kind == "i" else given
+def _modulo_64(value: Any) -> Any:
+    """Return the lowest six bits, which hardware uses as the count of a shift."""
+    array = np.asarray(value)
+    return np.where(array < 0, array, array % 64) if array.dtype.kind == "i" else value
 
 
-def _in_32_bits(given: Any) -> Any:
-    array = np.asarray(given)
-    return array.astype(np.int32).astype(array.dtype) if array.dtype.kind == "i" else given
+def _in_32_bits(value: Any) -> Any:
+    array = np.asarray(value)
+    return array.astype(np.int32).astype(array.dtype) if array.dtype.kind == "i" else value
 
 
 def _through(dtype: type[np.floating[Any]]) -> Values:
-    def values(given: Any) -> Any:
-        array = np.asarray(given)
-        return array.astype(dtype).astype(array.dtype) if array.dtype.kind in "if" else given
+    def values(value: Any) -> Any:
+        array = np.asarray(value)
+        return array.astype(dtype).astype(array.dtype) if array.dtype.kind in "if" else value
 
     return values
 
 
-def _without_fraction(given: Any) -> Any:
-    array = np.asarray(given)
-    return np.trunc(array) if array.dtype.kind == "f" else given
+def _without_fraction(value: Any) -> Any:
+    array = np.asarray(value)
+    return np.trunc(array) if array.dtype.kind == "f" else value
 
 
-def _rounded(given: Any) -> Any:
-    array = np.asarray(given)
-    return np.rint(array) if array.dtype.kind == "f" else given
+def _rounded(value: Any) -> Any:
+    array = np.asarray(value)
+    return np.rint(array) if array.dtype.kind == "f" else value
 
 
 def _always(case: BaselineCase) -> bool:
@@ -111,17 +118,17 @@ def _always(case: BaselineCase) -> bool:
 
 
 def _is_wide(case: BaselineCase) -> bool:
-    """Whether no tensor's type is a floating one of 32 bits or fewer."""
+    """Return whether no tensor has a floating-point type of 32 bits or fewer."""
     return not NARROW_FLOATS & _types(case)
 
 
-def _is_whole(case: BaselineCase) -> bool:
-    """Whether all tensors hold integers or truth values."""
+def _is_integral(case: BaselineCase) -> bool:
+    """Return whether all tensors have integers or truth values."""
     return all(category(dtype) < 2 for dtype in _types(case))
 
 
 def _takes_integers(case: BaselineCase) -> bool:
-    """Whether all tensor arguments hold integers or truth values."""
+    """Return whether all tensor arguments have integers or truth values."""
     types = {tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)}
     return bool(types) and all(category(dtype) < 2 for dtype in types)
 
@@ -135,7 +142,7 @@ _MISTAKES: dict[str, tuple[Callable[[BaselineCase], bool], Values]] = {
     "reduced modulo 64": (_always, _modulo_64),
     "truncated to 32 bits": (_always, _in_32_bits),
     "converted to float32 and back": (_is_wide, _through(np.float32)),
-    "converted to float64 and back": (_is_whole, _through(np.float64)),
+    "converted to float64 and back": (_is_integral, _through(np.float64)),
     "truncated to integers": (_takes_integers, _without_fraction),
     "rounded to integers": (_takes_integers, _rounded),
 }
@@ -149,15 +156,18 @@ Where a narrower type is the right one to compute in, numbers may be rounded to 
 
 
 def _operands(case: BaselineCase) -> dict[str, BaselineTensor]:
-    """The tensor arguments, if there are some of different types."""
+    """Return the tensor arguments if their types differ, else nothing."""
     tensors = {name: value for name, value in case.arguments.items() if isinstance(value, BaselineTensor)}
     return tensors if len({tensor.dtype for tensor in tensors.values()}) > 1 else {}
 
 
 def _not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
-    """The arguments as they are, where the standard converts them first: operands to a common type, or to the result's.
+    """Return the arguments without the conversion to the common or result type that the standard requires.
 
-    Masks of bytes stay the truth values they stand for.
+    Masks of bytes stay truth values.
+
+    Returns:
+        The arguments; None if there are no tensors.
     """
     prototype = lookup(case.function)
     tensors = {name: value for name, value in case.arguments.items() if isinstance(value, BaselineTensor)}
@@ -168,7 +178,7 @@ def _not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _integers_not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
-    """The integers among the numbers as they are given, where the standard converts them to an integer type first."""
+    """Return the integer scalars without the conversion to an integer type that the standard requires."""
     plain = case.plain_arguments()
     numbers = {p.name: case.arguments[p.name] for p in lookup(case.function).numbers}
     return {
@@ -176,8 +186,8 @@ def _integers_not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
     } or None
 
 
-def _as_the_first(case: BaselineCase) -> Mapping[str, Any] | None:
-    """All operands in the type of the first."""
+def _convert_to_first_type(case: BaselineCase) -> Mapping[str, Any] | None:
+    """Return all operands in the type of the first one."""
     operands = _operands(case)
     if not operands:
         return None
@@ -185,27 +195,27 @@ def _as_the_first(case: BaselineCase) -> Mapping[str, Any] | None:
     return {name: convert_array(tensor.values, first) for name, tensor in operands.items()}
 
 
-def _as_those_with_axes(case: BaselineCase) -> Mapping[str, Any] | None:
-    """The operands without axes in the common type of the others, if that is of one category with theirs."""
+def _convert_0d_operands(case: BaselineCase) -> Mapping[str, Any] | None:
+    """Return the 0-d operands in the common type of the others, if both types have the same category."""
     operands = _operands(case)
     common = [tensor.dtype for tensor in operands.values() if tensor.values.ndim]
     if not common:
         return None
     dtype = promoted(common)
-    others = {name: tensor for name, tensor in operands.items() if not tensor.values.ndim}
-    alike = {name: tensor for name, tensor in others.items() if category(tensor.dtype) == category(dtype)}
+    zero_dimensional = {name: tensor for name, tensor in operands.items() if not tensor.values.ndim}
+    alike = {name: tensor for name, tensor in zero_dimensional.items() if category(tensor.dtype) == category(dtype)}
     return {name: convert_array(tensor.values, dtype) for name, tensor in alike.items()} or None
 
 
-def _in_its_usual_type(call: SimulatedCall) -> Effect:
-    """The result is computed in the type the standard gives it, then converted to the one of the caller's tensor."""
+def _compute_in_standard_type(call: SimulatedCall) -> Effect:
+    """Compute the result in the standard's result type, then convert it to the type of the caller's tensor."""
     prototype, expected = call.prototype, call.case.expected
     if prototype.result is not caller_chosen and not any(map(tensors_in, call.case.arguments.values())):
         return Effect.not_applicable
-    made = [
+    outputs = [
         result for result in prototype.results if result.role is Role.output and expected_arrays(expected[result.name])
     ]
-    usual = {result.name: standard_dtype(prototype, result, call.case) for result in made}
+    usual = {result.name: standard_dtype(prototype, result, call.case) for result in outputs}
     if all(entry.dtype is usual[name] for name in usual for entry in expected_arrays(expected[name])):
         return Effect.not_applicable
     call.dtypes = usual

@@ -1,7 +1,4 @@
-"""Faults of sorting: equal elements in another order than theirs, a selection that is not in order.
-
-And of comparing: subnormal numbers are in the order of zeros.
-"""
+"""Ordering mutants: equal elements in another order, an unsorted selection, subnormal numbers compared as zeros."""
 
 from __future__ import annotations
 
@@ -20,15 +17,22 @@ STABLE = ("stable", "pStable")
 
 
 def ordering_mutants(function: str) -> Iterator[Mutant]:
-    """The faults of sorting functions, where the caller demands an order."""
+    """Yield the mutants of sorting and selecting functions.
+
+    Args:
+        function: the name of the function.
+
+    Yields:
+        The mutants.
+    """
     names = [parameter.name for parameter in lookup(function).arguments]
     for name in names:
         if name in STABLE:
-            yield Mutant(f"{name} ignored", partial(_unstable, name), None, "attribute ignored", name)
+            yield Mutant(f"{name} ignored", partial(_reverse_equal_elements, name), None, "attribute ignored", name)
     if {"sorted", "k"} <= set(names):
-        yield Mutant("sorted ignored", _unsorted, None, "attribute ignored", "sorted")
+        yield Mutant("sorted ignored", _reverse_selection, None, "attribute ignored", "sorted")
     if {"input", "dim"} <= set(names) and _gives_elements_and_positions(function):
-        yield Mutant("subnormal numbers compared as zeros", _compared_as_zeros)
+        yield Mutant("subnormal numbers compared as zeros", _compare_as_zeros)
 
 
 def _gives_elements_and_positions(function: str) -> bool:
@@ -36,8 +40,8 @@ def _gives_elements_and_positions(function: str) -> bool:
     return [prototype.rule_of(result.name) for result in prototype.results] == [same, position]
 
 
-def _compared_as_zeros(call: SimulatedCall) -> Effect:
-    """Positions are those among zeros; the elements there are taken as they are."""
+def _compare_as_zeros(call: SimulatedCall) -> Effect:
+    """Determine positions as if subnormal numbers were zeros, and return the elements at these positions."""
     arguments = call.case.plain_arguments()
     input, dim, dtype = arguments["input"], arguments["dim"], call.case.dtype
     is_zero = is_subnormal(input, dtype) if is_inexact(dtype) else np.zeros(input.shape, bool)
@@ -46,13 +50,13 @@ def _compared_as_zeros(call: SimulatedCall) -> Effect:
     effect = call.recompute(input=np.where(is_zero, 0, input))
     values, places = call.results.values()
     elements = values[0].shape if values[0].ndim == input.ndim else np.expand_dims(values[0], dim).shape
-    taken = np.take_along_axis(input, places[0].reshape(elements), dim)
-    values[0] = taken.reshape(values[0].shape).astype(values[0].dtype)
+    selected = np.take_along_axis(input, places[0].reshape(elements), dim)
+    values[0] = selected.reshape(values[0].shape).astype(values[0].dtype)
     return effect
 
 
-def _unstable(name: str, call: SimulatedCall) -> Effect:
-    """Equal elements are in reverse order: those of the flipped input, whose positions are counted from the end."""
+def _reverse_equal_elements(name: str, call: SimulatedCall) -> Effect:
+    """Reverse equal elements: sort the flipped input and count positions from the end."""
     arguments = call.case.plain_arguments()
     input, dim = arguments["input"], -1 if arguments["dim"] is None else arguments["dim"]
     if input.ndim == 0:
@@ -60,15 +64,19 @@ def _unstable(name: str, call: SimulatedCall) -> Effect:
     effect = call.recompute(input=np.flip(input, dim))
     indices = call.results[list(call.results)[-1]]
     indices[0] = input.shape[dim] - 1 - indices[0]
-    right = SimulatedCall.from_expected(call.case)
-    same = all(one[0].tobytes() == right.results[name][0].tobytes() for name, one in call.results.items())
+    expected = SimulatedCall.from_expected(call.case)
+    is_equal = all(arrays[0].tobytes() == expected.results[name][0].tobytes() for name, arrays in call.results.items())
     return (
-        effect if effect is Effect.undefined else Effect.changed if arguments[name] and not same else Effect.equivalent
+        effect
+        if effect is Effect.undefined
+        else Effect.changed
+        if arguments[name] and not is_equal
+        else Effect.equivalent
     )
 
 
-def _unsorted(call: SimulatedCall) -> Effect:
-    """The largest elements come last."""
+def _reverse_selection(call: SimulatedCall) -> Effect:
+    """Return the selected elements in reverse order."""
     arguments = call.case.plain_arguments()
     if arguments["input"].ndim == 0:
         return Effect.not_applicable

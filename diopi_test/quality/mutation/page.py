@@ -99,8 +99,8 @@ def _render_matrix(reports: Sequence[MutationReport]) -> Iterator[str]:
     for kind, sign in assign_signs(reports).items():
         of_kind = [(family, result) for family, result in results if result.kind == kind]
         cells = [_score([result for family, result in of_kind if family == column]) for column in families]
-        in_all = [result for _, result in of_kind]
-        yield _row(kind, sign, *cells, _score(in_all), _checks(in_all))
+        all_of_kind = [result for _, result in of_kind]
+        yield _row(kind, sign, *cells, _score(all_of_kind), _checks(all_of_kind))
     yield ""
 
 

@@ -1,4 +1,4 @@
-"""Faults of precision: inputs rounded to a narrower type, sums accumulated in one."""
+"""Precision mutants: inputs rounded to a narrower type, sums accumulated in a narrower type."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_i
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.quality.mutation.arguments import recompute_with
 from diopi_test.quality.mutation.mutant import Array, Mutant
-from diopi_test.quality.mutation.summation import NARROW, narrow_type, summing_in, summing_long_ones_in
+from diopi_test.quality.mutation.summation import NARROW, narrow_type, round_long_sums_to, round_sums_to
 
 
 def precision_mutants() -> Iterator[Mutant]:
-    """The faults of functions that compute with numbers."""
+    """Yield the precision mutants, which apply to every function that computes with numbers.
+
+    Yields:
+        The mutants.
+    """
     for dtype in NARROW:
         yield Mutant(f"inputs rounded to {dtype.name}", recompute_with(partial(_rounded, dtype)))
         yield Mutant(f"accumulated in {dtype.name}", recompute_with(partial(accumulated_in, dtype)))
@@ -27,12 +31,14 @@ def precision_mutants() -> Iterator[Mutant]:
 
 
 def _results(case: BaselineCase) -> list[Dtype]:
-    """The floating types of a case's results."""
-    return [one.dtype for value in case.expected.values() for one in expected_arrays(value) if is_inexact(one.dtype)]
+    """Return the floating-point types of a case's results."""
+    return [
+        entry.dtype for value in case.expected.values() for entry in expected_arrays(value) if is_inexact(entry.dtype)
+    ]
 
 
 def _rounded(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
-    """All floating tensors as they are in `dtype`, where a result is wider."""
+    """Return all floating-point tensors rounded to `dtype`; None if no result is wider."""
     if not _is_wider(case, dtype):
         return None
 
@@ -44,9 +50,9 @@ def _rounded(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
 
 
 def _rounded_to_the_narrowest(case: BaselineCase) -> Mapping[str, Any] | None:
-    """All floating tensors as they are in the narrowest of their types, where every result is wider."""
-    given = [tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)]
-    narrowest = min(filter(is_floating, given), key=lambda dtype: format_of(dtype).precision, default=None)
+    """Return all floating-point tensors rounded to the narrowest of their types; None unless every result is wider."""
+    dtypes = [tensor.dtype for value in case.arguments.values() for tensor in tensors_in(value)]
+    narrowest = min(filter(is_floating, dtypes), key=lambda dtype: format_of(dtype).precision, default=None)
     if narrowest is None or not all(_precision(result) > _precision(narrowest) for result in _results(case)):
         return None
     return _rounded(narrowest, case)
@@ -57,14 +63,22 @@ def _precision(dtype: Dtype) -> int:
 
 
 def accumulated_in(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Sums are accumulated in `dtype`, where a result is wider."""
-    return _with_tensors(case, partial(summing_in, dtype)) if _is_wider(case, dtype) else None
+    """Return the arguments as arrays that accumulate sums in `dtype`; None if no result is wider.
+
+    Args:
+        dtype: the type of partial sums.
+        case: the case.
+
+    Returns:
+        The arguments by name.
+    """
+    return _with_tensors(case, partial(round_sums_to, dtype)) if _is_wider(case, dtype) else None
 
 
 def _accumulated_in_half(case: BaselineCase) -> Mapping[str, Any] | None:
-    """Sums of half-precision results are accumulated in their own type, and not in float32."""
-    own = next((dtype for dtype in _results(case) if dtype in half), None)
-    return None if own is None else _with_tensors(case, partial(summing_long_ones_in, own))
+    """Return arguments that accumulate sums of half-precision results in this type instead of float32."""
+    half_dtype = next((dtype for dtype in _results(case) if dtype in half), None)
+    return None if half_dtype is None else _with_tensors(case, partial(round_long_sums_to, half_dtype))
 
 
 def _is_wider(case: BaselineCase, dtype: Dtype) -> bool:
@@ -72,7 +86,7 @@ def _is_wider(case: BaselineCase, dtype: Dtype) -> bool:
 
 
 def _with_tensors(case: BaselineCase, change: Callable[[Array], Array]) -> Mapping[str, Any] | None:
-    """The arguments with every floating tensor changed; None if there is none."""
+    """Return the arguments with every floating-point tensor changed; None if there is none."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Random draws: right answers drawn with NumPy, and the faults of generators."""
+"""Randomness: correct draws with NumPy, and the mutants of generators."""
 
 from __future__ import annotations
 
@@ -25,17 +25,25 @@ Form = tuple[Any, tuple[int, ...], tuple[int, ...]]
 
 
 def is_random(function: str) -> bool:
-    """Whether a function draws random numbers."""
+    """Return whether a function draws random numbers."""
     return lookup(function).guarantee == "random"
 
 
 def _generator_of(function: str) -> str:
-    """The name of a function's generator or generators; empty if it has none."""
+    """Return the name of a function's generator parameter; empty if it has none."""
     return next((p.name for p in lookup(function).arguments if p.annotation in kinds.GENERATORS), "")
 
 
 def simulate_draw(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> SimulatedCall:
-    """A right answer to a case of a random function, a key a generator; different keys give independent ones."""
+    """Return a call with correct random results.
+
+    Args:
+        case: a case of a random function.
+        keys: a key per generator; different keys give independent results.
+
+    Returns:
+        The call.
+    """
     entries = [entry for value in case.expected.values() for entry in expected_arrays(value)]
     form = to_numpy(entries[0].dtype), entries[0].values.shape, entries[-1].values.shape
 
@@ -44,8 +52,8 @@ def simulate_draw(case: BaselineCase, keys: Sequence[tuple[int, ...]]) -> Simula
         base, name = lookup(case.function).base, _generator_of(case.function)
         if not is_random(case.function):  # the reference draws, too
             return call.compute_reference({**arguments, name: int(sources[0].integers(2**63))})
-        given = {other: value for other, value in arguments.items() if other != name}
-        return _SAMPLING[base](sources, given) if base in _SAMPLING else _DRAWS[base](sources[0], form, **given)
+        inputs = {parameter: value for parameter, value in arguments.items() if parameter != name}
+        return _SAMPLING[base](sources, inputs) if base in _SAMPLING else _DRAWS[base](sources[0], form, **inputs)
 
     call = replace(SimulatedCall.from_expected(case), compute=compute)
     call.recompute()
@@ -58,7 +66,7 @@ def _uniform(source: Source, form: Form, from_: float, to: float) -> Array:
     return np.where(numbers >= dtype.type(to), np.nextafter(dtype.type(to), dtype.type(from_)), numbers)
 
 
-def _whole(source: Source, form: Form, from_: int, to: int | None) -> Array:
+def _integers(source: Source, form: Form, from_: int, to: int | None) -> Array:
     dtype, shape, _ = form
     integral = dtype.kind in "iub"
     last = to - 1 if to is not None else _last_integer(dtype) if integral else 2 ** _precision(dtype)
@@ -73,7 +81,7 @@ def _precision(dtype: Any) -> int:
     return format_of(from_numpy(dtype)).precision
 
 
-def _coins(source: Source, form: Form, p: Any) -> Array:
+def _bernoulli(source: Source, form: Form, p: Any) -> Array:
     return source.random(form[1]) < p
 
 
@@ -90,7 +98,7 @@ def _dropout(source: Source, form: Form, input: Array, p: float, train: bool) ->
 
 
 def _multinomial(source: Source, form: Form, input: Array, num_samples: int, replacement: bool) -> Array:
-    """With replacement by the running sum of the weights, else in the order of exponential waiting times."""
+    """Draw with replacement by the running sum of the weights, and else in the order of exponential waiting times."""
     if not replacement:
         with np.errstate(divide="ignore"):
             return np.argsort(source.exponential(size=input.shape) / input, -1)[..., :num_samples]
@@ -99,14 +107,14 @@ def _multinomial(source: Source, form: Form, input: Array, num_samples: int, rep
     return (places >= ends).sum(-1)
 
 
-def _sampling(make: Callable[[Any], tuple[Any, Draw]], sources: Sequence[Source], given: Mapping[str, Any]) -> Any:
-    """A token a sequence, by a number of (0, 1] from each source; sizes that are asked for are 0."""
-    sizes = [value for name, value in given.items() if name.endswith("workspace_size")]
-    asked, (_, draw) = min(sizes) < 0, make(given)
-    ids, *others = draw(np.array([1 - source.random() for source in sources]))
+def _sampling(make: Callable[[Any], tuple[Any, Draw]], sources: Sequence[Source], arguments: Mapping[str, Any]) -> Any:
+    """Draw a token per sequence from a number in (0, 1] per generator; queried workspace sizes are 0."""
+    sizes = [value for name, value in arguments.items() if name.endswith("workspace_size")]
+    asked, (_, draw) = min(sizes) < 0, make(arguments)
+    ids, *states = draw(np.array([1 - source.random() for source in sources]))
     if asked:
-        ids, *others = (given[name] for name in UPDATED)
-    return ids, *(max(size, 0) for size in sizes), *others
+        ids, *states = (arguments[name] for name in UPDATED)
+    return ids, *(max(size, 0) for size in sizes), *states
 
 
 _SAMPLING: dict[str, Callable[..., Any]] = {
@@ -118,11 +126,11 @@ _SAMPLING: dict[str, Callable[..., Any]] = {
 _DRAWS: dict[str, Callable[..., Any]] = {
     "diopiDropout": _dropout,
     "diopiDropoutInp": _dropout,
-    "diopiRandomInp": _whole,
+    "diopiRandomInp": _integers,
     "diopiUniformInp": _uniform,
-    "diopiBernoulli": lambda source, form, input: _coins(source, form, input),
-    "diopiBernoulliInp": lambda source, form, inout: _coins(source, form, inout),
-    "diopiBernoulliScalar": _coins,
+    "diopiBernoulli": lambda source, form, input: _bernoulli(source, form, input),
+    "diopiBernoulliInp": lambda source, form, inout: _bernoulli(source, form, inout),
+    "diopiBernoulliScalar": _bernoulli,
     "diopiNormal": _normal,
     "diopiNormalInp": _normal,
     "diopiNormalTensorScalar": _normal,
@@ -134,7 +142,14 @@ _DRAWS: dict[str, Callable[..., Any]] = {
 
 
 def randomness_mutants(function: str) -> Iterator[Mutant]:
-    """The faults of functions that draw from a generator."""
+    """Yield the mutants of a function that draws from a generator.
+
+    Args:
+        function: the name of the function.
+
+    Yields:
+        The mutants.
+    """
     if name := _generator_of(function):
         yield Mutant("seed ignored", parameter=name, generator_key=lambda seed, offset, calls: (offset,))
         yield Mutant("offset ignored", parameter=name, generator_key=lambda seed, offset, calls: (seed,))
@@ -146,14 +161,24 @@ def randomness_mutants(function: str) -> Iterator[Mutant]:
 def draw_with(
     mutant: Mutant, case: BaselineCase, sources: Sequence[Generator], calls: int
 ) -> tuple[SimulatedCall, Effect]:
-    """A right answer but for how `fault` uses the generators, which advance; without any, the calls are counted."""
+    """Return a call with correct random results, except that the mutant determines how the generators are used.
+
+    Args:
+        mutant: the mutant.
+        case: the case.
+        sources: the generators, which the draw advances.
+        calls: the number of calls so far, which replaces the state if there are no generators.
+
+    Returns:
+        The call and the effect of the mutant.
+    """
     states = [(source.seed, source.offset) for source in sources] or [(0, calls)]
     keys = [mutant.generator_key(*state, calls) if sources and mutant.generator_key else state for state in states]
-    mistaken = mutant.generator_key is not None or mutant.advance != 1
+    is_mutated = mutant.generator_key is not None or mutant.advance != 1
     if sources and _is_left_to_chance(case):
         for source in sources:
             source.offset += mutant.advance
-        return simulate_draw(case, keys), changed_if(mistaken)
+        return simulate_draw(case, keys), changed_if(is_mutated)
     return simulate_draw(case, keys), Effect.not_applicable
 
 

@@ -1,4 +1,4 @@
-"""Faults of results: elements wrong, in a narrower type or another order; not written, or not made as asked for."""
+"""Mutants of results: wrong elements, a narrower type, another order, missing results, wrong allocation."""
 
 from __future__ import annotations
 
@@ -29,67 +29,74 @@ from lib_rt import poison_of
 from lib_rt.dtypes import from_numpy, to_numpy
 
 
-def _each(change: Callable[[Array], Array | None], of_draws: bool = False) -> Callable[[SimulatedCall], Effect]:
-    """A fault of every result array by itself; `change` gives the wrong array, or None if it can't show there.
-
-    In random results any element may differ: only faults `of_draws` apply to them.
-    """
-    return _each_expected(lambda array, expected: change(array), of_draws)
-
-
-def _each_expected(
-    change: Callable[[Array, Expected], Array | None], of_draws: bool = False
+def _change_each_result(
+    change: Callable[[Array], Array | None], applies_to_draws: bool = False
 ) -> Callable[[SimulatedCall], Effect]:
-    """As `_each`; `change` sees the expectation too. A difference counts where the standard specifies the result."""
+    """Return a corruption that changes each result array.
+
+    Args:
+        change: returns the wrong array; None if the mutant does not apply to this array.
+        applies_to_draws: whether the mutant applies to random results, in which any element may differ.
+
+    Returns:
+        The corruption.
+    """
+    return _change_each_specified_result(lambda array, expected: change(array), applies_to_draws)
+
+
+def _change_each_specified_result(
+    change: Callable[[Array, Expected], Array | None], applies_to_draws: bool = False
+) -> Callable[[SimulatedCall], Effect]:
+    """Return a corruption like `_change_each_result` whose `change` also gets the expectation."""
 
     def corrupt(call: SimulatedCall) -> Effect:
         corrupted = False
         for name, arrays in call.results.items():
             for number, expected in enumerate(expected_arrays(call.case.expected[name])):
                 by_chance = expected.needs_validator and call.case.draws
-                wrong = change(arrays[number], expected) if of_draws or not by_chance else None
-                if wrong is not None:
-                    corrupted |= _is_wrong(wrong.reshape(arrays[number].shape), arrays[number], expected.specified)
-                    arrays[number] = wrong.reshape(arrays[number].shape)
+                changed = change(arrays[number], expected) if applies_to_draws or not by_chance else None
+                if changed is not None:
+                    corrupted |= _is_wrong(changed.reshape(arrays[number].shape), arrays[number], expected.specified)
+                    arrays[number] = changed.reshape(arrays[number].shape)
         return changed_if(corrupted)
 
     return corrupt
 
 
-def _is_wrong(given: Array, right: Array, specified: Any) -> bool:
-    where = ... if specified is None else specified
-    return given[where].tobytes() != right[where].tobytes()
+def _is_wrong(actual: Array, correct: Array, specified: Any) -> bool:
+    selection = ... if specified is None else specified
+    return actual[selection].tobytes() != correct[selection].tobytes()
 
 
 def _element(position: Callable[[int], int]) -> Callable[[Array], Array | None]:
-    """One element is wrong: by a tenth of itself plus a constant, negated where it is a truth value."""
+    """Return a change of one element: by an eighth of itself plus 1, or negated if it is a truth value."""
 
     def change(array: Array) -> Array | None:
         if not array.size:
             return None
-        wrong = array.copy().reshape(-1)
+        changed = array.copy().reshape(-1)
         index = position(array.size)
-        value = wrong[index]
-        if wrong.dtype == bool:
-            wrong[index] = not value
-        elif wrong.dtype.kind in "iu":
-            wrong[index] = value ^ 1
+        value = changed[index]
+        if changed.dtype == bool:
+            changed[index] = not value
+        elif changed.dtype.kind in "iu":
+            changed[index] = value ^ 1
         else:
             with np.errstate(all="ignore"):
-                wrong[index] = 1 if not np.isfinite(value) else value * array.dtype.type(1.125) + array.dtype.type(1)
-        return wrong
+                changed[index] = 1 if not np.isfinite(value) else value * array.dtype.type(1.125) + array.dtype.type(1)
+        return changed
 
     return change
 
 
 def _tail_unwritten(array: Array) -> Array | None:
-    """The last partial block of sixteen is not computed."""
+    """Return the array without its last partial block of sixteen elements."""
     start = (array.size - 1) // 16 * 16 if array.size > 16 else array.size - 1
     if not array.size:
         return None
-    wrong = array.copy().reshape(-1)
-    wrong.view(np.uint8).reshape(array.size, -1)[start:] = 0
-    return wrong
+    changed = array.copy().reshape(-1)
+    changed.view(np.uint8).reshape(array.size, -1)[start:] = 0
+    return changed
 
 
 def _scaled(relative: float) -> Callable[[Array], Array | None]:
@@ -105,14 +112,14 @@ def _scaled(relative: float) -> Callable[[Array], Array | None]:
 
 
 def _off_by_epsilons(array: Array) -> Array | None:
-    """Every element is off by four times the distance from 1 to the next number."""
+    """Return the array with every element off by four times the distance from 1 to the next number."""
     if not is_float(array):
         return None
     return _scaled(4 * float(ml_dtypes.finfo(array.dtype).eps))(array)
 
 
 def _replaced(condition: Callable[[Array], Array], value: Callable[[Array], Any]) -> Callable[[Array], Array | None]:
-    """Floating elements that meet a condition become something else."""
+    """Return a change that replaces the floating-point elements that meet a condition."""
 
     def change(array: Array) -> Array | None:
         if not is_float(array) or array.dtype.kind == "c":
@@ -124,7 +131,7 @@ def _replaced(condition: Callable[[Array], Array], value: Callable[[Array], Any]
 
 
 def _zeros_positive(array: Array, expected: Expected) -> Array | None:
-    """Negative zeros become positive, except for underflow and cancellation, whose zeros have any sign."""
+    """Return the array with positive zeros, except for zeros of underflow and cancellation, whose sign is open."""
     if not is_float(array) or array.dtype.kind == "c":
         return None
     zeros = (expected.values == 0) & np.signbit(expected.values)
@@ -134,12 +141,12 @@ def _zeros_positive(array: Array, expected: Expected) -> Array | None:
 
 
 def _through(dtype: Dtype) -> Callable[[Array], Array | None]:
-    """The result was computed in a narrower type and cast."""
+    """Return a change that computes the result in a narrower type and converts it."""
     narrow = to_numpy(dtype)
 
     def change(array: Array) -> Array | None:
-        own = next((d for d in FORMATS if to_numpy(d) == array.dtype), None)
-        if own is None or FORMATS[own].precision <= FORMATS[dtype].precision:
+        wide = next((d for d in FORMATS if to_numpy(d) == array.dtype), None)
+        if wide is None or FORMATS[wide].precision <= FORMATS[dtype].precision:
             return None
         with np.errstate(all="ignore"):
             return array.astype(narrow).astype(array.dtype)
@@ -148,19 +155,19 @@ def _through(dtype: Dtype) -> Callable[[Array], Array | None]:
 
 
 def _through_double(array: Array) -> Array | None:
-    """Integers pass through double."""
+    """Return int64 elements converted to float64 and back."""
     with np.errstate(invalid="ignore"):
         return array.astype(np.float64).astype(array.dtype) if array.dtype == np.int64 else None
 
 
 def _reversed(array: Array) -> Array | None:
-    """Indices and counts come in the reverse order along the first axis that has two."""
+    """Return indices and counts in reverse order along the first axis longer than 1."""
     axis = next((i for i, length in enumerate(array.shape) if length > 1), None)
     return None if axis is None or array.dtype.kind not in "iu" else np.flip(array, axis).copy()
 
 
 def _neighbours_exchanged(array: Array) -> Array | None:
-    """The first two indices or counts that differ change places."""
+    """Return indices or counts with the first two that differ swapped."""
     flat = array.reshape(-1).copy()
     differing = np.flatnonzero(flat[1:] != flat[:-1])
     if array.dtype.kind not in "iu" or not differing.size:
@@ -171,46 +178,46 @@ def _neighbours_exchanged(array: Array) -> Array | None:
 
 
 def _repeated(array: Array) -> Array | None:
-    """Every element comes twice, and the last half of them never."""
+    """Return the array with every element of its first half repeated."""
     return np.repeat(array.reshape(-1), 2)[: array.size]
 
 
 def _added(array: Array) -> Array:
-    """The result added to what an equal call before left behind; truth values are negated."""
+    """Return the result added to an equal earlier result; negated for truth values."""
     with np.errstate(all="ignore"):
         return ~array if array.dtype == bool else array + array
 
 
 def _not_written(*names: str) -> Callable[[SimulatedCall], Effect]:
-    """Results stay as they were found: poison, or the old state. So is anything written after the stream's work."""
+    """Return a corruption that leaves results as they were before the call: poison, or the old state."""
 
     def corrupt(call: SimulatedCall) -> Effect:
         left = {name: call.results.pop(name) for name in names or list(call.results)}
-        found = {name: found_before(call, name, arrays) for name, arrays in left.items()}
+        found = {name: values_before_call(call, name, arrays) for name, arrays in left.items()}
         return changed_if(differ(left, found))
 
     return corrupt
 
 
-def found_before(call: SimulatedCall, name: str, arrays: list[Array]) -> list[Array]:
-    """What the tensors of a result hold before the call, or the size that is passed by pointer."""
-    given = call.case.arguments.get(name)
-    if given is None:
+def values_before_call(call: SimulatedCall, name: str, arrays: list[Array]) -> list[Array]:
+    """Return the values of a result's tensors before the call, or the number that is passed by pointer."""
+    argument = call.case.arguments.get(name)
+    if argument is None:
         return [_poison(array) for array in arrays]
-    return [tensor.values for tensor in tensors_in(given)] or [np.asarray(given) for _ in arrays]
+    return [tensor.values for tensor in tensors_in(argument)] or [np.asarray(argument) for _ in arrays]
 
 
 def _poison(array: Array) -> Array:
     return np.frombuffer(poison_of(from_numpy(array.dtype)) * array.size, array.dtype).reshape(array.shape)
 
 
-def _made_contiguous(call: SimulatedCall) -> Effect:
-    """Results that the callee makes are in row-major order, whatever memory format was requested."""
-    wanted, call.layouts = call.layouts, dict.fromkeys(call.layouts, "contiguous")
+def _ignore_memory_format(call: SimulatedCall) -> Effect:
+    """Allocate results in row-major order, whatever memory format the caller requests."""
+    requested, call.layouts = call.layouts, dict.fromkeys(call.layouts, "contiguous")
     return changed_if(
         any(
-            layout_named(wanted[name])(array.shape) != contiguous(array.shape)
-            for name in wanted
+            layout_named(requested[name])(array.shape) != contiguous(array.shape)
+            for name in requested
             for array in call.results[name]
         )
     )
@@ -219,28 +226,35 @@ def _made_contiguous(call: SimulatedCall) -> Effect:
 _OTHER_TYPES = {Dtype.float32: Dtype.float64, Dtype.int64: Dtype.int32, Dtype.int32: Dtype.int64}
 
 
-def _made_in_another_type(call: SimulatedCall) -> Effect:
-    """Results that the callee makes are of a neighbouring type, with the same values."""
+def _allocate_in_another_type(call: SimulatedCall) -> Effect:
+    """Allocate results in a neighboring type with the same values."""
     for name in call.layouts:
         call.results[name] = [_as_another_type(array) for array in call.results[name]]
     return changed_if(bool(call.layouts))
 
 
 def _as_another_type(array: Array) -> Array:
-    other = _OTHER_TYPES.get(from_numpy(array.dtype), Dtype.float32)
+    replacement = _OTHER_TYPES.get(from_numpy(array.dtype), Dtype.float32)
     with np.errstate(all="ignore"):
-        return (array.real if array.dtype.kind == "c" else array).astype(to_numpy(other))
+        return (array.real if array.dtype.kind == "c" else array).astype(to_numpy(replacement))
 
 
 def result_mutants(function: str) -> Iterator[Mutant]:
-    """The faults of results; nearly all are the same for every function."""
+    """Yield the mutants of results; nearly all apply to every function.
+
+    Args:
+        function: the name of the function.
+
+    Yields:
+        The mutants.
+    """
     yield from _COMMON
     results = lookup(function).results
     if any(result.is_callee_allocated for result in results):
-        yield Mutant("result allocated in another type", _made_in_another_type)
+        yield Mutant("result allocated in another type", _allocate_in_another_type)
     for attribute in lookup(function).arguments:
         if attribute.annotation is MemoryFormat:
-            yield Mutant(f"{attribute.name} ignored", _made_contiguous, None, "attribute ignored", attribute.name)
+            yield Mutant(f"{attribute.name} ignored", _ignore_memory_format, None, "attribute ignored", attribute.name)
     for result in results:
         if result.role is Role.inout:
             yield Mutant(f"{result.name} not updated", _not_written(result.name), kind="state not updated")
@@ -249,28 +263,28 @@ def result_mutants(function: str) -> Iterator[Mutant]:
 
 
 _COMMON = (
-    Mutant("first element wrong", _each(_element(lambda size: 0))),
-    Mutant("last element wrong", _each(_element(lambda size: size - 1))),
-    Mutant("one element in 2000 wrong", _each(_element(lambda size: 1999 % size))),
-    Mutant("last block not computed", _each(_tail_unwritten)),
-    Mutant("result added to the previous result", corrupt_repetition=_each(_added)),
-    Mutant("all elements zero", _each(np.zeros_like, of_draws=True)),
+    Mutant("first element wrong", _change_each_result(_element(lambda size: 0))),
+    Mutant("last element wrong", _change_each_result(_element(lambda size: size - 1))),
+    Mutant("one element in 2000 wrong", _change_each_result(_element(lambda size: 1999 % size))),
+    Mutant("last block not computed", _change_each_result(_tail_unwritten)),
+    Mutant("result added to the previous result", corrupt_repetition=_change_each_result(_added)),
+    Mutant("all elements zero", _change_each_result(np.zeros_like, applies_to_draws=True)),
     Mutant("nothing written", _not_written()),
-    Mutant("off by 4 eps", _each(_off_by_epsilons)),
-    Mutant("off by 1e-3", _each(_scaled(1e-3))),
-    Mutant("off by 4 %", _each(_scaled(0.04))),
-    Mutant("NaN replaced by 0", _each(_replaced(np.isnan, np.zeros_like))),
+    Mutant("off by 4 eps", _change_each_result(_off_by_epsilons)),
+    Mutant("off by 1e-3", _change_each_result(_scaled(1e-3))),
+    Mutant("off by 4 %", _change_each_result(_scaled(0.04))),
+    Mutant("NaN replaced by 0", _change_each_result(_replaced(np.isnan, np.zeros_like))),
     Mutant(
         "infinity replaced by the largest number",
-        _each(_replaced(np.isinf, lambda a: np.copysign(ml_dtypes.finfo(a.dtype).max, a))),
+        _change_each_result(_replaced(np.isinf, lambda a: np.copysign(ml_dtypes.finfo(a.dtype).max, a))),
     ),
-    Mutant("sign of zero dropped", _each_expected(_zeros_positive)),
-    Mutant("computed in bfloat16", _each(_through(Dtype.bfloat16))),
-    Mutant("computed in float16", _each(_through(Dtype.float16))),
-    Mutant("computed in float32", _each(_through(Dtype.float32))),
-    Mutant("integers converted to float64 and back", _each(_through_double)),
-    Mutant("result transposed", _each(transposed)),
-    Mutant("indices reversed", _each(_reversed)),
-    Mutant("neighboring indices swapped", _each(_neighbours_exchanged)),
-    Mutant("every element repeated", _each(_repeated, of_draws=True)),
+    Mutant("sign of zero dropped", _change_each_specified_result(_zeros_positive)),
+    Mutant("computed in bfloat16", _change_each_result(_through(Dtype.bfloat16))),
+    Mutant("computed in float16", _change_each_result(_through(Dtype.float16))),
+    Mutant("computed in float32", _change_each_result(_through(Dtype.float32))),
+    Mutant("integers converted to float64 and back", _change_each_result(_through_double)),
+    Mutant("result transposed", _change_each_result(transposed)),
+    Mutant("indices reversed", _change_each_result(_reversed)),
+    Mutant("neighboring indices swapped", _change_each_result(_neighbours_exchanged)),
+    Mutant("every element repeated", _change_each_result(_repeated, applies_to_draws=True)),
 )

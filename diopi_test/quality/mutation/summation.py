@@ -1,4 +1,4 @@
-"""Arrays whose sums are accumulated in a narrower type: what a reference gives then, though it is written for NumPy."""
+"""Arrays that accumulate sums in a narrower type, so that references written for NumPy compute with this defect."""
 
 from __future__ import annotations
 
@@ -19,38 +19,47 @@ NARROW = (Dtype.bfloat16, Dtype.float16, Dtype.float32)
 """The types that are narrower than some other."""
 
 
-def summing_in(dtype: Dtype, array: Array) -> Array:
-    """The same elements, every sum of which is rounded to `dtype` each time a term is added."""
+def round_sums_to(dtype: Dtype, array: Array) -> Array:
+    """Return an array whose sums are rounded to `dtype` after each term."""
     return array.view(_SUMMING[dtype])
 
 
-def summing_long_ones_in(dtype: Dtype, array: Array) -> Array:
-    """As `summing_in`, but only sums of more than K terms: the roundings of fewer stay within K units of their type.
+def round_long_sums_to(dtype: Dtype, array: Array) -> Array:
+    """Return an array whose sums of more than K terms are rounded to `dtype` after each term.
 
-    Scattered sums stay right: any number of terms may be added in the result's memory, in its type.
+    Fewer roundings stay within K units of the type. Scattered sums stay exact, because the result's memory may
+    accumulate any
+    number of terms in its type.
+
+    Args:
+        dtype: the type of partial sums.
+        array: the array.
+
+    Returns:
+        The array with the changed sums.
     """
     return array.view(_SUMMING_LONG_ONES[dtype])
 
 
-def of_first_block(array: Array) -> Array:
-    """The same elements, of every long sum of which only the first block is added: `BLOCK` terms."""
+def add_first_block_only(array: Array) -> Array:
+    """Return an array whose sums add only the first `BLOCK` terms."""
     return array.view(SummingFirstBlock)
 
 
-def of_long_sums_in(dtype: Dtype, array: Array) -> Array:
-    """The same elements, every long sum of which is rounded to `dtype` after every few terms."""
+def round_block_sums_to(dtype: Dtype, array: Array) -> Array:
+    """Return an array whose long sums are rounded to `dtype` after each `CHUNK` of terms."""
     return array.view(_SUMMING_IN_CHUNKS[dtype])
 
 
 def narrow_type(dtype: Dtype, array: Array) -> np.dtype[Any]:
-    """`dtype`, or the complex type of its parts; an array's own where there is none."""
+    """Return `dtype`, or the complex type with these parts; the array's own type if there is none."""
     if array.dtype.kind != "c":
         return to_numpy(dtype)
     return to_numpy(COMPLEX[dtype]) if dtype is Dtype.float32 else array.dtype
 
 
 class Summing(np.ndarray[Any, Any]):
-    """Arrays whose sums, and sums of products, are made one term after the other and rounded to `narrow` each time."""
+    """An array that adds one term after the other and rounds each partial sum to `narrow`."""
 
     narrow: Dtype
 
@@ -66,17 +75,17 @@ class Summing(np.ndarray[Any, Any]):
         }
         compute: Any = special.get((ufunc, method)) or getattr(ufunc, method)
         with np.errstate(all="ignore"):
-            return self._again(compute(*plain, **keywords))
+            return self._wrap(compute(*plain, **keywords))
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
         special = {np.einsum: self._einsum, np.tensordot: self._tensordot, np.linalg.norm: self._norm}
         compute: Any = special.get(function)
         if compute is None:
             return super().__array_function__(function, types, arguments, keywords)
-        return self._again(compute(*(_plain(value) for value in arguments), **keywords))
+        return self._wrap(compute(*(_plain(value) for value in arguments), **keywords))
 
-    def _again(self, result: Any) -> Any:
-        """A floating result as an array of this kind."""
+    def _wrap(self, result: Any) -> Any:
+        """Return a floating-point result as an array of this class."""
         if isinstance(result, np.ndarray | np.floating | np.complexfloating) and result.dtype.kind in "fc":
             return np.asarray(result).view(type(self))
         return result
@@ -92,8 +101,8 @@ class Summing(np.ndarray[Any, Any]):
         if values.dtype.kind not in "fc":
             return np.sum(values, axis, keepdims=keepdims)
         axes = tuple(range(values.ndim)) if axis is None else np.atleast_1d(axis) % values.ndim
-        kept = tuple(length for i, length in enumerate(values.shape) if i not in axes)
-        rows = np.moveaxis(values, axes, range(len(axes))).reshape(-1, *kept)
+        remaining_shape = tuple(length for i, length in enumerate(values.shape) if i not in axes)
+        rows = np.moveaxis(values, axes, range(len(axes))).reshape(-1, *remaining_shape)
         total = self._accumulated(rows, 0)[-1] if len(rows) > 1 else rows.sum(0)
         shape = tuple(1 if i in axes else length for i, length in enumerate(values.shape))
         return total.reshape(shape) if keepdims else total
@@ -104,8 +113,8 @@ class Summing(np.ndarray[Any, Any]):
         totals[...] = narrow
 
     def _matmul(self, a: Array, b: Array, *_: Any, **__: Any) -> Any:
-        left, right = np.atleast_2d(a), b[:, np.newaxis] if b.ndim == 1 else b
-        product = self._add_reduce(left[..., np.newaxis] * right[..., np.newaxis, :, :], -2)
+        first, second = np.atleast_2d(a), b[:, np.newaxis] if b.ndim == 1 else b
+        product = self._add_reduce(first[..., np.newaxis] * second[..., np.newaxis, :, :], -2)
         product = product[..., 0] if b.ndim == 1 else product
         return product[..., 0, :] if a.ndim == 1 and b.ndim > 1 else product[..., 0] if a.ndim == 1 else product
 
@@ -120,9 +129,9 @@ class Summing(np.ndarray[Any, Any]):
         if not isinstance(axes, int):
             a = np.moveaxis(a, axes[0], range(-count, 0))
             b = np.moveaxis(b, axes[1], range(count))
-        left, right = a.reshape(*a.shape[: a.ndim - count], -1), b.reshape(-1, *b.shape[count:])
-        flat = self._matmul(left.reshape(-1, left.shape[-1]), right.reshape(len(right), -1))
-        return flat.reshape(*left.shape[:-1], *right.shape[1:])
+        first, second = a.reshape(*a.shape[: a.ndim - count], -1), b.reshape(-1, *b.shape[count:])
+        flat = self._matmul(first.reshape(-1, first.shape[-1]), second.reshape(len(second), -1))
+        return flat.reshape(*first.shape[:-1], *second.shape[1:])
 
     def _norm(self, values: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
         order = 2 if ord is None else ord
@@ -140,19 +149,19 @@ BLOCK, CHUNK = 512, 32
 
 
 class SummingFirstBlock(Summing):
-    """Arrays of whose sums of more than `BLOCK` terms the rest is not added."""
+    """An array whose sums add only the first `BLOCK` terms."""
 
     def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
         axes = tuple(range(values.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(values.ndim, 1))
         if values.dtype.kind not in "fc" or not axes:
             return np.sum(values, axis, keepdims=keepdims)
-        kept = tuple(length for i, length in enumerate(values.shape) if i not in axes)
-        total = np.moveaxis(values, axes, range(len(axes))).reshape(-1, *kept)[:BLOCK].sum(0)
+        remaining_shape = tuple(length for i, length in enumerate(values.shape) if i not in axes)
+        total = np.moveaxis(values, axes, range(len(axes))).reshape(-1, *remaining_shape)[:BLOCK].sum(0)
         shape = tuple(1 if i in axes else length for i, length in enumerate(values.shape))
         return total.reshape(shape) if keepdims else total
 
     def _accumulated(self, values: Array, axis: int) -> Array:
-        """Of running sums, each block begins anew."""
+        """Return running sums that restart in each block."""
         starts = np.arange(BLOCK, values.shape[axis], BLOCK)
         return np.concatenate([np.add.accumulate(part, axis) for part in np.split(values, starts, axis)], axis)
 
@@ -167,7 +176,7 @@ class SummingFirstBlock(Summing):
 
 
 class SummingInChunks(SummingFirstBlock):
-    """Arrays whose sums of more than `BLOCK` terms are rounded to `narrow` after each `CHUNK` of terms."""
+    """An array whose sums of more than `BLOCK` terms are rounded to `narrow` after each `CHUNK` of terms."""
 
     def _add_reduce(self, values: Array, axis: Any = 0, *_: Any, keepdims: bool = False, **__: Any) -> Any:
         axes = tuple(range(values.ndim)) if axis is None else tuple(np.atleast_1d(axis) % max(values.ndim, 1))
@@ -194,7 +203,7 @@ class SummingInChunks(SummingFirstBlock):
 
 
 def _added_in(narrow: np.dtype[Any], parts: Iterable[Array]) -> Array:
-    """The sum of some arrays, rounded to `narrow` after each."""
+    """Return the sum of arrays, rounded to `narrow` after each."""
     total: Array | None = None
     for part in parts:
         total = np.asarray(part if total is None else total + part).astype(narrow).astype(np.float64)
@@ -203,23 +212,27 @@ def _added_in(narrow: np.dtype[Any], parts: Iterable[Array]) -> Array:
 
 
 def _first_of_longest(formula: str, operands: Sequence[Array]) -> list[Array]:
-    """The operands, with the first half alone of the longest axis that an einsum adds up; without, as they are."""
+    """Return the operands with only the first half of the longest axis that an einsum sums over, if it is long."""
     inputs, output = formula.replace("...", "").split("->")
-    axes = [{label: at - len(labels) for at, label in enumerate(labels)} for labels in inputs.split(",")]
-    lengths = {n: operand.shape[at] for operand, its in zip(operands, axes, strict=True) for n, at in its.items()}
+    axes = [{label: axis - len(labels) for axis, label in enumerate(labels)} for labels in inputs.split(",")]
+    lengths = {
+        n: operand.shape[axis]
+        for operand, axis_of_label in zip(operands, axes, strict=True)
+        for n, axis in axis_of_label.items()
+    }
     summed = [label for label in lengths if label not in output]
     longest = max(summed, key=lambda label: lengths[label], default=None)
     if longest is None or lengths[longest] < CHUNK:
         return list(operands)
-    kept = np.arange((lengths[longest] + 1) // 2)
+    indices = np.arange((lengths[longest] + 1) // 2)
     return [
-        operand.take(kept, its[longest]) if longest in its else operand
-        for operand, its in zip(operands, axes, strict=True)
+        operand.take(indices, axis_of_label[longest]) if longest in axis_of_label else operand
+        for operand, axis_of_label in zip(operands, axes, strict=True)
     ]
 
 
 class SummingLongOnes(Summing):
-    """As `Summing`, except for sums of few terms and scattered sums."""
+    """An array like `Summing`, except for sums of few terms and scattered sums."""
 
     def _accumulated(self, values: Array, axis: int) -> Array:
         if np.count_nonzero(values, axis).max(initial=0) <= K:

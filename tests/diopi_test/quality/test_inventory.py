@@ -52,5 +52,5 @@ def test_the_suite_has_its_size() -> None:
 
 def test_what_has_no_cases_yet_has_no_reference_either() -> None:
     """References and cases come together, so that nothing is referenced that is not tried."""
-    others = [name for name in rows() if name not in OPERATORS]
-    assert [name for name in others if (find_reference(name) is None) != (not select_cases(name, "full"))] == []
+    unimplemented = [name for name in rows() if name not in OPERATORS]
+    assert [name for name in unimplemented if (find_reference(name) is None) != (not select_cases(name, "full"))] == []

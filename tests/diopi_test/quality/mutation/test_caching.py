@@ -14,7 +14,14 @@ from diopi_test.cases.layouts import Layout, contiguous, transposed
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.reference import find_reference
-from diopi_test.quality.mutation.caching import RESULT, STRIDES, TYPES, Part, caching_mutants, keeping
+from diopi_test.quality.mutation.caching import (
+    RESULT,
+    STRIDES,
+    TYPES,
+    CachedValue,
+    caching_mutants,
+    remember_first_call,
+)
 from diopi_test.quality.mutation.matrix import MutantResult, MutationReport, run_mutant, run_mutation_tests
 from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
 
@@ -132,8 +139,8 @@ def test_two_functions_with_equal_shapes_reveal_a_key_without_the_function(first
     cases = [
         compute_baseline_case(lookup(name), case) for name in (first, second) for case in select_cases(name, "smoke")
     ]
-    part = Part("function forgotten", lambda case: case.label, other_function)
-    result = run_mutant(Mutant(part.kind, make_caching=lambda: keeping(part)), cases)
+    part = CachedValue("function forgotten", lambda case: case.label, other_function)
+    result = run_mutant(Mutant(part.kind, make_caching=lambda: remember_first_call(part)), cases)
     assert result.killed_by == (cases[-len(select_cases(second, "smoke"))].label, ("values",))
 
 

@@ -12,7 +12,7 @@ from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.quality.mutation import run_mutation_tests
 from diopi_test.quality.mutation.mutant import Effect, SimulatedCall
 from diopi_test.quality.mutation.size import ROWS, TILE, size_mutants
-from diopi_test.quality.mutation.summation import BLOCK, of_first_block, of_long_sums_in
+from diopi_test.quality.mutation.summation import BLOCK, add_first_block_only, round_block_sums_to
 
 
 def make_case(function: str, shape: tuple[int, ...], layout: Layout = contiguous, **attributes: object) -> BaselineCase:
@@ -75,16 +75,16 @@ def test_nans_are_replaced_in_large_tensors_only(count: int, effect: Effect) -> 
 
 def test_first_block_mutant_adds_only_the_first_block() -> None:
     ones = np.ones((3, BLOCK + 5))
-    assert np.asarray(of_first_block(ones).sum(1)).tolist() == [BLOCK] * 3
-    assert np.asarray(of_first_block(ones) @ ones.T).tolist() == [[BLOCK] * 3] * 3
-    assert np.asarray(of_first_block(np.ones((3, BLOCK))).sum(1)).tolist() == [BLOCK] * 3
+    assert np.asarray(add_first_block_only(ones).sum(1)).tolist() == [BLOCK] * 3
+    assert np.asarray(add_first_block_only(ones) @ ones.T).tolist() == [[BLOCK] * 3] * 3
+    assert np.asarray(add_first_block_only(np.ones((3, BLOCK))).sum(1)).tolist() == [BLOCK] * 3
 
 
 def test_long_sums_stop_growing_in_half_precision() -> None:
     ones = np.ones((2, 5000))
-    assert np.asarray(of_long_sums_in(Dtype.float16, ones).sum(1)).tolist() == [2048.0] * 2
-    assert np.asarray(of_long_sums_in(Dtype.float16, np.ones((2, BLOCK))).sum(1)).tolist() == [BLOCK] * 2
-    assert float(np.asarray(of_long_sums_in(Dtype.bfloat16, ones) @ ones.T)[0, 0]) < 5000
+    assert np.asarray(round_block_sums_to(Dtype.float16, ones).sum(1)).tolist() == [2048.0] * 2
+    assert np.asarray(round_block_sums_to(Dtype.float16, np.ones((2, BLOCK))).sum(1)).tolist() == [BLOCK] * 2
+    assert float(np.asarray(round_block_sums_to(Dtype.bfloat16, ones) @ ones.T)[0, 0]) < 5000
 
 
 @pytest.mark.parametrize("function", ["diopiNegInp", "diopiMean", "diopiBernoulli"])
