@@ -54,6 +54,7 @@ class Sums:
         return FORMATS[self.dtype]
 
     def __call__(self, rows: Sequence[Floats]) -> Floats:
+        """Return the sum of each row's terms as float64."""
         terms = np.stack(rows).astype(to_numpy(self.dtype))
         return self.way(self.operator, terms).astype(np.float64)
 
@@ -140,9 +141,16 @@ def _placed(*terms: float) -> list[Floats]:
 
 
 def width(sums: Sums, top: int) -> int | None:
-    """Significant bits of the narrowest partial sums; None when they are more than terms of the type can show.
+    """Return the significant bits of the narrowest partial sums.
 
     2^top + 2^(top−k) needs k + 1 bits: the first k at which 2^top + 2^(top−k) − 2^top is not 2^(top−k) in every order.
+
+    Args:
+        sums: the sums of an operator.
+        top: the exponent of the largest term.
+
+    Returns:
+        The number of bits; None if terms of the type can't reveal it.
     """
     for k in range(1, min(top - sums.form.min_exponent, MOST_BITS) + 1):
         small = np.ldexp(1.0, top - k)

@@ -1,4 +1,4 @@
-"""Division: correctly rounded, made of a multiplication with the inverse, or something else."""
+"""Probes of division: correctly rounded, multiplication by the inverse, or something else."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ DIVISORS = (3.0, 10.0)
 
 
 def _quotient(x: Array, y: Array) -> Any:
-    """The nearest number to x / y: rounding the float64 quotient of narrower numbers again changes nothing.
+    """Return the number nearest to x / y.
 
-    S. A. Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30(3), 1995.
+    Rounding the float64 quotient of narrower numbers again changes nothing: S. A. Figueroa, "When is double rounding
+    innocuous?", SIGNUM Newsletter 30(3), 1995.
+
+    Returns:
+        The quotient in the type of `x`.
     """
     return (x.astype(np.float64) / y.astype(np.float64)).astype(x.dtype)
 
@@ -47,13 +51,13 @@ def quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Observations:
 
 
 def ask(operator: Operator, dtype: Dtype) -> Observations:
-    """Quotients of tensors."""
+    """Probe quotients of tensors."""
     x, y = significands(dtype, 0), significands(dtype, 1)
     return quotients(x, y, operator(x, y, RoundMode.none, shape=(SIZE,), dtype=dtype), dtype)
 
 
 def ask_numbers(operator: Operator, dtype: Dtype) -> Observations:
-    """Quotients of a tensor by a number."""
+    """Probe quotients of a tensor by a number."""
     x = significands(dtype, 0)
     divisors = np.array(DIVISORS, to_numpy(dtype))
     results = [operator(x, float(y), RoundMode.none, shape=(SIZE,), dtype=dtype) for y in divisors]
@@ -61,7 +65,7 @@ def ask_numbers(operator: Operator, dtype: Dtype) -> Observations:
 
 
 def ask_inverses(operator: Operator, dtype: Dtype) -> Observations:
-    """Inverses of the elements of a tensor."""
+    """Probe inverses of the elements of a tensor."""
     y = significands(dtype, 1)
     return quotients(np.ones_like(y), y, operator(y, shape=(SIZE,), dtype=dtype), dtype)
 

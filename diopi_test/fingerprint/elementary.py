@@ -49,9 +49,12 @@ FUNCTIONS = (
 
 
 def ask(operator: Operator, dtype: Dtype) -> Observations:
-    """The largest error and where it is, how often the nearest number is given, what became of special values.
+    """Probe the largest error and its place, how often the result is the nearest number, and special values.
 
-    Results that are as if subnormal numbers were zero, where that makes a difference, are counted by themselves.
+    Results that treat subnormal numbers as zero are counted separately.
+
+    Returns:
+        The observations.
     """
     numbers = sweep(dtype)
     with np.errstate(all="ignore"):
@@ -84,7 +87,7 @@ def _share(holds: NDArray[np.bool_]) -> str:
 
 
 def _same(result: Floats, truth: Floats) -> NDArray[np.bool_]:
-    """Where both are the same number, zeros of one sign, or both NaN."""
+    """Return where both numbers are equal, including the sign of zero, or both NaN."""
     same: NDArray[np.bool_] = (result == truth) & (np.signbit(result) == np.signbit(truth))
     return same | (np.isnan(result) & np.isnan(truth))
 
@@ -98,9 +101,12 @@ def _truth(name: str, values: Floats, dtype: Dtype) -> Floats:
 
 
 def error(result: Floats, truth: Floats, dtype: Dtype) -> Floats:
-    """Distance of results from the truth in units in the last place of the truth.
+    """Return the distance of results from the truth in units in the last place of the truth.
 
-    Infinity counts as the number after the largest, so that an overflow that ought to be is no error.
+    Infinity counts as the number after the largest one, so that a correct overflow is no error.
+
+    Returns:
+        The distance of each result.
     """
     form = format_of(dtype)
     beyond = 2.0 ** (form.max_exponent + 1)
@@ -118,7 +124,7 @@ def _largest(errors: Floats, counted: NDArray[np.bool_], numbers: Floats) -> str
 
 
 def _special(is_wrong: NDArray[np.bool_], numbers: Floats, truth: Floats, result: Floats) -> str:
-    """Whether zeros, infinities and NaN are where they belong, zeros with their signs."""
+    """Return whether zeros, infinities and NaN are where they belong, zeros with their signs."""
     if not is_wrong.any():
         return "right"
     first = int(np.argmax(is_wrong))

@@ -22,13 +22,13 @@ SCALE = 16.0
 
 
 def inexact(dtype: Dtype) -> Floats:
-    """Numbers 1 + 2^−k whose squares and inverses the type does not hold."""
+    """Return numbers 1 + 2^−k whose squares and inverses are not representable in the type."""
     least = (FORMATS[dtype].precision + 1) // 2
     return 1 + np.ldexp(1.0, -np.arange(least, least + 2))
 
 
 def scaled(x: Array) -> Any:
-    """x times `SCALE`, in the type of x."""
+    """Return x times `SCALE`, in the type of x."""
     return x * np.asarray(SCALE, x.dtype)
 
 

@@ -10,12 +10,12 @@ from diopi_test.fingerprint.trees import Tree, depth, leaves, normal, renumbered
 
 
 def sequential(terms: Sequence[Tree]) -> Tree:
-    """One after the other, from the first."""
+    """Return the tree that adds one term after the other, from the first."""
     return reduce(lambda sum_, term: (sum_, term), terms)
 
 
 def backwards(terms: Sequence[Tree]) -> Tree:
-    """One after the other, from the last."""
+    """Return the tree that adds one term after the other, from the last."""
     return sequential(terms[::-1])
 
 
@@ -114,9 +114,13 @@ def _divisors(number: int) -> list[int]:
 
 
 def _split(tree: Tree, parts: int, run: int) -> tuple[Tree, Tree] | None:
-    """The tree that all partial sums have in common, and that of their addition; None if it is not so.
+    """Split a tree into the tree that all partial sums share and the tree of their addition.
 
-    `run` neighbours go to the first of the `parts` sums, as many to the next, and round again.
+    Of the terms, `run` neighbors belong to the first of the `parts` sums, as many to the next one, and so on
+    cyclically.
+
+    Returns:
+        Both trees; None if there is no such split.
     """
     found: dict[int, Tree] = {}
 

@@ -1,4 +1,4 @@
-"""The numbers fingerprints are taken at: all of the half-precision types, a fixed sample of the others."""
+"""The numbers that probes use: all numbers of the half-precision types, and a fixed sample of the others."""
 
 from __future__ import annotations
 
@@ -16,9 +16,15 @@ _SCRAMBLE = 0x9E3779B97F4A7C15
 
 
 def sweep(dtype: Dtype) -> Array:
-    """Every number of a half-precision type, in the order of their bits; of a wider type every leading 16 bits once.
+    """Return every number of a half-precision type in the order of their bits; else every leading 16 bits once.
 
-    The bits that follow are scrambled. NaN and infinities are among them.
+    The remaining bits are scrambled. NaN and infinities are included.
+
+    Args:
+        dtype: a floating-point type.
+
+    Returns:
+        `SIZE` numbers.
     """
     leading = np.arange(SIZE, dtype=np.uint64)
     bits = 8 * ELEMENT_SIZE[dtype]
@@ -27,7 +33,7 @@ def sweep(dtype: Dtype) -> Array:
 
 
 def significands(dtype: Dtype, seed: int) -> Array:
-    """Numbers from 1 to 2, a `SIZE` of them, with fractions scrambled from `seed`."""
+    """Return `SIZE` numbers from 1 to 2 whose fractions are scrambled from `seed`."""
     precision = np.finfo(to_numpy(dtype)).nmant if dtype is not Dtype.bfloat16 else 7
     counted = np.arange(1, SIZE + 1, dtype=np.uint64) * np.uint64(2 * seed + 1)
     fraction = (counted * np.uint64(_SCRAMBLE)) >> np.uint64(64 - precision)

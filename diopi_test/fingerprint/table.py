@@ -1,4 +1,4 @@
-"""All probes, by what they are about."""
+"""All probes, by family."""
 
 from __future__ import annotations
 

@@ -111,9 +111,17 @@ class FindingsWriter:
         self._writer.check("name another folder with --output")
 
     def add(self, finding: FuzzFinding) -> FuzzFinding:
-        """Write the n-th finding as cases called `fuzz-n`, those before the last with their place; and return it so.
+        """Write a finding as cases: `fuzz-n`, and the calls before the last one with their place.
 
-        BaselineError or OSError if it can't be written.
+        Args:
+            finding: the finding.
+
+        Returns:
+            The finding with the names of its cases.
+
+        Raises:
+            BaselineError: if the baseline can't be written.
+            OSError: if a file can't be written.
         """
         number, last = len(self.found) + 1, len(finding.calls)
         labels = [f"fuzz-{number}" if place == last else f"fuzz-{number}.{place}" for place in range(1, last + 1)]

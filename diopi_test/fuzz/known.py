@@ -193,12 +193,16 @@ class Known:
         return all(((low <= samples) & (samples <= high)).all() for (low, high), samples in values)
 
     def is_fixed_for(self, name: str, case: Case) -> bool:
-        """Whether a number of a drawn case is one that the element type under test holds, or that a case has.
+        """Return whether a number of a generated case is representable in the tested type or occurs in a case.
 
-        Below its normal numbers it holds none that all vendors take for what they are.
+        Numbers below the normal numbers of the type don't count, because some vendors flush them. An integer with an
+        integer
+        tensor wraps around unless PyTorch rejects it (`unheld`). Any other number out of range needs a case with the
+        same
+        number and the same choices.
 
-        An integer beside integers wraps around where PyTorch does not refuse it (`unheld`). Any other number out of
-        the type's range stands beside the same choices in a case.
+        Returns:
+            Whether the case may have the number.
         """
         number, dtype = case.arguments[name], case.dtype
         if category(dtype) == 0 or not math.isfinite(number) or (category(dtype) == 1 and isinstance(number, int)):

@@ -143,9 +143,12 @@ def with_forward_shapes(known: Known, case: Case) -> Case:
 
 
 def _forward_shape(forward: Prototype, function: Reference, case: Case) -> tuple[int, ...]:
-    """The shape of the forward function's first result, for numbers that are all 1, and positions that are 0.
+    """Return the shape of the forward function's first result, computed with all numbers 1 and all positions 0.
 
-    Tensors of given numbers have these.
+    Tensors with literal numbers keep these.
+
+    Returns:
+        The shape.
     """
     undecided = {p.name: ResultOverride() for p in forward.results}
     evaluation = Evaluation(forward, function, replace(case, results=undecided))

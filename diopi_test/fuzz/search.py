@@ -1,7 +1,7 @@
-"""Looking for calls that go wrong: Hypothesis draws them and shrinks what fails; the seed decides it all.
+"""A search for failing calls: Hypothesis generates and shrinks them, and the seed determines all of them.
 
-Functions are gone through in rounds, so that each gets its share of the time. What a function does wrong is found once:
-a call that fails in the same checks as an earlier finding of it is no other one.
+The search visits the functions in rounds, so that each gets its share of the time. It reports each defect of a function
+once: a call that fails in the same checks as an earlier finding is not a new one.
 """
 
 from __future__ import annotations
@@ -46,27 +46,38 @@ REMEMBERED = 200
 
 
 class WrongError(Exception):
-    """A sequence of calls went wrong."""
+    """A sequence of calls failed."""
 
 
 class EndError(BaseException):
-    """The search of a function ends here, though Hypothesis would go on: not an Exception, which it would catch."""
+    """The search of a function ends. Hypothesis would catch an Exception and continue."""
 
 
 Signature = tuple[str, ...]
 
 
 def signature(outcome: Outcome) -> Signature:
-    """What two outcomes have in common that show the same defect: the verdict, and the checks that failed."""
+    """Return what two outcomes of the same defect have in common: the verdict and the failed checks.
+
+    Args:
+        outcome: the outcome of a call.
+
+    Returns:
+        The verdict and the names of the failed checks.
+    """
     verdict = Verdict.failed if outcome.verdict is Verdict.flaky else outcome.verdict
     return verdict.value, *sorted(finding.check for finding in outcome.check_results if not finding.passed)
 
 
 def drawing_by_the_seed_alone() -> AbstractContextManager[object]:
-    """Nothing is drawn but what the seed says, while this is entered.
+    """Return a context in which only the seed determines what Hypothesis generates.
 
-    Hypothesis also takes numbers from the source of whichever modules are imported, and has no setting against that:
-    the same seed would draw other calls in another process.
+    Hypothesis also uses numbers from the source of imported modules and has no setting to prevent this. The same seed
+    would
+    generate other calls in another process.
+
+    Returns:
+        The context.
     """
     return patch.object(HypothesisProvider, "_maybe_draw_constant", lambda *_, **__: None, create=True)
 
@@ -74,13 +85,13 @@ def drawing_by_the_seed_alone() -> AbstractContextManager[object]:
 @final
 @dataclass
 class Search:
-    """A search on one vendor.
+    """A search for failing calls of one vendor.
 
     Attributes:
-        until: the time (`time.monotonic`) at which it ends.
-        report: takes each finding as it comes.
-        check: is called before each call, and raises what ends the search before its time.
-        statistics: by function.
+        until: the time (`time.monotonic`) at which the search ends.
+        report: is called with each finding.
+        check: is called before each call; an exception ends the search.
+        statistics: the statistics by function.
     """
 
     trials: Trials
@@ -114,7 +125,7 @@ class Search:
 
 @final
 class Hunt:
-    """One round of one function: sequences of calls until one goes wrong, then smaller ones that do."""
+    """One round of one function: sequences of calls until one fails, then smaller ones that fail."""
 
     def __init__(self, search: Search, function: str, found: set[Signature]) -> None:
         self._search = search
@@ -166,13 +177,13 @@ class Hunt:
                 raise end.__cause__ from None
 
     def _shrink_further(self) -> None:
-        """Make a call that goes wrong alone smaller, for as long as one of the `smaller` ones goes wrong, too."""
+        """Shrink a failing call for as long as one of the `smaller` calls fails as well."""
         while self._smallest is not None and not self._anew:
             if not any(self._goes_wrong_too(case) for case in smaller(self._known, self._smallest_case)):
                 return
 
     def _goes_wrong_too(self, case: Case) -> bool:
-        """Whether a smaller call goes wrong as the one found does; it is the smallest then."""
+        """Return whether a smaller call fails in the same way as the finding, and make it the smallest one."""
         self._search.check()
         if time.monotonic() >= self._search.until or self._attempts >= 2 * SHRINKS:
             return False
@@ -208,7 +219,7 @@ class Hunt:
             self._take(calls[: failed + 1], outcomes[failed])
 
     def _draw_calls(self, data: DataObject) -> Iterator[tuple[Case, BaselineCase]]:
-        """The legal calls of a sequence that is drawn, each a new one or the one before with some changes."""
+        """Yield the legal calls of a generated sequence: each is a new call, or the previous one with some changes."""
         earlier: Case | None = None
         for place in range(data.draw(st.integers(1, LONGEST))):
             try:
@@ -224,7 +235,7 @@ class Hunt:
             yield earlier, call
 
     def _is_new(self, call: BaselineCase, outcome: Outcome) -> bool:
-        """Whether a call goes wrong as none has before, and smaller ones as the one that was found."""
+        """Return whether a call fails in a new way; while shrinking, in the same way as the finding."""
         if outcome.verdict not in UNSUCCESSFUL:
             return False
         if self._search.waivers.apply(collected(call).record(outcome, 0.0)).verdict is Verdict.waived:
@@ -241,8 +252,13 @@ class Hunt:
         raise WrongError
 
     def _look_for_cause(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
-        """Find out, in new processes, whether the last call goes wrong alone, after those of its sequence, or after
-        others before them."""
+        """Find out in new processes which calls the last call needs to fail.
+
+        The last call may fail on its own, after the calls of its sequence, or after earlier calls.
+
+        Raises:
+            EndError: if the last call fails only after earlier calls.
+        """
         self._smallest = FuzzFinding(calls[-1:], outcome)
         if self._goes_wrong(calls[-1:]):
             return
@@ -252,7 +268,7 @@ class Hunt:
             raise EndError
 
     def _needed(self, last: BaselineCase) -> list[BaselineCase]:
-        """Those of the calls of this process without which the last one would not go wrong, and it."""
+        """Return the last call and those earlier calls of this process without which it would pass."""
         before = [call for call in self._history if call is not last][-REMEMBERED:]
         size = max(len(before) // 2, 1)
         while before and size:

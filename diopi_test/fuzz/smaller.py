@@ -1,4 +1,4 @@
-"""Smaller calls that may go wrong as one does: what Hypothesis, which knows no shapes, leaves large."""
+"""Smaller calls that may fail like a given one; Hypothesis does not shrink shapes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def smaller(known: Known, case: Case) -> Iterator[Case]:
 
 
 def below(size: int) -> Iterator[int]:
-    """Sizes below one, from 1 to that less 1, each half as far from it as the one before."""
+    """Yield sizes below a size, from 1 to the size less 1; each halves the distance to the size."""
     step = size - 1
     while step > 0:
         yield size - step

@@ -1,4 +1,4 @@
-"""How many calls were drawn, how many of them were legal, and how much the legal ones vary."""
+"""Statistics of a search: how many calls were generated, how many were legal, and how much the legal ones vary."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from diopi_test.execution.verdict import Verdict
 @final
 @dataclass
 class Statistics:
-    """Of one function.
+    """The statistics of one function.
 
     Attributes:
-        legal: calls that the reference computes.
-        discarded: those that are none, by reason.
-        verdicts: how the legal ones ended.
+        legal: the number of legal calls, which the reference computes.
+        discarded: the numbers of other calls, by reason.
+        verdicts: the numbers of legal calls, by verdict.
         shapes, dtypes, layouts, attributes: the different ones among the legal calls.
     """
 
@@ -37,7 +37,7 @@ class Statistics:
     attributes: set[object] = field(default_factory=set)
 
     def count(self, call: BaselineCase) -> None:
-        """Take in a legal call."""
+        """Count a legal call."""
         tensors = [tensor for value in call.arguments.values() for tensor in tensors_in(value)]
         self.legal += 1
         self.shapes.add(tuple(tensor.values.shape for tensor in tensors))
@@ -48,17 +48,17 @@ class Statistics:
 
     @property
     def generated(self) -> int:
-        """All calls that were drawn."""
+        """Return the number of all generated calls."""
         return self.legal + self.discarded.total()
 
     @property
     def legal_share(self) -> float:
-        """The part of them that is legal."""
+        """Return the share of legal calls."""
         return self.legal / self.generated if self.generated else 0.0
 
 
 def show(statistics: Mapping[str, Statistics], console: Console) -> None:
-    """Print a line a function, and how many calls were discarded for which reason."""
+    """Print a line per function, and how many calls were discarded for each reason."""
     table = Table("function", "drawn", "legal", "shapes", "types", "layouts", "attributes", "verdicts", box=None)
     for function, counts in statistics.items():
         variety = (counts.shapes, counts.dtypes, counts.layouts, counts.attributes)
@@ -77,7 +77,7 @@ def show(statistics: Mapping[str, Statistics], console: Console) -> None:
 
 
 def summary(statistics: Iterable[Statistics]) -> str:
-    """All of them in a line."""
+    """Return a one-line summary of all functions."""
     found = list(statistics)
     generated, legal = sum(counts.generated for counts in found), sum(counts.legal for counts in found)
     return f"{generated} calls drawn for {len(found)} functions, {legal} of them legal"

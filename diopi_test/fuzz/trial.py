@@ -1,4 +1,4 @@
-"""Running drawn calls on a vendor as stored cases are run: in workers, with all checks."""
+"""Trials run generated calls on a vendor like stored cases: in workers, with all checks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_calls(path: Path, calls: Sequence[BaselineCase]) -> None:
 
 @final
 class Trials:
-    """Calls of one vendor, one after the other in one worker, until that dies or is to be a new one."""
+    """Calls of one vendor that run in one worker, until the worker dies or is replaced."""
 
     def __init__(self, vendor: str, timeout: float) -> None:
         self._stack = ExitStack()
@@ -48,14 +48,24 @@ class Trials:
         return self._executor.describe()
 
     def renew(self) -> None:
-        """End the process: the next call is the first of another."""
+        """End the worker: the next call runs in a new one."""
         self._executor.renew()
 
     def run(self, calls: Sequence[BaselineCase], *, anew: bool = False) -> list[Outcome]:
-        """How the calls of one function end, in their order; the first of a process if they are to be run `anew`.
+        """Run the calls of one function.
 
-        What goes wrong in a process in which others have run is run again alone, and is `flaky` if it passes there.
-        VendorError if the vendor does not start any more.
+        A call that fails in a worker that has run other calls is repeated on its own, and is `flaky` if it passes
+        there.
+
+        Args:
+            calls: the calls, in their order.
+            anew: whether to start a new worker first.
+
+        Returns:
+            The outcome of each call.
+
+        Raises:
+            VendorError: if the vendor no longer starts.
         """
         if anew:
             self.renew()
@@ -74,5 +84,5 @@ class Trials:
 
 
 def collected(call: BaselineCase) -> Collected:
-    """A drawn call as a run knows it."""
+    """Return a generated call as a run represents it."""
     return Collected(call.function, call.label, call.dtype.name, call.case_class)

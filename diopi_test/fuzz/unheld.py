@@ -1,4 +1,4 @@
-"""Numbers that an integer tensor's type does not hold: which of them PyTorch converts, and which it refuses."""
+"""Numbers outside the range of an integer tensor's type: PyTorch converts some of them and rejects others."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def is_refused(prototype: Prototype, case: Case) -> bool:
 
 
 def _converted_to(prototype: Prototype, case: Case) -> Dtype:
-    """The element type to which the numbers of a call are converted."""
+    """Return the element type to which the numbers of a call are converted."""
     tensors = [spec.dtype for value in case.arguments.values() for spec in tensor_specs(value)]
     if not prototype.common_type:
         return next(iter(tensors), case.dtype)

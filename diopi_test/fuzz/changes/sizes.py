@@ -113,9 +113,12 @@ def _rescaled(spec: TensorSpec, sizes: Mapping[int, int]) -> Domain:
 
 
 def _ends_moved(spec: TensorSpec, sizes: Mapping[int, int]) -> Any:
-    """What a tensor is computed by; where sequences lie in an axis, these positions lie in the axis of the new size.
+    """Return the computation of a tensor of the ends of sequences, moved along an axis of the new size.
 
-    They are seen by their numbers, which are given as they are: they rise from 0 to a size.
+    Such a tensor is recognized by its literal numbers, which rise from 0 to a size.
+
+    Returns:
+        The computation; unchanged for other tensors.
     """
     if not isinstance(spec.compute, Literal) or category(spec.dtype) != 1 or len(spec.shape) != 1:
         return spec.compute
