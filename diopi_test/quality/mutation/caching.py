@@ -199,7 +199,7 @@ def _stored_as(earlier: Sequence[Array], arrays: Sequence[Array]) -> list[Array]
         return list(arrays)
     pairs = zip(earlier, arrays, strict=True)
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        warnings.simplefilter("ignore")  # changed arguments and formulas may cause any warning
         return [array.astype(before.dtype).astype(array.dtype) for before, array in pairs]
 
 

@@ -96,7 +96,7 @@ class SimulatedCall:
         compute = self.compute or self.compute_reference
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+                warnings.simplefilter("ignore")  # changed arguments and formulas may cause any warning
                 results = self._convert_results(compute({**self.case.plain_arguments(), **changes}))
         except Exception:  # a reference may raise anything for arguments without a defined result
             return Effect.undefined

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from diopi_proto.dtypes import caller_chosen, category, promoted, promoted_to_floating, truth
+from diopi_proto.facts import Converted
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Role, Scalar
 from diopi_proto.types import Dtype
@@ -52,6 +54,8 @@ def number_mutants(function: str) -> Iterator[Mutant]:
         yield Mutant("arguments not converted before computing", recompute_with(_not_converted))
     if prototype.numbers and Dtype.int32 in prototype.dtypes:
         yield Mutant("integer scalars not converted to the integer type", recompute_with(_integers_not_converted))
+    if any(p.fact(Converted) for p in prototype.arguments):
+        yield Mutant("scalars rounded instead of truncated", recompute_with(_round_converted_scalars))
     yield Mutant("computed in the standard's result type, then converted", _compute_in_standard_type)
 
 
@@ -184,6 +188,16 @@ def _integers_not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
     return {
         name: number for name, number in numbers.items() if isinstance(number, int) and number != plain[name]
     } or None
+
+
+def _round_converted_scalars(case: BaselineCase) -> Mapping[str, Any] | None:
+    """Return the scalars with fractions rounded to integers, although the conversion to an integer type truncates."""
+    if not _takes_integers(case):
+        return None
+    plain = case.plain_arguments()
+    numbers = {p.name: case.arguments[p.name] for p in lookup(case.function).arguments if p.fact(Converted)}
+    fractions = {name: number for name, number in numbers.items() if isinstance(number, float) and isfinite(number)}
+    return {name: round(number) for name, number in fractions.items() if round(number) != plain[name]} or None
 
 
 def _convert_to_first_type(case: BaselineCase) -> Mapping[str, Any] | None:

@@ -74,6 +74,12 @@ def tensor_case(dtype: Dtype, values: Sequence[Any], **attributes: Any) -> Case:
             tensor_case(Dtype.int32, [7, 9], min=None, max=2.75),
             tensor_case(Dtype.float32, [7, 9], min=None, max=2.75),
         ),
+        (
+            "diopiHardtanh",
+            "scalars rounded instead of truncated",
+            tensor_case(Dtype.int32, [-9, 9], min_val=-2, max_val=2.75),
+            tensor_case(Dtype.int32, [-9, 9], min_val=-2, max_val=2.25),
+        ),
     ],
 )
 def test_number_mutant_is_killed_where_it_matters(function: str, mutant: str, killing: Case, equivalent: Case) -> None:
