@@ -58,9 +58,9 @@ def leaving(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
 
     def adapt(prototype: Prototype, function: Function) -> Adapted:
         def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
-            *others, generator = arguments
+            *results_and_sizes, generator = arguments
             seed, offset = generator.seed, generator.offset
-            result = function(*others, np.array([seed, offset], np.uint64), out=out[0])
+            result = function(*results_and_sizes, np.array([seed, offset], np.uint64), out=out[0])
             generator.seed, generator.offset = after(seed, offset)
             return [result]
 

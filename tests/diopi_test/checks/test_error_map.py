@@ -15,11 +15,9 @@ def test_a_digit_an_element_of_a_small_matrix() -> None:
 
 
 def test_without_a_budget_what_is_wrong_is_as_wrong_as_can_be() -> None:
-    wrong = np.array([True, False, True])
-    assert error_map(wrong, np.array([1.0, 0.0, 9.0]), None, (2,)) == ErrorMap((0,), (3,), ("909",))
-    assert error_map(wrong, np.array([1.0, 0.0, 9.0]), np.array([0.0, 0.0, 9.0]), (0,)) == ErrorMap(
-        (0,), (3,), ("904",)
-    )
+    mask = np.array([True, False, True])
+    assert error_map(mask, np.array([1.0, 0.0, 9.0]), None, (2,)) == ErrorMap((0,), (3,), ("909",))
+    assert error_map(mask, np.array([1.0, 0.0, 9.0]), np.array([0.0, 0.0, 9.0]), (0,)) == ErrorMap((0,), (3,), ("904",))
 
 
 def test_what_is_right_is_within_its_budget() -> None:

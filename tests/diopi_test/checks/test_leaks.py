@@ -23,25 +23,25 @@ def test_what_belongs_to_the_call_is_released_with_it() -> None:
 
 
 def test_bare_memory_of_every_call_is_a_leak() -> None:
-    kept = []
+    retained = []
 
     def allocate(arguments: dict[str, Any]) -> None:
         device = arguments["out"].context.device
-        kept.append((device, device.malloc(64)))
+        retained.append((device, device.malloc(64)))
 
     outcome = run_corrupted(allocate)
     assert failed_checks(outcome) == ["leaks"]
     assert "a second call left 0 tensors and 1 pieces of device memory allocated" in outcome.message
 
 
-@pytest.mark.parametrize("where", list(Place))
-def test_tensors_of_another_context_are_a_leak(where: Place) -> None:
-    kept: list[Context] = []
+@pytest.mark.parametrize("place", list(Place))
+def test_tensors_of_another_context_are_a_leak(place: Place) -> None:
+    retained: list[Context] = []
 
     def make_tensor(arguments: dict[str, Any]) -> None:
         context = Context(arguments["out"].context.device)
-        context.require_tensor((3,), Dtype.float32, memory_kind=where)
-        kept.append(context)
+        context.require_tensor((3,), Dtype.float32, memory_kind=place)
+        retained.append(context)
 
     outcome = run_corrupted(make_tensor)
     assert failed_checks(outcome) == ["leaks"]

@@ -11,84 +11,90 @@ from diopi_test.checks.pattern import Mask, constant_pattern, patterns, value_pa
 from diopi_test.execution.difference import PatternKind
 
 
-def at(shape: int | tuple[int, ...], *places: Any) -> Mask:
-    wrong = np.zeros(shape, bool)
+def mask_at(shape: int | tuple[int, ...], *places: Any) -> Mask:
+    mask = np.zeros(shape, bool)
     for place in places:
-        wrong[place] = True
-    return wrong
+        mask[place] = True
+    return mask
 
 
-def texts(wrong: Mask, strides: tuple[int, ...] = ()) -> list[str]:
-    return [pattern.text for pattern in patterns(wrong, strides)]
+def texts(mask: Mask, strides: tuple[int, ...] = ()) -> list[str]:
+    return [pattern.text for pattern in patterns(mask, strides)]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "text"),
+    ("mask", "text"),
     [
-        (at(7, np.s_[:]), "all of them"),
-        (at((), ()), "all of them"),
-        (at(100, np.s_[1::2]), "1 of every 2 elements, numbers 1, 3, …"),
-        (at(100, np.s_[2::7]), "1 of every 7 elements, numbers 2, 9, …"),
-        (at(100, np.s_[2::8], np.s_[3::8]), "2 of every 8 elements, numbers 2 to 3, 10 to 11, …"),
-        (at(100, np.s_[0::4], np.s_[2::4], np.s_[3::4]), "all but 1 of every 4 elements, numbers 1, 5, …"),
-        (at(100, np.s_[60:]), "the last 40 of 100, all from number 60 on"),
-        (at(1000, np.s_[64:]), "the last 936 of 1000, all from number 64 on, a multiple of 64"),
-        (at(100, np.s_[96:]), "the last 4 of 100, all from number 96 on, what remains after tiles of 8 or 16 or 32"),
-        (at(33, np.s_[32:]), "the last 1 of 33, all from number 32 on, what remains after tiles of 4 or 8 or 16 or 32"),
-        (at(1000, np.s_[:256]), "the first 256 of 1000, a multiple of 256"),
-        (at(1000, np.s_[128:192]), "a run of 64 of 1000, from number 128 on, a multiple of 128"),
-        (at(1024, np.s_[64:128], np.s_[512:640]), "whole blocks of 64, 3 of 16, the first from number 64 on"),
+        (mask_at(7, np.s_[:]), "all of them"),
+        (mask_at((), ()), "all of them"),
+        (mask_at(100, np.s_[1::2]), "1 of every 2 elements, numbers 1, 3, …"),
+        (mask_at(100, np.s_[2::7]), "1 of every 7 elements, numbers 2, 9, …"),
+        (mask_at(100, np.s_[2::8], np.s_[3::8]), "2 of every 8 elements, numbers 2 to 3, 10 to 11, …"),
+        (mask_at(100, np.s_[0::4], np.s_[2::4], np.s_[3::4]), "all but 1 of every 4 elements, numbers 1, 5, …"),
+        (mask_at(100, np.s_[60:]), "the last 40 of 100, all from number 60 on"),
+        (mask_at(1000, np.s_[64:]), "the last 936 of 1000, all from number 64 on, a multiple of 64"),
         (
-            at(2000, np.s_[256:512], np.s_[1280:1536], np.s_[1792:]),
+            mask_at(100, np.s_[96:]),
+            "the last 4 of 100, all from number 96 on, what remains after tiles of 8 or 16 or 32",
+        ),
+        (
+            mask_at(33, np.s_[32:]),
+            "the last 1 of 33, all from number 32 on, what remains after tiles of 4 or 8 or 16 or 32",
+        ),
+        (mask_at(1000, np.s_[:256]), "the first 256 of 1000, a multiple of 256"),
+        (mask_at(1000, np.s_[128:192]), "a run of 64 of 1000, from number 128 on, a multiple of 128"),
+        (mask_at(1024, np.s_[64:128], np.s_[512:640]), "whole blocks of 64, 3 of 16, the first from number 64 on"),
+        (
+            mask_at(2000, np.s_[256:512], np.s_[1280:1536], np.s_[1792:]),
             "whole blocks of 256, 3 of 8, the first from number 256 on",
         ),
-        (at(1000, np.s_[3:13], np.s_[40:50], np.s_[81:91]), "in 3 runs of 10 each, the first from number 3 on"),
-        (at((4, 5, 6), np.s_[:, 3]), "exactly [:, 3, :]"),
-        (at((4, 5, 6), np.s_[..., 2]), "exactly [:, :, 2]"),
-        (at((4, 5, 6), np.s_[1, 3]), "exactly [1, 3, :]"),
-        (at((4, 9, 6), np.s_[:, 1::3]), "exactly [:, 1::3, :]"),
-        (at((4, 9, 6), np.s_[:, 2:5]), "exactly [:, 2:5, :]"),
-        (at((1, 9, 1, 6), np.s_[:, 6:]), "exactly [:, 6:, :, :]"),
+        (mask_at(1000, np.s_[3:13], np.s_[40:50], np.s_[81:91]), "in 3 runs of 10 each, the first from number 3 on"),
+        (mask_at((4, 5, 6), np.s_[:, 3]), "exactly [:, 3, :]"),
+        (mask_at((4, 5, 6), np.s_[..., 2]), "exactly [:, :, 2]"),
+        (mask_at((4, 5, 6), np.s_[1, 3]), "exactly [1, 3, :]"),
+        (mask_at((4, 9, 6), np.s_[:, 1::3]), "exactly [:, 1::3, :]"),
+        (mask_at((4, 9, 6), np.s_[:, 2:5]), "exactly [:, 2:5, :]"),
+        (mask_at((1, 9, 1, 6), np.s_[:, 6:]), "exactly [:, 6:, :, :]"),
     ],
 )
-def test_exactly_these_elements_are_wrong(wrong: Mask, text: str) -> None:
-    assert texts(wrong)[0] == text
+def test_exactly_these_elements_are_wrong(mask: Mask, text: str) -> None:
+    assert texts(mask)[0] == text
 
 
-def some(places: Mask, number: int) -> Mask:
+def sample_mask(places: Mask, number: int) -> Mask:
     """Some elements of those at `places`, as if drawn."""
     chosen = np.random.default_rng(3).choice(np.flatnonzero(places), number, replace=False)
-    return at(places.size, chosen).reshape(places.shape)
+    return mask_at(places.size, chosen).reshape(places.shape)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "text"),
+    ("mask", "text"),
     [
-        (some(at(1000, np.s_[3::4]), 12), "all in 1 of every 4 elements, numbers 3, 7, …"),
-        (some(at((20, 20), np.s_[:, 7]), 8), "all in [:, 7], which has 20"),
-        (some(at((20, 20), np.s_[4, :]), 8), "all in [4, :], which has 20"),
-        (at(1000, 700, 768, 900, 999, 777, 711), "all from number 700 on"),
-        (at(1000, 192, 700, 768, 900, 999, *range(200, 900, 30)), "all from number 192 on, a multiple of 64"),
-        (at(1000, 0, 32, 100, 211, 212), "all up to number 212"),
-        (at(1000, 432, 440, 441, 449, 450), "all from number 432 on up to number 450"),
+        (sample_mask(mask_at(1000, np.s_[3::4]), 12), "all in 1 of every 4 elements, numbers 3, 7, …"),
+        (sample_mask(mask_at((20, 20), np.s_[:, 7]), 8), "all in [:, 7], which has 20"),
+        (sample_mask(mask_at((20, 20), np.s_[4, :]), 8), "all in [4, :], which has 20"),
+        (mask_at(1000, 700, 768, 900, 999, 777, 711), "all from number 700 on"),
+        (mask_at(1000, 192, 700, 768, 900, 999, *range(200, 900, 30)), "all from number 192 on, a multiple of 64"),
+        (mask_at(1000, 0, 32, 100, 211, 212), "all up to number 212"),
+        (mask_at(1000, 432, 440, 441, 449, 450), "all from number 432 on up to number 450"),
     ],
 )
-def test_all_wrong_elements_are_among_these(wrong: Mask, text: str) -> None:
-    assert text in texts(wrong)
+def test_all_wrong_elements_are_among_these(mask: Mask, text: str) -> None:
+    assert text in texts(mask)
 
 
 def test_memory_order_is_looked_at_where_it_is_another() -> None:
-    wrong = at(60, np.s_[45:]).reshape(6, 10).T
-    assert texts(wrong, (1, 10))[0] == "the last 15 of 60, all from number 45 on in memory order"
-    assert texts(at(60, np.s_[45:]).reshape(10, 6), (6, 1))[0] == "the last 15 of 60, all from number 45 on"
+    mask = mask_at(60, np.s_[45:]).reshape(6, 10).T
+    assert texts(mask, (1, 10))[0] == "the last 15 of 60, all from number 45 on in memory order"
+    assert texts(mask_at(60, np.s_[45:]).reshape(10, 6), (6, 1))[0] == "the last 15 of 60, all from number 45 on"
 
 
 def test_chance_is_no_pattern() -> None:
     rng = np.random.default_rng(7)
     shapes = [(400,), (20, 20), (5, 8, 10), (2, 3, 4)]
-    drawn = [rng.random(shapes[number % 4]) < rng.choice([0.02, 0.1, 0.5, 0.9]) for number in range(400)]
-    told = [patterns(wrong) for wrong in drawn if wrong.any()]
-    assert sum(map(bool, told)) < 0.1 * len(told)
+    masks = [rng.random(shapes[number % 4]) < rng.choice([0.02, 0.1, 0.5, 0.9]) for number in range(400)]
+    descriptions = [patterns(mask) for mask in masks if mask.any()]
+    assert sum(map(bool, descriptions)) < 0.1 * len(descriptions)
 
 
 def test_the_elements_a_pattern_names_exactly_are_the_wrong_ones() -> None:
@@ -97,10 +103,10 @@ def test_the_elements_a_pattern_names_exactly_are_the_wrong_ones() -> None:
     for first, step, axis in ((f, s, a) for f in range(6) for s in range(1, 4) for a in range(3)):
         place = [slice(None)] * 3
         place[axis] = slice(first, None, step)
-        wrong = at((6, 7, 8), tuple(place))
-        for text in (text for text in texts(wrong) if text.startswith("exactly")):
+        mask = mask_at((6, 7, 8), tuple(place))
+        for text in (text for text in texts(mask) if text.startswith("exactly")):
             parts = text.removeprefix("exactly [").removesuffix("]").split(", ")
-            assert (at(wrong.shape, tuple(map(index, parts))) == wrong).all()
+            assert (mask_at(mask.shape, tuple(map(index, parts))) == mask).all()
             tried += 1
     assert tried > 40
 
@@ -118,37 +124,37 @@ NUMBERS = np.linspace(1, 2, 40, dtype=np.float32)
     [(np.nan, "NaN"), (-np.inf, "infinite"), (1e-40, "subnormal"), (-0.0, "-0"), (0.0, "0"), (-3.0, "negative")],
 )
 def test_special_values_of_an_input_are_named(special: float, word: str) -> None:
-    wrong = at(40, [3, 4, 30])
-    array = np.where(wrong, np.float32(special), NUMBERS)
-    (found,) = value_patterns(wrong, {"other": (array, Dtype.float32), "input": (NUMBERS, Dtype.float32)})
+    mask = mask_at(40, [3, 4, 30])
+    array = np.where(mask, np.float32(special), NUMBERS)
+    (found,) = value_patterns(mask, {"other": (array, Dtype.float32), "input": (NUMBERS, Dtype.float32)})
     assert (found.kind, found.text) == (PatternKind.values, f"only where other is {word}, 3 of 3 such")
 
 
 @pytest.mark.parametrize(
     ("array", "dtype", "word"),
     [
-        (np.where(at(40, [3, 5]), 127, 5).astype(np.int8), Dtype.int8, "the largest number 127"),
-        (np.where(at(40, [3, 5]), -128, 5).astype(np.int8), Dtype.int8, "the smallest number -128"),
-        (at(40, [3, 5]), Dtype.bool, "true"),
-        (~at(40, [3, 5]), Dtype.bool, "false"),
-        (np.where(at(40, [3, 5]), 0, 1j), Dtype.complex64, "0"),
+        (np.where(mask_at(40, [3, 5]), 127, 5).astype(np.int8), Dtype.int8, "the largest number 127"),
+        (np.where(mask_at(40, [3, 5]), -128, 5).astype(np.int8), Dtype.int8, "the smallest number -128"),
+        (mask_at(40, [3, 5]), Dtype.bool, "true"),
+        (~mask_at(40, [3, 5]), Dtype.bool, "false"),
+        (np.where(mask_at(40, [3, 5]), 0, 1j), Dtype.complex64, "0"),
     ],
 )
 def test_special_values_of_every_kind(array: Any, dtype: Dtype, word: str) -> None:
-    (found,) = value_patterns(at(40, [3, 5]), {"input": (array, dtype)})
+    (found,) = value_patterns(mask_at(40, [3, 5]), {"input": (array, dtype)})
     assert found.text == f"only where input is {word}, 2 of 2 such"
 
 
 def test_values_that_many_right_elements_have_too_are_no_pattern() -> None:
-    assert value_patterns(at(40, 3), {"input": (np.where(NUMBERS < 1.5, -1, 1), Dtype.int64)}) == []
+    assert value_patterns(mask_at(40, 3), {"input": (np.where(NUMBERS < 1.5, -1, 1), Dtype.int64)}) == []
 
 
 def test_one_value_given_for_several() -> None:
-    wrong = at(40, np.s_[5:9])
-    given = np.where(wrong, np.float32(0), NUMBERS)
-    assert [pattern.text for pattern in constant_pattern(wrong, given, NUMBERS)] == ["all given as 0.0"]
-    assert constant_pattern(wrong, given, np.ones(40)) == []
-    assert constant_pattern(wrong, NUMBERS, NUMBERS) == []
+    mask = mask_at(40, np.s_[5:9])
+    actual = np.where(mask, np.float32(0), NUMBERS)
+    assert [pattern.text for pattern in constant_pattern(mask, actual, NUMBERS)] == ["all given as 0.0"]
+    assert constant_pattern(mask, actual, np.ones(40)) == []
+    assert constant_pattern(mask, NUMBERS, NUMBERS) == []
 
 
 @pytest.mark.parametrize(
@@ -156,5 +162,5 @@ def test_one_value_given_for_several() -> None:
     [lambda numbers: numbers % 2 == 1, lambda numbers: numbers * 7919 % 13 < 6, lambda numbers: numbers == 5],
 )
 def test_large_tensors_have_patterns_too(wrong_at: Callable[[Any], Mask]) -> None:
-    wrong = wrong_at(np.arange(10**6)).reshape(100, 100, 100)
-    assert isinstance(patterns(wrong, (1, 100, 10000)), list)
+    mask = wrong_at(np.arange(10**6)).reshape(100, 100, 100)
+    assert isinstance(patterns(mask, (1, 100, 10000)), list)

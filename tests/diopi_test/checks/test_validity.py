@@ -42,27 +42,27 @@ def results_needing_validator(case: BaselineCase) -> list[str]:
     ]
 
 
-def answered(case: BaselineCase, **results: Any) -> Outcome:
+def outcome_of(case: BaselineCase, **results: Any) -> Outcome:
     """The outcome when a vendor gives these results, and for the others those that are expected."""
 
-    def answer(arguments: dict[str, Any]) -> None:
+    def write_results(arguments: dict[str, Any]) -> None:
         for name, value in results.items():
             target = arguments[name]
             tensor = target.value if hasattr(target, "value") else target
             tensor.write(np.array(value, to_numpy(tensor.dtype)))
 
-    vendor = FaultyVendor("answering", answer)
+    vendor = FaultyVendor("answering", write_results)
     with vendor.open_device() as device:
         return run_case(vendor, device, case)
 
 
 def assert_right(case: BaselineCase, **results: Any) -> None:
-    outcome = answered(case, **results)
+    outcome = outcome_of(case, **results)
     assert outcome.verdict is Verdict.passed, outcome.message
 
 
 def assert_wrong(case: BaselineCase, words: str, **results: Any) -> None:
-    outcome = answered(case, **results)
+    outcome = outcome_of(case, **results)
     assert outcome.verdict is Verdict.failed
     assert words in outcome.message
 
@@ -154,8 +154,8 @@ def test_an_order_that_is_not_wanted_is_free() -> None:
 
 
 def unique(values: Any, dim: int | None = None) -> BaselineCase:
-    given = {"input": literal(values), "dim": dim, "sorted": True, "return_counts": True}
-    return case_of("diopiUnique", **given)
+    arguments = {"input": literal(values), "dim": dim, "sorted": True, "return_counts": True}
+    return case_of("diopiUnique", **arguments)
 
 
 def test_any_zero_stands_for_all() -> None:
@@ -186,34 +186,34 @@ def test_any_of_several_values_for_a_place_may_stay() -> None:
     case = index_put([2, 0, -2])
     assert_right(case, out=[2, 7, 1, 7])
     assert_right(case, out=[2, 7, 3, 7])
-    for wrong in ([2, 7, 2, 7], [2, 7, 7, 7], [7, 7, 1, 7], [2, 1, 1, 7], [2, 7, 4, 7]):
-        assert_wrong(case, "one of the values written there", out=wrong)
+    for invalid in ([2, 7, 2, 7], [2, 7, 7, 7], [7, 7, 1, 7], [2, 1, 1, 7], [2, 7, 4, 7]):
+        assert_wrong(case, "one of the values written there", out=invalid)
     assert results_needing_validator(index_put([2, 0, 1])) == []
 
 
 def test_derived_functions_share_the_validator_of_their_base() -> None:
     index, src = literal([[0, 0, 1]], Dtype.int64), literal([[1.0, 2.0, 3.0, 4.0]])
-    given = {"input": literal([[7.0, 8.0, 9.0]]), "dim": 1, "src": src, "index": index, "reduce": None}
-    case = case_of("diopiScatterInp", **given)
+    arguments = {"input": literal([[7.0, 8.0, 9.0]]), "dim": 1, "src": src, "index": index, "reduce": None}
+    case = case_of("diopiScatterInp", **arguments)
     assert_right(case, input=[[1, 3, 9]])
     assert_right(case, input=[[2, 3, 9]])
-    for wrong in ([[3, 3, 9]], [[1, 3, 4]], [[7, 3, 9]]):
-        assert_wrong(case, "one of the values written there", input=wrong)
+    for invalid in ([[3, 3, 9]], [[1, 3, 4]], [[7, 3, 9]]):
+        assert_wrong(case, "one of the values written there", input=invalid)
 
 
 def test_validator_ignores_results_with_only_one_valid_value() -> None:
     case = sort()
-    findings = {finding.check: finding for finding in answered(case, indices=[0] * 6).check_results}
+    findings = {finding.check: finding for finding in outcome_of(case, indices=[0] * 6).check_results}
     assert findings["values"].passed and not findings["validity"].passed
-    findings = {finding.check: finding for finding in answered(sort(stable=True), indices=[0] * 6).check_results}
+    findings = {finding.check: finding for finding in outcome_of(sort(stable=True), indices=[0] * 6).check_results}
     assert not findings["values"].passed and "validity" not in findings
 
 
 def test_stored_case_keeps_needs_validator(tmp_path: Path) -> None:
     path = tmp_path / "diopiSort.h5"
     store.write_baseline_file(path, "diopiSort", [sort()], store.Provenance("full", "key", {}))
-    (kept,) = store.BaselineFile(path)
-    assert results_needing_validator(kept) == ["values", "indices"]
+    (stored_case,) = store.BaselineFile(path)
+    assert results_needing_validator(stored_case) == ["values", "indices"]
 
 
 class Idle(StubVendor):

@@ -22,37 +22,37 @@ def rounded(values: Any, dtype: Dtype = Dtype.float32, ulps: float = 1.0, flushe
     return Expected(values, dtype, unit=ulps * ulp(values, dtype), flushed=flushed)
 
 
-def wrong(given: Any, expected: Expected) -> list[bool]:
-    return compare(np.asarray(given, to_numpy(expected.dtype)), expected).is_wrong.tolist()
+def wrong_elements(actual: Any, expected: Expected) -> list[bool]:
+    return compare(np.asarray(actual, to_numpy(expected.dtype)), expected).is_wrong.tolist()
 
 
 def test_the_budget_is_k_units() -> None:
-    one, step = np.float32(1), np.spacing(np.float32(1))
-    given = [one, one + 7 * step, one + 9 * step]
-    assert wrong(given, rounded([1.0, 1.0, 1.0])) == [False, False, True]
-    assert wrong(given, rounded([1.0, 1.0, 1.0], ulps=2.0)) == [False, False, False]
+    unity, step = np.float32(1), np.spacing(np.float32(1))
+    actual = [unity, unity + 7 * step, unity + 9 * step]
+    assert wrong_elements(actual, rounded([1.0, 1.0, 1.0])) == [False, False, True]
+    assert wrong_elements(actual, rounded([1.0, 1.0, 1.0], ulps=2.0)) == [False, False, False]
 
 
 def test_ratio_and_root_mean_square() -> None:
     step = float(np.spacing(np.float32(1)))
     values = 1 + 4 * step * np.arange(20)
-    given = (values + 2 * step).astype(np.float32)
-    comparison = compare(given, rounded(values))
+    actual = (values + 2 * step).astype(np.float32)
+    comparison = compare(actual, rounded(values))
     assert comparison.ratio == pytest.approx(2 / K)
     assert comparison.rms == pytest.approx(2)
-    assert compare(given[:19], rounded(values[:19])).rms is None
+    assert compare(actual[:19], rounded(values[:19])).rms is None
 
 
 def test_equal_elements_are_one_error() -> None:
     step = float(np.spacing(np.float32(1)))
     assert compare(np.full(1000, 1 + 2 * step, np.float32), rounded(np.ones(1000))).rms is None
     values = np.append(1 + 4 * step * np.arange(20), np.ones(1000))
-    given = np.where(values == 1, values + 2 * step, values).astype(np.float32)
-    assert compare(given, rounded(values)).rms == pytest.approx(2 / math.sqrt(20))
+    actual = np.where(values == 1, values + 2 * step, values).astype(np.float32)
+    assert compare(actual, rounded(values)).rms == pytest.approx(2 / math.sqrt(20))
 
 
 @pytest.mark.parametrize(
-    ("given", "expected", "ratio"),
+    ("actual", "expected", "ratio"),
     [
         ([1.0], Expected(np.array([1.0]), Dtype.float32), None),
         ([2.0], Expected(np.array([1.0]), Dtype.float32), math.inf),
@@ -61,8 +61,8 @@ def test_equal_elements_are_one_error() -> None:
         ([1.0], rounded([1.0]), 0.0),
     ],
 )
-def test_nothing_wrong_is_within_a_multiple_of_the_budget(given: Any, expected: Expected, ratio: float | None) -> None:
-    result = SimpleNamespace(name="out", actual=np.asarray(given, to_numpy(expected.dtype)), expected=expected)
+def test_nothing_wrong_is_within_a_multiple_of_the_budget(actual: Any, expected: Expected, ratio: float | None) -> None:
+    result = SimpleNamespace(name="out", actual=np.asarray(actual, to_numpy(expected.dtype)), expected=expected)
     slightly_off = SimpleNamespace(name="other", actual=np.float32(1 + 2**-20), expected=rounded(1.0))
     run = SimpleNamespace(
         results=list,
@@ -78,33 +78,33 @@ def test_nothing_wrong_is_within_a_multiple_of_the_budget(given: Any, expected: 
 
 def test_exact_results_admit_no_error() -> None:
     expected = Expected(np.array([1.0, np.nan, np.inf]), Dtype.float32)
-    assert wrong([1.0, np.nan, np.inf], expected) == [False] * 3
-    assert wrong([np.nextafter(np.float32(1), 2), 0.0, -np.inf], expected) == [True] * 3
+    assert wrong_elements([1.0, np.nan, np.inf], expected) == [False] * 3
+    assert wrong_elements([np.nextafter(np.float32(1), 2), 0.0, -np.inf], expected) == [True] * 3
 
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_the_sign_of_zero_counts(exact: bool) -> None:
     expected = Expected(np.array([0.0, -0.0]), Dtype.float32) if exact else rounded([0.0, -0.0])
-    assert wrong([0.0, -0.0], expected) == [False, False]
-    assert wrong([-0.0, 0.0], expected) == [True, True]
+    assert wrong_elements([0.0, -0.0], expected) == [False, False]
+    assert wrong_elements([-0.0, 0.0], expected) == [True, True]
 
 
 def test_the_sign_of_a_cancelled_zero_does_not_count() -> None:
     subnormals_in_one_ulp_of_one = 2.0**126
     expected = rounded([0.0, -0.0], ulps=subnormals_in_one_ulp_of_one)
-    assert wrong([-0.0, 0.0], expected) == [False, False]
+    assert wrong_elements([-0.0, 0.0], expected) == [False, False]
 
 
 def test_nan_and_infinity_must_be_themselves() -> None:
     expected = rounded([np.nan, np.inf, -np.inf, 1.0])
-    assert wrong([np.nan, np.inf, -np.inf, 1.0], expected) == [False] * 4
-    assert wrong([1.0, np.nan, np.inf, np.nan], expected) == [True] * 4
+    assert wrong_elements([np.nan, np.inf, -np.inf, 1.0], expected) == [False] * 4
+    assert wrong_elements([1.0, np.nan, np.inf, np.nan], expected) == [True] * 4
 
 
 def test_what_rounds_to_infinity_may_be_infinite() -> None:
     largest = float(np.finfo(np.float16).max)
-    assert wrong([np.inf, np.inf], rounded([largest, largest / 2], Dtype.float16)) == [False, True]
-    assert wrong([-np.inf], rounded([largest], Dtype.float16)) == [True]
+    assert wrong_elements([np.inf, np.inf], rounded([largest, largest / 2], Dtype.float16)) == [False, True]
+    assert wrong_elements([-np.inf], rounded([largest], Dtype.float16)) == [True]
 
 
 def test_subnormal_results_may_be_flushed() -> None:
@@ -120,27 +120,27 @@ def test_flushed_results_within_their_budgets_are_no_errors() -> None:
 
 def test_subnormal_inputs_may_be_taken_for_zero() -> None:
     expected = rounded([1e39], flushed=np.array([np.inf]))
-    assert wrong([np.inf], expected) == [False]
-    assert wrong([np.inf], rounded([1e37])) == [True]
+    assert wrong_elements([np.inf], expected) == [False]
+    assert wrong_elements([np.inf], rounded([1e37])) == [True]
 
 
 @pytest.mark.parametrize("dtype", [Dtype.int64, Dtype.bool, Dtype.uint8], ids=lambda dtype: dtype.name)
 def test_integers_and_bool_are_exact(dtype: Dtype) -> None:
     expected = Expected(np.array([0, 1, 1], to_numpy(dtype)), dtype)
-    assert wrong([0, 1, 0], expected) == [False, False, True]
+    assert wrong_elements([0, 1, 0], expected) == [False, False, True]
 
 
 def test_integers_beyond_two_to_the_53_are_compared_exactly() -> None:
     expected = Expected(np.array([2**53 + 1]), Dtype.int64)
-    assert wrong([2**53], expected) == [True]
+    assert wrong_elements([2**53], expected) == [True]
 
 
 def test_complex_errors_are_measured_by_modulus() -> None:
     values = np.array([3 + 4j])
     expected = complex_numbers(values)
     step = np.spacing(np.float32(5))
-    assert wrong(values + 1j * step, expected) == [False]
-    assert wrong(values + 9j * step, expected) == [True]
+    assert wrong_elements(values + 1j * step, expected) == [False]
+    assert wrong_elements(values + 9j * step, expected) == [True]
 
 
 def complex_numbers(values: Any) -> Expected:
@@ -150,20 +150,20 @@ def complex_numbers(values: Any) -> Expected:
 
 def test_beside_an_infinite_part_the_other_has_its_budget() -> None:
     expected, step = complex_numbers([complex(np.inf, 5.0)]), float(np.spacing(np.float32(5)))
-    assert wrong([complex(np.inf, 5 + step)], expected) == [False]
-    assert wrong([complex(np.inf, 5 + 9 * step)], expected) == [True]
-    assert wrong([complex(-np.inf, 5.0)], expected) == [True]
+    assert wrong_elements([complex(np.inf, 5 + step)], expected) == [False]
+    assert wrong_elements([complex(np.inf, 5 + 9 * step)], expected) == [True]
+    assert wrong_elements([complex(-np.inf, 5.0)], expected) == [True]
 
 
 def test_a_complex_number_that_overflows_may_be_nan() -> None:
-    assert wrong([complex(np.nan, np.nan)] * 2, complex_numbers([4e38 + 1j, 1e38 + 1j])) == [False, True]
+    assert wrong_elements([complex(np.nan, np.nan)] * 2, complex_numbers([4e38 + 1j, 1e38 + 1j])) == [False, True]
 
 
 def test_each_part_of_an_exact_complex_number_is_compared() -> None:
     nan = np.nan
     expected = Expected(np.array([complex(nan, 1), complex(1, nan), complex(0.0, -0.0)]), Dtype.complex64)
-    assert wrong([complex(nan, 1), complex(1, nan), complex(-0.0, 0.0)], expected) == [False] * 3
-    assert wrong([complex(nan, 2), complex(2, nan), complex(0, nan)], expected) == [True] * 3
+    assert wrong_elements([complex(nan, 1), complex(1, nan), complex(-0.0, 0.0)], expected) == [False] * 3
+    assert wrong_elements([complex(nan, 2), complex(2, nan), complex(0, nan)], expected) == [True] * 3
 
 
 def test_subnormal_parts_of_complex_numbers_may_be_flushed() -> None:
@@ -171,8 +171,8 @@ def test_subnormal_parts_of_complex_numbers_may_be_flushed() -> None:
     exact = Expected(values, Dtype.complex64)
     rounded = replace(exact, unit=np.full(3, 2.0**-149))
     for expected in (exact, rounded):
-        given = np.array([1e-37 + 0j, 1j, 0j], np.complex64)
-        comparison = compare(given, expected)
+        actual = np.array([1e-37 + 0j, 1j, 0j], np.complex64)
+        comparison = compare(actual, expected)
         assert not comparison.is_wrong.any()
         assert comparison.flushed == 3 if expected is rounded else comparison.flushed >= 3
         assert compare(np.array([0, 1j, 1e-20], np.complex64), expected).is_wrong.tolist() == [True, False, True]

@@ -83,8 +83,8 @@ ORDERS: dict[str, Callable[[Sequence[Array]], Array]] = {
     ids=lambda value: value.subject if isinstance(value, Probe) else value,
 )
 def test_the_order_of_sums(probe: Probe, order: str) -> None:
-    answers = ask(summing(ORDERS[order]), probe, Dtype.float32)
-    assert answers == {"partial sums": "float32 (24 bits)", "rounded": "to nearest", "order": order}
+    observations = ask(summing(ORDERS[order]), probe, Dtype.float32)
+    assert observations == {"partial sums": "float32 (24 bits)", "rounded": "to nearest", "order": order}
 
 
 @pytest.mark.parametrize(
@@ -103,33 +103,33 @@ def test_the_order_of_sums(probe: Probe, order: str) -> None:
     ids=lambda value: getattr(value, "name", None) or getattr(value, "__name__", None) or "",
 )
 def test_the_width_of_partial_sums(dtype: Dtype, accumulator: Any, width: str) -> None:
-    answers = ask(summing(pairwise, accumulator), SUMS[1], dtype)
-    assert answers == {"partial sums": width, "rounded": "to nearest", "order": "pairwise"}
+    observations = ask(summing(pairwise, accumulator), SUMS[1], dtype)
+    assert observations == {"partial sums": width, "rounded": "to nearest", "order": "pairwise"}
 
 
 def test_sums_in_which_nothing_is_lost() -> None:
-    answers = ask(summing(sequential, np.float64), SUMS[1], Dtype.float16)
-    assert answers["partial sums"] == "wider than can be seen"
-    assert answers["order"] == "not seen: no partial sum is rounded"
+    observations = ask(summing(sequential, np.float64), SUMS[1], Dtype.float16)
+    assert observations["partial sums"] == "wider than can be seen"
+    assert observations["order"] == "not seen: no partial sum is rounded"
     assert ask(summing(exactly), SUMS[1], Dtype.float32)["order"] == "not seen: no partial sum is rounded"
 
 
 def test_a_compensated_sum_shows_no_order() -> None:
-    answers = ask(summing(compensated), SUMS[1], Dtype.float32)
-    assert answers["order"] == "not seen: no partial sum is rounded"
+    observations = ask(summing(compensated), SUMS[1], Dtype.float32)
+    assert observations["order"] == "not seen: no partial sum is rounded"
 
 
-def chopped(one: Array, other: Array) -> Array:
+def chopped(first: Array, second: Array) -> Array:
     """The float32 sum, cut off."""
-    exact = one.astype(np.float64) + other.astype(np.float64)
+    exact = first.astype(np.float64) + second.astype(np.float64)
     rounded = exact.astype(np.float32)
     return np.where(np.abs(rounded) > np.abs(exact), np.nextafter(rounded, np.float32(0)), rounded)
 
 
 def test_sums_that_are_cut_off() -> None:
-    answers = ask(summing(lambda terms: sequential(terms, chopped)), SUMS[1], Dtype.float32)
-    assert answers["partial sums"] == "float32 (24 bits)"
-    assert answers["rounded"] == "towards zero"
+    observations = ask(summing(lambda terms: sequential(terms, chopped)), SUMS[1], Dtype.float32)
+    assert observations["partial sums"] == "float32 (24 bits)"
+    assert observations["rounded"] == "towards zero"
 
 
 def test_sums_whose_order_varies() -> None:
@@ -161,8 +161,8 @@ def plain(a: Array, b: Array) -> Array:
 def fused(a: Array, b: Array) -> Array:
     """Products of float32 are exact in float64."""
     total = np.zeros(1, np.float32)
-    for left, right in zip(a, b, strict=True):
-        total = (total.astype(np.float64) + left.astype(np.float64) * right.astype(np.float64)).astype(np.float32)
+    for first, second in zip(a, b, strict=True):
+        total = (total.astype(np.float64) + first.astype(np.float64) * second.astype(np.float64)).astype(np.float32)
     return total
 
 
@@ -200,12 +200,14 @@ def in_steps_of_16(a: Array, b: Array) -> Array:
     ids=["plain", "fused", "float16", "wide", "tensor float"],
 )
 def test_dot_products(probe: Probe, dot: Callable[[Array, Array], Array], dtype: Dtype, expected: tuple[Any]) -> None:
-    answers = ask(multiplying(dot), probe, dtype)
-    found = tuple(answers[aspect] for aspect in ("factors", "products", "partial sums", "order"))
-    assert [one for one, other in zip(found, expected, strict=True) if other is not None and one != other] == []
-    assert answers["rounded"] == "to nearest"
+    observations = ask(multiplying(dot), probe, dtype)
+    found = tuple(observations[aspect] for aspect in ("factors", "products", "partial sums", "order"))
+    assert [
+        observed for observed, wanted in zip(found, expected, strict=True) if wanted is not None and observed != wanted
+    ] == []
+    assert observations["rounded"] == "to nearest"
 
 
 def test_products_added_many_at_once() -> None:
-    answers = ask(multiplying(in_steps_of_16), DOT_PRODUCTS[0], Dtype.float32)
-    assert answers["order"] == "sequential, 16 at once"
+    observations = ask(multiplying(in_steps_of_16), DOT_PRODUCTS[0], Dtype.float32)
+    assert observations["order"] == "sequential, 16 at once"

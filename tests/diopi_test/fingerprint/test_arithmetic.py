@@ -29,7 +29,7 @@ def probe_of(probes: Sequence[Probe], function: str, *dtypes: Dtype) -> Probe:
     return next(probe for probe in probes if probe.function == function and (not dtypes or dtypes in probe.variants))
 
 
-def kept(x: Array) -> Array:
+def unchanged(x: Array) -> Array:
     return x
 
 
@@ -53,9 +53,9 @@ def multiplier(before: Callable[[Array], Array], after: Callable[[Array], Array]
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        (kept, kept, ("kept", "kept")),
-        (zero, kept, ("flushed", "kept")),
-        (kept, zero, ("kept", "flushed")),
+        (unchanged, unchanged, ("kept", "kept")),
+        (zero, unchanged, ("flushed", "kept")),
+        (unchanged, zero, ("kept", "flushed")),
         (positive_zero, positive_zero, ("flushed, sign of zero lost", "flushed, sign of zero lost")),
     ],
     ids=["kept", "arguments flushed", "results flushed", "to positive zero"],
@@ -63,16 +63,16 @@ def multiplier(before: Callable[[Array], Array], after: Callable[[Array], Array]
 def test_subnormal_numbers(
     dtype: Dtype, before: Callable[[Array], Array], after: Callable[[Array], Array], expected: tuple[str, str]
 ) -> None:
-    answers = ask(multiplier(before, after), probe_of(subnormals.PROBES, "diopiMul"), dtype)
-    assert (answers["arguments"], answers["results"]) == expected
+    observations = ask(multiplier(before, after), probe_of(subnormals.PROBES, "diopiMul"), dtype)
+    assert (observations["arguments"], observations["results"]) == expected
 
 
 def test_subnormal_numbers_kept_in_part_or_wrong() -> None:
     probe = probe_of(subnormals.PROBES, "diopiNeg")
     partly = small_vendor(diopiNeg=lambda input: -np.where(input > 0, input, zero(input)))
     assert ask(partly, probe, Dtype.float32) == {"moved": "kept in 4 of 8"}
-    wrong = small_vendor(diopiNeg=lambda input: -input * 4)
-    assert ask(wrong, probe, Dtype.float32) == {"moved": "-5.60519e-45 for -1.4013e-45"}
+    vendor = small_vendor(diopiNeg=lambda input: -input * 4)
+    assert ask(vendor, probe, Dtype.float32) == {"moved": "-5.60519e-45 for -1.4013e-45"}
 
 
 class Truthful(Vendor):
@@ -87,15 +87,15 @@ class Truthful(Vendor):
 
     def call(self, name: str, context: Context, *arguments: Any) -> Error:
         context.stream.synchronize()
-        given = list(zip(lookup(name).parameters[1:], arguments, strict=True))
-        (result,) = (value for parameter, value in given if parameter.role is Role.output)
-        tensors = [value.view() for _, value in given if isinstance(value, Tensor) and value is not result]
+        passed = list(zip(lookup(name).parameters[1:], arguments, strict=True))
+        (result,) = (value for parameter, value in passed if parameter.role is Role.output)
+        tensors = [value.view() for _, value in passed if isinstance(value, Tensor) and value is not result]
         with np.errstate(all="ignore"):
             result.view()[...] = self._compute(*tensors)
         return Error.Success
 
 
-@pytest.mark.parametrize("change", [kept, zero])
+@pytest.mark.parametrize("change", [unchanged, zero])
 @pytest.mark.parametrize("probe", subnormals.PROBES, ids=lambda probe: probe.function)
 def test_each_function_tells_whether_it_flushes(probe: Probe, change: Callable[[Array], Array]) -> None:
     truth = subnormals.QUESTIONS[probe.function].truth
@@ -104,7 +104,7 @@ def test_each_function_tells_whether_it_flushes(probe: Probe, change: Callable[[
         result = truth(*(change(value).astype(np.float64) for value in values))
         return result if result.dtype == bool else change(result.astype(values[0].dtype))
 
-    expected = "kept" if change is kept else "flushed"
+    expected = "kept" if change is unchanged else "flushed"
     assert set(ask(Truthful(compute), probe, Dtype.float32).values()) == {expected}
 
 
@@ -174,14 +174,14 @@ TO_FLOATS: list[tuple[Cast, Dtype, Dtype, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("cast", "source", "target", "expected"), TO_FLOATS)
 def test_conversions_to_floating_types(cast: Cast, source: Dtype, target: Dtype, expected: dict[str, str]) -> None:
-    answers = ask_cast(cast, source, target)
-    assert {aspect: answers.get(aspect) for aspect in expected} == expected
+    observations = ask_cast(cast, source, target)
+    assert {aspect: observations.get(aspect) for aspect in expected} == expected
 
 
 @pytest.mark.parametrize(("words", "rounded"), conversions.ROUNDINGS.items(), ids=list(conversions.ROUNDINGS))
 def test_each_rounding_is_recognised(words: str, rounded: Callable[[Array], Array]) -> None:
-    answers = ask_cast(lambda input, out: rounded(input).astype(np.int32), Dtype.float64, Dtype.int32)
-    assert answers["rounded"] == words
+    observations = ask_cast(lambda input, out: rounded(input).astype(np.int32), Dtype.float64, Dtype.int32)
+    assert observations["rounded"] == words
 
 
 def test_unknown_rounding_is_shown() -> None:
@@ -250,17 +250,17 @@ def test_add_and_addcdiv() -> None:
         return input + tensor1 / tensor2
 
     vendor = small_vendor(diopiAdd=add, diopiAddcdiv=addcdiv)
-    answers = [ask(vendor, probe_of(fusion.PROBES, name), Dtype.float32) for name in ("diopiAdd", "diopiAddcdiv")]
-    assert answers == [{"added": "unrounded"}, {"added": "rounded"}]
+    observations = [ask(vendor, probe_of(fusion.PROBES, name), Dtype.float32) for name in ("diopiAdd", "diopiAddcdiv")]
+    assert observations == [{"added": "unrounded"}, {"added": "rounded"}]
 
 
 def test_multiply_add_that_is_wrong() -> None:
-    answers = ask(
+    observations = ask(
         small_vendor(diopiAddcmul=lambda input, tensor1, tensor2, value: input / 0),
         probe_of(fusion.PROBES, "diopiAddcmul"),
         Dtype.float32,
     )
-    assert answers == {"added": "-inf, -inf"}
+    assert observations == {"added": "-inf, -inf"}
 
 
 def canonical(x: Array) -> Array:
@@ -286,8 +286,8 @@ def second_nan(input: Array, other: Array) -> Array:
     ids=["first", "second", "canonical"],
 )
 def test_nan_of_two_operands(dtype: Dtype, mul: Callable[..., Array], expected: tuple[str, ...]) -> None:
-    answers = ask(Truthful(mul), probe_of(nans.PROBES, "diopiMul"), dtype)
-    assert tuple(answers[aspect] for aspect in ("quiet", "signalling", "of two")) == expected
+    observations = ask(Truthful(mul), probe_of(nans.PROBES, "diopiMul"), dtype)
+    assert tuple(observations[aspect] for aspect in ("quiet", "signalling", "of two")) == expected
 
 
 def on_bits(change: Callable[[Array, nans.Bits], Array]) -> Vendor:
@@ -313,27 +313,27 @@ def on_bits(change: Callable[[Array, nans.Bits], Array]) -> Vendor:
     ],
 )
 def test_bits_of_nan(change: Callable[[Array, nans.Bits], Array], quiet: str | None, signalling: str | None) -> None:
-    answers = ask(on_bits(change), probe_of(nans.PROBES, "diopiSqrt"), Dtype.float32)
+    observations = ask(on_bits(change), probe_of(nans.PROBES, "diopiSqrt"), Dtype.float32)
     if quiet is None:
-        assert answers["quiet"].startswith("different from place to place / 0xff")
+        assert observations["quiet"].startswith("different from place to place / 0xff")
     else:
-        assert (answers["quiet"], answers["signalling"]) == (quiet, signalling)
+        assert (observations["quiet"], observations["signalling"]) == (quiet, signalling)
 
 
 def test_nan_that_a_function_makes() -> None:
-    made = {"diopiSqrt": 0x7FC00000, "diopiLog": 0xFFC00000, "diopiAdd": 0x7FC12345}
+    default_nans = {"diopiSqrt": 0x7FC00000, "diopiLog": 0xFFC00000, "diopiAdd": 0x7FC12345}
     words = {"diopiSqrt": "default", "diopiLog": "default, negative", "diopiAdd": "0x7fc12345"}
-    for function, bits in made.items():
+    for function, bits in default_nans.items():
         number = np.array(bits, np.uint32).view(np.float32)
-        answers = ask(Truthful(lambda *x, number=number: number), probe_of(nans.PROBES, function), Dtype.float32)
-        assert answers["made"] == words[function]
+        observations = ask(Truthful(lambda *x, number=number: number), probe_of(nans.PROBES, function), Dtype.float32)
+        assert observations["made"] == words[function]
 
 
 def test_nan_through_conversions() -> None:
     probe = probe_of(nans.PROBES, "diopiCastDtype", Dtype.float32, Dtype.bfloat16)
     assert ask(casting(truncated), probe, Dtype.float32, Dtype.bfloat16) == {"quiet": "kept", "signalling": "kept"}
-    answers = ask(casting(nearest), probe, Dtype.float32, Dtype.bfloat16)  # ml_dtypes keeps the sign alone
-    assert answers == {"quiet": "default / default, negative", "signalling": "default / default, negative"}
+    observations = ask(casting(nearest), probe, Dtype.float32, Dtype.bfloat16)  # ml_dtypes keeps the sign alone
+    assert observations == {"quiet": "default / default, negative", "signalling": "default / default, negative"}
 
 
 def quotient(input: Array, other: Array) -> Array:
@@ -371,11 +371,11 @@ def test_division(function: str, dtype: Dtype, divide: Callable[[Array, Array], 
 
 def test_division_that_is_off() -> None:
     vendor = small_vendor(diopiDiv=lambda input, other, rounding_mode: one_off(input, other))
-    answers = ask(vendor, probe_of(division.PROBES, "diopiDiv"), Dtype.float32)
-    assert answers["quotients"].startswith("1 of 65536 not the nearest, up to ")
+    observations = ask(vendor, probe_of(division.PROBES, "diopiDiv"), Dtype.float32)
+    assert observations["quotients"].startswith("1 of 65536 not the nearest, up to ")
 
 
 def test_inverses() -> None:
     vendor = small_vendor(diopiReciprocal=lambda input: quotient(np.ones_like(input), input))
-    answers = ask(vendor, probe_of(division.PROBES, "diopiReciprocal"), Dtype.float32)
-    assert answers == {"quotients": "correctly rounded"}
+    observations = ask(vendor, probe_of(division.PROBES, "diopiReciprocal"), Dtype.float32)
+    assert observations == {"quotients": "correctly rounded"}

@@ -38,11 +38,11 @@ def test_a_sample_of_float32_has_every_beginning_once() -> None:
 
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64])
 def test_significands_lie_between_one_and_two_and_end_anyhow(dtype: Dtype) -> None:
-    one, other = (significands(dtype, seed).astype(np.float64) for seed in (0, 1))
-    assert ((one >= 1) & (one < 2)).all()
-    assert len(np.unique(one)) > 100
-    assert not np.array_equal(one, other)
-    assert np.mean(one * 2.0**7 % 1 != 0) > 0.4 or dtype is Dtype.bfloat16
+    first, second = (significands(dtype, seed).astype(np.float64) for seed in (0, 1))
+    assert ((first >= 1) & (first < 2)).all()
+    assert len(np.unique(first)) > 100
+    assert not np.array_equal(first, second)
+    assert np.mean(first * 2.0**7 % 1 != 0) > 0.4 or dtype is Dtype.bfloat16
 
 
 def test_errors_in_units_in_the_last_place() -> None:
@@ -54,10 +54,10 @@ def test_errors_in_units_in_the_last_place() -> None:
 
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16, Dtype.float32])
 def test_a_function_that_always_gives_the_nearest_number(dtype: Dtype) -> None:
-    answers = ask(small_vendor(diopiSqrt=in_float64(np.sqrt)), "diopiSqrt", dtype)
-    assert answers["largest error"].startswith(("0.500 ulp at", "0.499 ulp at"))
-    rest = {aspect: answers[aspect] for aspect in ("nearest", "flushed", "special values")}
-    assert rest == {"nearest": "always", "flushed": "none", "special values": "right"}
+    observations = ask(small_vendor(diopiSqrt=in_float64(np.sqrt)), "diopiSqrt", dtype)
+    assert observations["largest error"].startswith(("0.500 ulp at", "0.499 ulp at"))
+    remaining = {aspect: observations[aspect] for aspect in ("nearest", "flushed", "special values")}
+    assert remaining == {"nearest": "always", "flushed": "none", "special values": "right"}
 
 
 def test_a_single_wrong_result_is_found() -> None:
@@ -65,10 +65,10 @@ def test_a_single_wrong_result_is_found() -> None:
         result = in_float64(np.exp)(input)
         return np.where(input == 1.5, result + np.float16(5 * 2**-8), result)  # e^1.5 lies between 4 and 8
 
-    answers = ask(small_vendor(diopiExp=exp), "diopiExp", Dtype.float16)
-    size, _, place = answers["largest error"].partition(" ulp at ")
+    observations = ask(small_vendor(diopiExp=exp), "diopiExp", Dtype.float16)
+    size, _, place = observations["largest error"].partition(" ulp at ")
     assert (4.5 < float(size) < 5.5, place) == (True, "1.5")
-    assert answers["nearest"] == "99.99 %"
+    assert observations["nearest"] == "99.99 %"
 
 
 def test_flushed_results_are_counted_by_themselves() -> None:
@@ -76,21 +76,21 @@ def test_flushed_results_are_counted_by_themselves() -> None:
         result = in_float64(np.exp)(input)
         return np.where(np.abs(result) < np.finfo(np.float16).tiny, np.zeros_like(result), result)
 
-    kept, flushed = (
+    preserved, flushed = (
         ask(small_vendor(diopiExp=function), "diopiExp", Dtype.float16) for function in (in_float64(np.exp), exp)
     )
-    assert kept["flushed"] == "none"
+    assert preserved["flushed"] == "none"
     assert int(flushed["flushed"]) > 100
-    assert (kept["largest error"], kept["nearest"]) == (flushed["largest error"], flushed["nearest"])
+    assert (preserved["largest error"], preserved["nearest"]) == (flushed["largest error"], flushed["nearest"])
 
 
 def test_flushed_arguments_are_no_wrong_special_values() -> None:
     def sqrt(input: Array) -> Array:
         return in_float64(np.sqrt)(np.where(np.abs(input) < np.finfo(np.float16).tiny, 0 * input, input))
 
-    answers = ask(small_vendor(diopiSqrt=sqrt), "diopiSqrt", Dtype.float16)
-    assert answers["special values"] == "right"
-    assert int(answers["flushed"]) == 2 * 1023
+    observations = ask(small_vendor(diopiSqrt=sqrt), "diopiSqrt", Dtype.float16)
+    assert observations["special values"] == "right"
+    assert int(observations["flushed"]) == 2 * 1023
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from diopi_test.fingerprint.table import FAMILIES
 
 HELPERS = Path(__file__).parent.parent.parent / "helpers"
 
-FEW = {family: probes[:1] for family, probes in FAMILIES.items() if family != "dot products"}
+ONE_PROBE_PER_FAMILY = {family: probes[:1] for family, probes in FAMILIES.items() if family != "dot products"}
 """Probes enough to see that two runs agree."""
 
 
@@ -46,10 +46,10 @@ def test_what_a_vendor_lacks_or_refuses_is_said() -> None:
             raise ValueError("out of order")
         return np.sqrt(input)
 
-    taken = Fingerprint.measure(small_vendor(diopiSqrt=sqrt), {"NaN": FAMILIES["NaN"]})
-    assert refusals(taken, "diopiNeg") == {"not implemented"}
-    assert refusals(taken, "diopiSqrt") == {"unsupported type", None, "ErrorOccurred: diopiSqrt: out of order"}
-    rows = [" ".join(line.split()) for line in text(taken).splitlines()]
+    fingerprint = Fingerprint.measure(small_vendor(diopiSqrt=sqrt), {"NaN": FAMILIES["NaN"]})
+    assert refusals(fingerprint, "diopiNeg") == {"not implemented"}
+    assert refusals(fingerprint, "diopiSqrt") == {"unsupported type", None, "ErrorOccurred: diopiSqrt: out of order"}
+    rows = [" ".join(line.split()) for line in text(fingerprint).splitlines()]
     assert "diopiNeg float16, bfloat16, float32, float64 not implemented" in rows
     assert "diopiSqrt float16 unsupported type" in rows
 
@@ -68,16 +68,18 @@ def test_a_vendor_that_writes_beside_its_result_is_told() -> None:
         ctx.stream.synchronize()
         ctypes.memset(out.data_ptr - 1, 0, 1)
 
-    taken = Fingerprint.measure(wild, {"NaN": [probe for probe in FAMILIES["NaN"] if probe.function == "diopiNeg"]})
-    assert all(finding.observations[NO_RESULT].startswith("wrote beside a tensor: ") for finding in taken.results)
+    fingerprint = Fingerprint.measure(
+        wild, {"NaN": [probe for probe in FAMILIES["NaN"] if probe.function == "diopiNeg"]}
+    )
+    assert all(finding.observations[NO_RESULT].startswith("wrote beside a tensor: ") for finding in fingerprint.results)
 
 
 @pytest.mark.parametrize("name", ["jax_cpu", "small"])
 def test_two_fingerprints_of_one_vendor_are_the_same(name: str) -> None:
     probed = find_vendor("diopi_impl.jax_cpu:vendor") if name == "jax_cpu" else vendor
-    one, other = (Fingerprint.measure(probed, FEW).to_json() for _ in range(2))
-    assert one == other
-    assert any(NO_RESULT not in finding["answers"] for finding in one["findings"])
+    first, second = (Fingerprint.measure(probed, ONE_PROBE_PER_FAMILY).to_json() for _ in range(2))
+    assert first == second
+    assert any(NO_RESULT not in finding["answers"] for finding in first["findings"])
 
 
 @pytest.mark.parametrize("name", sorted(known_vendors()))
@@ -87,18 +89,20 @@ def test_every_installed_vendor_answers_every_probe(name: str) -> None:
     one_type_each = {
         family: [replace(probe, variants=probe.variants[:1]) for probe in probes] for family, probes in FAMILIES.items()
     }
-    taken = Fingerprint.measure(find_vendor(name), one_type_each)
-    assert len(taken.results) == sum(map(len, FAMILIES.values()))
-    assert [finding for finding in taken.results if finding.observations.get(NO_RESULT) == "not implemented"] == []
+    fingerprint = Fingerprint.measure(find_vendor(name), one_type_each)
+    assert len(fingerprint.results) == sum(map(len, FAMILIES.values()))
+    assert [
+        finding for finding in fingerprint.results if finding.observations.get(NO_RESULT) == "not implemented"
+    ] == []
 
 
 def test_all_of_the_table_is_asked() -> None:
     seen: list[str] = []
-    taken = Fingerprint.measure(vendor, progress=seen.append)
+    fingerprint = Fingerprint.measure(vendor, progress=seen.append)
     assert seen == [probe.function for probes in FAMILIES.values() for probe in probes]
-    asked = {(finding.family, finding.function, finding.subject, finding.dtypes) for finding in taken.results}
-    assert len(asked) == len(taken.results) == sum(len(p.variants) for ps in FAMILIES.values() for p in ps)
-    assert refusals(taken, "diopiSum") == refusals(taken, "diopiSqrt") == {None}
+    asked = {(finding.family, finding.function, finding.subject, finding.dtypes) for finding in fingerprint.results}
+    assert len(asked) == len(fingerprint.results) == sum(len(p.variants) for ps in FAMILIES.values() for p in ps)
+    assert refusals(fingerprint, "diopiSum") == refusals(fingerprint, "diopiSqrt") == {None}
 
 
 def test_vendors_of_different_arithmetic_have_different_fingerprints() -> None:
@@ -109,15 +113,17 @@ def test_vendors_of_different_arithmetic_have_different_fingerprints() -> None:
         return input.squeeze(dim[0])
 
     sums = {"sums": FAMILIES["sums"]}
-    one, other = (Fingerprint.measure(small_vendor(diopiSum=function), sums) for function in (summed, pairwise))
-    assert one.to_json() != other.to_json()
+    first, second = (Fingerprint.measure(small_vendor(diopiSum=function), sums) for function in (summed, pairwise))
+    assert first.to_json() != second.to_json()
 
 
 def test_a_compiled_vendor(tmp_path: Path) -> None:
     library = build(tmp_path / "libdiopi_impl.so", "c", sorted((VENDORS / "c").glob("*.c")), "-O1")
     families = {"sums": FAMILIES["sums"], "division": FAMILIES["division"][:1]}
-    taken = Fingerprint.measure(find_vendor(str(library)), families)
-    found = {(finding.function, finding.subject, finding.dtypes[0]): finding.observations for finding in taken.results}
+    fingerprint = Fingerprint.measure(find_vendor(str(library)), families)
+    found = {
+        (finding.function, finding.subject, finding.dtypes[0]): finding.observations for finding in fingerprint.results
+    }
     sums = found["diopiSum", "of a vector", Dtype.float32]
     assert sums == {"partial sums": "float64 (53 bits)", "rounded": "to nearest", "order": "sequential"}
     assert found["diopiDiv", "", Dtype.float32] == {"quotients": "correctly rounded"}
@@ -136,9 +142,9 @@ def test_element_types_with_equal_observations_share_a_row() -> None:
         for source in (Dtype.float16, Dtype.float32)
         for target in (Dtype.int8, Dtype.int16)
     ]
-    shown = text(Fingerprint("some vendor", "2", results))
-    assert shown.splitlines()[0] == "some vendor 2"
-    assert [" ".join(line.split()) for line in shown.splitlines()[2:]] == [
+    printed = text(Fingerprint("some vendor", "2", results))
+    assert printed.splitlines()[0] == "some vendor 2"
+    assert [" ".join(line.split()) for line in printed.splitlines()[2:]] == [
         "conversions types rounded",
         "diopiCastDtype float16, float32 → int8, int16 up",
     ]
@@ -169,8 +175,8 @@ def test_the_command(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (0, "")
         runs.append((done.stdout, file.read_text("utf-8")))
     assert runs[0] == runs[1]
-    shown, written = runs[0]
-    assert shown.startswith("small 1\n")
+    printed, written = runs[0]
+    assert printed.startswith("small 1\n")
     record = json.loads(written)
     assert record["vendor"] == {"name": "small", "version": "1"}
     assert {

@@ -12,45 +12,45 @@ from diopi_test.fingerprint.trees import NoTreeError, Sizes, Tree, depth, leaves
 def sizes_in(tree: Tree) -> Sizes:
     """Sizes of smallest common subtrees, read off the tree."""
 
-    def size(node: Tree, first: int, other: int) -> int:
+    def size(node: Tree, first: int, partner: int) -> int:
         if not isinstance(node, int):
             for child in node:
-                if {first, other} <= set(leaves(child)):
-                    return size(child, first, other)
+                if {first, partner} <= set(leaves(child)):
+                    return size(child, first, partner)
         return len(leaves(node))
 
-    return lambda first, others: [size(tree, first, other) for other in others]
+    return lambda first, partners: [size(tree, first, partner) for partner in partners]
 
 
-def random_tree(terms: Sequence[int], chance: random.Random, most: int) -> Tree:
+def random_tree(terms: Sequence[int], chance: random.Random, max_children: int) -> Tree:
     if len(terms) == 1:
         return terms[0]
-    cuts = sorted(chance.sample(range(1, len(terms)), min(chance.randint(1, most - 1), len(terms) - 1)))
+    cuts = sorted(chance.sample(range(1, len(terms)), min(chance.randint(1, max_children - 1), len(terms) - 1)))
     parts = [terms[start:end] for start, end in zip([0, *cuts], [*cuts, len(terms)], strict=True)]
-    return tuple(random_tree(part, chance, most) for part in parts)
+    return tuple(random_tree(part, chance, max_children) for part in parts)
 
 
-@pytest.mark.parametrize("most", [2, 5])
+@pytest.mark.parametrize("max_children", [2, 5])
 @pytest.mark.parametrize("seed", range(20))
-def test_every_tree_is_revealed(seed: int, most: int) -> None:
+def test_every_tree_is_revealed(seed: int, max_children: int) -> None:
     chance = random.Random(seed)
     terms = chance.sample(range(24), 24)
-    tree = random_tree(terms, chance, most)
+    tree = random_tree(terms, chance, max_children)
     assert normal(reveal(sizes_in(tree), 24)) == normal(tree)
 
 
 def test_a_sum_of_one_term() -> None:
-    assert reveal(lambda first, others: [], 1) == 0
+    assert reveal(lambda first, partners: [], 1) == 0
 
 
 @pytest.mark.parametrize(
     "sizes",
     [
-        lambda first, others: [2 for _ in others],  # everybody is everybody's neighbour
-        lambda first, others: [9 for _ in others],  # more terms than there are
-        lambda first, others: [0 for _ in others],
-        lambda first, others: [other + 2 for other in others],  # a gap after the first
-        lambda first, others: [3 if first == 0 else 2 for _ in others],
+        lambda first, partners: [2 for _ in partners],  # everybody is everybody's neighbour
+        lambda first, partners: [9 for _ in partners],  # more terms than there are
+        lambda first, partners: [0 for _ in partners],
+        lambda first, partners: [partner + 2 for partner in partners],  # a gap after the first
+        lambda first, partners: [3 if first == 0 else 2 for _ in partners],
     ],
 )
 def test_sizes_that_are_no_tree(sizes: Sizes) -> None:
@@ -86,9 +86,9 @@ def test_the_order_of_operands_makes_no_difference() -> None:
 
 
 def test_orders_without_a_name_are_told_apart() -> None:
-    one, other = orders.describe((((0, 3), 1), (2, 4))), orders.describe((((0, 4), 1), (2, 3)))
-    assert one.startswith("irregular, at most 3 additions a term (tree ")
-    assert one != other
+    first, partner = orders.describe((((0, 3), 1), (2, 4))), orders.describe((((0, 4), 1), (2, 3)))
+    assert first.startswith("irregular, at most 3 additions a term (tree ")
+    assert first != partner
 
 
 def test_depth_counts_additions() -> None:

@@ -24,11 +24,11 @@ from diopi_test.fuzz.search import drawing_by_the_seed_alone
 from diopi_test.fuzz.statistics import Statistics
 from diopi_test.oracle import budget
 
-DRAWN = 16
+CALLS = 16
 SHARE = 8
 """One of so many drawn is legal, at the least: of most functions more than half are."""
 
-MANY = 48
+MANY_CALLS = 48
 """Draws of a function of whose first ones too few are legal, or too much alike."""
 
 FAMILIES: dict[str, list[str]] = defaultdict(list)
@@ -36,9 +36,9 @@ for _name in functions_with_cases("full"):
     FAMILIES[lookup(_name).family].append(_name)
 
 
-def drawn(function: str, count: int = DRAWN) -> Statistics:
+def draw_statistics(function: str, count: int = CALLS) -> Statistics:
     """The statistics of some calls of a function."""
-    statistics, its = Statistics(), known(function)
+    statistics, knowledge = Statistics(), known(function)
 
     @seed(5)
     @settings(
@@ -51,7 +51,7 @@ def drawn(function: str, count: int = DRAWN) -> Statistics:
     @given(st.data())
     def draw(data: DataObject) -> None:
         try:
-            statistics.count(compute_legal_case(its, data.draw(cases(its))))
+            statistics.count(compute_legal_case(knowledge, data.draw(cases(knowledge))))
         except IllegalError as error:
             statistics.discarded[str(error)] += 1
 
@@ -83,21 +83,23 @@ def test_drawn_calls_are_legal_and_vary(family: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(stability, "ROUNDS", 1)
     poor = {}
     for function in FAMILIES[family]:
-        found = drawn(function)
-        if is_poor(function, found, DRAWN) and is_poor(function, found := drawn(function, MANY), MANY):
+        found = draw_statistics(function)
+        if is_poor(function, found, CALLS) and is_poor(
+            function, found := draw_statistics(function, MANY_CALLS), MANY_CALLS
+        ):
             poor[function] = (found.legal, alike(function, found), dict(found.discarded))
     assert poor == {}
 
 
 def test_attributes_and_layouts_vary() -> None:
     for function in ("diopiConvolution2d", "diopiSoftmax", "diopiTopk", "diopiLayerNorm"):
-        found = drawn(function, MANY)
+        found = draw_statistics(function, MANY_CALLS)
         assert len(found.attributes) > 2, function
         assert len(found.layouts) > 2, function
 
 
 def test_an_element_wise_call_has_any_rank_and_types_that_meet() -> None:
-    found = drawn("diopiAdd", MANY)
+    found = draw_statistics("diopiAdd", MANY_CALLS)
     ranks = {max(len(shape) for shape in shapes) for shapes in found.shapes}
     assert len(ranks) > 3
     assert any(len(set(dtypes)) > 1 for dtypes in found.dtypes)
@@ -122,9 +124,9 @@ def test_what_lies_as_its_input_is_not_called_with_another_layout(data: DataObje
 )
 @given(st.data())
 def test_only_half_precision_is_put_where_half_precision_has_finer_numbers_beside_it(data: DataObject) -> None:
-    its = known("diopiLayerNormBackward")
-    mixed = next(case for case in its.cases if case.label == "float16-mixed")
-    assert other_types(data.draw, its, mixed).dtype in (Dtype.float16, Dtype.bfloat16)
+    knowledge = known("diopiLayerNormBackward")
+    mixed = next(case for case in knowledge.cases if case.label == "float16-mixed")
+    assert other_types(data.draw, knowledge, mixed).dtype in (Dtype.float16, Dtype.bfloat16)
 
 
 def test_a_call_with_numbers_of_another_type_is_resized() -> None:

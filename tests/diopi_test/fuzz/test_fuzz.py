@@ -27,8 +27,8 @@ WORDS = ("--function", FUNCTION, "--rounds", 3, "--seed", 3)
 
 
 def fuzz(vendor: str, folder: Path, *words: object) -> Result:
-    given = ("fuzz", "--vendor", f"narrow:{vendor}", "--output", folder, *(words or WORDS))
-    return CliRunner().invoke(main, [str(word) for word in given])
+    command = ("fuzz", "--vendor", f"narrow:{vendor}", "--output", folder, *(words or WORDS))
+    return CliRunner().invoke(main, [str(word) for word in command])
 
 
 def found(folder: Path) -> list[BaselineCase]:
@@ -96,9 +96,9 @@ def test_what_was_found_is_run_and_shown_as_any_case(tmp_path: Path) -> None:
     ran = CliRunner().invoke(main, run_words("of_rank_six", tmp_path))
     assert ran.exit_code == 1, ran.output
     assert CliRunner().invoke(main, run_words("correct", tmp_path)).exit_code == 0
-    shown = CliRunner().invoke(main, ["show", "fuzz-1", "--data", str(tmp_path)])
-    assert shown.exit_code == 0, shown.output
-    assert "(1, 1, 1, 1, 1, 1)" in shown.output
+    result = CliRunner().invoke(main, ["show", "fuzz-1", "--data", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "(1, 1, 1, 1, 1, 1)" in result.output
 
 
 def test_a_seed_repeats_the_search(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ def test_a_seed_repeats_the_search(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     importlib.import_module("numbers_of_the_user")  # Hypothesis takes numbers from modules such as this one
     second = fuzz("beyond", tmp_path / "two")
     assert first.output.replace("/one", "") == second.output.replace("/two", "")
-    one, two = (found(tmp_path / name)[0] for name in ("one", "two"))
-    assert one.label == two.label
-    assert [a.tobytes() for a in arrays(one)] == [b.tobytes() for b in arrays(two)]
+    first_case, second_case = (found(tmp_path / name)[0] for name in ("one", "two"))
+    assert first_case.label == second_case.label
+    assert [a.tobytes() for a in arrays(first_case)] == [b.tobytes() for b in arrays(second_case)]
 
 
 def arrays(case: BaselineCase) -> list[Any]:
@@ -125,17 +125,17 @@ def test_waived_calls_are_no_findings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "message"),
     [
         (["--minutes", 0, "--function", FUNCTION], 3, "no call was run"),
         (["--vendor", "narrow:missing"], 2, "missing"),
         (["--function", "diopiNothing"], 2, "diopiNothing"),
     ],
 )
-def test_what_can_not_be_searched_is_no_success(words: list[object], status: int, said: str, tmp_path: Path) -> None:
+def test_what_can_not_be_searched_is_no_success(words: list[object], status: int, message: str, tmp_path: Path) -> None:
     done = fuzz("correct", tmp_path, *words)
     assert done.exit_code == status, done.output
-    assert said in done.output
+    assert message in done.output
 
 
 def test_findings_of_an_earlier_search_are_not_overwritten(tmp_path: Path) -> None:
@@ -155,10 +155,10 @@ def test_an_interrupted_search_tells_what_it_found(tmp_path: Path) -> None:
                 break
         time.sleep(0.1)
         process.terminate()  # SIGINT is ignored where the tests are run in the background of a shell
-        rest = process.stdout.read()
-        assert process.wait(60) == 1, rest
-    assert re.search(r"\d+ findings?; repeat with --seed 3", rest)
-    assert "interrupted by SIGTERM" in rest
+        remaining_output = process.stdout.read()
+        assert process.wait(60) == 1, remaining_output
+    assert re.search(r"\d+ findings?; repeat with --seed 3", remaining_output)
+    assert "interrupted by SIGTERM" in remaining_output
     assert found(tmp_path)
 
 

@@ -57,41 +57,41 @@ TOO_FEW_FEATURES = Case(
 
 
 def expected(case: BaselineCase, name: str = "out") -> Expected:
-    one = case.expected[name]
-    assert isinstance(one, Expected)
-    return one
+    result = case.expected[name]
+    assert isinstance(result, Expected)
+    return result
 
 
 def test_at_a_jump_both_sides_are_right_and_as_likely() -> None:
     third = float(np.float32(1) / np.float32(3))
     case = call("diopiDiv", {"input": choice([1.0]), "other": choice([third])}, rounding_mode=2)
-    one = expected(compute_legal_case(known("diopiDiv"), case))
-    assert (one.unit >= 1).all()  # the quotient is 2 or 3
+    result = expected(compute_legal_case(known("diopiDiv"), case))
+    assert (result.unit >= 1).all()  # the quotient is 2 or 3
 
 
 def test_away_from_jumps_the_budget_is_that_of_a_stored_case() -> None:
     case = call("diopiSin", {"input": normal()})
-    drawn, stored = (
+    fuzzed, stored = (
         compute_legal_case(known("diopiSin"), case),
         compute_baseline_case(known("diopiSin").prototype, case),
     )
-    assert np.median(expected(drawn).unit / expected(stored).unit) <= 1.01
-    assert (expected(drawn).values == expected(stored).values).all()
+    assert np.median(expected(fuzzed).unit / expected(stored).unit) <= 1.01
+    assert (expected(fuzzed).values == expected(stored).values).all()
 
 
 def test_a_sum_of_many_elements_is_smooth() -> None:
     case = replace(call("diopiSum", {"input": normal()}, (10_000,), dim=(0,)), results={"out": ResultOverride()})
-    drawn, stored = (
+    fuzzed, stored = (
         compute_legal_case(known("diopiSum"), case),
         compute_baseline_case(known("diopiSum").prototype, case),
     )
-    assert expected(drawn).unit / expected(stored).unit <= 1.01
+    assert expected(fuzzed).unit / expected(stored).unit <= 1.01
 
 
 def test_what_is_exact_stays_exact() -> None:
-    drawn = compute_legal_case(known("diopiFloor"), call("diopiFloor", {"input": choice([1.0, 0.999])}))
-    assert expected(drawn).unit is None
-    assert expected(drawn).specified is None
+    fuzzed = compute_legal_case(known("diopiFloor"), call("diopiFloor", {"input": choice([1.0, 0.999])}))
+    assert expected(fuzzed).unit is None
+    assert expected(fuzzed).specified is None
 
 
 @pytest.mark.parametrize(
@@ -120,18 +120,18 @@ def test_what_is_no_call_says_why(function: str, case: Case, reason: str) -> Non
 
 
 def test_what_a_fact_says_is_needed_must_be_there() -> None:
-    its = known("diopiMultiHeadAttention")
-    case = next(case for case in its.cases if case.arguments["gen"] is None)
+    knowledge = known("diopiMultiHeadAttention")
+    case = next(case for case in knowledge.cases if case.arguments["gen"] is None)
     with pytest.raises(IllegalError, match=r"a fact|refuses"):
-        compute_legal_case(its, replace(case, arguments={**case.arguments, "dropout_p": 0.5}))
+        compute_legal_case(knowledge, replace(case, arguments={**case.arguments, "dropout_p": 0.5}))
 
 
 def test_gradients_without_a_norm_are_refused_where_the_caller_says_so() -> None:
-    its = known("diopiClipGradNorm")
-    case = next(case for case in its.cases if case.arguments["error_if_nonfinite"])
+    knowledge = known("diopiClipGradNorm")
+    case = next(case for case in knowledge.cases if case.arguments["error_if_nonfinite"])
     endless = [replace(spec, domain=choice([np.inf])) for spec in case.arguments["grads"]]
     with pytest.raises(IllegalError, match="refuses"):
-        compute_legal_case(its, replace(case, arguments={**case.arguments, "grads": endless}))
+        compute_legal_case(knowledge, replace(case, arguments={**case.arguments, "grads": endless}))
 
 
 def test_what_pytorch_leaves_open_is_not_tried() -> None:
@@ -144,11 +144,11 @@ def test_what_pytorch_leaves_open_is_not_tried() -> None:
 
 
 def test_a_gradient_has_the_shape_of_the_forward_result() -> None:
-    its = known("diopiConvolution2dBackward")
-    case = its.cases[0]
+    knowledge = known("diopiConvolution2dBackward")
+    case = knowledge.cases[0]
     tensors = {name: case.arguments[name] for name in ("input", "weight")}
     shapes = {"input": (2, 2, 11, 11), "weight": (3, 2, 3, 3)}
     changed = {name: replace(tensor, shape=shapes[name]) for name, tensor in tensors.items()}
     attributes = {"stride": (2, 2), "padding": (1, 1), "dilation": (1, 1), "groups": 1}
-    shaped = with_forward_shapes(its, replace(case, arguments={**case.arguments, **changed, **attributes}))
+    shaped = with_forward_shapes(knowledge, replace(case, arguments={**case.arguments, **changed, **attributes}))
     assert shaped.arguments["grad_output"].shape == (2, 3, 6, 6)

@@ -43,11 +43,11 @@ def test_channels_are_the_product_of_those_of_a_group_and_groups() -> None:
     shapes = {"input": (2, 6, 9, 9), "weight": (4, 3, 2, 2), "bias": (4,)}
     attributes = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1)}
     grouped = reshaped(case, **shapes)
-    right, wrong = (
+    legal, illegal = (
         replace(grouped, arguments={**grouped.arguments, **attributes, "groups": groups}) for groups in (2, 1)
     )
-    assert holds("diopiConvolution2d", right)
-    assert not holds("diopiConvolution2d", wrong)  # which NumPy would broadcast, were there one channel
+    assert holds("diopiConvolution2d", legal)
+    assert not holds("diopiConvolution2d", illegal)  # which NumPy would broadcast, were there one channel
 
 
 def test_a_number_is_bounded_by_the_size_along_the_axis_that_another_names() -> None:
@@ -61,11 +61,11 @@ def test_a_number_is_bounded_by_the_size_along_the_axis_that_another_names() -> 
 def test_parts_make_up_the_axis_that_is_split() -> None:
     case = first("diopiSplitWithSizes")
     sized = reshaped(case, input=(5, 4))
-    right, wrong = (
+    legal, illegal = (
         replace(sized, arguments={**sized.arguments, "dim": 0, "splitSizes": sizes}) for sizes in ((2, 3), (2, 2))
     )
-    assert holds("diopiSplitWithSizes", right)
-    assert not holds("diopiSplitWithSizes", wrong)
+    assert holds("diopiSplitWithSizes", legal)
+    assert not holds("diopiSplitWithSizes", illegal)
 
 
 def test_a_choice_that_no_case_makes_is_none() -> None:

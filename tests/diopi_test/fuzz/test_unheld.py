@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 INTEGERS = (Dtype.uint8, Dtype.int8, Dtype.int16, Dtype.int32)
 NUMBERS = (-1, -3, -156, -300, 131, 300, 65_537, -70_001, 2**31 + 5, -(2**31) - 5, 2**40 + 7)
 
-OWN = Dtype.float64
+DTYPE_UNDER_TEST = Dtype.float64
 """Stands for the element type under test."""
 
 Call = Callable[[Any, int], Any]
@@ -59,13 +59,16 @@ CALLS: dict[str, tuple[dict[str, Any], str, Call]] = {
     "diopiThreshold": ({"value": 7}, "threshold", lambda x, n: torch.nn.functional.threshold(x, n, 7)),
     "diopiThresholdInp": ({"threshold": 7}, "value", lambda x, n: torch.nn.functional.threshold(x, 7, n)),
     "diopiThresholdBackward": (
-        {"input": TensorSpec((3,), OWN, choice([57]))},
+        {"input": TensorSpec((3,), DTYPE_UNDER_TEST, choice([57]))},
         "threshold",
         lambda x, n: torch.ops.aten.threshold_backward(x, x.clone().fill_(57), n),
     ),
     "diopiHardtanh": ({"max_val": 2**50}, "min_val", lambda x, n: torch.nn.functional.hardtanh(x, n, 2**50)),
     "diopiAddcmul": (
-        {"tensor1": TensorSpec((3,), OWN, choice([2])), "tensor2": TensorSpec((3,), OWN, choice([3]))},
+        {
+            "tensor1": TensorSpec((3,), DTYPE_UNDER_TEST, choice([2])),
+            "tensor2": TensorSpec((3,), DTYPE_UNDER_TEST, choice([3])),
+        },
         "value",
         lambda x, n: torch.addcmul(x, x.clone().fill_(2), x.clone().fill_(3), value=n),
     ),
@@ -96,10 +99,10 @@ def _case(call: str, dtype: Dtype, number: int) -> tuple[str, Case]:
     arguments, name, _ = CALLS[call]
     prototype = lookup(call.split(",")[0])
     tensor = next(p.name for p in prototype.arguments if p.is_tensor)
-    own = {key: replace(spec, dtype=dtype) for key, spec in arguments.items() if isinstance(spec, TensorSpec)}
-    own = {key: spec if arguments[key].dtype is OWN else arguments[key] for key, spec in own.items()}
-    given = {tensor: TensorSpec((3,), dtype, choice([1, 127, 57])), **arguments, **own, name: number}
-    return tensor, Case(f"{dtype.name}-unheld", dtype, {p.name: given.get(p.name) for p in prototype.arguments})
+    specs = {key: replace(spec, dtype=dtype) for key, spec in arguments.items() if isinstance(spec, TensorSpec)}
+    specs = {key: spec if arguments[key].dtype is DTYPE_UNDER_TEST else arguments[key] for key, spec in specs.items()}
+    actual = {tensor: TensorSpec((3,), dtype, choice([1, 127, 57])), **arguments, **specs, name: number}
+    return tensor, Case(f"{dtype.name}-unheld", dtype, {p.name: actual.get(p.name) for p in prototype.arguments})
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -108,15 +111,15 @@ def test_unheld_numbers_are_converted_as_pytorch_converts_them(call: str) -> Non
     for dtype in INTEGERS:
         for number in NUMBERS:
             name, case = _case(call, dtype, number)
-            made = None if is_refused(prototype, case) else compute_baseline_case(prototype, case)
+            computed = None if is_refused(prototype, case) else compute_baseline_case(prototype, case)
             values = torch.tensor([1, 127, 57], dtype=getattr(torch, dtype.name))
-            if made is None:
+            if computed is None:
                 with pytest.raises(RuntimeError, match=r"without overflow|unsigned|negative"):
                     CALLS[call][2](values, number)
                 continue
-            given = torch.from_numpy(made.arguments[name].values)
+            actual = torch.from_numpy(computed.arguments[name].values)
             if prototype.base == "diopiPowTensor" and number < 0:
                 continue  # which the prototype and PyTorch refuse
-            (expected,) = made.expected.values()
+            (expected,) = computed.expected.values()
             assert isinstance(expected, Expected)
-            assert CALLS[call][2](given, number).tolist() == pytest.approx(expected.values.tolist()), (dtype, number)
+            assert CALLS[call][2](actual, number).tolist() == pytest.approx(expected.values.tolist()), (dtype, number)
