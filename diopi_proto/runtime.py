@@ -42,130 +42,136 @@ U64Out = Annotated[object, "uint64_t*"]
 
 @prototype(returns="const char*")
 def diopiGetVersion():
-    """Version of the interface as text, `major.minor.patch`; a static string."""
+    """Return the version of the interface as text, `major.minor.patch`, in a static string."""
 
 
 @prototype()
 def diopiGetTensorData(th: MutableIn, ptr: AddressOut):
-    """Address of the tensor's first element on its device: storage address + offset · element size.
+    """Get the address of the tensor's first element on its device: storage address + offset · element size.
 
-    Errors: a sparse tensor has no dense data.
+    Errors: a sparse tensor, which has no dense data.
     """
 
 
 @prototype()
 def diopiGetTensorDataConst(th: In, ptr: ConstAddressOut):
-    """Read-only address of the tensor's first element. Errors: as `diopiGetTensorData`."""
+    """Get the read-only address of the tensor's first element. Errors: as `diopiGetTensorData`."""
 
 
 @prototype()
 def diopiGetTensorShape(th: In, size: SizeOut):
-    """Shape of the tensor; its length is the number of dimensions, 0 for a 0-d tensor."""
+    """Get the shape of the tensor; its length is the number of dimensions, which is 0 for a 0-d tensor."""
 
 
 @prototype()
 def diopiGetTensorStride(th: In, stride: SizeOut):
-    """Distance in elements between neighbours along each axis; 0 along an expanded axis.
+    """Get the distance in elements between neighbours along each axis; it is 0 along an expanded axis.
 
-    Errors: a sparse tensor has no strides.
+    Errors: a sparse tensor, which has no strides.
     """
 
 
 @prototype()
 def diopiGetTensorDtype(th: In, dtype: DtypeOut):
-    """Element type of the tensor; for a sparse tensor, the type of its values."""
+    """Get the element type of the tensor; for a sparse tensor, the element type of its values."""
 
 
 @prototype()
 def diopiGetTensorDevice(th: In, device: DeviceOut):
-    """The kind of memory that the tensor is in: device or host memory."""
+    """Get the kind of memory that contains the tensor: device or host memory."""
 
 
 @prototype()
 def diopiGetTensorNumel(th: In, numel: OutI64):
-    """Number of elements, the product of the shape; 1 for a 0-d tensor."""
+    """Get the number of elements, which is the product of the shape; it is 1 for a 0-d tensor."""
 
 
 @prototype()
 def diopiGetTensorElemSize(th: In, itemsize: OutI64):
-    """Size of an element in bytes."""
+    """Get the size of an element in bytes."""
 
 
 @prototype()
 def diopiGetTensorStoragePtr(th: In, pStoragePtr: AddressOut):
-    """Address of the storage the tensor is a view of. Errors: a sparse tensor has no storage of its own."""
+    """Get the address of the storage that the tensor is a view of. Errors: a sparse tensor, which has no storage."""
 
 
 @prototype()
 def diopiGetTensorStorageOffset(th: In, pOffset: OutI64):
-    """Position of the tensor's first element in its storage, in elements. Errors: as `diopiGetTensorStoragePtr`."""
+    """Get the offset of the tensor's first element in its storage, in elements.
+
+    Errors: as `diopiGetTensorStoragePtr`.
+    """
 
 
 @prototype()
 def diopiGetTensorStorageNbytes(th: In, pNbytes: BytesOut):
-    """Size of the storage in bytes. Errors: as `diopiGetTensorStoragePtr`."""
+    """Get the size of the storage in bytes. Errors: as `diopiGetTensorStoragePtr`."""
 
 
 @prototype()
 def diopiGetTensorDeviceIndex(th: In, pDevIndex: DeviceIndexOut):
-    """Number of the tensor's device, 0 for the first device and for host tensors."""
+    """Get the index of the tensor's device; it is 0 for the first device and for host tensors."""
 
 
 @prototype()
 def diopiGetTensorCrowIndices(th: In, crow_indices: ConstTensorOut):
-    """Row pointers of a CSR tensor, shape (rows + 1). Errors: the tensor is not sparse."""
+    """Get the row pointers of a CSR tensor, shape (rows + 1). Errors: the tensor is not sparse."""
 
 
 @prototype()
 def diopiGetTensorColIndices(th: In, col_indices: ConstTensorOut):
-    """Column of each stored element of a CSR tensor, shape (stored). Errors: the tensor is not sparse."""
+    """Get the column of each stored element of a CSR tensor, shape (nnz). Errors: the tensor is not sparse."""
 
 
 @prototype()
 def diopiGetTensorValues(th: In, values: ConstTensorOut):
-    """Stored elements of a CSR tensor, shape (stored). Errors: the tensor is not sparse."""
+    """Get the nnz stored elements of a CSR tensor, shape (nnz). Errors: the tensor is not sparse."""
 
 
 @prototype()
 def diopiIsTensorSparse(th: In, is_sparse: OutBool):
-    """Whether the tensor is in compressed sparse row (CSR) form."""
+    """Get whether the tensor is in compressed sparse row (CSR) form."""
 
 
 @prototype()
 def diopiGetCurrentDeviceIndex(pDevIndex: DeviceIndexOut):
-    """Number of the current device of the calling thread, 0 for the first device."""
+    """Get the index of the current device of the calling thread; it is 0 for the first device."""
 
 
 @prototype()
 def diopiGetStream(ctx: Context, stream: StreamOut):
-    """Stream of the context, created by the vendor's stream-create function; operators enqueue their work on it."""
+    """Get the stream of the context, on which operators enqueue their work.
+
+    The vendor's stream-create function created it.
+    """
 
 
 @prototype()
 def diopiRequireTensor(
     ctx: Context, tensor: NewOut, size: SizeIn, stride: SizeIn, dtype: DtypeIn, device: ConstDeviceIn
 ):
-    """Create a tensor with undefined elements; the context owns it and releases it when it is destroyed.
+    """Create a tensor with undefined elements; the context owns it and releases it when the context is destroyed.
 
-    `size` is the shape. `stride` is NULL for a contiguous tensor; otherwise it has as many entries as `size`, none
-    negative. Errors: `diopiDtypeNotSupported` for an unknown `dtype`; `size` NULL or with a negative entry; out of
-    memory.
+    `size` is the shape. `stride` is NULL for a contiguous tensor; otherwise it has as many entries as `size`, and none
+    is negative. Errors: `diopiDtypeNotSupported` for an unknown `dtype`; a `size` that is NULL or has a negative entry;
+    out of memory.
     """
 
 
 @prototype()
 def diopiRequireBuffer(ctx: Context, tensor: NewOut, num_bytes: i64, device: DeviceIn):
-    """Create a one-dimensional uint8 tensor of `num_bytes` undefined elements, owned by the context.
+    """Create a one-dimensional uint8 tensor of `num_bytes` undefined elements, which the context owns.
 
-    Errors: `num_bytes` negative; out of memory.
+    Errors: a negative `num_bytes`; out of memory.
     """
 
 
 @prototype()
 def diopiGeneratorGetState(ctx: Context, th: ConstGenerator, data: NewOut):
-    """The generator's state as a uint8 host tensor of 16 elements, owned by the context.
+    """Get the generator's state as a uint8 host tensor of 16 elements, which the context owns.
 
-    The elements are seed and offset, eight bytes each, least significant first.
+    The elements are the seed and the offset, eight bytes each, least significant byte first.
     """
 
 
@@ -179,17 +185,17 @@ def diopiGeneratorSetState(th: Generator, state: In):
 
 @prototype()
 def diopiGeneratorGetSeedAndOffset(th: Generator, ptrSeed: U64Out, ptrOffset: U64Out):
-    """Seed of the generator, and the count of numbers drawn since the seed was set."""
+    """Get the seed of the generator and the count of numbers drawn since the seed was set."""
 
 
 @prototype()
 def diopiGeneratorSetSeedAndOffset(th: Generator, seed: U64, offset: U64):
-    """Set seed and offset of the generator."""
+    """Set the seed and the offset of the generator."""
 
 
 @prototype()
 def diopiRecordStart(record_name: Text, record: AddressOut):
-    """Begin a named timing record; records nest within a thread. `record` gets the handle that ends it."""
+    """Begin a named timing record and store in `*record` the handle that ends it; records nest within a thread."""
 
 
 @prototype()

@@ -1,13 +1,13 @@
-"""Normalisation layers and vector norms, with their gradients.
+"""Normalization layers and vector norms, with their gradients.
 
-Unless a docstring says otherwise: var is the biased variance (divided by the number of elements), statistics are
-computed in float32 or wider, weight NULL means 1, bias NULL means 0, and weight, bias and running statistics have
-input's dtype or, beside half-precision input, float32. `out` and `grad_input` have the shape and dtype of `input`,
-grad_weight and grad_bias shape and dtype of weight. Gradients whose handle is NULL are skipped; the others are
-computed all the same. A parameter, statistic or gradient of another size is an error: nothing is broadcast. In
-gradients dy stands for grad_output, x for input, x̂ for (x − mean) · invstd.
-The norm over a dim list: len 0 means all axes; negative axes count from the end; an axis out of range or named twice is
-an error.
+The following holds unless a docstring says otherwise. var is the biased variance (divided by the number of elements).
+Statistics are computed in float32 or wider. A NULL weight means 1 and a NULL bias means 0. weight, bias and running
+statistics have input's dtype; if input is half precision, they may also be float32. `out` and `grad_input` have the
+shape and dtype of `input`; grad_weight and grad_bias have the shape and dtype of weight. Gradients whose handle is NULL
+are skipped; the other gradients are still computed. A parameter, statistic or gradient of another size is an error:
+nothing is broadcast. In gradients dy is grad_output, x is input, and x̂ is (x − mean) · invstd.
+For a norm over a list `dim`: len 0 means all axes; negative axes count from the end; an axis out of range or named
+twice is an error.
 """
 
 from collections.abc import Sequence
@@ -78,17 +78,17 @@ def diopiBatchNorm(
     momentum: f64,
     eps: f64,
 ):
-    """Normalises every channel: (input − mean) / √(var + eps) · weight + bias.
+    """Normalize every channel: (input − mean) / √(var + eps) · weight + bias.
 
-    input: (N, C, …), rank 2 or more; every other tensor but `out`: (C). save_mean and save_invstd have input's dtype,
-    for half precision float32; what the caller made them decides.
-    training: mean and var of the channel over all axes but 1, written to save_mean and as 1/√(var + eps) to
-    save_invstd. Running statistics that are given become (1 − momentum)·old + momentum·new, the new variance the
-    unbiased one (divided by n − 1; NaN for n = 1).
-    Not training: running_mean and running_var, which must be given, and are only read; save_mean and save_invstd may
-    be NULL or have no elements, and what they hold afterwards is not specified.
-    Errors: rank below 2, a parameter whose size is not C, training without any element, no running statistics outside
-    training. Source: torch.nn.functional.batch_norm, torch.native_batch_norm.
+    input: (N, C, …), rank 2 or more; every other tensor except `out`: (C). The caller chooses whether save_mean and
+    save_invstd have input's dtype or, for half precision, float32.
+    If training is true, mean and var are those of the channel over all axes except 1. The function writes mean to
+    save_mean and 1/√(var + eps) to save_invstd. If the caller passes running statistics, they become (1 − momentum)·old
+    + momentum·new, where the new variance is unbiased (divided by n − 1; NaN for n = 1).
+    If training is false, mean and var are running_mean and running_var, which are required and only read. save_mean and
+    save_invstd may be NULL or have no elements, and their contents after the call are unspecified.
+    Errors: rank below 2; a parameter whose size is not C; training without any element; no running statistics if
+    training is false. Source: torch.nn.functional.batch_norm, torch.native_batch_norm.
     """
 
 
@@ -115,22 +115,23 @@ def diopiBatchNormBackward(
     training: boolean,
     eps: f64,
 ):
-    """Gradients of `diopiBatchNorm`. n is the number of elements of a channel, Σ runs over them.
+    """Compute the gradients of `diopiBatchNorm`. n is the number of elements of a channel, and Σ is the sum over them.
 
-    training: mean and invstd are the saved ones;
+    If training is true, mean and invstd are the saved statistics;
     grad_input = weight·invstd · (dy − Σdy/n − x̂·Σ(dy·x̂)/n).
-    Not training: mean = running_mean and invstd = 1/√(running_var + eps);
+    If training is false, mean = running_mean and invstd = 1/√(running_var + eps);
     grad_input = weight·invstd·dy.
-    Either way grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C). Source: torch.ops.aten.native_batch_norm_backward.
+    In both cases grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C). Source:
+    torch.ops.aten.native_batch_norm_backward.
     """
 
 
 @prototype(dtypes=floating, result=statistic)
 def diopiBatchNormStats(ctx: Context, mean: Out, invstd: Out, input: In, eps: f64):
-    """Mean and 1/√(var + eps) of every channel of one worker's batch; the first step of synchronised batch norm.
+    """Compute mean and 1/√(var + eps) of every channel of one worker's batch.
 
-    input: (N, C, …), rank 2 or more. mean, invstd: (C), float32 for half-precision input. No running statistics are
-    kept. Source: torch.batch_norm_stats.
+    This is the first step of synchronized batch normalization. input: (N, C, …), rank 2 or more. mean, invstd: (C),
+    float32 for half-precision input. There are no running statistics. Source: torch.batch_norm_stats.
     """
 
 
@@ -155,13 +156,14 @@ def diopiBatchNormGatherStatsWithCounts(
     eps: f32,
     counts: Sized,
 ):
-    """Joins the statistics of W workers into those of the whole batch, and updates the running ones.
+    """Combine the statistics of W workers into those of the whole batch, and update the running statistics.
 
-    mean_all, invstd_all: (W, C) as `diopiBatchNormStats` makes them; counts: (W), floating, elements per channel of
-    each worker; mean, invstd and the running statistics: (C).
+    mean_all, invstd_all: (W, C), results of `diopiBatchNormStats`; counts: (W), floating-point, the number of elements
+    per channel of each worker; mean, invstd and the running statistics: (C).
     With var_k = 1/invstd_k² − eps and n = Σ counts_k: mean = Σ counts_k·mean_k / n,
     var = Σ counts_k·(var_k + (mean_k − mean)²) / n, invstd = 1/√(var + eps).
-    Running statistics that are given become (1 − momentum)·old + momentum·new, the new variance var·n/(n − 1).
+    If the caller passes running statistics, they become (1 − momentum)·old + momentum·new, where the new variance is
+    var·n/(n − 1).
     Source: torch.batch_norm_gather_stats_with_counts.
     """
 
@@ -190,11 +192,11 @@ def diopiBatchNormBackwardReduce(
     weight_g: boolean,
     bias_g: boolean,
 ):
-    """One worker's sums for the gradient of synchronised batch norm, Σ over all axes but 1.
+    """Compute one worker's sums for the gradient of synchronized batch normalization; Σ is over all axes except 1.
 
-    sum_dy = Σ dy and sum_dy_xmu = Σ dy·(x − mean), wanted where input_g; grad_weight = sum_dy_xmu·invstd, wanted where
-    weight_g; grad_bias = Σ dy, wanted where bias_g. A result is written if it is wanted and its handle is not NULL.
-    dy, x: (N, C, …); everything else (C); the four results are float32 for half-precision input.
+    sum_dy = Σ dy and sum_dy_xmu = Σ dy·(x − mean), requested by input_g; grad_weight = sum_dy_xmu·invstd, requested by
+    weight_g; grad_bias = Σ dy, requested by bias_g. A result is written if it is requested and its handle is not NULL.
+    dy, x: (N, C, …); all other tensors: (C). The four results are float32 for half-precision input.
     Source: torch.batch_norm_backward_reduce.
     """
 
@@ -212,11 +214,11 @@ def diopiBatchNormBackwardElemt(
     sum_dy_xmu: Sized,
     count: In,
 ):
-    """The input's gradient of synchronised batch norm, from sums over all workers.
+    """Compute the input's gradient of synchronized batch normalization from sums over all workers.
 
-    grad_input = (dy − sum_dy/n − (x − mean)·invstd²·sum_dy_xmu/n) · invstd·weight, n the sum of count.
-    dy, x, grad_input: (N, C, …); count: (W), int32, elements per channel of each worker; everything else (C),
-    float32 beside half precision. Source: torch.batch_norm_backward_elemt.
+    grad_input = (dy − sum_dy/n − (x − mean)·invstd²·sum_dy_xmu/n) · invstd·weight, where n is the sum of count.
+    dy, x, grad_input: (N, C, …); count: (W), int32, the number of elements per channel of each worker; all other
+    tensors: (C), float32 if dy and x are half precision. Source: torch.batch_norm_backward_elemt.
     """
 
 
@@ -231,10 +233,10 @@ def diopiBatchNormElemt(
     invstd: Sized,
     eps: f32,
 ):
-    """Applies given statistics: (input − mean)·invstd·weight + bias.
+    """Normalize with the statistics that the caller passes: (input − mean)·invstd·weight + bias.
 
-    input: (N, C, …), rank 2 or more; weight, bias, mean, invstd: (C), the last two float32 beside half precision.
-    Source: torch.batch_norm_elemt.
+    input: (N, C, …), rank 2 or more; weight, bias, mean, invstd: (C). mean and invstd are float32 if input is half
+    precision. Source: torch.batch_norm_elemt.
     """
 
 
@@ -254,13 +256,14 @@ def diopiLayerNorm(
     normalized_shape: Extents,
     eps: f64,
 ):
-    """Normalises the trailing axes, separately for every index before: (x − mean) / √(var + eps) · weight + bias.
+    """Normalize over the trailing axes, separately for every index of the leading axes.
 
-    normalized_shape: sizes of the trailing axes to normalise, at least one; weight, bias: of that shape.
-    save_mean, save_invstd: mean and 1/√(var + eps), of the leading axes' shape, with or without a 1 for every
-    normalised axis; float32 for half-precision input, or whatever floating dtype the caller made them. An infinite mean
-    is unspecified, because algorithms that update the mean value by value return NaN. Of no values the mean is 0 and
-    1/√(var + eps) NaN. Errors: input does not end in normalized_shape, weight or bias of another shape.
+    out = (x − mean) / √(var + eps) · weight + bias. normalized_shape: the sizes of the trailing axes to normalize, at
+    least one; weight, bias: tensors of that shape. save_mean, save_invstd: mean and 1/√(var + eps), with the shape of
+    the leading axes, followed or not by a 1 for every normalized axis. They are float32 for half-precision input, or
+    have any other floating-point dtype that the caller chooses. An infinite mean is unspecified, because algorithms
+    that update the mean element by element return NaN. If there are no elements to normalize, the mean is 0 and 1/√(var
+    + eps) is NaN. Errors: input's shape does not end in normalized_shape; weight or bias has another shape.
     Source: torch.nn.functional.layer_norm, torch.native_layer_norm.
     """
 
@@ -279,11 +282,11 @@ def diopiLayerNormBackward(
     rstd: Sized,
     normalized_shape: Extents,
 ):
-    """Gradients of `diopiLayerNorm` from the statistics it saved: mean and rstd = 1/√(var + eps).
+    """Compute the gradients of `diopiLayerNorm` from the saved statistics mean and rstd = 1/√(var + eps).
 
-    With g = dy·weight and E the mean over the normalised axes: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
+    With g = dy·weight and E the mean over the normalized axes: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
     grad_weight = Σ dy·x̂ and grad_bias = Σ dy, summed over the leading axes. mean and rstd may be half precision and
-    are widened first. Source: torch.ops.aten.native_layer_norm_backward.
+    are converted to a wider type first. Source: torch.ops.aten.native_layer_norm_backward.
     """
 
 
@@ -303,12 +306,14 @@ def diopiLayerNormGB(
     eps: const_f64,
     begin_norm_axis: ConstAxis,
 ):
-    """`diopiLayerNorm` over the axes from begin_norm_axis on.
+    """Compute `diopiLayerNorm` over the axes from begin_norm_axis on.
 
-    running_mean and running_var are results with misleading names: the mean and 1/√(var + eps), in the shape of the
-    axes before begin_norm_axis, float32 for half-precision input or whatever floating dtype the caller made them.
-    Infinite means, and those of no values, are as `diopiLayerNorm` says.
-    weight, bias: of the shape of the normalised axes. begin_norm_axis may be negative and must name an axis of input.
+    running_mean and running_var are results whose names are misleading: they are the mean and 1/√(var + eps), with the
+    shape of the axes before begin_norm_axis. They are float32 for half-precision input, or have any other
+    floating-point dtype that the caller chooses. `diopiLayerNorm` specifies infinite means and the statistics of no
+    elements.
+    weight, bias: tensors with the shape of the normalized axes. begin_norm_axis may be negative and must name an axis
+    of input.
     Source: as `diopiLayerNorm`.
     """
 
@@ -327,9 +332,9 @@ def diopiLayerNormGBBackward(
     running_std: Sized,
     begin_norm_axis: ConstAxis,
 ):
-    """Gradients of `diopiLayerNormGB`: as `diopiLayerNormBackward` with the axes from begin_norm_axis on normalised.
+    """Compute the gradients of `diopiLayerNormGB`: as `diopiLayerNormBackward` over the axes from begin_norm_axis on.
 
-    running_mean is the saved mean, running_std the saved 1/√(var + eps). Source: as `diopiLayerNormBackward`.
+    running_mean is the saved mean, and running_std is the saved 1/√(var + eps). Source: as `diopiLayerNormBackward`.
     """
 
 
@@ -349,13 +354,14 @@ def diopiGroupNorm(
     num_groups: PositiveExtent,
     eps: f64,
 ):
-    """Normalises groups of channels, separately for every sample: (x − mean) / √(var + eps) · weight + bias.
+    """Normalize groups of channels, separately for every sample: (x − mean) / √(var + eps) · weight + bias.
 
-    input: (N, C, …), rank 2 or more; C consecutive channels make num_groups groups of equal size, and a group's mean
-    and var run over its channels and all axes after them. weight, bias: (C). save_mean and save_invstd: mean and
-    1/√(var + eps), (N, num_groups), in weight's dtype or whatever floating dtype the caller made them. Infinite means,
-    and those of no values, are as `diopiLayerNorm` says.
-    Errors: num_groups < 1 or not a divisor of C, weight or bias of another size.
+    input: (N, C, …), rank 2 or more. The C channels are divided into num_groups groups of equal size, each of
+    consecutive channels. A group's mean and var are computed over its channels and all axes after the channel axis.
+    weight, bias: (C). save_mean and save_invstd: mean and 1/√(var + eps), (N, num_groups), in weight's dtype or any
+    other floating-point dtype that the caller chooses. `diopiLayerNorm` specifies infinite means and the statistics of
+    no elements.
+    Errors: num_groups < 1 or not a divisor of C; weight or bias of another size.
     Source: torch.nn.functional.group_norm, torch.native_group_norm.
     """
 
@@ -373,10 +379,11 @@ def diopiGroupNormBackward(
     rstd: Sized,
     num_groups: PositiveExtent,
 ):
-    """Gradients of `diopiGroupNorm` from the statistics it saved: mean and rstd = 1/√(var + eps), (N, num_groups).
+    """Compute the gradients of `diopiGroupNorm` from the saved statistics mean and rstd = 1/√(var + eps).
 
-    With g = dy·weight and E the mean over a group: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
-    grad_weight = Σ dy·x̂ and grad_bias = Σ dy, (C), summed over all axes but 1.
+    mean, rstd: (N, num_groups). With g = dy·weight and E the mean over a group: grad_input = rstd · (g − E g −
+    x̂·E(g·x̂)).
+    grad_weight = Σ dy·x̂ and grad_bias = Σ dy, (C), summed over all axes except 1.
     Source: torch.ops.aten.native_group_norm_backward.
     """
 
@@ -391,12 +398,13 @@ def diopiInstanceNorm(
     bias: Sized | None,
     eps: const_f64,
 ):
-    """Normalises the axes from `axis` on, separately for every index before: (x − mean) / √(var + eps) · scale + bias.
+    """Normalize over the axes from `axis` on, separately for every index of the axes before it.
 
-    axis: 1 … rank − 1, as a rule 2. scale, bias: as many elements as the axes 1 … axis − 1 together (C when axis is 2),
-    shared by all indices of axis 0; NULL means 1 and 0. The statistics always come from input; there are no running
-    ones. eps may be zero or negative: where var + eps < 0 the result is NaN, where it is 0 the standard leaves it open.
-    Errors: axis out of range, scale or bias of another size. Source: torch.nn.functional.instance_norm.
+    out = (x − mean) / √(var + eps) · scale + bias. axis: 1 … rank − 1, usually 2. scale, bias: as many elements as the
+    axes 1 … axis − 1 have together (C if axis is 2), shared by all indices of axis 0. A NULL scale means 1 and a NULL
+    bias means 0. The statistics are always computed from input; there are no running statistics. eps may be zero or
+    negative: if var + eps < 0 the result is NaN; if it is 0 the result is unspecified.
+    Errors: axis out of range; scale or bias of another size. Source: torch.nn.functional.instance_norm.
     """
 
 
@@ -417,10 +425,10 @@ def diopiInstanceNormBackward(
     axis: ConstAxis,
     eps: const_f64,
 ):
-    """Gradients of `diopiInstanceNorm`; mean and rstd = 1/√(var + eps) are computed again from input.
+    """Compute the gradients of `diopiInstanceNorm`; mean and rstd = 1/√(var + eps) are recomputed from input.
 
     With g = dy·scale and E the mean over the axes from `axis` on: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
-    grad_scale = Σ dy·x̂ and grad_bias = Σ dy, of scale's shape, summed over axis 0 and the axes from `axis` on.
+    grad_scale = Σ dy·x̂ and grad_bias = Σ dy, with scale's shape, summed over axis 0 and the axes from `axis` on.
     Source: the gradient of torch.nn.functional.instance_norm.
     """
 
@@ -434,7 +442,7 @@ def diopiNormalize(
     axis: ConstAxis,
     eps: const_f64,
 ):
-    """Scales to length one: input / max(‖input‖ₚ, eps), the p-norm taken along `axis` (see `diopiNorm`).
+    """Scale to unit norm: input / max(‖input‖ₚ, eps), with the p-norm computed along `axis` (see `diopiNorm`).
 
     axis may be negative; 0-d input takes 0 and −1. eps may be zero or negative; vectors of norm 0 then give NaN.
     Source: torch.nn.functional.normalize.
@@ -451,34 +459,37 @@ def diopiNormalizeBackward(
     axis: ConstAxis,
     eps: const_f64,
 ):
-    """Gradient of `diopiNormalize`, the norm computed again from input.
+    """Compute the gradient of `diopiNormalize`; the norm is recomputed from input.
 
-    With r = ‖x‖ₚ along axis: dy/r − ∂r/∂x · Σ(dy·x)/r² where r ≥ eps, Σ along axis and ∂r/∂x as in `diopiNormBackward`;
-    dy/eps where r < eps. All tensors have one shape. Source: the gradient of torch.nn.functional.normalize.
+    With r = ‖x‖ₚ along axis, the gradient is dy/r − ∂r/∂x · Σ(dy·x)/r² where r ≥ eps, and dy/eps where r < eps. Σ is
+    the sum along axis; `diopiNormBackward` defines ∂r/∂x. All tensors have the same shape. Source: the gradient of
+    torch.nn.functional.normalize.
     """
 
 
 @prototype(dtypes=floating, backward="diopiNormBackward")
 def diopiNorm(ctx: Context, out: Out, input: In, p: Annotated[Scalar, NormOrder()], dim: Axes):
-    """Vector norm of order p over the axes `dim`: (Σ |input|^p)^(1/p).
+    """Return the vector norm of order p over the axes `dim`: (Σ |input|^p)^(1/p).
 
-    p: any number, payload integer or floating; 0 counts the elements that are not zero, ∞ takes the largest and −∞ the
-    smallest |input|; with a negative p a zero gives 0. NaN gives NaN, for p = 0 counts as one.
-    out: shape of input without the axes of dim, or with 1 in their place; which of the two, its rank tells. 0-d input
-    takes the axes 0 and −1. If out is wider than input, input is converted first. Over no element at all the norm is 0;
-    for p < 0 or p = ∞ an axis without elements is an error.
+    p: any number, stored as an integer or as floating-point. 0 counts the nonzero elements, ∞ gives the largest |input|
+    and −∞ the smallest; for a negative p, a zero element gives 0. A NaN gives NaN; for p = 0 it counts as one nonzero
+    element.
+    out: the shape of input without the axes of dim, or with 1 in their place; out's rank determines which. 0-d input
+    takes the axes 0 and −1. If out has a wider dtype than input, input is converted first. The norm of no elements is
+    0; for p < 0 or p = ∞ an axis without elements is an error.
     Source: torch.norm, torch.linalg.vector_norm.
     """
 
 
 @prototype(dtypes=floating)
 def diopiNormBackward(ctx: Context, grad_input: Out, grad_output: In, self: Sized, norm: Sized, dim: Axes, p: Scalar):
-    """Gradient of `diopiNorm` with respect to its input self, norm being its result.
+    """Compute the gradient of `diopiNorm` with respect to its input self; `norm` is the result of `diopiNorm`.
 
-    grad_output · sign(self)·|self|^(p−1) / norm^(p−1), both broadcast along dim; 0 where self is 0 or norm is 0, and
-    everywhere for p = 0. For p = ±∞ the gradient is shared equally by all elements whose modulus is norm.
-    grad_output and norm have the same shape: that of self without the axes of dim, or with 1 in their place when their
-    rank is self's. Source: the gradient of torch.norm.
+    The gradient is grad_output · sign(self)·|self|^(p−1) / norm^(p−1), with grad_output and norm broadcast along dim.
+    It is 0 where self is 0 or norm is 0, and everywhere for p = 0. For p = ±∞ all elements whose modulus equals norm
+    share the gradient equally.
+    grad_output and norm have the same shape: that of self without the axes of dim, or with 1 in their place if they
+    have self's rank. Source: the gradient of torch.norm.
     """
 
 
@@ -486,7 +497,9 @@ def diopiNormBackward(ctx: Context, grad_input: Out, grad_output: In, self: Size
 def diopiLinalgVecNorm(
     ctx: Context, out: Out, input: In, ord: Annotated[MutableScalar, NormOrder()], dim: Axes, keepdim: boolean
 ):
-    """Vector norm as `diopiNorm`, its order `ord`; keepdim says whether the axes of dim stay in `out` with size 1.
+    """Return the vector norm as `diopiNorm` does, with the order `ord`.
+
+    If keepdim is true, the axes of dim are kept in `out` with size 1; otherwise they are removed.
 
     Source: torch.linalg.vector_norm.
     """
@@ -496,8 +509,9 @@ def diopiLinalgVecNorm(
 def diopiForeachnormScalar(
     ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, ord: Annotated[Scalar, NormOrder()]
 ):
-    """Norm of each of inputSize tensors: outs[i] = vector norm of order `ord` over all elements of inputs[i].
+    """Compute the norm of each of inputSize tensors: outs[i] is the vector norm of all elements of inputs[i].
 
-    ord: as p in `diopiNorm`; as a rule 1, 2 or ∞. outs[i]: 0-d, of inputs[i]'s dtype or wider. A tensor without
-    elements has norm 0, for ord < 0 or ∞ that is an error. Source: torch._foreach_norm.
+    The order of the norm is `ord`, which has the meaning of p in `diopiNorm` and is usually 1, 2 or ∞. outs[i]: 0-d, in
+    inputs[i]'s dtype or a wider one. A tensor without elements has norm 0; for ord < 0 or ord = ∞ it is an error.
+    Source: torch._foreach_norm.
     """

@@ -1,8 +1,8 @@
-"""Optimizer steps, a call being one update in place, and gradient clipping.
+"""Optimizer steps and gradient clipping; each call performs one update in place.
 
-Parameters, gradients and state of a call have one shape and one dtype; half precision is computed in float32 and
-rounded when stored. g stands for the gradient, p for the parameter; a gradient is never changed but by clipping. State
-that a call does not use may be NULL and is left alone.
+The parameters, gradients and state of a call have the same shape and the same dtype. Half precision is computed in
+float32 and rounded when it is stored. g is the gradient and p the parameter. Only gradient clipping changes a gradient.
+State that a call does not use may be NULL and is not changed.
 """
 
 from diopi_proto.dtypes import floating
@@ -37,10 +37,11 @@ def diopiSgd(
     weight_decay: f64,
     nesterov: boolean,
 ):
-    """Gradient descent with momentum: p ← p − lr·d, with d = g + weight_decay·p as below.
+    """Perform a step of gradient descent with momentum: p ← p − lr·d, where d starts as g + weight_decay·p.
 
-    momentum ≠ 0: buf ← momentum·buf + (1 − dampening)·d, then d ← d + momentum·buf if nesterov, else buf. buf NULL is
-    the first step: d itself takes buf's place, without dampening, and is not stored. momentum 0: buf is not used.
+    If momentum ≠ 0, buf ← momentum·buf + (1 − dampening)·d; then d ← d + momentum·buf if nesterov is true, otherwise d
+    ← buf. A NULL buf means the first step: d itself is used in place of buf, without dampening, and is not stored. If
+    momentum is 0, buf is not used.
     Source: torch.optim.SGD.
     """
 
@@ -86,7 +87,9 @@ def diopiAdamW(
     step: i64,
     amsgrad: boolean,
 ):
-    """`diopiAdam` with decoupled weight decay: p is first multiplied by 1 − lr·weight_decay, g is left as it is.
+    """Perform the step of `diopiAdam` with decoupled weight decay.
+
+    p is first multiplied by 1 − lr·weight_decay, and weight_decay·p is not added to g.
 
     Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019; torch.optim.AdamW.
     """
@@ -110,10 +113,11 @@ def diopiFusedAdamW(
     amsgrad: boolean,
     maximize: boolean,
 ):
-    """`diopiAdamW` for nums parameters at once, each with gradient and state of its own.
+    """Perform the step of `diopiAdamW` for nums parameters in one call; each has its own gradient and state.
 
-    state_steps: one element each, float32 or int64: the number of this update, from 1; only read. max_exp_avg_sqs is
-    used with amsgrad only. maximize takes −g for g. Shapes may differ from parameter to parameter.
+    state_steps: one element each, float32 or int64, which is only read: the number of this update, counted from 1.
+    max_exp_avg_sqs is used only with amsgrad. If maximize is true, g is replaced with −g. Shapes may differ from
+    parameter to parameter.
     Source: torch.optim.AdamW(fused=True).
     """
 
@@ -173,10 +177,11 @@ def diopiClipGradNorm(
     norm_type: f64,
     error_if_nonfinite: boolean,
 ):
-    """Scales num_grads gradients to a common norm of at most max_norm: g ← g · min(1, max_norm/(total + 1e−6)).
+    """Scale num_grads gradients to a total norm of at most max_norm: g ← g · min(1, max_norm/(total + 1e−6)).
 
-    total is the vector norm of order norm_type (see `diopiNorm`) of the single gradients' norms of that order, written
-    to *out before the call returns: ∞ gives the largest |g|, 0 the number of gradients with an element that is not 0;
-    no gradient at all gives 0. Dtypes and shapes may differ. error_if_nonfinite: if total is NaN or ±∞, that is an
-    error and the gradients stay as they are. Source: torch.nn.utils.clip_grad_norm_.
+    total is the vector norm of order norm_type (see `diopiNorm`) of the norms of the individual gradients, which have
+    the same order. It is written to *out before the call returns. The order ∞ gives the largest |g|, and the order 0
+    gives the number of gradients that have a nonzero element. If there is no gradient, total is 0. Dtypes and shapes
+    may differ. If error_if_nonfinite is true and total is NaN or ±∞, the call is an error and does not change the
+    gradients. Source: torch.nn.utils.clip_grad_norm_.
     """

@@ -23,7 +23,7 @@ from diopi_proto.prototype import elementwise
 
 @elementwise(dtypes=(*numeric, *complexes, *boolean), result=component, guarantee="exact", inplace="diopiAbsInp")
 def diopiAbs(ctx: Context, out: Out, input: In):
-    """Absolute value |input|; for complex numbers the modulus, a real result. The smallest integer is unchanged.
+    """Absolute value |input|; for complex numbers the modulus, which is real. The smallest integer is unchanged.
 
     The modulus is rounded; all other results are exact. bool is unchanged. Source: torch.abs.
     """
@@ -31,7 +31,7 @@ def diopiAbs(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=(*numeric, *complexes), guarantee="exact", inplace="diopiNegInp")
 def diopiNeg(ctx: Context, out: Out, input: In):
-    """Negative −input; a floating zero changes its sign, integers wrap around. Source: torch.neg."""
+    """Negative −input; a floating-point zero changes its sign, and integers wrap around. Source: torch.neg."""
 
 
 @elementwise(dtypes=real, guarantee="exact")
@@ -182,7 +182,9 @@ def diopiErfinv(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=all_dtypes, result=truth)
 def diopiIsNan(ctx: Context, out: Out, input: In):
-    """True where input is NaN (for a complex number: either part); false everywhere for integers and bool.
+    """Return true where input is NaN; a complex number is NaN if either part is NaN.
+
+    The result is false everywhere for integers and bool.
 
     Source: torch.isnan.
     """
@@ -190,12 +192,14 @@ def diopiIsNan(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=integral, inplace="diopiBitwiseNotInp")
 def diopiBitwiseNot(ctx: Context, out: Out, input: In):
-    """Every bit of input inverted; the logical negation for bool. Source: torch.bitwise_not."""
+    """Bitwise NOT of input; for bool the logical negation. Source: torch.bitwise_not."""
 
 
 @elementwise(dtypes=all_dtypes, result=truth, inplace="diopiLogicalNotInp")
 def diopiLogicalNot(ctx: Context, out: Out, input: In):
-    """True where input is zero, as bool; NaN counts as nonzero. The in-place form writes 0 and 1 in input's dtype.
+    """Return true where input is zero, as bool; NaN counts as nonzero.
+
+    The in-place form writes 0 and 1 in input's dtype.
 
     Source: torch.logical_not.
     """

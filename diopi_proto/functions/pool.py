@@ -1,27 +1,29 @@
 """Pooling over one, two and three spatial axes, and its gradients.
 
-Input is (N, C, spatial…) or, without the batch axis, (C, spatial…); the result has the same leading axes, the gradient
-results input's shape. N may be 0. Lists have one entry per spatial axis, in the order of the axes.
+The input is (N, C, spatial…) or, without the batch axis, (C, spatial…). The result has the same leading axes; gradient
+results have input's shape. N may be 0. Lists have one entry per spatial axis, in the order of the axes.
 
 Sliding windows: window o of an axis covers the positions o · stride + i · dilation − padding, 0 ≤ i < kernel_size.
-kernel_size, stride and dilation ≥ 1; an empty `stride` list means kernel_size; 0 ≤ padding ≤ kernel_size / 2. With the
-extent dilation · (kernel_size − 1) + 1 an axis has ⌊(size + 2·padding − extent) / stride⌋ + 1 windows; with `ceil_mode`
-the quotient is rounded up, less a last window that would start in or beyond the padding at the end. Results that would
-have a spatial size below 1 are rejected.
+kernel_size, stride and dilation are at least 1. An empty `stride` list means kernel_size. 0 ≤ padding ≤ kernel_size /
+2. With the extent dilation · (kernel_size − 1) + 1, an axis has ⌊(size + 2·padding − extent) / stride⌋ + 1 windows.
+With `ceil_mode` the quotient is rounded up, but a last window that would start in or beyond the padding at the end is
+omitted. A result with a spatial size below 1 is an error.
 
-Maxima: padding never wins, a NaN does; of equal elements the first in row-major order of the window wins. Positions are
-offsets into the row-major spatial axes of one channel, without padding; int64, or int32 if the caller made the tensor
-so. Among several NaNs the position is unspecified.
+Maximum pooling: padding is never the maximum; a NaN is. If several elements are equal, the first one of the window in
+row-major order is the maximum. Positions are offsets into the row-major spatial axes of one channel, without padding.
+They are int64, or int32 if the caller passes an int32 tensor. Among several NaNs the position is unspecified.
 
-Means: the sum over the window, positions outside the input counting 0, divided by the number of its positions: with
-`count_include_pad` those inside the padded input, otherwise those inside the input; positions that only `ceil_mode`
-added never count. `divisor_override`, where there is one, not NULL and not 0, is the divisor instead; 0 is rejected.
+Average pooling: the result is the sum over the window divided by the number of its positions; positions outside the
+input count as 0 in the sum. With `count_include_pad` the number counts the positions inside the padded input, otherwise
+the positions inside the input. Positions that only `ceil_mode` adds never count. If a function has a `divisor_override`
+and it is not NULL, it is the divisor instead; 0 is an error.
 
 Adaptive windows: window o of n on an axis of `size` covers ⌊o · size / n⌋ … ⌈(o + 1) · size / n⌉ − 1; `output_size`
 gives n per axis, n ≥ 0.
 
-Gradients: `grad_output` has the forward result's shape; of `input` only the shape is read. Maxima send it to the
-winning position, means send an equal share to every input position of the window; overlapping windows add up.
+Gradients: `grad_output` has the shape of the forward result. Only the shape of `input` is read. The gradient of maximum
+pooling adds each element of grad_output at the position of the maximum. The gradient of average pooling adds an equal
+share to every input position of the window. Contributions of overlapping windows are added.
 
 Half precision is accumulated in float32 and rounded once.
 """
@@ -79,9 +81,9 @@ def diopiMaxPoolWithIndices(
     dilation: PositiveExtents,
     ceil_mode: boolean,
 ):
-    """As `diopiMaxPool{rank}d`, and the positions of the maxima in `indices`, of out's shape.
+    """Compute `diopiMaxPool{rank}d`, and write the positions of the maxima to `indices`, which has out's shape.
 
-    Of several equal maxima the first counts, of several NaNs the last.
+    Among several equal maxima the position is that of the first, among several NaNs that of the last.
     Source: torch.nn.functional.max_pool{rank}d with return_indices.
     """
 
@@ -107,9 +109,9 @@ def diopiMaxPoolBackward(
     ceil_mode: boolean,
     indices: In,
 ):
-    """Gradient of `diopiMaxPool{rank}d`: grad_output added to zeros at `indices`.
+    """Compute the gradient of `diopiMaxPool{rank}d`: grad_output is added to zeros at `indices`.
 
-    `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
+    `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
     autograd of torch.nn.functional.max_pool{rank}d.
     """
 
@@ -140,7 +142,9 @@ def diopiAvgPool1dBackward(
     ceil_mode: boolean,
     count_include_pad: boolean,
 ):
-    """Gradient of `diopiAvgPool1d`: every grad_output shared out over its window, divided as in the forward.
+    """Compute the gradient of `diopiAvgPool1d`.
+
+    Every element of grad_output is divided by the forward divisor and added to each position of its window.
 
     Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool1d.
     """
@@ -174,7 +178,9 @@ def diopiAvgPoolBackward(
     count_include_pad: boolean,
     divisor_override: i64 | None,
 ):
-    """Gradient of `diopiAvgPool{rank}d`: every grad_output shared out over its window, divided as in the forward.
+    """Compute the gradient of `diopiAvgPool{rank}d`.
+
+    Every element of grad_output is divided by the forward divisor and added to each position of its window.
 
     Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool{rank}d.
     """
@@ -199,10 +205,11 @@ def diopiAdaptiveAvgPool(ctx: Context, out: Out, input: In, output_size: Extents
     ignored=[FORM_OF_INPUT],
 )
 def diopiAdaptiveAvgPoolBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
-    """Gradient of `diopiAdaptiveAvgPool{rank}d`: every grad_output divided by its window's size and shared out over it.
+    """Compute the gradient of `diopiAdaptiveAvgPool{rank}d`.
 
-    grad_output's spatial sizes are the forward's output_size. Source: the chain rule, as PyTorch's autograd of
-    torch.nn.functional.adaptive_avg_pool{rank}d.
+    Every element of grad_output is divided by the size of its window and added to each position of the window.
+    grad_output's spatial sizes are the output_size of the forward function. Source: the chain rule, as PyTorch's
+    autograd of torch.nn.functional.adaptive_avg_pool{rank}d.
     """
 
 
@@ -223,9 +230,9 @@ def diopiAdaptiveMaxPool(ctx: Context, out: Out, input: In, output_size: Extents
     backward="diopiAdaptiveMaxPool{rank}dBackward",
 )
 def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input: In, output_size: Extents):
-    """As `diopiAdaptiveMaxPool{rank}d`, and the positions of the maxima in `indices`, of out's shape.
+    """Compute `diopiAdaptiveMaxPool{rank}d`, and write the positions of the maxima to `indices`, which has out's shape.
 
-    Of several equal maxima the first counts, of several NaNs the last.
+    Among several equal maxima the position is that of the first, among several NaNs that of the last.
     Source: torch.nn.functional.adaptive_max_pool{rank}d with return_indices.
     """
 
@@ -240,9 +247,9 @@ def diopiAdaptiveMaxPoolWithIndices(ctx: Context, out: Out, indices: Out, input:
     ignored=[FORM_OF_INPUT],
 )
 def diopiAdaptiveMaxPoolBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, indices: In):
-    """Gradient of `diopiAdaptiveMaxPool{rank}d`: grad_output added to zeros at `indices`.
+    """Compute the gradient of `diopiAdaptiveMaxPool{rank}d`: grad_output is added to zeros at `indices`.
 
-    `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
+    `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
     autograd of torch.nn.functional.adaptive_max_pool{rank}d.
     """
 
@@ -273,11 +280,12 @@ def diopiPool(
     adaptive: const_boolean,
     output_size: Extents,
 ):
-    """The pooling of input (N, C, {axes}) that `mode` ("max", "avg") and `adaptive` choose.
+    """Pool input (N, C, {axes}) as `mode` ("max" or "avg") and `adaptive` select.
 
-    `adaptive` false: `diopiMaxPool{rank}d` or `diopiAvgPool{rank}d` with kernel_size = ksize; `exclusive` is the
-    opposite of count_include_pad. `adaptive` true: `diopiAdaptiveMaxPool{rank}d` or `diopiAdaptiveAvgPool{rank}d` with
-    `output_size`. Any other mode is rejected. Source: the PyTorch functions of these names.
+    If `adaptive` is false, the function is `diopiMaxPool{rank}d` or `diopiAvgPool{rank}d` with kernel_size = ksize;
+    `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
+    `diopiAdaptiveMaxPool{rank}d` or `diopiAdaptiveAvgPool{rank}d` with `output_size`. Any other mode is an error.
+    Source: the PyTorch functions of these names.
     """
 
 
@@ -310,8 +318,9 @@ def diopiPoolBackward(
     adaptive: const_boolean,
     indices: In | None,
 ):
-    """Gradient of `diopiPool{rank}d`, whose attributes are repeated; grad_output gives the adaptive output_size.
+    """Compute the gradient of `diopiPool{rank}d`, with the same attributes.
 
-    `indices` are those of the WithIndices form; "max" needs them. Any other mode is rejected. Source: the chain rule,
-    as PyTorch's autograd of the pooling functions.
+    The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
+    the mode "max" requires it. Any other mode is an error. Source: the chain rule, as PyTorch's autograd of the pooling
+    functions.
     """

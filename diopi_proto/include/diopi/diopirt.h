@@ -113,95 +113,103 @@ typedef const struct diopiGenerator* diopiConstGeneratorHandle_t;
 typedef void* diopiStreamHandle_t;
 typedef int8_t diopiDeviceIndex_t;
 
-/** Version of the interface as text, `major.minor.patch`; a static string. */
+/** Return the version of the interface as text, `major.minor.patch`, in a static string. */
 DIOPI_EXPORT const char* diopiGetVersion(void);
 
 /**
- * Address of the tensor's first element on its device: storage address + offset · element size.
+ * Get the address of the tensor's first element on its device: storage address + offset · element size.
  *
- * Errors: a sparse tensor has no dense data.
+ * Errors: a sparse tensor, which has no dense data.
  */
 DIOPI_EXPORT diopiError_t diopiGetTensorData(diopiTensorHandle_t th, void** ptr);
 
-/** Read-only address of the tensor's first element. Errors: as `diopiGetTensorData`. */
+/** Get the read-only address of the tensor's first element. Errors: as `diopiGetTensorData`. */
 DIOPI_EXPORT diopiError_t diopiGetTensorDataConst(diopiConstTensorHandle_t th, const void** ptr);
 
-/** Shape of the tensor; its length is the number of dimensions, 0 for a 0-d tensor. */
+/** Get the shape of the tensor; its length is the number of dimensions, which is 0 for a 0-d tensor. */
 DIOPI_EXPORT diopiError_t diopiGetTensorShape(diopiConstTensorHandle_t th, diopiSize_t* size);
 
 /**
- * Distance in elements between neighbours along each axis; 0 along an expanded axis.
+ * Get the distance in elements between neighbours along each axis; it is 0 along an expanded axis.
  *
- * Errors: a sparse tensor has no strides.
+ * Errors: a sparse tensor, which has no strides.
  */
 DIOPI_EXPORT diopiError_t diopiGetTensorStride(diopiConstTensorHandle_t th, diopiSize_t* stride);
 
-/** Element type of the tensor; for a sparse tensor, the type of its values. */
+/** Get the element type of the tensor; for a sparse tensor, the element type of its values. */
 DIOPI_EXPORT diopiError_t diopiGetTensorDtype(diopiConstTensorHandle_t th, diopiDtype_t* dtype);
 
-/** The kind of memory that the tensor is in: device or host memory. */
+/** Get the kind of memory that contains the tensor: device or host memory. */
 DIOPI_EXPORT diopiError_t diopiGetTensorDevice(diopiConstTensorHandle_t th, diopiDevice_t* device);
 
-/** Number of elements, the product of the shape; 1 for a 0-d tensor. */
+/** Get the number of elements, which is the product of the shape; it is 1 for a 0-d tensor. */
 DIOPI_EXPORT diopiError_t diopiGetTensorNumel(diopiConstTensorHandle_t th, int64_t* numel);
 
-/** Size of an element in bytes. */
+/** Get the size of an element in bytes. */
 DIOPI_EXPORT diopiError_t diopiGetTensorElemSize(diopiConstTensorHandle_t th, int64_t* itemsize);
 
-/** Address of the storage the tensor is a view of. Errors: a sparse tensor has no storage of its own. */
+/** Get the address of the storage that the tensor is a view of. Errors: a sparse tensor, which has no storage. */
 DIOPI_EXPORT diopiError_t diopiGetTensorStoragePtr(diopiConstTensorHandle_t th, void** pStoragePtr);
 
-/** Position of the tensor's first element in its storage, in elements. Errors: as `diopiGetTensorStoragePtr`. */
+/**
+ * Get the offset of the tensor's first element in its storage, in elements.
+ *
+ * Errors: as `diopiGetTensorStoragePtr`.
+ */
 DIOPI_EXPORT diopiError_t diopiGetTensorStorageOffset(diopiConstTensorHandle_t th, int64_t* pOffset);
 
-/** Size of the storage in bytes. Errors: as `diopiGetTensorStoragePtr`. */
+/** Get the size of the storage in bytes. Errors: as `diopiGetTensorStoragePtr`. */
 DIOPI_EXPORT diopiError_t diopiGetTensorStorageNbytes(diopiConstTensorHandle_t th, size_t* pNbytes);
 
-/** Number of the tensor's device, 0 for the first device and for host tensors. */
+/** Get the index of the tensor's device; it is 0 for the first device and for host tensors. */
 DIOPI_EXPORT diopiError_t diopiGetTensorDeviceIndex(diopiConstTensorHandle_t th, diopiDeviceIndex_t* pDevIndex);
 
-/** Row pointers of a CSR tensor, shape (rows + 1). Errors: the tensor is not sparse. */
+/** Get the row pointers of a CSR tensor, shape (rows + 1). Errors: the tensor is not sparse. */
 DIOPI_EXPORT diopiError_t diopiGetTensorCrowIndices(diopiConstTensorHandle_t th,
                                                     diopiConstTensorHandle_t* crow_indices);
 
-/** Column of each stored element of a CSR tensor, shape (stored). Errors: the tensor is not sparse. */
+/** Get the column of each stored element of a CSR tensor, shape (nnz). Errors: the tensor is not sparse. */
 DIOPI_EXPORT diopiError_t diopiGetTensorColIndices(diopiConstTensorHandle_t th, diopiConstTensorHandle_t* col_indices);
 
-/** Stored elements of a CSR tensor, shape (stored). Errors: the tensor is not sparse. */
+/** Get the nnz stored elements of a CSR tensor, shape (nnz). Errors: the tensor is not sparse. */
 DIOPI_EXPORT diopiError_t diopiGetTensorValues(diopiConstTensorHandle_t th, diopiConstTensorHandle_t* values);
 
-/** Whether the tensor is in compressed sparse row (CSR) form. */
+/** Get whether the tensor is in compressed sparse row (CSR) form. */
 DIOPI_EXPORT diopiError_t diopiIsTensorSparse(diopiConstTensorHandle_t th, bool* is_sparse);
 
-/** Number of the current device of the calling thread, 0 for the first device. */
+/** Get the index of the current device of the calling thread; it is 0 for the first device. */
 DIOPI_EXPORT diopiError_t diopiGetCurrentDeviceIndex(diopiDeviceIndex_t* pDevIndex);
 
-/** Stream of the context, created by the vendor's stream-create function; operators enqueue their work on it. */
+/**
+ * Get the stream of the context, on which operators enqueue their work.
+ *
+ * The vendor's stream-create function created it.
+ */
 DIOPI_EXPORT diopiError_t diopiGetStream(diopiContextHandle_t ctx, diopiStreamHandle_t* stream);
 
 /**
- * Create a tensor with undefined elements; the context owns it and releases it when it is destroyed.
+ * Create a tensor with undefined elements; the context owns it and releases it when the context is destroyed.
  *
- * `size` is the shape. `stride` is NULL for a contiguous tensor; otherwise it has as many entries as `size`, none
- * negative. Errors: `diopiDtypeNotSupported` for an unknown `dtype`; `size` NULL or with a negative entry; out of
- * memory.
+ * `size` is the shape. `stride` is NULL for a contiguous tensor; otherwise it has as many entries as `size`, and none
+ * is negative. Errors: `diopiDtypeNotSupported` for an unknown `dtype`; a `size` that is NULL or has a negative entry;
+ * out of memory.
  */
 DIOPI_EXPORT diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor,
                                              const diopiSize_t* size, const diopiSize_t* stride,
                                              const diopiDtype_t dtype, const diopiDevice_t device);
 
 /**
- * Create a one-dimensional uint8 tensor of `num_bytes` undefined elements, owned by the context.
+ * Create a one-dimensional uint8 tensor of `num_bytes` undefined elements, which the context owns.
  *
- * Errors: `num_bytes` negative; out of memory.
+ * Errors: a negative `num_bytes`; out of memory.
  */
 DIOPI_EXPORT diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, int64_t num_bytes,
                                              diopiDevice_t device);
 
 /**
- * The generator's state as a uint8 host tensor of 16 elements, owned by the context.
+ * Get the generator's state as a uint8 host tensor of 16 elements, which the context owns.
  *
- * The elements are seed and offset, eight bytes each, least significant first.
+ * The elements are the seed and the offset, eight bytes each, least significant byte first.
  */
 DIOPI_EXPORT diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopiConstGeneratorHandle_t th,
                                                  diopiTensorHandle_t* data);
@@ -213,14 +221,14 @@ DIOPI_EXPORT diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopi
  */
 DIOPI_EXPORT diopiError_t diopiGeneratorSetState(diopiGeneratorHandle_t th, diopiConstTensorHandle_t state);
 
-/** Seed of the generator, and the count of numbers drawn since the seed was set. */
+/** Get the seed of the generator and the count of numbers drawn since the seed was set. */
 DIOPI_EXPORT diopiError_t diopiGeneratorGetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t* ptrSeed,
                                                          uint64_t* ptrOffset);
 
-/** Set seed and offset of the generator. */
+/** Set the seed and the offset of the generator. */
 DIOPI_EXPORT diopiError_t diopiGeneratorSetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t seed, uint64_t offset);
 
-/** Begin a named timing record; records nest within a thread. `record` gets the handle that ends it. */
+/** Begin a named timing record and store in `*record` the handle that ends it; records nest within a thread. */
 DIOPI_EXPORT diopiError_t diopiRecordStart(const char* record_name, void** record);
 
 /** End the record `*record` and set `*record` to NULL. Errors: `*record` is not a running record. */

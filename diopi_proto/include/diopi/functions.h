@@ -51,17 +51,17 @@ DIOPI_WEAK diopiError_t diopiConvolution2dBackward(diopiContextHandle_t ctx, dio
                                                    int64_t groups);
 
 /**
- * Normalises every channel: (input − mean) / √(var + eps) · weight + bias.
+ * Normalize every channel: (input − mean) / √(var + eps) · weight + bias.
  *
- * input: (N, C, …), rank 2 or more; every other tensor but `out`: (C). save_mean and save_invstd have input's dtype,
- * for half precision float32; what the caller made them decides.
- * training: mean and var of the channel over all axes but 1, written to save_mean and as 1/√(var + eps) to
- * save_invstd. Running statistics that are given become (1 − momentum)·old + momentum·new, the new variance the
- * unbiased one (divided by n − 1; NaN for n = 1).
- * Not training: running_mean and running_var, which must be given, and are only read; save_mean and save_invstd may
- * be NULL or have no elements, and what they hold afterwards is not specified.
- * Errors: rank below 2, a parameter whose size is not C, training without any element, no running statistics outside
- * training. Source: torch.nn.functional.batch_norm, torch.native_batch_norm.
+ * input: (N, C, …), rank 2 or more; every other tensor except `out`: (C). The caller chooses whether save_mean and
+ * save_invstd have input's dtype or, for half precision, float32.
+ * If training is true, mean and var are those of the channel over all axes except 1. The function writes mean to
+ * save_mean and 1/√(var + eps) to save_invstd. If the caller passes running statistics, they become (1 − momentum)·old
+ * + momentum·new, where the new variance is unbiased (divided by n − 1; NaN for n = 1).
+ * If training is false, mean and var are running_mean and running_var, which are required and only read. save_mean and
+ * save_invstd may be NULL or have no elements, and their contents after the call are unspecified.
+ * Errors: rank below 2; a parameter whose size is not C; training without any element; no running statistics if
+ * training is false. Source: torch.nn.functional.batch_norm, torch.native_batch_norm.
  */
 DIOPI_WEAK diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
                                        diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
@@ -70,22 +70,23 @@ DIOPI_WEAK diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHand
                                        double momentum, double eps);
 
 /**
- * Mean and 1/√(var + eps) of every channel of one worker's batch; the first step of synchronised batch norm.
+ * Compute mean and 1/√(var + eps) of every channel of one worker's batch.
  *
- * input: (N, C, …), rank 2 or more. mean, invstd: (C), float32 for half-precision input. No running statistics are
- * kept. Source: torch.batch_norm_stats.
+ * This is the first step of synchronized batch normalization. input: (N, C, …), rank 2 or more. mean, invstd: (C),
+ * float32 for half-precision input. There are no running statistics. Source: torch.batch_norm_stats.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormStats(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
                                             diopiTensorHandle_t invstd, diopiConstTensorHandle_t input, double eps);
 
 /**
- * Joins the statistics of W workers into those of the whole batch, and updates the running ones.
+ * Combine the statistics of W workers into those of the whole batch, and update the running statistics.
  *
- * mean_all, invstd_all: (W, C) as `diopiBatchNormStats` makes them; counts: (W), floating, elements per channel of
- * each worker; mean, invstd and the running statistics: (C).
+ * mean_all, invstd_all: (W, C), results of `diopiBatchNormStats`; counts: (W), floating-point, the number of elements
+ * per channel of each worker; mean, invstd and the running statistics: (C).
  * With var_k = 1/invstd_k² − eps and n = Σ counts_k: mean = Σ counts_k·mean_k / n,
  * var = Σ counts_k·(var_k + (mean_k − mean)²) / n, invstd = 1/√(var + eps).
- * Running statistics that are given become (1 − momentum)·old + momentum·new, the new variance var·n/(n − 1).
+ * If the caller passes running statistics, they become (1 − momentum)·old + momentum·new, where the new variance is
+ * var·n/(n − 1).
  * Source: torch.batch_norm_gather_stats_with_counts.
  *
  * `input` gives its shape and dtype alone: all else is in the statistics.
@@ -99,11 +100,11 @@ DIOPI_WEAK diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t
                                                             diopiConstTensorHandle_t counts);
 
 /**
- * One worker's sums for the gradient of synchronised batch norm, Σ over all axes but 1.
+ * Compute one worker's sums for the gradient of synchronized batch normalization; Σ is over all axes except 1.
  *
- * sum_dy = Σ dy and sum_dy_xmu = Σ dy·(x − mean), wanted where input_g; grad_weight = sum_dy_xmu·invstd, wanted where
- * weight_g; grad_bias = Σ dy, wanted where bias_g. A result is written if it is wanted and its handle is not NULL.
- * dy, x: (N, C, …); everything else (C); the four results are float32 for half-precision input.
+ * sum_dy = Σ dy and sum_dy_xmu = Σ dy·(x − mean), requested by input_g; grad_weight = sum_dy_xmu·invstd, requested by
+ * weight_g; grad_bias = Σ dy, requested by bias_g. A result is written if it is requested and its handle is not NULL.
+ * dy, x: (N, C, …); all other tensors: (C). The four results are float32 for half-precision input.
  * Source: torch.batch_norm_backward_reduce.
  *
  * `weight` is not read and may be anything, NULL too: the sums are those of the normalised input. Where `weight_g` is
@@ -118,11 +119,11 @@ DIOPI_WEAK diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t ctx, d
                                                      bool input_g, bool weight_g, bool bias_g);
 
 /**
- * The input's gradient of synchronised batch norm, from sums over all workers.
+ * Compute the input's gradient of synchronized batch normalization from sums over all workers.
  *
- * grad_input = (dy − sum_dy/n − (x − mean)·invstd²·sum_dy_xmu/n) · invstd·weight, n the sum of count.
- * dy, x, grad_input: (N, C, …); count: (W), int32, elements per channel of each worker; everything else (C),
- * float32 beside half precision. Source: torch.batch_norm_backward_elemt.
+ * grad_input = (dy − sum_dy/n − (x − mean)·invstd²·sum_dy_xmu/n) · invstd·weight, where n is the sum of count.
+ * dy, x, grad_input: (N, C, …); count: (W), int32, the number of elements per channel of each worker; all other
+ * tensors: (C), float32 if dy and x are half precision. Source: torch.batch_norm_backward_elemt.
  */
 DIOPI_WEAK diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                     diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t input,
@@ -132,10 +133,10 @@ DIOPI_WEAK diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, di
                                                     diopiConstTensorHandle_t count);
 
 /**
- * Applies given statistics: (input − mean)·invstd·weight + bias.
+ * Normalize with the statistics that the caller passes: (input − mean)·invstd·weight + bias.
  *
- * input: (N, C, …), rank 2 or more; weight, bias, mean, invstd: (C), the last two float32 beside half precision.
- * Source: torch.batch_norm_elemt.
+ * input: (N, C, …), rank 2 or more; weight, bias, mean, invstd: (C). mean and invstd are float32 if input is half
+ * precision. Source: torch.batch_norm_elemt.
  *
  * `eps` is not read and may be anything: invstd already holds it.
  */
@@ -145,13 +146,14 @@ DIOPI_WEAK diopiError_t diopiBatchNormElemt(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t invstd, float eps);
 
 /**
- * Gradients of `diopiBatchNorm`. n is the number of elements of a channel, Σ runs over them.
+ * Compute the gradients of `diopiBatchNorm`. n is the number of elements of a channel, and Σ is the sum over them.
  *
- * training: mean and invstd are the saved ones;
+ * If training is true, mean and invstd are the saved statistics;
  * grad_input = weight·invstd · (dy − Σdy/n − x̂·Σ(dy·x̂)/n).
- * Not training: mean = running_mean and invstd = 1/√(running_var + eps);
+ * If training is false, mean = running_mean and invstd = 1/√(running_var + eps);
  * grad_input = weight·invstd·dy.
- * Either way grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C). Source: torch.ops.aten.native_batch_norm_backward.
+ * In both cases grad_weight = Σ dy·x̂ and grad_bias = Σ dy, both (C). Source:
+ * torch.ops.aten.native_batch_norm_backward.
  *
  * Where `training` is true, `running_mean`, `running_var` and `eps` are not read and may be anything, NULL too: the
  * saved statistics are used. Where `training` is false, `save_mean` and `save_invstd` are not read and may be
@@ -311,9 +313,9 @@ DIOPI_WEAK diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHand
                                        diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
 
 /**
- * Gradient of `diopiMaxPool1d`: grad_output added to zeros at `indices`.
+ * Compute the gradient of `diopiMaxPool1d`: grad_output is added to zeros at `indices`.
  *
- * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
+ * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.max_pool1d.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
@@ -324,9 +326,9 @@ DIOPI_WEAK diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTe
                                                diopiSize_t dilation, bool ceil_mode, diopiConstTensorHandle_t indices);
 
 /**
- * As `diopiMaxPool1d`, and the positions of the maxima in `indices`, of out's shape.
+ * Compute `diopiMaxPool1d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Of several equal maxima the first counts, of several NaNs the last.
+ * Among several equal maxima the position is that of the first, among several NaNs that of the last.
  * Source: torch.nn.functional.max_pool1d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -340,7 +342,9 @@ DIOPI_WEAK diopiError_t diopiAvgPool1d(diopiContextHandle_t ctx, diopiTensorHand
                                        diopiSize_t padding, bool ceil_mode, bool count_include_pad);
 
 /**
- * Gradient of `diopiAvgPool1d`: every grad_output shared out over its window, divided as in the forward.
+ * Compute the gradient of `diopiAvgPool1d`.
+ *
+ * Every element of grad_output is divided by the forward divisor and added to each position of its window.
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool1d.
  *
@@ -356,9 +360,9 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1d(diopiContextHandle_t ctx, diopiTe
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
 /**
- * As `diopiAdaptiveMaxPool1d`, and the positions of the maxima in `indices`, of out's shape.
+ * Compute `diopiAdaptiveMaxPool1d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Of several equal maxima the first counts, of several NaNs the last.
+ * Among several equal maxima the position is that of the first, among several NaNs that of the last.
  * Source: torch.nn.functional.adaptive_max_pool1d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -366,9 +370,9 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t c
                                                           diopiSize_t output_size);
 
 /**
- * Gradient of `diopiAdaptiveMaxPool1d`: grad_output added to zeros at `indices`.
+ * Compute the gradient of `diopiAdaptiveMaxPool1d`: grad_output is added to zeros at `indices`.
  *
- * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
+ * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_max_pool1d.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
@@ -379,10 +383,11 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t ctx,
                                                        diopiConstTensorHandle_t indices);
 
 /**
- * Gradient of `diopiAdaptiveAvgPool1d`: every grad_output divided by its window's size and shared out over it.
+ * Compute the gradient of `diopiAdaptiveAvgPool1d`.
  *
- * grad_output's spatial sizes are the forward's output_size. Source: the chain rule, as PyTorch's autograd of
- * torch.nn.functional.adaptive_avg_pool1d.
+ * Every element of grad_output is divided by the size of its window and added to each position of the window.
+ * grad_output's spatial sizes are the output_size of the forward function. Source: the chain rule, as PyTorch's
+ * autograd of torch.nn.functional.adaptive_avg_pool1d.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
  */
@@ -395,11 +400,12 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool1d(diopiContextHandle_t ctx, diopiTe
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
 /**
- * The pooling of input (N, C, L) that `mode` ("max", "avg") and `adaptive` choose.
+ * Pool input (N, C, L) as `mode` ("max" or "avg") and `adaptive` select.
  *
- * `adaptive` false: `diopiMaxPool1d` or `diopiAvgPool1d` with kernel_size = ksize; `exclusive` is the
- * opposite of count_include_pad. `adaptive` true: `diopiAdaptiveMaxPool1d` or `diopiAdaptiveAvgPool1d` with
- * `output_size`. Any other mode is rejected. Source: the PyTorch functions of these names.
+ * If `adaptive` is false, the function is `diopiMaxPool1d` or `diopiAvgPool1d` with kernel_size = ksize;
+ * `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
+ * `diopiAdaptiveMaxPool1d` or `diopiAdaptiveAvgPool1d` with `output_size`. Any other mode is an error.
+ * Source: the PyTorch functions of these names.
  *
  * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
  * be anything: the sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be
@@ -412,10 +418,11 @@ DIOPI_WEAK diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_
                                     const bool adaptive, diopiSize_t output_size);
 
 /**
- * Gradient of `diopiPool1d`, whose attributes are repeated; grad_output gives the adaptive output_size.
+ * Compute the gradient of `diopiPool1d`, with the same attributes.
  *
- * `indices` are those of the WithIndices form; "max" needs them. Any other mode is rejected. Source: the chain rule,
- * as PyTorch's autograd of the pooling functions.
+ * The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
+ * the mode "max" requires it. Any other mode is an error. Source: the chain rule, as PyTorch's autograd of the pooling
+ * functions.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result. Where `adaptive` is true, `ksize`,
  * `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the sizes after
@@ -436,7 +443,9 @@ DIOPI_WEAK diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHand
                                        const int64_t* divisor_override);
 
 /**
- * Gradient of `diopiAvgPool2d`: every grad_output shared out over its window, divided as in the forward.
+ * Compute the gradient of `diopiAvgPool2d`.
+ *
+ * Every element of grad_output is divided by the forward divisor and added to each position of its window.
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool2d.
  *
@@ -453,9 +462,9 @@ DIOPI_WEAK diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHand
                                        diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
 
 /**
- * As `diopiMaxPool2d`, and the positions of the maxima in `indices`, of out's shape.
+ * Compute `diopiMaxPool2d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Of several equal maxima the first counts, of several NaNs the last.
+ * Among several equal maxima the position is that of the first, among several NaNs that of the last.
  * Source: torch.nn.functional.max_pool2d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -464,9 +473,9 @@ DIOPI_WEAK diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diop
                                                   diopiSize_t dilation, bool ceil_mode);
 
 /**
- * Gradient of `diopiMaxPool2d`: grad_output added to zeros at `indices`.
+ * Compute the gradient of `diopiMaxPool2d`: grad_output is added to zeros at `indices`.
  *
- * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
+ * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.max_pool2d.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
@@ -477,11 +486,12 @@ DIOPI_WEAK diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTe
                                                diopiSize_t dilation, bool ceil_mode, diopiConstTensorHandle_t indices);
 
 /**
- * The pooling of input (N, C, H, W) that `mode` ("max", "avg") and `adaptive` choose.
+ * Pool input (N, C, H, W) as `mode` ("max" or "avg") and `adaptive` select.
  *
- * `adaptive` false: `diopiMaxPool2d` or `diopiAvgPool2d` with kernel_size = ksize; `exclusive` is the
- * opposite of count_include_pad. `adaptive` true: `diopiAdaptiveMaxPool2d` or `diopiAdaptiveAvgPool2d` with
- * `output_size`. Any other mode is rejected. Source: the PyTorch functions of these names.
+ * If `adaptive` is false, the function is `diopiMaxPool2d` or `diopiAvgPool2d` with kernel_size = ksize;
+ * `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
+ * `diopiAdaptiveMaxPool2d` or `diopiAdaptiveAvgPool2d` with `output_size`. Any other mode is an error.
+ * Source: the PyTorch functions of these names.
  *
  * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
  * be anything: the sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be
@@ -494,10 +504,11 @@ DIOPI_WEAK diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_
                                     const bool adaptive, diopiSize_t output_size);
 
 /**
- * Gradient of `diopiPool2d`, whose attributes are repeated; grad_output gives the adaptive output_size.
+ * Compute the gradient of `diopiPool2d`, with the same attributes.
  *
- * `indices` are those of the WithIndices form; "max" needs them. Any other mode is rejected. Source: the chain rule,
- * as PyTorch's autograd of the pooling functions.
+ * The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
+ * the mode "max" requires it. Any other mode is an error. Source: the chain rule, as PyTorch's autograd of the pooling
+ * functions.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result. Where `adaptive` is true, `ksize`,
  * `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the sizes after
@@ -516,10 +527,11 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool2d(diopiContextHandle_t ctx, diopiTe
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
 /**
- * Gradient of `diopiAdaptiveAvgPool2d`: every grad_output divided by its window's size and shared out over it.
+ * Compute the gradient of `diopiAdaptiveAvgPool2d`.
  *
- * grad_output's spatial sizes are the forward's output_size. Source: the chain rule, as PyTorch's autograd of
- * torch.nn.functional.adaptive_avg_pool2d.
+ * Every element of grad_output is divided by the size of its window and added to each position of the window.
+ * grad_output's spatial sizes are the output_size of the forward function. Source: the chain rule, as PyTorch's
+ * autograd of torch.nn.functional.adaptive_avg_pool2d.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
  */
@@ -532,9 +544,9 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2d(diopiContextHandle_t ctx, diopiTe
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
 /**
- * As `diopiAdaptiveMaxPool2d`, and the positions of the maxima in `indices`, of out's shape.
+ * Compute `diopiAdaptiveMaxPool2d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Of several equal maxima the first counts, of several NaNs the last.
+ * Among several equal maxima the position is that of the first, among several NaNs that of the last.
  * Source: torch.nn.functional.adaptive_max_pool2d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -542,9 +554,9 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool2dWithIndices(diopiContextHandle_t c
                                                           diopiSize_t output_size);
 
 /**
- * Gradient of `diopiAdaptiveMaxPool2d`: grad_output added to zeros at `indices`.
+ * Compute the gradient of `diopiAdaptiveMaxPool2d`: grad_output is added to zeros at `indices`.
  *
- * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
+ * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_max_pool2d.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
@@ -750,14 +762,14 @@ DIOPI_WEAK diopiError_t diopiSign(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * In-place form of `diopiAbs`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Absolute value |input|; for complex numbers the modulus, a real result. The smallest integer is unchanged.
+ * Absolute value |input|; for complex numbers the modulus, which is real. The smallest integer is unchanged.
  *
  * The modulus is rounded; all other results are exact. bool is unchanged. Source: torch.abs.
  */
 DIOPI_WEAK diopiError_t diopiAbsInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Absolute value |input|; for complex numbers the modulus, a real result. The smallest integer is unchanged.
+ * Absolute value |input|; for complex numbers the modulus, which is real. The smallest integer is unchanged.
  *
  * The modulus is rounded; all other results are exact. bool is unchanged. Source: torch.abs.
  */
@@ -767,11 +779,11 @@ DIOPI_WEAK diopiError_t diopiAbs(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * In-place form of `diopiNeg`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Negative −input; a floating zero changes its sign, integers wrap around. Source: torch.neg.
+ * Negative −input; a floating-point zero changes its sign, and integers wrap around. Source: torch.neg.
  */
 DIOPI_WEAK diopiError_t diopiNegInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
-/** Negative −input; a floating zero changes its sign, integers wrap around. Source: torch.neg. */
+/** Negative −input; a floating-point zero changes its sign, and integers wrap around. Source: torch.neg. */
 DIOPI_WEAK diopiError_t diopiNeg(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
@@ -1725,7 +1737,9 @@ DIOPI_WEAK diopiError_t diopiLogicalOrInp(diopiContextHandle_t ctx, diopiTensorH
                                           diopiConstTensorHandle_t other);
 
 /**
- * True where input is zero, as bool; NaN counts as nonzero. The in-place form writes 0 and 1 in input's dtype.
+ * Return true where input is zero, as bool; NaN counts as nonzero.
+ *
+ * The in-place form writes 0 and 1 in input's dtype.
  *
  * Source: torch.logical_not.
  */
@@ -1736,7 +1750,9 @@ DIOPI_WEAK diopiError_t diopiLogicalNot(diopiContextHandle_t ctx, diopiTensorHan
  * In-place form of `diopiLogicalNot`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * True where input is zero, as bool; NaN counts as nonzero. The in-place form writes 0 and 1 in input's dtype.
+ * Return true where input is zero, as bool; NaN counts as nonzero.
+ *
+ * The in-place form writes 0 and 1 in input's dtype.
  *
  * Source: torch.logical_not.
  */
@@ -1824,7 +1840,7 @@ DIOPI_WEAK diopiError_t diopiBitwiseOrScalar(diopiContextHandle_t ctx, diopiTens
 DIOPI_WEAK diopiError_t diopiBitwiseOrInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                 const diopiScalar_t* other);
 
-/** Every bit of input inverted; the logical negation for bool. Source: torch.bitwise_not. */
+/** Bitwise NOT of input; for bool the logical negation. Source: torch.bitwise_not. */
 DIOPI_WEAK diopiError_t diopiBitwiseNot(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input);
 
@@ -1832,7 +1848,7 @@ DIOPI_WEAK diopiError_t diopiBitwiseNot(diopiContextHandle_t ctx, diopiTensorHan
  * In-place form of `diopiBitwiseNot`:
  * `input` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * Every bit of input inverted; the logical negation for bool. Source: torch.bitwise_not.
+ * Bitwise NOT of input; for bool the logical negation. Source: torch.bitwise_not.
  */
 DIOPI_WEAK diopiError_t diopiBitwiseNotInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
@@ -2370,10 +2386,11 @@ DIOPI_WEAK diopiError_t diopiRoiAlignBackward(diopiContextHandle_t ctx, diopiTen
                                               int64_t sampling_ratio, bool aligned);
 
 /**
- * Gradient descent with momentum: p ← p − lr·d, with d = g + weight_decay·p as below.
+ * Perform a step of gradient descent with momentum: p ← p − lr·d, where d starts as g + weight_decay·p.
  *
- * momentum ≠ 0: buf ← momentum·buf + (1 − dampening)·d, then d ← d + momentum·buf if nesterov, else buf. buf NULL is
- * the first step: d itself takes buf's place, without dampening, and is not stored. momentum 0: buf is not used.
+ * If momentum ≠ 0, buf ← momentum·buf + (1 − dampening)·d; then d ← d + momentum·buf if nesterov is true, otherwise d
+ * ← buf. A NULL buf means the first step: d itself is used in place of buf, without dampening, and is not stored. If
+ * momentum is 0, buf is not used.
  * Source: torch.optim.SGD.
  */
 DIOPI_WEAK diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiTensorHandle_t grad,
@@ -2381,12 +2398,13 @@ DIOPI_WEAK diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t p
                                  double weight_decay, bool nesterov);
 
 /**
- * Scales num_grads gradients to a common norm of at most max_norm: g ← g · min(1, max_norm/(total + 1e−6)).
+ * Scale num_grads gradients to a total norm of at most max_norm: g ← g · min(1, max_norm/(total + 1e−6)).
  *
- * total is the vector norm of order norm_type (see `diopiNorm`) of the single gradients' norms of that order, written
- * to *out before the call returns: ∞ gives the largest |g|, 0 the number of gradients with an element that is not 0;
- * no gradient at all gives 0. Dtypes and shapes may differ. error_if_nonfinite: if total is NaN or ±∞, that is an
- * error and the gradients stay as they are. Source: torch.nn.utils.clip_grad_norm_.
+ * total is the vector norm of order norm_type (see `diopiNorm`) of the norms of the individual gradients, which have
+ * the same order. It is written to *out before the call returns. The order ∞ gives the largest |g|, and the order 0
+ * gives the number of gradients that have a nonzero element. If there is no gradient, total is 0. Dtypes and shapes
+ * may differ. If error_if_nonfinite is true and total is NaN or ±∞, the call is an error and does not change the
+ * gradients. Source: torch.nn.utils.clip_grad_norm_.
  */
 DIOPI_WEAK diopiError_t diopiClipGradNorm(diopiContextHandle_t ctx, double* out, diopiTensorHandle_t* grads,
                                           int64_t num_grads, double max_norm, double norm_type,
@@ -2577,10 +2595,11 @@ DIOPI_WEAK diopiError_t diopiReciprocal(diopiContextHandle_t ctx, diopiTensorHan
 DIOPI_WEAK diopiError_t diopiReciprocalInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * `diopiAdamW` for nums parameters at once, each with gradient and state of its own.
+ * Perform the step of `diopiAdamW` for nums parameters in one call; each has its own gradient and state.
  *
- * state_steps: one element each, float32 or int64: the number of this update, from 1; only read. max_exp_avg_sqs is
- * used with amsgrad only. maximize takes −g for g. Shapes may differ from parameter to parameter.
+ * state_steps: one element each, float32 or int64, which is only read: the number of this update, counted from 1.
+ * max_exp_avg_sqs is used only with amsgrad. If maximize is true, g is replaced with −g. Shapes may differ from
+ * parameter to parameter.
  * Source: torch.optim.AdamW(fused=True).
  */
 DIOPI_WEAK diopiError_t diopiFusedAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t* params,
@@ -2590,7 +2609,9 @@ DIOPI_WEAK diopiError_t diopiFusedAdamW(diopiContextHandle_t ctx, diopiTensorHan
                                         double beta2, double eps, double weight_decay, bool amsgrad, bool maximize);
 
 /**
- * `diopiAdam` with decoupled weight decay: p is first multiplied by 1 − lr·weight_decay, g is left as it is.
+ * Perform the step of `diopiAdam` with decoupled weight decay.
+ *
+ * p is first multiplied by 1 − lr·weight_decay, and weight_decay·p is not added to g.
  *
  * Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019; torch.optim.AdamW.
  */
@@ -2838,7 +2859,9 @@ DIOPI_WEAK diopiError_t diopiAvgPool3d(diopiContextHandle_t ctx, diopiTensorHand
                                        const int64_t* divisor_override);
 
 /**
- * Gradient of `diopiAvgPool3d`: every grad_output shared out over its window, divided as in the forward.
+ * Compute the gradient of `diopiAvgPool3d`.
+ *
+ * Every element of grad_output is divided by the forward divisor and added to each position of its window.
  *
  * Source: the chain rule, as PyTorch's autograd of torch.nn.functional.avg_pool3d.
  *
@@ -2855,9 +2878,9 @@ DIOPI_WEAK diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHand
                                        diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
 
 /**
- * As `diopiMaxPool3d`, and the positions of the maxima in `indices`, of out's shape.
+ * Compute `diopiMaxPool3d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Of several equal maxima the first counts, of several NaNs the last.
+ * Among several equal maxima the position is that of the first, among several NaNs that of the last.
  * Source: torch.nn.functional.max_pool3d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -2866,9 +2889,9 @@ DIOPI_WEAK diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diop
                                                   diopiSize_t dilation, bool ceil_mode);
 
 /**
- * Gradient of `diopiMaxPool3d`: grad_output added to zeros at `indices`.
+ * Compute the gradient of `diopiMaxPool3d`: grad_output is added to zeros at `indices`.
  *
- * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
+ * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.max_pool3d.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
@@ -2883,10 +2906,11 @@ DIOPI_WEAK diopiError_t diopiAdaptiveAvgPool3d(diopiContextHandle_t ctx, diopiTe
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
 /**
- * Gradient of `diopiAdaptiveAvgPool3d`: every grad_output divided by its window's size and shared out over it.
+ * Compute the gradient of `diopiAdaptiveAvgPool3d`.
  *
- * grad_output's spatial sizes are the forward's output_size. Source: the chain rule, as PyTorch's autograd of
- * torch.nn.functional.adaptive_avg_pool3d.
+ * Every element of grad_output is divided by the size of its window and added to each position of the window.
+ * grad_output's spatial sizes are the output_size of the forward function. Source: the chain rule, as PyTorch's
+ * autograd of torch.nn.functional.adaptive_avg_pool3d.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
  */
@@ -2899,9 +2923,9 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3d(diopiContextHandle_t ctx, diopiTe
                                                diopiConstTensorHandle_t input, diopiSize_t output_size);
 
 /**
- * As `diopiAdaptiveMaxPool3d`, and the positions of the maxima in `indices`, of out's shape.
+ * Compute `diopiAdaptiveMaxPool3d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Of several equal maxima the first counts, of several NaNs the last.
+ * Among several equal maxima the position is that of the first, among several NaNs that of the last.
  * Source: torch.nn.functional.adaptive_max_pool3d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -2909,9 +2933,9 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dWithIndices(diopiContextHandle_t c
                                                           diopiSize_t output_size);
 
 /**
- * Gradient of `diopiAdaptiveMaxPool3d`: grad_output added to zeros at `indices`.
+ * Compute the gradient of `diopiAdaptiveMaxPool3d`: grad_output is added to zeros at `indices`.
  *
- * `indices` are those of the WithIndices form, in grad_output's shape. Source: the chain rule, as PyTorch's
+ * `indices` is the result of the WithIndices function, in grad_output's shape. Source: the chain rule, as PyTorch's
  * autograd of torch.nn.functional.adaptive_max_pool3d.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
@@ -2922,11 +2946,12 @@ DIOPI_WEAK diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx,
                                                        diopiConstTensorHandle_t indices);
 
 /**
- * The pooling of input (N, C, D, H, W) that `mode` ("max", "avg") and `adaptive` choose.
+ * Pool input (N, C, D, H, W) as `mode` ("max" or "avg") and `adaptive` select.
  *
- * `adaptive` false: `diopiMaxPool3d` or `diopiAvgPool3d` with kernel_size = ksize; `exclusive` is the
- * opposite of count_include_pad. `adaptive` true: `diopiAdaptiveMaxPool3d` or `diopiAdaptiveAvgPool3d` with
- * `output_size`. Any other mode is rejected. Source: the PyTorch functions of these names.
+ * If `adaptive` is false, the function is `diopiMaxPool3d` or `diopiAvgPool3d` with kernel_size = ksize;
+ * `exclusive` is the opposite of count_include_pad. If `adaptive` is true, the function is
+ * `diopiAdaptiveMaxPool3d` or `diopiAdaptiveAvgPool3d` with `output_size`. Any other mode is an error.
+ * Source: the PyTorch functions of these names.
  *
  * Where `adaptive` is true, `ksize`, `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may
  * be anything: the sizes after pooling give the windows. Where `mode` is "max", `exclusive` is not read and may be
@@ -2939,10 +2964,11 @@ DIOPI_WEAK diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_
                                     const bool adaptive, diopiSize_t output_size);
 
 /**
- * Gradient of `diopiPool3d`, whose attributes are repeated; grad_output gives the adaptive output_size.
+ * Compute the gradient of `diopiPool3d`, with the same attributes.
  *
- * `indices` are those of the WithIndices form; "max" needs them. Any other mode is rejected. Source: the chain rule,
- * as PyTorch's autograd of the pooling functions.
+ * The shape of grad_output determines the adaptive output_size. `indices` is the result of the WithIndices function;
+ * the mode "max" requires it. Any other mode is an error. Source: the chain rule, as PyTorch's autograd of the pooling
+ * functions.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result. Where `adaptive` is true, `ksize`,
  * `exclusive`, `stride`, `padding`, `dilation` and `ceil_mode` are not read and may be anything: the sizes after
@@ -3101,37 +3127,41 @@ DIOPI_WEAK diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t 
                                   diopiSize_t dims);
 
 /**
- * Vector norm of order p over the axes `dim`: (Σ |input|^p)^(1/p).
+ * Return the vector norm of order p over the axes `dim`: (Σ |input|^p)^(1/p).
  *
- * p: any number, payload integer or floating; 0 counts the elements that are not zero, ∞ takes the largest and −∞ the
- * smallest |input|; with a negative p a zero gives 0. NaN gives NaN, for p = 0 counts as one.
- * out: shape of input without the axes of dim, or with 1 in their place; which of the two, its rank tells. 0-d input
- * takes the axes 0 and −1. If out is wider than input, input is converted first. Over no element at all the norm is 0;
- * for p < 0 or p = ∞ an axis without elements is an error.
+ * p: any number, stored as an integer or as floating-point. 0 counts the nonzero elements, ∞ gives the largest |input|
+ * and −∞ the smallest; for a negative p, a zero element gives 0. A NaN gives NaN; for p = 0 it counts as one nonzero
+ * element.
+ * out: the shape of input without the axes of dim, or with 1 in their place; out's rank determines which. 0-d input
+ * takes the axes 0 and −1. If out has a wider dtype than input, input is converted first. The norm of no elements is
+ * 0; for p < 0 or p = ∞ an axis without elements is an error.
  * Source: torch.norm, torch.linalg.vector_norm.
  */
 DIOPI_WEAK diopiError_t diopiNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   const diopiScalar_t* p, diopiSize_t dim);
 
 /**
- * Gradient of `diopiNorm` with respect to its input self, norm being its result.
+ * Compute the gradient of `diopiNorm` with respect to its input self; `norm` is the result of `diopiNorm`.
  *
- * grad_output · sign(self)·|self|^(p−1) / norm^(p−1), both broadcast along dim; 0 where self is 0 or norm is 0, and
- * everywhere for p = 0. For p = ±∞ the gradient is shared equally by all elements whose modulus is norm.
- * grad_output and norm have the same shape: that of self without the axes of dim, or with 1 in their place when their
- * rank is self's. Source: the gradient of torch.norm.
+ * The gradient is grad_output · sign(self)·|self|^(p−1) / norm^(p−1), with grad_output and norm broadcast along dim.
+ * It is 0 where self is 0 or norm is 0, and everywhere for p = 0. For p = ±∞ all elements whose modulus equals norm
+ * share the gradient equally.
+ * grad_output and norm have the same shape: that of self without the axes of dim, or with 1 in their place if they
+ * have self's rank. Source: the gradient of torch.norm.
  */
 DIOPI_WEAK diopiError_t diopiNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t self,
                                           diopiConstTensorHandle_t norm, diopiSize_t dim, const diopiScalar_t* p);
 
 /**
- * `diopiLayerNorm` over the axes from begin_norm_axis on.
+ * Compute `diopiLayerNorm` over the axes from begin_norm_axis on.
  *
- * running_mean and running_var are results with misleading names: the mean and 1/√(var + eps), in the shape of the
- * axes before begin_norm_axis, float32 for half-precision input or whatever floating dtype the caller made them.
- * Infinite means, and those of no values, are as `diopiLayerNorm` says.
- * weight, bias: of the shape of the normalised axes. begin_norm_axis may be negative and must name an axis of input.
+ * running_mean and running_var are results whose names are misleading: they are the mean and 1/√(var + eps), with the
+ * shape of the axes before begin_norm_axis. They are float32 for half-precision input, or have any other
+ * floating-point dtype that the caller chooses. `diopiLayerNorm` specifies infinite means and the statistics of no
+ * elements.
+ * weight, bias: tensors with the shape of the normalized axes. begin_norm_axis may be negative and must name an axis
+ * of input.
  * Source: as `diopiLayerNorm`.
  */
 DIOPI_WEAK diopiError_t diopiLayerNormGB(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -3141,23 +3171,25 @@ DIOPI_WEAK diopiError_t diopiLayerNormGB(diopiContextHandle_t ctx, diopiTensorHa
                                          const int64_t begin_norm_axis);
 
 /**
- * Norm of each of inputSize tensors: outs[i] = vector norm of order `ord` over all elements of inputs[i].
+ * Compute the norm of each of inputSize tensors: outs[i] is the vector norm of all elements of inputs[i].
  *
- * ord: as p in `diopiNorm`; as a rule 1, 2 or ∞. outs[i]: 0-d, of inputs[i]'s dtype or wider. A tensor without
- * elements has norm 0, for ord < 0 or ∞ that is an error. Source: torch._foreach_norm.
+ * The order of the norm is `ord`, which has the meaning of p in `diopiNorm` and is usually 1, 2 or ∞. outs[i]: 0-d, in
+ * inputs[i]'s dtype or a wider one. A tensor without elements has norm 0; for ord < 0 or ord = ∞ it is an error.
+ * Source: torch._foreach_norm.
  */
 DIOPI_WEAK diopiError_t diopiForeachnormScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                                diopiConstTensorHandle_t* inputs, int64_t inputSize,
                                                const diopiScalar_t* ord);
 
 /**
- * Normalises groups of channels, separately for every sample: (x − mean) / √(var + eps) · weight + bias.
+ * Normalize groups of channels, separately for every sample: (x − mean) / √(var + eps) · weight + bias.
  *
- * input: (N, C, …), rank 2 or more; C consecutive channels make num_groups groups of equal size, and a group's mean
- * and var run over its channels and all axes after them. weight, bias: (C). save_mean and save_invstd: mean and
- * 1/√(var + eps), (N, num_groups), in weight's dtype or whatever floating dtype the caller made them. Infinite means,
- * and those of no values, are as `diopiLayerNorm` says.
- * Errors: num_groups < 1 or not a divisor of C, weight or bias of another size.
+ * input: (N, C, …), rank 2 or more. The C channels are divided into num_groups groups of equal size, each of
+ * consecutive channels. A group's mean and var are computed over its channels and all axes after the channel axis.
+ * weight, bias: (C). save_mean and save_invstd: mean and 1/√(var + eps), (N, num_groups), in weight's dtype or any
+ * other floating-point dtype that the caller chooses. `diopiLayerNorm` specifies infinite means and the statistics of
+ * no elements.
+ * Errors: num_groups < 1 or not a divisor of C; weight or bias of another size.
  * Source: torch.nn.functional.group_norm, torch.native_group_norm.
  */
 DIOPI_WEAK diopiError_t diopiGroupNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
@@ -3166,10 +3198,11 @@ DIOPI_WEAK diopiError_t diopiGroupNorm(diopiContextHandle_t ctx, diopiTensorHand
                                        int64_t num_groups, double eps);
 
 /**
- * Gradients of `diopiGroupNorm` from the statistics it saved: mean and rstd = 1/√(var + eps), (N, num_groups).
+ * Compute the gradients of `diopiGroupNorm` from the saved statistics mean and rstd = 1/√(var + eps).
  *
- * With g = dy·weight and E the mean over a group: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
- * grad_weight = Σ dy·x̂ and grad_bias = Σ dy, (C), summed over all axes but 1.
+ * mean, rstd: (N, num_groups). With g = dy·weight and E the mean over a group: grad_input = rstd · (g − E g −
+ * x̂·E(g·x̂)).
+ * grad_weight = Σ dy·x̂ and grad_bias = Σ dy, (C), summed over all axes except 1.
  * Source: torch.ops.aten.native_group_norm_backward.
  */
 DIOPI_WEAK diopiError_t diopiGroupNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
@@ -3179,7 +3212,9 @@ DIOPI_WEAK diopiError_t diopiGroupNormBackward(diopiContextHandle_t ctx, diopiTe
                                                diopiConstTensorHandle_t rstd, int64_t num_groups);
 
 /**
- * Vector norm as `diopiNorm`, its order `ord`; keepdim says whether the axes of dim stay in `out` with size 1.
+ * Return the vector norm as `diopiNorm` does, with the order `ord`.
+ *
+ * If keepdim is true, the axes of dim are kept in `out` with size 1; otherwise they are removed.
  *
  * Source: torch.linalg.vector_norm.
  */
@@ -3541,13 +3576,14 @@ DIOPI_WEAK diopiError_t diopiMultinomial(diopiContextHandle_t ctx, diopiTensorHa
                                          diopiGeneratorHandle_t generator);
 
 /**
- * Normalises the trailing axes, separately for every index before: (x − mean) / √(var + eps) · weight + bias.
+ * Normalize over the trailing axes, separately for every index of the leading axes.
  *
- * normalized_shape: sizes of the trailing axes to normalise, at least one; weight, bias: of that shape.
- * save_mean, save_invstd: mean and 1/√(var + eps), of the leading axes' shape, with or without a 1 for every
- * normalised axis; float32 for half-precision input, or whatever floating dtype the caller made them. An infinite mean
- * is unspecified, because algorithms that update the mean value by value return NaN. Of no values the mean is 0 and
- * 1/√(var + eps) NaN. Errors: input does not end in normalized_shape, weight or bias of another shape.
+ * out = (x − mean) / √(var + eps) · weight + bias. normalized_shape: the sizes of the trailing axes to normalize, at
+ * least one; weight, bias: tensors of that shape. save_mean, save_invstd: mean and 1/√(var + eps), with the shape of
+ * the leading axes, followed or not by a 1 for every normalized axis. They are float32 for half-precision input, or
+ * have any other floating-point dtype that the caller chooses. An infinite mean is unspecified, because algorithms
+ * that update the mean element by element return NaN. If there are no elements to normalize, the mean is 0 and 1/√(var
+ * + eps) is NaN. Errors: input's shape does not end in normalized_shape; weight or bias has another shape.
  * Source: torch.nn.functional.layer_norm, torch.native_layer_norm.
  */
 DIOPI_WEAK diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
@@ -3556,11 +3592,11 @@ DIOPI_WEAK diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHand
                                        diopiSize_t normalized_shape, double eps);
 
 /**
- * Gradients of `diopiLayerNorm` from the statistics it saved: mean and rstd = 1/√(var + eps).
+ * Compute the gradients of `diopiLayerNorm` from the saved statistics mean and rstd = 1/√(var + eps).
  *
- * With g = dy·weight and E the mean over the normalised axes: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
+ * With g = dy·weight and E the mean over the normalized axes: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
  * grad_weight = Σ dy·x̂ and grad_bias = Σ dy, summed over the leading axes. mean and rstd may be half precision and
- * are widened first. Source: torch.ops.aten.native_layer_norm_backward.
+ * are converted to a wider type first. Source: torch.ops.aten.native_layer_norm_backward.
  *
  * `bias` is not read and may be anything, NULL too: no gradient depends on it.
  */
@@ -3572,9 +3608,9 @@ DIOPI_WEAK diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTe
                                                diopiSize_t normalized_shape);
 
 /**
- * Gradients of `diopiLayerNormGB`: as `diopiLayerNormBackward` with the axes from begin_norm_axis on normalised.
+ * Compute the gradients of `diopiLayerNormGB`: as `diopiLayerNormBackward` over the axes from begin_norm_axis on.
  *
- * running_mean is the saved mean, running_std the saved 1/√(var + eps). Source: as `diopiLayerNormBackward`.
+ * running_mean is the saved mean, and running_std is the saved 1/√(var + eps). Source: as `diopiLayerNormBackward`.
  *
  * `bias` is not read and may be anything, NULL too: no gradient depends on it.
  */
@@ -3586,12 +3622,13 @@ DIOPI_WEAK diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t ctx, diopi
                                                  diopiConstTensorHandle_t running_std, const int64_t begin_norm_axis);
 
 /**
- * Normalises the axes from `axis` on, separately for every index before: (x − mean) / √(var + eps) · scale + bias.
+ * Normalize over the axes from `axis` on, separately for every index of the axes before it.
  *
- * axis: 1 … rank − 1, as a rule 2. scale, bias: as many elements as the axes 1 … axis − 1 together (C when axis is 2),
- * shared by all indices of axis 0; NULL means 1 and 0. The statistics always come from input; there are no running
- * ones. eps may be zero or negative: where var + eps < 0 the result is NaN, where it is 0 the standard leaves it open.
- * Errors: axis out of range, scale or bias of another size. Source: torch.nn.functional.instance_norm.
+ * out = (x − mean) / √(var + eps) · scale + bias. axis: 1 … rank − 1, usually 2. scale, bias: as many elements as the
+ * axes 1 … axis − 1 have together (C if axis is 2), shared by all indices of axis 0. A NULL scale means 1 and a NULL
+ * bias means 0. The statistics are always computed from input; there are no running statistics. eps may be zero or
+ * negative: if var + eps < 0 the result is NaN; if it is 0 the result is unspecified.
+ * Errors: axis out of range; scale or bias of another size. Source: torch.nn.functional.instance_norm.
  */
 DIOPI_WEAK diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                           diopiConstTensorHandle_t input, const int64_t axis,
@@ -3599,10 +3636,10 @@ DIOPI_WEAK diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorH
                                           const double eps);
 
 /**
- * Gradients of `diopiInstanceNorm`; mean and rstd = 1/√(var + eps) are computed again from input.
+ * Compute the gradients of `diopiInstanceNorm`; mean and rstd = 1/√(var + eps) are recomputed from input.
  *
  * With g = dy·scale and E the mean over the axes from `axis` on: grad_input = rstd · (g − E g − x̂·E(g·x̂)).
- * grad_scale = Σ dy·x̂ and grad_bias = Σ dy, of scale's shape, summed over axis 0 and the axes from `axis` on.
+ * grad_scale = Σ dy·x̂ and grad_bias = Σ dy, with scale's shape, summed over axis 0 and the axes from `axis` on.
  * Source: the gradient of torch.nn.functional.instance_norm.
  *
  * `bias` is not read and may be anything, NULL too: no gradient depends on it.
@@ -3614,7 +3651,7 @@ DIOPI_WEAK diopiError_t diopiInstanceNormBackward(diopiContextHandle_t ctx, diop
                                                   const int64_t axis, const double eps);
 
 /**
- * Scales to length one: input / max(‖input‖ₚ, eps), the p-norm taken along `axis` (see `diopiNorm`).
+ * Scale to unit norm: input / max(‖input‖ₚ, eps), with the p-norm computed along `axis` (see `diopiNorm`).
  *
  * axis may be negative; 0-d input takes 0 and −1. eps may be zero or negative; vectors of norm 0 then give NaN.
  * Source: torch.nn.functional.normalize.
@@ -3624,10 +3661,11 @@ DIOPI_WEAK diopiError_t diopiNormalize(diopiContextHandle_t ctx, diopiTensorHand
                                        const double eps);
 
 /**
- * Gradient of `diopiNormalize`, the norm computed again from input.
+ * Compute the gradient of `diopiNormalize`; the norm is recomputed from input.
  *
- * With r = ‖x‖ₚ along axis: dy/r − ∂r/∂x · Σ(dy·x)/r² where r ≥ eps, Σ along axis and ∂r/∂x as in `diopiNormBackward`;
- * dy/eps where r < eps. All tensors have one shape. Source: the gradient of torch.nn.functional.normalize.
+ * With r = ‖x‖ₚ along axis, the gradient is dy/r − ∂r/∂x · Σ(dy·x)/r² where r ≥ eps, and dy/eps where r < eps. Σ is
+ * the sum along axis; `diopiNormBackward` defines ∂r/∂x. All tensors have the same shape. Source: the gradient of
+ * torch.nn.functional.normalize.
  */
 DIOPI_WEAK diopiError_t diopiNormalizeBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -3819,7 +3857,9 @@ DIOPI_WEAK diopiError_t diopiSgn(diopiContextHandle_t ctx, diopiTensorHandle_t o
 DIOPI_WEAK diopiError_t diopiSgnInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * True where input is NaN (for a complex number: either part); false everywhere for integers and bool.
+ * Return true where input is NaN; a complex number is NaN if either part is NaN.
+ *
+ * The result is false everywhere for integers and bool.
  *
  * Source: torch.isnan.
  */

@@ -10,15 +10,15 @@ extern "C" {
 #endif
 
 /**
- * Product input @ mat2 of a sparse matrix and a dense one.
+ * Multiply a sparse matrix by a dense matrix: input @ mat2.
  *
- * out[r, :] = Σ values[p] · mat2[col[p], :] over the entries p of row r, 0 if it has none.
+ * out[r, :] = Σ values[p] · mat2[col[p], :] over the entries p of row r; a row without entries gives 0.
  *
- * input: [M, K], a compressed-sparse-row tensor (`diopiIsTensorSparse`). The entries of row r are those with
- * crow[r] ≤ p < crow[r + 1]: crow [M + 1] is `diopiGetTensorCrowIndices`, col [nnz] `diopiGetTensorColIndices`, both
- * int32 or int64, values [nnz] `diopiGetTensorValues`; without values every one is 1. Columns need not be sorted;
- * repeated columns add up. mat2: dense [K, N]. out: dense [M, N]. A dense input or a sparse mat2 returns
- * diopiNoImplement; mismatched sizes are an error. Source: torch.sparse.mm.
+ * input: [M, K], a compressed sparse row tensor (`diopiIsTensorSparse`). The entries of row r are those with crow[r] ≤
+ * p < crow[r + 1]. crow [M + 1] is `diopiGetTensorCrowIndices` and col [nnz] is `diopiGetTensorColIndices`; both are
+ * int32 or int64. values [nnz] is `diopiGetTensorValues`; without values, every value is 1. Columns need not be
+ * sorted; entries of repeated columns are added. mat2: dense [K, N]. out: dense [M, N]. A dense input or a sparse mat2
+ * returns diopiNoImplement; mismatched sizes are an error. Source: torch.sparse.mm.
  */
 DIOPI_WEAK diopiError_t diopiSpMM(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiConstTensorHandle_t mat2);
