@@ -20,7 +20,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, special_values
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, transposed
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
+from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, leading_dtype, tensor
 
 Arguments = Mapping[str, Any]
@@ -314,8 +314,3 @@ def with_result_dtype(dtype: Dtype, template: CaseTemplate) -> CaseTemplate:
     """Return the template with a result tensor of type `dtype`, which in-place forms don't have."""
     results = {"out": ResultOverride(dtype, template.result_layout)}
     return template.replace(f"{template.label}-into-{dtype.name}", results=results, inplace=False)
-
-
-def mark_as_callers(cases: Iterable[Case]) -> Iterator[Case]:
-    """Yield the same cases in the class `callers`."""
-    return (replace(case, case_class=CaseClass.callers) for case in cases)
