@@ -11,7 +11,7 @@ omitted. A result with a spatial size below 1 is an error.
 
 Maximum pooling: padding is never the maximum; a NaN is. If several elements are equal, the first one of the window in
 row-major order is the maximum. Positions are offsets into the row-major spatial axes of one channel, without padding.
-They are int64, or int32 if the caller passes an int32 tensor. Among several NaNs the position is unspecified.
+They are int64, or int32 if the caller passes an int32 tensor. Among several NaNs the position is that of the last one.
 
 Average pooling: the result is the sum over the window divided by the number of its positions; positions outside the
 input count as 0 in the sum. With `count_include_pad` the number counts the positions inside the padded input, otherwise

@@ -22,7 +22,7 @@ from diopi_torch.operators import Kernel, kernels, overload  # noqa: E402  # beh
 from diopi_torch.settings import AUTOCOMPARE  # noqa: E402  # behind the check, too
 
 X = torch.tensor([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]])
-REFUSED = "PyTorch refuses an element type, see `Prototype.beyond_pytorch`"
+REFUSED = "PyTorch rejects an element type, see `Prototype.beyond_pytorch`"
 
 
 def step() -> None:

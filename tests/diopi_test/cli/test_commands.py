@@ -87,7 +87,7 @@ def test_gen_data_does_not_regenerate_current_files(tmp_path: Path) -> None:
     first, second = invoke(*words), invoke(*words)
     assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
     assert "generated 0 cases" not in first.output
-    assert second.output.startswith("generated 0 cases; 1 function is up to date in ")
+    assert "generated 0 cases; 1 function is up to date in " in second.output
     assert second.output.endswith(" non-discriminating cases\n")
     assert (tmp_path / "smoke" / "diopiCopyInp.h5").exists()
 

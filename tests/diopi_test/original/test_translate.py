@@ -484,7 +484,7 @@ def entry_with(name: str = "['neg']", args: str = "shape=((2, 3),)", *, ins: str
         (entry_with(args="shape=3"), "args: shape: expected a list"),
         (entry_with("['cat']", ins="tensors", args="shape=(2,)"), "an array of tensors"),
         (entry_with(args="shape=((2, 3),), stride=((-1, 1),)"), "stride: expected numbers"),
-        (entry_with(args="shape=((2, 3),), stride=((1, 1, 1),)"), "is for 3 axes, not for shape (2, 3)"),
+        (entry_with(args="shape=((2, 3),), stride=((1, 1, 1),)"), "the shape (2, 3) has 2 axes, expected 3"),
         (entry_with(args="shape=((2, 3),), stride=((10**9, 1),)"), "the storage has more than"),
         (entry_with("['expand']", para="dict(size=[(-1, 2, 3)])"), "-1 is not at an axis of the input"),
         (entry_with("['slice_op']", para="dict(dim=[0], index=[3])"), "index: expected slice(…), found 3"),
