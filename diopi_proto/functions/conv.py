@@ -1,15 +1,15 @@
 """Convolutions and transposed convolutions over two and three spatial axes, their gradients, and their unrolled form.
 
-N is the batch size, Cin and Cout are channel counts, k… stands for the spatial sizes of the kernel; every list has one
-entry per spatial axis, in the order of the axes. `stride` and `dilation` are ≥ 1; `padding` ≥ 0 surrounds the input
-with that many zeros on both sides of an axis. `groups` ≥ 1 splits the channels into blocks that do not mix and divides
-Cin and Cout. A batch may be empty. If the input has no batch axis, the result has none either.
-All tensors have one dtype; half precision is accumulated in float32 and rounded once. Sizes that do not fit, and
-results that would have a spatial size below 1, are rejected.
+N is the batch size, Cin and Cout are channel counts, and k… stands for the spatial sizes of the kernel. Every list has
+one entry per spatial axis, in the order of the axes. `stride` and `dilation` are ≥ 1. `padding` ≥ 0 surrounds the input
+with that many zeros on both sides of an axis. `groups` ≥ 1 splits the channels into groups that do not mix, and it
+divides Cin and Cout. A batch may be empty. If the input has no batch axis, the result has none either.
+All tensors have the same dtype. Half precision is accumulated in float32 and rounded once. Sizes that do not fit are
+rejected. A result that would have a spatial size below 1 is rejected too.
 
-A gradient function gets `grad_output`, the gradient of a loss with respect to the forward result, and writes those with
-respect to the forward inputs, each in the shape of its input. Gradient results that are NULL are skipped, and the
-others are computed.
+A gradient function takes `grad_output`, the gradient of a loss with respect to the forward result. It writes the
+gradients with respect to the forward inputs, each in the shape of the corresponding input. Gradient results that are
+NULL are skipped, and the others are computed.
 """
 
 from diopi_proto.dtypes import complexes, floating
@@ -38,10 +38,11 @@ def diopiConvolution(
 ):
     """Cross-correlation of input (N, Cin, {axes}) with weight (Cout, Cin/groups, k…), over {rank} spatial axes.
 
-    out[n, c, o] = bias[c] + Σ weight[c, j, i] · input[n, j', o · stride + i · dilation − padding], summed over the
-    kernel positions i and the channels j of c's group, j' being j's number in all of input, and input 0 outside its
-    bounds. An axis of out has ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements. `bias` (Cout), NULL
-    for none. Source: torch.nn.functional.conv{rank}d.
+    out[n, c, o] = bias[c] + Σ weight[c, j, i] · input[n, j', o · stride + i · dilation − padding]. The sum runs over
+    the kernel positions i and the channels j of the group to which c belongs. j' is the index of channel j of that
+    group among all channels of input. Positions outside the bounds of input count as 0. A spatial axis of out has
+    ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements. `bias` has shape (Cout); NULL means no bias.
+    Source: torch.nn.functional.conv{rank}d.
     """
 
 
@@ -62,10 +63,12 @@ def diopiConvolutionBackward(
 ):
     """Gradients of `diopiConvolution{rank}d` with respect to input, weight and bias.
 
-    grad_input: `diopiConvTranspose{rank}d` of grad_output with the same weight and attributes, sized as input.
-    grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding] over n and o.
-    grad_bias (Cout): the sum of grad_output over all axes but the channels. `bias_sizes` is the bias's shape, [Cout],
-    or NULL where the forward had none; grad_bias is NULL then. Source: torch.ops.aten.convolution_backward.
+    grad_input is `diopiConvTranspose{rank}d` of grad_output with the same weight and attributes, in the shape of input.
+    grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding], summed over n and
+    o.
+    grad_bias (Cout) is the sum of grad_output over all axes except the channel axis. `bias_sizes` is the shape of the
+    bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are NULL. Source:
+    torch.ops.aten.convolution_backward.
     """
 
 
@@ -86,10 +89,11 @@ def diopiConvTranspose(
 ):
     """Transposed convolution of input (N, Cin, {axes}) with weight (Cin, Cout/groups, k…), over {rank} spatial axes.
 
-    Every input element adds its products with the kernel to the positions o = i · stride + kernel position · dilation −
-    padding of out that exist; then bias (Cout) is added, NULL for none. An axis of out has (size − 1) · stride −
-    2·padding + dilation · (k − 1) + output_padding + 1 elements; 0 ≤ output_padding < the larger of stride and dilation
-    widens it at its end. Source: torch.nn.functional.conv_transpose{rank}d.
+    Every input element is multiplied by every kernel element. Each product is added to out at the position o = i ·
+    stride + kernel position · dilation − padding, if out has that position. Then `bias` (Cout) is added; NULL means no
+    bias. A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
+    output_padding extends the axis at its end, and 0 ≤ output_padding < the larger of stride and dilation. Source:
+    torch.nn.functional.conv_transpose{rank}d.
     """
 
 
@@ -114,13 +118,14 @@ def diopiConvTransposeBackward(
     output_padding: Size,
     groups: i64,
 ):
-    """Gradients of `diopiConvTranspose{rank}d` with respect to input, weight and bias; the attributes in another order.
+    """Gradients of `diopiConvTranspose{rank}d` with respect to input, weight and bias.
 
-    grad_input: `diopiConvolution{rank}d` of grad_output with the same weight, stride, padding, dilation and groups.
-    grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding] over n and o, c'
-    being c's number in all of grad_output. grad_bias (Cout): the sum of grad_output over all axes but the channels.
-    `bias_sizes` is the bias's shape, [Cout], or NULL where the forward had none; grad_bias is NULL then. Source:
-    torch.ops.aten.convolution_backward.
+    The attributes are in another order than in the forward function.
+    grad_input is `diopiConvolution{rank}d` of grad_output with the same weight, stride, padding, dilation and groups.
+    grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding], summed over n and
+    o. c' is the index of channel c of the group among all channels of grad_output. grad_bias (Cout) is the sum of
+    grad_output over all axes except the channel axis. `bias_sizes` is the shape of the bias, [Cout]. If the forward
+    function had no bias, `bias_sizes` and grad_bias are NULL. Source: torch.ops.aten.convolution_backward.
     """
 
 
@@ -136,9 +141,10 @@ def diopiIm2Col(
 ):
     """The patches of input (N, C, H, W) under a sliding kernel, as columns: out (N, C · kh · kw, L).
 
-    Column l is the l-th of the L = lh · lw kernel positions in row-major order, where lh = ⌊(H + 2·padding − dilation ·
-    (kh − 1) − 1) / stride⌋ + 1 and lw alike; its rows are ordered by channel, then kernel row, then kernel column.
-    Padding gives zeros. Source: torch.nn.functional.unfold.
+    Column l is the patch at the l-th of the L = lh · lw kernel positions, in row-major order. lh = ⌊(H + 2·padding −
+    dilation · (kh − 1) − 1) / stride⌋ + 1, and lw is computed in the same way from W and kw. The rows of a column are
+    ordered by channel, then kernel row, then kernel column. Positions in the padding give zeros. Source:
+    torch.nn.functional.unfold.
     """
 
 
@@ -156,6 +162,6 @@ def diopiCol2Im(
     """Sums patches back into an image: input (N, C · kh · kw, L), out (N, C, H, W), `output_size` = [H, W].
 
     Every element is added at the position from which `diopiIm2Col` with the same attributes reads it. Elements from the
-    padding are dropped, and positions outside of all patches are 0. L must be the number of kernel positions in [H, W].
+    padding are dropped, and positions that no patch covers are 0. L must be the number of kernel positions in [H, W].
     Source: torch.nn.functional.fold.
     """

@@ -1,11 +1,14 @@
 """Resampling of regular grids: resizing, and sampling at given points, with gradients.
 
-input: (N, C, d…) with one to three spatial axes d; the sizes of the result's spatial axes are a parameter, and also in
-the shape of the tensor the caller made. N, C and results have input's dtype; coordinates and weights are computed in
-that precision, in float32 where it is lower. A size list of another length than there are spatial axes, a size below
-1, an input without any spatial element and another rank than a mode allows are errors. In the gradients in_size is the
-whole shape (N, C, d…) of the forward input, out_size the spatial sizes of its result; every element of grad_output is
-shared out to the elements it was made from with the weights of the forward function, and what comes together is summed.
+input has shape (N, C, d…) with one to three spatial axes d. The sizes of the result's spatial axes are a parameter, and
+also part of the shape of the tensor that the caller allocated. Results have the N, C and dtype of input. Coordinates
+and weights are computed in the precision of that dtype, or in float32 if that dtype has a lower precision.
+The following are errors: a size list whose length is not the number of spatial axes; a size below 1; an input without
+any spatial element; and a rank that the mode does not allow.
+In the gradient functions, in_size is the full shape (N, C, d…) of the forward input. out_size holds the spatial sizes
+of the forward result. Every element of grad_output is distributed to the input elements from which the forward function
+computed the result element. The weights are the weights of the forward function, and the contributions to an input
+element are summed.
 """
 
 from typing import Literal
@@ -20,9 +23,9 @@ from diopi_proto.types import Dtype
 def diopiUpsampleNearest(ctx: Context, out: Out, input: In, size: PositiveExtents):
     """Every result element copies the input element at index ⌊i · s⌋ along each of one to three spatial axes.
 
-    i is the result's index, s = d / size the ratio of the input's size to the result's. Where s has no finite binary
-    expansion but i · s is a whole number, rounding decides between that element and the one before it: either may be
-    copied, and the gradient of both is unspecified. Source: torch.nn.functional.interpolate, mode "nearest".
+    i is the index in the result, and s = d / size is the ratio of the input's size to the result's size. Rounding
+    matters where s has no finite binary expansion but i · s is an integer. There either that element or the one before
+    it may be copied, and the gradient of both is unspecified. Source: torch.nn.functional.interpolate, mode "nearest".
     """
 
 
@@ -46,10 +49,11 @@ def diopiUpsampleLinear(
     """Interpolates between neighbouring elements, one spatial axis after the other.
 
     mode: "linear" for one spatial axis, "bilinear" or "bicubic" for two, "trilinear" for three; anything else is an
-    error. Index i of the result lies at x = i·(d − 1)/(size − 1) with align_corners (0 for size 1), else at
-    x = (i + ½)·d/size − ½, in the linear modes raised to 0 if negative; d is the input's size.
-    Linear modes weigh elements ⌊x⌋ and ⌊x⌋ + 1 with 1 − t and t, t = x − ⌊x⌋. "bicubic" weighs ⌊x⌋ − 1 … ⌊x⌋ + 2 with
-    the cubic convolution kernel of a = −0.75. Indices outside the input stand for the element at the border.
+    error. d is the input's size. With align_corners, index i of the result lies at x = i·(d − 1)/(size − 1), or at 0
+    for size 1. Without align_corners, it lies at x = (i + ½)·d/size − ½; the linear modes replace a negative x by 0.
+    Linear modes weight elements ⌊x⌋ and ⌊x⌋ + 1 by 1 − t and t, where t = x − ⌊x⌋. "bicubic" weights elements ⌊x⌋ − 1 …
+    ⌊x⌋ + 2 by the cubic convolution kernel with a = −0.75. An index outside the input stands for the element at the
+    border.
     Source: torch.nn.functional.interpolate; Keys, "Cubic convolution interpolation for digital image processing", 1981.
     """
 
@@ -64,7 +68,7 @@ def diopiUpsampleLinearBackward(
     align_corners: boolean,
     mode: Literal["linear", "bilinear", "trilinear", "bicubic"],
 ):
-    """Gradient of `diopiUpsampleLinear`; align_corners and mode as there.
+    """Gradient of `diopiUpsampleLinear`; align_corners and mode have the same meaning as in the forward function.
 
     Source: torch.ops.aten.upsample_bilinear2d_backward and its linear1d, trilinear3d and bicubic2d forms.
     """

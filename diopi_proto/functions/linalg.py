@@ -1,14 +1,15 @@
 """Matrix products, decompositions, triangular systems and distances, with their gradients.
 
-`…` stands for any number of leading batch axes; where two tensors have them they broadcast, unless a docstring says
-otherwise. All tensor inputs of a call have one dtype, and so has the result. Sums of products in half precision are
-accumulated in float32 and rounded once; integers wrap around; a sum of no products is 0. Sizes may be 0. Shapes that do
-not fit each other are rejected.
+`…` stands for any number of leading batch axes. The batch axes of two tensors broadcast, unless a docstring says
+otherwise. All tensor inputs of a call have the same dtype, and the result has it too. Sums of products in half
+precision are accumulated in float32 and rounded once. Integers wrap around. A sum of no products is 0. Sizes may be 0.
+Shapes that do not fit each other are rejected.
 
-A gradient function gets the gradient of a loss with respect to a forward result and writes those with respect to the
-forward inputs, each in the shape of its input unless a docstring says otherwise, summed over axes that were broadcast.
-Gradient results that are NULL are skipped, and the others are computed. A* is the conjugate transpose of A, Aᵀ the
-transpose; complex gradients are conjugated as in PyTorch. Source: the PyTorch function of the same name.
+A gradient function takes the gradient of a loss with respect to a forward result. It writes the gradients with respect
+to the forward inputs, each in the shape of the corresponding input unless a docstring says otherwise. Gradients are
+summed over the axes that were broadcast. Gradient results that are NULL are skipped, and the others are computed. A* is
+the conjugate transpose of A, and Aᵀ is the transpose. Complex gradients are conjugated as in PyTorch. Source: the
+PyTorch function of the same name.
 """
 
 from typing import Literal
@@ -56,8 +57,8 @@ def diopiAddmm(ctx: Context, out: Out, input: In, mat1: In, mat2: In, beta: Scal
 def diopiMatmul(ctx: Context, out: Out, input: In, other: In):
     """Matrix product by rank: input (…, m, k), other (…, k, n), out (…, m, n), batch axes broadcast.
 
-    A 1-d input (k) is a row and a 1-d other (k) a column whose added axis is dropped from out; two 1-d inputs give
-    their inner product, 0-d. 0-d inputs are rejected. Source: torch.matmul.
+    A 1-d input (k) is treated as a row, and a 1-d other (k) as a column; the added axis is removed from out. Two 1-d
+    inputs give their inner product, which is 0-d. 0-d inputs are rejected. Source: torch.matmul.
     """
 
 
@@ -67,8 +68,8 @@ def diopiMatmulBackward(
 ):
     """Gradients of `diopiMatmul`: grad_input = grad_out other*, grad_other = input* grad_out.
 
-    `grad_out` has the forward result's shape; a 1-d input counts as a row and a 1-d other as a column, as in the
-    forward. Source: the chain rule, as PyTorch's autograd of torch.matmul.
+    `grad_out` has the shape of the forward result. As in the forward function, a 1-d input is treated as a row and a
+    1-d other as a column. Source: the chain rule, as PyTorch's autograd of torch.matmul.
     """
 
 
@@ -76,7 +77,7 @@ def diopiMatmulBackward(
 def diopiLinear(ctx: Context, out: Out, input: In, weight: In, bias: In | None):
     """Affine map input weightᵀ + bias: input (…, in), weight (out, in), bias (out) or NULL for none, out (…, out).
 
-    `input` has rank ≥ 1. A bias of any other shape that broadcasts to out's is added all the same. Source:
+    `input` has rank ≥ 1. A bias of any other shape is also added if it broadcasts to the shape of out. Source:
     torch.nn.functional.linear.
     """
 
@@ -93,9 +94,10 @@ def diopiLinearBackward(
 ):
     """Gradients of `diopiLinear`, with g = grad_output (…, out).
 
-    grad_input (…, in) = g conj(weight); grad_weight (out, in) = Σ gᵀ conj(input) and grad_bias (out) = Σ g, the sums
-    over all leading axes; a grad_bias made in another shape, that of the bias, gets the sums over the axes along which
-    the forward broadcast it. Source: the chain rule, as PyTorch's autograd of torch.nn.functional.linear.
+    grad_input (…, in) = g conj(weight). grad_weight (out, in) = Σ gᵀ conj(input) and grad_bias (out) = Σ g, both summed
+    over all leading axes. If the bias had another shape, grad_bias has that shape and is summed over the axes along
+    which the forward function broadcast the bias. Source: the chain rule, as PyTorch's autograd of
+    torch.nn.functional.linear.
     """
 
 
@@ -108,10 +110,10 @@ def diopiLinearBackward(
 def diopiCholesky(ctx: Context, out: Out, info: Out, mat: In, upper: boolean, checkerror: boolean):
     """Cholesky factor of positive definite matrices: mat (…, n, n) = L L*, L lower triangular, diagonal real and > 0.
 
-    `upper` false: out = L, computed from mat's lower triangle alone; true: out = L*, from its upper triangle alone. The
-    other triangle of `out` is 0. `info` (…), int32: 0, or the order k of the first leading minor that is not positive
-    definite; the matrix in `out` is then unspecified. `checkerror` true: the call fails if any info is not 0. Source:
-    torch.linalg.cholesky_ex.
+    If `upper` is false, out = L, computed only from the lower triangle of mat. If `upper` is true, out = L*, computed
+    only from the upper triangle of mat. The other triangle of `out` is 0. `info` (…), int32, is 0 on success. Otherwise
+    it is the order k of the first leading minor that is not positive definite, and the matrix in `out` is unspecified.
+    If `checkerror` is true, the call fails if any info is not 0. Source: torch.linalg.cholesky_ex.
     """
 
 
@@ -119,9 +121,10 @@ def diopiCholesky(ctx: Context, out: Out, info: Out, mat: In, upper: boolean, ch
 def diopiCholeskyBackward(ctx: Context, grad_mat: Out, grad_output: In, L: In, upper: boolean):
     """Gradient of `diopiCholesky` from its result L (…, n, n), the upper factor if `upper`; grad_mat is Hermitian.
 
-    For the lower factor and its gradient G: with P = Φ(L* G), Φ keeping the lower triangle and halving the diagonal,
-    S = L⁻* P L⁻¹ and grad_mat = (S + S*) / 2. An upper factor U is used as L = U*, with G*. Only the triangle of G that
-    the factor fills counts. Source: I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527.
+    G is the gradient with respect to the lower factor. Φ takes the lower triangle of a matrix and halves the diagonal.
+    With P = Φ(L* G) and S = L⁻* P L⁻¹, grad_mat = (S + S*) / 2. An upper factor U is used as L = U*, with G*. Only the
+    triangle of G in which the factor is stored is used. Source: I. Murray, "Differentiation of the Cholesky
+    decomposition", arXiv:1602.07527.
     """
 
 
@@ -138,9 +141,10 @@ def diopiTriangularSolve(
 ):
     """Solution X of op(mat) X = b: mat (…, n, n), b (…, n, k), out = X (…, n, k), batch axes broadcast.
 
-    Only the upper (`upper`) or lower triangle of `mat` is read, with `unitriangular` taking its diagonal as 1 whatever
-    is stored. op transposes (without conjugating) if `transpose`. `cloned_mat` is a copy of all of `mat`, broadcast to
-    the batch axes of out. A 0 on the diagonal divides by 0, without an error. Source: torch.triangular_solve.
+    Only one triangle of `mat` is read: the upper one if `upper`, otherwise the lower one. If `unitriangular`, the
+    diagonal of `mat` is taken as 1, whatever is stored there. If `transpose`, op transposes without conjugating.
+    `cloned_mat` is a copy of all of `mat`, broadcast to the batch axes of out. A 0 on the diagonal leads to a division
+    by 0 and not to an error. Source: torch.triangular_solve.
     """
 
 
@@ -158,12 +162,13 @@ def diopiTriangularSolveBackward(
     transpose: boolean,
     unitriangular: boolean,
 ):
-    """Gradients of `diopiTriangularSolve` from its result x; grad_x and grad_cloned_mat are those of its two results.
+    """Gradients of `diopiTriangularSolve` from its result x.
 
-    grad_b (as b) solves op(mat)* grad_b = grad_x. grad_mat (as mat) = −grad_b x*, or −conj(x) grad_bᵀ if `transpose`,
-    of which only the triangle that the forward read is kept (without the diagonal if `unitriangular`), plus all of
-    grad_cloned_mat. A NULL grad_x or grad_cloned_mat counts as 0. Source: the chain rule, as PyTorch's autograd of
-    torch.triangular_solve.
+    grad_x and grad_cloned_mat are the gradients with respect to the two forward results. NULL for either counts as 0.
+    grad_b, in the shape of b, solves op(mat)* grad_b = grad_x. grad_mat, in the shape of mat, starts from −grad_b x*,
+    or from −conj(x) grad_bᵀ if `transpose`. Elements outside the triangle that the forward function read are set to 0,
+    and the diagonal too if `unitriangular`. All of grad_cloned_mat is then added to grad_mat. Source: the chain rule,
+    as PyTorch's autograd of torch.triangular_solve.
     """
 
 
@@ -171,12 +176,13 @@ def diopiTriangularSolveBackward(
 def diopiLinalgQR(ctx: Context, A: In, mode: Literal["reduced", "complete", "r"], Q: Out, R: Out):
     """QR decomposition A = Q R of A (…, m, n), columns of Q orthonormal, R upper triangular, k = min(m, n).
 
-    `mode` "reduced": Q (…, m, k), R (…, k, n). "complete": Q (…, m, m), R (…, m, n). "r": R as "reduced" alone; Q has
-    shape (0) and is left as it is. Any other text is rejected. The signs are those of the Householder reflections of
-    LAPACK's geqrf: eliminating the entries below the diagonal of a column puts the norm of the column's part from the
-    diagonal down there, with the sign opposite to that of the diagonal entry's real part (− if that is 0); where
-    nothing is to eliminate, and the entry is real, it stays. Q is the product of the reflections, its columns past k
-    too; those that A does not determine (rank below k) are not unique. Source: torch.linalg.qr.
+    `mode` "reduced": Q (…, m, k), R (…, k, n). "complete": Q (…, m, m), R (…, m, n). "r": only R, as for "reduced"; Q
+    has shape (0) and is not written. Any other text is rejected. The signs are the signs that the Householder
+    reflections of LAPACK's geqrf give. Eliminating the entries below the diagonal of a column replaces the diagonal
+    entry. The new entry's absolute value is the norm of the column from the diagonal down. Its sign is opposite to the
+    sign of the old entry's real part, and − if that part is 0. If there is nothing to eliminate and the entry is real,
+    the entry is unchanged. Q is the product of the reflections, including the columns past k. Columns that A does not
+    determine (rank below k) are not unique. Source: torch.linalg.qr.
     """
 
 
@@ -188,10 +194,10 @@ def diopiLinalgQR(ctx: Context, A: In, mode: Literal["reduced", "complete", "r"]
 def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: NonNegative, compute_mode: i64 | None):
     """Distances of every pair of rows, (Σ |x − y|^p)^(1/p): input1 (…, P, M), input2 (…, R, M), out (…, P, R).
 
-    p ≥ 0, negative is rejected; p = 0 counts the unequal coordinates, p = inf takes the largest |x − y|; M = 0 gives 0.
-    The distance is NaN where a difference is NaN, ∞ − ∞ being one; p = inf leaves that open.
-    `compute_mode` lets p = 2 be computed by a matrix product as √(|x|² + |y|² − 2 x·y), less exact for close rows: NULL
-    or 0 where P > 25 or R > 25, 1 always, 2 never; other numbers are rejected. Source: torch.cdist.
+    A negative p is rejected. p = 0 counts the unequal coordinates, p = inf takes the largest |x − y|, and M = 0 gives
+    0. The distance is NaN if a difference is NaN, as for ∞ − ∞; for p = inf it is then unspecified.
+    `compute_mode` lets p = 2 be computed by a matrix product as √(|x|² + |y|² − 2 x·y), which is less exact for close
+    rows. NULL or 0 allows this if P > 25 or R > 25, 1 always, 2 never; other numbers are rejected. Source: torch.cdist.
     """
 
 
@@ -202,9 +208,10 @@ def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: NonNegative, c
 def diopiCdistBackward(ctx: Context, grad_input: Out, grad_output: In, input1: In, input2: In, p: f64, cdist: In):
     """Gradient of `diopiCdist` with respect to `input1`, from its result `cdist` (…, P, R), the shape of grad_output.
 
-    With d = x − y for rows x of input1 and y of input2, D their distance and g the element of grad_output, row x gets
-    the sum over y of g · sign(d) · (|d| / D)^(p−1); p = inf: g · sign(d) in every coordinate where |d| = D; p = 0: 0,
-    even if d or g is not finite. D = 0, and d = 0 in a coordinate, give 0; p = inf leaves a NaN in d open.
-    `grad_input` has the broadcast batch axes, (…, P, M). The gradient for input2 is that of the call with the roles
-    exchanged. Source: torch.ops.aten._cdist_backward.
+    Let d = x − y for rows x of input1 and y of input2, D their distance, and g the element of grad_output. Row x gets
+    the sum over y of g · sign(d) · (|d| / D)^(p−1). For p = inf the term is g · sign(d) in every coordinate where |d| =
+    D. For p = 0 the gradient is 0, even if d or g is not finite. The term is 0 if D = 0, and in a coordinate where d =
+    0. For p = inf, the result for a NaN in d is unspecified.
+    `grad_input` has shape (…, P, M) with the broadcast batch axes. The gradient with respect to input2 is the result of
+    the call with the roles of input1 and input2 exchanged. Source: torch.ops.aten._cdist_backward.
     """

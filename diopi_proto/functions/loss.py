@@ -1,13 +1,14 @@
 """Loss functions and their gradients.
 
-Reduction of the element losses: none keeps them, mean averages, sum adds up; any other value is an error. mean and sum
-go to a 0-d `out`; of no element at all the mean is NaN, the sum 0. In the gradients grad_output has the shape of the
-forward result and grad_input the shape and dtype of input; w stands for the factor that the reduction puts before every
-element loss: 1 for none and sum, 1 / (number of elements) for mean unless a docstring says otherwise.
-All floating tensors of a call have one dtype unless a docstring says otherwise. Classes are int64, int32 or uint8
-indices in [0, C). Tensors of a shape or size that does not fit are an error. Errors in values that only the device sees
-(a class out of range, a probability outside [0, 1]) may be reported or left undetected, the result then being
-unspecified.
+The reduction determines what happens to the element losses: none returns them, mean averages them, sum adds them up.
+Any other value is an error. mean and sum write a 0-d `out`. If there are no elements, the mean is NaN and the sum is 0.
+In the gradients, grad_output has the shape of the forward result, and grad_input has the shape and dtype of input. w is
+the factor by which the reduction multiplies every element loss. It is 1 for none and sum. For mean it is 1 / (number of
+elements) unless a docstring says otherwise.
+All floating tensors of a call have the same dtype unless a docstring says otherwise. Classes are int64, int32 or uint8
+indices in [0, C). Tensors of a shape or size that does not fit are an error. Some errors are in values that only the
+device sees: a class out of range, or a probability outside [0, 1]. Such errors may be reported or left undetected; in
+the latter case the result is unspecified.
 """
 
 from typing import Annotated
@@ -38,7 +39,7 @@ TargetLengths = Annotated[In, SizesFollow(), LengthsWithin("targets", -1)]
 def diopiMSELoss(ctx: Context, out: Out, input: In, target: Broadcast, reduction: Reduction):
     """Squared error (input − target)², element by element; target is broadcast to input's shape.
 
-    target: of any type; out has the common type of both. Source: torch.nn.functional.mse_loss.
+    target may have any dtype. out has the dtype to which both inputs promote. Source: torch.nn.functional.mse_loss.
     """
 
 
@@ -54,10 +55,11 @@ def diopiMSELossBackward(
 
 @prototype(dtypes=floating, argument_dtypes=ANY_TARGET, result=promoted, backward="diopiSmoothL1LossBackward")
 def diopiSmoothL1Loss(ctx: Context, out: Out, input: In, target: Broadcast, reduction: Reduction, beta: NonNegative):
-    """Of d = |input − target|: d²/(2·beta) where d < beta, else d − beta/2; target is broadcast to input's shape.
+    """Smooth L1 loss of d = |input − target|: d²/(2·beta) where d < beta, else d − beta/2.
 
-    target: of any type, but for beta 0 not bool; out has the common type of both. beta 0 gives d itself; a negative
-    beta is an error. Source: torch.nn.functional.smooth_l1_loss.
+    target is broadcast to input's shape. target may have any dtype, except bool if beta is 0. out has the dtype to
+    which both inputs promote. beta 0 gives d itself. A negative beta is an error. Source:
+    torch.nn.functional.smooth_l1_loss.
     """
 
 
@@ -73,7 +75,7 @@ def diopiSmoothL1LossBackward(
 ):
     """Gradient of `diopiSmoothL1Loss`: (d/beta where |d| < beta, else sign d) · w·grad_output, d = input − target.
 
-    0 where d is 0, whatever beta. Source: torch.ops.aten.smooth_l1_loss_backward.
+    The gradient is 0 where d is 0, for every beta. Source: torch.ops.aten.smooth_l1_loss_backward.
     """
 
 
@@ -81,8 +83,9 @@ def diopiSmoothL1LossBackward(
 def diopiBCELoss(ctx: Context, out: Out, input: In, target: Sized, weight: Broadcast | None, reduction: Reduction):
     """Binary cross entropy −weight · (target·ln input + (1 − target)·ln(1 − input)), both logarithms at least −100.
 
-    input, target: probabilities in [0, 1], of one shape; weight: of any type, broadcast to it, NULL means 1. mean
-    divides by the number of elements, not by the weights. Source: torch.nn.functional.binary_cross_entropy.
+    input and target are probabilities in [0, 1] and have the same shape. weight may have any dtype and is broadcast to
+    that shape; NULL means 1. mean divides by the number of elements, not by the weights. Source:
+    torch.nn.functional.binary_cross_entropy.
     """
 
 
@@ -114,11 +117,11 @@ def diopiBCEWithLogits(
 ):
     """Binary cross entropy of the logit x = input: −weight · (pos_weight·target·ln σ(x) + (1 − target)·ln(1 − σ(x))).
 
-    σ(x) = 1/(1 + e⁻ˣ); the logarithms are computed without overflow, ln σ(x) = min(x, 0) − ln(1 + e^−|x|). input,
-    target: one shape; weight, pos_weight: of any type, pos_weight but for bool, broadcast to it, NULL means 1; the
-    result for pos_weight 0 in uint8 is unspecified, because PyTorch wraps 0 − 1 around. mean divides by the number of
-    elements. The loss of x = −∞, and of x = ∞ with target 1, is unspecified, because PyTorch computes ∞ − ∞. Source:
-    torch.nn.functional.binary_cross_entropy_with_logits.
+    σ(x) = 1/(1 + e⁻ˣ). The logarithms are computed without overflow: ln σ(x) = min(x, 0) − ln(1 + e^−|x|). input and
+    target have the same shape. weight and pos_weight are broadcast to that shape; NULL means 1. weight may have any
+    dtype, and pos_weight any dtype except bool. For pos_weight 0 in uint8 the result is unspecified, because PyTorch
+    wraps 0 − 1 around. mean divides by the number of elements. The loss of x = −∞, and of x = ∞ with target 1, is
+    unspecified, because PyTorch computes ∞ − ∞. Source: torch.nn.functional.binary_cross_entropy_with_logits.
     """
 
 
@@ -135,8 +138,8 @@ def diopiBCEWithLogitsBackward(
 ):
     """Gradient of `diopiBCEWithLogits`: weight · ((1 − t + p·t)·σ(x) − p·t) · w·grad_output.
 
-    t is target, p pos_weight; NULL means 1. Source: the gradient of
-    Source: torch.nn.functional.binary_cross_entropy_with_logits.
+    t is target and p is pos_weight; NULL means 1. Source: the gradient of
+    torch.nn.functional.binary_cross_entropy_with_logits.
     """
 
 
@@ -146,9 +149,9 @@ def diopiSigmoidFocalLoss(
 ):
     """Focal loss α_t · (1 − p_t)^gamma · BCE(x, t) of the logit x = inputs and the target t in {0, 1}.
 
-    p = σ(x); p_t = p·t + (1 − p)·(1 − t); α_t = alpha·t + (1 − alpha)·(1 − t), or 1 where alpha is negative; BCE as
-    `diopiBCEWithLogits` without weights. inputs, targets: floating, one shape; mean divides by the number of elements.
-    Where that leaves a loss open, so does this function.
+    p = σ(x) and p_t = p·t + (1 − p)·(1 − t). α_t = alpha·t + (1 − alpha)·(1 − t), or 1 if alpha is negative. BCE is
+    `diopiBCEWithLogits` without weights; where that loss is unspecified, the focal loss is unspecified too. inputs and
+    targets are floating tensors of the same shape. mean divides by the number of elements.
     Source: Lin et al., "Focal Loss for Dense Object Detection", 2017; torchvision.ops.sigmoid_focal_loss.
     """
 
@@ -166,8 +169,9 @@ def diopiSigmoidFocalLossBackward(
 ):
     """Gradient of `diopiSigmoidFocalLoss`; grad_output comes first, the result fourth, gamma before alpha.
 
-    α_t · (1 − p_t)^gamma · ((2t − 1)·(gamma·p_t·ln p_t − (1 − p_t))) · w·grad_output for t in {0, 1}; in general the
-    derivative of the formula given there. Source: the gradient of torchvision.ops.sigmoid_focal_loss.
+    For t in {0, 1} it is α_t · (1 − p_t)^gamma · ((2t − 1)·(gamma·p_t·ln p_t − (1 − p_t))) · w·grad_output. In general
+    it is the derivative of the formula of `diopiSigmoidFocalLoss`. Source: the gradient of
+    torchvision.ops.sigmoid_focal_loss.
     """
 
 
@@ -190,14 +194,16 @@ def diopiCrossEntropyLoss(
 ):
     """Cross entropy of the logits `input` against classes or class probabilities.
 
-    input: (N, C, d…) of rank 2 or more, or (C); l = log-softmax along the class axis. weight: (C), NULL means 1.
-    target is floating with input's shape (probabilities), or an index with input's shape less the class axis.
-    Classes: the element loss at target class y is −weight_y·l_y, 0 where y = ignore_index, which need not be a class;
-    with label_smoothing ε it is (1 − ε)·(−weight_y·l_y) + ε/C·Σ_c(−weight_c·l_c). A negative ε counts as 0.
-    mean divides the sum by Σ weight_y over the elements that are not ignored, NaN if there are none.
+    input has shape (N, C, d…) of rank 2 or more, or shape (C). l is the log-softmax of input along the class axis.
+    weight has shape (C); NULL means 1. target holds probabilities if it is floating, and then has the shape of input.
+    Otherwise it holds class indices and has the shape of input without the class axis.
+    Classes: the element loss at target class y is −weight_y·l_y. It is 0 where y = ignore_index, and ignore_index need
+    not be a class. With label_smoothing ε it is (1 − ε)·(−weight_y·l_y) + ε/C·Σ_c(−weight_c·l_c). A negative ε counts
+    as 0. mean divides the sum by Σ weight_y over the elements that are not ignored, and is NaN if there are none.
     Probabilities q: the element loss is −Σ_c weight_c·q_c·l_c with q replaced by (1 − ε)·q + ε/C. ignore_index is not
-    used; mean divides by the number of element losses.
-    out for none: input's shape less the class axis. Errors: label_smoothing above 1, shapes that do not fit.
+    used. mean divides by the number of element losses.
+    For reduction none, out has the shape of input without the class axis. Errors: label_smoothing above 1, shapes that
+    do not fit.
     Source: torch.nn.functional.cross_entropy.
     """
 
@@ -218,9 +224,9 @@ def diopiCrossEntropyLossBackward(
 ):
     """Gradient of `diopiCrossEntropyLoss` with respect to its logits `input`.
 
-    The element loss is −Σ_c a_c·l_c with a_c = weight_c·q_c, q being the smoothed probabilities or, for classes, the
-    smoothed one-hot vector, 0 altogether where the class is ignored. Then grad_input_c is
-    (softmax(input)_c·Σ_k a_k − a_c) · w·grad_output, w for mean being one over the divisor given there.
+    The element loss is −Σ_c a_c·l_c with a_c = weight_c·q_c. q holds the smoothed probabilities or, for classes, the
+    smoothed one-hot vector. For an ignored class, all of q is 0. Then grad_input_c is (softmax(input)_c·Σ_k a_k − a_c)
+    · w·grad_output. For mean, w is one over the divisor that `diopiCrossEntropyLoss` uses.
     Source: the gradient of torch.nn.functional.cross_entropy.
     """
 
@@ -231,9 +237,10 @@ def diopiNLLLoss(
 ):
     """Negative log likelihood −weight_y·input_y of the target class y, 0 where y = ignore_index.
 
-    input: log-probabilities (N, C, d…) of rank 2 or more with target (N, d…), or (C) with target 0-d.
-    weight: (C), NULL means 1. mean divides the sum by Σ weight_y over the elements that are not ignored, NaN if there
-    are none. out for none: target's shape. Errors: shapes that do not fit. Source: torch.nn.functional.nll_loss.
+    input holds log-probabilities (N, C, d…) of rank 2 or more with target (N, d…), or (C) with a 0-d target. weight has
+    shape (C); NULL means 1. mean divides the sum by Σ weight_y over the elements that are not ignored, and is NaN if
+    there are none. For reduction none, out has the shape of target. Errors: shapes that do not fit. Source:
+    torch.nn.functional.nll_loss.
     """
 
 
@@ -250,8 +257,8 @@ def diopiNLLLossBackward(
 ):
     """Gradient of `diopiNLLLoss`: −weight_y · w·grad_output at the target class y, 0 elsewhere and where it is ignored.
 
-    w for mean is 1 / Σ weight_y over the elements that are not ignored, computed again here.
-    Source: torch.ops.aten.nll_loss_backward.
+    For mean, w is 1 / Σ weight_y over the elements that are not ignored; this function computes the sum again. Source:
+    torch.ops.aten.nll_loss_backward.
     """
 
 
@@ -266,10 +273,11 @@ def diopiNLLLossV2(
     reduction: Reduction,
     ignore_index: i64,
 ):
-    """`diopiNLLLoss` that also gives its divisor.
+    """`diopiNLLLoss` that also returns the total weight.
 
-    totalWeight: one element, 0-d or (1), of input's dtype: Σ weight_y over the elements that are not ignored, their
-    number without weight; 0 for reduction none, unless input is (C). Source: torch.ops.aten.nll_loss_forward.
+    totalWeight has one element, of shape 0-d or (1), and input's dtype. It is Σ weight_y over the elements that are not
+    ignored, or their number if weight is NULL. For reduction none it is 0, unless input has shape (C). Source:
+    torch.ops.aten.nll_loss_forward.
     """
 
 
@@ -293,7 +301,7 @@ def diopiNLLLossV2Backward(
     reduction: Reduction,
     ignore_index: i64,
 ):
-    """Gradient of `diopiNLLLossV2`: as `diopiNLLLossBackward`, w for mean being 1 / totalWeight.
+    """Gradient of `diopiNLLLossV2`: the formula of `diopiNLLLossBackward`, where w for mean is 1 / totalWeight.
 
     Source: torch.ops.aten.nll_loss_backward.
     """
@@ -315,18 +323,21 @@ def diopiCTCLoss(
 ):
     """Connectionist temporal classification: minus the log of the summed probability of all alignments of the target.
 
-    log_probs: (T, N, C), log-softmax along C. targets: (N, S), or 1-d with just the targets one after the
-    other; none holds `blank`. input_lengths, target_lengths: (N), in device or host memory.
-    For sample n with target y of length U let y′ = blank, y₁, blank, …, y_U, blank, of length 2U + 1. log_alpha
-    (N, T, 2·max U + 1) at [n, t, s] is the log of the summed probability of all paths of steps 0 … t that end in y′_s,
-    −∞ where there is none; α_t(s) = (α_{t−1}(s) + α_{t−1}(s − 1) + α_{t−1}(s − 2)) · p_t(y′_s), the last term only
-    where y′_s is neither blank nor y′_{s−2}; α₀ is p₀(y′_s) for s < 2, else 0. Its elements at t ≥ input length or s >
-    2U are not specified. neg_log_likelihood (N): −ln(α(2U) + α(2U − 1)) at the last step; ∞ if no alignment fits; for
-    input length 0 it is 0 where U = 0, else ∞.
-    out: none gives (N), mean the average over N of loss/max(U, 1), sum the sum, as 0-d or (1). zero_infinity counts ∞
-    as 0 in out, never in neg_log_likelihood; where both are one tensor (reduction none), ∞ stays.
-    Errors: blank outside [0, C); input lengths outside [0, T], target lengths outside [0, S] or, of a 1-d `targets`,
-    that do not add up to its size; another number of either than N.
+    log_probs (T, N, C) is a log-softmax along C. targets has shape (N, S), or is 1-d and holds the targets one after
+    the other without padding. No target contains `blank`. input_lengths and target_lengths have shape (N) and are in
+    device or host memory.
+    For sample n with target y of length U, let y′ = blank, y₁, blank, …, y_U, blank, of length 2U + 1. log_alpha has
+    shape (N, T, 2·max U + 1). Its element [n, t, s] is the log of the summed probability of all paths of steps 0 … t
+    that end in y′_s. It is −∞ where there is no such path. α_t(s) = (α_{t−1}(s) + α_{t−1}(s − 1) + α_{t−1}(s − 2)) ·
+    p_t(y′_s), with the last term only where y′_s is neither blank nor y′_{s−2}. α₀ is p₀(y′_s) for s < 2, else 0.
+    Elements of log_alpha at t ≥ input length or s > 2U are not specified.
+    neg_log_likelihood (N) is −ln(α(2U) + α(2U − 1)) at the last step, or ∞ if no alignment fits. For input length 0 it
+    is 0 where U = 0, else ∞.
+    For reduction none, out has shape (N). For mean it is the average over N of loss/max(U, 1), and for sum the sum,
+    both as 0-d or (1). zero_infinity counts ∞ as 0 in out, never in neg_log_likelihood. If both are the same tensor
+    (reduction none), ∞ stays.
+    Errors: blank outside [0, C); input lengths outside [0, T]; target lengths outside [0, S]; for a 1-d `targets`,
+    target lengths that do not add up to its size; a number of input lengths or target lengths other than N.
     Source: Graves et al., "Connectionist Temporal Classification", 2006; torch.nn.functional.ctc_loss.
     """
 
@@ -348,9 +359,10 @@ def diopiCTCLossBackward(
 ):
     """Gradient of `diopiCTCLoss` with respect to the logits whose log-softmax log_probs is; shape (T, N, C).
 
-    (exp(log_probs) − P) · w·grad_output, where P[t, n, c] is the probability, given the target, that an alignment has
-    class c at step t: Σ over y′_s = c of α_t(s)·β_t(s) / p_t(c), over exp(−neg_log_likelihood); β is α run from the
-    end. 0 at steps t ≥ input length, and for a sample of infinite loss under zero_infinity (otherwise NaN there).
-    w for mean is 1 / (N · max(U, 1)). Errors: as in the forward. Source: equation 16 of the paper named
-    there; torch.ops.aten._ctc_loss_backward.
+    The gradient is (exp(log_probs) − P) · w·grad_output. P[t, n, c] is the probability, given the target, that an
+    alignment has class c at step t. It is Σ over y′_s = c of α_t(s)·β_t(s) / p_t(c), divided by
+    exp(−neg_log_likelihood). β is computed like α, but from the end. The gradient is 0 at steps t ≥ input length. For a
+    sample of infinite loss it is 0 with zero_infinity, otherwise NaN.
+    w for mean is 1 / (N · max(U, 1)). Errors: the same as in `diopiCTCLoss`. Source: equation 16 of the paper named in
+    `diopiCTCLoss`; torch.ops.aten._ctc_loss_backward.
     """

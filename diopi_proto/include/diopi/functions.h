@@ -25,10 +25,11 @@ DIOPI_WEAK const char* diopiGetLastErrorString(void);
 /**
  * Cross-correlation of input (N, Cin, H, W) with weight (Cout, Cin/groups, k…), over 2 spatial axes.
  *
- * out[n, c, o] = bias[c] + Σ weight[c, j, i] · input[n, j', o · stride + i · dilation − padding], summed over the
- * kernel positions i and the channels j of c's group, j' being j's number in all of input, and input 0 outside its
- * bounds. An axis of out has ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements. `bias` (Cout), NULL
- * for none. Source: torch.nn.functional.conv2d.
+ * out[n, c, o] = bias[c] + Σ weight[c, j, i] · input[n, j', o · stride + i · dilation − padding]. The sum runs over
+ * the kernel positions i and the channels j of the group to which c belongs. j' is the index of channel j of that
+ * group among all channels of input. Positions outside the bounds of input count as 0. A spatial axis of out has
+ * ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements. `bias` has shape (Cout); NULL means no bias.
+ * Source: torch.nn.functional.conv2d.
  */
 DIOPI_WEAK diopiError_t diopiConvolution2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -38,10 +39,12 @@ DIOPI_WEAK diopiError_t diopiConvolution2d(diopiContextHandle_t ctx, diopiTensor
 /**
  * Gradients of `diopiConvolution2d` with respect to input, weight and bias.
  *
- * grad_input: `diopiConvTranspose2d` of grad_output with the same weight and attributes, sized as input.
- * grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding] over n and o.
- * grad_bias (Cout): the sum of grad_output over all axes but the channels. `bias_sizes` is the bias's shape, [Cout],
- * or NULL where the forward had none; grad_bias is NULL then. Source: torch.ops.aten.convolution_backward.
+ * grad_input is `diopiConvTranspose2d` of grad_output with the same weight and attributes, in the shape of input.
+ * grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding], summed over n and
+ * o.
+ * grad_bias (Cout) is the sum of grad_output over all axes except the channel axis. `bias_sizes` is the shape of the
+ * bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are NULL. Source:
+ * torch.ops.aten.convolution_backward.
  */
 DIOPI_WEAK diopiError_t diopiConvolution2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -586,7 +589,7 @@ DIOPI_WEAK diopiError_t diopiDropoutInp(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Squared error (input − target)², element by element; target is broadcast to input's shape.
  *
- * target: of any type; out has the common type of both. Source: torch.nn.functional.mse_loss.
+ * target may have any dtype. out has the dtype to which both inputs promote. Source: torch.nn.functional.mse_loss.
  */
 DIOPI_WEAK diopiError_t diopiMSELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t target, diopiReduction_t reduction);
@@ -603,9 +606,9 @@ DIOPI_WEAK diopiError_t diopiMSELossBackward(diopiContextHandle_t ctx, diopiTens
 /**
  * Focal loss α_t · (1 − p_t)^gamma · BCE(x, t) of the logit x = inputs and the target t in {0, 1}.
  *
- * p = σ(x); p_t = p·t + (1 − p)·(1 − t); α_t = alpha·t + (1 − alpha)·(1 − t), or 1 where alpha is negative; BCE as
- * `diopiBCEWithLogits` without weights. inputs, targets: floating, one shape; mean divides by the number of elements.
- * Where that leaves a loss open, so does this function.
+ * p = σ(x) and p_t = p·t + (1 − p)·(1 − t). α_t = alpha·t + (1 − alpha)·(1 − t), or 1 if alpha is negative. BCE is
+ * `diopiBCEWithLogits` without weights; where that loss is unspecified, the focal loss is unspecified too. inputs and
+ * targets are floating tensors of the same shape. mean divides by the number of elements.
  * Source: Lin et al., "Focal Loss for Dense Object Detection", 2017; torchvision.ops.sigmoid_focal_loss.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidFocalLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -615,8 +618,9 @@ DIOPI_WEAK diopiError_t diopiSigmoidFocalLoss(diopiContextHandle_t ctx, diopiTen
 /**
  * Gradient of `diopiSigmoidFocalLoss`; grad_output comes first, the result fourth, gamma before alpha.
  *
- * α_t · (1 − p_t)^gamma · ((2t − 1)·(gamma·p_t·ln p_t − (1 − p_t))) · w·grad_output for t in {0, 1}; in general the
- * derivative of the formula given there. Source: the gradient of torchvision.ops.sigmoid_focal_loss.
+ * For t in {0, 1} it is α_t · (1 − p_t)^gamma · ((2t − 1)·(gamma·p_t·ln p_t − (1 − p_t))) · w·grad_output. In general
+ * it is the derivative of the formula of `diopiSigmoidFocalLoss`. Source: the gradient of
+ * torchvision.ops.sigmoid_focal_loss.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidFocalLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_output,
                                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -626,14 +630,16 @@ DIOPI_WEAK diopiError_t diopiSigmoidFocalLossBackward(diopiContextHandle_t ctx, 
 /**
  * Cross entropy of the logits `input` against classes or class probabilities.
  *
- * input: (N, C, d…) of rank 2 or more, or (C); l = log-softmax along the class axis. weight: (C), NULL means 1.
- * target is floating with input's shape (probabilities), or an index with input's shape less the class axis.
- * Classes: the element loss at target class y is −weight_y·l_y, 0 where y = ignore_index, which need not be a class;
- * with label_smoothing ε it is (1 − ε)·(−weight_y·l_y) + ε/C·Σ_c(−weight_c·l_c). A negative ε counts as 0.
- * mean divides the sum by Σ weight_y over the elements that are not ignored, NaN if there are none.
+ * input has shape (N, C, d…) of rank 2 or more, or shape (C). l is the log-softmax of input along the class axis.
+ * weight has shape (C); NULL means 1. target holds probabilities if it is floating, and then has the shape of input.
+ * Otherwise it holds class indices and has the shape of input without the class axis.
+ * Classes: the element loss at target class y is −weight_y·l_y. It is 0 where y = ignore_index, and ignore_index need
+ * not be a class. With label_smoothing ε it is (1 − ε)·(−weight_y·l_y) + ε/C·Σ_c(−weight_c·l_c). A negative ε counts
+ * as 0. mean divides the sum by Σ weight_y over the elements that are not ignored, and is NaN if there are none.
  * Probabilities q: the element loss is −Σ_c weight_c·q_c·l_c with q replaced by (1 − ε)·q + ε/C. ignore_index is not
- * used; mean divides by the number of element losses.
- * out for none: input's shape less the class axis. Errors: label_smoothing above 1, shapes that do not fit.
+ * used. mean divides by the number of element losses.
+ * For reduction none, out has the shape of input without the class axis. Errors: label_smoothing above 1, shapes that
+ * do not fit.
  * Source: torch.nn.functional.cross_entropy.
  *
  * Where `target` is float16 or bfloat16 or float32 or float64, `ignore_index` is not read and may be anything:
@@ -647,9 +653,9 @@ DIOPI_WEAK diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTen
 /**
  * Gradient of `diopiCrossEntropyLoss` with respect to its logits `input`.
  *
- * The element loss is −Σ_c a_c·l_c with a_c = weight_c·q_c, q being the smoothed probabilities or, for classes, the
- * smoothed one-hot vector, 0 altogether where the class is ignored. Then grad_input_c is
- * (softmax(input)_c·Σ_k a_k − a_c) · w·grad_output, w for mean being one over the divisor given there.
+ * The element loss is −Σ_c a_c·l_c with a_c = weight_c·q_c. q holds the smoothed probabilities or, for classes, the
+ * smoothed one-hot vector. For an ignored class, all of q is 0. Then grad_input_c is (softmax(input)_c·Σ_k a_k − a_c)
+ * · w·grad_output. For mean, w is one over the divisor that `diopiCrossEntropyLoss` uses.
  * Source: the gradient of torch.nn.functional.cross_entropy.
  *
  * Where `target` is float16 or bfloat16 or float32 or float64, `ignore_index` is not read and may be anything:
@@ -664,9 +670,10 @@ DIOPI_WEAK diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, 
 /**
  * Negative log likelihood −weight_y·input_y of the target class y, 0 where y = ignore_index.
  *
- * input: log-probabilities (N, C, d…) of rank 2 or more with target (N, d…), or (C) with target 0-d.
- * weight: (C), NULL means 1. mean divides the sum by Σ weight_y over the elements that are not ignored, NaN if there
- * are none. out for none: target's shape. Errors: shapes that do not fit. Source: torch.nn.functional.nll_loss.
+ * input holds log-probabilities (N, C, d…) of rank 2 or more with target (N, d…), or (C) with a 0-d target. weight has
+ * shape (C); NULL means 1. mean divides the sum by Σ weight_y over the elements that are not ignored, and is NaN if
+ * there are none. For reduction none, out has the shape of target. Errors: shapes that do not fit. Source:
+ * torch.nn.functional.nll_loss.
  */
 DIOPI_WEAK diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
@@ -675,8 +682,8 @@ DIOPI_WEAK diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Gradient of `diopiNLLLoss`: −weight_y · w·grad_output at the target class y, 0 elsewhere and where it is ignored.
  *
- * w for mean is 1 / Σ weight_y over the elements that are not ignored, computed again here.
- * Source: torch.ops.aten.nll_loss_backward.
+ * For mean, w is 1 / Σ weight_y over the elements that are not ignored; this function computes the sum again. Source:
+ * torch.ops.aten.nll_loss_backward.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
  */
@@ -686,10 +693,11 @@ DIOPI_WEAK diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTens
                                              diopiReduction_t reduction, int64_t ignore_index);
 
 /**
- * `diopiNLLLoss` that also gives its divisor.
+ * `diopiNLLLoss` that also returns the total weight.
  *
- * totalWeight: one element, 0-d or (1), of input's dtype: Σ weight_y over the elements that are not ignored, their
- * number without weight; 0 for reduction none, unless input is (C). Source: torch.ops.aten.nll_loss_forward.
+ * totalWeight has one element, of shape 0-d or (1), and input's dtype. It is Σ weight_y over the elements that are not
+ * ignored, or their number if weight is NULL. For reduction none it is 0, unless input has shape (C). Source:
+ * torch.ops.aten.nll_loss_forward.
  */
 DIOPI_WEAK diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiTensorHandle_t totalWeight, diopiConstTensorHandle_t input,
@@ -697,7 +705,7 @@ DIOPI_WEAK diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHand
                                        diopiReduction_t reduction, int64_t ignore_index);
 
 /**
- * Gradient of `diopiNLLLossV2`: as `diopiNLLLossBackward`, w for mean being 1 / totalWeight.
+ * Gradient of `diopiNLLLossV2`: the formula of `diopiNLLLossBackward`, where w for mean is 1 / totalWeight.
  *
  * Source: torch.ops.aten.nll_loss_backward.
  *
@@ -713,11 +721,11 @@ DIOPI_WEAK diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTe
 /**
  * Binary cross entropy of the logit x = input: −weight · (pos_weight·target·ln σ(x) + (1 − target)·ln(1 − σ(x))).
  *
- * σ(x) = 1/(1 + e⁻ˣ); the logarithms are computed without overflow, ln σ(x) = min(x, 0) − ln(1 + e^−|x|). input,
- * target: one shape; weight, pos_weight: of any type, pos_weight but for bool, broadcast to it, NULL means 1; the
- * result for pos_weight 0 in uint8 is unspecified, because PyTorch wraps 0 − 1 around. mean divides by the number of
- * elements. The loss of x = −∞, and of x = ∞ with target 1, is unspecified, because PyTorch computes ∞ − ∞. Source:
- * torch.nn.functional.binary_cross_entropy_with_logits.
+ * σ(x) = 1/(1 + e⁻ˣ). The logarithms are computed without overflow: ln σ(x) = min(x, 0) − ln(1 + e^−|x|). input and
+ * target have the same shape. weight and pos_weight are broadcast to that shape; NULL means 1. weight may have any
+ * dtype, and pos_weight any dtype except bool. For pos_weight 0 in uint8 the result is unspecified, because PyTorch
+ * wraps 0 − 1 around. mean divides by the number of elements. The loss of x = −∞, and of x = ∞ with target 1, is
+ * unspecified, because PyTorch computes ∞ − ∞. Source: torch.nn.functional.binary_cross_entropy_with_logits.
  */
 DIOPI_WEAK diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -727,8 +735,8 @@ DIOPI_WEAK diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensor
 /**
  * Gradient of `diopiBCEWithLogits`: weight · ((1 − t + p·t)·σ(x) − p·t) · w·grad_output.
  *
- * t is target, p pos_weight; NULL means 1. Source: the gradient of
- * Source: torch.nn.functional.binary_cross_entropy_with_logits.
+ * t is target and p is pos_weight; NULL means 1. Source: the gradient of
+ * torch.nn.functional.binary_cross_entropy_with_logits.
  */
 DIOPI_WEAK diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -738,8 +746,9 @@ DIOPI_WEAK diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t ctx, dio
 /**
  * Binary cross entropy −weight · (target·ln input + (1 − target)·ln(1 − input)), both logarithms at least −100.
  *
- * input, target: probabilities in [0, 1], of one shape; weight: of any type, broadcast to it, NULL means 1. mean
- * divides by the number of elements, not by the weights. Source: torch.nn.functional.binary_cross_entropy.
+ * input and target are probabilities in [0, 1] and have the same shape. weight may have any dtype and is broadcast to
+ * that shape; NULL means 1. mean divides by the number of elements, not by the weights. Source:
+ * torch.nn.functional.binary_cross_entropy.
  */
 DIOPI_WEAK diopiError_t diopiBCELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
@@ -1452,8 +1461,8 @@ DIOPI_WEAK diopiError_t diopiAddcmulInp(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Matrix product by rank: input (…, m, k), other (…, k, n), out (…, m, n), batch axes broadcast.
  *
- * A 1-d input (k) is a row and a 1-d other (k) a column whose added axis is dropped from out; two 1-d inputs give
- * their inner product, 0-d. 0-d inputs are rejected. Source: torch.matmul.
+ * A 1-d input (k) is treated as a row, and a 1-d other (k) as a column; the added axis is removed from out. Two 1-d
+ * inputs give their inner product, which is 0-d. 0-d inputs are rejected. Source: torch.matmul.
  */
 DIOPI_WEAK diopiError_t diopiMatmul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t other);
@@ -1461,8 +1470,8 @@ DIOPI_WEAK diopiError_t diopiMatmul(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Gradients of `diopiMatmul`: grad_input = grad_out other*, grad_other = input* grad_out.
  *
- * `grad_out` has the forward result's shape; a 1-d input counts as a row and a 1-d other as a column, as in the
- * forward. Source: the chain rule, as PyTorch's autograd of torch.matmul.
+ * `grad_out` has the shape of the forward result. As in the forward function, a 1-d input is treated as a row and a
+ * 1-d other as a column. Source: the chain rule, as PyTorch's autograd of torch.matmul.
  */
 DIOPI_WEAK diopiError_t diopiMatmulBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiTensorHandle_t grad_other, diopiConstTensorHandle_t grad_out,
@@ -1497,10 +1506,10 @@ DIOPI_WEAK diopiError_t diopiAddmm(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * Cholesky factor of positive definite matrices: mat (…, n, n) = L L*, L lower triangular, diagonal real and > 0.
  *
- * `upper` false: out = L, computed from mat's lower triangle alone; true: out = L*, from its upper triangle alone. The
- * other triangle of `out` is 0. `info` (…), int32: 0, or the order k of the first leading minor that is not positive
- * definite; the matrix in `out` is then unspecified. `checkerror` true: the call fails if any info is not 0. Source:
- * torch.linalg.cholesky_ex.
+ * If `upper` is false, out = L, computed only from the lower triangle of mat. If `upper` is true, out = L*, computed
+ * only from the upper triangle of mat. The other triangle of `out` is 0. `info` (…), int32, is 0 on success. Otherwise
+ * it is the order k of the first leading minor that is not positive definite, and the matrix in `out` is unspecified.
+ * If `checkerror` is true, the call fails if any info is not 0. Source: torch.linalg.cholesky_ex.
  */
 DIOPI_WEAK diopiError_t diopiCholesky(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t info,
                                       diopiConstTensorHandle_t mat, bool upper, bool checkerror);
@@ -1508,9 +1517,10 @@ DIOPI_WEAK diopiError_t diopiCholesky(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Gradient of `diopiCholesky` from its result L (…, n, n), the upper factor if `upper`; grad_mat is Hermitian.
  *
- * For the lower factor and its gradient G: with P = Φ(L* G), Φ keeping the lower triangle and halving the diagonal,
- * S = L⁻* P L⁻¹ and grad_mat = (S + S*) / 2. An upper factor U is used as L = U*, with G*. Only the triangle of G that
- * the factor fills counts. Source: I. Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527.
+ * G is the gradient with respect to the lower factor. Φ takes the lower triangle of a matrix and halves the diagonal.
+ * With P = Φ(L* G) and S = L⁻* P L⁻¹, grad_mat = (S + S*) / 2. An upper factor U is used as L = U*, with G*. Only the
+ * triangle of G in which the factor is stored is used. Source: I. Murray, "Differentiation of the Cholesky
+ * decomposition", arXiv:1602.07527.
  */
 DIOPI_WEAK diopiError_t diopiCholeskyBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_mat,
                                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t L,
@@ -1519,9 +1529,10 @@ DIOPI_WEAK diopiError_t diopiCholeskyBackward(diopiContextHandle_t ctx, diopiTen
 /**
  * Solution X of op(mat) X = b: mat (…, n, n), b (…, n, k), out = X (…, n, k), batch axes broadcast.
  *
- * Only the upper (`upper`) or lower triangle of `mat` is read, with `unitriangular` taking its diagonal as 1 whatever
- * is stored. op transposes (without conjugating) if `transpose`. `cloned_mat` is a copy of all of `mat`, broadcast to
- * the batch axes of out. A 0 on the diagonal divides by 0, without an error. Source: torch.triangular_solve.
+ * Only one triangle of `mat` is read: the upper one if `upper`, otherwise the lower one. If `unitriangular`, the
+ * diagonal of `mat` is taken as 1, whatever is stored there. If `transpose`, op transposes without conjugating.
+ * `cloned_mat` is a copy of all of `mat`, broadcast to the batch axes of out. A 0 on the diagonal leads to a division
+ * by 0 and not to an error. Source: torch.triangular_solve.
  */
 DIOPI_WEAK diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiTensorHandle_t cloned_mat, diopiConstTensorHandle_t b,
@@ -1529,12 +1540,13 @@ DIOPI_WEAK diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTens
                                              bool unitriangular);
 
 /**
- * Gradients of `diopiTriangularSolve` from its result x; grad_x and grad_cloned_mat are those of its two results.
+ * Gradients of `diopiTriangularSolve` from its result x.
  *
- * grad_b (as b) solves op(mat)* grad_b = grad_x. grad_mat (as mat) = −grad_b x*, or −conj(x) grad_bᵀ if `transpose`,
- * of which only the triangle that the forward read is kept (without the diagonal if `unitriangular`), plus all of
- * grad_cloned_mat. A NULL grad_x or grad_cloned_mat counts as 0. Source: the chain rule, as PyTorch's autograd of
- * torch.triangular_solve.
+ * grad_x and grad_cloned_mat are the gradients with respect to the two forward results. NULL for either counts as 0.
+ * grad_b, in the shape of b, solves op(mat)* grad_b = grad_x. grad_mat, in the shape of mat, starts from −grad_b x*,
+ * or from −conj(x) grad_bᵀ if `transpose`. Elements outside the triangle that the forward function read are set to 0,
+ * and the diagonal too if `unitriangular`. All of grad_cloned_mat is then added to grad_mat. Source: the chain rule,
+ * as PyTorch's autograd of torch.triangular_solve.
  *
  * `b` is not read and may be anything, NULL too: the solution x stands for it.
  */
@@ -2338,7 +2350,7 @@ DIOPI_WEAK diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Affine map input weightᵀ + bias: input (…, in), weight (out, in), bias (out) or NULL for none, out (…, out).
  *
- * `input` has rank ≥ 1. A bias of any other shape that broadcasts to out's is added all the same. Source:
+ * `input` has rank ≥ 1. A bias of any other shape is also added if it broadcasts to the shape of out. Source:
  * torch.nn.functional.linear.
  */
 DIOPI_WEAK diopiError_t diopiLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
@@ -2347,9 +2359,10 @@ DIOPI_WEAK diopiError_t diopiLinear(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Gradients of `diopiLinear`, with g = grad_output (…, out).
  *
- * grad_input (…, in) = g conj(weight); grad_weight (out, in) = Σ gᵀ conj(input) and grad_bias (out) = Σ g, the sums
- * over all leading axes; a grad_bias made in another shape, that of the bias, gets the sums over the axes along which
- * the forward broadcast it. Source: the chain rule, as PyTorch's autograd of torch.nn.functional.linear.
+ * grad_input (…, in) = g conj(weight). grad_weight (out, in) = Σ gᵀ conj(input) and grad_bias (out) = Σ g, both summed
+ * over all leading axes. If the bias had another shape, grad_bias has that shape and is summed over the axes along
+ * which the forward function broadcast the bias. Source: the chain rule, as PyTorch's autograd of
+ * torch.nn.functional.linear.
  */
 DIOPI_WEAK diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -2623,10 +2636,11 @@ DIOPI_WEAK diopiError_t diopiAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * Transposed convolution of input (N, Cin, H, W) with weight (Cin, Cout/groups, k…), over 2 spatial axes.
  *
- * Every input element adds its products with the kernel to the positions o = i · stride + kernel position · dilation −
- * padding of out that exist; then bias (Cout) is added, NULL for none. An axis of out has (size − 1) · stride −
- * 2·padding + dilation · (k − 1) + output_padding + 1 elements; 0 ≤ output_padding < the larger of stride and dilation
- * widens it at its end. Source: torch.nn.functional.conv_transpose2d.
+ * Every input element is multiplied by every kernel element. Each product is added to out at the position o = i ·
+ * stride + kernel position · dilation − padding, if out has that position. Then `bias` (Cout) is added; NULL means no
+ * bias. A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
+ * output_padding extends the axis at its end, and 0 ≤ output_padding < the larger of stride and dilation. Source:
+ * torch.nn.functional.conv_transpose2d.
  */
 DIOPI_WEAK diopiError_t diopiConvTranspose2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -2634,13 +2648,14 @@ DIOPI_WEAK diopiError_t diopiConvTranspose2d(diopiContextHandle_t ctx, diopiTens
                                              diopiSize_t output_padding, int64_t groups, diopiSize_t dilation);
 
 /**
- * Gradients of `diopiConvTranspose2d` with respect to input, weight and bias; the attributes in another order.
+ * Gradients of `diopiConvTranspose2d` with respect to input, weight and bias.
  *
- * grad_input: `diopiConvolution2d` of grad_output with the same weight, stride, padding, dilation and groups.
- * grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding] over n and o, c'
- * being c's number in all of grad_output. grad_bias (Cout): the sum of grad_output over all axes but the channels.
- * `bias_sizes` is the bias's shape, [Cout], or NULL where the forward had none; grad_bias is NULL then. Source:
- * torch.ops.aten.convolution_backward.
+ * The attributes are in another order than in the forward function.
+ * grad_input is `diopiConvolution2d` of grad_output with the same weight, stride, padding, dilation and groups.
+ * grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding], summed over n and
+ * o. c' is the index of channel c of the group among all channels of grad_output. grad_bias (Cout) is the sum of
+ * grad_output over all axes except the channel axis. `bias_sizes` is the shape of the bias, [Cout]. If the forward
+ * function had no bias, `bias_sizes` and grad_bias are NULL. Source: torch.ops.aten.convolution_backward.
  */
 DIOPI_WEAK diopiError_t diopiConvTranspose2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                      diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -2652,10 +2667,11 @@ DIOPI_WEAK diopiError_t diopiConvTranspose2dBackward(diopiContextHandle_t ctx, d
 /**
  * Transposed convolution of input (N, Cin, D, H, W) with weight (Cin, Cout/groups, k…), over 3 spatial axes.
  *
- * Every input element adds its products with the kernel to the positions o = i · stride + kernel position · dilation −
- * padding of out that exist; then bias (Cout) is added, NULL for none. An axis of out has (size − 1) · stride −
- * 2·padding + dilation · (k − 1) + output_padding + 1 elements; 0 ≤ output_padding < the larger of stride and dilation
- * widens it at its end. Source: torch.nn.functional.conv_transpose3d.
+ * Every input element is multiplied by every kernel element. Each product is added to out at the position o = i ·
+ * stride + kernel position · dilation − padding, if out has that position. Then `bias` (Cout) is added; NULL means no
+ * bias. A spatial axis of out has (size − 1) · stride − 2·padding + dilation · (k − 1) + output_padding + 1 elements.
+ * output_padding extends the axis at its end, and 0 ≤ output_padding < the larger of stride and dilation. Source:
+ * torch.nn.functional.conv_transpose3d.
  */
 DIOPI_WEAK diopiError_t diopiConvTranspose3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -2663,13 +2679,14 @@ DIOPI_WEAK diopiError_t diopiConvTranspose3d(diopiContextHandle_t ctx, diopiTens
                                              diopiSize_t output_padding, int64_t groups, diopiSize_t dilation);
 
 /**
- * Gradients of `diopiConvTranspose3d` with respect to input, weight and bias; the attributes in another order.
+ * Gradients of `diopiConvTranspose3d` with respect to input, weight and bias.
  *
- * grad_input: `diopiConvolution3d` of grad_output with the same weight, stride, padding, dilation and groups.
- * grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding] over n and o, c'
- * being c's number in all of grad_output. grad_bias (Cout): the sum of grad_output over all axes but the channels.
- * `bias_sizes` is the bias's shape, [Cout], or NULL where the forward had none; grad_bias is NULL then. Source:
- * torch.ops.aten.convolution_backward.
+ * The attributes are in another order than in the forward function.
+ * grad_input is `diopiConvolution3d` of grad_output with the same weight, stride, padding, dilation and groups.
+ * grad_weight[j, c, i] = Σ input[n, j, o] · grad_output[n, c', o · stride + i · dilation − padding], summed over n and
+ * o. c' is the index of channel c of the group among all channels of grad_output. grad_bias (Cout) is the sum of
+ * grad_output over all axes except the channel axis. `bias_sizes` is the shape of the bias, [Cout]. If the forward
+ * function had no bias, `bias_sizes` and grad_bias are NULL. Source: torch.ops.aten.convolution_backward.
  */
 DIOPI_WEAK diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                      diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -2718,10 +2735,10 @@ DIOPI_WEAK diopiError_t diopiCumsumBackward(diopiContextHandle_t ctx, diopiTenso
 /**
  * Distances of every pair of rows, (Σ |x − y|^p)^(1/p): input1 (…, P, M), input2 (…, R, M), out (…, P, R).
  *
- * p ≥ 0, negative is rejected; p = 0 counts the unequal coordinates, p = inf takes the largest |x − y|; M = 0 gives 0.
- * The distance is NaN where a difference is NaN, ∞ − ∞ being one; p = inf leaves that open.
- * `compute_mode` lets p = 2 be computed by a matrix product as √(|x|² + |y|² − 2 x·y), less exact for close rows: NULL
- * or 0 where P > 25 or R > 25, 1 always, 2 never; other numbers are rejected. Source: torch.cdist.
+ * A negative p is rejected. p = 0 counts the unequal coordinates, p = inf takes the largest |x − y|, and M = 0 gives
+ * 0. The distance is NaN if a difference is NaN, as for ∞ − ∞; for p = inf it is then unspecified.
+ * `compute_mode` lets p = 2 be computed by a matrix product as √(|x|² + |y|² − 2 x·y), which is less exact for close
+ * rows. NULL or 0 allows this if P > 25 or R > 25, 1 always, 2 never; other numbers are rejected. Source: torch.cdist.
  */
 DIOPI_WEAK diopiError_t diopiCdist(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input1,
                                    diopiConstTensorHandle_t input2, double p, const int64_t* compute_mode);
@@ -2729,11 +2746,12 @@ DIOPI_WEAK diopiError_t diopiCdist(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * Gradient of `diopiCdist` with respect to `input1`, from its result `cdist` (…, P, R), the shape of grad_output.
  *
- * With d = x − y for rows x of input1 and y of input2, D their distance and g the element of grad_output, row x gets
- * the sum over y of g · sign(d) · (|d| / D)^(p−1); p = inf: g · sign(d) in every coordinate where |d| = D; p = 0: 0,
- * even if d or g is not finite. D = 0, and d = 0 in a coordinate, give 0; p = inf leaves a NaN in d open.
- * `grad_input` has the broadcast batch axes, (…, P, M). The gradient for input2 is that of the call with the roles
- * exchanged. Source: torch.ops.aten._cdist_backward.
+ * Let d = x − y for rows x of input1 and y of input2, D their distance, and g the element of grad_output. Row x gets
+ * the sum over y of g · sign(d) · (|d| / D)^(p−1). For p = inf the term is g · sign(d) in every coordinate where |d| =
+ * D. For p = 0 the gradient is 0, even if d or g is not finite. The term is 0 if D = 0, and in a coordinate where d =
+ * 0. For p = inf, the result for a NaN in d is unspecified.
+ * `grad_input` has shape (…, P, M) with the broadcast batch axes. The gradient with respect to input2 is the result of
+ * the call with the roles of input1 and input2 exchanged. Source: torch.ops.aten._cdist_backward.
  *
  * Where `p` is 0 or 1, `cdist` is not read and may be anything, NULL too: every slope is 0, 1 or −1.
  */
@@ -2805,10 +2823,11 @@ DIOPI_WEAK diopiError_t diopiRmsprop(diopiContextHandle_t ctx, diopiTensorHandle
                                      float weight_decay, float momentum, bool centered);
 
 /**
- * Of d = |input − target|: d²/(2·beta) where d < beta, else d − beta/2; target is broadcast to input's shape.
+ * Smooth L1 loss of d = |input − target|: d²/(2·beta) where d < beta, else d − beta/2.
  *
- * target: of any type, but for beta 0 not bool; out has the common type of both. beta 0 gives d itself; a negative
- * beta is an error. Source: torch.nn.functional.smooth_l1_loss.
+ * target is broadcast to input's shape. target may have any dtype, except bool if beta is 0. out has the dtype to
+ * which both inputs promote. beta 0 gives d itself. A negative beta is an error. Source:
+ * torch.nn.functional.smooth_l1_loss.
  */
 DIOPI_WEAK diopiError_t diopiSmoothL1Loss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -2817,7 +2836,7 @@ DIOPI_WEAK diopiError_t diopiSmoothL1Loss(diopiContextHandle_t ctx, diopiTensorH
 /**
  * Gradient of `diopiSmoothL1Loss`: (d/beta where |d| < beta, else sign d) · w·grad_output, d = input − target.
  *
- * 0 where d is 0, whatever beta. Source: torch.ops.aten.smooth_l1_loss_backward.
+ * The gradient is 0 where d is 0, for every beta. Source: torch.ops.aten.smooth_l1_loss_backward.
  */
 DIOPI_WEAK diopiError_t diopiSmoothL1LossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -2827,10 +2846,11 @@ DIOPI_WEAK diopiError_t diopiSmoothL1LossBackward(diopiContextHandle_t ctx, diop
 /**
  * Cross-correlation of input (N, Cin, D, H, W) with weight (Cout, Cin/groups, k…), over 3 spatial axes.
  *
- * out[n, c, o] = bias[c] + Σ weight[c, j, i] · input[n, j', o · stride + i · dilation − padding], summed over the
- * kernel positions i and the channels j of c's group, j' being j's number in all of input, and input 0 outside its
- * bounds. An axis of out has ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements. `bias` (Cout), NULL
- * for none. Source: torch.nn.functional.conv3d.
+ * out[n, c, o] = bias[c] + Σ weight[c, j, i] · input[n, j', o · stride + i · dilation − padding]. The sum runs over
+ * the kernel positions i and the channels j of the group to which c belongs. j' is the index of channel j of that
+ * group among all channels of input. Positions outside the bounds of input count as 0. A spatial axis of out has
+ * ⌊(size + 2·padding − dilation · (k − 1) − 1) / stride⌋ + 1 elements. `bias` has shape (Cout); NULL means no bias.
+ * Source: torch.nn.functional.conv3d.
  */
 DIOPI_WEAK diopiError_t diopiConvolution3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -2840,10 +2860,12 @@ DIOPI_WEAK diopiError_t diopiConvolution3d(diopiContextHandle_t ctx, diopiTensor
 /**
  * Gradients of `diopiConvolution3d` with respect to input, weight and bias.
  *
- * grad_input: `diopiConvTranspose3d` of grad_output with the same weight and attributes, sized as input.
- * grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding] over n and o.
- * grad_bias (Cout): the sum of grad_output over all axes but the channels. `bias_sizes` is the bias's shape, [Cout],
- * or NULL where the forward had none; grad_bias is NULL then. Source: torch.ops.aten.convolution_backward.
+ * grad_input is `diopiConvTranspose3d` of grad_output with the same weight and attributes, in the shape of input.
+ * grad_weight[c, j, i] = Σ grad_output[n, c, o] · input[n, j', o · stride + i · dilation − padding], summed over n and
+ * o.
+ * grad_bias (Cout) is the sum of grad_output over all axes except the channel axis. `bias_sizes` is the shape of the
+ * bias, [Cout]. If the forward function had no bias, `bias_sizes` and grad_bias are NULL. Source:
+ * torch.ops.aten.convolution_backward.
  */
 DIOPI_WEAK diopiError_t diopiConvolution3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -3250,18 +3272,21 @@ DIOPI_WEAK diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t 
 /**
  * Connectionist temporal classification: minus the log of the summed probability of all alignments of the target.
  *
- * log_probs: (T, N, C), log-softmax along C. targets: (N, S), or 1-d with just the targets one after the
- * other; none holds `blank`. input_lengths, target_lengths: (N), in device or host memory.
- * For sample n with target y of length U let y′ = blank, y₁, blank, …, y_U, blank, of length 2U + 1. log_alpha
- * (N, T, 2·max U + 1) at [n, t, s] is the log of the summed probability of all paths of steps 0 … t that end in y′_s,
- * −∞ where there is none; α_t(s) = (α_{t−1}(s) + α_{t−1}(s − 1) + α_{t−1}(s − 2)) · p_t(y′_s), the last term only
- * where y′_s is neither blank nor y′_{s−2}; α₀ is p₀(y′_s) for s < 2, else 0. Its elements at t ≥ input length or s >
- * 2U are not specified. neg_log_likelihood (N): −ln(α(2U) + α(2U − 1)) at the last step; ∞ if no alignment fits; for
- * input length 0 it is 0 where U = 0, else ∞.
- * out: none gives (N), mean the average over N of loss/max(U, 1), sum the sum, as 0-d or (1). zero_infinity counts ∞
- * as 0 in out, never in neg_log_likelihood; where both are one tensor (reduction none), ∞ stays.
- * Errors: blank outside [0, C); input lengths outside [0, T], target lengths outside [0, S] or, of a 1-d `targets`,
- * that do not add up to its size; another number of either than N.
+ * log_probs (T, N, C) is a log-softmax along C. targets has shape (N, S), or is 1-d and holds the targets one after
+ * the other without padding. No target contains `blank`. input_lengths and target_lengths have shape (N) and are in
+ * device or host memory.
+ * For sample n with target y of length U, let y′ = blank, y₁, blank, …, y_U, blank, of length 2U + 1. log_alpha has
+ * shape (N, T, 2·max U + 1). Its element [n, t, s] is the log of the summed probability of all paths of steps 0 … t
+ * that end in y′_s. It is −∞ where there is no such path. α_t(s) = (α_{t−1}(s) + α_{t−1}(s − 1) + α_{t−1}(s − 2)) ·
+ * p_t(y′_s), with the last term only where y′_s is neither blank nor y′_{s−2}. α₀ is p₀(y′_s) for s < 2, else 0.
+ * Elements of log_alpha at t ≥ input length or s > 2U are not specified.
+ * neg_log_likelihood (N) is −ln(α(2U) + α(2U − 1)) at the last step, or ∞ if no alignment fits. For input length 0 it
+ * is 0 where U = 0, else ∞.
+ * For reduction none, out has shape (N). For mean it is the average over N of loss/max(U, 1), and for sum the sum,
+ * both as 0-d or (1). zero_infinity counts ∞ as 0 in out, never in neg_log_likelihood. If both are the same tensor
+ * (reduction none), ∞ stays.
+ * Errors: blank outside [0, C); input lengths outside [0, T]; target lengths outside [0, S]; for a 1-d `targets`,
+ * target lengths that do not add up to its size; a number of input lengths or target lengths other than N.
  * Source: Graves et al., "Connectionist Temporal Classification", 2006; torch.nn.functional.ctc_loss.
  */
 DIOPI_WEAK diopiError_t diopiCTCLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -3273,11 +3298,12 @@ DIOPI_WEAK diopiError_t diopiCTCLoss(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Gradient of `diopiCTCLoss` with respect to the logits whose log-softmax log_probs is; shape (T, N, C).
  *
- * (exp(log_probs) − P) · w·grad_output, where P[t, n, c] is the probability, given the target, that an alignment has
- * class c at step t: Σ over y′_s = c of α_t(s)·β_t(s) / p_t(c), over exp(−neg_log_likelihood); β is α run from the
- * end. 0 at steps t ≥ input length, and for a sample of infinite loss under zero_infinity (otherwise NaN there).
- * w for mean is 1 / (N · max(U, 1)). Errors: as in the forward. Source: equation 16 of the paper named
- * there; torch.ops.aten._ctc_loss_backward.
+ * The gradient is (exp(log_probs) − P) · w·grad_output. P[t, n, c] is the probability, given the target, that an
+ * alignment has class c at step t. It is Σ over y′_s = c of α_t(s)·β_t(s) / p_t(c), divided by
+ * exp(−neg_log_likelihood). β is computed like α, but from the end. The gradient is 0 at steps t ≥ input length. For a
+ * sample of infinite loss it is 0 with zero_infinity, otherwise NaN.
+ * w for mean is 1 / (N · max(U, 1)). Errors: the same as in `diopiCTCLoss`. Source: equation 16 of the paper named in
+ * `diopiCTCLoss`; torch.ops.aten._ctc_loss_backward.
  */
 DIOPI_WEAK diopiError_t diopiCTCLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t log_probs,
@@ -3682,9 +3708,9 @@ DIOPI_WEAK diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorH
 /**
  * Every result element copies the input element at index ⌊i · s⌋ along each of one to three spatial axes.
  *
- * i is the result's index, s = d / size the ratio of the input's size to the result's. Where s has no finite binary
- * expansion but i · s is a whole number, rounding decides between that element and the one before it: either may be
- * copied, and the gradient of both is unspecified. Source: torch.nn.functional.interpolate, mode "nearest".
+ * i is the index in the result, and s = d / size is the ratio of the input's size to the result's size. Rounding
+ * matters where s has no finite binary expansion but i · s is an integer. There either that element or the one before
+ * it may be copied, and the gradient of both is unspecified. Source: torch.nn.functional.interpolate, mode "nearest".
  */
 DIOPI_WEAK diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiSize_t size);
@@ -3702,10 +3728,11 @@ DIOPI_WEAK diopiError_t diopiUpsampleNearestBackward(diopiContextHandle_t ctx, d
  * Interpolates between neighbouring elements, one spatial axis after the other.
  *
  * mode: "linear" for one spatial axis, "bilinear" or "bicubic" for two, "trilinear" for three; anything else is an
- * error. Index i of the result lies at x = i·(d − 1)/(size − 1) with align_corners (0 for size 1), else at
- * x = (i + ½)·d/size − ½, in the linear modes raised to 0 if negative; d is the input's size.
- * Linear modes weigh elements ⌊x⌋ and ⌊x⌋ + 1 with 1 − t and t, t = x − ⌊x⌋. "bicubic" weighs ⌊x⌋ − 1 … ⌊x⌋ + 2 with
- * the cubic convolution kernel of a = −0.75. Indices outside the input stand for the element at the border.
+ * error. d is the input's size. With align_corners, index i of the result lies at x = i·(d − 1)/(size − 1), or at 0
+ * for size 1. Without align_corners, it lies at x = (i + ½)·d/size − ½; the linear modes replace a negative x by 0.
+ * Linear modes weight elements ⌊x⌋ and ⌊x⌋ + 1 by 1 − t and t, where t = x − ⌊x⌋. "bicubic" weights elements ⌊x⌋ − 1 …
+ * ⌊x⌋ + 2 by the cubic convolution kernel with a = −0.75. An index outside the input stands for the element at the
+ * border.
  * Source: torch.nn.functional.interpolate; Keys, "Cubic convolution interpolation for digital image processing", 1981.
  */
 DIOPI_WEAK diopiError_t diopiUpsampleLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -3713,7 +3740,7 @@ DIOPI_WEAK diopiError_t diopiUpsampleLinear(diopiContextHandle_t ctx, diopiTenso
                                             const char* mode);
 
 /**
- * Gradient of `diopiUpsampleLinear`; align_corners and mode as there.
+ * Gradient of `diopiUpsampleLinear`; align_corners and mode have the same meaning as in the forward function.
  *
  * Source: torch.ops.aten.upsample_bilinear2d_backward and its linear1d, trilinear3d and bicubic2d forms.
  */
@@ -3735,9 +3762,10 @@ DIOPI_WEAK diopiError_t diopiErfinvInp(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * The patches of input (N, C, H, W) under a sliding kernel, as columns: out (N, C · kh · kw, L).
  *
- * Column l is the l-th of the L = lh · lw kernel positions in row-major order, where lh = ⌊(H + 2·padding − dilation ·
- * (kh − 1) − 1) / stride⌋ + 1 and lw alike; its rows are ordered by channel, then kernel row, then kernel column.
- * Padding gives zeros. Source: torch.nn.functional.unfold.
+ * Column l is the patch at the l-th of the L = lh · lw kernel positions, in row-major order. lh = ⌊(H + 2·padding −
+ * dilation · (kh − 1) − 1) / stride⌋ + 1, and lw is computed in the same way from W and kw. The rows of a column are
+ * ordered by channel, then kernel row, then kernel column. Positions in the padding give zeros. Source:
+ * torch.nn.functional.unfold.
  */
 DIOPI_WEAK diopiError_t diopiIm2Col(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiSize_t kernel_size, diopiSize_t dilation, diopiSize_t padding,
@@ -3747,7 +3775,7 @@ DIOPI_WEAK diopiError_t diopiIm2Col(diopiContextHandle_t ctx, diopiTensorHandle_
  * Sums patches back into an image: input (N, C · kh · kw, L), out (N, C, H, W), `output_size` = [H, W].
  *
  * Every element is added at the position from which `diopiIm2Col` with the same attributes reads it. Elements from the
- * padding are dropped, and positions outside of all patches are 0. L must be the number of kernel positions in [H, W].
+ * padding are dropped, and positions that no patch covers are 0. L must be the number of kernel positions in [H, W].
  * Source: torch.nn.functional.fold.
  */
 DIOPI_WEAK diopiError_t diopiCol2Im(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
@@ -3868,12 +3896,13 @@ DIOPI_WEAK diopiError_t diopiIsNan(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * QR decomposition A = Q R of A (…, m, n), columns of Q orthonormal, R upper triangular, k = min(m, n).
  *
- * `mode` "reduced": Q (…, m, k), R (…, k, n). "complete": Q (…, m, m), R (…, m, n). "r": R as "reduced" alone; Q has
- * shape (0) and is left as it is. Any other text is rejected. The signs are those of the Householder reflections of
- * LAPACK's geqrf: eliminating the entries below the diagonal of a column puts the norm of the column's part from the
- * diagonal down there, with the sign opposite to that of the diagonal entry's real part (− if that is 0); where
- * nothing is to eliminate, and the entry is real, it stays. Q is the product of the reflections, its columns past k
- * too; those that A does not determine (rank below k) are not unique. Source: torch.linalg.qr.
+ * `mode` "reduced": Q (…, m, k), R (…, k, n). "complete": Q (…, m, m), R (…, m, n). "r": only R, as for "reduced"; Q
+ * has shape (0) and is not written. Any other text is rejected. The signs are the signs that the Householder
+ * reflections of LAPACK's geqrf give. Eliminating the entries below the diagonal of a column replaces the diagonal
+ * entry. The new entry's absolute value is the norm of the column from the diagonal down. Its sign is opposite to the
+ * sign of the old entry's real part, and − if that part is 0. If there is nothing to eliminate and the entry is real,
+ * the entry is unchanged. Q is the product of the reflections, including the columns past k. Columns that A does not
+ * determine (rank below k) are not unique. Source: torch.linalg.qr.
  */
 DIOPI_WEAK diopiError_t diopiLinalgQR(diopiContextHandle_t ctx, diopiConstTensorHandle_t A, const char* mode,
                                       diopiTensorHandle_t Q, diopiTensorHandle_t R);
