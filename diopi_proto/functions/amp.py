@@ -16,12 +16,12 @@ from diopi_proto.types import Dtype
 def diopiAmpForeachNonFiniteCheckAndUnscaleInp(
     ctx: Context, scaled_grads: InOuts, num_scaled_grads: Count, found_inf: InOut, inv_scale: In
 ):
-    """Multiplies every scaled_grads[i] by `inv_scale` in place, and sets `found_inf` if they overflowed.
+    """Multiplies every scaled_grads[i] by `inv_scale` in place, and sets `found_inf` if a gradient is not finite.
 
     The gradients may differ in shape and dtype; half precision is multiplied in float32 and rounded once. `found_inf`
-    and `inv_scale` are float32 of one element. found_inf becomes 1 if any element of any gradient is ±inf or NaN on
-    entry. Otherwise it is unchanged; the caller sets it to 0 before the first call. The gradients are multiplied in
-    both cases. If num_scaled_grads is 0, the call does nothing. Source:
+    and `inv_scale` are float32 tensors of one element. found_inf becomes 1 if any element of any gradient is ±inf or
+    NaN on entry. Otherwise it is unchanged; the caller sets it to 0 before the first call. The gradients are multiplied
+    in both cases. If num_scaled_grads is 0, the call does nothing. Source:
     torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.
     """
 
@@ -38,8 +38,9 @@ def diopiAmpUpdateScaleInp(
 ):
     """Adjusts the loss scale after a step: down after an overflow, up after `growth_interval` steps without one.
 
-    found_inf not 0: current_scale · scale_backoff_factor, growth_tracker = 0. Otherwise growth_tracker + 1; if that
-    equals growth_interval, current_scale · scale_growth_factor (the scale is unchanged if the product in float32 is not
-    finite) and growth_tracker = 0. `current_scale` and `found_inf` are float32, `growth_tracker` int32, of one element
-    each, and `found_inf` is 0 or 1. Source: torch.ops.aten._amp_update_scale_.
+    If found_inf is not 0, current_scale is multiplied by scale_backoff_factor and growth_tracker is set to 0. Otherwise
+    growth_tracker is increased by 1. If it then equals growth_interval, current_scale is multiplied by
+    scale_growth_factor and growth_tracker is set to 0. The scale is unchanged if that product in float32 is not finite.
+    `current_scale` and `found_inf` are float32 and `growth_tracker` is int32. Each has one element, and `found_inf` is
+    0 or 1. Source: torch.ops.aten._amp_update_scale_.
     """

@@ -91,11 +91,11 @@ def diopiMul(ctx: Context, out: Out, input: In, other: In):
 def diopiDiv(ctx: Context, out: Out, input: In, other: In, rounding_mode: RoundMode):
     """Quotient input / other, rounded according to `rounding_mode`.
 
-    RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number ≤
-    the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
-    float32 in every mode; the rounding modes first divide them as integers, so the result of division by 0 is
-    unspecified. They take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of
-    ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
+    RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest integer ≤ the
+    true quotient, computed without rounding twice; a negative finite number over +inf gives −1. Integer operands give
+    float32 in every mode. RoundModeTrunc and RoundModeFloor first divide them as integers, so the result of division by
+    0 is unspecified. These two modes accept neither bool nor complex operands. Floating x/0 is ±inf in every mode, and
+    0/0 is NaN. With RoundModeFloor, ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
     """
 
 
@@ -110,18 +110,20 @@ def diopiDiv(ctx: Context, out: Out, input: In, other: In, rounding_mode: RoundM
 def diopiPowTensor(ctx: Context, out: Out, input: In, exponent: Annotated[In, Exponent()]):
     """Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
 
-    A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
-    tensor a negative exponent gives 0 (1 and −1 keep magnitude 1; the result for 0 is unspecified); as a scalar it is
-    rejected with an integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+    A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
+    negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
+    and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
+    exponent of an integer base is rejected. A bool operand counts as 0 or 1; the power of two bools is bool. Source:
+    torch.pow.
     """
 
 
 @arithmetic(dtypes=all_dtypes, result=promoted)
 def diopiPowScalar(ctx: Context, out: Out, input: Scalar, exponent: In):
-    """Power input^exponent of a number and a tensor, the special cases as in `diopiPowTensor`.
+    """Power input^exponent of a number and a tensor; special cases are as in `diopiPowTensor`.
 
-    `out` has the shape of `exponent`. An integer base and a negative integer exponent give 0 (1 and −1 keep magnitude
-    1; the result for 0 is unspecified). Source: torch.pow.
+    `out` has the shape of `exponent`. An integer base and a negative integer exponent give 0. The exceptions are the
+    bases 1 and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. Source: torch.pow.
     """
 
 
@@ -139,8 +141,9 @@ def diopiAddcdiv(ctx: Context, out: Out, input: In, tensor1: In, tensor2: In, va
 def diopiLerpTensor(ctx: Context, out: Out, input: In, end: In, weight: In):
     """Linear interpolation input + weight · (end − input).
 
-    Where |weight| ≥ 0.5 the form end − (end − input) · (1 − weight), so that weight 0 gives input and weight 1 gives
-    end exactly. Weights outside [0, 1] extrapolate. The tensors have one dtype. Source: torch.lerp.
+    Where |weight| ≥ 0.5, the result is computed as end − (end − input) · (1 − weight). Therefore weight 0 gives exactly
+    input and weight 1 gives exactly end. Weights outside [0, 1] extrapolate. All tensors have the same dtype. Source:
+    torch.lerp.
     """
 
 
@@ -148,16 +151,16 @@ def diopiLerpTensor(ctx: Context, out: Out, input: In, end: In, weight: In):
 def diopiRemainderTensor(ctx: Context, out: Out, input: In, other: In):
     """Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
 
-    Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
-    else the divisor. An exact 0 has the sign of `input`. The result of integer division by 0 is unspecified. A bool
-    operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects
-    them). Source: torch.remainder.
+    For floating types, the result is NaN if the divisor is 0 or the input is ±inf. If the divisor is ±inf, the result
+    is the input if that is 0 or has the sign of the divisor. Otherwise it is the divisor. A remainder of exactly 0 has
+    the sign of `input`. The result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the
+    other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
     """
 
 
 @arithmetic(dtypes=real, result=promoted)
 def diopiRemainder(ctx: Context, out: Out, input: Scalar, other: In):
-    """Remainder of a number divided by every element of a tensor, as `diopiRemainderTensor`.
+    """Remainder of a number divided by every element of a tensor, computed as in `diopiRemainderTensor`.
 
     `out` has the shape of the divisor `other`. Source: torch.remainder.
     """
@@ -333,19 +336,19 @@ def diopiBitwiseOr(ctx: Context, out: Out, input: In, other: In):
 
 @prototype(dtypes=all_dtypes, inplace="diopiForeachaddInpScalar")
 def diopiForeachaddScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: Scalar):
-    """inputs[i] + other for every i < inputSize, each entry of its own shape and dtype.
+    """inputs[i] + other for every i < inputSize; the entries may differ in shape and dtype.
 
     outs[i] has the shape and dtype of inputs[i]; the sum is computed as in `diopiAddScalar`, then converted. No entry
-    is NULL; inputSize 0 does nothing. Source: torch._foreach_add.
+    is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_add.
     """
 
 
 @prototype(dtypes=all_dtypes, inplace="diopiForeachmulInpScalar")
 def diopiForeachmulScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, other: Scalar):
-    """inputs[i] · other for every i < inputSize, each entry of its own shape and dtype.
+    """inputs[i] · other for every i < inputSize; the entries may differ in shape and dtype.
 
     outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMulScalar`, then converted. No
-    entry is NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
+    entry is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
     """
 
 
@@ -354,5 +357,5 @@ def diopiForeachmulTensor(ctx: Context, outs: Outs, inputs: Ins, inputSize: Coun
     """inputs[i] · other for every i < inputSize, where `other` has one element (0-d or of size 1).
 
     outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMul`, then converted. No entry is
-    NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
+    NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
     """

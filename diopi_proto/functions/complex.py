@@ -1,7 +1,7 @@
 """Complex numbers from real numbers, and their real and imaginary parts.
 
-`out` has the shape of the input, or the shape that two inputs broadcast to. NaN, infinities and the sign of zeros in a
-part are preserved. Source: the PyTorch function of the same name.
+`out` has the shape of the input; if there are two inputs, it has their broadcast shape. NaN, infinities and the sign of
+zeros are preserved in the real and the imaginary part. Source: the PyTorch function of the same name.
 """
 
 from collections.abc import Sequence

@@ -13,10 +13,10 @@ from diopi_proto.prototype import prototype
 def diopiNms(ctx: Context, out: NewOut, boxes: In, confidence: In, iou_threshold: f64):
     """Non-maximum suppression: the positions of the remaining boxes, highest confidence first.
 
-    boxes: (N, 4); confidence: (N), of their dtype; *out: 1-d, int64. Boxes are visited in descending order of their
-    confidence, equal ones in order of position. A box remains unless its IoU with an earlier remaining box is greater
-    than iou_threshold. IoU = intersection / union of the areas (x2 − x1)·(y2 − y1); two boxes of area 0 suppress
-    nothing. N may be 0. Errors: other shapes. Source: torchvision.ops.nms.
+    boxes: (N, 4); confidence: (N), of the dtype of boxes; *out: 1-d, int64. Boxes are visited in descending order of
+    confidence. Boxes of equal confidence are visited in order of position. A box remains unless its IoU with an earlier
+    remaining box is greater than iou_threshold. IoU = intersection / union of the areas (x2 − x1)·(y2 − y1); if both
+    boxes have area 0, neither suppresses the other. N may be 0. Errors: other shapes. Source: torchvision.ops.nms.
     """
 
 
@@ -35,13 +35,12 @@ def diopiRoiAlign(
     """Averages bilinear samples of the features in each of pooled_height × pooled_width bins of every region.
 
     input: (N, C, H, W); rois: (K, 5), of input's dtype: index of the sample n, then a box; out: (K, C, pooled_height,
-    pooled_width). The box is multiplied by spatial_scale, and shifted by −½ if aligned; if not, its width and height
-    are at least 1. It is divided into equal bins, each of which is sampled at the centres of a g_h × g_w grid of equal
-    cells, g being sampling_ratio or, where that is ≤ 0, ⌈height / pooled_height⌉ and ⌈width / pooled_width⌉; a bin
-    without samples is 0.
-    A sample at (y, x) interpolates the four elements around it; outside [−1, H] × [−1, W] it is 0, between there and
-    the first or last element it takes the border's value.
-    Source: He et al., "Mask R-CNN", 2017; torchvision.ops.roi_align.
+    pooled_width). The box is multiplied by spatial_scale. If `aligned` is true, the box is then shifted by −½;
+    otherwise its width and height are at least 1. The box is divided into equal bins. Each bin is sampled at the
+    centres of a g_h × g_w grid of equal cells. g_h and g_w are sampling_ratio; if that is ≤ 0, they are ⌈height /
+    pooled_height⌉ and ⌈width / pooled_width⌉. A bin without samples is 0. A sample at (y, x) interpolates the four
+    elements around it. A sample outside [−1, H] × [−1, W] is 0. Between that limit and the first or last element, a
+    sample takes the value at the border. Source: He et al., "Mask R-CNN", 2017; torchvision.ops.roi_align.
     """
 
 
@@ -61,7 +60,7 @@ def diopiRoiAlignBackward(
     sampling_ratio: i64,
     aligned: boolean,
 ):
-    """Gradient of `diopiRoiAlign` with respect to its features; rois get none.
+    """Gradient of `diopiRoiAlign` with respect to its features; rois have no gradient.
 
     grad: (K, C, pooled_height, pooled_width); out: (batch_size, channels, height, width), the sum over all samples of
     grad / (samples of the bin) · weight of the element in the sample; 0 where no sample reaches.

@@ -1,11 +1,12 @@
 """Functions that read, write or select elements by position, index or mask, and their gradients.
 
-Unless a docstring says otherwise: results have input's dtype, and elements that are only moved are bit for bit the
-same; only sums of several elements round. A negative axis counts from the end; an axis out of range is an error. Index
-tensors are int64 or int32. An index out of range is an error that may be reported or, where only the device sees it,
-left undetected, the result then being unspecified; where negative indices count from the end, the docstring says so.
-Masks are bool. A number written into a tensor is converted to its dtype; one outside its range is an error, but bool
-takes all, floating types ±∞, and unsigned ones wrap negative integers around.
+The following holds unless a docstring says otherwise. Results have input's dtype. Elements that are only moved are bit
+for bit the same; only sums of several elements round. A negative axis counts from the end; an axis out of range is an
+error. Index tensors are int64 or int32. An index out of range is an error. If only the device sees the index, the error
+may be left undetected, and the result is then unspecified. If negative indices count from the end, the docstring says
+so. Masks are bool. A number written into a tensor is converted to the dtype of the tensor. A number outside the range
+of that dtype is an error, with these exceptions: bool accepts every number, floating types accept ±∞, and unsigned
+types wrap negative integers around.
 """
 
 from collections.abc import Sequence
@@ -51,14 +52,15 @@ def branches(inputs: Sequence[Dtype]) -> Dtype:
 
 @prototype(dtypes=all_dtypes, argument_dtypes=BY_INDICES_OR_MASKS, guarantee="exact", backward="diopiIndexBackward")
 def diopiIndex(ctx: Context, out: NewOut, input: In, indices: MasksOrIndices, nums: Count):
-    """Advanced indexing input[indices[0], …, indices[nums − 1]]; axes beyond the list are taken whole.
+    """Advanced indexing input[indices[0], …, indices[nums − 1]]; axes beyond the list are selected entirely.
 
-    An entry is NULL (the whole axis), an index tensor of any shape (negative counts from the end), or a bool or uint8
-    mask of rank r, which covers r axes, must have their sizes and stands for the r index tensors of its true elements
-    (`diopiNonzero`). All index tensors are broadcast together to a shape B. *out, made contiguous, has B in the place
-    of the indexed axes where these are neighbours, else in front, and the sizes of the other axes in order.
-    Errors: more axes than input has, index shapes that do not broadcast, a mask of another shape, an index out of
-    range. Source: torch.Tensor.__getitem__, torch.ops.aten.index.
+    An entry is NULL, an index tensor or a mask. NULL selects the entire axis. An index tensor may have any shape;
+    negative indices count from the end. A mask is bool or uint8. A mask of rank r covers r axes and must have the sizes
+    of these axes. It is equivalent to the r index tensors of its true elements (`diopiNonzero`). All index tensors are
+    broadcast together to a shape B. *out is contiguous. If the indexed axes are adjacent, B replaces them in the shape
+    of *out; otherwise B comes first. The other axes have their sizes and order from input. Errors: more axes than input
+    has, index shapes that do not broadcast, a mask of another shape, an index out of range. Source:
+    torch.Tensor.__getitem__, torch.ops.aten.index.
     """
 
 
@@ -71,10 +73,11 @@ def diopiIndexBackward(
     nums: Count,
     grad_output: In,
 ):
-    """Gradient of `diopiIndex`: zeros_like_input plus grad_output at the indexed places, repeated ones summing up.
+    """Gradient of `diopiIndex`: zeros_like_input plus grad_output, added at the indexed positions.
 
-    grad_input and zeros_like_input (zeros, only read) have the forward input's shape, grad_output its result's.
-    Source: the gradient of torch.ops.aten.index.
+    grad_input and zeros_like_input have the shape of the forward input. zeros_like_input contains zeros and is only
+    read. grad_output has the shape of the forward result. If a position is indexed repeatedly, all gradients for it are
+    added. Source: the gradient of torch.ops.aten.index.
     """
 
 
@@ -90,9 +93,9 @@ def diopiIndexPut(
 ):
     """A copy of input in which the elements `diopiIndex` would select become values or, with accumulate, grow by them.
 
-    values: of input's dtype, broadcast to the shape of the selection. Places that occur repeatedly: with accumulate all
-    their values add up (for bool: or), without it any one of them stays. Without accumulate nothing is rounded.
-    out: input's shape. Source: torch.Tensor.index_put.
+    values: of input's dtype, broadcast to the shape of the selection. If a position is indexed repeatedly and
+    accumulate is true, all values for it are added (for bool: or). If accumulate is false, the result is any one of
+    these values. Without accumulate nothing is rounded. out: input's shape. Source: torch.Tensor.index_put.
     """
 
 
@@ -100,16 +103,15 @@ def diopiIndexPut(
 def diopiIndexSelect(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """The slices of input along axis dim that index names, in its order.
 
-    index: 1-d, or 0-d for one slice, values in [0, n). out: input's shape with the number of indices in axis dim; a 0-d
-    input counts as 1-d with one element and gives a 0-d result. Errors: an index of higher rank, more than one index of
-    a 0-d input.
-    Source: torch.index_select.
+    index: 1-d, or 0-d for one slice, values in [0, n). out: input's shape, with the number of indices as the size of
+    axis dim. A 0-d input counts as 1-d with one element and gives a 0-d result. Errors: an index of higher rank, more
+    than one index of a 0-d input. Source: torch.index_select.
     """
 
 
 @prototype(dtypes=floating, argument_dtypes=BY_INDEX)
 def diopiIndexSelectBackward(ctx: Context, grad_input: Out, grad: In, input_sizes: Extents, dim: Axis, index: In):
-    """Gradient of `diopiIndexSelect`: zeros of shape input_sizes to whose slice index[i] the slice i of grad is added.
+    """Gradient of `diopiIndexSelect`: zeros of shape input_sizes, where slice i of grad is added to slice index[i].
 
     Source: torch.ops.aten.index_select_backward.
     """
@@ -144,9 +146,9 @@ def diopiSelectScatter(ctx: Context, out: Out, input: In, src: In, dim: Axis, in
 def diopiSlice(ctx: Context, null_out: Out, input: In, dim: Axis, start: i64, end: i64, step: PositiveExtent):
     """The indices start, start + step, … below `end` of axis dim, as Python slices: input[start:end:step] along dim.
 
-    Negative start and end count from the end of the axis, then both are clamped to it; end before start selects
-    nothing. null_out: input's shape with the number of indices in axis dim. Errors: a 0-d input, step < 1.
-    Source: torch.ops.aten.slice.
+    Negative start and end count from the end of the axis; both are then clamped to the range of the axis. If end is
+    before start, nothing is selected. null_out: input's shape, with the number of selected indices as the size of axis
+    dim. Errors: a 0-d input, step < 1. Source: torch.ops.aten.slice.
     """
 
 
@@ -189,8 +191,8 @@ def diopiSliceScatter(
 def diopiMaskedFill(ctx: Context, out: Out, input: In, mask: Mask, value: StoredIn):
     """value where mask is true, input elsewhere.
 
-    input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype.
-    Errors: a value of higher rank. Source: torch.Tensor.masked_fill.
+    input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
+    of higher rank. Source: torch.Tensor.masked_fill.
     """
 
 
@@ -199,8 +201,8 @@ def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: Mask, source: In
     """Input with its i-th masked element, in row-major order, replaced by the i-th element of source.
 
     input and mask are broadcast together, to the shape of out. source: of input's dtype and any shape, also read in
-    row-major order, with at least as many elements as the mask has true ones; fewer are an error.
-    Source: torch.Tensor.masked_scatter.
+    row-major order. It must have at least as many elements as the mask has true elements; fewer are an error. Source:
+    torch.Tensor.masked_scatter.
     """
 
 
@@ -208,16 +210,16 @@ def diopiMaskedScatter(ctx: Context, out: Out, input: In, mask: Mask, source: In
 def diopiMaskedSelect(ctx: Context, out: NewOut, input: In, mask: Mask):
     """The elements of input where mask is true, in row-major order; input and mask are broadcast together.
 
-    *out: 1-d, as long as there are true elements. Source: torch.masked_select.
+    *out: 1-d; its size is the number of true elements in the broadcast mask. Source: torch.masked_select.
     """
 
 
 @prototype(dtypes=floating, argument_dtypes=BY_MASK, ignored=[FORM_OF_INPUT])
 def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, mask: Mask):
-    """Gradient of `diopiMaskedSelect`: grad_output in the places its elements came from, 0 elsewhere.
+    """Gradient of `diopiMaskedSelect`: grad_output at the selected positions, 0 elsewhere.
 
-    Over axes along which input was broadcast it is summed, so that grad_input has input's shape.
-    Source: torch.ops.aten.masked_select_backward.
+    The gradient is summed over the axes along which input was broadcast, so that grad_input has input's shape. Source:
+    torch.ops.aten.masked_select_backward.
     """
 
 
@@ -234,8 +236,8 @@ def diopiMaskedSelectBackward(ctx: Context, grad_input: Out, grad_output: In, in
 def diopiIndexFill(ctx: Context, out: Out, input: In, dim: Axis, index: In, value: StoredIn):
     """A copy of input with value in all slices along axis dim that index names.
 
-    index: 1-d or 0-d, negative counts from the end. value: 0-d, converted to input's dtype. A 0-d input counts as 1-d
-    with one element. Source: torch.index_fill.
+    index: 1-d or 0-d; negative indices count from the end. value: 0-d, converted to input's dtype. A 0-d input counts
+    as 1-d with one element. Source: torch.index_fill.
     """
 
 
@@ -243,16 +245,17 @@ def diopiIndexFill(ctx: Context, out: Out, input: In, dim: Axis, index: In, valu
 def diopiGather(ctx: Context, out: Out, input: In, dim: Axis, index: In):
     """Picks one element along axis dim for every index: out[i, j, k] = input[i, index[i, j, k], k] for dim = 1.
 
-    index: input's rank, along the axes other than dim at most input's size, values in [0, n); out: index's shape. A 0-d
-    tensor counts as 1-d with one element; an index without elements may have any rank. Source: torch.gather.
+    index: of input's rank, values in [0, n). Along every axis other than dim, its size is at most the size of input.
+    out: index's shape. A 0-d tensor counts as 1-d with one element; an index without elements may have any rank.
+    Source: torch.gather.
     """
 
 
 @prototype(dtypes=all_dtypes, argument_dtypes=BY_INDEX, ignored=[FORM_OF_INPUT])
 def diopiGatherBackward(ctx: Context, grad_input: Out, grad_output: In, input: In, dim: Axis, index: In):
-    """Gradient of `diopiGather`: zeros of input's shape to which grad_output is added where its elements came from.
+    """Gradient of `diopiGather`: zeros of input's shape, to which grad_output is added at the gathered positions.
 
-    Places picked repeatedly sum up (for bool: or). Source: torch.ops.aten.gather_backward.
+    If an element was picked repeatedly, its gradients are added (for bool: or). Source: torch.ops.aten.gather_backward.
     """
 
 
@@ -262,12 +265,12 @@ def diopiScatter(
 ):
     """A copy of input into which src is written along axis dim: out[i, index[i, j, k], k] = src[i, j, k] for dim = 1.
 
-    index: input's rank, no larger than src along any axis and no larger than input along those other than dim, values
-    in [0, n); the rest of src is not used. src: of input's dtype. A 0-d tensor counts as 1-d with one element; an index
-    without elements leaves a copy of input.
-    reduce: "" writes, "add" adds to input (for bool: or), "multiply" multiplies with it (for bool: and); any
-    other text is an error. Of several values for one place, writing keeps any one, adding and multiplying use all.
-    Source: torch.scatter.
+    index: of input's rank, values in [0, n). It is no larger than src along any axis, and no larger than input along
+    any axis other than dim. src: of input's dtype; elements beyond the shape of index are not used. A 0-d tensor counts
+    as 1-d with one element; if index has no elements, the result is a copy of input. reduce: "" writes, "add" adds to
+    input (for bool: or), "multiply" multiplies with it (for bool: and); any other text is an error. If there are
+    several values for one position, "" writes any one of them; "add" and "multiply" use all of them. Source:
+    torch.scatter.
     """
 
 
@@ -315,8 +318,8 @@ def diopiEmbedding(
 ):
     """Rows of a table: out[…, :] = weight[indices[…], :].
 
-    weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The row
-    padding_idx is looked up as any other. Source: torch.nn.functional.embedding.
+    weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The row padding_idx is
+    looked up like any other row. Source: torch.nn.functional.embedding.
     """
 
 
@@ -333,9 +336,9 @@ def diopiEmbeddingBackward(
 ):
     """Gradient of `diopiEmbedding` with respect to the table: row v is the sum of grad[…, :] where indices is v.
 
-    out: (num_weights, D), dense. The row padding_idx stays 0, −1 meaning that there is none.
-    scale_grad_byfreq divides a row by the number of times it occurs in indices.
-    Source: torch.ops.aten.embedding_dense_backward.
+    out: (num_weights, D), dense. The row padding_idx stays 0; if padding_idx is −1, there is no such row.
+    scale_grad_byfreq divides a row by the number of times it occurs in indices. Source:
+    torch.ops.aten.embedding_dense_backward.
     """
 
 
@@ -343,9 +346,9 @@ def diopiEmbeddingBackward(
 def diopiEmbeddingRenorm_(ctx: Context, inout: InOut, indices: In, max_norm: f64, norm_type: f64):
     """Shortens the rows of the table `inout` (V, D) that indices names and whose p-norm is above max_norm.
 
-    Such a row is multiplied once, however often it occurs, by max_norm / (norm + 1e−7); other rows stay bit for bit.
-    norm_type: the order p, ∞ allowed (see `diopiNorm`). indices: any shape, values in [0, V).
-    Source: torch.embedding_renorm_.
+    Such a row is multiplied by max_norm / (norm + 1e−7), and only once, even if indices names it repeatedly. All other
+    rows are unchanged, bit for bit. norm_type: the order p, ∞ allowed (see `diopiNorm`). indices: any shape, values in
+    [0, V). Source: torch.embedding_renorm_.
     """
 
 
@@ -353,15 +356,15 @@ def diopiEmbeddingRenorm_(ctx: Context, inout: InOut, indices: In, max_norm: f64
 def diopiOneHot(ctx: Context, out: Out, input: In, num_classes: i64):
     """Ones in the places of classes: out[…, c] = 1 where input[…] = c, else 0.
 
-    input: values in [0, num_classes); out: int64, input's shape with num_classes appended. num_classes −1 stands for
-    the largest input plus one, and is an error without any. Source: torch.nn.functional.one_hot.
+    input: values in [0, num_classes); out: int64, input's shape with num_classes appended. If num_classes is −1, the
+    largest input plus one is used; this is an error if input has no elements. Source: torch.nn.functional.one_hot.
     """
 
 
 @prototype(dtypes=all_dtypes, result=position)
 def diopiNonzero(ctx: Context, out: NewOut, input: In):
-    """The places of the elements that are not 0 (NaN is not), in row-major order.
+    """The positions of the elements that are not 0, in row-major order; NaN counts as nonzero.
 
-    *out: int64, (count, rank), a row being the place of one element; of a 0-d input (1, 0) or (0, 0).
+    *out: int64, (count, rank); each row is the position of one element. For a 0-d input, the shape is (1, 0) or (0, 0).
     Source: torch.nonzero.
     """

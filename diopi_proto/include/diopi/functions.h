@@ -1109,10 +1109,10 @@ DIOPI_WEAK diopiError_t diopiErfInp(diopiContextHandle_t ctx, diopiTensorHandle_
 DIOPI_WEAK diopiError_t diopiErf(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Power input^exponent of a number and a tensor, the special cases as in `diopiPowTensor`.
+ * Power input^exponent of a number and a tensor; special cases are as in `diopiPowTensor`.
  *
- * `out` has the shape of `exponent`. An integer base and a negative integer exponent give 0 (1 and −1 keep magnitude
- * 1; the result for 0 is unspecified). Source: torch.pow.
+ * `out` has the shape of `exponent`. An integer base and a negative integer exponent give 0. The exceptions are the
+ * bases 1 and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* input,
                                        diopiConstTensorHandle_t exponent);
@@ -1123,9 +1123,11 @@ DIOPI_WEAK diopiError_t diopiPowScalar(diopiContextHandle_t ctx, diopiTensorHand
  *
  * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
  *
- * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
- * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1; the result for 0 is unspecified); as a scalar it is
- * rejected with an integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
+ * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
+ * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
+ * exponent of an integer base is rejected. A bool operand counts as 0 or 1; the power of two bools is bool. Source:
+ * torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPow(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const diopiScalar_t* exponent);
@@ -1136,18 +1138,22 @@ DIOPI_WEAK diopiError_t diopiPow(diopiContextHandle_t ctx, diopiTensorHandle_t o
  *
  * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
  *
- * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
- * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1; the result for 0 is unspecified); as a scalar it is
- * rejected with an integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
+ * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
+ * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
+ * exponent of an integer base is rejected. A bool operand counts as 0 or 1; the power of two bools is bool. Source:
+ * torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* exponent);
 
 /**
  * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
  *
- * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
- * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1; the result for 0 is unspecified); as a scalar it is
- * rejected with an integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
+ * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
+ * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
+ * exponent of an integer base is rejected. A bool operand counts as 0 or 1; the power of two bools is bool. Source:
+ * torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t exponent);
@@ -1158,9 +1164,11 @@ DIOPI_WEAK diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHand
  *
  * Power input^exponent; x⁰ = 1 and 1^y = 1 even for NaN, 0 to a negative floating power is inf.
  *
- * A negative floating base gives NaN unless the exponent is whole. Integers raised to integers wrap around; in a
- * tensor a negative exponent gives 0 (1 and −1 keep magnitude 1; the result for 0 is unspecified); as a scalar it is
- * rejected with an integer base. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
+ * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
+ * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
+ * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
+ * exponent of an integer base is rejected. A bool operand counts as 0 or 1; the power of two bools is bool. Source:
+ * torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowInpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           diopiConstTensorHandle_t exponent);
@@ -1208,10 +1216,10 @@ DIOPI_WEAK diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorH
                                           const diopiScalar_t* other, const diopiScalar_t* alpha);
 
 /**
- * inputs[i] + other for every i < inputSize, each entry of its own shape and dtype.
+ * inputs[i] + other for every i < inputSize; the entries may differ in shape and dtype.
  *
  * outs[i] has the shape and dtype of inputs[i]; the sum is computed as in `diopiAddScalar`, then converted. No entry
- * is NULL; inputSize 0 does nothing. Source: torch._foreach_add.
+ * is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_add.
  */
 DIOPI_WEAK diopiError_t diopiForeachaddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                               diopiConstTensorHandle_t* inputs, int64_t inputSize,
@@ -1221,10 +1229,10 @@ DIOPI_WEAK diopiError_t diopiForeachaddScalar(diopiContextHandle_t ctx, diopiTen
  * In-place form of `diopiForeachaddScalar`:
  * `inputs` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * inputs[i] + other for every i < inputSize, each entry of its own shape and dtype.
+ * inputs[i] + other for every i < inputSize; the entries may differ in shape and dtype.
  *
  * outs[i] has the shape and dtype of inputs[i]; the sum is computed as in `diopiAddScalar`, then converted. No entry
- * is NULL; inputSize 0 does nothing. Source: torch._foreach_add.
+ * is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_add.
  */
 DIOPI_WEAK diopiError_t diopiForeachaddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
                                                  int64_t inputSize, const diopiScalar_t* other);
@@ -1307,10 +1315,10 @@ DIOPI_WEAK diopiError_t diopiMulInpScalar(diopiContextHandle_t ctx, diopiTensorH
                                           const diopiScalar_t* other);
 
 /**
- * inputs[i] · other for every i < inputSize, each entry of its own shape and dtype.
+ * inputs[i] · other for every i < inputSize; the entries may differ in shape and dtype.
  *
  * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMulScalar`, then converted. No
- * entry is NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
+ * entry is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                               diopiConstTensorHandle_t* inputs, int64_t inputSize,
@@ -1320,10 +1328,10 @@ DIOPI_WEAK diopiError_t diopiForeachmulScalar(diopiContextHandle_t ctx, diopiTen
  * In-place form of `diopiForeachmulScalar`:
  * `inputs` is overwritten with the result, converted to its dtype; it must have the result's shape.
  *
- * inputs[i] · other for every i < inputSize, each entry of its own shape and dtype.
+ * inputs[i] · other for every i < inputSize; the entries may differ in shape and dtype.
  *
  * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMulScalar`, then converted. No
- * entry is NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
+ * entry is NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
                                                  int64_t inputSize, const diopiScalar_t* other);
@@ -1332,7 +1340,7 @@ DIOPI_WEAK diopiError_t diopiForeachmulInpScalar(diopiContextHandle_t ctx, diopi
  * inputs[i] · other for every i < inputSize, where `other` has one element (0-d or of size 1).
  *
  * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMul`, then converted. No entry is
- * NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
+ * NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                               diopiConstTensorHandle_t* inputs, int64_t inputSize,
@@ -1345,7 +1353,7 @@ DIOPI_WEAK diopiError_t diopiForeachmulTensor(diopiContextHandle_t ctx, diopiTen
  * inputs[i] · other for every i < inputSize, where `other` has one element (0-d or of size 1).
  *
  * outs[i] has the shape and dtype of inputs[i]; the product is computed as in `diopiMul`, then converted. No entry is
- * NULL; inputSize 0 does nothing. Source: torch._foreach_mul.
+ * NULL. If inputSize is 0, the call does nothing. Source: torch._foreach_mul.
  */
 DIOPI_WEAK diopiError_t diopiForeachmulInpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
                                                  int64_t inputSize, const diopiConstTensorHandle_t other);
@@ -1353,11 +1361,11 @@ DIOPI_WEAK diopiError_t diopiForeachmulInpTensor(diopiContextHandle_t ctx, diopi
 /**
  * Quotient input / other, rounded according to `rounding_mode`.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number ≤
- * the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
- * float32 in every mode; the rounding modes first divide them as integers, so the result of division by 0 is
- * unspecified. They take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of
- * ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest integer ≤ the
+ * true quotient, computed without rounding twice; a negative finite number over +inf gives −1. Integer operands give
+ * float32 in every mode. RoundModeTrunc and RoundModeFloor first divide them as integers, so the result of division by
+ * 0 is unspecified. These two modes accept neither bool nor complex operands. Floating x/0 is ±inf in every mode, and
+ * 0/0 is NaN. With RoundModeFloor, ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
  */
 DIOPI_WEAK diopiError_t diopiDiv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t other, diopiRoundMode_t rounding_mode);
@@ -1368,11 +1376,11 @@ DIOPI_WEAK diopiError_t diopiDiv(diopiContextHandle_t ctx, diopiTensorHandle_t o
  *
  * Quotient input / other, rounded according to `rounding_mode`.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number ≤
- * the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
- * float32 in every mode; the rounding modes first divide them as integers, so the result of division by 0 is
- * unspecified. They take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of
- * ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest integer ≤ the
+ * true quotient, computed without rounding twice; a negative finite number over +inf gives −1. Integer operands give
+ * float32 in every mode. RoundModeTrunc and RoundModeFloor first divide them as integers, so the result of division by
+ * 0 is unspecified. These two modes accept neither bool nor complex operands. Floating x/0 is ±inf in every mode, and
+ * 0/0 is NaN. With RoundModeFloor, ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
  */
 DIOPI_WEAK diopiError_t diopiDivInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                     diopiRoundMode_t rounding_mode);
@@ -1383,11 +1391,11 @@ DIOPI_WEAK diopiError_t diopiDivInp(diopiContextHandle_t ctx, diopiTensorHandle_
  *
  * Quotient input / other, rounded according to `rounding_mode`.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number ≤
- * the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
- * float32 in every mode; the rounding modes first divide them as integers, so the result of division by 0 is
- * unspecified. They take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of
- * ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest integer ≤ the
+ * true quotient, computed without rounding twice; a negative finite number over +inf gives −1. Integer operands give
+ * float32 in every mode. RoundModeTrunc and RoundModeFloor first divide them as integers, so the result of division by
+ * 0 is unspecified. These two modes accept neither bool nor complex operands. Floating x/0 is ±inf in every mode, and
+ * 0/0 is NaN. With RoundModeFloor, ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
  */
 DIOPI_WEAK diopiError_t diopiDivScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -1399,11 +1407,11 @@ DIOPI_WEAK diopiError_t diopiDivScalar(diopiContextHandle_t ctx, diopiTensorHand
  *
  * Quotient input / other, rounded according to `rounding_mode`.
  *
- * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest whole number ≤
- * the true quotient, found without rounding twice: −1 for a negative finite number over +inf. Integer operands give
- * float32 in every mode; the rounding modes first divide them as integers, so the result of division by 0 is
- * unspecified. They take neither bool nor complex operands. Floating x/0 is ±inf in every mode, 0/0 is NaN; floor of
- * ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
+ * RoundModeNone: the true quotient. RoundModeTrunc: rounded towards zero. RoundModeFloor: the largest integer ≤ the
+ * true quotient, computed without rounding twice; a negative finite number over +inf gives −1. Integer operands give
+ * float32 in every mode. RoundModeTrunc and RoundModeFloor first divide them as integers, so the result of division by
+ * 0 is unspecified. These two modes accept neither bool nor complex operands. Floating x/0 is ±inf in every mode, and
+ * 0/0 is NaN. With RoundModeFloor, ±inf over a finite number is NaN. RoundModeEND is rejected. Source: torch.div.
  */
 DIOPI_WEAK diopiError_t diopiDivInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           const diopiScalar_t* other, diopiRoundMode_t rounding_mode);
@@ -2218,23 +2226,25 @@ DIOPI_WEAK diopiError_t diopiLogSoftmaxBackward(diopiContextHandle_t ctx, diopiT
                                                 int64_t dim);
 
 /**
- * Advanced indexing input[indices[0], …, indices[nums − 1]]; axes beyond the list are taken whole.
+ * Advanced indexing input[indices[0], …, indices[nums − 1]]; axes beyond the list are selected entirely.
  *
- * An entry is NULL (the whole axis), an index tensor of any shape (negative counts from the end), or a bool or uint8
- * mask of rank r, which covers r axes, must have their sizes and stands for the r index tensors of its true elements
- * (`diopiNonzero`). All index tensors are broadcast together to a shape B. *out, made contiguous, has B in the place
- * of the indexed axes where these are neighbours, else in front, and the sizes of the other axes in order.
- * Errors: more axes than input has, index shapes that do not broadcast, a mask of another shape, an index out of
- * range. Source: torch.Tensor.__getitem__, torch.ops.aten.index.
+ * An entry is NULL, an index tensor or a mask. NULL selects the entire axis. An index tensor may have any shape;
+ * negative indices count from the end. A mask is bool or uint8. A mask of rank r covers r axes and must have the sizes
+ * of these axes. It is equivalent to the r index tensors of its true elements (`diopiNonzero`). All index tensors are
+ * broadcast together to a shape B. *out is contiguous. If the indexed axes are adjacent, B replaces them in the shape
+ * of *out; otherwise B comes first. The other axes have their sizes and order from input. Errors: more axes than input
+ * has, index shapes that do not broadcast, a mask of another shape, an index out of range. Source:
+ * torch.Tensor.__getitem__, torch.ops.aten.index.
  */
 DIOPI_WEAK diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t* indices, int64_t nums);
 
 /**
- * Gradient of `diopiIndex`: zeros_like_input plus grad_output at the indexed places, repeated ones summing up.
+ * Gradient of `diopiIndex`: zeros_like_input plus grad_output, added at the indexed positions.
  *
- * grad_input and zeros_like_input (zeros, only read) have the forward input's shape, grad_output its result's.
- * Source: the gradient of torch.ops.aten.index.
+ * grad_input and zeros_like_input have the shape of the forward input. zeros_like_input contains zeros and is only
+ * read. grad_output has the shape of the forward result. If a position is indexed repeatedly, all gradients for it are
+ * added. Source: the gradient of torch.ops.aten.index.
  */
 DIOPI_WEAK diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiTensorHandle_t zeros_like_input, diopiConstTensorHandle_t* indices,
@@ -2243,16 +2253,15 @@ DIOPI_WEAK diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensor
 /**
  * The slices of input along axis dim that index names, in its order.
  *
- * index: 1-d, or 0-d for one slice, values in [0, n). out: input's shape with the number of indices in axis dim; a 0-d
- * input counts as 1-d with one element and gives a 0-d result. Errors: an index of higher rank, more than one index of
- * a 0-d input.
- * Source: torch.index_select.
+ * index: 1-d, or 0-d for one slice, values in [0, n). out: input's shape, with the number of indices as the size of
+ * axis dim. A 0-d input counts as 1-d with one element and gives a 0-d result. Errors: an index of higher rank, more
+ * than one index of a 0-d input. Source: torch.index_select.
  */
 DIOPI_WEAK diopiError_t diopiIndexSelect(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                          diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index);
 
 /**
- * Gradient of `diopiIndexSelect`: zeros of shape input_sizes to whose slice index[i] the slice i of grad is added.
+ * Gradient of `diopiIndexSelect`: zeros of shape input_sizes, where slice i of grad is added to slice index[i].
  *
  * Source: torch.ops.aten.index_select_backward.
  */
@@ -2299,9 +2308,9 @@ DIOPI_WEAK diopiError_t diopiSliceScatter(diopiContextHandle_t ctx, diopiTensorH
 /**
  * The indices start, start + step, … below `end` of axis dim, as Python slices: input[start:end:step] along dim.
  *
- * Negative start and end count from the end of the axis, then both are clamped to it; end before start selects
- * nothing. null_out: input's shape with the number of indices in axis dim. Errors: a 0-d input, step < 1.
- * Source: torch.ops.aten.slice.
+ * Negative start and end count from the end of the axis; both are then clamped to the range of the axis. If end is
+ * before start, nothing is selected. null_out: input's shape, with the number of selected indices as the size of axis
+ * dim. Errors: a 0-d input, step < 1. Source: torch.ops.aten.slice.
  */
 DIOPI_WEAK diopiError_t diopiSlice(diopiContextHandle_t ctx, diopiTensorHandle_t null_out,
                                    diopiConstTensorHandle_t input, int64_t dim, int64_t start, int64_t end,
@@ -2320,8 +2329,8 @@ DIOPI_WEAK diopiError_t diopiSliceBackward(diopiContextHandle_t ctx, diopiTensor
  * Input with its i-th masked element, in row-major order, replaced by the i-th element of source.
  *
  * input and mask are broadcast together, to the shape of out. source: of input's dtype and any shape, also read in
- * row-major order, with at least as many elements as the mask has true ones; fewer are an error.
- * Source: torch.Tensor.masked_scatter.
+ * row-major order. It must have at least as many elements as the mask has true elements; fewer are an error. Source:
+ * torch.Tensor.masked_scatter.
  */
 DIOPI_WEAK diopiError_t diopiMaskedScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
@@ -2330,18 +2339,18 @@ DIOPI_WEAK diopiError_t diopiMaskedScatter(diopiContextHandle_t ctx, diopiTensor
 /**
  * Non-maximum suppression: the positions of the remaining boxes, highest confidence first.
  *
- * boxes: (N, 4); confidence: (N), of their dtype; *out: 1-d, int64. Boxes are visited in descending order of their
- * confidence, equal ones in order of position. A box remains unless its IoU with an earlier remaining box is greater
- * than iou_threshold. IoU = intersection / union of the areas (x2 − x1)·(y2 − y1); two boxes of area 0 suppress
- * nothing. N may be 0. Errors: other shapes. Source: torchvision.ops.nms.
+ * boxes: (N, 4); confidence: (N), of the dtype of boxes; *out: 1-d, int64. Boxes are visited in descending order of
+ * confidence. Boxes of equal confidence are visited in order of position. A box remains unless its IoU with an earlier
+ * remaining box is greater than iou_threshold. IoU = intersection / union of the areas (x2 − x1)·(y2 − y1); if both
+ * boxes have area 0, neither suppresses the other. N may be 0. Errors: other shapes. Source: torchvision.ops.nms.
  */
 DIOPI_WEAK diopiError_t diopiNms(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t boxes,
                                  diopiConstTensorHandle_t confidence, double iou_threshold);
 
 /**
- * The places of the elements that are not 0 (NaN is not), in row-major order.
+ * The positions of the elements that are not 0, in row-major order; NaN counts as nonzero.
  *
- * *out: int64, (count, rank), a row being the place of one element; of a 0-d input (1, 0) or (0, 0).
+ * *out: int64, (count, rank); each row is the position of one element. For a 0-d input, the shape is (1, 0) or (0, 0).
  * Source: torch.nonzero.
  */
 DIOPI_WEAK diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
@@ -2373,20 +2382,19 @@ DIOPI_WEAK diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTenso
  * Averages bilinear samples of the features in each of pooled_height × pooled_width bins of every region.
  *
  * input: (N, C, H, W); rois: (K, 5), of input's dtype: index of the sample n, then a box; out: (K, C, pooled_height,
- * pooled_width). The box is multiplied by spatial_scale, and shifted by −½ if aligned; if not, its width and height
- * are at least 1. It is divided into equal bins, each of which is sampled at the centres of a g_h × g_w grid of equal
- * cells, g being sampling_ratio or, where that is ≤ 0, ⌈height / pooled_height⌉ and ⌈width / pooled_width⌉; a bin
- * without samples is 0.
- * A sample at (y, x) interpolates the four elements around it; outside [−1, H] × [−1, W] it is 0, between there and
- * the first or last element it takes the border's value.
- * Source: He et al., "Mask R-CNN", 2017; torchvision.ops.roi_align.
+ * pooled_width). The box is multiplied by spatial_scale. If `aligned` is true, the box is then shifted by −½;
+ * otherwise its width and height are at least 1. The box is divided into equal bins. Each bin is sampled at the
+ * centres of a g_h × g_w grid of equal cells. g_h and g_w are sampling_ratio; if that is ≤ 0, they are ⌈height /
+ * pooled_height⌉ and ⌈width / pooled_width⌉. A bin without samples is 0. A sample at (y, x) interpolates the four
+ * elements around it. A sample outside [−1, H] × [−1, W] is 0. Between that limit and the first or last element, a
+ * sample takes the value at the border. Source: He et al., "Mask R-CNN", 2017; torchvision.ops.roi_align.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlign(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       diopiConstTensorHandle_t rois, double spatial_scale, int64_t pooled_height,
                                       int64_t pooled_width, int64_t sampling_ratio, bool aligned);
 
 /**
- * Gradient of `diopiRoiAlign` with respect to its features; rois get none.
+ * Gradient of `diopiRoiAlign` with respect to its features; rois have no gradient.
  *
  * grad: (K, C, pooled_height, pooled_width); out: (batch_size, channels, height, width), the sum over all samples of
  * grad / (samples of the bin) · weight of the element in the sample; 0 where no sample reaches.
@@ -2426,9 +2434,9 @@ DIOPI_WEAK diopiError_t diopiClipGradNorm(diopiContextHandle_t ctx, double* out,
 /**
  * Shortens the rows of the table `inout` (V, D) that indices names and whose p-norm is above max_norm.
  *
- * Such a row is multiplied once, however often it occurs, by max_norm / (norm + 1e−7); other rows stay bit for bit.
- * norm_type: the order p, ∞ allowed (see `diopiNorm`). indices: any shape, values in [0, V).
- * Source: torch.embedding_renorm_.
+ * Such a row is multiplied by max_norm / (norm + 1e−7), and only once, even if indices names it repeatedly. All other
+ * rows are unchanged, bit for bit. norm_type: the order p, ∞ allowed (see `diopiNorm`). indices: any shape, values in
+ * [0, V). Source: torch.embedding_renorm_.
  */
 DIOPI_WEAK diopiError_t diopiEmbeddingRenorm_(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
                                               diopiConstTensorHandle_t indices, double max_norm, double norm_type);
@@ -2436,8 +2444,8 @@ DIOPI_WEAK diopiError_t diopiEmbeddingRenorm_(diopiContextHandle_t ctx, diopiTen
 /**
  * Rows of a table: out[…, :] = weight[indices[…], :].
  *
- * weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The row
- * padding_idx is looked up as any other. Source: torch.nn.functional.embedding.
+ * weight: (V, D); indices: any shape, values in [0, V); out: indices' shape with D appended. The row padding_idx is
+ * looked up like any other row. Source: torch.nn.functional.embedding.
  *
  * `padding_idx`, `scale_grad_byfreq` and `sparse` are not read and may be anything: they are for the gradient.
  */
@@ -2448,9 +2456,9 @@ DIOPI_WEAK diopiError_t diopiEmbedding(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Gradient of `diopiEmbedding` with respect to the table: row v is the sum of grad[…, :] where indices is v.
  *
- * out: (num_weights, D), dense. The row padding_idx stays 0, −1 meaning that there is none.
- * scale_grad_byfreq divides a row by the number of times it occurs in indices.
- * Source: torch.ops.aten.embedding_dense_backward.
+ * out: (num_weights, D), dense. The row padding_idx stays 0; if padding_idx is −1, there is no such row.
+ * scale_grad_byfreq divides a row by the number of times it occurs in indices. Source:
+ * torch.ops.aten.embedding_dense_backward.
  *
  * `sparse` is not read and may be anything: the gradient is dense.
  */
@@ -2533,8 +2541,8 @@ DIOPI_WEAK diopiError_t diopiTranspose(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Ones in the places of classes: out[…, c] = 1 where input[…] = c, else 0.
  *
- * input: values in [0, num_classes); out: int64, input's shape with num_classes appended. num_classes −1 stands for
- * the largest input plus one, and is an error without any. Source: torch.nn.functional.one_hot.
+ * input: values in [0, num_classes); out: int64, input's shape with num_classes appended. If num_classes is −1, the
+ * largest input plus one is used; this is an error if input has no elements. Source: torch.nn.functional.one_hot.
  */
 DIOPI_WEAK diopiError_t diopiOneHot(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t num_classes);
@@ -2551,8 +2559,8 @@ DIOPI_WEAK diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * value where mask is true, input elsewhere.
  *
- * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype.
- * Errors: a value of higher rank. Source: torch.Tensor.masked_fill.
+ * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
+ * of higher rank. Source: torch.Tensor.masked_fill.
  */
 DIOPI_WEAK diopiError_t diopiMaskedFill(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
@@ -2564,8 +2572,8 @@ DIOPI_WEAK diopiError_t diopiMaskedFill(diopiContextHandle_t ctx, diopiTensorHan
  *
  * value where mask is true, input elsewhere.
  *
- * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype.
- * Errors: a value of higher rank. Source: torch.Tensor.masked_fill.
+ * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
+ * of higher rank. Source: torch.Tensor.masked_fill.
  */
 DIOPI_WEAK diopiError_t diopiMaskedFillInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                            diopiConstTensorHandle_t mask, diopiConstTensorHandle_t value);
@@ -2576,8 +2584,8 @@ DIOPI_WEAK diopiError_t diopiMaskedFillInp(diopiContextHandle_t ctx, diopiTensor
  *
  * value where mask is true, input elsewhere.
  *
- * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype.
- * Errors: a value of higher rank. Source: torch.Tensor.masked_fill.
+ * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
+ * of higher rank. Source: torch.Tensor.masked_fill.
  */
 DIOPI_WEAK diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                               diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
@@ -2589,8 +2597,8 @@ DIOPI_WEAK diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTen
  *
  * value where mask is true, input elsewhere.
  *
- * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype.
- * Errors: a value of higher rank. Source: torch.Tensor.masked_fill.
+ * input and mask are broadcast together, to the shape of out. value: 0-d, converted to input's dtype. Errors: a value
+ * of higher rank. Source: torch.Tensor.masked_fill.
  */
 DIOPI_WEAK diopiError_t diopiMaskedFillInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                  diopiConstTensorHandle_t mask, const diopiScalar_t* value);
@@ -3007,16 +3015,16 @@ DIOPI_WEAK diopiError_t diopiPool3dBackward(diopiContextHandle_t ctx, diopiTenso
 /**
  * The elements of input where mask is true, in row-major order; input and mask are broadcast together.
  *
- * *out: 1-d, as long as there are true elements. Source: torch.masked_select.
+ * *out: 1-d; its size is the number of true elements in the broadcast mask. Source: torch.masked_select.
  */
 DIOPI_WEAK diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask);
 
 /**
- * Gradient of `diopiMaskedSelect`: grad_output in the places its elements came from, 0 elsewhere.
+ * Gradient of `diopiMaskedSelect`: grad_output at the selected positions, 0 elsewhere.
  *
- * Over axes along which input was broadcast it is summed, so that grad_input has input's shape.
- * Source: torch.ops.aten.masked_select_backward.
+ * The gradient is summed over the axes along which input was broadcast, so that grad_input has input's shape. Source:
+ * torch.ops.aten.masked_select_backward.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
  */
@@ -3042,8 +3050,8 @@ DIOPI_WEAK diopiError_t diopiMm(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  *
  * A copy of input with value in all slices along axis dim that index names.
  *
- * index: 1-d or 0-d, negative counts from the end. value: 0-d, converted to input's dtype. A 0-d input counts as 1-d
- * with one element. Source: torch.index_fill.
+ * index: 1-d or 0-d; negative indices count from the end. value: 0-d, converted to input's dtype. A 0-d input counts
+ * as 1-d with one element. Source: torch.index_fill.
  */
 DIOPI_WEAK diopiError_t diopiIndexFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, int64_t dim,
@@ -3052,8 +3060,8 @@ DIOPI_WEAK diopiError_t diopiIndexFillScalar(diopiContextHandle_t ctx, diopiTens
 /**
  * A copy of input with value in all slices along axis dim that index names.
  *
- * index: 1-d or 0-d, negative counts from the end. value: 0-d, converted to input's dtype. A 0-d input counts as 1-d
- * with one element. Source: torch.index_fill.
+ * index: 1-d or 0-d; negative indices count from the end. value: 0-d, converted to input's dtype. A 0-d input counts
+ * as 1-d with one element. Source: torch.index_fill.
  */
 DIOPI_WEAK diopiError_t diopiIndexFill(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index,
@@ -3065,8 +3073,8 @@ DIOPI_WEAK diopiError_t diopiIndexFill(diopiContextHandle_t ctx, diopiTensorHand
  *
  * A copy of input with value in all slices along axis dim that index names.
  *
- * index: 1-d or 0-d, negative counts from the end. value: 0-d, converted to input's dtype. A 0-d input counts as 1-d
- * with one element. Source: torch.index_fill.
+ * index: 1-d or 0-d; negative indices count from the end. value: 0-d, converted to input's dtype. A 0-d input counts
+ * as 1-d with one element. Source: torch.index_fill.
  */
 DIOPI_WEAK diopiError_t diopiIndexFillInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                                 diopiConstTensorHandle_t index, const diopiScalar_t* value);
@@ -3077,8 +3085,8 @@ DIOPI_WEAK diopiError_t diopiIndexFillInpScalar(diopiContextHandle_t ctx, diopiT
  *
  * A copy of input with value in all slices along axis dim that index names.
  *
- * index: 1-d or 0-d, negative counts from the end. value: 0-d, converted to input's dtype. A 0-d input counts as 1-d
- * with one element. Source: torch.index_fill.
+ * index: 1-d or 0-d; negative indices count from the end. value: 0-d, converted to input's dtype. A 0-d input counts
+ * as 1-d with one element. Source: torch.index_fill.
  */
 DIOPI_WEAK diopiError_t diopiIndexFillInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                           diopiConstTensorHandle_t index, diopiConstTensorHandle_t value);
@@ -3316,8 +3324,9 @@ DIOPI_WEAK diopiError_t diopiCTCLossBackward(diopiContextHandle_t ctx, diopiTens
 /**
  * Linear interpolation input + weight · (end − input).
  *
- * Where |weight| ≥ 0.5 the form end − (end − input) · (1 − weight), so that weight 0 gives input and weight 1 gives
- * end exactly. Weights outside [0, 1] extrapolate. The tensors have one dtype. Source: torch.lerp.
+ * Where |weight| ≥ 0.5, the result is computed as end − (end − input) · (1 − weight). Therefore weight 0 gives exactly
+ * input and weight 1 gives exactly end. Weights outside [0, 1] extrapolate. All tensors have the same dtype. Source:
+ * torch.lerp.
  */
 DIOPI_WEAK diopiError_t diopiLerpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t end,
@@ -3329,8 +3338,9 @@ DIOPI_WEAK diopiError_t diopiLerpTensor(diopiContextHandle_t ctx, diopiTensorHan
  *
  * Linear interpolation input + weight · (end − input).
  *
- * Where |weight| ≥ 0.5 the form end − (end − input) · (1 − weight), so that weight 0 gives input and weight 1 gives
- * end exactly. Weights outside [0, 1] extrapolate. The tensors have one dtype. Source: torch.lerp.
+ * Where |weight| ≥ 0.5, the result is computed as end − (end − input) · (1 − weight). Therefore weight 0 gives exactly
+ * input and weight 1 gives exactly end. Weights outside [0, 1] extrapolate. All tensors have the same dtype. Source:
+ * torch.lerp.
  */
 DIOPI_WEAK diopiError_t diopiLerpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t end,
@@ -3339,10 +3349,10 @@ DIOPI_WEAK diopiError_t diopiLerpScalar(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
  *
- * Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
- * else the divisor. An exact 0 has the sign of `input`. The result of integer division by 0 is unspecified. A bool
- * operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects
- * them). Source: torch.remainder.
+ * For floating types, the result is NaN if the divisor is 0 or the input is ±inf. If the divisor is ±inf, the result
+ * is the input if that is 0 or has the sign of the divisor. Otherwise it is the divisor. A remainder of exactly 0 has
+ * the sign of `input`. The result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the
+ * other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
  */
 DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
@@ -3353,16 +3363,16 @@ DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTens
  *
  * Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
  *
- * Floating: NaN for divisor 0 and for input ±inf; with divisor ±inf the input if it has the divisor's sign (or is 0),
- * else the divisor. An exact 0 has the sign of `input`. The result of integer division by 0 is unspecified. A bool
- * operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch rejects
- * them). Source: torch.remainder.
+ * For floating types, the result is NaN if the divisor is 0 or the input is ±inf. If the divisor is ±inf, the result
+ * is the input if that is 0 or has the sign of the divisor. Otherwise it is the divisor. A remainder of exactly 0 has
+ * the sign of `input`. The result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the
+ * other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
  */
 DIOPI_WEAK diopiError_t diopiRemainderScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, const diopiScalar_t* other);
 
 /**
- * Remainder of a number divided by every element of a tensor, as `diopiRemainderTensor`.
+ * Remainder of a number divided by every element of a tensor, computed as in `diopiRemainderTensor`.
  *
  * `out` has the shape of the divisor `other`. Source: torch.remainder.
  */
@@ -3372,16 +3382,17 @@ DIOPI_WEAK diopiError_t diopiRemainder(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Picks one element along axis dim for every index: out[i, j, k] = input[i, index[i, j, k], k] for dim = 1.
  *
- * index: input's rank, along the axes other than dim at most input's size, values in [0, n); out: index's shape. A 0-d
- * tensor counts as 1-d with one element; an index without elements may have any rank. Source: torch.gather.
+ * index: of input's rank, values in [0, n). Along every axis other than dim, its size is at most the size of input.
+ * out: index's shape. A 0-d tensor counts as 1-d with one element; an index without elements may have any rank.
+ * Source: torch.gather.
  */
 DIOPI_WEAK diopiError_t diopiGather(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t dim, diopiConstTensorHandle_t index);
 
 /**
- * Gradient of `diopiGather`: zeros of input's shape to which grad_output is added where its elements came from.
+ * Gradient of `diopiGather`: zeros of input's shape, to which grad_output is added at the gathered positions.
  *
- * Places picked repeatedly sum up (for bool: or). Source: torch.ops.aten.gather_backward.
+ * If an element was picked repeatedly, its gradients are added (for bool: or). Source: torch.ops.aten.gather_backward.
  *
  * `input` gives its shape and dtype alone: it has the shape of the result.
  */
@@ -3395,12 +3406,12 @@ DIOPI_WEAK diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTenso
  *
  * A copy of input into which src is written along axis dim: out[i, index[i, j, k], k] = src[i, j, k] for dim = 1.
  *
- * index: input's rank, no larger than src along any axis and no larger than input along those other than dim, values
- * in [0, n); the rest of src is not used. src: of input's dtype. A 0-d tensor counts as 1-d with one element; an index
- * without elements leaves a copy of input.
- * reduce: "" writes, "add" adds to input (for bool: or), "multiply" multiplies with it (for bool: and); any
- * other text is an error. Of several values for one place, writing keeps any one, adding and multiplying use all.
- * Source: torch.scatter.
+ * index: of input's rank, values in [0, n). It is no larger than src along any axis, and no larger than input along
+ * any axis other than dim. src: of input's dtype; elements beyond the shape of index are not used. A 0-d tensor counts
+ * as 1-d with one element; if index has no elements, the result is a copy of input. reduce: "" writes, "add" adds to
+ * input (for bool: or), "multiply" multiplies with it (for bool: and); any other text is an error. If there are
+ * several values for one position, "" writes any one of them; "add" and "multiply" use all of them. Source:
+ * torch.scatter.
  */
 DIOPI_WEAK diopiError_t diopiScatterInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                         diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
@@ -3421,12 +3432,12 @@ DIOPI_WEAK diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTen
 /**
  * A copy of input into which src is written along axis dim: out[i, index[i, j, k], k] = src[i, j, k] for dim = 1.
  *
- * index: input's rank, no larger than src along any axis and no larger than input along those other than dim, values
- * in [0, n); the rest of src is not used. src: of input's dtype. A 0-d tensor counts as 1-d with one element; an index
- * without elements leaves a copy of input.
- * reduce: "" writes, "add" adds to input (for bool: or), "multiply" multiplies with it (for bool: and); any
- * other text is an error. Of several values for one place, writing keeps any one, adding and multiplying use all.
- * Source: torch.scatter.
+ * index: of input's rank, values in [0, n). It is no larger than src along any axis, and no larger than input along
+ * any axis other than dim. src: of input's dtype; elements beyond the shape of index are not used. A 0-d tensor counts
+ * as 1-d with one element; if index has no elements, the result is a copy of input. reduce: "" writes, "add" adds to
+ * input (for bool: or), "multiply" multiplies with it (for bool: and); any other text is an error. If there are
+ * several values for one position, "" writes any one of them; "add" and "multiply" use all of them. Source:
+ * torch.scatter.
  */
 DIOPI_WEAK diopiError_t diopiScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      int64_t dim, diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
@@ -3447,9 +3458,9 @@ DIOPI_WEAK diopiError_t diopiScatterScalar(diopiContextHandle_t ctx, diopiTensor
  *
  * A copy of input in which the elements `diopiIndex` would select become values or, with accumulate, grow by them.
  *
- * values: of input's dtype, broadcast to the shape of the selection. Places that occur repeatedly: with accumulate all
- * their values add up (for bool: or), without it any one of them stays. Without accumulate nothing is rounded.
- * out: input's shape. Source: torch.Tensor.index_put.
+ * values: of input's dtype, broadcast to the shape of the selection. If a position is indexed repeatedly and
+ * accumulate is true, all values for it are added (for bool: or). If accumulate is false, the result is any one of
+ * these values. Without accumulate nothing is rounded. out: input's shape. Source: torch.Tensor.index_put.
  */
 DIOPI_WEAK diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          diopiConstTensorHandle_t values, diopiConstTensorHandle_t* indices,
@@ -3458,9 +3469,9 @@ DIOPI_WEAK diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * A copy of input in which the elements `diopiIndex` would select become values or, with accumulate, grow by them.
  *
- * values: of input's dtype, broadcast to the shape of the selection. Places that occur repeatedly: with accumulate all
- * their values add up (for bool: or), without it any one of them stays. Without accumulate nothing is rounded.
- * out: input's shape. Source: torch.Tensor.index_put.
+ * values: of input's dtype, broadcast to the shape of the selection. If a position is indexed repeatedly and
+ * accumulate is true, all values for it are added (for bool: or). If accumulate is false, the result is any one of
+ * these values. Without accumulate nothing is rounded. out: input's shape. Source: torch.Tensor.index_put.
  */
 DIOPI_WEAK diopiError_t diopiIndexPut(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                       diopiConstTensorHandle_t values, diopiConstTensorHandle_t* indices,
@@ -3924,12 +3935,12 @@ DIOPI_WEAK diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHan
                                         diopiConstTensorHandle_t input, diopiMemoryFormat_t memoryFormat);
 
 /**
- * Multiplies every scaled_grads[i] by `inv_scale` in place, and sets `found_inf` if they overflowed.
+ * Multiplies every scaled_grads[i] by `inv_scale` in place, and sets `found_inf` if a gradient is not finite.
  *
  * The gradients may differ in shape and dtype; half precision is multiplied in float32 and rounded once. `found_inf`
- * and `inv_scale` are float32 of one element. found_inf becomes 1 if any element of any gradient is ±inf or NaN on
- * entry. Otherwise it is unchanged; the caller sets it to 0 before the first call. The gradients are multiplied in
- * both cases. If num_scaled_grads is 0, the call does nothing. Source:
+ * and `inv_scale` are float32 tensors of one element. found_inf becomes 1 if any element of any gradient is ±inf or
+ * NaN on entry. Otherwise it is unchanged; the caller sets it to 0 before the first call. The gradients are multiplied
+ * in both cases. If num_scaled_grads is 0, the call does nothing. Source:
  * torch.ops.aten._amp_foreach_non_finite_check_and_unscale_.
  */
 DIOPI_WEAK diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextHandle_t ctx,
@@ -3941,10 +3952,11 @@ DIOPI_WEAK diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextH
 /**
  * Adjusts the loss scale after a step: down after an overflow, up after `growth_interval` steps without one.
  *
- * found_inf not 0: current_scale · scale_backoff_factor, growth_tracker = 0. Otherwise growth_tracker + 1; if that
- * equals growth_interval, current_scale · scale_growth_factor (the scale is unchanged if the product in float32 is not
- * finite) and growth_tracker = 0. `current_scale` and `found_inf` are float32, `growth_tracker` int32, of one element
- * each, and `found_inf` is 0 or 1. Source: torch.ops.aten._amp_update_scale_.
+ * If found_inf is not 0, current_scale is multiplied by scale_backoff_factor and growth_tracker is set to 0. Otherwise
+ * growth_tracker is increased by 1. If it then equals growth_interval, current_scale is multiplied by
+ * scale_growth_factor and growth_tracker is set to 0. The scale is unchanged if that product in float32 is not finite.
+ * `current_scale` and `found_inf` are float32 and `growth_tracker` is int32. Each has one element, and `found_inf` is
+ * 0 or 1. Source: torch.ops.aten._amp_update_scale_.
  */
 DIOPI_WEAK diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t current_scale,
                                                diopiTensorHandle_t growth_tracker, diopiConstTensorHandle_t found_inf,
