@@ -15,7 +15,7 @@ from jax import Array
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
-from diopi_engine.aten import layers, movement, operators  # noqa: F401 - they enter their operators
+from diopi_engine.aten import layers, movement, operators  # noqa: F401 - the import registers their operators
 from diopi_engine.aten.table import OPERATORS
 from diopi_engine.errors import CompileError
 
@@ -28,31 +28,31 @@ _ON_SIZES = {
 """Python functions in a graph: they compute with sizes and unpack results."""
 
 _ASSERTIONS = ("_assert_scalar", "_assert_tensor_metadata", "sym_constrain_range_for_size", "sym_constrain_range")
-"""Operators that check assumptions of the trace; all sizes except the batch are fixed."""
+"""Operators that check assumptions of the trace. They are skipped, because only the batch size can differ."""
 
 
 def convert_program(
     network: Any, inputs: Sequence[tuple[tuple[Any, ...], str]]
 ) -> tuple[Any, Mapping[str, np.ndarray[Any, Any]]]:
-    """Convert a network to a function of weights and inputs, and its weights.
+    """Convert a network to a JAX function and the weights of the network.
 
     Args:
         network: a `torch.nn.Module` or `ExportedProgram`.
-        inputs: shape and element type of each input; a size that is not a number is the batch.
+        inputs: shape and element type of each input; a size that is not an int stands for the batch size.
 
     Returns:
-        The function, and the weights by name.
+        The function, which takes the weights in the order of the mapping and then the inputs; and the weights by name.
 
     Raises:
         CompileError: if PyTorch can't export the network, or an operator is not supported.
     """
     program = network if isinstance(network, ExportedProgram) else _export(network, inputs)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch's own, about its own ways
+        warnings.simplefilter("ignore")  # PyTorch warns about its own internals
         program = program.run_decompositions()
     _remove_identity_views(program.graph_module.graph)
     if lacking := sorted({_name(node) for node in _calls(program)} - set(OPERATORS) - set(_ASSERTIONS)):
-        raise CompileError(f"operators of the network are not served: {', '.join(lacking)}")
+        raise CompileError(f"the network uses operators that are not supported: {', '.join(lacking)}")
     names = [spec.arg.name for spec in program.graph_signature.input_specs]
     weights = _weights(program)
     order = [names.index(name) for name in weights] + [
@@ -76,7 +76,7 @@ def _export(module: torch.nn.Module, inputs: Sequence[tuple[tuple[Any, ...], str
     )
     try:
         with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # PyTorch's own, about its own ways
+            warnings.simplefilter("ignore")  # PyTorch warns about its own internals
             return torch.export.export(module, examples, dynamic_shapes=dynamic)
     except Exception as error:  # whatever the module raises, and PyTorch for what can't be exported
         raise CompileError(f"PyTorch can't export the module: {error}") from error
@@ -87,16 +87,16 @@ def _remove_identity_views(graph: torch.fx.Graph) -> None:
     for node in graph.nodes:
         if node.op == "call_function" and node.target is torch.ops.aten.as_strided.default:
             source = node.args[0]
-            if _view(node) == _view(source):
+            if _strided_layout(node) == _strided_layout(source):
                 node.replace_all_uses_with(source)
     graph.eliminate_dead_code()
 
 
-def _view(node: Any) -> list[tuple[Any, Any]]:
-    """Return sizes and strides of a node's tensor without axes of size 1."""
+def _strided_layout(node: Any) -> tuple[str, list[tuple[str, str]]]:
+    """Return the storage offset of a node's tensor, and the size and stride of each axis that is longer than 1."""
     value = node.meta["val"]
-    sizes = zip(value.shape, value.stride(), strict=True)
-    return [(str(size), str(stride)) for size, stride in sizes if str(size) != "1"]
+    axes = zip(value.shape, value.stride(), strict=True)
+    return str(value.storage_offset()), [(str(size), str(stride)) for size, stride in axes if str(size) != "1"]
 
 
 def _weights(program: ExportedProgram) -> dict[str, np.ndarray[Any, Any]]:
@@ -111,17 +111,18 @@ def _weights(program: ExportedProgram) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """Return a copy of a tensor in NumPy; bfloat16 has the type of ml_dtypes."""
     tensor = tensor.detach().cpu().contiguous()
     if tensor.dtype is torch.bfloat16:
-        return tensor.view(torch.uint16).numpy().view(ml_dtypes.bfloat16)
+        return tensor.view(torch.uint16).numpy().copy().view(ml_dtypes.bfloat16)
     return tensor.numpy().copy()
 
 
 def _calls(program: ExportedProgram) -> list[Any]:
-    """Return the nodes that call an operator of ATen."""
+    """Return the nodes that call ATen operators; raise CompileError if a node calls anything but size functions."""
     nodes = [node for node in program.graph.nodes if node.op == "call_function" and node.target not in _ON_SIZES]
     if unsupported := [str(node.target) for node in nodes if not isinstance(node.target, torch._ops.OpOverload)]:
-        raise CompileError(f"the network calls {', '.join(unsupported)}, which is no operator of ATen")
+        raise CompileError(f"the network calls {', '.join(unsupported)}, which is not an ATen operator")
     return nodes
 
 
@@ -131,10 +132,23 @@ def _name(node: Any) -> str:
 
 
 def _run(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
-    """Return the user's outputs for the values of placeholders by name."""
-    kinds = {spec.arg.name for spec in program.graph_signature.output_specs if spec.kind is not OutputKind.USER_OUTPUT}
-    if kinds:
-        raise CompileError(f"the network changes {', '.join(sorted(kinds))}: compile it in the mode of evaluation")
+    """Run the graph and return its outputs.
+
+    Args:
+        program: the network.
+        values: the arrays by the names of placeholders.
+
+    Returns:
+        The outputs of the user's network.
+
+    Raises:
+        CompileError: if the network changes its buffers, or an operator fails.
+    """
+    mutated = {
+        spec.arg.name for spec in program.graph_signature.output_specs if spec.kind is not OutputKind.USER_OUTPUT
+    }
+    if mutated:
+        raise CompileError(f"the network changes {', '.join(sorted(mutated))}: call `eval()` on it before compiling")
 
     def substitute(value: Any) -> Any:
         return torch.fx.node.map_arg(value, lambda node: values[node.name])
@@ -147,6 +161,7 @@ def _run(program: ExportedProgram, values: dict[str, Any]) -> list[Array]:
 
 
 def _call_operator(node: Any, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """Evaluate a call node: size arithmetic, an assertion (skipped), or an operator of the table."""
     if node.target in _ON_SIZES:
         return node.target(*arguments)
     name = _name(node)
