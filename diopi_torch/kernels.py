@@ -1,4 +1,4 @@
-"""Operators that every device needs independently of the vendor: they create, inspect or copy memory."""
+"""Kernels that work the same for every vendor; most of them create, inspect or copy memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def kernel(name: str) -> Callable[[Kernel], Kernel]:
     return enter
 
 
-VIEWS = (
+METADATA_OPERATORS = (
     aten.as_strided.default,
     aten.view.default,
     aten._reshape_alias.default,
@@ -47,10 +47,10 @@ VIEWS = (
     aten.set_.source_Tensor,
     aten.is_set_to.default,
 )
-"""Operators whose CPU kernels use only shapes, strides and storages."""
+"""Operators that use only shapes, strides and storages, so PyTorch's CPU kernels also work for the device."""
 
 
-for _operator in VIEWS:
+for _operator in METADATA_OPERATORS:
     KERNELS[_operator._schema.name.removeprefix("aten::") + f".{_operator._overloadname}".removesuffix(".default")] = (
         partial(_operator.redispatch, CPU_KEYS)
     )
@@ -72,7 +72,7 @@ def _empty(
     pin_memory: bool | None = None,
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor:
-    _check_place(device, pin_memory)
+    _check_device_and_pinning(device, pin_memory)
     strides = None
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
@@ -92,7 +92,7 @@ def _empty_strided(
     device: torch.device | None = None,
     pin_memory: bool | None = None,
 ) -> torch.Tensor:
-    _check_place(device, pin_memory)
+    _check_device_and_pinning(device, pin_memory)
     if len(size) != len(stride):
         raise RuntimeError(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
@@ -106,8 +106,8 @@ def _empty_strided(
         raise RuntimeError(f"Storage size calculation overflowed with {arguments}") from None
 
 
-def _check_place(device: torch.device | None, pin_memory: bool | None) -> None:
-    """Raise the same RuntimeError as PyTorch for memory that the device does not have."""
+def _check_device_and_pinning(device: torch.device | None, pin_memory: bool | None) -> None:
+    """Raise RuntimeError for pinned memory or a device index other than 0."""
     if pin_memory:
         raise RuntimeError("Only dense CPU tensors can be pinned")
     if device is not None and device.index:
@@ -116,7 +116,7 @@ def _check_place(device: torch.device | None, pin_memory: bool | None) -> None:
 
 @kernel("set_")
 def _set(self: torch.Tensor) -> torch.Tensor:
-    return _set_storage(self, allocate_now([0], self.dtype).untyped_storage(), 0, [0])
+    return _set_contiguous(self, allocate_now([0], self.dtype).untyped_storage(), 0, [0])
 
 
 @kernel("resize_")
@@ -129,7 +129,7 @@ def _resize(
     needed = (offset + prod(size)) * self.dtype.itemsize if prod(size) else 0
     if needed > storage.nbytes():
         storage.resize_(needed)
-    _set_storage(self, storage, offset, size)
+    _set_contiguous(self, storage, offset, size)
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         strides = torch.empty(size, device="meta", memory_format=memory_format).stride()
         aten.set_.source_Storage_storage_offset.redispatch(CPU_KEYS, self, storage, offset, list(size), list(strides))
@@ -150,7 +150,10 @@ def _resize_output(self: torch.Tensor, size: Sequence[int], device: torch.device
     return self.resize_(size)
 
 
-def _set_storage(tensor: torch.Tensor, storage: torch.UntypedStorage, offset: int, size: Sequence[int]) -> torch.Tensor:
+def _set_contiguous(
+    tensor: torch.Tensor, storage: torch.UntypedStorage, offset: int, size: Sequence[int]
+) -> torch.Tensor:
+    """Point a tensor at a storage, with contiguous strides."""
     strides = contiguous_strides(tuple(size))
     return aten.set_.source_Storage_storage_offset.redispatch(CPU_KEYS, tensor, storage, offset, list(size), strides)
 
@@ -164,13 +167,13 @@ def _zeros(
     device: torch.device | None = None,
     pin_memory: bool | None = None,
 ) -> torch.Tensor:
-    """Return zeros for gradients, which PyTorch represents without memory."""
+    """Return zeros in allocated memory; on its own devices, PyTorch represents zero gradients without memory."""
     return allocate_now(size, dtype or torch.get_default_dtype()).zero_()
 
 
 @kernel("_to_copy")
 def _to_copy(self: torch.Tensor, *, non_blocking: bool = False, **options: Any) -> torch.Tensor:
-    """Return a copy with another type or on another device; asynchronous copies to the host need pinned memory."""
+    """Return a copy with another type or on another device; `non_blocking` needs pinned memory and is ignored."""
     return aten._to_copy.default.redispatch(CPU_KEYS, self, non_blocking=False, **options)
 
 
@@ -191,7 +194,7 @@ def _is_pinned(self: torch.Tensor, device: torch.device | None = None) -> bool:
 
 def pin(self: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:
     """Raise RuntimeError: the device has no pinned CPU memory for asynchronous copies."""
-    raise RuntimeError(f"{NAME} has no pinned memory: leave pin_memory out, copies to the device wait in any case")
+    raise RuntimeError(f"{NAME} has no pinned memory: leave pin_memory out; copies to the device are synchronous")
 
 
 KERNELS["_fused_sdp_choice"] = choose_backend
@@ -199,6 +202,7 @@ KERNELS["_fused_sdp_choice"] = choose_backend
 
 @kernel("_copy_from")
 def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+    """Copy `self` to `dst`; each may be on the host or the device, and lazily conjugated or negated."""
     source, target = _without_lazy_bits(self), _without_lazy_bits(dst)
     source = source if source.shape == target.shape else source.expand(target.shape)
     if is_on_device(source) and is_on_device(target):
@@ -215,11 +219,11 @@ def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False
 
 
 FALLTHROUGH = {"_copy_from": ("Conjugate", "Negative")}
-"""Kernels that handle tensors with a lazy conjugation or negation, which PyTorch would otherwise copy first."""
+"""The dispatch keys that a kernel handles itself: PyTorch does not first resolve a lazy conjugation or negation."""
 
 
 def _without_lazy_bits(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the elements of a tensor as they are in memory, without lazy conjugation or negation."""
+    """Return a view of the memory of a tensor without its lazy conjugation and negation."""
     stored = aten._conj(tensor) if tensor.is_conj() else tensor
     return aten._neg_view(stored) if stored.is_neg() else stored
 
@@ -230,7 +234,7 @@ def _copy_from_and_resize(self: torch.Tensor, dst: torch.Tensor) -> torch.Tensor
 
 
 def _is_plain_copy(source: torch.Tensor, target: torch.Tensor) -> bool:
-    """Return whether copying the bytes copies the elements."""
+    """Return whether both tensors have one type and layout, so that their bytes can be copied as one block."""
     return source.dtype == target.dtype and source.stride() == target.stride() and is_dense(source)
 
 
@@ -244,11 +248,11 @@ def _copy_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
         COPY.serve((target, source), {})
     except NotServedError:
         count_fallback("copy_")
-        _copy_on_host(read_to_host(source), target)
+        _copy_through_host(read_to_host(source), target)
 
 
-def _copy_on_host(source: torch.Tensor, target: torch.Tensor) -> None:
-    """Copy a CPU tensor to a tensor of the device whose memory may have gaps, which stay unchanged."""
+def _copy_through_host(source: torch.Tensor, target: torch.Tensor) -> None:
+    """Copy a CPU tensor to the device: read the target to the host, change it there, and write it back."""
     host_array = read_to_host(target)
     host_array.copy_(source)
     if host_array.data_ptr() != target.data_ptr():

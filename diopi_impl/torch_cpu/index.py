@@ -20,7 +20,7 @@ def index(input: Tensor, indices: list[Tensor | None]) -> Tensor:
 
 @vendor.implements("diopiIndexBackward")
 def index_backward(zeros_like_input: Tensor, indices: list[Tensor | None], grad_output: Tensor) -> Tensor:
-    return aten.index_put(zeros_like_input, indices, grad_output, True)
+    return aten.index_put(zeros_like_input, indices, grad_output, accumulate=True)
 
 
 @vendor.implements("diopiIndexPut")
@@ -72,7 +72,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int, start: int, end: int, st
 
 @vendor.implements("diopiIndexFill")
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    return torch.index_fill(input, dim, index.long(), value)
+    return torch.index_fill(input, dim, index.long(), value)  # PyTorch accepts only int64
 
 
 @vendor.implements("diopiMaskedFill")
@@ -97,7 +97,7 @@ def masked_select_backward(grad_output: Tensor, input: Tensor, mask: Tensor) -> 
 
 
 @vendor.implements("diopiWhere")
-def elementwise_where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
+def where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
     return torch.where(condition, input, other)
 
 
@@ -108,7 +108,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @vendor.implements("diopiGatherBackward")
 def gather_backward(grad_output: Tensor, input: Tensor, dim: int, index: Tensor) -> Tensor:
-    return aten.gather_backward(grad_output, input, dim, index, False)
+    return aten.gather_backward(grad_output, input, dim, index, sparse_grad=False)
 
 
 @vendor.implements("diopiScatter")
@@ -127,7 +127,7 @@ def _reduce_keyword(reduce: str | None) -> dict[str, str]:
 
 @vendor.implements("diopiEmbedding")
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_byfreq: bool, sparse: bool) -> Tensor:
-    return aten.embedding(weight, indices)
+    return aten.embedding(weight, indices)  # the other arguments only affect the gradient
 
 
 @vendor.implements("diopiEmbeddingBackward")
@@ -144,7 +144,7 @@ def embedding_renorm(inout: Tensor, indices: Tensor, max_norm: float, norm_type:
 
 @vendor.implements("diopiOneHot")
 def one_hot(input: Tensor, num_classes: int) -> Tensor:
-    return torch.nn.functional.one_hot(input.long(), num_classes)
+    return torch.nn.functional.one_hot(input.long(), num_classes)  # PyTorch accepts only int64
 
 
 @vendor.implements("diopiNonzero")

@@ -1,7 +1,7 @@
-"""Complex numbers from real numbers, and their real and imaginary parts.
+"""Complex numbers: composition from real numbers, conjugate, real and imaginary part.
 
-`out` has the shape of the input; if there are two inputs, it has their broadcast shape. NaN, infinities and the sign of
-zeros are preserved in the real and the imaginary part. Source: the PyTorch function of the same name.
+`out` has the shape of the input; if there are two inputs, it has their broadcast shape. The functions
+except `diopiPolar` preserve NaN, infinities and the sign of zeros in the real and the imaginary part.
 """
 
 from collections.abc import Sequence
@@ -44,15 +44,15 @@ def diopiConj(ctx: Context, out: Out, input: In):
 
 @elementwise(dtypes=all_dtypes, result=component, beyond_pytorch={"out": complexes}, guarantee="exact")
 def diopiReal(ctx: Context, out: Out, input: In):
-    """Copy of the real part; real input is copied unchanged. In a complex `out`, the imaginary part is 0.
+    """Copy of the real part; real input is copied unchanged.
 
-    Source: torch.real.
+    If `out` is complex, its imaginary part is set to 0. Source: torch.real.
     """
 
 
 @elementwise(dtypes=complexes, result=component, beyond_pytorch={"out": complexes}, guarantee="exact")
 def diopiImag(ctx: Context, out: Out, input: In):
-    """Copy of the imaginary part. A complex `out` receives it as its real part, with imaginary part 0.
+    """Copy of the imaginary part.
 
-    Source: torch.imag.
+    If `out` is complex, its real part receives the copy and its imaginary part is set to 0. Source: torch.imag.
     """

@@ -1,15 +1,16 @@
 """MMCV's deformable convolutions and multi-scale deformable attention, forward and backward.
 
-Z(F, y, x) is bilinear sampling of an H × W plane F that continues with zeros: 0 where y ≤ −1, y ≥ H, x ≤ −1 or x ≥ W;
-otherwise, with y0 = ⌊y⌋, x0 = ⌊x⌋, ly = y − y0, lx = x − x0 and cells outside the plane counting 0,
+Z(F, y, x) samples an H × W plane F bilinearly at row y and column x, as if zeros surrounded the plane. It is 0 where
+y ≤ −1, y ≥ H, x ≤ −1 or x ≥ W. Otherwise, with y0 = ⌊y⌋, x0 = ⌊x⌋, ly = y − y0, lx = x − x0, and zeros outside the
+plane, it is
 (1−ly)(1−lx)·F[y0,x0] + (1−ly)·lx·F[y0,x0+1] + ly·(1−lx)·F[y0+1,x0] + ly·lx·F[y0+1,x0+1].
-Z†(g, y, x), its adjoint, adds g times these weights to the same cells. ∂Z/∂y and ∂Z/∂x are the derivatives of that
-formula, 0 where Z is 0 for being outside.
+Z†(g, y, x), its adjoint, adds g times these weights to the same cells. ∂Z/∂y and ∂Z/∂x are the derivatives of this
+formula with y0 and x0 fixed. They are 0 where (y, x) is outside as described.
 
-All floating tensors of a call have one dtype; half precision accumulates in float32. An in-out tensor is filled with
-zeros by the caller: the call adds to it, and overwriting it with the same values is as good. The order of additions is
-free. Workspaces (`columns`, `ones`) may have any size, none included; the backward functions, which get them as plain
-inputs, don't rely on what they hold.
+All floating tensors of a call have one dtype; half precision accumulates in float32. The caller fills in-out
+tensors with zeros, so an implementation may add to them or overwrite them. Additions may happen in any order.
+Workspaces (`columns`, `ones`) may have any size, including 0. The backward functions receive them as inputs and must
+not use their contents.
 
 The convolutions: input [B, Ci, H, W]; weight [Co, Ci/groups, kH, kW]; output [B, Co, Ho, Wo] with Ho = ⌊(H + 2·padH −
 dilationH·(kH − 1) − 1) / strideH⌋ + 1, Wo likewise. K = kH·kW kernel positions, G deformable groups; input channel c is
@@ -48,10 +49,10 @@ from diopi_proto.prototype import prototype
 ConstPositive = Annotated[const_i64, AtLeast(1)]
 
 STEP = Ignored(("im2col_step",), "it is the number of samples processed at a time", read=Read.value)
-COLUMNS = Ignored(("columns",), "it is room to work in", read=Read.form)
-COLUMNS_AND_ONES = Ignored(("columns", "ones"), "they are room to work in", read=Read.form)
+COLUMNS = Ignored(("columns",), "it is scratch memory", read=Read.form)
+COLUMNS_AND_ONES = Ignored(("columns", "ones"), "they are scratch memory", read=Read.form)
 NO_BIAS = Ignored(("bias",), "nothing is added", {"with_bias": False})
-BIAS = Ignored(("bias",), "it is added, which no gradient depends on")
+BIAS = Ignored(("bias",), "no gradient depends on the bias")
 
 
 @prototype(dtypes=floating, ignored=[STEP], backward="diopiDeformConvBackwardInputMmcv")
@@ -77,10 +78,10 @@ def diopiDeformConvMmcv(
 ):
     """Deformable convolution, no bias: output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·S.
 
-    c runs over the input channels of o's group. dW, dH are the strides; mind that widths come before heights.
-    im2col_step, the number of samples an implementation may work on at a time, changes no result. Rejected: B not a
-    multiple of min(B, im2col_step).
-    The gradient by weight is `diopiDeformConvBackwardParametersMmcv`.
+    c runs over the input channels of o's group. dW, dH are the strides; note that widths come before heights.
+    im2col_step is the number of samples that an implementation may process at a time. The call is rejected if B is not
+    a multiple of min(B, im2col_step); otherwise the step does not change the result.
+    The gradient with respect to weight is `diopiDeformConvBackwardParametersMmcv`.
     """
 
 
@@ -106,12 +107,12 @@ def diopiDeformConvBackwardInputMmcv(
     deform_groups: PositiveExtent,
     im2col_step: PositiveExtent,
 ):
-    """Gradients of `diopiDeformConvMmcv` by input and offset.
+    """Gradients of `diopiDeformConvMmcv` with respect to input and offset.
 
     gradInput, gradOffset: of input's and offset's shape, zeros on entry. gradOutput: [B, Co, Ho, Wo]. For every sample
-    S let v = Σ over the o of its group of weight[o, c, i, j]·gradOutput[b, o, h, w]. gradInput[b, c] takes Z†(v) at the
-    place of S; gradOffset takes for Δy the sum of v·∂Z/∂y over the channels c of deformable group g, for Δx that of
-    v·∂Z/∂x.
+    S let v = Σ over the o of its group of weight[o, c, i, j]·gradOutput[b, o, h, w]. Then Z†(v) is added to
+    gradInput[b, c] at the position of S. The Δy channel of gradOffset receives Σ v·∂Z/∂y over the channels c of
+    deformable group g, and the Δx channel receives Σ v·∂Z/∂x.
     """
 
 
@@ -137,10 +138,10 @@ def diopiDeformConvBackwardParametersMmcv(
     im2col_step: PositiveExtent,
     scale: f32,
 ):
-    """Gradient of `diopiDeformConvMmcv` by weight, times `scale`.
+    """Gradient of `diopiDeformConvMmcv` with respect to weight, times `scale`.
 
-    gradWeight: of weight's shape, zeros on entry; [o, c, i, j] takes scale·Σ over b, h, w of gradOutput[b, o, h, w]·S.
-    gradOutput: [B, Co, Ho, Wo], only read.
+    gradWeight has weight's shape and contains zeros on entry. Its element [o, c, i, j] receives scale·Σ over b, h, w of
+    gradOutput[b, o, h, w]·S. gradOutput: [B, Co, Ho, Wo]; the call does not write to it.
     """
 
 
@@ -170,7 +171,7 @@ def diopiModulatedDeformConvMmcv(
     """Modulated deformable convolution: every sample is multiplied by a mask of its own.
 
     output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·m·S, plus bias[o] if `with_bias`. mask: [B, G·K, Ho, Wo],
-    of which m is channel g·K + i·kW + j at (h, w). bias: [Co]. Mind that heights come before widths, unlike in
+    where m is channel g·K + i·kW + j at (h, w). bias: [Co]. Note that heights come before widths, unlike in
     `diopiDeformConvMmcv`.
     """
 
@@ -203,14 +204,16 @@ def diopiModulatedDeformConvBackwardMmcv(
     deformable_group: PositiveExtent,
     with_bias: const_boolean,
 ):
-    """Gradients of `diopiModulatedDeformConvMmcv` by input, weight, bias, offset and mask.
+    """Gradients of `diopiModulatedDeformConvMmcv` with respect to input, weight, bias, offset and mask.
 
-    Each gradient has the shape of what it belongs to and zeros on entry. grad_output: [B, Co, Ho, Wo]. For every sample
-    S with mask m let v = Σ over the o of its group of weight[o, c, i, j]·grad_output[b, o, h, w]. grad_input[b, c]
-    takes Z†(v·m); grad_offset Σ v·m·∂Z/∂y for Δy and Σ v·m·∂Z/∂x for Δx, grad_mask Σ v·S, sums over the channels c of
-    deformable group g; grad_weight[o, c, i, j] takes Σ over b, h, w of grad_output·m·S, and grad_bias[o] the sum of
-    grad_output over b, h, w. Without `with_bias` grad_bias is not written; bias and grad_bias may then have no
-    elements.
+    Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Co, Ho, Wo]. For every
+    sample S with mask m let v = Σ over the o of its group of weight[o, c, i, j]·grad_output[b, o, h, w].
+    - grad_input[b, c] receives Z†(v·m) at the position of S.
+    - grad_offset receives Σ v·m·∂Z/∂y for Δy and Σ v·m·∂Z/∂x for Δx, sums over the channels c of deformable group g.
+    - grad_mask receives Σ v·S over the same channels.
+    - grad_weight[o, c, i, j] receives Σ over b, h, w of grad_output·m·S.
+    - grad_bias[o] receives the sum of grad_output over b, h, w. Without `with_bias` it is not written; bias and
+      grad_bias may then have no elements.
     """
 
 
@@ -232,12 +235,13 @@ def diopiMsDeformAttnMmcv(
 ):
     """Multi-scale deformable attention: weighted samples from feature maps of several levels.
 
-    value: [B, S, M, D], M heads of size D, the levels' maps flattened one after the other along S. spatial_shapes:
-    int64 [L, 2], (height h, width w) of each level; level_start_index: int64 [L], where each level starts in S.
-    sampling_loc: [B, Q, M, L, P, 2] as (x, y), the map being [0, 1] × [0, 1]; attn_weight: [B, Q, M, L, P], used as it
-    is. out: [B, Q, M·D]; out[b, q, m·D + d] = Σ over l, p of attn_weight·Z(F, y·h − ½, x·w − ½), where
-    F[i, j] = value[b, level_start_index[l] + i·w + j, m, d].
-    im2col_step changes no result. Rejected: B not a multiple of min(B, im2col_step).
+    There are B samples, M heads of size D, Q queries, L levels and P points per level. value: [B, S, M, D]; the maps of
+    the levels are flattened one after the other along S. spatial_shapes: int64 [L, 2], the height h and width w of each
+    level. level_start_index: int64 [L], where each level starts in S. sampling_loc: [B, Q, M, L, P, 2] as (x, y), where
+    (0, 0) and (1, 1) are the outer corners of the map. attn_weight: [B, Q, M, L, P]; the call does not normalize it.
+    out: [B, Q, M·D]; out[b, q, m·D + d] = Σ over l, p of attn_weight·Z(F, y·h − ½, x·w − ½) with h, w of level l, where
+    F[i, j] = value[b, level_start_index[l] + i·w + j, m, d]. The call is rejected if B is not a multiple of
+    min(B, im2col_step); otherwise the step does not change the result.
     """
 
 
@@ -255,9 +259,9 @@ def diopiMsDeformAttnBackwardMmcv(
     grad_output: Annotated[In, HasShape(("B", "Q", "M·D"))],
     im2col_step: PositiveExtent,
 ):
-    """Gradients of `diopiMsDeformAttnMmcv` by value, sampling_loc and attn_weight.
+    """Gradients of `diopiMsDeformAttnMmcv` with respect to value, sampling_loc and attn_weight.
 
-    Each gradient has the shape of what it belongs to and zeros on entry. grad_output: [B, Q, M·D]. With a the attention
-    weight of a sample and g the element of grad_output for d: grad_value takes Z†(g·a); grad_attn_weight = Σ over d of
-    g·Z; grad_sampling_loc = (w·Σ over d of g·a·∂Z/∂x, h·Σ over d of g·a·∂Z/∂y), 0 for samples outside.
+    Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Q, M·D]. Let a be the
+    attention weight of a sample and g the element of grad_output for d. grad_value receives Z†(g·a); grad_attn_weight =
+    Σ over d of g·Z; grad_sampling_loc = (w·Σ over d of g·a·∂Z/∂x, h·Σ over d of g·a·∂Z/∂y), 0 for samples outside.
     """

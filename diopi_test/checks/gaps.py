@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from diopi_proto.messages import pluralize
 from diopi_proto.parameters import Role
 from diopi_test.execution.call_record import CallRecord, is_same
 from diopi_test.execution.verdict import CheckResult
@@ -20,6 +21,7 @@ def check(run: CallRecord) -> CheckResult | None:
             continue
         changed = np.flatnonzero(record.gaps & (record.before != record.after))
         problems.append(
-            f"{changed.size} bytes between the elements of {record.name} changed, the first at {changed[0]}"
+            f"{pluralize(changed.size, 'byte')} between the elements of {record.name} changed, "
+            f"the first at {changed[0]}"
         )
     return CheckResult("gaps", not problems, ", ".join(problems)) if applies else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diopi_proto.messages import pluralize
 from diopi_test.execution.call_sequence import CallSequence
 from diopi_test.execution.verdict import CheckResult
 
@@ -22,5 +23,7 @@ def check(sequence: CallSequence) -> CheckResult | None:
     if sequence.queued is None:
         return None
     tensors, pieces = sequence.queued.left
-    left = f"a second call left {tensors} tensors and {pieces} pieces of device memory allocated"
+    left = (
+        f"a second call left {pluralize(tensors, 'tensor')} and {pluralize(pieces, 'piece')} of device memory allocated"
+    )
     return CheckResult("leaks", tensors <= 0 and pieces <= 0, left if tensors > 0 or pieces > 0 else "")

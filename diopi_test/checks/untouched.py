@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from diopi_proto.messages import pluralize
 from diopi_proto.parameters import Role
 from diopi_test.checks import location
 from diopi_test.execution.call_record import CallRecord, is_same
@@ -21,7 +22,7 @@ def check(run: CallRecord) -> CheckResult:
             problems.append(f"{record.name} was handed back")
         elif not is_same(record.before, record.after):
             changed = np.flatnonzero(record.before != record.after)
-            problems.append(f"{changed.size} bytes of {record.name} changed, the first at {changed[0]}")
+            problems.append(f"{pluralize(changed.size, 'byte')} of {record.name} changed, the first at {changed[0]}")
             places += location.changed_elements(run, record)
     return CheckResult(
         "untouched", not problems, ", ".join(problems), differences=tuple(places[: location.MAX_LOCATIONS])

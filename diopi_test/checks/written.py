@@ -12,9 +12,8 @@ from lib_rt import is_poison
 def check(run: CallRecord) -> CheckResult:
     """Check that no result element still has the bit pattern that filled the tensor before the call.
 
-    An integer element may equal this bit pattern if that is the expected value. The check `validity` covers integers
-    that
-    need a validator.
+    An integer element may equal this bit pattern if that is the expected value. The check `validity` covers
+    integers that need a validator.
 
     Args:
         run: what the call left behind.

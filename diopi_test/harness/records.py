@@ -28,11 +28,11 @@ class CaseRecord:
         id: `function[label]`.
         function: the standard function it calls, or `runtime`.
         label: what tells it from the function's other cases.
-        base: the label of the stored case it is made of; empty if it is stored itself.
+        base: the label of the stored case it is derived from; empty if it is stored itself.
         dtype: the name of the element type under test; empty where there is none.
-        class_: what it demands.
+        class_: the case class, which decides whether conformance depends on the case.
         message: why it isn't passed.
-        command: a command line that repeats it; empty until the report takes it in.
+        command: a command line that repeats it; empty until the case is added to the report.
         waived_verdict: how a waived case ended; None of all others.
         timing: how long the call takes; None unless it passed in a run that was to time calls.
     """
@@ -78,7 +78,7 @@ class Counts:
 
 
 def count(cases: Iterable[CaseRecord]) -> dict[str, int]:
-    """Return the fields of `Counts` for these cases."""
+    """Return the fields of `Counts` for these cases, without the cases that were not run."""
     verdicts = Counter(case.verdict for case in cases)
     counted = [verdict for verdict in Verdict if verdict is not Verdict.not_run]
     return {
@@ -92,7 +92,7 @@ class Summary(Counts):
     """Numbers of cases by verdict, and whether the run is complete.
 
     Attributes:
-        collected: number of cases that were to be run; None if nobody came to know.
+        collected: number of cases that were to be run; None if the run ended before they were counted.
         not_run, first_not_run: number of cases without a verdict, and the ids of the first few.
         incomplete, reason: whether some cases have no verdict, and why.
         classes: the counts of each class.
@@ -151,7 +151,7 @@ class Draw:
 
     Attributes:
         seed: of the order of the cases.
-        sample: how many functions were drawn, each with the forms derived from it; None if all were run.
+        sample: number of functions drawn, whose derived forms run too; None if all functions run.
         command: a command line that draws the same and has one process do it all, in that order.
     """
 
@@ -198,9 +198,9 @@ class WaiverState(Enum):
     """The state of a waiver after a run."""
 
     used = "it waived cases"
-    not_needed = "it matches cases, and without it all of them would be right or waived"
-    expired = "it would have waived cases, but for its date"
-    exceeded = "it matches cases, all of those that are wrong end worse than it allows"
+    not_needed = "it matches cases, but none of them needs it: all pass, or another waiver covers them"
+    expired = "it would have waived cases, but it has expired"
+    exceeded = "it matches failed cases, but all of them end worse than it allows"
     matched_nothing = "no case that was run matches its pattern"
     not_tried = "no case of its functions was run"
 
@@ -270,7 +270,7 @@ class ModelReport:
         passed: number of those that passed, or are waived.
         not_run: number of those without a verdict.
         failures: the functions with a call that did not pass, with the worst verdict of its calls.
-        not_mapped: operators of PyTorch it calls that no function of the standard serves.
+        not_mapped: PyTorch operators that the network calls and that no standard function implements.
     """
 
     name: str
@@ -282,7 +282,7 @@ class ModelReport:
 
     @property
     def trains(self) -> bool:
-        """Return whether every call of a training step passed or is waived."""
+        """Return whether every call of a training step passed or is waived, and every operator is mapped."""
         return self.passed == self.calls and not self.not_mapped
 
 
@@ -297,7 +297,7 @@ class Report:
         cases: the records of all cases with a verdict, by id.
         waivers: what became of the waivers; None if there are none.
         strict: whether cases that are not demanded count as well.
-        models: which networks the vendor can train; of runs of the level of models alone.
+        models: which networks the vendor can train; empty except at the level `models`.
     """
 
     schema_version: int
@@ -316,7 +316,7 @@ class Report:
 
     @property
     def exit_status(self) -> int:
-        """Return 0 if all cases that count passed, 1 if some did not, 3 if incomplete or nothing was executed."""
+        """Return 3 after errors or if the run is incomplete or empty, 1 if a case that counts failed, otherwise 0."""
         if self.errors or self.summary.incomplete or not self.summary.number(EXECUTED):
             return 3
         classes = self.summary.classes.items()

@@ -123,7 +123,7 @@ def floor_in_place(ctx: Any, input: Any) -> None:
 
 EXAMPLES: Mapping[str, Example] = {
     "form": Example(
-        "that makes a result with a row too many", "diopiNonzero", "float32-matrix", corrupted(one_row_more)
+        "that allocates a result with one row too many", "diopiNonzero", "float32-matrix", corrupted(one_row_more)
     ),
     "written": Example(
         "that leaves out the last element", "diopiSqrt", "float32-matrix", corrupted(faulty.unwritten_tail)
@@ -132,13 +132,13 @@ EXAMPLES: Mapping[str, Example] = {
         "that is off by 0.1 % in every other column", "diopiAdd", "float32-row", corrupted(scaled_columns)
     ),
     "validity": Example(
-        "that finds the right values, at other positions",
+        "that returns the correct values but wrong positions",
         "diopiSort",
         "float32-equals-ascending-None",
         corrupted(positions_in_reverse),
     ),
     "draws": Example(
-        "that draws the same numbers whatever the generator",
+        "that draws the same numbers for every generator state",
         "diopiUniformInp",
         "float32-sample",
         with_raw(diopiUniformInp=seedless),
@@ -151,22 +151,22 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "guards": Example("that writes a byte too many", "diopiSqrt", "float32-matrix", corrupted(faulty.byte_after)),
     "repeat": Example(
-        "that gives another answer the second time, within the budget",
+        "whose second call returns another result, within the budget",
         "diopiSqrt",
         "float32-matrix",
         in_the_second_call,
     ),
     "order": Example(
-        "that takes its input before it is there", "diopiSqrt", "float32-matrix", with_raw(diopiSqrt=impatient)
+        "that reads its input before the data has arrived", "diopiSqrt", "float32-matrix", with_raw(diopiSqrt=impatient)
     ),
     "layout": Example("that ignores strides", "diopiSqrt", "float32-matrix", corrupted(row_by_row)),
     "inplace": Example(
-        "that computes something else in place",
+        "whose in-place form computes something else",
         "diopiFloorInp",
         "float32-matrix",
         with_raw(diopiFloor=floor, diopiFloorInp=floor_in_place),
     ),
-    "leaks": Example("that keeps memory of each call", "diopiSqrt", "float32-matrix", keeping_memory),
+    "leaks": Example("that keeps memory that a call allocated", "diopiSqrt", "float32-matrix", keeping_memory),
 }
 
 
@@ -196,9 +196,12 @@ def message_of(outcome: Outcome, check: str) -> str:
 def sections() -> Iterator[str]:
     for check, example in EXAMPLES.items():
         doc = (inspect.getdoc(getattr(checks, check)) or "").partition("\n")[0]
-        intro = f"A vendor {example.words}, `{example.function}[{example.label}]`:"
+        intro = f"The message for a vendor {example.words}, in `{example.function}[{example.label}]`:"
         yield f"## {check}\n\n{doc} {intro}\n\n```\n{message_of(example.outcome(), check)}\n```\n"
-    words = "A call that is an error must be refused, and change nothing (`untouched`). A vendor serves it, "
+    words = (
+        "A vendor must reject an invalid call and change nothing (`untouched`). "
+        "The message for a vendor that accepts it, in "
+    )
     yield f"## refused\n\n{words}`diopiSoftmax[{NEGATIVE_LABEL}]`:\n\n```\n{refused()}\n```\n"
 
 

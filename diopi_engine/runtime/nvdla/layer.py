@@ -1,4 +1,4 @@
-"""The portability layer as the driver uses it: only through the functions that the library exports."""
+"""Calls to the NVDLA portability layer of a library (its `NvDla…` functions), as the NVDLA driver makes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diopi_engine.runtime.nvdla.ffi import ffi
 
 @final
 class Layer:
-    """The functions of a library; `functions` is the address of their table, in the order of the prototypes."""
+    """The `NvDla…` functions of a loaded library; `functions` lists their addresses in the order of `PORTABILITY`."""
 
     def __init__(self, functions: Any) -> None:
         self._functions = {
@@ -21,10 +21,10 @@ class Layer:
         }
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function; raise CallError with its result if it fails."""
+        """Call a function; raise CallError with the error code that it returns, `Error_Internal` if that is unknown."""
         result = self._functions[name](*arguments)
         if result is not None and result != Error.Success:
-            raise CallError(Error.find(result) or Error.Error_Internal, f"{name} answers {result}")
+            raise CallError(Error.find(result) or Error.Error_Internal, f"{name} returned {result}")
 
     def initialize(self) -> Any:
         """Return a new session."""
@@ -39,19 +39,19 @@ class Layer:
         return device[0]
 
     def allocate(self, session: Any, device: Any, size: int) -> tuple[Any, Any]:
-        """Allocate memory in the heap in system memory; return its handle and address."""
+        """Allocate `size` bytes of system memory; return the handle for the device and the address for the host."""
         if size > 0xFFFFFFFF:
             raise CallError(
-                Error.Error_InsufficientMemory, f"{size} bytes, of which 4294967295 can be asked for at once"
+                Error.Error_InsufficientMemory, f"{size} bytes were requested, expected at most 4294967295 per call"
             )
         handle, address = ffi.new("void**"), ffi.new("void**")
         self.call("NvDlaAllocMem", session, device, handle, address, size, Heap.DRAM)
         return handle[0], address[0]
 
     def submit(self, session: Any, device: Any, batch: int, memories: list[tuple[Any, int]]) -> None:
-        """Run a task with memories, given as pairs of handle and size in bytes."""
-        described = ffi.new("NvDlaMemDesc[]", memories)
-        task = ffi.new("NvDlaTask*", {"batchSize": batch, "numAddresses": len(memories), "addressList": described})
+        """Submit one task; `memories` lists its buffers as pairs of handle and size in bytes."""
+        descriptors = ffi.new("NvDlaMemDesc[]", memories)
+        task = ffi.new("NvDlaTask*", {"batchSize": batch, "numAddresses": len(memories), "addressList": descriptors})
         self.call("NvDlaSubmit", session, device, task, 1)
 
     def print(self, text: str) -> None:
@@ -60,4 +60,5 @@ class Layer:
 
 
 def _pointer(function: Function) -> str:
+    """Return the C type of a pointer to the function."""
     return f"{function.returns}(*)({function.declared})"

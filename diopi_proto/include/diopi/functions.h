@@ -3856,16 +3856,16 @@ DIOPI_WEAK diopiError_t diopiComplex(diopiContextHandle_t ctx, diopiTensorHandle
 DIOPI_WEAK diopiError_t diopiConj(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Copy of the imaginary part. A complex `out` receives it as its real part, with imaginary part 0.
+ * Copy of the imaginary part.
  *
- * Source: torch.imag.
+ * If `out` is complex, its real part receives the copy and its imaginary part is set to 0. Source: torch.imag.
  */
 DIOPI_WEAK diopiError_t diopiImag(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Copy of the real part; real input is copied unchanged. In a complex `out`, the imaginary part is 0.
+ * Copy of the real part; real input is copied unchanged.
  *
- * Source: torch.real.
+ * If `out` is complex, its imaginary part is set to 0. Source: torch.real.
  */
 DIOPI_WEAK diopiError_t diopiReal(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 

@@ -201,10 +201,10 @@ DIOPI_WEAK diopiError_t diopiCorrelationBackwardMmcv(diopiContextHandle_t ctx, d
 /**
  * Deformable convolution, no bias: output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·S.
  *
- * c runs over the input channels of o's group. dW, dH are the strides; mind that widths come before heights.
- * im2col_step, the number of samples an implementation may work on at a time, changes no result. Rejected: B not a
- * multiple of min(B, im2col_step).
- * The gradient by weight is `diopiDeformConvBackwardParametersMmcv`.
+ * c runs over the input channels of o's group. dW, dH are the strides; note that widths come before heights.
+ * im2col_step is the number of samples that an implementation may process at a time. The call is rejected if B is not
+ * a multiple of min(B, im2col_step); otherwise the step does not change the result.
+ * The gradient with respect to weight is `diopiDeformConvBackwardParametersMmcv`.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                             diopiTensorHandle_t columns, diopiTensorHandle_t ones,
@@ -215,14 +215,14 @@ DIOPI_WEAK diopiError_t diopiDeformConvMmcv(diopiContextHandle_t ctx, diopiTenso
                                             int64_t im2col_step);
 
 /**
- * Gradients of `diopiDeformConvMmcv` by input and offset.
+ * Gradients of `diopiDeformConvMmcv` with respect to input and offset.
  *
  * gradInput, gradOffset: of input's and offset's shape, zeros on entry. gradOutput: [B, Co, Ho, Wo]. For every sample
- * S let v = Σ over the o of its group of weight[o, c, i, j]·gradOutput[b, o, h, w]. gradInput[b, c] takes Z†(v) at the
- * place of S; gradOffset takes for Δy the sum of v·∂Z/∂y over the channels c of deformable group g, for Δx that of
- * v·∂Z/∂x.
+ * S let v = Σ over the o of its group of weight[o, c, i, j]·gradOutput[b, o, h, w]. Then Z†(v) is added to
+ * gradInput[b, c] at the position of S. The Δy channel of gradOffset receives Σ v·∂Z/∂y over the channels c of
+ * deformable group g, and the Δx channel receives Σ v·∂Z/∂x.
  *
- * `columns` gives its shape and dtype alone: it is room to work in.
+ * `columns` gives its shape and dtype alone: it is scratch memory.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvBackwardInputMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t gradInput,
                                                          diopiTensorHandle_t gradOffset, diopiConstTensorHandle_t input,
@@ -235,12 +235,12 @@ DIOPI_WEAK diopiError_t diopiDeformConvBackwardInputMmcv(diopiContextHandle_t ct
                                                          int64_t deform_groups, int64_t im2col_step);
 
 /**
- * Gradient of `diopiDeformConvMmcv` by weight, times `scale`.
+ * Gradient of `diopiDeformConvMmcv` with respect to weight, times `scale`.
  *
- * gradWeight: of weight's shape, zeros on entry; [o, c, i, j] takes scale·Σ over b, h, w of gradOutput[b, o, h, w]·S.
- * gradOutput: [B, Co, Ho, Wo], only read.
+ * gradWeight has weight's shape and contains zeros on entry. Its element [o, c, i, j] receives scale·Σ over b, h, w of
+ * gradOutput[b, o, h, w]·S. gradOutput: [B, Co, Ho, Wo]; the call does not write to it.
  *
- * `columns` and `ones` give their shape and dtype alone: they are room to work in.
+ * `columns` and `ones` give their shape and dtype alone: they are scratch memory.
  */
 DIOPI_WEAK diopiError_t diopiDeformConvBackwardParametersMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t gradOutput,
                                                               diopiTensorHandle_t gradWeight,
@@ -500,7 +500,7 @@ DIOPI_WEAK diopiError_t diopiMaskedCol2imMmcv(diopiContextHandle_t ctx, diopiTen
  * Modulated deformable convolution: every sample is multiplied by a mask of its own.
  *
  * output[b, o, h, w] = Σ over c, i, j of weight[o, c, i, j]·m·S, plus bias[o] if `with_bias`. mask: [B, G·K, Ho, Wo],
- * of which m is channel g·K + i·kW + j at (h, w). bias: [Co]. Mind that heights come before widths, unlike in
+ * where m is channel g·K + i·kW + j at (h, w). bias: [Co]. Note that heights come before widths, unlike in
  * `diopiDeformConvMmcv`.
  *
  * Where `with_bias` is false, `bias` is not read and may be anything, NULL too: nothing is added.
@@ -516,17 +516,19 @@ DIOPI_WEAK diopiError_t diopiModulatedDeformConvMmcv(diopiContextHandle_t ctx, d
                                                      const int64_t deformable_group, const bool with_bias);
 
 /**
- * Gradients of `diopiModulatedDeformConvMmcv` by input, weight, bias, offset and mask.
+ * Gradients of `diopiModulatedDeformConvMmcv` with respect to input, weight, bias, offset and mask.
  *
- * Each gradient has the shape of what it belongs to and zeros on entry. grad_output: [B, Co, Ho, Wo]. For every sample
- * S with mask m let v = Σ over the o of its group of weight[o, c, i, j]·grad_output[b, o, h, w]. grad_input[b, c]
- * takes Z†(v·m); grad_offset Σ v·m·∂Z/∂y for Δy and Σ v·m·∂Z/∂x for Δx, grad_mask Σ v·S, sums over the channels c of
- * deformable group g; grad_weight[o, c, i, j] takes Σ over b, h, w of grad_output·m·S, and grad_bias[o] the sum of
- * grad_output over b, h, w. Without `with_bias` grad_bias is not written; bias and grad_bias may then have no
- * elements.
+ * Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Co, Ho, Wo]. For every
+ * sample S with mask m let v = Σ over the o of its group of weight[o, c, i, j]·grad_output[b, o, h, w].
+ * - grad_input[b, c] receives Z†(v·m) at the position of S.
+ * - grad_offset receives Σ v·m·∂Z/∂y for Δy and Σ v·m·∂Z/∂x for Δx, sums over the channels c of deformable group g.
+ * - grad_mask receives Σ v·S over the same channels.
+ * - grad_weight[o, c, i, j] receives Σ over b, h, w of grad_output·m·S.
+ * - grad_bias[o] receives the sum of grad_output over b, h, w. Without `with_bias` it is not written; bias and
+ *   grad_bias may then have no elements.
  *
- * `bias` is not read and may be anything, NULL too: it is added, which no gradient depends on. `columns` and `ones`
- * give their shape and dtype alone: they are room to work in.
+ * `bias` is not read and may be anything, NULL too: no gradient depends on the bias. `columns` and `ones` give their
+ * shape and dtype alone: they are scratch memory.
  */
 DIOPI_WEAK diopiError_t diopiModulatedDeformConvBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                              diopiTensorHandle_t grad_weight,
@@ -549,12 +551,13 @@ DIOPI_WEAK diopiError_t diopiModulatedDeformConvBackwardMmcv(diopiContextHandle_
 /**
  * Multi-scale deformable attention: weighted samples from feature maps of several levels.
  *
- * value: [B, S, M, D], M heads of size D, the levels' maps flattened one after the other along S. spatial_shapes:
- * int64 [L, 2], (height h, width w) of each level; level_start_index: int64 [L], where each level starts in S.
- * sampling_loc: [B, Q, M, L, P, 2] as (x, y), the map being [0, 1] × [0, 1]; attn_weight: [B, Q, M, L, P], used as it
- * is. out: [B, Q, M·D]; out[b, q, m·D + d] = Σ over l, p of attn_weight·Z(F, y·h − ½, x·w − ½), where
- * F[i, j] = value[b, level_start_index[l] + i·w + j, m, d].
- * im2col_step changes no result. Rejected: B not a multiple of min(B, im2col_step).
+ * There are B samples, M heads of size D, Q queries, L levels and P points per level. value: [B, S, M, D]; the maps of
+ * the levels are flattened one after the other along S. spatial_shapes: int64 [L, 2], the height h and width w of each
+ * level. level_start_index: int64 [L], where each level starts in S. sampling_loc: [B, Q, M, L, P, 2] as (x, y), where
+ * (0, 0) and (1, 1) are the outer corners of the map. attn_weight: [B, Q, M, L, P]; the call does not normalize it.
+ * out: [B, Q, M·D]; out[b, q, m·D + d] = Σ over l, p of attn_weight·Z(F, y·h − ½, x·w − ½) with h, w of level l, where
+ * F[i, j] = value[b, level_start_index[l] + i·w + j, m, d]. The call is rejected if B is not a multiple of
+ * min(B, im2col_step); otherwise the step does not change the result.
  */
 DIOPI_WEAK diopiError_t diopiMsDeformAttnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                               diopiConstTensorHandle_t value, diopiConstTensorHandle_t spatial_shapes,
@@ -563,11 +566,11 @@ DIOPI_WEAK diopiError_t diopiMsDeformAttnMmcv(diopiContextHandle_t ctx, diopiTen
                                               diopiConstTensorHandle_t attn_weight, int64_t im2col_step);
 
 /**
- * Gradients of `diopiMsDeformAttnMmcv` by value, sampling_loc and attn_weight.
+ * Gradients of `diopiMsDeformAttnMmcv` with respect to value, sampling_loc and attn_weight.
  *
- * Each gradient has the shape of what it belongs to and zeros on entry. grad_output: [B, Q, M·D]. With a the attention
- * weight of a sample and g the element of grad_output for d: grad_value takes Z†(g·a); grad_attn_weight = Σ over d of
- * g·Z; grad_sampling_loc = (w·Σ over d of g·a·∂Z/∂x, h·Σ over d of g·a·∂Z/∂y), 0 for samples outside.
+ * Each gradient has the shape of its argument and contains zeros on entry. grad_output: [B, Q, M·D]. Let a be the
+ * attention weight of a sample and g the element of grad_output for d. grad_value receives Z†(g·a); grad_attn_weight =
+ * Σ over d of g·Z; grad_sampling_loc = (w·Σ over d of g·a·∂Z/∂x, h·Σ over d of g·a·∂Z/∂y), 0 for samples outside.
  */
 DIOPI_WEAK diopiError_t diopiMsDeformAttnBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_value,
                                                       diopiTensorHandle_t grad_sampling_loc,

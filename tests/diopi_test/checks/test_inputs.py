@@ -25,4 +25,4 @@ def test_memory_given_by_its_address_is_not_to_be_written() -> None:
     outcome = run_case(vendor, device, compute_baseline_case(lookup(function), case))
     device.close()
     assert outcome.verdict is Verdict.failed
-    assert outcome.message == "inputs: 1 bytes of ptr changed, the first at 0"
+    assert outcome.message == "inputs: 1 byte of ptr changed, the first at 0"

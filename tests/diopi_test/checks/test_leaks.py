@@ -31,7 +31,7 @@ def test_bare_memory_of_every_call_is_a_leak() -> None:
 
     outcome = run_corrupted(allocate)
     assert failed_checks(outcome) == ["leaks"]
-    assert "a second call left 0 tensors and 1 pieces of device memory allocated" in outcome.message
+    assert "a second call left 0 tensors and 1 piece of device memory allocated" in outcome.message
 
 
 @pytest.mark.parametrize("place", list(Place))
@@ -45,7 +45,7 @@ def test_tensors_of_another_context_are_a_leak(place: Place) -> None:
 
     outcome = run_corrupted(make_tensor)
     assert failed_checks(outcome) == ["leaks"]
-    assert "a second call left 1 tensors" in outcome.message
+    assert "a second call left 1 tensor" in outcome.message
 
 
 def test_what_is_kept_for_the_next_call_is_none() -> None:

@@ -104,8 +104,14 @@ def test_resume_shows_the_command_of_the_log_before_it_runs(data: Path, tmp_path
     ("header", "message"),
     [
         ({"folder": "/elsewhere"}, "would run this command in /elsewhere: diopi-test run --vendor evil:vendor"),
-        ({"command": "diopi-test run --vendor evil:vendor --dump /etc"}, "is not a command that a run writes to its log"),
-        ({"command": "diopi-test run --vendor evil:vendor --log=/etc/passwd"}, "is not a command that a run writes to its log"),
+        (
+            {"command": "diopi-test run --vendor evil:vendor --dump /etc"},
+            "is not a command that a run writes to its log",
+        ),
+        (
+            {"command": "diopi-test run --vendor evil:vendor --log=/etc/passwd"},
+            "is not a command that a run writes to its log",
+        ),
         ({"command": "sh -c 'do evil'"}, "is not a command that a run writes to its log"),
         ({"command": "diopi-test"}, "can't be parsed"),
         ({"command": "diopi-test run 'evil"}, "can't be parsed"),

@@ -14,7 +14,7 @@ from diopi_test.oracle.reference.sums import sum_terms
 Array = NDArray[Any]
 
 
-def _normalised_axes(input: Array, normalized_shape: Sequence[int]) -> tuple[int, ...]:
+def _normalized_axes(input: Array, normalized_shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(range(input.ndim - len(normalized_shape), input.ndim))
 
 
@@ -26,10 +26,13 @@ def _weight_or_one(weight: Array | None) -> Array:
 def rms_norm(
     input: Array, normalized_shape: Sequence[int], weight: Array | None, bias: Array | None, eps: float
 ) -> Any:
-    axes = _normalised_axes(input, normalized_shape)
+    """Return the output, and the inverse root mean square of each normalized part."""
+    axes = _normalized_axes(input, normalized_shape)
     inv_rms = 1 / np.sqrt((input**2).mean(axes, keepdims=True) + eps)
     scaled = input * inv_rms * _weight_or_one(weight)
-    return scaled if bias is None else WithTerms(scaled + bias, np.abs(scaled)), inv_rms.squeeze(axes)
+    # the bias may cancel the scaled input
+    out = scaled if bias is None else WithTerms(scaled + bias, np.abs(scaled))
+    return out, inv_rms.squeeze(axes)
 
 
 @reference("diopiRMSNormBackward")
@@ -42,16 +45,17 @@ def rms_norm_backward(
     normalized_shape: Sequence[int],
     eps: float,
 ) -> Any:
-    axes = _normalised_axes(input, normalized_shape)
+    """Return the gradients of input, weight and bias."""
+    axes = _normalized_axes(input, normalized_shape)
     leading = tuple(range(input.ndim - len(normalized_shape)))
     r = inv_rms.reshape(*input.shape[: len(leading)], *[1] * len(axes))
     x_hat, g = input * r, grad_output * _weight_or_one(weight)
-    slope = x_hat * (g * x_hat).mean(axes, keepdims=True)
-    # the mean, which is rounded itself, may cancel g
+    projection = x_hat * (g * x_hat).mean(axes, keepdims=True)
+    # g and the projection may cancel, and the mean in the projection has a rounding error of its own
     count = np.maximum(np.prod(normalized_shape), 1)
-    terms = np.abs(r) * (np.abs(slope) + np.abs(x_hat) * sum_terms(g * x_hat, axes, keepdims=True) / count)
+    terms = np.abs(r) * (np.abs(projection) + np.abs(x_hat) * sum_terms(g * x_hat, axes, keepdims=True) / count)
     return (
-        WithTerms(r * (g - slope), terms),
+        WithTerms(r * (g - projection), terms),
         WithTerms((grad_output * x_hat).sum(leading), sum_terms(grad_output * x_hat, leading)),
         WithTerms(grad_output.sum(leading), sum_terms(grad_output, leading)),
     )
