@@ -1,5 +1,6 @@
 """Every command has examples that it understands, and a line on its page; the shell completes."""
 
+import importlib
 import os
 import re
 import shutil
@@ -14,11 +15,9 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner
 from command_lines import parse
 
-from diopi_engine.cli import main as engine_main
 from diopi_test.cli import COMMANDS, main
 from diopi_test.cli.examples import EXAMPLES
 from diopi_test.harness.collection import collect_runtime
-from diopi_torch.__main__ import main as torch_main
 
 ROOT = Path(__file__).parents[3]
 VARIABLE = "_DIOPI_TEST_COMPLETE"
@@ -35,8 +34,11 @@ def test_examples_parse(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     parse(words)
 
 
-@pytest.mark.parametrize("group", [main, engine_main, torch_main], ids=["diopi-test", "diopi-engine", "diopi_torch"])
-def test_help_shows_whole_summaries(group: click.Group) -> None:
+@pytest.mark.parametrize("module", ["diopi_test.cli", "diopi_engine.cli", "diopi_torch.__main__"])
+def test_help_shows_whole_summaries(module: str) -> None:
+    if module.startswith("diopi_torch"):
+        pytest.importorskip("torch")
+    group: click.Group = importlib.import_module(module).main
     done = CliRunner().invoke(group, ["--help"], terminal_width=80)
     listed = " ".join(done.output.partition("Commands:")[2].partition("Examples:")[0].split())
     assert "..." not in listed
