@@ -97,7 +97,7 @@ def masked_select_backward(grad_output: Tensor, input: Tensor, mask: Tensor) -> 
 
 
 @vendor.implements("diopiWhere")
-def where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
+def elementwise_where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
     return torch.where(condition, input, other)
 
 
