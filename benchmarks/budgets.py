@@ -28,10 +28,10 @@ from rich.console import Console
 from rich.table import Table
 
 from diopi_test.baseline.level import open_level_of_file
-from diopi_test.baseline.records import Expected
 from diopi_test.baseline.store import SUFFIX
 from diopi_test.cases.formats import format_of
 from diopi_test.oracle.budget import K, R
+from diopi_test.oracle.records import Expected
 
 console = Console()
 

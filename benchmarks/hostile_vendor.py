@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from diopi_proto import headers
-from diopi_test.harness.collection import Collected, collect_file
+from diopi_test.run.collection import Collected, collect_file
 
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "tests" / "vendors" / "faulty").glob("*.c"))
@@ -153,7 +153,7 @@ def cases_of(functions: Sequence[str]) -> Iterator[tuple[Path, list[Collected]]]
 
 def memory(vendor: str, cases: int, workers: int) -> Iterator[tuple[int, float, float]]:
     """After so many cases each: the memory of this process and of the largest below it, in megabytes."""
-    from diopi_test.harness.isolation.executor import Executor, ScheduledCase
+    from diopi_test.run.isolation.executor import Executor, ScheduledCase
 
     batches = [[ScheduledCase(path, case) for case in labels] for path, labels in cases_of(FUNCTIONS)]
     rounds = max(1, round(cases / sum(map(len, batches)) / SAMPLES))

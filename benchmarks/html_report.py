@@ -31,12 +31,12 @@ from diopi_test.cases.model import CaseClass
 from diopi_test.execution.difference import Difference, ErrorMap, Pattern, PatternKind
 from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import CheckResult, Verdict
-from diopi_test.harness.log import LogRecord, seal
-from diopi_test.harness.options import RunOptions
-from diopi_test.harness.recorder import Header
-from diopi_test.harness.records import CaseRecord, VendorInfo
 from diopi_test.reporting import html
 from diopi_test.reporting.reading import read_report
+from diopi_test.results.log import LogRecord, seal
+from diopi_test.results.records import CaseRecord, VendorInfo
+from diopi_test.run.options import RunOptions
+from diopi_test.run.recorder import Header
 
 DTYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "complex64", "bool")
 CHECKS = ("form", "written", "inputs", "gaps", "guards", "repeat", "order", "layout", "leaks")

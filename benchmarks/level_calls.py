@@ -11,11 +11,11 @@ from typing import Any
 from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Error
-from diopi_test.baseline.evaluate import draw_case_with_zeros
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import Case, is_huge, tensor_specs
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.call import Call
+from diopi_test.oracle.evaluation import draw_case_with_zeros
+from diopi_test.oracle.records import BaselineCase
 from lib_rt import Device
 
 

@@ -28,7 +28,6 @@ from rich.table import Table
 from diopi_impl import VendorError
 from diopi_test.baseline.level import open_level
 from diopi_test.baseline.location import folder_to_write
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.fuzz.calls import cases
@@ -36,6 +35,7 @@ from diopi_test.fuzz.known import known
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case
 from diopi_test.fuzz.search import drawing_by_the_seed_alone
 from diopi_test.fuzz.trial import Trials
+from diopi_test.oracle.records import BaselineCase
 
 MMCV, OURS = "mmcv_vendor:vendor", "jax_cpu"
 

@@ -40,8 +40,8 @@ from rich.table import Table
 
 from diopi_impl import find_vendor
 from diopi_proto.types import Error
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.selection import LEVELS
+from diopi_test.oracle.records import BaselineCase
 from lib_rt import Context, Tensor
 
 REPEATS = 3

@@ -16,7 +16,7 @@ from diopi_impl.native import NativeVendor
 from diopi_proto import headers
 from diopi_proto.interface import prototypes
 from diopi_proto.types import Error
-from diopi_test.baseline.records import BaselineCase
+from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.stub_vendor import StubVendor
 from diopi_test.quality.stub_vendor import vendor as stub
 from lib_rt import Context, Device

@@ -3,7 +3,7 @@
     python benchmarks/suite_cost.py [--data DIR] [--level smoke] [--every 4] [--rounds 5]
 
 The vendor is compiled and does nothing; what its results should have been is put there for it, so that all checks
-pass, and the time that takes is not counted. Each case is run as a worker runs it (`harness.session.Session`),
+pass, and the time that takes is not counted. Each case is run as a worker runs it (`run.session.Session`),
 its file being open and verified. The cost of a case is the best of the rounds. Its parts are from one more round in
 which each part is timed, which costs time itself: only the shares are taken from it.
 """
@@ -32,11 +32,11 @@ from diopi_test.baseline.store import SUFFIX, BaselineFile
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution import call
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness import lookup, run_case
-from diopi_test.harness.collection import Collected, collect_file
-from diopi_test.harness.options import CaseOptions
-from diopi_test.harness.session import Session
 from diopi_test.quality.stub_vendor import StubVendor
+from diopi_test.run import lookup, run_case
+from diopi_test.run.collection import Collected, collect_file
+from diopi_test.run.options import CaseOptions
+from diopi_test.run.session import Session
 
 REPLAY = "handing back the results (the vendor's)"
 

@@ -1,1 +1,1 @@
-"""The conformance suite: cases, truth, budgets, checks, and the harness that runs them."""
+"""The conformance suite: cases, truth, budgets, checks, runs and their results."""

@@ -7,16 +7,16 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_test.baseline import manifest
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.baseline.index_view import IndexView
 from diopi_test.baseline.level import open_level
-from diopi_test.baseline.records import BaselineTensor
 from diopi_test.baseline.store import BaselineFile, baseline_file
 from diopi_test.cases.data import widen
 from diopi_test.cases.formats import is_inexact, ulp
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.listing import list_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineTensor
 
 SMOKE = Path(__file__).parent.parent / "baseline_data" / "smoke"
 

@@ -1,5 +1,5 @@
-"""The baseline: files of cases with their data, expected results and error budgets, computed by the references.
+"""The baseline: files of cases with their data, expected results and error budgets.
 
-The package imports `cases` and `oracle`. The modules that only read stored cases (`level`, `manifest`, `store`,
-`index_view` and `records`) import no reference.
+The package only stores what `oracle` computes. The modules that only read stored cases (`level`, `manifest`, `store`
+and `index_view`) import no reference.
 """

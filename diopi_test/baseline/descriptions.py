@@ -220,8 +220,8 @@ def resolve_shapes(function: str, case: Case) -> Case:
     Raises:
         ValueError: The reference of the forward function rejects the arguments.
     """
-    from diopi_test.baseline.evaluate import compute_result  # imports the references
     from diopi_test.cases.data import materialize, plain_values
+    from diopi_test.oracle.evaluation import compute_result  # imports the references
 
     for name, value in case.arguments.items():
         if isinstance(value, PendingTensor):

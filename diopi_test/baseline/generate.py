@@ -17,14 +17,14 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import VERSION_NUMBER
 from diopi_test.baseline import store
 from diopi_test.baseline.dependencies import source_digest
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.files import remove_leftovers
 from diopi_test.baseline.manifest_writer import CaseLister, ManifestWriter
 from diopi_test.baseline.parallel import ParallelMap
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.baseline.shuffle import shuffle_by_seed
 from diopi_test.cases.model import Case
 from diopi_test.cases.selection import LEVELS, select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase
 
 
 def functions_with_cases(level: str) -> list[str]:
@@ -46,7 +46,7 @@ def baseline_key(function: str, level: str) -> str:
     family = prototype.family
     sources = source_digest(
         (
-            "diopi_test.baseline.evaluate",
+            "diopi_test.oracle.evaluation",
             "diopi_test.baseline.store",
             "diopi_test.cases.selection",
             f"diopi_proto.functions.{family}",

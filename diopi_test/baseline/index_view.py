@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.baseline.store import BaselineFile
+from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 
 
 @final

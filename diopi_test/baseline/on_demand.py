@@ -14,15 +14,15 @@ from diopi_proto.prototype import Prototype
 from diopi_test.baseline import store
 from diopi_test.baseline.dependencies import source_digest
 from diopi_test.baseline.descriptions import described_cases, description_file, resolve_shapes
-from diopi_test.baseline.evaluate import Evaluation, compute_baseline_case
 from diopi_test.baseline.files import read_regular_file, remove_leftovers, write_atomically
 from diopi_test.baseline.generate import software_versions
 from diopi_test.baseline.manifest_writer import CaseLister, ManifestWriter
 from diopi_test.baseline.parallel import ParallelMap
-from diopi_test.baseline.records import BaselineCase, expected_arrays
 from diopi_test.baseline.stability import restrict_to_stable
 from diopi_test.cases.model import Case, CaseClass
 from diopi_test.cases.open_calls import reason_open
+from diopi_test.oracle.evaluation import Evaluation, compute_baseline_case
+from diopi_test.oracle.records import BaselineCase, expected_arrays
 from diopi_test.oracle.reference import find_reference
 
 REJECTED_FOLDER = "refused"

@@ -10,9 +10,9 @@ from diopi_proto.interface import lookup
 from diopi_test.baseline.compaction import argument_digest
 from diopi_test.baseline.descriptions import described_cases, generation_command, is_described, resolve_shapes
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.evaluate import draw_arguments
 from diopi_test.cases.model import Case
 from diopi_test.cases.selection import LEVELS, select_cases
+from diopi_test.oracle.evaluation import draw_arguments
 
 
 def regenerate_arguments(path: Path, function: str, level: str, label: str, sha256: str) -> dict[str, Any]:

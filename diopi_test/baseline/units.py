@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import Expected
 from diopi_test.cases.formats import FloatArray, ulp
+from diopi_test.oracle.records import Expected
 
 
 def to_ulps(expected: Expected) -> FloatArray:

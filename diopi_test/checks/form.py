@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from diopi_proto.types import MemoryFormat
-from diopi_test.baseline.records import Expected
 from diopi_test.cases.layouts import layout_named
 from diopi_test.execution.call_record import CallRecord, TensorRecord
 from diopi_test.execution.verdict import CheckResult
+from diopi_test.oracle.records import Expected
 
 
 def check(run: CallRecord) -> CheckResult:

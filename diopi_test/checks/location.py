@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineTensor
 from diopi_test.cases.data import widen
 from diopi_test.cases.formats import FloatArray
 from diopi_test.checks.error_map import error_map
@@ -17,6 +16,7 @@ from diopi_test.checks.pattern import Mask, constant_pattern, patterns, value_pa
 from diopi_test.execution.call_record import CallRecord, TensorRecord
 from diopi_test.execution.description import describe_arguments
 from diopi_test.execution.difference import Difference
+from diopi_test.oracle.records import BaselineTensor
 
 MAX_LOCATIONS = 3
 """Tensors of which a finding says where they are wrong."""

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline.records import Expected
 from diopi_test.checks import location
 from diopi_test.execution.call_record import CallRecord, is_same
 from diopi_test.execution.call_sequence import SECOND, CallSequence
 from diopi_test.execution.difference import Difference, assign_call
 from diopi_test.execution.verdict import CheckResult
+from diopi_test.oracle.records import Expected
 
 PROBLEM = "have other bits"
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPONENT
-from diopi_test.baseline.records import Expected
 from diopi_test.baseline.units import from_ulps, to_ulps
 from diopi_test.cases.formats import FloatArray, format_of, ulp
 from diopi_test.checks import location
@@ -19,6 +18,7 @@ from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.difference import Difference
 from diopi_test.execution.verdict import CheckResult
 from diopi_test.oracle.budget import EXACT, R_ELEMENTS, K, R
+from diopi_test.oracle.records import Expected
 from lib_rt.dtypes import to_numpy
 
 Mask = NDArray[np.bool_]

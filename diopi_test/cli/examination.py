@@ -170,8 +170,8 @@ def _vendors(named: Sequence[str]) -> Iterator[InstallationCheck]:
 def _vendor(name: str) -> InstallationCheck:
     """Check that a vendor starts in a separate process, as in a run."""
     from diopi_impl import VendorError
-    from diopi_test.harness.isolation.executor import Executor
-    from diopi_test.harness.isolation.fork_server import ForkServerError
+    from diopi_test.run.isolation.executor import Executor
+    from diopi_test.run.isolation.fork_server import ForkServerError
 
     subject = f"vendor {name}"
     try:

@@ -21,7 +21,7 @@ from diopi_test.cli.options import Seed, UnusableError, console, select_function
 if TYPE_CHECKING:
     from diopi_test.fuzz.findings import FindingsWriter, FuzzFinding
     from diopi_test.fuzz.search import Search
-    from diopi_test.harness.selection import Selection
+    from diopi_test.run.selection import Selection
 
 TIMEOUT = 30.0
 """The default time limit of a call in seconds; random calls are small."""
@@ -84,7 +84,7 @@ def fuzz(
     from diopi_test.fuzz.findings import FindingsWriter
     from diopi_test.fuzz.search import Search
     from diopi_test.fuzz.trial import Trials
-    from diopi_test.harness.waivers import Waivers
+    from diopi_test.waivers.rules import Waivers
 
     functions = select_functions(functions_with_cases("full"), selection, lambda name: 1)
     writer = FindingsWriter(output or Path(f"fuzz-{seed}"))
@@ -111,8 +111,8 @@ def _convert_errors() -> Iterator[None]:
     """Convert the errors of a search to command-line errors with the right exit status."""
     from diopi_impl import VendorError, VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
-    from diopi_test.harness.isolation.fork_server import ForkServerError
-    from diopi_test.harness.tables import TableError
+    from diopi_test.run.isolation.fork_server import ForkServerError
+    from diopi_test.waivers.tables import TableError
 
     try:
         yield
@@ -126,7 +126,7 @@ def _convert_errors() -> Iterator[None]:
 
 def _run(search: Search, functions: list[str], rounds: int | None) -> None:
     """Search until the time or the rounds are over, or until the user interrupts."""
-    from diopi_test.harness.interruption import Interruption
+    from diopi_test.run.interruption import Interruption
 
     try:
         with Interruption() as interruption:

@@ -22,10 +22,10 @@ from diopi_test.cli.options import (
     workers_option,
 )
 from diopi_test.cli.original_options import explain_original_options
-from diopi_test.harness.progress import VisibleProgress
+from diopi_test.run.progress import VisibleProgress
 
 if TYPE_CHECKING:
-    from diopi_test.harness.selection import Selection
+    from diopi_test.run.selection import Selection
 
 
 @click.command("gen-data")

@@ -12,7 +12,7 @@ from diopi_test.cases.selection import INDEPENDENT_LEVELS
 from diopi_test.cli.options import print_table, selection_options
 
 if TYPE_CHECKING:
-    from diopi_test.harness.selection import Selection
+    from diopi_test.run.selection import Selection
 
 
 @click.command("list")

@@ -20,12 +20,12 @@ from diopi_test.cli.options import (
     workers_option,
     write_report,
 )
-from diopi_test.harness.progress import VisibleProgress
+from diopi_test.run.progress import VisibleProgress
 
 if TYPE_CHECKING:
     from diopi_test.baseline.parallel import ParallelMap
-    from diopi_test.harness.selection import Selection
     from diopi_test.quality.mutation import MutationReport
+    from diopi_test.run.selection import Selection
 
 T = TypeVar("T")
 

@@ -28,17 +28,18 @@ from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.shuffle import RANDOM, parse_seed
 from diopi_test.cases.model import FORMER_NAME_OF_NEGATIVE, CaseClass
 from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS, level_of_model
-from diopi_test.harness import output
-from diopi_test.harness.collection import RUNTIME, collect_level, collect_runtime
-from diopi_test.harness.keywords import SelectionError
-from diopi_test.harness.options import known_checks, rename_check
-from diopi_test.harness.output import Terminal
-from diopi_test.harness.selection import NOT, FailedCases, Selection, Shard, check_names
+from diopi_test.execution.runtime_cases import RUNTIME
+from diopi_test.run import output
+from diopi_test.run.collection import collect_level, collect_runtime
+from diopi_test.run.keywords import SelectionError
+from diopi_test.run.options import known_checks, rename_check
+from diopi_test.run.output import Terminal
+from diopi_test.run.selection import NOT, FailedCases, Selection, Shard, check_names
 
 if TYPE_CHECKING:
     from diopi_test.baseline.parallel import ParallelMap
-    from diopi_test.harness.collection import Collected
-    from diopi_test.harness.records import Report
+    from diopi_test.results.records import Report
+    from diopi_test.run.collection import Collected
 
 
 console = Console(file=cast(IO[str], Terminal()))

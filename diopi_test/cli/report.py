@@ -33,9 +33,9 @@ def report(
     Exit status: that of the run; 2 wrong usage; 3 also if a file can't be written.
     """
     from diopi_test.baseline.codec import to_json
-    from diopi_test.harness.report import show
     from diopi_test.reporting import html, markdown
     from diopi_test.reporting.junit import junit
+    from diopi_test.results.report import show
 
     found = read_report(source)
     if json_file is not None:

@@ -31,12 +31,12 @@ from diopi_test.cli.options import (
     write_report,
 )
 from diopi_test.cli.original_options import explain_original_options
-from diopi_test.harness.options import MAX_LOST, TIMEOUT, RunOptions
 from diopi_test.models.files import model_names
+from diopi_test.run.options import MAX_LOST, TIMEOUT, RunOptions
 
 if TYPE_CHECKING:
-    from diopi_test.harness.recorder import LogContent
-    from diopi_test.harness.records import Report
+    from diopi_test.results.records import Report
+    from diopi_test.run.recorder import LogContent
 
 
 @click.command()
@@ -121,7 +121,7 @@ def run(
     not start, no case was executed, some cases have no verdict (for example because the run was interrupted), the
     baseline can't be used, or the report can't be written.
     """
-    from diopi_test.harness.interruption import Interruption
+    from diopi_test.run.interruption import Interruption
 
     workers = workers or (1 if options_of_run["perf"] else default_workers())
     options = RunOptions(workers=workers, level=_resolve_level(level, model), **options_of_run)
@@ -161,9 +161,9 @@ def _convert_errors() -> Iterator[None]:
     """Convert the errors of a run to command-line errors with the right exit status."""
     from diopi_impl import VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
-    from diopi_test.harness.keywords import SelectionError
-    from diopi_test.harness.log import LogError, LogExistsError
-    from diopi_test.harness.tables import TableError
+    from diopi_test.results.log import LogError, LogExistsError
+    from diopi_test.run.keywords import SelectionError
+    from diopi_test.waivers.tables import TableError
 
     try:
         yield
@@ -174,7 +174,7 @@ def _convert_errors() -> Iterator[None]:
 
 
 def _list(options: RunOptions) -> int:
-    from diopi_test.harness.runner import list_cases_of
+    from diopi_test.run.runner import list_cases_of
 
     list_cases(list_cases_of(options))
     return 0
@@ -182,10 +182,10 @@ def _list(options: RunOptions) -> int:
 
 def _debug(options: RunOptions) -> int:
     """Run the only selected case in this process and return the exit status."""
+    from diopi_test.execution.runtime_cases import RUNTIME
     from diopi_test.execution.verdict import Verdict
-    from diopi_test.harness.collection import RUNTIME
-    from diopi_test.harness.debug import debug, select_only_case
-    from diopi_test.harness.runner import collect, prepare
+    from diopi_test.run.debug import debug, select_only_case
+    from diopi_test.run.runner import collect, prepare
 
     prepare(options, console)
     level, cases = collect(options)
@@ -216,7 +216,7 @@ def _read_words_to_resume(log: Path, command: str, folder: str) -> list[str]:
     Raises:
         LogError: if the command is not a `diopi-test run`, or the log is not trusted.
     """
-    from diopi_test.harness.log import LogError, state_folder
+    from diopi_test.results.log import LogError, state_folder
 
     try:
         program, name, *words = shlex.split(command)
@@ -235,9 +235,9 @@ def _read_words_to_resume(log: Path, command: str, folder: str) -> list[str]:
 
 def _resume(log: Path, json_file: Path | None, options: RunOptions, durations: int) -> None:
     """Show the command of a log, and run it again in its folder for the remaining cases."""
-    from diopi_test.harness.log import LogError
-    from diopi_test.harness.output import printable
-    from diopi_test.harness.recorder import LogContent
+    from diopi_test.results.log import LogError
+    from diopi_test.run.output import printable
+    from diopi_test.run.recorder import LogContent
 
     header = LogContent.read(log).header
     words = _read_words_to_resume(log, header.command, header.folder)
@@ -258,9 +258,9 @@ def _resume(log: Path, json_file: Path | None, options: RunOptions, durations: i
 def _run(options: RunOptions, json_file: Path | None, log: Path | None, resumed: bool, durations: int) -> int:
     """Run the suite, write and show the report, and return the exit status."""
     from diopi_test.baseline.codec import to_json
-    from diopi_test.harness.log import new_log
-    from diopi_test.harness.report import show
-    from diopi_test.harness.runner import run as run_suite
+    from diopi_test.results.log import new_log
+    from diopi_test.results.report import show
+    from diopi_test.run.runner import run as run_suite
 
     if (seed := options.selection.seed) is not None:
         console.print(f"shuffled with seed {seed}", highlight=False)  # before the run, which may be interrupted
@@ -280,9 +280,9 @@ def _run_plan(plan: Path, json_file: Path | None, workers: int) -> int:
     import time
 
     from diopi_test.baseline.codec import to_json
-    from diopi_test.harness.plan import read_plan
-    from diopi_test.harness.records import SCHEMA_VERSION, PlannedReport, PlanReport
-    from diopi_test.harness.report import show_plan
+    from diopi_test.results.records import SCHEMA_VERSION, PlannedReport, PlanReport
+    from diopi_test.results.report import show_plan
+    from diopi_test.run.plan import read_plan
 
     planned, start = read_plan(plan), time.monotonic()
     runs = tuple(PlannedReport(planned_run.name, _run_planned(planned_run.options(workers))) for planned_run in planned)
@@ -297,10 +297,10 @@ def _run_planned(options: RunOptions) -> Report:
     """Return the report of a planned run; if the run can't start, the report contains the error."""
     from diopi_impl import VendorNotFoundError
     from diopi_test.baseline.errors import BaselineError
-    from diopi_test.harness.keywords import SelectionError
-    from diopi_test.harness.log import new_log
-    from diopi_test.harness.recorder import LogContent
-    from diopi_test.harness.runner import run as run_suite
+    from diopi_test.results.log import new_log
+    from diopi_test.run.keywords import SelectionError
+    from diopi_test.run.recorder import LogContent
+    from diopi_test.run.runner import run as run_suite
 
     try:
         return run_suite(options, new_log(), console).report()

@@ -15,7 +15,7 @@ from diopi_test.cli.options import UnusableError, console, data_option, level_op
 if TYPE_CHECKING:
     from diopi_proto.types import Error
     from diopi_test.execution.verdict import Outcome
-    from diopi_test.harness.lookup import MadeCase
+    from diopi_test.run.lookup import MadeCase
     from lib_rt import Context
 
 REJECTION_CHECK = "An error code was returned, and the last error contains the reason."
@@ -38,8 +38,8 @@ def show(words: str, level: str, data: Path | None, full: bool) -> None:
     from diopi_test.baseline.location import folder_to_read
     from diopi_test.baseline.readability import check_readable
     from diopi_test.baseline.store import SUFFIX, BaselineError
-    from diopi_test.harness.call_text import case_text
-    from diopi_test.harness.lookup import CaseLookupError, find, make
+    from diopi_test.run.call_text import case_text
+    from diopi_test.run.lookup import CaseLookupError, find, make
 
     folder = data / level if data else folder_to_read(level)
     try:
@@ -68,8 +68,8 @@ def show(words: str, level: str, data: Path | None, full: bool) -> None:
 def _compute(folder: Path, words: str) -> None:
     """Compute the missing results of the requested case, if the parent folder describes it."""
     from diopi_test.baseline.descriptions import is_described
-    from diopi_test.harness.collection import collect_described
-    from diopi_test.harness.described import compute_results
+    from diopi_test.run.collection import collect_described
+    from diopi_test.run.described import compute_results
 
     data = folder.parent
     if not is_described(data):
@@ -100,9 +100,9 @@ def _run_on_stub_vendor(rebuilt: MadeCase) -> tuple[Outcome, int]:
     """Return the outcome of a case on a stub vendor, and the number of calls."""
     from diopi_impl.host_runtime import HostRuntime
     from diopi_test.execution.negative_cases import NegativeCase
-    from diopi_test.harness.run_case import run_case
-    from diopi_test.harness.run_negative_case import run_negative_case
     from diopi_test.quality.stub_vendor import StubVendor
+    from diopi_test.run.run_case import run_case
+    from diopi_test.run.run_negative_case import run_negative_case
 
     class CountingStubVendor(StubVendor):
         calls = 0

@@ -32,11 +32,11 @@ def submit(log: Path, archive: Path, data: Path | None, key: Path | None) -> Non
     """
     from diopi_test.baseline.location import folder_to_read
     from diopi_test.baseline.manifest import MANIFEST_NAME
-    from diopi_test.harness import output
-    from diopi_test.harness.log import LogError
-    from diopi_test.harness.recorder import LogContent
     from diopi_test.reporting import evidence
     from diopi_test.reporting.signature import SignatureError, sign
+    from diopi_test.results.log import LogError
+    from diopi_test.run import output
+    from diopi_test.run.recorder import LogContent
 
     try:
         level = LogContent.read(log).header.baseline.level

@@ -27,7 +27,7 @@ def waive(report: Path, output: Path | None) -> None:
     if all cases of an element type fail, by element type. The reasons are empty, and `diopi-test run --waivers` rejects
     empty reasons: write a reason for each waiver.
     """
-    from diopi_test.harness.waiver_draft import draft
+    from diopi_test.waivers.draft import draft
 
     if output is not None and output.is_file():
         raise click.UsageError(f"{output} exists and may contain reasons; pass the name of a new file")

@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import cache
 
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.negative_cases import is_ordinary
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 
 PREFIX = CaseClass.callers.value
 """What the labels of these cases begin with."""

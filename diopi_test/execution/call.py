@@ -17,12 +17,12 @@ from diopi_proto import types
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.types import Dtype, Error, MemoryFormat, Reduction, RoundMode, Scalar
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.cases.layouts import Placement, different_layout, layout_named
 from diopi_test.execution.ballast import Ballast
 from diopi_test.execution.call_record import Bytes, CallRecord, GeneratorRecord, TensorRecord, ValueRecord
 from diopi_test.execution.case_taker import is_case_taker
 from diopi_test.execution.forks import end_copies
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt import Context, Device, Generator, Tensor
 from lib_rt.dtypes import poisoned_array, to_numpy
 from lib_rt.errors import GuardError

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, Expected
+from diopi_test.oracle.records import BaselineCase, Expected
 from lib_rt.dtypes import to_numpy
 from lib_rt.errors import GuardError
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Protocol, TypeGuard, runtime_checkable
 
 from diopi_impl import BaseVendor
-from diopi_test.baseline.records import BaselineCase
+from diopi_test.oracle.records import BaselineCase
 
 
 @runtime_checkable

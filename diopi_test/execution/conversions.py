@@ -20,7 +20,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Out, Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 
 WITH_CHANNELS = frozenset({"conv", "pool", "norm", "interpolate", "detection"})
 """The families whose tensors are (N, C, spatial axes), but for functions that are told their axes."""

@@ -12,7 +12,7 @@ from diopi_proto.facts import Fact
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, BaselineTensor
+from diopi_test.oracle.records import BaselineCase, BaselineTensor
 from lib_rt.dtypes import to_numpy
 
 

@@ -16,8 +16,8 @@ from diopi_proto.facts import Fact
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected, expected_arrays, tensors_in
 from diopi_test.execution.flaw import Flaw, Mutation, has_fact, has_number_fact, make_zeros, replace_value
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected, expected_arrays, tensors_in
 from lib_rt.dtypes import to_numpy
 
 F = TypeVar("F", bound=Fact)

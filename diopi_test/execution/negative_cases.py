@@ -20,7 +20,6 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, Expected, expected_arrays, tensors_in
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.flaw import (
     Flaw,
@@ -32,6 +31,7 @@ from diopi_test.execution.flaw import (
     replace_value,
 )
 from diopi_test.execution.invalid_shapes import INVALID_SHAPES
+from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays, tensors_in
 from lib_rt.dtypes import to_numpy
 
 PREFIX = "negative"

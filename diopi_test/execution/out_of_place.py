@@ -8,7 +8,7 @@ from typing import Any
 
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline.records import BaselineCase, Expected
+from diopi_test.oracle.records import BaselineCase, Expected
 
 _FORMS = {"inplace": "plain", "inplace_scalar": "scalar"}
 

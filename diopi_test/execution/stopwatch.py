@@ -11,9 +11,9 @@ from typing import Any
 from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup
 from diopi_proto.types import Error
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.execution.call import Call, RefusedError
 from diopi_test.execution.timing import Timing
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt import Context, Device
 from lib_rt.dtypes import to_numpy
 from lib_rt.errors import CallError

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from diopi_test.harness.isolation.ending import STATISTICS
+from diopi_test.run.isolation.ending import STATISTICS
 
 LONGEST = 10.0
 """Seconds, which stop no call but by mistake: sizes are drawn so that it takes less."""

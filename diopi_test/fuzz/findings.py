@@ -11,12 +11,12 @@ from typing import final
 from diopi_proto.interface import lookup
 from diopi_test.baseline.manifest import MANIFEST_NAME
 from diopi_test.baseline.manifest_writer import ManifestWriter
-from diopi_test.baseline.records import BaselineCase, BaselineTensor
 from diopi_test.baseline.store import baseline_file
 from diopi_test.execution.description import describe_attribute
 from diopi_test.execution.listing import list_stored_cases
 from diopi_test.execution.verdict import Outcome
 from diopi_test.fuzz.trial import LEVEL, write_calls
+from diopi_test.oracle.records import BaselineCase, BaselineTensor
 
 ENTRIES = 4
 """Tensors of an array that are told."""

@@ -16,8 +16,6 @@ from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import category
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline.evaluate import Evaluation, compute_baseline_case
-from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.baseline.stability import UnstableError, restrict_to_stable
 from diopi_test.cases.data import random_generator
 from diopi_test.cases.formats import is_inexact
@@ -28,6 +26,8 @@ from diopi_test.fuzz.bounds import bounded
 from diopi_test.fuzz.known import Known, as_tuple, is_choice
 from diopi_test.fuzz.relations import FAILURES, relations
 from diopi_test.fuzz.unheld import is_refused
+from diopi_test.oracle.evaluation import Evaluation, compute_baseline_case
+from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.oracle.reference import Reference, find_reference
 
 MOST_ELEMENTS = 200_000

@@ -22,7 +22,6 @@ from hypothesis.errors import Flaky, Unsatisfiable
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import DataObject
 
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.baseline.shuffle import shuffle_by_seed
 from diopi_test.cases.model import Case
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
@@ -33,7 +32,8 @@ from diopi_test.fuzz.legal import IllegalError, compute_legal_case
 from diopi_test.fuzz.smaller import smaller
 from diopi_test.fuzz.statistics import Statistics
 from diopi_test.fuzz.trial import Trials, collected
-from diopi_test.harness.waivers import Waivers
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.waivers.rules import Waivers
 
 EXAMPLES = 12
 """Sequences of calls that are drawn of a function in a round."""

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from diopi_proto.interface import lookup
 from diopi_proto.messages import pluralize
-from diopi_test.baseline.records import BaselineCase, tensors_in
 from diopi_test.execution.verdict import Verdict
+from diopi_test.oracle.records import BaselineCase, tensors_in
 
 
 @final

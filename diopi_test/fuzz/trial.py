@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import final
 
 from diopi_test.baseline import store
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.execution.verdict import Outcome
-from diopi_test.harness.collection import Collected
-from diopi_test.harness.isolation.description import Description
-from diopi_test.harness.isolation.executor import Executor, ScheduledCase
-from diopi_test.harness.options import Limits
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.run.collection import Collected
+from diopi_test.run.isolation.description import Description
+from diopi_test.run.isolation.executor import Executor, ScheduledCase
+from diopi_test.run.options import Limits
 
 LEVEL = "smoke"
 """The level that files of drawn calls say they are of, so that `run --data` and `show --data` take them as they are."""

@@ -1,4 +1,4 @@
-"""A run of many cases: the pytest plugin, the runner, verdicts put together, records, claims and the report.
+"""Former name of the chapter `run`.
 
-Imports `execution` and `checks`, and what is stored.
+Editable installations from before the move name its entry point of pytest in their metadata.
 """

@@ -1,43 +1,5 @@
-"""The entry point of pytest: registers the plugin where pytest is given a baseline, and does nothing elsewhere.
+"""Former name of `diopi_test.run.pytest_entry`, under which older editable installations register the pytest plugin."""
 
-The plugin's options would disturb projects that have options of the same names, and its imports take a second.
-"""
+from diopi_test.run.pytest_entry import pytest_load_initial_conftests
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-
-import pytest
-
-PLUGIN = "diopi_test.harness.plugin"
-SUFFIX = ".h5"
-MANIFEST = "manifest.json"
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[str]) -> None:
-    """Register the plugin under its module's name, so that no conftest.py registers it a second time."""
-    folder = early_config.invocation_params.dir
-    paths = list(_existing_paths(args, folder)) or [folder]
-    if any(map(_is_baseline, paths)):
-        early_config.pluginmanager.import_plugin(PLUGIN)
-
-
-def _existing_paths(words: Sequence[str], folder: Path) -> Iterator[Path]:
-    """Yield the files and folders that a command line names, with or without the id of an item behind them."""
-    for word in words:
-        path = folder / word.partition("::")[0]
-        if word and not word.startswith("-") and path.exists():
-            yield path
-
-
-def _is_baseline(path: Path) -> bool:
-    """Return whether the path is a baseline file, the folder of a level, or a folder of such folders."""
-    if path.is_file():
-        return path.suffix == SUFFIX
-    return _is_level(path) or any(_is_level(found.parent) for found in path.glob(f"*/{MANIFEST}"))
-
-
-def _is_level(folder: Path) -> bool:
-    return (folder / MANIFEST).is_file() and any(folder.glob(f"*{SUFFIX}"))
+__all__ = ["pytest_load_initial_conftests"]

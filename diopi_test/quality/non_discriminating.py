@@ -23,16 +23,16 @@ from diopi_proto.dtypes import truth
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline.evaluate import Evaluation
 from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.parallel import ParallelMap
-from diopi_test.baseline.records import BaselineCase, Expected, expected_arrays
 from diopi_test.baseline.shuffle import shuffle_by_seed
 from diopi_test.baseline.store import baseline_file
 from diopi_test.cases.model import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks.values import compare
 from diopi_test.oracle.budget import K, R
+from diopi_test.oracle.evaluation import Evaluation
+from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays
 from diopi_test.oracle.reference import find_reference
 from lib_rt.dtypes import to_numpy
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import final
 
 from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
-from diopi_test.harness.records import SCHEMA_VERSION, BaselineInfo, CaseRecord, Report, VendorInfo
+from diopi_test.results.records import SCHEMA_VERSION, BaselineInfo, CaseRecord, Report, VendorInfo
 
 SUCCESSFUL = frozenset({Verdict.passed, Verdict.waived})
 

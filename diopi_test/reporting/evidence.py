@@ -21,11 +21,11 @@ from typing import final
 from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.baseline.manifest import check_seal
 from diopi_test.execution.verdict import OPTIONAL
-from diopi_test.harness.log import LogError, damaged_lines, whole_entries
-from diopi_test.harness.recorder import LogContent
-from diopi_test.harness.records import BaselineInfo, Report, VendorInfo
 from diopi_test.reporting import html, markdown
 from diopi_test.reporting.junit import junit
+from diopi_test.results.log import LogError, damaged_lines, whole_entries
+from diopi_test.results.records import BaselineInfo, Report, VendorInfo
+from diopi_test.run.recorder import LogContent
 
 VERSION = 1
 """Of the archive: another one is not read."""

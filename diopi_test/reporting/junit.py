@@ -16,8 +16,8 @@ from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from diopi_test.execution.verdict import EXECUTED, LOST, UNSUCCESSFUL, Verdict
-from diopi_test.harness.details import details
-from diopi_test.harness.records import CaseRecord, Report
+from diopi_test.results.details import details
+from diopi_test.results.records import CaseRecord, Report
 
 RUN = "run"
 """The suite of what is no case's: why the run is incomplete, and what broke it."""

@@ -9,10 +9,10 @@ from typing import TypeVar
 from diopi_proto.messages import pluralize
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
-from diopi_test.harness.details import details
-from diopi_test.harness.durations import distances, group_by_function, slowest
-from diopi_test.harness.records import CaseRecord, Counts, Report
 from diopi_test.reporting.comparison import Change, ChangedCase, ReportComparison
+from diopi_test.results.details import details
+from diopi_test.results.durations import distances, group_by_function, slowest
+from diopi_test.results.records import CaseRecord, Counts, Report
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from diopi_test.baseline.codec import RecordError, from_json
-from diopi_test.harness.former_versions import upgrade_report
-from diopi_test.harness.log import LogError
-from diopi_test.harness.recorder import LogContent
-from diopi_test.harness.records import READABLE_VERSIONS, SCHEMA_VERSION, Report
+from diopi_test.results.former_versions import upgrade_report
+from diopi_test.results.log import LogError
+from diopi_test.results.records import READABLE_VERSIONS, SCHEMA_VERSION, Report
+from diopi_test.run.recorder import LogContent
 
 
 class ReportError(Exception):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diopi_proto.prototype import Prototype
-from diopi_test.baseline.evaluate import Evaluation, compute_baseline_case
-from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.baseline.stability import restrict_to_stable
 from diopi_test.cases.model import Case
 from diopi_test.cases.open_calls import reason_open
@@ -14,9 +12,11 @@ from diopi_test.checks import CHECKS, form, gaps, inputs
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import Outcome
 from diopi_test.fuzz.relations import FAILURES
-from diopi_test.harness.run_case import derive_outcome
 from diopi_test.oracle.budget import with_unsigned_zeros
+from diopi_test.oracle.evaluation import Evaluation, compute_baseline_case
+from diopi_test.oracle.records import BaselineCase, Expected
 from diopi_test.oracle.reference import find_reference
+from diopi_test.run.run_case import derive_outcome
 
 RANDOM_CHECKS = (form.check, inputs.check, gaps.check)
 """The checks of a call that draws random numbers; its generator differs from the case's, and it can't be repeated."""

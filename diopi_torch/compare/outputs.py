@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import Expected
 from diopi_test.cases.data import widen
 from diopi_test.cases.formats import FloatArray, format_of, is_inexact, ulp
 from diopi_test.oracle.budget import K
+from diopi_test.oracle.records import Expected
 from diopi_torch.compare.contents import read_elements
 from diopi_torch.compare.on_cpu import CpuCall, PreciseCall
 from diopi_torch.layout import DTYPES

@@ -16,15 +16,15 @@ import torch
 from diopi_proto.aten.mapping import FunctionCall
 from diopi_proto.types import Dtype
 from diopi_test.baseline.codec import to_json
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
 from diopi_test.fuzz.findings import CallsWriter
-from diopi_test.harness.collection import Collected
-from diopi_test.harness.options import RunOptions
-from diopi_test.harness.output import check_writable, write_text
-from diopi_test.harness.recorder import Header, LogContent
-from diopi_test.harness.records import CaseRecord, VendorInfo
-from diopi_test.harness.run_case import add_check_results
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.results.records import CaseRecord, VendorInfo
+from diopi_test.run.collection import Collected
+from diopi_test.run.options import RunOptions
+from diopi_test.run.output import check_writable, write_text
+from diopi_test.run.recorder import Header, LogContent
+from diopi_test.run.run_case import add_check_results
 from diopi_torch.backend import backend, chosen_vendor
 from diopi_torch.compare.calls import RecordedCall
 from diopi_torch.compare.comparison import NotComparableError, compute_expected, derive_call_outcome

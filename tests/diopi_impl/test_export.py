@@ -21,12 +21,12 @@ from diopi_impl.native import NativeVendor
 from diopi_proto import types
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Error, Reduction, RoundMode, Scalar
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 from diopi_test.cli import main
 from diopi_test.execution.ignored import ignored_labels, make_ignored_case
 from diopi_test.execution.verdict import Verdict
-from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.run.run_case import run_case
 from lib_rt import Context, Device, Generator, Tensor
 
 JAX = "diopi_impl.jax_cpu:vendor"

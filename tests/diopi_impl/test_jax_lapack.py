@@ -13,9 +13,9 @@ from diopi_impl.jax_cpu import lapack, vendor
 from diopi_impl.jax_cpu.lapack import blas, single_thread, with_lapack
 from diopi_proto.interface import lookup
 from diopi_proto.types import Error
-from diopi_test.baseline.evaluate import draw_case_with_zeros
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.call import Call
+from diopi_test.oracle.evaluation import draw_case_with_zeros
 
 QR = lookup("diopiLinalgQR")
 MATRIX = np.eye(3, dtype=np.float32)

@@ -14,10 +14,10 @@ from diopi_impl.base import TEXT_QUERIES
 from diopi_impl.native import NativeVendor
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Error, MemoryFormat, Reduction
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Verdict
-from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.run.run_case import run_case
 from lib_rt import CallError, Context, Device, Generator, Tensor
 
 C_FUNCTIONS = [

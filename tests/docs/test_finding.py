@@ -15,8 +15,8 @@ from faulty import FaultyVendor
 from trials import baseline_case, outcome_of
 
 from diopi_test.cli import main
-from diopi_test.harness.details import outcome_lines
-from diopi_test.harness.dump import dump
+from diopi_test.results.details import outcome_lines
+from diopi_test.run.dump import dump
 
 PAGE = Path(__file__).parents[2] / "docs" / "finding.md"
 WIDTH = 120

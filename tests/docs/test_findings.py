@@ -24,8 +24,8 @@ from diopi_test.baseline.store import BaselineFile, baseline_file
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.negative_cases import NegativeCase
 from diopi_test.execution.verdict import Outcome
-from diopi_test.harness.lookup import find, make
-from diopi_test.harness.run_negative_case import run_negative_case
+from diopi_test.run.lookup import find, make
+from diopi_test.run.run_negative_case import run_negative_case
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 WIDTH = 120

@@ -17,8 +17,8 @@ from diopi_test.baseline.store import BaselineFile
 from diopi_test.cli import COMMANDS, main
 from diopi_test.cli.original_options import MODES, ORIGINAL_OPTIONS
 from diopi_test.execution.verdict import Verdict
-from diopi_test.harness.described import compute_results
-from diopi_test.harness.run_case import run_case
+from diopi_test.run.described import compute_results
+from diopi_test.run.run_case import run_case
 
 PAGE = (Path(__file__).parents[2] / "docs" / "original.md").read_text("utf-8")
 

@@ -4,8 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from diopi_test.harness.plan import PlannedRun, read_plan
-from diopi_test.harness.waivers import BADNESS, Waivers
+from diopi_test.run.plan import PlannedRun, read_plan
+from diopi_test.waivers.rules import BADNESS, Waivers
 
 PAGE = (Path(__file__).parents[2] / "docs" / "waivers.md").read_text("utf-8")
 WAIVERS, PLAN = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)

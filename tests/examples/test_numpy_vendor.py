@@ -13,11 +13,11 @@ import pytest
 from diopi_impl import Vendor, find_vendor
 from diopi_impl.base import TEXT_QUERIES
 from diopi_proto.interface import lookup, prototypes
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.runtime_cases import RUNTIME_CASES, RuntimeCase
 from diopi_test.execution.verdict import Verdict
-from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.run.run_case import run_case
 from lib_rt import Device
 
 FOLDER = Path(__file__).parents[2] / "examples" / "numpy_vendor"

@@ -8,10 +8,10 @@ from pathlib import Path
 from diopi_test.baseline.codec import to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import CheckResult, Verdict
-from diopi_test.harness.log import LogRecord
-from diopi_test.harness.options import RunOptions
-from diopi_test.harness.recorder import Header, LogContent
-from diopi_test.harness.records import CaseRecord, Report, VendorInfo
+from diopi_test.results.log import LogRecord
+from diopi_test.results.records import CaseRecord, Report, VendorInfo
+from diopi_test.run.options import RunOptions
+from diopi_test.run.recorder import Header, LogContent
 
 
 def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks: CheckResult) -> CaseRecord:

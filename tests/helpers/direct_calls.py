@@ -8,12 +8,12 @@ from dataclasses import replace
 from diopi_impl.aten_cpu import vendor
 from diopi_proto.interface import prototypes
 from diopi_test.baseline.location import folder_to_read
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.baseline.store import BaselineFile, baseline_file
 from diopi_test.cases.model import CaseClass
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.run.run_case import run_case
 
 
 def functions_with_equivalent() -> list[str]:

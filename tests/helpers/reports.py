@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 
 from diopi_test.baseline.codec import from_json, to_json
-from diopi_test.harness.records import Report
-from diopi_test.harness.schema import FILE
+from diopi_test.results.records import Report
+from diopi_test.results.schema import FILE
 
 _VALIDATOR = jsonschema.Draft202012Validator(json.loads(FILE.read_text("utf-8")))
 

@@ -12,7 +12,7 @@ from diopi_test.cases.model import CaseClass
 from diopi_test.execution.difference import Difference, ErrorMap, Pattern, PatternKind
 from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import CheckResult, Verdict
-from diopi_test.harness.records import (
+from diopi_test.results.records import (
     CaseRecord,
     ClaimsReport,
     Draw,

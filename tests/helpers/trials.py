@@ -6,11 +6,11 @@ from functools import cache
 
 from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome
-from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.run.run_case import run_case
 
 
 @cache

@@ -25,8 +25,8 @@ from leaving import WAYS, raising
 
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Error
-from diopi_test.harness.isolation.messages import MAGIC
 from diopi_test.quality.stub_vendor import StubVendor
+from diopi_test.run.isolation.messages import MAGIC
 from lib_rt import Context, Device
 
 LONG = 120

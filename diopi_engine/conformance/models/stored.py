@@ -12,9 +12,9 @@ import numpy as np
 from diopi_engine.conformance.bench import NotConformingError
 from diopi_engine.engine import Array
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import Expected
 from diopi_test.checks.values import compare
 from diopi_test.oracle.budget import K, R
+from diopi_test.oracle.records import Expected
 
 
 @final

@@ -15,9 +15,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from diopi_engine.conformance.models.rounding import Rounding
 from diopi_engine.conformance.models.zoo import Network, run_module
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import Expected
 from diopi_test.oracle.budget import error_unit
 from diopi_test.oracle.perturbation import ROUNDS
+from diopi_test.oracle.records import Expected
 
 
 def compute_expected(network: Network, inputs: Sequence[Tensor]) -> list[Expected]:

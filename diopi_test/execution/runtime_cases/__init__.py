@@ -5,6 +5,16 @@ vendor's functions violate their contract, or `CallError` when one fails. It lea
 """
 
 from diopi_test.execution.runtime_cases import copies, memory, missing, streams, texts  # each registers its cases
-from diopi_test.execution.runtime_cases.tools import RUNTIME_CASES, RuntimeCase, RuntimeCaseError
+from diopi_test.execution.runtime_cases.tools import RUNTIME, RUNTIME_CASES, RuntimeCase, RuntimeCaseError
 
-__all__ = ["RUNTIME_CASES", "RuntimeCase", "RuntimeCaseError", "copies", "memory", "missing", "streams", "texts"]
+__all__ = [
+    "RUNTIME",
+    "RUNTIME_CASES",
+    "RuntimeCase",
+    "RuntimeCaseError",
+    "copies",
+    "memory",
+    "missing",
+    "streams",
+    "texts",
+]

@@ -29,6 +29,9 @@ class RuntimeCase:
     run: Callable[[BaseVendor], None]
 
 
+RUNTIME = "runtime"
+"""What stands for the function in the IDs of cases of the runtime."""
+
 RUNTIME_CASES: list[RuntimeCase] = []
 
 

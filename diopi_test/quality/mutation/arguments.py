@@ -14,7 +14,7 @@ import numpy as np
 
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import GENERATORS, Parameter, Role
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, tensors_in
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, tensors_in
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall, transposed
 
 STUCK_VALUES = 4

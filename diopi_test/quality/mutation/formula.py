@@ -22,7 +22,7 @@ import diopi_test.oracle.reference as package
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline.dependencies import dependencies
-from diopi_test.baseline.records import BaselineCase
+from diopi_test.oracle.records import BaselineCase
 from diopi_test.oracle.reference import Reference, find_reference, separate_registry
 from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
 from diopi_test.quality.mutation.randomness import is_random

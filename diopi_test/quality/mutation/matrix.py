@@ -10,12 +10,11 @@ from typing import final
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.cases.model import is_huge
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase, expected_arrays, tensors_in
 from diopi_test.quality.mutation.arguments import argument_mutants
 from diopi_test.quality.mutation.caching import CACHING_KINDS, caching_mutants
 from diopi_test.quality.mutation.formula import formula_mutants
@@ -28,6 +27,7 @@ from diopi_test.quality.mutation.randomness import randomness_mutants
 from diopi_test.quality.mutation.results import result_mutants
 from diopi_test.quality.mutation.size import many_element_mutants, size_mutants
 from diopi_test.quality.mutation.vendor import MutantVendor
+from diopi_test.run.run_case import run_case
 
 
 class MutationTestError(Exception):

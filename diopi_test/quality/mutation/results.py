@@ -11,10 +11,10 @@ import numpy as np
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype, MemoryFormat
-from diopi_test.baseline.records import Expected, expected_arrays, tensors_in
 from diopi_test.cases.formats import FORMATS, format_of
 from diopi_test.cases.layouts import contiguous, layout_named
 from diopi_test.oracle.budget import K
+from diopi_test.oracle.records import Expected, expected_arrays, tensors_in
 from diopi_test.quality.mutation.mutant import (
     Array,
     Effect,

@@ -10,8 +10,8 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, expected_arrays, tensors_in
 from diopi_test.cases.layouts import layout_named
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, expected_arrays, tensors_in
 from diopi_test.quality.mutation.arguments import recompute_with
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall
 from diopi_test.quality.mutation.randomness import is_random

@@ -13,8 +13,8 @@ from diopi_impl import BaseVendor, Box
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import OUT_VALUES, Parameter, Role, Workspace
 from diopi_proto.types import Error
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.layouts import Layout, layout_named
+from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall, changed_if
 from diopi_test.quality.mutation.randomness import draw_with
 from lib_rt import Context, Device, Generator, RuntimeFunctions, Tensor

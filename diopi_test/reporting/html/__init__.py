@@ -8,10 +8,10 @@ or loaded.
 from __future__ import annotations
 
 from diopi_test.baseline.codec import to_json
-from diopi_test.harness.records import Report
 from diopi_test.reporting.comparison import ReportComparison
 from diopi_test.reporting.html.columns import build_columns
 from diopi_test.reporting.html.page import page
+from diopi_test.results.records import Report
 
 OF_REPORT = ("page.js", "data.js", "overview.js", "functions.js", "cases.js", "run.js")
 

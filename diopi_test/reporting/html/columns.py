@@ -11,7 +11,7 @@ from typing import Any, final
 from diopi_test.baseline.codec import to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
-from diopi_test.harness.records import CaseRecord, Report
+from diopi_test.results.records import CaseRecord, Report
 
 DETAILS = 5 * 2**20
 """Characters of JSON for where cases go wrong; what is more is left out, of functions with most such cases first."""

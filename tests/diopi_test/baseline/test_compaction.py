@@ -13,9 +13,9 @@ from diopi_test.baseline.compaction import (
     to_byte_planes,
     widen_ulps,
 )
-from diopi_test.baseline.records import BaselineTensor, Expected
 from diopi_test.cases.domains import log_uniform
 from diopi_test.cases.formats import format_of, ulp
+from diopi_test.oracle.records import BaselineTensor, Expected
 
 FLOATING = (Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64)
 

@@ -13,16 +13,16 @@ from baselines import enter, make_level
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline import generate, manifest
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.files import PART_SUFFIX
 from diopi_test.baseline.level import open_level
 from diopi_test.baseline.manifest import read_manifest
 from diopi_test.baseline.parallel import process_map
-from diopi_test.baseline.records import BaselineCase, expected_arrays
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.model import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.listing import list_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase, expected_arrays
 
 FUNCTIONS = ["diopiSin", "diopiSinInp", "diopiFloor"]
 

@@ -8,8 +8,8 @@ import pytest
 from diopi_proto.types import Dtype
 from diopi_test.baseline.generate import generate_function
 from diopi_test.baseline.index_view import IndexView
-from diopi_test.baseline.records import BaselineTensor, Expected
 from diopi_test.baseline.store import BaselineError, BaselineFile
+from diopi_test.oracle.records import BaselineTensor, Expected
 
 
 @pytest.fixture(scope="module")

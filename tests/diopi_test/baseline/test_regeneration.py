@@ -9,12 +9,12 @@ import pytest
 from diopi_proto.interface import lookup
 from diopi_test.baseline import compaction, generate, store
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.index_view import IndexView
-from diopi_test.baseline.records import BaselineTensor, Expected
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution.listing import list_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineTensor, Expected
 
 FUNCTION = "diopiTanhBackward"
 

@@ -12,7 +12,7 @@ from baselines import make_level
 from reports import read_report
 
 from diopi_test.baseline.shuffle import parse_seed, sample_functions, shuffle_by_seed
-from diopi_test.harness.session import OpenFiles
+from diopi_test.run.session import OpenFiles
 
 STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
@@ -100,7 +100,7 @@ def test_shuffling_detects_results_that_depend_on_earlier_calls(data: Path, tmp_
 
 @pytest.mark.parametrize("more", [["--shuffle", "7"], ["-n", "2", "--shuffle"]])
 def test_the_plugin_shuffles_too(data: Path, more: list[str]) -> None:
-    plugins = ["-p", "no:cacheprovider", "-c", os.devnull, "-p", "diopi_test.harness.plugin"]
+    plugins = ["-p", "no:cacheprovider", "-c", os.devnull, "-p", "diopi_test.run.plugin"]
     vendor = ["--vendor", STUB_VENDOR, "-v"]
     done = in_process("pytest", data / "smoke", *plugins, *vendor, *more)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -111,9 +111,7 @@ def test_the_plugin_shuffles_too(data: Path, more: list[str]) -> None:
 
 
 def test_the_plugin_rejects_an_invalid_seed(data: Path) -> None:
-    done = in_process(
-        "pytest", data / "smoke", "-p", "diopi_test.harness.plugin", "-c", os.devnull, "--shuffle", "soon"
-    )
+    done = in_process("pytest", data / "smoke", "-p", "diopi_test.run.plugin", "-c", os.devnull, "--shuffle", "soon")
     assert done.returncode == 4
     assert "--shuffle: seed is 'soon', expected an integer or 'random'" in done.stderr
 

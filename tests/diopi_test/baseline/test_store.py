@@ -9,10 +9,10 @@ import pytest
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline import store
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.baseline.store import BaselineError, BaselineFile, Provenance
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 
 PROVENANCE = Provenance("smoke", "key", {"numpy": "2"})
 

@@ -7,12 +7,12 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, RoundMode
-from diopi_test.baseline.evaluate import compute_baseline_case, draw_arguments
-from diopi_test.baseline.records import Expected
 from diopi_test.cases.data import convert_array
 from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
+from diopi_test.oracle.evaluation import compute_baseline_case, draw_arguments
+from diopi_test.oracle.records import Expected
 
 F16, F32, F64, I32, BOOL = Dtype.float16, Dtype.float32, Dtype.float64, Dtype.int32, Dtype.bool
 

@@ -11,10 +11,10 @@ import pytest
 from diopi_proto.dtypes import is_floating
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.generate import functions_with_cases
-from diopi_test.baseline.records import Expected
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import Expected
 from diopi_test.quality.mutation.arguments import recompute_with
 from diopi_test.quality.mutation.mutant import Effect, SimulatedCall
 from diopi_test.quality.mutation.precision import accumulated_in

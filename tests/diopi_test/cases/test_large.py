@@ -7,12 +7,12 @@ import pytest
 
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import draw_arguments
 from diopi_test.cases.large import reason_without_large
 from diopi_test.cases.large.makers import EXEMPT, ONE_OPERAND, SEVERAL_OPERANDS, PlacedShape, grow
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.model import Case, ResultOf, is_huge, registered_cases, tensor_specs
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import draw_arguments
 
 MANY_ELEMENTS, ELEMENT_LIMIT = 2**16, 2**22
 """The number of elements that a large case exceeds, and the maximum."""

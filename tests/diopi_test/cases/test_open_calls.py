@@ -14,7 +14,7 @@ from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.selection import classes_with_int32_indices, select_cases
 from diopi_test.execution.conversions import int32_indices
 from diopi_test.execution.verdict import Verdict
-from diopi_test.harness.waivers import waiver_problems
+from diopi_test.waivers.rules import waiver_problems
 
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
@@ -159,7 +159,7 @@ def test_int32_indices_are_open_exactly_if_pytorch_rejects_them(function: str) -
     names = [*prototype.argument_dtypes, *(p.name for p in prototype.arguments), *(p.name for p in prototype.results)]
     declared = any(prototype.is_beyond_pytorch(name, I32) for name in names)
     from diopi_impl.aten_cpu import vendor
-    from diopi_test.harness.run_case import run_case
+    from diopi_test.run.run_case import run_case
 
     found = [case for case, case_class, outcome in outcomes([function]) if outcome.verdict is Verdict.passed][:5]
     device = vendor.open_device()

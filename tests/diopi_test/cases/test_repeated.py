@@ -6,11 +6,11 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import Expected
 from diopi_test.cases import repeated
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import Expected
 
 
 def cases(function: str, *labels: str) -> list[Case]:

@@ -9,10 +9,10 @@ import pytest
 from diopi_impl import Vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.run.run_case import run_case
 
 Array = np.ndarray[Any, Any]
 

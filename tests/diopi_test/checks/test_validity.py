@@ -10,12 +10,12 @@ from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Error
 from diopi_test.baseline import store
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase, Expected
 from diopi_test.quality.stub_vendor import StubVendor
+from diopi_test.run.run_case import run_case
 from lib_rt import Context
 from lib_rt.dtypes import to_numpy
 from tests.helpers.faulty import FaultyVendor

@@ -10,10 +10,10 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import Expected
 from diopi_test.cases.formats import ulp
 from diopi_test.checks.values import check, compare
 from diopi_test.oracle.budget import K
+from diopi_test.oracle.records import Expected
 from lib_rt.dtypes import to_numpy
 
 

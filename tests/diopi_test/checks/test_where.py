@@ -12,7 +12,7 @@ from trials import outcome_of
 from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.execution.difference import Difference, PatternKind
 from diopi_test.execution.verdict import CheckResult, Outcome
-from diopi_test.harness.details import details
+from diopi_test.results.details import details
 
 Change = Callable[[Any], None]
 

@@ -17,7 +17,7 @@ from command_lines import parse
 
 from diopi_test.cli import COMMANDS, main
 from diopi_test.cli.examples import EXAMPLES
-from diopi_test.harness.collection import collect_runtime
+from diopi_test.run.collection import collect_runtime
 
 ROOT = Path(__file__).parents[3]
 VARIABLE = "_DIOPI_TEST_COMPLETE"

@@ -9,10 +9,10 @@ from click.testing import CliRunner, Result
 
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import Case
 from diopi_test.cli import main
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase
 from diopi_test.original.entries import ConfigEntry
 from diopi_test.original.translate import translate
 
@@ -131,8 +131,8 @@ def test_import_config_runs_no_reference(config: Path, tmp_path: Path, monkeypat
     def fails(*arguments: object) -> None:
         raise AssertionError("a reference runs")
 
-    monkeypatch.setattr("diopi_test.baseline.evaluate.Evaluation._run", fails)
-    monkeypatch.setattr("diopi_test.baseline.evaluate.compute_result", fails)
+    monkeypatch.setattr("diopi_test.oracle.evaluation.Evaluation._run", fails)
+    monkeypatch.setattr("diopi_test.oracle.evaluation.compute_result", fails)
     config.write_text(
         "configs = {'a': dict(name=['softmax'], para=dict(dim=[0]),"
         "tensor_para=dict(args=[dict(shape=((2, 3),), requires_grad=[True])]))}"
@@ -164,7 +164,7 @@ def test_a_run_skips_cases_that_the_reference_rejects_and_exits_3_after_internal
         return compute_baseline_case(prototype, case)
 
     monkeypatch.setattr("diopi_test.baseline.on_demand.compute_baseline_case", fails)
-    monkeypatch.setattr("diopi_test.harness.described.process_map", lambda workers: in_turn)
+    monkeypatch.setattr("diopi_test.run.described.process_map", lambda workers: in_turn)
     words = ("run", "--data", tmp_path / "out", "-n", 1, "--function", "diopiNeg", "--log", tmp_path / "log")
     done = invoke(*words)
     assert done.exit_code == status, done.output

@@ -16,9 +16,9 @@ from diopi_test.cli.options import (
     vendor_option,
     workers_option,
 )
-from diopi_test.harness.collection import Collected
-from diopi_test.harness.options import RunOptions
-from diopi_test.harness.selection import FailedCases, Selection, Shard
+from diopi_test.run.collection import Collected
+from diopi_test.run.options import RunOptions
+from diopi_test.run.selection import FailedCases, Selection, Shard
 
 ParsedOptions = dict[str, Any]
 

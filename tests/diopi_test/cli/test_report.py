@@ -15,10 +15,10 @@ from reports import read_report
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.cli import main
-from diopi_test.harness.log import LogRecord, seal
-from diopi_test.harness.options import RunOptions
-from diopi_test.harness.recorder import Header
-from diopi_test.harness.records import CaseRecord
+from diopi_test.results.log import LogRecord, seal
+from diopi_test.results.records import CaseRecord
+from diopi_test.run.options import RunOptions
+from diopi_test.run.recorder import Header
 
 PASSED, FAILED = (case_record("diopiAdd[float32-x]", verdict) for verdict in ("passed", "failed"))
 

@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.cli import main
-from diopi_test.harness.log import LogRecord, read_log, seal
-from diopi_test.harness.options import RunOptions
-from diopi_test.harness.recorder import Header
+from diopi_test.results.log import LogRecord, read_log, seal
+from diopi_test.run.options import RunOptions
+from diopi_test.run.recorder import Header
 
 STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 

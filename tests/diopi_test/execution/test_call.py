@@ -12,12 +12,12 @@ from diopi_impl import Vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Device
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.call import Call, CallMode
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.run.run_case import run_case
 from lib_rt import is_poison
 
 VOXELIZE, REDUCE = "diopiHardVoxelizeMmcv", "diopiDynamicPointToVoxelMmcv"

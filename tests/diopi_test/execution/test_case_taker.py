@@ -8,16 +8,16 @@ from trials import baseline_case, outcome_of
 
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Error
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.case_taker import CaseTaker
 from diopi_test.execution.ignored import make_ignored_case
 from diopi_test.execution.negative_cases import make_negative_case
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.run_case import run_case
-from diopi_test.harness.run_negative_case import run_negative_case
+from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.stub_vendor import StubVendor
 from diopi_test.quality.stub_vendor import vendor as stub
+from diopi_test.run.run_case import run_case
+from diopi_test.run.run_negative_case import run_negative_case
 from lib_rt import Context
 
 

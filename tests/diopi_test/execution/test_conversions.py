@@ -13,12 +13,12 @@ from diopi_impl import BaseVendor, find_vendor
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
 from diopi_test.baseline.index_view import IndexView
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected, expected_arrays
 from diopi_test.execution.conversions import CONVERSIONS, channels_last, convert, int32_indices, is_converted
 from diopi_test.execution.ignored import ignored_labels, make_ignored_case
 from diopi_test.execution.negative_cases import make_negative_case, negative_labels
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected, expected_arrays
+from diopi_test.run.run_case import run_case
 
 SMOKE = Path(__file__).parents[3] / "baseline_data" / "smoke"
 

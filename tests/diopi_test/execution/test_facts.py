@@ -34,10 +34,10 @@ from diopi_proto.parameters import (
 )
 from diopi_proto.prototype import Prototype, elementwise, prototype, registered
 from diopi_proto.types import Dtype
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.cases.data import is_mask
 from diopi_test.execution.ignored import ignored_labels
 from diopi_test.execution.negative_cases import MUTATIONS, negative_labels
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt.dtypes import to_numpy
 
 STANDARD = prototypes()

@@ -16,15 +16,15 @@ from diopi_proto.ignored import Ignored, Read
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.model import CaseClass, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.ignored import ignored_labels, make_ignored_case
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.run_case import run_case
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase
 from diopi_test.oracle.reference import find_reference
 from diopi_test.quality.non_discriminating import ExaminedCase
+from diopi_test.run.run_case import run_case
 
 TRIED = 3
 """How many cases of a function a fact is tried with, and how many other values of an attribute."""

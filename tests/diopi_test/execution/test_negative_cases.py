@@ -15,12 +15,12 @@ import pytest
 from diopi_impl import BaseVendor, find_vendor
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Error, Reduction
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.negative_cases import MUTATIONS, make_negative_case, negative_labels
 from diopi_test.execution.verdict import Outcome, Verdict
-from diopi_test.harness.run_negative_case import run_negative_case
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.run.run_negative_case import run_negative_case
 from lib_rt import Tensor
 
 SAMPLE = [

@@ -14,11 +14,11 @@ from late_runtime import LateRuntime
 from diopi_impl import Vendor, find_vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Error
-from diopi_test.execution.runtime_cases import RUNTIME_CASES, RuntimeCase, RuntimeCaseError
+from diopi_test.execution.runtime_cases import RUNTIME, RUNTIME_CASES, RuntimeCase, RuntimeCaseError
 from diopi_test.execution.verdict import Verdict
-from diopi_test.harness.collection import RUNTIME, Collected
-from diopi_test.harness.options import CaseOptions
-from diopi_test.harness.session import Session
+from diopi_test.run.collection import Collected
+from diopi_test.run.options import CaseOptions
+from diopi_test.run.session import Session
 from lib_rt import CallError, Context, Device, RuntimeFunctions, Tensor
 from lib_rt.library import ffi
 

@@ -7,7 +7,6 @@ import pytest
 from faulty import FaultyVendor
 
 from diopi_proto.types import Dtype, Error
-from diopi_test.baseline.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.execution import stopwatch
 from diopi_test.execution.call import RefusedError
 from diopi_test.execution.stopwatch import (
@@ -18,6 +17,7 @@ from diopi_test.execution.stopwatch import (
     measure_copy_bandwidth,
     time_call,
 )
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 
 
 def tensor(*shape: int) -> BaselineTensor:

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.products import fixed_values
 from diopi_test.fuzz.known import known
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case, with_forward_shapes
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase, Expected
 
 
 def call(function: str, domains: Mapping[str, Domain], shape: tuple[int, ...] = (40,), **attributes: Any) -> Case:

@@ -6,8 +6,8 @@ import pytest
 
 from diopi_impl.base import matches
 from diopi_test.cases.selection import select_cases
-from diopi_test.harness.waivers import Waivers
 from diopi_test.original.folder import ImportSummary, import_files
+from diopi_test.waivers.rules import Waivers
 
 CASES = """
 import numpy as np

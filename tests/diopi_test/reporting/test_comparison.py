@@ -10,9 +10,9 @@ from case_records import case_record, report_of
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import CheckResult
-from diopi_test.harness.records import CaseRecord
 from diopi_test.reporting import markdown
 from diopi_test.reporting.comparison import Change, ReportComparison, compare
+from diopi_test.results.records import CaseRecord
 
 NAME = "diopiAdd[float32-x]"
 UNCHANGED = case_record("diopiMul[float32-y]", "passed")

@@ -16,12 +16,12 @@ import pytest
 from case_records import case_record
 
 from diopi_test.baseline.codec import to_json
-from diopi_test.harness.log import LogRecord, seal
-from diopi_test.harness.options import RunOptions
-from diopi_test.harness.recorder import Header
-from diopi_test.harness.records import VendorInfo
 from diopi_test.reporting import evidence
 from diopi_test.reporting.evidence import INDEX, LOG, MANIFEST, Archive, EvidenceError
+from diopi_test.results.log import LogRecord, seal
+from diopi_test.results.records import VendorInfo
+from diopi_test.run.options import RunOptions
+from diopi_test.run.recorder import Header
 
 BODY = b'{\n"level": "smoke",\n'
 DIGEST = hashlib.sha256(BODY).hexdigest()

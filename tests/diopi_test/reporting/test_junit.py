@@ -11,8 +11,8 @@ from case_records import case_record, report_of
 
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import CheckResult
-from diopi_test.harness.records import CaseRecord
 from diopi_test.reporting.junit import junit
+from diopi_test.results.records import CaseRecord
 
 
 def document(cases: Sequence[CaseRecord]) -> ElementTree.Element:

@@ -8,8 +8,8 @@ import pytest
 from case_records import case_record, report_of
 
 from diopi_test.cases.model import CaseClass
-from diopi_test.harness.records import ModelReport
 from diopi_test.reporting import markdown
+from diopi_test.results.records import ModelReport
 
 
 def test_a_run_that_passed() -> None:

@@ -9,7 +9,7 @@ from torch_devices import Altered
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 from diopi_proto.types import Dtype  # noqa: E402  # behind the check for PyTorch
-from diopi_test.baseline.records import Expected  # noqa: E402  # behind the check, too
+from diopi_test.oracle.records import Expected  # noqa: E402  # behind the check, too
 from diopi_torch.compare.on_cpu import CpuCall  # noqa: E402  # behind the check, too
 from diopi_torch.compare.outputs import KnownResult, compare_outputs  # noqa: E402  # behind the check, too
 from diopi_torch.operators import overload  # noqa: E402  # behind the check, too

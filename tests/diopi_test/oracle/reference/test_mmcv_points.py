@@ -9,8 +9,8 @@ from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
 
 torch = pytest.importorskip("torch")
 

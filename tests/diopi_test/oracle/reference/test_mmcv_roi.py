@@ -10,9 +10,9 @@ from bilinear import bordered
 from references import call, difference, raw
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.cases.model import ResultOverride
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
 
 Array = np.ndarray[Any, Any]
 

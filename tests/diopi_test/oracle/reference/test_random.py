@@ -7,9 +7,9 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase, Expected
 
 
 def case_of(name: str, label: str) -> BaselineCase:

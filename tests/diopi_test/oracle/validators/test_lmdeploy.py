@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase
 from diopi_test.oracle.reference.lmdeploy.sampling import UPDATED, top_k_draw, top_p_draw
 from diopi_test.oracle.validators import CompletedCall, find_validator
 

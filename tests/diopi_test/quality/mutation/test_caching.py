@@ -7,12 +7,12 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.domains import choice, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, transposed
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase
 from diopi_test.oracle.reference import find_reference
 from diopi_test.quality.mutation.caching import (
     RESULT,

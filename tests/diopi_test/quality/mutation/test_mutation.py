@@ -7,11 +7,11 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase
 from diopi_test.cases.domains import choice, normal, uniform
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation import MutationTestError, matrix, run_mutation_tests
 from diopi_test.quality.mutation.arguments import argument_mutants
 from diopi_test.quality.mutation.matrix import MutantResult, MutationReport, generate_mutants, run_mutant

@@ -9,10 +9,10 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, RoundMode
-from diopi_test.baseline.evaluate import compute_baseline_case
-from diopi_test.baseline.records import BaselineCase, Expected
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase, Expected
 from diopi_test.quality.mutation.formula import formula_mutants
 from diopi_test.quality.mutation.matrix import MutantResult, run_mutant
 from diopi_test.quality.mutation.mutant import Effect, SimulatedCall

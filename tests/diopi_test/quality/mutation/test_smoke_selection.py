@@ -3,9 +3,9 @@
 import pytest
 
 from diopi_proto.interface import lookup
-from diopi_test.baseline.evaluate import compute_baseline_case
 from diopi_test.baseline.generate import functions_with_cases
 from diopi_test.cases.selection import select_cases, smoke_selection
+from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.quality.mutation import run_mutation_tests
 from diopi_test.quality.mutation.matrix import generate_mutants, run_mutant
 

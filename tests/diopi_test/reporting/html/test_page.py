@@ -13,9 +13,9 @@ from shown_reports import HOSTILE, shown_report
 
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import Verdict
-from diopi_test.harness.records import VendorInfo, WaiverState
 from diopi_test.reporting import html
 from diopi_test.reporting.comparison import Change, compare
+from diopi_test.results.records import VendorInfo, WaiverState
 
 SOURCES = {name: files(html).joinpath(name).read_text("utf-8") for name in {*html.OF_REPORT, *html.OF_COMPARISON}}
 TEXTS: dict[str, list[str]] = json.loads(files(html).joinpath("texts.json").read_text("utf-8"))

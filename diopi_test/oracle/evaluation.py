@@ -1,0 +1,393 @@
+"""Compute a case: draw its data, evaluate the reference, and derive the error budget of each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import is_complex
+from diopi_proto.interface import lookup
+from diopi_proto.parameters import Parameter
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.data import (
+    TensorData,
+    convert,
+    convert_array,
+    decode_masks,
+    materialize,
+    plain_values,
+    random_generator,
+)
+from diopi_test.cases.formats import FloatArray, is_inexact, ulp
+from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values
+from diopi_test.oracle import budget, overflow
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.oracle.reference import (
+    AnyOf,
+    Exact,
+    PartlySpecified,
+    Reference,
+    WithTerms,
+    find_reference,
+    strip_remarks,
+    takes_out,
+)
+from lib_rt.dtypes import to_numpy
+
+ExpectedByName = dict[str, Expected | list[Expected] | None]
+
+
+def compute_baseline_case(prototype: Prototype, case: Case) -> BaselineCase:
+    """Draw the data of `case`, evaluate the reference and derive the error budget of each element.
+
+    Args:
+        prototype: The prototype of the function.
+        case: The case.
+
+    Returns:
+        The case with data and expected results.
+
+    Raises:
+        ValueError: The function has no reference, or the reference returns a wrong number of results.
+    """
+    return _build_case(prototype, case, Evaluation.expected)
+
+
+def draw_case_with_zeros(prototype: Prototype, case: Case) -> BaselineCase:
+    """Draw the data of `case`, with expected results of the right shape and type whose elements are 0.
+
+    The reference runs once; in `compute_baseline_case` it runs ten times.
+
+    Args:
+        prototype: The prototype of the function.
+        case: The case.
+
+    Returns:
+        The case with data and zeros as expected results.
+
+    Raises:
+        ValueError: The function has no reference, or the reference returns a wrong number of results.
+    """
+    return _build_case(prototype, case, Evaluation.zero_results)
+
+
+def _build_case(
+    prototype: Prototype, case: Case, expected: Callable[[Evaluation, Mapping[str, Any]], ExpectedByName]
+) -> BaselineCase:
+    function = find_reference(prototype.name)
+    if function is None:
+        raise ValueError(f"{prototype.name} has no reference")
+    passed = _passed_arguments(prototype, case)
+    evaluation = Evaluation(prototype, function, case)
+    return BaselineCase(
+        prototype.name,
+        case.label,
+        case.dtype,
+        {p.name: _to_baseline(passed[p.name]) for p in prototype.arguments},
+        expected(evaluation, decode_masks(prototype, passed)),
+        case.smoke,
+        case.case_class,
+    )
+
+
+def draw_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
+    """Return the arguments of `case`, bit by bit those that `compute_baseline_case` draws."""
+    passed = _passed_arguments(prototype, case)
+    return {p.name: _to_baseline(passed[p.name]) for p in prototype.arguments}
+
+
+def _passed_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
+    """Return the materialised arguments that are passed to the function, in the case's order."""
+    values = materialize(prototype, case, compute_result)
+    names = {parameter.name for parameter in prototype.arguments}
+    return {name: value for name, value in values.items() if name in names}
+
+
+def compute_result(wanted: ResultOf, values: Values) -> NDArray[Any]:
+    """Return the result that `wanted` refers to, for the values of the case's preceding arguments."""
+    prototype, reference = lookup(wanted.function), find_reference(wanted.function)
+    if reference is None:
+        raise ValueError(f"{wanted.function} has no reference")
+    arguments = {
+        p.name: wanted.extra_arguments[p.name]
+        if p.name in wanted.extra_arguments
+        else values[wanted.argument_names.get(p.name, p.name)]
+        for p in prototype.arguments
+    }
+    undecided = (ResultOverride(),) * len(prototype.results)
+    keywords = {"out": undecided[0] if len(undecided) == 1 else undecided} if takes_out(reference) else {}
+    with np.errstate(all="ignore"):
+        returned = reference(**arguments, **keywords)
+    result = _results_by_name(prototype, returned)[wanted.result]
+    array = np.asarray(strip_remarks(result))
+    if not isinstance(result, PartlySpecified) or wanted.unspecified is None:
+        return array
+    return np.where(result.specified, array, wanted.unspecified)
+
+
+def _results_by_name(prototype: Prototype, returned: Any) -> dict[str, Any]:
+    """Return the values that a reference returned, by result name or by entry of an array that the callee allocates."""
+    if isinstance(returned, list) and isinstance(prototype.result, Mapping):
+        return dict(zip(prototype.result, returned, strict=True))
+    values = (returned,) if len(prototype.results) == 1 else returned
+    return dict(zip((p.name for p in prototype.results), values, strict=True))
+
+
+@final
+@dataclass(frozen=True)
+class Evaluation:
+    """The computation of a case's expected results from its argument values."""
+
+    prototype: Prototype
+    function: Reference
+    case: Case
+
+    def zero_results(self, values: Mapping[str, Any]) -> ExpectedByName:
+        """Return results of zeros by name, with the shapes and element types of the reference's results."""
+        outputs = self._run(plain_values(values))
+        return _unflatten(outputs, [self._zeros(slot, self._dtype(slot, values)) for slot in _result_arrays(outputs)])
+
+    def _zeros(self, slot: _ResultArray, dtype: Dtype) -> Expected:
+        override = self.case.results.get(slot.name) or ResultOverride()
+        return Expected(np.zeros(slot.array.shape, to_numpy(dtype)), dtype, override.layout.__name__)
+
+    def expected(self, values: Mapping[str, Any]) -> ExpectedByName:
+        """Return the expected results by name."""
+        dtypes = [self._dtype(slot, values) for slot in _result_arrays(self._run(plain_values(values)))]
+        values = self._convert_arguments(values, dtypes)
+        outputs = self._run(plain_values(values))
+        slots = _result_arrays(outputs)
+        arrays = [slot.array for slot in slots]
+        amplified = budget.amplification(self.arrays, values, arrays, dtypes, self.case.dtype, self._seed)
+        flushed = self._flushed_arrays(values) or [None for _ in slots]
+        expected_arrays = [
+            self._expected_array(slot, dtype, amplify, flushed_array)
+            for slot, dtype, amplify, flushed_array in zip(slots, dtypes, amplified, flushed, strict=True)
+        ]
+        if form := overflow.select_range_format(values, dtypes):
+            in_range = overflow.evaluate_in_range(self.arrays, plain_values(values), form)
+            expected_arrays = [
+                _exclude_lost_elements(expected, flushed_array)
+                for expected, flushed_array in zip(expected_arrays, in_range, strict=True)
+            ]
+        return _unflatten(outputs, expected_arrays)
+
+    def _convert_arguments(self, values: Mapping[str, Any], results: Sequence[Dtype]) -> dict[str, Any]:
+        """Return the arguments with those converted that the standard converts before the computation."""
+        if not results:
+            return dict(values)
+        tensors = {name: value.spec.dtype for name, value in values.items() if isinstance(value, TensorData)}
+        names, dtype = self.prototype.find_conversions(tensors, values, results[0])
+        return {**values, **{name: _convert_value(values[name], dtype) for name in names}}
+
+    def _run(self, plain: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        results = self.prototype.results
+        overrides = tuple(self._known_override(p) for p in results)
+        keywords = {"out": overrides[0] if len(overrides) == 1 else overrides} if takes_out(self.function) else {}
+        with np.errstate(all="ignore"):
+            returned = self.function(**plain, **keywords)
+        values = (returned,) if len(results) == 1 else tuple(returned)
+        if len(values) != len(results):
+            raise ValueError(
+                f"the reference of {self.prototype.name} returned {len(values)} results, not {len(results)}"
+            )
+        return [
+            (p.name, value if override else None) for p, override, value in zip(results, overrides, values, strict=True)
+        ]
+
+    def _known_override(self, result: Parameter) -> ResultOverride | None:
+        """Return what the reference knows about a result: the case's override with the inferred element type."""
+        override = self.case.results.get(result.name, ResultOverride())
+        is_absent = (
+            self.case.arguments.get(result.name, override) is None
+        )  # an in-place result that the case leaves out
+        if override is None or override.dtype is not None or is_absent or not result.is_tensor:
+            return override
+        usual = self.prototype.infer(result.name, self.case.arguments, otherwise=self.case.dtype)
+        return replace(override, dtype=usual)
+
+    def _seed(self) -> Generator:
+        return random_generator(self.prototype.base, self.case.label, "perturbation")
+
+    def arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
+        """Return the reference's result arrays for plain argument values, without absent results."""
+        return [slot.array for slot in _result_arrays(self._run(plain))]
+
+    def _flushed_arrays(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
+        if not any(budget.has_subnormals(value) for value in values.values()):
+            return None
+        return self.arrays({name: budget.flush_subnormals(value) for name, value in values.items()})
+
+    def _dtype(self, slot: _ResultArray, values: Mapping[str, Any]) -> Dtype:
+        """Return the element type of a result tensor: the caller's choice, or the type that the standard infers."""
+        override = self.case.results.get(slot.name)
+        if override and override.dtype is not None:
+            return override.dtype
+        inferred = self.prototype.infer(slot.name, values, slot.number, otherwise=self.case.dtype)
+        assert inferred is not None
+        return inferred
+
+    def _expected_array(
+        self, slot: _ResultArray, dtype: Dtype, amplified: NDArray[np.float64], flushed: NDArray[Any] | None
+    ) -> Expected:
+        override = self.case.results.get(slot.name) or ResultOverride()
+        inexact, guarantee = is_inexact(dtype), self.prototype.guarantee_of(slot.name, slot.number)
+        values = _as_stored_numbers(slot.array, dtype)
+        flushed_values = None if flushed is None else _as_stored_numbers(flushed, dtype)
+        rounded = inexact and not self.case.is_exact(slot.name) and slot.is_rounded(guarantee)
+        if rounded and slot.is_sum:
+            amplified = budget.with_unsigned_zeros(values, amplified, dtype)
+        return Expected(
+            values,
+            dtype,
+            override.layout.__name__,
+            self._unit(slot, values, amplified, dtype) if rounded else None,
+            None
+            if flushed_values is None or np.array_equal(values, flushed_values, equal_nan=inexact)
+            else flushed_values,
+            slot.specified,
+            isinstance(slot.output, AnyOf),
+        )
+
+    @staticmethod
+    def _unit(slot: _ResultArray, values: NDArray[Any], amplified: FloatArray, dtype: Dtype) -> FloatArray:
+        unit = budget.error_unit(values, amplified, slot.terms, slot.stored, dtype)
+        return np.where(slot.exact, budget.EXACT * ulp(values, dtype), unit) if np.any(slot.exact) else unit
+
+
+def _exclude_lost_elements(expected: Expected, in_range: NDArray[Any]) -> Expected:
+    """Mark elements as unspecified where an intermediate overflow or underflow may destroy the result."""
+    if expected.needs_validator:
+        return expected
+    lost = overflow.is_lost_to_overflow(
+        expected.values, _as_stored_numbers(in_range, expected.dtype), expected.unit, expected.dtype
+    )
+    if not lost.any():
+        return expected
+    return replace(expected, specified=~lost if expected.specified is None else expected.specified & ~lost)
+
+
+def _convert_value(value: Any, dtype: Dtype) -> Any:
+    """Convert a tensor or number to an element type; return the same object if no value changes."""
+    if not isinstance(value, TensorData):
+        return convert(value, dtype)
+    numbers = convert_array(value.exact, dtype)
+    with np.errstate(all="ignore"):
+        back = (numbers if np.iscomplexobj(value.exact) else numbers.real).astype(value.exact.dtype)
+    if np.array_equal(back, value.exact, equal_nan=is_inexact(value.spec.dtype)):
+        return value
+    return TensorData(numbers.astype(to_numpy(dtype)), replace(value.spec, dtype=dtype))
+
+
+def _as_stored_numbers(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+    """Convert a result to its stored form: exact results have type `dtype`, others float64 or complex128.
+
+    Integers wrap around, nonzero numbers become true, and a real tensor keeps only the real parts of complex numbers.
+
+    Args:
+        array: The result of the reference.
+        dtype: The element type of the result.
+
+    Returns:
+        The numbers to store.
+    """
+    if np.iscomplexobj(array) and not is_complex(dtype) and dtype is not Dtype.bool:
+        array = array.real
+    if is_inexact(dtype):
+        return array if np.iscomplexobj(array) else array.astype(np.float64)
+    with np.errstate(all="ignore"):
+        return array.astype(to_numpy(dtype))
+
+
+@final
+@dataclass(frozen=True)
+class _ResultArray:
+    """A result array: the result that it belongs to, and its index if the result is an array of tensors."""
+
+    name: str
+    number: int | None
+    output: Any
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """Return the reference's values."""
+        return np.asarray(strip_remarks(self.output))
+
+    @property
+    def terms(self) -> Any:
+        """Return the declared intermediate terms; raise ValueError if they do not broadcast to the result."""
+        return np.broadcast_to(self._declared.terms, self.array.shape)
+
+    @property
+    def stored(self) -> Any:
+        """Return the terms rounded in the result's type; raise ValueError if they do not broadcast to the result."""
+        return np.broadcast_to(self._declared.stored, self.array.shape)
+
+    @property
+    def exact(self) -> Any:
+        """Return where a rounded result must be exact."""
+        return np.broadcast_to(self._declared.exact, self.array.shape)
+
+    @property
+    def is_sum(self) -> bool:
+        """Return whether the result is a sum of declared terms, whose zeros have no sign."""
+        return np.ndim(self._declared.terms) > 0 and not self._declared.signed
+
+    @property
+    def specified(self) -> NDArray[np.bool_] | None:
+        """Return where the standard specifies the result; None if everywhere."""
+        if not isinstance(self.output, PartlySpecified):
+            return None
+        specified = np.broadcast_to(np.asarray(self.output.specified, bool), self.array.shape)
+        return None if specified.size and specified.all() else specified
+
+    @property
+    def _result(self) -> Any:
+        return self.output.value if isinstance(self.output, PartlySpecified) else self.output
+
+    @property
+    def _declared(self) -> WithTerms:
+        """Return the result with its declared terms, or with terms of 0."""
+        return self._result if isinstance(self._result, WithTerms) else WithTerms(self._result, 0.0)
+
+    def is_rounded(self, guarantee: str) -> bool:
+        """Return whether the result may differ from the reference by its error budget."""
+        exact = isinstance(self._result, Exact | AnyOf)
+        return isinstance(self._result, WithTerms) or (guarantee == "rounded" and not exact)
+
+
+def _result_arrays(outputs: Sequence[tuple[str, Any]]) -> list[_ResultArray]:
+    """Return the arrays among reference outputs: flatten arrays of tensors and skip absent results."""
+    return [
+        _ResultArray(name, number, entry)
+        for name, value in outputs
+        for number, entry in (enumerate(value) if isinstance(value, list) else [(None, value)])
+        if entry is not None
+    ]
+
+
+def _unflatten(outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]) -> ExpectedByName:
+    """Return the expected results by name, nested like the outputs."""
+    remaining = iter(flat)
+    return {
+        name: [next(remaining) for _ in value]
+        if isinstance(value, list)
+        else None
+        if value is None
+        else next(remaining)
+        for name, value in outputs
+    }
+
+
+def _to_baseline(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_to_baseline(entry) for entry in value]
+    if isinstance(value, TensorData):
+        return BaselineTensor(value.values, value.spec.dtype, value.spec.layout.__name__)
+    return value

@@ -1,0 +1,94 @@
+"""The durations of a run: where its time went, and which calls are slow for the bytes they move."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from diopi_test.execution.timing import Timing
+from diopi_test.results.records import CaseRecord
+
+
+@final
+@dataclass(frozen=True)
+class FunctionTime:
+    """The number of a function's cases, and the seconds they took together."""
+
+    function: str
+    cases: int
+    seconds: float
+
+
+@final
+@dataclass(frozen=True)
+class Distance:
+    """The timed call of a function that moves the most bytes.
+
+    Attributes:
+        id: of its case.
+        times: how many times as long it takes as a copy of as many bytes.
+    """
+
+    id: str
+    timing: Timing
+    times: float
+
+
+def group_by_function(cases: Iterable[CaseRecord]) -> Sequence[FunctionTime]:
+    """Return the total time of each function's cases, longest first."""
+    seconds: Mapping[str, list[float]] = defaultdict(list)
+    for case in cases:
+        seconds[case.function].append(case.seconds)
+    functions = (FunctionTime(function, len(times), sum(times)) for function, times in seconds.items())
+    return sorted(functions, key=lambda entry: (-entry.seconds, entry.function))
+
+
+def slowest(cases: Iterable[CaseRecord]) -> Sequence[CaseRecord]:
+    """Return the cases, longest first."""
+    return sorted(cases, key=lambda case: (-case.seconds, case.id))
+
+
+def distances(cases: Iterable[CaseRecord]) -> Sequence[Distance]:
+    """Return how much slower each timed function is than a memory copy of the same size, slowest first."""
+    largest: dict[str, Distance] = {}
+    for case in cases:
+        timing = case.timing
+        if timing is None or timing.distance is None:
+            continue
+        if case.function not in largest or timing.bytes > largest[case.function].timing.bytes:
+            largest[case.function] = Distance(case.id, timing, timing.distance)
+    return sorted(largest.values(), key=lambda entry: (-entry.times, entry.id))
+
+
+def show_durations(cases: Sequence[CaseRecord], number: int, console: Console) -> None:
+    """Print tables of the functions and cases that took longest, and of those that are slow for what they do."""
+    for table in _tables(cases, number):
+        console.print(table)
+
+
+def _tables(cases: Sequence[CaseRecord], number: int) -> Iterator[Table]:
+    functions = _table("the functions that took longest", "seconds", "cases", "function")
+    for entry in group_by_function(cases)[:number]:
+        functions.add_row(f"{entry.seconds:.2f}", str(entry.cases), entry.function)
+    yield functions
+    longest = _table("the cases that took longest", "seconds", "case")
+    for case in slowest(cases)[:number]:
+        longest.add_row(f"{case.seconds:.2f}", escape(case.id))
+    yield longest
+    if far := distances(cases):
+        slow = _table("the calls farthest from memory bandwidth", "× a copy", "microseconds", "GB/s", "case")
+        for distance in far[:number]:
+            timing = distance.timing
+            rate = timing.bytes / timing.seconds / 1e9
+            slow.add_row(f"{distance.times:.3g}", f"{timing.seconds * 1e6:.1f}", f"{rate:.3g}", escape(distance.id))
+        yield slow
+
+
+def _table(title: str, *columns: str) -> Table:
+    return Table(*columns, title=title, title_justify="left", box=None, min_width=len(title))

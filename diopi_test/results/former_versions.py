@@ -1,0 +1,54 @@
+"""Conversion of logs and reports of schema version 1 to the current version.
+
+Version 1 called the class `negative` `refusal`, the check `process_state` `surroundings`, and the check `validity`
+`meaning`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from diopi_test.cases.model import FORMER_NAME_OF_NEGATIVE, CaseClass
+
+RENAMED_CHECKS = {"meaning": "validity", "surroundings": "process_state"}
+"""Current names of checks, by the names under which older versions report them."""
+
+
+def current_check_name(name: str) -> str:
+    """Return the current name of a check; `name` may be its name in an older version."""
+    return RENAMED_CHECKS.get(name, name)
+
+
+def upgrade_case(content: Any) -> Any:
+    """Return the JSON of a case record with the current names of its checks.
+
+    Args:
+        content: The JSON of a `CaseRecord` of any version. Malformed content is returned unchanged.
+    """
+    if not isinstance(content, dict) or not isinstance(content.get("checks"), list):
+        return content
+    return {**content, "checks": [_upgrade_check(check) for check in content["checks"]]}
+
+
+def upgrade_report(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON of a report with the current names of classes and checks.
+
+    Args:
+        content: The JSON of a `Report` of any version. Malformed parts are returned unchanged.
+    """
+    upgraded = dict(content)
+    if isinstance(cases := content.get("cases"), list):
+        upgraded["cases"] = [upgrade_case(case) for case in cases]
+    summary = content.get("summary")
+    if isinstance(summary, dict) and isinstance(classes := summary.get("classes"), dict):
+        renamed = {FORMER_NAME_OF_NEGATIVE: CaseClass.negative.name}
+        current = {renamed.get(name, name): counts for name, counts in classes.items()}
+        upgraded["summary"] = {**summary, "classes": current}
+    return upgraded
+
+
+def _upgrade_check(check: Any) -> Any:
+    if not isinstance(check, dict):
+        return check
+    name = check.get("check")
+    return {**check, "check": current_check_name(name)} if isinstance(name, str) else check

@@ -1,0 +1,57 @@
+"""Which networks a vendor can train, derived from the outcomes of their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich.console import Console
+
+from diopi_test.cases.models import labels_of
+from diopi_test.cases.selection import MODELS, level_of_model
+from diopi_test.execution.verdict import Verdict
+from diopi_test.models.files import load_shipped_trace, model_names
+from diopi_test.results.records import CaseRecord, ModelReport
+
+SUCCESSFUL = (Verdict.passed, Verdict.waived)
+
+WORST = (
+    *(Verdict.crashed, Verdict.timed_out, Verdict.out_of_memory, Verdict.failed, Verdict.flaky),
+    *(Verdict.not_implemented, Verdict.unsupported),
+)
+"""The verdicts of calls that are not right, the worst first."""
+
+
+def model_reports(level: str, cases: Iterable[CaseRecord]) -> tuple[ModelReport, ...]:
+    """Return a report for each network of the level with a case that was run; empty for levels without networks."""
+    names = [name for name in model_names() if level in (MODELS, level_of_model(name))]
+    ended = {(case.function, case.label): case.verdict for case in cases} if names else {}
+    reports = (_report(name, ended) for name in names)
+    return tuple(report for report in reports if report.not_run < report.calls)
+
+
+def _report(name: str, ended: Mapping[tuple[str, str], Verdict]) -> ModelReport:
+    """Return the report of one network."""
+    verdicts = {
+        function: [ended.get((function, label), Verdict.not_run) for label in labels]
+        for function, labels in labels_of(name).items()
+    }
+    all_verdicts = [verdict for found in verdicts.values() for verdict in found]
+    passed, not_run = sum(verdict in SUCCESSFUL for verdict in all_verdicts), all_verdicts.count(Verdict.not_run)
+    worst = {function: next((v for v in WORST if v in found), None) for function, found in sorted(verdicts.items())}
+    failures = {function: verdict for function, verdict in worst.items() if verdict is not None}
+    not_mapped = tuple(sorted(load_shipped_trace(name).not_mapped))
+    return ModelReport(name, len(all_verdicts), passed, not_run, failures, not_mapped)
+
+
+def show_models(models: Sequence[ModelReport], console: Console) -> None:
+    """Print a line for each network that the vendor can't train, or not as far as was tried, then how many it can."""
+    for model in models:
+        reasons = [f"{function} {verdict.replace('_', ' ')}" for function, verdict in model.failures.items()]
+        reasons += [f"{operator} not mapped" for operator in model.not_mapped]
+        reasons += [f"{model.not_run} of {model.calls} calls not run"] if model.not_run else []
+        if reasons:
+            console.print(f"  {model.name}: {', '.join(reasons)}", highlight=False, markup=False, soft_wrap=True)
+    if models:
+        console.print(
+            f"models: {sum(model.trains for model in models)} of {len(models)} can be trained", highlight=False
+        )

@@ -1,0 +1,349 @@
+"""The report and its parts: the content of `diopi-test run --json`, described in docs/report.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from diopi_impl import Claim, Waiver
+from diopi_proto.types import Dtype
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.timing import Timing
+from diopi_test.execution.verdict import EXECUTED, OPTIONAL, UNSUCCESSFUL, CheckResult, Verdict
+
+SCHEMA_VERSION = 2
+"""Version of the report and of the log. It increases when a key is removed or changes its meaning."""
+
+READABLE_VERSIONS = (1, SCHEMA_VERSION)
+"""Versions that are read. See `diopi_test.results.former_versions` for the differences."""
+
+
+@dataclass(frozen=True)
+class CaseRecord:
+    """The outcome of a case.
+
+    Attributes:
+        id: `function[label]`.
+        function: the standard function it calls, or `runtime`.
+        label: what tells it from the function's other cases.
+        base: the label of the stored case it is derived from; empty if it is stored itself.
+        dtype: the name of the element type under test; empty where there is none.
+        class_: the case class, which decides whether conformance depends on the case.
+        message: why it isn't passed.
+        command: a command line that repeats it; empty until the case is added to the report.
+        waived_verdict: how a waived case ended; None of all others.
+        timing: how long the call takes; None unless it passed in a run that was to time calls.
+    """
+
+    id: str
+    function: str
+    label: str
+    base: str
+    dtype: str
+    class_: CaseClass
+    verdict: Verdict
+    checks: tuple[CheckResult, ...]
+    message: str
+    seconds: float
+    command: str
+    waived_verdict: Verdict | None = field(default=None, metadata=OPTIONAL)
+    timing: Timing | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def ratio(self) -> float:
+        """Return the largest error / budget of the case's checks; 0 if none measured it."""
+        return max((check.ratio or 0.0 for check in self.checks), default=0.0)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of cases, total and by verdict."""
+
+    total: int
+    passed: int
+    failed: int
+    not_implemented: int
+    unsupported: int
+    waived: int
+    crashed: int
+    timed_out: int
+    out_of_memory: int
+    flaky: int
+
+    def number(self, verdicts: Iterable[Verdict]) -> int:
+        """Return the number of cases that ended with one of these verdicts."""
+        return sum(getattr(self, verdict) for verdict in verdicts)
+
+
+def count(cases: Iterable[CaseRecord]) -> dict[str, int]:
+    """Return the fields of `Counts` for these cases, without the cases that were not run."""
+    verdicts = Counter(case.verdict for case in cases)
+    counted = [verdict for verdict in Verdict if verdict is not Verdict.not_run]
+    return {
+        "total": sum(verdicts[verdict] for verdict in counted),
+        **{verdict.value: verdicts[verdict] for verdict in counted},
+    }
+
+
+@dataclass(frozen=True)
+class Summary(Counts):
+    """Numbers of cases by verdict, and whether the run is complete.
+
+    Attributes:
+        collected: number of cases that were to be run; None if the run ended before they were counted.
+        not_run, first_not_run: number of cases without a verdict, and the ids of the first few.
+        incomplete, reason: whether some cases have no verdict, and why.
+        classes: the counts of each class.
+        seconds: how long the run took.
+    """
+
+    collected: int | None
+    not_run: int
+    first_not_run: tuple[str, ...]
+    incomplete: bool
+    reason: str
+    classes: Mapping[str, Counts]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class VendorInfo:
+    """Name and version of the vendor.
+
+    Attributes:
+        digest: the SHA-256 of the library's file; empty if the vendor is no compiled library.
+    """
+
+    name: str
+    version: str
+    digest: str = field(default="", metadata=OPTIONAL)
+
+    @property
+    def title(self) -> str:
+        """Return the name and the version, if there is one."""
+        return f"{self.name} {self.version}".strip()
+
+
+@dataclass(frozen=True)
+class BaselineInfo:
+    """Level and digest of the baseline; the digest is empty if the baseline could not be read."""
+
+    level: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The software and hardware of a run."""
+
+    python: str
+    platform: str
+    machine: str
+    cpus: int | None
+    packages: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The seed and the sample of a shuffled run.
+
+    Attributes:
+        seed: of the order of the cases.
+        sample: number of functions drawn, whose derived forms run too; None if all functions run.
+        command: a command line that draws the same and has one process do it all, in that order.
+    """
+
+    seed: int
+    sample: int | None
+    command: str
+
+
+@dataclass(frozen=True)
+class Use:
+    """A function with one element type and with certain layouts, and the numbers of its cases by verdict.
+
+    Attributes:
+        verdicts: number of cases by verdict.
+    """
+
+    function: str
+    dtype: Dtype
+    layouts: tuple[str, ...]
+    verdicts: Mapping[str, int]
+
+    @property
+    def works(self) -> bool:
+        """Return whether every case passed."""
+        return set(self.verdicts) == {Verdict.passed}
+
+
+@dataclass(frozen=True)
+class ClaimsReport:
+    """The comparison of a vendor's claims with the results.
+
+    Attributes:
+        declared: the claims.
+        declared_does_not_work: uses that are declared, of which not every case passed.
+        works_not_declared: uses that are not declared, of which every case passed.
+    """
+
+    declared: tuple[Claim, ...]
+    declared_does_not_work: tuple[Use, ...]
+    works_not_declared: tuple[Use, ...]
+
+
+class WaiverState(Enum):
+    """The state of a waiver after a run."""
+
+    used = "it waived cases"
+    not_needed = "it matches cases, but none of them needs it: all pass, or another waiver covers them"
+    expired = "it would have waived cases, but it has expired"
+    exceeded = "it matches failed cases, but all of them end worse than it allows"
+    matched_nothing = "no case that was run matches its pattern"
+    not_tried = "no case of its functions was run"
+
+
+@dataclass(frozen=True)
+class WaiverUse:
+    """A waiver or a known flake, and its state after the run.
+
+    Attributes:
+        waiver: what it says; of a flake, the verdict is `flaky`.
+        source: the file it is in, or the vendor.
+        retries: how often its cases are run again when they fail; 0 unless it is a known flake.
+        matched: number of cases that its pattern matches.
+        waived: number of cases that it waived.
+    """
+
+    waiver: Waiver
+    source: str
+    retries: int
+    state: WaiverState
+    matched: int
+    waived: int
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """Cases that ended better than their waiver allows.
+
+    Attributes:
+        pattern: the waiver's.
+        was: the worst verdict that the waiver allows.
+        now: how the cases ended.
+        number, first: how many cases, and the ids of the first few.
+    """
+
+    pattern: str
+    was: str
+    now: Verdict
+    number: int
+    first: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WaiverReport:
+    """The states of all waivers after a run.
+
+    Attributes:
+        entries: all of them, in the order in which they are tried.
+        improvements: what is better than waived.
+    """
+
+    entries: tuple[WaiverUse, ...]
+    improvements: tuple[Improvement, ...]
+
+    def in_state(self, state: WaiverState) -> Sequence[WaiverUse]:
+        """Return the waivers in this state."""
+        return [use for use in self.entries if use.state is state]
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """Whether a vendor can train a network, and which calls prevent it.
+
+    Attributes:
+        name: of the network.
+        calls: number of different calls that a step of it makes.
+        passed: number of those that passed, or are waived.
+        not_run: number of those without a verdict.
+        failures: the functions with a call that did not pass, with the worst verdict of its calls.
+        not_mapped: PyTorch operators that the network calls and that no standard function implements.
+    """
+
+    name: str
+    calls: int
+    passed: int
+    not_run: int
+    failures: Mapping[str, Verdict] = field(metadata={"key": "wrong"})
+    not_mapped: tuple[str, ...]
+
+    @property
+    def trains(self) -> bool:
+        """Return whether every call of a training step passed or is waived, and every operator is mapped."""
+        return self.passed == self.calls and not self.not_mapped
+
+
+@dataclass(frozen=True)
+class Report:
+    """The report of a run.
+
+    Attributes:
+        shuffle: what was drawn; None for a run of all cases in order.
+        errors: what made the baseline unusable, or broke the run.
+        claims: how what the vendor declares compares with what works; None if it declares nothing.
+        cases: the records of all cases with a verdict, by id.
+        waivers: what became of the waivers; None if there are none.
+        strict: whether cases that are not demanded count as well.
+        models: which networks the vendor can train; empty except at the level `models`.
+    """
+
+    schema_version: int
+    vendor: VendorInfo
+    proto_version: str
+    baseline: BaselineInfo
+    environment: Environment
+    shuffle: Draw | None
+    summary: Summary
+    errors: tuple[str, ...]
+    claims: ClaimsReport | None
+    cases: tuple[CaseRecord, ...]
+    waivers: WaiverReport | None = field(default=None, metadata=OPTIONAL)
+    strict: bool = field(default=False, metadata=OPTIONAL)
+    models: tuple[ModelReport, ...] = field(default=(), metadata=OPTIONAL)
+
+    @property
+    def exit_status(self) -> int:
+        """Return 3 after errors or if the run is incomplete or empty, 1 if a case that counts failed, otherwise 0."""
+        if self.errors or self.summary.incomplete or not self.summary.number(EXECUTED):
+            return 3
+        classes = self.summary.classes.items()
+        return int(any(counts.number(UNSUCCESSFUL) for name, counts in classes if self.decides(CaseClass[name])))
+
+    def decides(self, class_: CaseClass) -> bool:
+        """Return whether cases of a class decide conformance in this run."""
+        return self.strict or class_.is_demanded
+
+
+@dataclass(frozen=True)
+class PlannedReport:
+    """The report of one run of a plan, and the name of the run."""
+
+    name: str
+    report: Report
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """The reports of the runs of a plan in order, and their total duration."""
+
+    schema_version: int
+    runs: tuple[PlannedReport, ...]
+    seconds: float
+
+    @property
+    def exit_status(self) -> int:
+        """Return the largest exit status of the runs."""
+        return max(run.report.exit_status for run in self.runs)

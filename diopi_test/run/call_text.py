@@ -1,0 +1,155 @@
+"""A case as text: the prototype, every argument with its values, what is expected, and what of it is not as usual."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.headers import declaration
+from diopi_proto.interface import lookup
+from diopi_proto.parameters import Parameter
+from diopi_proto.types import Dtype
+from diopi_test.baseline.units import to_ulps
+from diopi_test.cases.formats import is_inexact
+from diopi_test.cases.layouts import layout_named
+from diopi_test.execution.description import describe_attribute, describe_tensor
+from diopi_test.oracle.budget import K
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
+from diopi_test.run.lookup import MadeCase
+
+EDGE = 3
+"""Elements shown at both ends of an axis of an array that is summarised."""
+
+WHOLE = 60
+"""Elements up to which an array is always shown whole."""
+
+
+def case_text(made_case: MadeCase, *, full: bool = False) -> Iterator[str]:
+    """The lines that describe a case; arrays are summarised, unless `full`."""
+    case = made_case.case
+    yield case.id
+    level = ", called more than once" if case.smoke and made_case.flaw is None else ""
+    yield f"  class {case.case_class}{level}, element type {case.dtype.name}"
+    yield f"  {declaration(lookup(case.function))}"
+    yield from _origin(made_case)
+    yield "arguments"
+    for parameter in lookup(case.function).arguments:
+        yield from _value(parameter, case.arguments[parameter.name], full)
+    yield "results"
+    for parameter in lookup(case.function).results:
+        yield from _results(parameter, case, made_case.flaw is not None, full)
+
+
+def _origin(made_case: MadeCase) -> Iterator[str]:
+    """What was changed in the case it is made of, and what follows from that."""
+    if made_case.base is None:
+        return
+    yield f"  made of {made_case.base.id}"
+    if made_case.flaw is not None:
+        yield f"  must be refused, and change nothing: {made_case.flaw.text}"
+    else:
+        yield f"  must have the results of that case: {_why_same(made_case, made_case.base)}"
+    for before, after in (
+        (made_case.base.arguments, made_case.case.arguments),
+        (made_case.base.expected, made_case.case.expected),
+    ):
+        for name in [name for name in after if after[name] is not before.get(name)]:
+            yield f"  changed: {name} was {_short(before.get(name))}, is {_short(after[name])}"
+
+
+def _why_same(made_case: MadeCase, base: BaselineCase) -> str:
+    """Return why a made case has the results of its base: it overwrites an argument, or nothing depends on one."""
+    if made_case.case.aliases:
+        return " ".join(
+            f"`{result}` is the tensor of `{argument}`." for result, argument in made_case.case.aliases.items()
+        )
+    prototype = lookup(base.function)
+    tensors = [parameter.name for parameter in prototype.parameters if parameter.is_tensor]
+    return " ".join(fact.sentence(tensors) for fact in prototype.ignored if fact.covers(base.arguments))
+
+
+def _short(value: Any) -> str:
+    """An argument or result in a few words, without its elements."""
+    if isinstance(value, list):
+        return f"[{'; '.join(map(_short, value))}]"
+    return _form(value) if isinstance(value, (BaselineTensor, Expected)) else describe_attribute(value)
+
+
+def _form(tensor: BaselineTensor | Expected) -> str:
+    """How a tensor lies in memory."""
+    shape = tensor.values.shape
+    place = layout_named(tensor.layout)(shape)
+    return f"{describe_tensor(tensor.dtype, shape, place.strides, place.offset)}, {tensor.layout}"
+
+
+def _value(parameter: Parameter, value: Any, full: bool) -> Iterator[str]:
+    for name, entry in _entries(parameter.c_name, value):
+        if isinstance(entry, BaselineTensor):
+            yield f"  {name}: {_form(entry)}"
+            yield from _array(entry.values, entry.dtype, full)
+        else:
+            yield f"  {name}: {describe_attribute(entry)}"
+
+
+def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
+    """A value, or the entries of an array of tensors, with their names."""
+    return [(f"{name}.{i}", entry) for i, entry in enumerate(value)] if isinstance(value, list) else [(name, value)]
+
+
+def _results(parameter: Parameter, case: BaselineCase, refused: bool, full: bool) -> Iterator[str]:
+    for name, entry in _entries(parameter.c_name, case.expected[parameter.name]):
+        if entry is None:
+            yield f"  {name}: NULL"
+            continue
+        yield f"  {name}: {_form(entry)}"
+        if not refused:
+            yield from (f"    {line}" for line in _demands(entry))
+            yield from _array(entry.values, entry.dtype, full)
+
+
+def _demands(expected: Expected) -> Iterator[str]:
+    """How exact a result must be."""
+    if expected.needs_validator:
+        yield "one of several valid results; a validator decides whether a result is valid. For example"
+    elif expected.unit is None:
+        yield "exact"
+    elif expected.unit.size:
+        yield f"within a budget of {_budget(expected)}, K = {K:g} included"
+    if expected.specified is not None:
+        yield f"{int(expected.specified.sum())} of {expected.specified.size} elements are specified"
+    if expected.flushed is not None:
+        yield "subnormal inputs may be taken for zero"
+
+
+def _budget(expected: Expected) -> str:
+    """What errors may be, in ulps; beside 0, where ulps of float64 are minute and many, as it is."""
+    units, name = to_ulps(expected), " ulps"
+    if np.isinf(units).any():
+        units, name = np.asarray(expected.unit), ""
+    with np.errstate(over="ignore"):
+        budgets = np.sort(K * units, axis=None)
+    least, median, largest = (f"{budgets[i]:.3g}" for i in (0, budgets.size // 2, -1))
+    return f"{least} (least), {median} (median), {largest} (most){name}"
+
+
+def _array(values: NDArray[Any], dtype: Dtype, full: bool) -> Iterator[str]:
+    if values.size > 1 and is_inexact(dtype) and values.dtype.kind != "c":
+        yield f"    {_range(values.astype(np.float64))}"
+    threshold = sys.maxsize if full else WHOLE
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        text = np.array2string(values, threshold=threshold, edgeitems=EDGE, max_line_width=100)
+    yield indent(text, "    ")
+
+
+def _range(values: NDArray[np.float64]) -> str:
+    """From the smallest to the largest finite number, and how many others there are."""
+    finite = values[np.isfinite(values)]
+    special = {"NaN": np.isnan(values), "infinite": np.isinf(values)}
+    counts = [f"{int(mask.sum())} {name}" for name, mask in special.items() if mask.any()]
+    span = [f"from {finite.min():.6g} to {finite.max():.6g}"] if finite.size else []
+    return ", ".join([*span, *counts])

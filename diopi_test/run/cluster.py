@@ -1,0 +1,163 @@
+"""`ClusterExecutor`: runs cases in worker processes on the machines of a Dask cluster."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import final
+from uuid import uuid4
+
+from diopi_impl import VendorError, VendorNotFoundError
+from diopi_test.baseline.cluster import Cluster, ClusterError
+from diopi_test.baseline.codec import from_json, to_json
+from diopi_test.execution.verdict import LOST, Outcome, Verdict
+from diopi_test.run.cluster_worker import Batch, BatchResult, abandon, close_devices, run_batch
+from diopi_test.run.collection import Collected
+from diopi_test.run.isolation.description import Description
+from diopi_test.run.isolation.executor import CASE_OPTIONS, LIMITS, ScheduledCase
+from diopi_test.run.options import CaseOptions, Limits
+
+ReportCase = Callable[[Collected, Outcome, float], None]
+
+
+def split_by_function(batches: Iterable[Sequence[ScheduledCase]]) -> Iterable[Sequence[ScheduledCase]]:
+    """Yield the batches, each split into one per function; a batch that returns to an earlier function is not split."""
+    for batch in batches:
+        pieces: dict[str, list[ScheduledCase]] = {}
+        for scheduled in batch:
+            pieces.setdefault(scheduled.case.function, []).append(scheduled)
+        in_order = [scheduled for piece in pieces.values() for scheduled in piece] == list(batch)
+        yield from pieces.values() if in_order else [batch]
+
+
+@final
+class ClusterExecutor:
+    """An executor on a Dask cluster, with the methods of `isolation.executor.Executor`.
+
+    A batch goes to a worker with a free device, whose own `Executor` runs it. If the worker dies, another one runs the
+    batch; if these die too, its cases run one by one. A case that kills every worker is reported as crashed. Each
+    case is reported once.
+
+    Attributes:
+        notes: problems that belong to no case.
+    """
+
+    def __init__(self, address: str, vendor: str, limits: Limits = LIMITS, options: CaseOptions = CASE_OPTIONS) -> None:
+        self.notes: list[str] = []
+        self._cluster = Cluster(address)
+        here = str(Path(vendor).absolute()) if vendor.endswith(".so") else vendor
+        dump = options.dump.absolute() if options.dump else None
+        self._template = Batch(uuid4().hex, here, limits, replace(options, dump=dump))
+        self._repetitions: deque[Batch] = deque()  # whose workers died
+        self._lost: Counter[str] = Counter()
+        self._vendor = ""
+
+    def __enter__(self) -> ClusterExecutor:
+        self._cluster.__enter__()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Close the devices on all workers, or abandon them after an exception; then leave the cluster."""
+        try:
+            end = abandon if kind else close_devices
+            for worker, notes in self._cluster.run_on_all_workers(end, self._template.run).items():
+                failed = isinstance(notes, Exception)
+                self._note(worker, [f"its devices could not be closed: {notes}"] if failed else notes)
+        except ClusterError as error:
+            self.notes.append(str(error))
+        finally:
+            self._cluster.__exit__()
+
+    def describe(self) -> Description:
+        """Return the vendor's description; raise VendorError if the vendor does not start or is not there."""
+        questions = iter([_to_json(self._template)])
+        for _, reply in self._cluster.calls(run_batch, lambda: next(questions, None), self._on_killed):
+            result = _from_json(reply)
+            self._check(result)
+            if result.description is not None:
+                self._vendor = result.vendor
+                return result.description
+        raise VendorError(f"vendor {self._template.vendor} does not start: every worker that loaded it has died")
+
+    def run(
+        self,
+        batches: Iterable[Sequence[ScheduledCase]],
+        report: ReportCase,
+        retries: Callable[[str], int] = lambda case_id: 0,
+    ) -> None:
+        """Run the cases, each batch in order by one process, and report each case once, with the seconds it took.
+
+        Args:
+            batches: The cases.
+            report: Receives each case with its outcome and duration in seconds.
+            retries: Returns for the ID of a case how often it is tried again if it fails; 0 unless it is flaky.
+
+        Raises:
+            VendorError: The vendor does not start on a worker.
+            ClusterError: The cluster fails; cases that were not reported have not been run.
+        """
+        self._report = report
+        work = (self._batch(scheduled, retries) for scheduled in split_by_function(batches))
+        for _, reply in self._cluster.calls(run_batch, lambda: self._next(work), self._on_killed):
+            result = _from_json(reply)
+            for ended in result.ended:
+                self._lost[ended.case.function] += ended.outcome.verdict in LOST
+                report(ended.case, ended.outcome, ended.seconds)
+            self._note(result.worker, result.notes)
+            self._check(result)
+
+    def _batch(self, scheduled: Sequence[ScheduledCase], retries: Callable[[str], int]) -> Batch:
+        located = tuple(replace(item, path=item.path.absolute()) for item in scheduled)
+        return replace(
+            self._template,
+            scheduled=located,
+            retries={item.case.id: retries(item.case.id) for item in scheduled},
+        )
+
+    def _next(self, work: Iterator[Batch]) -> str | None:
+        """Return the next batch as JSON, repetitions first, or None; report cases of given-up functions as not run."""
+        while batch := self._repetitions.popleft() if self._repetitions else next(work, None):
+            if scheduled := tuple(item for item in batch.scheduled if not self._reported_as_given_up(item)):
+                return _to_json(replace(batch, scheduled=scheduled))
+        return None
+
+    def _reported_as_given_up(self, scheduled: ScheduledCase) -> bool:
+        """Return whether a case's function was given up; if so, report the case as not run."""
+        lost = self._lost[scheduled.case.function]
+        if lost < self._template.limits.lost:
+            return False
+        reason = f"{lost} cases of {scheduled.case.function} have crashed, hung or run out of memory"
+        self._report(scheduled.case, Outcome(Verdict.not_run, f"not run: {reason}"), 0.0)
+        return True
+
+    def _on_killed(self, text: str) -> None:
+        """Handle a batch whose Dask workers all died: retry its cases one by one, or report the only one."""
+        batch = from_json(Batch, json.loads(text))
+        if len(batch.scheduled) > 1:
+            self._repetitions += [replace(batch, scheduled=(item,)) for item in batch.scheduled]
+            return
+        for item in batch.scheduled:
+            self._lost[item.case.function] += 1
+            self._report(item.case, Outcome(Verdict.crashed, "every worker that ran it alone has died"), 0.0)
+
+    def _check(self, result: BatchResult) -> None:
+        """Raise an error if the vendor does not start on a Dask worker, or differs from the described vendor."""
+        if result.stopped is not None:
+            kind = VendorError if result.is_vendor_there else VendorNotFoundError
+            raise kind(f"on worker {result.worker}: {result.stopped}")
+        if self._vendor not in ("", result.vendor):
+            raise ClusterError(f"the vendor is {result.vendor} on worker {result.worker}, and {self._vendor} on others")
+
+    def _note(self, worker: str, notes: Iterable[str]) -> None:
+        self.notes += [f"worker {worker}: {note}" for note in notes]
+
+
+def _to_json(batch: Batch) -> str:
+    return json.dumps(to_json(batch))
+
+
+def _from_json(text: str) -> BatchResult:
+    return from_json(BatchResult, json.loads(text))

@@ -1,0 +1,192 @@
+"""The part of `ClusterExecutor` on a Dask worker: runs batches of cases in worker processes, which it keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock, Timer
+from typing import final
+
+from diopi_impl import VendorError, VendorNotFoundError
+from diopi_test.baseline.cluster import ClusterError, worker_name
+from diopi_test.baseline.codec import from_json, to_json
+from diopi_test.execution.runtime_cases import RUNTIME
+from diopi_test.execution.verdict import Outcome
+from diopi_test.run.collection import Collected
+from diopi_test.run.isolation.description import Description
+from diopi_test.run.isolation.executor import Executor, ScheduledCase
+from diopi_test.run.isolation.fork_server import ForkServerError
+from diopi_test.run.options import CaseOptions, Limits
+
+IDLE = 60.0
+"""Seconds after which a device is closed for which no batch comes: who asked may have died."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Cases that a Dask worker runs in order; a batch without cases asks for the vendor's description.
+
+    Attributes:
+        run: a name of the run they belong to, which no other has.
+        vendor, limits, options: as `Executor` takes them.
+        due: the cases.
+        retries: how often each is tried again, by its id.
+    """
+
+    run: str
+    vendor: str
+    limits: Limits
+    options: CaseOptions
+    scheduled: tuple[ScheduledCase, ...] = ()
+    retries: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EndedCase:
+    """The outcome of a case and the seconds that it took."""
+
+    case: Collected
+    outcome: Outcome
+    seconds: float
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """The result of a batch.
+
+    Attributes:
+        worker: that ran it, for people.
+        vendor: its name and version there.
+        description: of the vendor, if that was asked for.
+        ended: the cases that have come to something.
+        notes: what went wrong that is no case's verdict.
+        stopped: why the vendor does not start; None if it does.
+        is_vendor_there: whether there is such a vendor.
+    """
+
+    worker: str
+    vendor: str
+    description: Description | None
+    ended: tuple[EndedCase, ...]
+    notes: tuple[str, ...]
+    stopped: str | None
+    is_vendor_there: bool
+
+
+@final
+class Devices:
+    """The idle executors of this Dask worker. All belong to the latest run, because other runs may need the device.
+
+    Attributes:
+        abandoned: the runs whose results nobody waits for.
+    """
+
+    def __init__(self) -> None:
+        self.abandoned: set[str] = set()
+        self._lock = Lock()
+        self._run = ""
+        self._idle: list[Executor] = []
+        self._timer = Timer(IDLE, self.close)
+
+    @contextmanager
+    def lend(self, batch: Batch) -> Iterator[Executor]:
+        """Lend an executor to a batch; unless an exception is raised, it is kept for the next batch."""
+        with self._lock:
+            self._timer.cancel()
+            leaving = [] if batch.run == self._run else self._take_all()
+            self._run = batch.run
+            executor = self._idle.pop() if self._idle else None
+        _close(leaving)
+        executor = executor or Executor(batch.vendor, 1, batch.limits, batch.options).__enter__()
+        try:
+            yield executor
+        except BaseException as error:
+            executor.__exit__(type(error))
+            raise
+        self._return(batch.run, executor)
+
+    def _return(self, run: str, executor: Executor) -> None:
+        with self._lock:
+            is_wanted = run == self._run and run not in self.abandoned
+            if is_wanted:
+                self._idle.append(executor)
+                self._timer.cancel()
+                self._timer = Timer(IDLE, self.close)
+                self._timer.daemon = True
+                self._timer.start()
+        if not is_wanted:
+            _close([executor])
+
+    def close(self, run: str | None = None) -> list[str]:
+        """Close idle devices, of one run or of all, and return what went wrong."""
+        with self._lock:
+            leaving = self._take_all() if run in (None, self._run) else []
+        return _close(leaving)
+
+    def _take_all(self) -> list[Executor]:
+        idle, self._idle = self._idle, []
+        return idle
+
+
+DEVICES = Devices()
+"""Those of this process."""
+
+
+def run_batch(text: str) -> str:
+    """Return the `BatchResult` of a `Batch`, both as JSON; raise ClusterError if a baseline file is missing."""
+    batch = from_json(Batch, json.loads(text))
+    _check_files(batch)
+    try:
+        result = _run(batch)
+    except ForkServerError:  # an accident of this machine: memory that ran out, say
+        result = _run(batch)
+    return json.dumps(to_json(result))
+
+
+def _run(batch: Batch) -> BatchResult:
+    ended: list[EndedCase] = []
+
+    def report(case: Collected, outcome: Outcome, seconds: float) -> None:
+        ended.append(EndedCase(case, outcome, seconds))
+        if batch.run in DEVICES.abandoned:
+            raise ClusterError("the run was interrupted")
+
+    try:
+        with DEVICES.lend(batch) as executor:
+            vendor = executor.describe()
+            executor.run([batch.scheduled] if batch.scheduled else [], report, lambda case_id: batch.retries[case_id])
+            notes, executor.notes = tuple(executor.notes), []
+    except VendorError as error:
+        is_there = not isinstance(error, VendorNotFoundError)
+        return BatchResult(worker_name(), "", None, tuple(ended), (), str(error), is_there)
+    description = None if batch.scheduled else vendor
+    return BatchResult(worker_name(), f"{vendor.name} {vendor.version}", description, tuple(ended), notes, None, True)
+
+
+def _check_files(batch: Batch) -> None:
+    for path in {scheduled.path for scheduled in batch.scheduled if scheduled.case.function != RUNTIME}:
+        if not path.is_file():
+            raise ClusterError(
+                f"worker {worker_name()} has no baseline file {path}: all workers need the baseline under the path it "
+                "has where the run was started"
+            )
+
+
+async def close_devices(run: str) -> list[str]:
+    """Close the devices of a run on this worker; what went wrong with that."""
+    return await asyncio.to_thread(DEVICES.close, run)
+
+
+async def abandon(run: str) -> list[str]:
+    """End a run on this worker: what is idle at once, what is at work after its present case."""
+    DEVICES.abandoned.add(run)
+    return await close_devices(run)
+
+
+def _close(executors: list[Executor]) -> list[str]:
+    for executor in executors:
+        executor.__exit__(None)
+    return [note for executor in executors for note in executor.notes]

@@ -1,0 +1,123 @@
+"""The cases of a run before they are executed, and the records of how they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from diopi_proto.interface import prototypes
+from diopi_test.baseline.descriptions import described_cases, described_functions
+from diopi_test.baseline.level import StoredLevel, open_level_of_file
+from diopi_test.baseline.manifest import ListedCase
+from diopi_test.cases.model import CaseClass, is_huge
+from diopi_test.cases.selection import classes_with_int32_indices, select_cases
+from diopi_test.execution.runtime_cases import RUNTIME, RUNTIME_CASES
+from diopi_test.execution.verdict import Outcome
+from diopi_test.results.records import CaseRecord
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A case that is selected to run.
+
+    Attributes:
+        function: the standard function it calls, or `RUNTIME`.
+        label: what tells it from the function's other cases.
+        dtype: the name of the element type under test; empty where there is none.
+        case_class: what it demands.
+        base: the label of the stored case it is made of; empty if it is stored itself.
+    """
+
+    function: str
+    label: str
+    dtype: str = ""
+    case_class: CaseClass = CaseClass.basic
+    base: str = ""
+
+    @property
+    def id(self) -> str:
+        """Return `function[label]`."""
+        return f"{self.function}[{self.label}]"
+
+    def record(self, outcome: Outcome, seconds: float) -> CaseRecord:
+        """Return the record of the case with this outcome."""
+        return CaseRecord(
+            self.id,
+            self.function,
+            self.label,
+            self.base,
+            self.dtype,
+            self.case_class,
+            outcome.verdict,
+            tuple(outcome.check_results),
+            outcome.message,
+            round(seconds, 6),
+            command="",
+            timing=outcome.timing,
+        )
+
+
+def collect_level(level: StoredLevel, wanted: Callable[[str], bool] | None = None) -> list[Collected]:
+    """Collect the cases of a level without opening a baseline file."""
+    functions = [function for function in level.functions if wanted is None or wanted(function)]
+    return [_collected(function, case) for function in functions for case in level.cases(function)]
+
+
+def counting_int32_indices(cases: Sequence[Collected], level: str) -> list[Collected]:
+    """Return the cases, those with demanded classes that are open only because of int32 indices."""
+
+    def of_class(case: Collected) -> Collected:
+        if case.case_class is not CaseClass.open:
+            return case
+        classes = classes_with_int32_indices(case.function, level)
+        demanded = classes.get(case.base or case.label)
+        if demanded is None:
+            return case
+        return replace(case, case_class=CaseClass.callers if case.base else demanded)
+
+    return [of_class(case) for case in cases]
+
+
+def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> list[Collected]:
+    """Collect the cases of a level whose inputs are generated, whether their results exist or not.
+
+    Args:
+        level: The name of the level.
+        wanted: Returns whether to collect the cases of a function.
+        huge: Whether to include cases with huge storages.
+
+    Returns:
+        The cases, sorted by function.
+    """
+    return [
+        Collected(function, case.label, case.dtype.name, case.case_class)
+        for function in sorted(prototypes())
+        if wanted(function)
+        for case in select_cases(function, level)
+        if huge or not is_huge(case)
+    ]
+
+
+def collect_described(data: Path, wanted: Callable[[str], bool]) -> list[Collected]:
+    """Return the cases that the folder `data` describes of functions that are `wanted`, with or without results."""
+    return [
+        Collected(function, case.label, case.dtype.name, case.case_class)
+        for function in described_functions(data)
+        if wanted(function)
+        for case in described_cases(data, function)
+    ]
+
+
+def collect_file(path: Path) -> Iterator[Collected]:
+    """Collect the cases of a baseline file without opening it; raise BaselineError if its manifest is unusable."""
+    return (_collected(path.stem, case) for case in open_level_of_file(path).cases(path.stem))
+
+
+def _collected(function: str, case: ListedCase) -> Collected:
+    return Collected(function, case.label, "" if case.dtype is None else case.dtype.name, case.class_, case.base)
+
+
+def collect_runtime() -> Iterator[Collected]:
+    """Collect the cases of the nine runtime functions."""
+    return (Collected(RUNTIME, case.name) for case in RUNTIME_CASES)

@@ -1,0 +1,81 @@
+"""Running one case in this process, so that a debugger, a sanitizer or faulthandler sees the vendor's code."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from diopi_impl import BaseVendor, find_vendor
+from diopi_test.baseline.level import open_level_of_file
+from diopi_test.execution.runtime_cases import RUNTIME_CASES
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.results.details import outcome_lines
+from diopi_test.run.collection import Collected
+from diopi_test.run.keywords import SelectionError
+from diopi_test.run.lookup import NEAR
+from diopi_test.run.options import CaseOptions
+from diopi_test.run.session import Session
+
+T = TypeVar("T")
+
+
+def select_only_case(cases: Sequence[T], name: Callable[[T], str]) -> T:
+    """Return the only selected case; raise SelectionError with examples if there is not exactly one."""
+    if len(cases) != 1:
+        examples = f": {', '.join(map(name, cases[:NEAR]))}" if cases else ""
+        more = ", …" if len(cases) > NEAR else ""
+        raise SelectionError(f"--debug runs exactly one case, but {len(cases) or 'none'} are selected{examples}{more}")
+    return cases[0]
+
+
+def debug(
+    vendor_name: str, path: Path | None, collected: Collected, options: CaseOptions, say: Callable[[str], None]
+) -> Outcome:
+    """Run one case in this process and print its outcome.
+
+    An exception of the vendor propagates, a crash ends the process with the stack on stderr, and a call that hangs is
+    not interrupted.
+
+    Args:
+        vendor_name: The vendor, as `find_vendor` takes it.
+        path: The baseline file; None for a case of the runtime.
+        collected: The case.
+        options: How to run and check the case.
+        say: Prints a line for the user at once.
+
+    Returns:
+        The outcome of the case.
+    """
+    faulthandler.enable(all_threads=True)
+    for line in _hints(collected.id, stored=path is not None):
+        say(line)
+    vendor = find_vendor(vendor_name)
+    outcome = _run_runtime_case(vendor, collected) if path is None else _run(vendor, path, collected, options)
+    for line in outcome_lines(collected.id, outcome):
+        say(line)
+    return outcome
+
+
+def _hints(case: str, *, stored: bool) -> Iterator[str]:
+    command = shlex.join(sys.orig_argv)
+    yield f"{case} runs in this process, {os.getpid()}; a crash prints the stack, SIGINT ends what hangs"
+    yield f"  gdb --args {command}"
+    yield f"  lldb -- {command}"
+    if stored:
+        yield f"  diopi-test show {shlex.quote(case)}    # what is called"
+
+
+def _run(vendor: BaseVendor, path: Path, collected: Collected, options: CaseOptions) -> Outcome:
+    with vendor.open_device() as device:
+        return Session(vendor, device, options).run(path, collected, open_level_of_file(path).sha256(path.stem))
+
+
+def _run_runtime_case(vendor: BaseVendor, collected: Collected) -> Outcome:
+    case = next(case for case in RUNTIME_CASES if case.name == collected.label)
+    case.run(vendor)
+    return Outcome(Verdict.passed)

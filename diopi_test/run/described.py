@@ -1,0 +1,66 @@
+"""A run of cases that a folder describes: their results are computed before it, where they are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from diopi_proto.messages import pluralize
+from diopi_test.baseline.descriptions import is_described
+from diopi_test.baseline.level import StoredLevel
+from diopi_test.baseline.parallel import process_map
+from diopi_test.execution.listing import list_stored_cases
+from diopi_test.execution.runtime_cases import RUNTIME
+from diopi_test.run.collection import Collected, collect_level
+from diopi_test.run.options import RunOptions
+
+if TYPE_CHECKING:
+    from diopi_test.baseline.on_demand import ComputationOutcome
+
+
+def described_folder(options: RunOptions) -> Path | None:
+    """Return the folder that describes the cases of a run; None if a level does."""
+    return options.data if options.data is not None and is_described(options.data) else None
+
+
+def compute_results(
+    data: Path, level: str, functions: Sequence[str], console: Console, *, workers: int = 1
+) -> list[str]:
+    """Compute the missing results of the functions, and say which cases have none because the reference refuses them.
+
+    Returns:
+        A line for each internal error.
+
+    Raises:
+        BaselineError: The results cannot be written.
+    """
+    from diopi_test.baseline.on_demand import (  # imports the references
+        cases_without_results,
+        compute_described,
+        rejected_cases_file,
+    )
+
+    def tell(function: str, results: ComputationOutcome) -> None:
+        console.print(f"computed the results of {pluralize(results.cases, 'case')} of {function}", highlight=False)
+
+    compute_described(data, level, functions, process_map(workers), list_stored_cases, tell)
+    errors = []
+    for function in functions:
+        refused, failed = cases_without_results(data, function)
+        errors += failed
+        if refused:
+            file = rejected_cases_file(data, function)
+            line = (
+                f"the reference rejects {pluralize(len(refused), 'case')} of {function}; the run skips them, see {file}"
+            )
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    return errors
+
+
+def with_results(level: StoredLevel, cases: Sequence[Collected]) -> list[Collected]:
+    """Return the cases that have results, and those of the runtime, which need none."""
+    stored = {case.id: case for case in collect_level(level)}
+    return [stored.get(case.id, case) for case in cases if case.function == RUNTIME or case.id in stored]

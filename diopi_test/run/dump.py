@@ -1,0 +1,166 @@
+"""Dumps: all arrays of a case in one .npz file that NumPy can read.
+
+    input.NAME            a tensor argument, before the call
+    expected.NAME         what a result must be, in the reference's arithmetic
+    budget.NAME           by how much each element may be off; not there where it must be exact
+    specified.NAME        which elements are specified; not there where all are
+    result.CALL.NAME      what a call gave, by its name: first, second, waited, relaid, plain, refused
+    changed.CALL.NAME     an input that a call changed, after it
+    info                  a JSON text: the case, its attributes, the element type, shape and strides of every tensor
+
+NumPy has no bfloat16 of its own: such arrays are float32, which holds them to the bit, and `info` says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.baseline.codec import to_json
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.description import describe_attribute, describe_tensor
+from diopi_test.oracle.budget import K
+from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
+from lib_rt.dtypes import to_numpy
+
+SUFFIX = ".npz"
+
+LONGEST = 150
+"""Characters of a file's name before its suffix: file systems take 255 bytes."""
+
+Arrays = Iterator[tuple[str, NDArray[Any]]]
+
+
+class DumpError(Exception):
+    """A dump that can't be written; the message names the file and the reason."""
+
+
+def dump(case: BaselineCase, records: Mapping[str, CallRecord], folder: Path) -> Path:
+    """Write a case and the records of its calls to a file in `folder`, which is created if necessary.
+
+    The file is written completely or not at all, and replaces an earlier one. Without records, for example after a
+    crash, it contains the arguments and the expected results.
+
+    Args:
+        case: The case.
+        records: What its calls left behind, by the name of the call.
+        folder: The folder of the dumps.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        DumpError: The file can't be written.
+    """
+    path = folder / f"{file_name(case.id)}{SUFFIX}"
+    arrays = dict([*_argument_arrays(case), *_expected_arrays(case), *_left(records)])
+    info = json.dumps(_info(case, records, arrays), indent=1)
+    plain = {name: _widened(array) for name, array in arrays.items()}
+    temporary = path.with_name(f".{secrets.token_hex(8)}{SUFFIX}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "xb") as file:
+            np.savez_compressed(file, allow_pickle=False, info=np.array(info), **plain)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DumpError(f"the dump {path} can't be written: {error}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+    return path
+
+
+def file_name(case: str) -> str:
+    """Return a unique file name for a case that every file system accepts: the ID itself if it is simple enough.
+
+    Of another, letters, digits and a few signs remain, with some of its digest.
+    """
+    name = re.sub(r"\[(.*)\]$", r".\1", case)
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:LONGEST]
+    digest = hashlib.sha256(case.encode(errors="surrogatepass")).hexdigest()
+    return safe if safe == name else f"{safe}-{digest[:12]}"
+
+
+def _argument_arrays(case: BaselineCase) -> Arrays:
+    for name, value in case.arguments.items():
+        for entry_name, entry in _entries(name, value):
+            if isinstance(entry, BaselineTensor):
+                yield f"input.{entry_name}", entry.values
+
+
+def _expected_arrays(case: BaselineCase) -> Arrays:
+    for name, value in case.expected.items():
+        for entry_name, entry in _entries(name, value):
+            if isinstance(entry, Expected):
+                yield f"expected.{entry_name}", entry.values
+                if entry.unit is not None:
+                    yield f"budget.{entry_name}", K * entry.unit
+                if entry.specified is not None:
+                    yield f"specified.{entry_name}", entry.specified
+
+
+def _left(records: Mapping[str, CallRecord]) -> Arrays:
+    for call, run in records.items():
+        for record in run.tensors:
+            if record.expected is not None:
+                yield f"result.{call}.{record.name}", record.values
+            elif record.before is not None and (record.before != record.after).any():
+                yield f"changed.{call}.{record.name}", record.values
+        for value in run.values:
+            yield f"result.{call}.{value.name}", np.asarray(value.actual)
+
+
+def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Return an argument or result with its name, or the entries of an array of them with theirs."""
+    return [(f"{name}.{i}", entry) for i, entry in enumerate(value)] if isinstance(value, list) else [(name, value)]
+
+
+def _info(case: BaselineCase, records: Mapping[str, CallRecord], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    attributes = {name: value for name, value in case.arguments.items() if not _has_tensors(value)}
+    return {
+        "case": case.id,
+        "function": case.function,
+        "label": case.label,
+        "dtype": case.dtype.name,
+        "class": case.case_class.value,
+        "attributes": {name: _as_json(value) for name, value in attributes.items()},
+        "calls": {call: _tensors(run) for call, run in records.items()},
+        "bfloat16": [name for name, array in arrays.items() if array.dtype == _BFLOAT16],
+    }
+
+
+def _has_tensors(value: Any) -> bool:
+    return isinstance(value, (BaselineTensor, list))
+
+
+def _as_json(value: Any) -> Any:
+    """Return an attribute as JSON, or as text if JSON has no such type."""
+    is_plain = value is None or isinstance(value, (bool, int, float, str, tuple))
+    return to_json(value) if is_plain else describe_attribute(value)
+
+
+def _tensors(run: CallRecord) -> dict[str, str]:
+    """Return the memory layouts of the tensors of a call, by name."""
+    return {entry.name: describe_tensor(entry.dtype, entry.shape, entry.strides, entry.offset) for entry in run.tensors}
+
+
+_BFLOAT16 = to_numpy(Dtype.bfloat16)
+
+
+def _widened(array: NDArray[Any]) -> NDArray[Any]:
+    """Convert an array to a type that NumPy supports: bfloat16 is the upper half of float32, including NaN."""
+    if array.dtype != _BFLOAT16:
+        return array
+    bits = np.ascontiguousarray(array).reshape(array.shape).view(np.uint16)
+    return (bits.astype(np.uint32) << 16).view(np.float32)

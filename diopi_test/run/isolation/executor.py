@@ -1,0 +1,443 @@
+"""`Executor`: distributes cases to workers, enforces their limits, and decides what the end of a worker means."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from typing import Any, final
+
+from diopi_impl import VendorError, VendorNotFoundError
+from diopi_test.baseline.codec import from_json
+from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.run.collection import Collected
+from diopi_test.run.isolation.description import Description
+from diopi_test.run.isolation.ending import (
+    append_output,
+    cpu_seconds,
+    describe_exit,
+    outcome_of_end,
+    resident_bytes,
+)
+from diopi_test.run.isolation.fork_server import Ended, ForkServer, WorkerProcess
+from diopi_test.run.options import CaseOptions, Limits
+
+LOADING, PROBING, STARTING_BUSY, CLOSING = 8.0, 5.0, 60.0, 5.0
+"""Seconds for a vendor to load, for its device check, for either if it uses much CPU, and to close its device."""
+
+BUSY = 0.03
+"""Share of a CPU above which a starting worker counts as busy; low, since the machine may run other programs."""
+
+LIMITS, CASE_OPTIONS = Limits(), CaseOptions()
+"""Default limits and options."""
+
+STACK_DUMP = 0.3
+"""Seconds between the signal that makes a hanging worker print its stack and the signal that ends it."""
+
+MAX_CONFIRMED = 5
+"""Number of failures per function that are confirmed in a new worker; further failures are reported unconfirmed."""
+
+MAX_FAILED_STARTS = 3
+"""Number of consecutive failed starts that are tolerated for a vendor that has started before."""
+
+_MEMORY_INTERVAL = 0.05
+"""Seconds between two measurements of the workers' memory."""
+
+
+@final
+@dataclass(frozen=True)
+class ScheduledCase:
+    """A case to run, its baseline file, and the expected digest of the file; None accepts any digest."""
+
+    path: Path
+    case: Collected
+    sha256: str | None = None
+
+    @property
+    def task(self) -> Sequence[Any]:
+        """Return the message that tells a worker to run the case."""
+        case = self.case
+        return [str(self.path), self.sha256, [case.function, case.label, case.dtype, case.case_class.value, case.base]]
+
+
+@final
+@dataclass(frozen=True)
+class _Repetition:
+    """The reason to run a case again: its outcome, the case that ran before it, and the number of attempts."""
+
+    before: Outcome
+    neighbour: str
+    attempts: int = 1
+
+    def resolve(self, alone: Outcome) -> Outcome:
+        """Return the final outcome, given the outcome of the case in a worker of its own."""
+        if alone.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
+            ran = f"in a process in which {self.neighbour} had run before" if self.attempts == 1 else "at first"
+            text = f"{self.before.verdict} {ran} ({self.before.message}), {alone.verdict} alone"
+            return Outcome(Verdict.flaky, text, self.before.check_results)
+        return alone
+
+
+@final
+@dataclass
+class _Worker:
+    """One of the executor's workers, and the cases assigned to it. The first of them is running.
+
+    Attributes:
+        has_loaded: whether the process has loaded the vendor.
+        is_ready: whether the vendor is loaded and its device works.
+        served: number of cases that the process has finished.
+        latest: the ID of the latest finished case.
+        began: the time when the current case or step of the start began.
+        cpu: CPU seconds of the process when the current step of the start began.
+        deadline: the time at which the current case or step exceeds its limit.
+        output: bytes of output when the latest case was finished.
+        end_reason: if the executor ended the process, the verdict on the running case and the reason.
+        has_answered: whether the process finished its case after all, so that the next case is not to blame.
+        repetition: why the running case is run alone, if it is.
+    """
+
+    process: WorkerProcess | None = None
+    work: deque[ScheduledCase] = field(default_factory=deque)
+    has_loaded: bool = False
+    is_ready: bool = False
+    served: int = 0
+    latest: str = ""
+    began: float = 0.0
+    cpu: float = 0.0
+    deadline: float = 0.0
+    output: int = 0
+    end_reason: tuple[Verdict, str] | None = None
+    has_answered: bool = False
+    repetition: _Repetition | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether the worker has cases to run, or is starting."""
+        return bool(self.work) or (self.process is not None and not self.is_ready)
+
+    def adopt(self, process: WorkerProcess) -> None:
+        """Use a new process."""
+        self.process, self.is_ready, self.served, self.latest, self.output = process, False, 0, "", 0
+        self.has_loaded, self.end_reason, self.has_answered = False, None, False
+
+    def begin_step(self, seconds: float, cpu: float) -> None:
+        """Begin a step of the start of the process, which has used this many seconds of CPU."""
+        self.began, self.cpu = time.monotonic(), cpu
+        self.deadline = self.began + seconds
+
+
+@final
+class Executor:
+    """Runs cases of one vendor in several workers.
+
+    A case that does not pass in a process in which others had run is run once more, alone in a new one: that verdict
+    counts, and if it passes there the case is `flaky`.
+
+    Attributes:
+        notes: what went wrong that is no case's verdict.
+    """
+
+    def __init__(self, vendor: str, workers: int, limits: Limits = LIMITS, options: CaseOptions = CASE_OPTIONS) -> None:
+        self.notes: list[str] = []
+        self._vendor = vendor
+        self._limits = limits
+        self._options = options
+        self._retries: Callable[[str], int] = lambda case_id: 0
+        self._fork_server = ForkServer()
+        self._selector = DefaultSelector()
+        self._workers = [_Worker() for _ in range(workers)]
+        self._repetitions: deque[tuple[ScheduledCase, _Repetition]] = deque()
+        self._returned: deque[Sequence[ScheduledCase]] = deque()  # of batches whose process ended
+        self._lost: Counter[str] = Counter()
+        self._confirmed: Counter[str] = Counter()
+        self._failed_starts = 0
+        self._has_started = False
+        self._description: Description | None = None
+
+    def __enter__(self) -> Executor:
+        self._selector.register(self._fork_server, EVENT_READ)
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self._close_devices()
+        finally:
+            self._selector.close()
+            self._fork_server.close()
+            for worker in self._workers:
+                if worker.process is not None:
+                    worker.process.close()
+
+    def renew(self) -> None:
+        """End the idle workers, so that the next case is the first of a new process."""
+        for worker in self._workers:
+            self._retire(worker)
+
+    def _close_devices(self) -> None:
+        """Let idle workers close their devices, and note what goes wrong."""
+        open_workers = {
+            worker.process.number: worker for worker in self._workers if worker.process and not worker.is_busy
+        }
+        for worker in open_workers.values():
+            assert worker.process is not None
+            worker.process.hang_up()
+        end = time.monotonic() + CLOSING
+        while open_workers and time.monotonic() < end:
+            self._selector.select(end - time.monotonic())
+            for ended in self._fork_server.ended():
+                if (closed := open_workers.pop(ended.process, None)) and ended.status:
+                    assert closed.process is not None
+                    output = closed.process.output_since(closed.output)
+                    self.notes.append(
+                        append_output(f"when it closed its device the vendor {describe_exit(ended.status)}", output)
+                    )
+
+    # What the vendor says.
+
+    def describe(self) -> Description:
+        """Return the vendor's description; raise VendorError if the vendor does not start or is not there."""
+        worker = self._workers[0]
+        if worker.process is None:
+            self._start(worker)
+        while self._description is None or not worker.is_ready:
+            self._process_events()
+        return self._description
+
+    # Who runs what.
+
+    def run(
+        self,
+        batches: Iterable[Sequence[ScheduledCase]],
+        report: Callable[[Collected, Outcome, float], None],
+        retries: Callable[[str], int] = lambda case_id: 0,
+    ) -> None:
+        """Run the cases, each batch in order by one process, and report each case once, with the seconds it took.
+
+        `retries` tells by its id how often a case is tried again that is known to be flaky. VendorError if the vendor
+        does not start any more: what was not reported has not been run.
+        """
+        self._batches, self._report, self._retries = iter(batches), report, retries
+        while self._distribute_work():
+            self._process_events()
+
+    def _distribute_work(self) -> bool:
+        """Assign cases to idle workers and return whether any worker is busy."""
+        for worker in self._workers:
+            if not worker.is_busy:
+                self._assign_next(worker)
+        return any(worker.is_busy for worker in self._workers)
+
+    def _assign_next(self, worker: _Worker) -> None:
+        if self._repetitions:
+            scheduled, worker.repetition = self._repetitions.popleft()
+            self._retire(worker)
+            self._assign(worker, [scheduled])
+        elif work := self._next_batch():
+            self._assign(worker, work)
+
+    def _next_batch(self) -> Sequence[ScheduledCase]:
+        """Return the cases to run next, without cases of functions that were given up."""
+        while batch := self._returned.popleft() if self._returned else next(self._batches, None):
+            if work := [scheduled for scheduled in batch if not self._is_given_up(scheduled)]:
+                return work
+        return ()
+
+    def _is_given_up(self, scheduled: ScheduledCase) -> bool:
+        """Return whether a case's function was given up; if so, report the case as not run."""
+        lost = self._lost[scheduled.case.function]
+        if lost < self._limits.lost:
+            return False
+        reason = f"{lost} cases of {scheduled.case.function} have crashed, hung or run out of memory"
+        self._report(scheduled.case, Outcome(Verdict.not_run, f"not run: {reason}"), 0.0)
+        return True
+
+    def _assign(self, worker: _Worker, work: Sequence[ScheduledCase]) -> None:
+        worker.work = deque(work)
+        if worker.process is None:
+            self._start(worker)
+        assert worker.process is not None
+        worker.process.send([scheduled.task for scheduled in work])
+        if worker.is_ready:
+            self._begin_case(worker)
+
+    def _begin_case(self, worker: _Worker) -> None:
+        """Start the time limit of the worker's next case."""
+        worker.began = time.monotonic()
+        worker.deadline = worker.began + self._limits.timeout
+
+    def _finish_case(self, worker: _Worker, outcome: Outcome, seconds: float) -> None:
+        """Report the outcome of the running case, or schedule the case to run again in a new worker."""
+        scheduled, repetition = worker.work.popleft(), worker.repetition
+        neighbour, worker.latest, worker.repetition = worker.latest, scheduled.case.id, None
+        worker.served += 1
+        is_unsuccessful = outcome.verdict in UNSUCCESSFUL
+        if (
+            is_unsuccessful
+            and repetition is None
+            and worker.served > 1
+            and self._confirmed[scheduled.case.function] < MAX_CONFIRMED
+        ):
+            self._repetitions.append((scheduled, _Repetition(outcome, neighbour)))
+            return
+        attempts = repetition.attempts if repetition else 0
+        if is_unsuccessful and attempts < self._retries(scheduled.case.id):
+            first = repetition or _Repetition(outcome, neighbour, 0)
+            self._repetitions.append((scheduled, _Repetition(first.before, first.neighbour, attempts + 1)))
+            return
+        outcome = repetition.resolve(outcome) if repetition else outcome
+        self._confirmed[scheduled.case.function] += is_unsuccessful
+        self._lost[scheduled.case.function] += outcome.verdict in LOST
+        self._report(scheduled.case, outcome, seconds)
+
+    # Processes.
+
+    def _start(self, worker: _Worker) -> None:
+        worker.adopt(self._fork_server.start(self._vendor, self._options))
+        assert worker.process is not None
+        self._selector.register(worker.process.channel, EVENT_READ, worker)
+        worker.begin_step(LOADING, 0.0)
+
+    def _retire(self, worker: _Worker) -> None:
+        """End the process of an idle worker, so that its next case is the first of a new process."""
+        if worker.process is not None:
+            self._fork_server.signal(worker.process, signal.SIGKILL)
+            self._release(worker)
+
+    def _release(self, worker: _Worker) -> None:
+        assert worker.process is not None
+        if worker.process.is_open:
+            self._selector.unregister(worker.process.channel)
+        worker.process.close()
+        worker.process = None
+
+    def _process_events(self) -> None:
+        """Wait until a worker sends something, ends or reaches a limit, and handle that."""
+        for key, _ in self._selector.select(self._seconds_to_deadline()):
+            if key.data is not None:
+                self._receive_messages(key.data)
+        for ended in self._fork_server.ended():
+            for worker in self._workers:
+                if worker.process is not None and worker.process.number == ended.process:
+                    self._receive_messages(worker)
+                    self._handle_exit(worker, ended)
+        for worker in self._workers:
+            if worker.is_busy:
+                self._enforce_limits(worker)
+
+    def _seconds_to_deadline(self) -> float:
+        """Return the seconds until the next limit is reached."""
+        now = time.monotonic()
+        waits = [worker.deadline - now for worker in self._workers if worker.is_busy]
+        if self._limits.memory:
+            waits.append(_MEMORY_INTERVAL)
+        return max(0.0, min(waits, default=0.0))
+
+    def _receive_messages(self, worker: _Worker) -> None:
+        """Handle the messages that a worker has sent."""
+        process = worker.process
+        if process is None:  # it was heard before its end
+            return
+        was_open = process.is_open
+        for message in process.received():
+            match message:
+                case {"outcome": outcome, "seconds": seconds, "output": output}:
+                    worker.output, worker.has_answered = output, worker.end_reason is not None
+                    self._finish_case(worker, from_json(Outcome, outcome), seconds)
+                    self._begin_case(worker)
+                case {"loaded": description}:
+                    self._description, worker.has_loaded = from_json(Description, description), True
+                    worker.begin_step(PROBING, cpu_seconds(process.number))
+                case {"ready": True}:
+                    worker.is_ready, self._has_started, self._failed_starts = True, True, 0
+                    self._begin_case(worker)
+                case {"refused": reason, "found": found}:
+                    raise (VendorError if found else VendorNotFoundError)(reason)
+        if was_open and not process.is_open:
+            self._selector.unregister(process.channel)
+            self._handle_closed_channel(worker, process)
+
+    def _handle_closed_channel(self, worker: _Worker, process: WorkerProcess) -> None:
+        """Handle a closed channel: the worker has ended, or the vendor has misused the file descriptor."""
+        if process.is_damaged and not worker.is_busy:
+            self.notes.append(f"after {worker.latest}, outside any case, the vendor {process.misuse}")
+            self._retire(worker)
+        else:
+            worker.deadline = time.monotonic() + (0.0 if process.is_damaged else STACK_DUMP)
+
+    def _handle_exit(self, worker: _Worker, ended: Ended) -> None:
+        """Handle the end of a worker's process, on its own or by the executor."""
+        assert worker.process is not None
+        output = worker.process.output_since(worker.output)
+        self._release(worker)
+        if not worker.is_ready:
+            self._handle_failed_start(worker, ended, output)
+            return
+        worker.is_ready = False
+        if worker.work:
+            if not worker.has_answered:
+                outcome = outcome_of_end(ended.status, worker.end_reason, output)
+                self._finish_case(worker, outcome, time.monotonic() - worker.began)
+            self._put_back(worker)
+        else:
+            self.notes.append(
+                append_output(f"after {worker.latest}, in no case, the vendor {describe_exit(ended.status)}", output)
+            )
+
+    def _put_back(self, worker: _Worker) -> None:
+        """Return the unfinished cases of a worker that has ended to the queue."""
+        if worker.work:
+            self._returned.appendleft(list(worker.work))
+            worker.work.clear()
+
+    def _handle_failed_start(self, worker: _Worker, ended: Ended, output: str) -> None:
+        """Retry a vendor that has started before; raise VendorError if it never did, or fails repeatedly."""
+        exit_text = worker.end_reason[1] if worker.end_reason else describe_exit(ended.status)
+        self._failed_starts += 1
+        if not self._has_started or self._failed_starts >= MAX_FAILED_STARTS:
+            raise VendorError(append_output(f"vendor {self._vendor} does not start: it {exit_text}", output))
+        self._put_back(worker)
+
+    # Limits.
+
+    def _enforce_limits(self, worker: _Worker) -> None:
+        assert worker.process is not None
+        if time.monotonic() >= worker.deadline:
+            self._end_late(worker, worker.process)
+        elif self._limits.memory and worker.is_ready and worker.end_reason is None:
+            used = resident_bytes(worker.process.number)
+            if used > self._limits.memory:
+                text = f"the process has {used >> 20} MiB of memory, and may have {self._limits.memory >> 20}"
+                self._end_process(worker, (Verdict.out_of_memory, text), signal.SIGKILL)
+
+    def _end_late(self, worker: _Worker, process: WorkerProcess) -> None:
+        """Ask a worker that exceeds a limit for its stack, then end it."""
+        if worker.end_reason is not None:
+            self._end_process(worker, worker.end_reason, signal.SIGKILL)
+        elif not process.is_open:
+            text = f"the vendor {process.misuse}" if worker.is_ready else process.misuse
+            self._end_process(worker, (Verdict.crashed, text), signal.SIGKILL)
+        elif worker.is_ready:
+            reason = f"not done after {self._limits.timeout:g} s"
+            self._end_process(worker, (Verdict.timed_out, reason), signal.SIGABRT)
+        elif self._is_busy_starting(worker, process):
+            worker.deadline = worker.began + STARTING_BUSY
+        else:
+            step, seconds = "show that it works" if worker.has_loaded else "load", worker.deadline - worker.began
+            self._end_process(worker, (Verdict.timed_out, f"did not {step} in {seconds:.0f} s"), signal.SIGABRT)
+
+    def _is_busy_starting(self, worker: _Worker, process: WorkerProcess) -> bool:
+        """Return whether a starting worker uses enough CPU to get more time."""
+        passed = time.monotonic() - worker.began
+        return passed < STARTING_BUSY and cpu_seconds(process.number) - worker.cpu > BUSY * passed
+
+    def _end_process(self, worker: _Worker, end_reason: tuple[Verdict, str], number: signal.Signals) -> None:
+        assert worker.process is not None
+        worker.end_reason = end_reason
+        worker.deadline = time.monotonic() + STACK_DUMP
+        self._fork_server.signal(worker.process, number)

@@ -1,0 +1,245 @@
+"""The parent's view of the fork server and of the workers that it forks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, final
+
+from diopi_test.baseline.codec import to_json
+from diopi_test.run.isolation.messages import CHUNK, MessageError, MessageReader, frame
+from diopi_test.run.options import CaseOptions
+from diopi_test.run.output import printable
+
+_BOOTSTRAP = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
+    "from diopi_test.run.isolation.fork_server_main import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+)
+
+EXIT_SECONDS = 1.0
+"""Seconds that the fork server has to exit by itself."""
+
+ANSWER_SECONDS, SEND_SECONDS = 300.0, 30.0
+"""Seconds that the fork server has to reply, after its imports; and that a process has to accept a message."""
+
+_STACK = b"Fatal Python error: "
+"""How faulthandler begins; what the vendor itself wrote stands before it."""
+
+_LONGEST_STACK = 2**16
+
+_HAS_ENDED = "the fork server has ended"
+
+
+class ForkServerError(Exception):
+    """The fork server has ended unexpectedly."""
+
+
+@final
+@dataclass(frozen=True)
+class Ended:
+    """The end of a worker: its process number, its status in the form of `os.wait`, and its CPU seconds."""
+
+    process: int
+    status: int
+    seconds: float
+
+
+@final
+class WorkerProcess:
+    """A worker as its parent sees it: its process number, the channel to it, and its output.
+
+    Attributes:
+        is_open: whether there may be more messages.
+        is_damaged: whether bytes came that are no message.
+    """
+
+    def __init__(self, number: int, channel: socket.socket, output: int) -> None:
+        self.number = number
+        self.channel = channel
+        self.is_open = True
+        self.is_damaged = False
+        self._messages = MessageReader()
+        self._output = output
+
+    def send(self, tasks: Sequence[Any]) -> None:
+        """Send tasks. A worker that has ended, or does not read them, is left to its deadline."""
+        self.channel.settimeout(SEND_SECONDS)
+        with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
+            self.channel.sendall(frame(tasks))
+
+    def received(self) -> Iterator[Any]:
+        """Yield the messages that have arrived, without waiting."""
+        try:
+            while self.is_open and (content := self._available()) is not None:
+                self._messages.feed(content)
+                yield from self._messages.messages()
+                if not content:
+                    self.is_open = False
+        except MessageError:
+            self.is_open, self.is_damaged = False, True
+
+    @property
+    def misuse(self) -> str:
+        """Return what the vendor did to the channel, if the process did not end."""
+        return f"{'wrote to' if self.is_damaged else 'closed'} a file descriptor that was not its own"
+
+    def _available(self) -> bytes | None:
+        """Return the bytes that have arrived: empty if the channel was closed, None if there are none."""
+        self.channel.settimeout(0.0)
+        try:
+            return self.channel.recv(CHUNK)
+        except BlockingIOError:
+            return None
+        except ConnectionResetError:
+            return b""
+
+    def hang_up(self) -> None:
+        """Tell the worker that there are no more tasks, so that it closes its device and ends."""
+        with suppress(OSError):
+            self.channel.shutdown(socket.SHUT_WR)
+
+    def output_since(self, start: int, longest: int = 4000) -> str:
+        """Return the output from the byte `start` on, and the stack that Python wrote at its end.
+
+        Args:
+            start: The position of the first byte.
+            longest: The maximum number of bytes of each of the two; longer texts keep their beginning and end.
+
+        Returns:
+            The output, with unprintable characters escaped.
+        """
+        size = os.fstat(self._output).st_size
+        start_of_stack = self._start_of_stack(start, size)
+        return "\n".join(
+            filter(
+                None, [self._shortened(start, start_of_stack, longest), self._shortened(start_of_stack, size, longest)]
+            )
+        )
+
+    def _start_of_stack(self, start: int, stop: int) -> int:
+        start = max(start, stop - _LONGEST_STACK)
+        found = os.pread(self._output, max(stop - start, 0), start).rfind(_STACK)
+        return stop if found < 0 else start + found
+
+    def _shortened(self, start: int, stop: int, longest: int) -> str:
+        if stop - start <= longest:
+            return self._read(start, stop)
+        half = longest // 2
+        return f"{self._read(start, start + half)} … {stop - start - longest} bytes … {self._read(stop - half, stop)}"
+
+    def _read(self, start: int, stop: int) -> str:
+        text = os.pread(self._output, max(stop - start, 0), start).decode("utf-8", "backslashreplace")
+        return printable(text).strip()
+
+    def close(self) -> None:
+        """Close the channel and the output; the process ends when it notices."""
+        self.channel.close()
+        os.close(self._output)
+
+
+@final
+class ForkServer:
+    """A process that has imported every module and forks workers. All of them end with the parent."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            words = [json.dumps(sys.path), str(theirs.fileno()), str(os.getpid())]
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _BOOTSTRAP, *words], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+            )
+        self._control = ours
+        self._reader = MessageReader()
+        self._messages: deque[dict[str, Any]] = deque()
+
+    def fileno(self) -> int:
+        """Return the file descriptor that is readable when a worker has ended."""
+        return self._control.fileno()
+
+    def start(self, vendor: str, options: CaseOptions) -> WorkerProcess:
+        """Start a worker for a vendor; raise ForkServerError if the fork server has ended."""
+        ours, theirs = socket.socketpair()
+        output = _new_output()
+        try:
+            with theirs:
+                command = frame({"start": [vendor, to_json(options)]})
+                number = self._started(command, [theirs.fileno(), output])
+        except BaseException:
+            ours.close()
+            os.close(output)
+            raise
+        return WorkerProcess(number, ours, output)
+
+    def _started(self, command: bytes, files: Sequence[int]) -> int:
+        """Send the command that starts a process, and return the number of the process."""
+        self._control.settimeout(SEND_SECONDS)
+        try:
+            socket.send_fds(self._control, [command], files)
+        except OSError as error:
+            raise ForkServerError(f"{_HAS_ENDED}: {error}") from error
+        earlier: list[dict[str, Any]] = []
+        while "started" not in (message := self._next()):
+            earlier.append(message)
+        self._messages.extendleft(reversed(earlier))
+        return int(message["started"])
+
+    def signal(self, process: WorkerProcess, number: int) -> None:
+        """Send a signal to a worker and its children; raise ForkServerError if the fork server has ended."""
+        self._control.settimeout(SEND_SECONDS)
+        try:
+            self._control.sendall(frame({"signal": [process.number, int(number)]}))
+        except OSError as error:
+            raise ForkServerError(f"{_HAS_ENDED}: {error}") from error
+
+    def ended(self) -> Iterator[Ended]:
+        """Yield each worker that has ended once; raise ForkServerError if the fork server has ended."""
+        self._receive(0.0)
+        while self._messages:
+            yield Ended(*self._messages.popleft()["ended"])
+
+    def close(self) -> None:
+        """End the fork server and all its workers at once."""
+        self._control.close()
+        try:
+            self._process.wait(EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGKILL)  # with which its processes end, too
+            self._process.wait()
+
+    def _next(self) -> dict[str, Any]:
+        while not self._messages:
+            self._receive(ANSWER_SECONDS)
+        return self._messages.popleft()
+
+    def _receive(self, seconds: float) -> None:
+        """Receive messages of the fork server for up to `seconds`; with 0 there may be none."""
+        self._control.settimeout(seconds)
+        try:
+            content = self._control.recv(CHUNK)
+            self._reader.feed(content)
+            self._messages += self._reader.messages()
+        except BlockingIOError:
+            return
+        except TimeoutError as error:
+            raise ForkServerError(f"the fork server gave no answer in {seconds:g} s") from error
+        except (OSError, MessageError) as error:
+            raise ForkServerError(f"{_HAS_ENDED}: {error}") from error
+        if not content:
+            raise ForkServerError(_HAS_ENDED)
+
+
+def _new_output() -> int:
+    """Create an unnamed file for the output of a process, opened so that every writer appends."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("output")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

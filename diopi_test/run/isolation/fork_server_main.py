@@ -1,0 +1,146 @@
+"""The main program of the fork server, which has imported every module, has loaded no vendor, and forks workers.
+
+It takes the messages `start` (with two files: the channel, and where output goes) and `signal`, and tells of each
+process that it has `started` and how it has `ended`. It and its processes end with the process that started it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from select import select
+from typing import Any, NoReturn, final
+
+from diopi_impl.native.library import prepare
+from diopi_test.baseline.codec import from_json
+from diopi_test.run.isolation.imports import import_references, import_validators
+from diopi_test.run.isolation.lifeline import end_with
+from diopi_test.run.isolation.messages import CHUNK, MessageReader, frame
+from diopi_test.run.isolation.worker_main import serve
+from diopi_test.run.options import CaseOptions
+
+
+@final
+class ForkServerLoop:
+    """The state of the fork server: its connection to the parent, and the workers that are alive."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._reader = MessageReader()
+        self._files: list[int] = []
+        self._alive: set[int] = set()
+        self._wakeup, written = os.pipe()
+        os.set_blocking(self._wakeup, False)
+        os.set_blocking(written, False)
+        signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's matter
+
+    def run(self) -> None:
+        """Serve until the parent has ended, then end all workers."""
+        commands: dict[str, Callable[..., None]] = {"start": self._start, "signal": self._signal}
+        try:
+            for message in self._commands():
+                for command, arguments in message.items():
+                    commands[command](*arguments)
+        except (BrokenPipeError, ConnectionResetError):  # the parent ended in the middle of an answer
+            pass
+        finally:
+            for process in self._alive:
+                _end_group(process)
+
+    def _commands(self) -> Iterator[dict[str, Any]]:
+        """Yield the commands as they arrive, and report workers that have ended in between."""
+        while True:
+            sources: list[Any] = [self._control, self._wakeup]
+            ready, _, _ = select(sources, [], [])
+            if self._wakeup in ready:
+                with suppress(BlockingIOError):
+                    os.read(self._wakeup, CHUNK)
+                self._report_ended()
+            if self._control in ready:
+                content, files, _, _ = socket.recv_fds(self._control, CHUNK, 16)
+                if not content:
+                    return
+                self._files += files
+                self._reader.feed(content)
+                yield from self._reader.messages()
+
+    def _start(self, vendor: str, options: Any) -> None:
+        channel, output = self._files[:2]
+        del self._files[:2]
+        case_options = from_json(CaseOptions, options)
+        if case_options.draws_inputs:
+            import_references()
+        fork_server = os.getpid()
+        process = os.fork()
+        if not process:
+            self._become_worker(fork_server, vendor, case_options, channel, output)
+        os.setpgid(process, process)
+        os.close(channel)
+        os.close(output)
+        self._alive.add(process)
+        self._send({"started": process})
+
+    def _become_worker(
+        self, fork_server: int, vendor: str, options: CaseOptions, channel: int, output: int
+    ) -> NoReturn:
+        status = 1
+        try:
+            os.setpgid(0, 0)  # the parent does so as well: whoever comes first
+            end_with(fork_server)
+            os.close(signal.set_wakeup_fd(-1))
+            for number in (signal.SIGCHLD, signal.SIGINT):
+                signal.signal(number, signal.SIG_DFL)
+            self._control.close()
+            os.close(self._wakeup)
+            for standard in (1, 2):
+                os.dup2(output, standard)
+            os.close(output)
+            serve(socket.socket(fileno=channel), vendor, options)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            with suppress(Exception):
+                sys.stderr.flush()
+            os._exit(status)
+
+    def _signal(self, process: int, number: int) -> None:
+        """Send a signal to a worker and its children; do nothing if the worker has ended."""
+        if process in self._alive:
+            with suppress(ProcessLookupError):
+                os.killpg(process, number)
+
+    def _report_ended(self) -> None:
+        for process in list(self._alive):
+            ended = os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                continue
+            _end_group(process)  # what it has started, before its number can be another's
+            _, status, usage = os.wait4(process, 0)
+            self._alive.remove(process)
+            self._send({"ended": [process, status, usage.ru_utime + usage.ru_stime]})
+
+    def _send(self, message: Any) -> None:
+        self._control.sendall(frame(message))
+
+
+def _end_group(process: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process, signal.SIGKILL)
+
+
+def main(control: int, parent: int) -> None:
+    """Serve the process `parent` over the socket whose file descriptor is `control`."""
+    end_with(parent)
+    prepare()
+    import_validators()
+    gc.freeze()  # what was imported stays, and need not be copied when the collector visits it
+    ForkServerLoop(socket.socket(fileno=control)).run()

@@ -1,0 +1,169 @@
+"""`RunOptions`: the options of a run, and the command lines that repeat it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from diopi_test.results.former_versions import current_check_name
+from diopi_test.run.selection import NOT, Selection, check_names, is_named
+
+TIMEOUT = 120.0
+"""Seconds after which a case counts as hanging, if nobody says."""
+
+MAX_LOST = 5
+"""Cases of a function that may crash or hang, if nobody says."""
+
+EVERYTHING = Selection()
+"""All cases, in the order of the files."""
+
+NEGATIVE_CHECKS = ("refused", "untouched")
+"""Checks of negative tests only."""
+
+CONVERSIONS = ("nhwc", "int32_indices")
+"""The options that name a conversion of `diopi_test.execution.conversions`."""
+
+
+def rename_check(name: str) -> str:
+    """Return the current name of a check; `name`, with `no-` before it or not, may be the name in an older version."""
+    prefix = NOT if name.startswith(NOT) else ""
+    check = name.removeprefix(NOT)
+    return prefix + current_check_name(check)
+
+
+def known_checks() -> list[str]:
+    """Return the names of all checks, in the order of the report."""
+    from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
+
+    checks = (*CHECKS, *CHECKS_OF_RELEASE, *COMPARISONS)
+    return [*(check.__module__.rpartition(".")[2] for check in checks), *NEGATIVE_CHECKS]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The resources that the cases of a run may use.
+
+    Attributes:
+        timeout: seconds a case may take.
+        memory: bytes of memory that a worker may use; None for any number.
+        lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
+    """
+
+    timeout: float = TIMEOUT
+    memory: int | None = None
+    lost: int = MAX_LOST
+
+
+@dataclass(frozen=True)
+class CaseOptions:
+    """Options that concern the execution of single cases.
+
+    Attributes:
+        enabled_checks: the names of the checks that decide the verdict; None for all.
+        conversions: the names of those each case goes through, see `diopi_test.execution.conversions`.
+        dump: the folder into which what fails is written; None for none.
+        perf: whether the calls of cases that pass are timed.
+        draws_inputs: whether inputs are drawn again, for which the fork server imports the references.
+    """
+
+    enabled_checks: tuple[str, ...] | None = None
+    conversions: tuple[str, ...] = ()
+    dump: Path | None = None
+    perf: bool = False
+    draws_inputs: bool = False
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of a run; SelectionError if a check is not known.
+
+    Attributes:
+        vendor: as `diopi_impl.find_vendor` takes it.
+        level: of the baseline.
+        data: the folder of the baselines; None for the one that ships, or the user's cache.
+        selection: which cases, and in which order.
+        workers: number of processes.
+        timeout: seconds a case may take.
+        memory: MiB of memory that a worker may use; None for any number.
+        max_lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
+        max_failures: after how many cases that did not succeed the run stops; None for never.
+        checks: the names of the enabled checks, or with `no-` before them of the disabled ones; empty for all.
+        nhwc, int32_indices: the conversions each case goes through, see `diopi_test.execution.conversions`.
+        waivers: files of waivers.
+        dump: the folder into which what fails is written; None for none.
+        dask: the address of the scheduler of the Dask cluster that runs the cases; None for this machine.
+        huge: whether cases whose storages have more bytes than 32 bits count are run, where the level has some.
+        strict: whether a vendor conforms only if cases that are not demanded (`CaseClass.is_demanded`) end well too.
+        perf: whether the calls of cases that pass are timed.
+    """
+
+    vendor: str
+    level: str = "smoke"
+    data: Path | None = None
+    selection: Selection = EVERYTHING
+    workers: int = 1
+    timeout: float = TIMEOUT
+    memory: int | None = None
+    max_lost: int = MAX_LOST
+    max_failures: int | None = None
+    checks: tuple[str, ...] = ()
+    nhwc: bool = False
+    int32_indices: bool = False
+    waivers: tuple[Path, ...] = ()
+    dump: Path | None = None
+    dask: str | None = None
+    huge: bool = False
+    strict: bool = False
+    perf: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "checks", tuple(map(rename_check, self.checks)))
+        check_names("--check", self.checks, known_checks)
+
+    @property
+    def limits(self) -> Limits:
+        """Return the resources that a case may use."""
+        return Limits(self.timeout, self.memory << 20 if self.memory else None, self.max_lost)
+
+    @property
+    def of_cases(self) -> CaseOptions:
+        """Return the options that concern the execution of single cases."""
+        from diopi_test.cases.selection import LEVELS
+
+        enabled_checks = tuple(name for name in known_checks() if is_named(name, self.checks)) if self.checks else None
+        conversions = tuple(name for name in CONVERSIONS if getattr(self, name))
+        return CaseOptions(enabled_checks, conversions, self.dump, self.perf, LEVELS[self.level].is_drawn)
+
+    def command(self) -> str:
+        """Return a command line that repeats the run in one process, with the cases in the same order."""
+        limit = () if self.max_failures is None else ("--max-failures", str(self.max_failures))
+        return shlex.join([*self._words(), *limit, *self.selection.words(), "-n", "1"])
+
+    def command_of(self, case: str) -> str:
+        """Return a command line that repeats one case."""
+        return shlex.join([*self._words(), *Selection(seed=self.selection.seed).words(), "--case", case])
+
+    def _words(self) -> list[str]:
+        """Return the words that both command lines begin with: everything that affects a case."""
+        return [word for pair in self._options() for word in pair]
+
+    def _options(self) -> Iterator[tuple[str, ...]]:
+        yield "diopi-test", "run", "--vendor", self.vendor, "--level", self.level
+        optional = (
+            ("--data", self.data),
+            ("--timeout", self.timeout if self.timeout != TIMEOUT else None),
+            ("--memory", self.memory),
+            ("--max-crashes", self.max_lost if self.max_lost != MAX_LOST else None),
+        )
+        yield from ((option, str(value)) for option, value in optional if value is not None)
+        yield from (("--check", check) for check in self.checks)
+        yield from ((f"--{name.replace('_', '-')}",) for name in CONVERSIONS if getattr(self, name))
+        yield from (("--waivers", str(path)) for path in self.waivers)
+        if self.huge:
+            yield ("--huge",)
+        if self.strict:
+            yield ("--strict",)
+        if self.perf:
+            yield ("--perf",)

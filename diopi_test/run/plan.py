@@ -1,0 +1,119 @@
+"""Plan files: several runs in TOML that share the workers and have one summary."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS
+from diopi_test.run.options import TIMEOUT, RunOptions
+from diopi_test.run.selection import Selection
+from diopi_test.waivers.rules import Waivers
+from diopi_test.waivers.tables import TableError, TableKind, read_tables
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run of a plan; its keys correspond to options of `diopi-test run`.
+
+    Attributes:
+        name: of the run, for people; no two runs of a plan have the same.
+        vendor: as `diopi_impl.find_vendor` takes it.
+        level: of the baseline.
+        data: the folder of the baselines; None for the one that ships, or the user's cache.
+        waivers: files of waivers.
+        functions, families, dtypes: what is selected; `no-` before one of them excludes it.
+        expression: a pytest keyword expression that selects cases, or None.
+        timeout: seconds a case may take.
+        shuffle: the seed of the order of the cases; None for that of the files.
+        sample: how many functions are drawn from the seed; None for all.
+    """
+
+    name: str
+    vendor: str
+    level: str = "smoke"
+    data: Path | None = None
+    waivers: tuple[Path, ...] = ()
+    functions: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    expression: str | None = None
+    timeout: float = TIMEOUT
+    shuffle: int | None = None
+    sample: int | None = None
+
+    def options(self, workers: int) -> RunOptions:
+        """Return the options of the run; raise SelectionError if a name is not known."""
+        selection = Selection(
+            self.functions,
+            self.families,
+            self.dtypes,
+            expression=self.expression,
+            seed=self.shuffle,
+            sample=self.sample,
+        )
+        return RunOptions(self.vendor, self.level, self.data, selection, workers, self.timeout, waivers=self.waivers)
+
+
+def read_plan(path: Path) -> tuple[PlannedRun, ...]:
+    """Read the runs of a plan file, at least one, in order.
+
+    Args:
+        path: The plan file; paths in it are relative to its folder.
+
+    Returns:
+        The runs.
+
+    Raises:
+        TableError: The file, or a waiver file that it names, is invalid; the message lists all problems.
+    """
+    tables = read_tables(path, {"run": TableKind(PlannedRun, "name", _problems)})
+    runs = tuple(_located(run, path.parent) for run in tables["run"])
+    if problems := list(_problems_of_all(path, runs)):
+        raise TableError("\n".join(problems))
+    return runs
+
+
+def _located(run: PlannedRun, folder: Path) -> PlannedRun:
+    """Return the run with its paths relative to `folder`."""
+    return replace(
+        run,
+        vendor=str(folder / run.vendor) if run.vendor.endswith(".so") else run.vendor,
+        data=None if run.data is None else folder / run.data,
+        waivers=tuple(folder / file for file in run.waivers),
+    )
+
+
+def _problems(run: PlannedRun) -> Iterator[str]:
+    """Yield what is invalid in a run."""
+    for key in ("name", "vendor"):
+        if not getattr(run, key):
+            yield f"{key}: expected one, found ''"
+    if run.level not in LEVELS:
+        yield f"level: expected one of {', '.join(INDEPENDENT_LEVELS)}, found {run.level!r}"
+    for name in run.dtypes:
+        if name.removeprefix("no-") not in Dtype.__members__:
+            yield f"dtypes: expected names of element types such as float16 or no-float16, found {name!r}"
+    if not 1 <= run.timeout < math.inf:
+        yield f"timeout: expected at least 1 second, found {run.timeout:g}"
+    if run.sample is not None and run.sample < 1:
+        yield f"sample: expected at least 1 function, found {run.sample}"
+    if run.sample is not None and run.shuffle is None:
+        yield "sample: it goes with shuffle, the seed it is drawn from"
+
+
+def _problems_of_all(path: Path, runs: Sequence[PlannedRun]) -> Iterator[str]:
+    if not runs:
+        yield f"{path}: expected at least one table [[run]]"
+    for name, number in Counter(run.name for run in runs).items():
+        if number > 1:
+            yield f"{path}: {number} runs have the name {name!r}"
+    for file in dict.fromkeys(file for run in runs for file in run.waivers):
+        try:
+            Waivers.read([file])
+        except TableError as error:
+            yield str(error)

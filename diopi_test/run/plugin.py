@@ -1,0 +1,219 @@
+"""The pytest plugin: collects baseline files; each case is an item that runs in a worker of the pytest process.
+
+`pytest baseline_data/smoke --vendor NAME` works with this plugin alone; `diopi-test run` does the same without pytest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, final
+
+import pytest
+
+from diopi_impl import VendorError
+from diopi_test.baseline.codec import to_json
+from diopi_test.baseline.level import open_level_of_file
+from diopi_test.baseline.shuffle import RANDOM, parse_seed, shuffle_by_seed
+from diopi_test.baseline.store import SUFFIX, BaselineError
+from diopi_test.cases.selection import LEVELS
+from diopi_test.execution.runtime_cases import RUNTIME
+from diopi_test.execution.verdict import EXECUTED, UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.run.collection import Collected, collect_file, collect_runtime
+from diopi_test.run.isolation.executor import Executor, ScheduledCase
+from diopi_test.run.isolation.fork_server import ForkServerError
+from diopi_test.run.options import TIMEOUT, CaseOptions, Limits
+from diopi_test.waivers.rules import Waivers
+
+PROPERTY = "diopi"
+"""The user property of a test report that carries a case's record."""
+
+_SEED = "diopi_seed"
+"""The key under which a worker is told the seed: one that is drawn must be the same in all of them."""
+
+_executor_key = pytest.StashKey[Executor]()
+_waivers_key = pytest.StashKey[Waivers]()
+_seed_key = pytest.StashKey[int]()
+_drawn_key = pytest.StashKey[bool]()
+
+
+class CaseFailedError(Exception):
+    """The verdict of a case counts against the vendor; the message gives the reason."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the plugin."""
+    group = parser.getgroup("diopi", "DIOPI conformance")
+    group.addoption("--vendor", default="jax_cpu", help="vendor under test: name, module:attribute, or path of a .so")
+    group.addoption("--runtime-cases", action="store_true", help="run the cases of the nine runtime functions too")
+    group.addoption(
+        "--diopi-strict", action="store_true", help="also count negative tests and what PyTorch leaves open"
+    )
+    group.addoption("--case-timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="that a case may take")
+    group.addoption(
+        "--shuffle",
+        nargs="?",
+        const=RANDOM,
+        metavar="SEED",
+        help="mix all cases, in an order drawn from the seed",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the counter of executed cases, and set the seed."""
+    config.pluginmanager.register(ExecutedCases(), "diopi_executed_cases")
+    if (seed_text := config.getoption("shuffle")) is not None:
+        config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _seed(seed_text))
+
+
+@final
+class ExecutedCases:
+    """A counter of executed cases; a run in which all cases were skipped does not exit with status 0."""
+
+    def __init__(self) -> None:
+        self._reported = self._executed = 0
+
+    @property
+    def _has_none(self) -> bool:
+        return self._reported > 0 and self._executed == 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a case by its verdict."""
+        properties: Iterable[tuple[str, Any]] = report.user_properties
+        verdicts = [record["verdict"] for name, record in properties if name == PROPERTY]
+        if report.when == "call" and verdicts:
+            self._reported += 1
+            self._executed += verdicts[0] in EXECUTED
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Exit as if no test had been collected if no case was executed."""
+        if exitstatus == pytest.ExitCode.OK and self._has_none:
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say why the status is not 0."""
+        if self._has_none:
+            terminalreporter.write_line(f"diopi: none of {self._reported} cases was executed; see -rs for the reasons")
+
+
+def _seed(seed_text: str) -> int:
+    try:
+        return parse_seed(seed_text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--shuffle: {error}") from error
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Pass the seed to a worker of pytest-xdist."""
+    node.workerinput[_SEED] = node.config.stash.get(_seed_key, None)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Return a line that names the seed."""
+    return f"diopi: cases shuffled with --shuffle {config.stash[_seed_key]}" if _seed_key in config.stash else None
+
+
+def executor_of(config: pytest.Config) -> Executor:
+    """Return the executor of this process, created at first use; raise VendorError if the vendor does not start."""
+    if _executor_key not in config.stash:
+        limits, options = (
+            Limits(config.getoption("case_timeout")),
+            CaseOptions(draws_inputs=config.stash.get(_drawn_key, False)),
+        )
+        executor = Executor(config.getoption("vendor"), 1, limits, options)
+        config.stash[_executor_key] = executor.__enter__()
+        description = executor.describe()
+        config.stash[_waivers_key] = Waivers.from_vendor(description.name, description.waivers)
+    return config.stash[_executor_key]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Close the executor."""
+    if executor := config.stash.get(_executor_key, None):
+        executor.__exit__(None, None, None)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Return a collector for a baseline file."""
+    return BaselineCollector.from_parent(parent, path=file_path) if file_path.suffix == SUFFIX else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before -k is applied
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle the cases if a seed is set."""
+    if config.getoption("runtime_cases"):
+        items[:0] = [CaseItem.create(session, case) for case in collect_runtime()]
+    if _seed_key in config.stash:
+        cases = [item for item in items if isinstance(item, CaseItem)]
+        other_items = [item for item in items if not isinstance(item, CaseItem)]
+        items[:] = [*other_items, *shuffle_by_seed(cases, config.stash[_seed_key], lambda item: item.case.id)]
+
+
+@final
+class CaseItem(pytest.Item):
+    """A pytest item that runs one case and records its outcome."""
+
+    def __init__(self, *, case: Collected, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.case = case
+
+    @classmethod
+    def create(cls, parent: pytest.Collector, case: Collected) -> CaseItem:
+        """Return the item of a case.
+
+        The node ID is a text, which pytest parses as it parses those in its cache: `--lf` compares the two.
+        """
+        item: CaseItem = cls.from_parent(parent, name=case.id, case=case, nodeid=f"{parent.nodeid}::{case.id}")
+        return item
+
+    def runtest(self) -> None:
+        """Run the case and turn its verdict into pytest's terms."""
+        try:
+            executor_of(self.config).run([[self._scheduled()]], self._take)
+        except (VendorError, ForkServerError) as error:
+            self.session.shouldstop = str(error)
+            raise CaseFailedError(str(error)) from error
+        record = self.config.stash[_waivers_key].apply(self._record)
+        self.user_properties.append((PROPERTY, to_json(record)))
+        is_counted = self.case.case_class.is_demanded or self.config.getoption("diopi_strict")
+        if record.verdict in UNSUCCESSFUL and not is_counted:
+            pytest.xfail(f"{record.verdict}, which counts with --diopi-strict: {record.message}")
+        if record.verdict in UNSUCCESSFUL:
+            raise CaseFailedError(f"{record.verdict}: {record.message}")
+        if record.verdict is not Verdict.passed:
+            pytest.skip(f"{record.verdict}: {record.message}")
+
+    def _scheduled(self) -> ScheduledCase:
+        """Return the case with its file, whose digest the worker verifies."""
+        if self.case.function == RUNTIME:
+            return ScheduledCase(self.path, self.case)
+        return ScheduledCase(self.path, self.case, open_level_of_file(self.path).sha256(self.path.stem))
+
+    def _take(self, case: Collected, outcome: Outcome, seconds: float) -> None:
+        self._record = case.record(outcome, seconds)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return only the message of a failed case."""
+        is_verdict = isinstance(excinfo.value, CaseFailedError)
+        return str(excinfo.value) if is_verdict else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Return the location of the case for pytest."""
+        return self.path, None, self.name
+
+
+class BaselineCollector(pytest.File):
+    """A baseline file whose items are its stored and derived cases."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """Yield an item for each case."""
+        level = LEVELS.get(self.path.parent.name)
+        if level is not None and level.is_drawn:
+            self.config.stash[_drawn_key] = True
+        try:
+            open_level_of_file(self.path).verify([self.path.stem])
+            for case in collect_file(self.path):
+                yield CaseItem.create(self, case)
+        except BaselineError as error:
+            raise self.CollectError(str(error)) from error

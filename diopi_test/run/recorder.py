@@ -1,0 +1,327 @@
+"""The recorder writes the log of a run; `LogContent` reads it and derives the report."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import final
+
+from diopi_impl import VendorError
+from diopi_proto.types import VERSION
+from diopi_test.baseline.codec import RecordError, from_json, read_value, to_json
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.results.former_versions import upgrade_case
+from diopi_test.results.log import LogError, LogRecord, LogWriter, checked_lines, damaged_lines, whole_entries
+from diopi_test.results.models import model_reports
+from diopi_test.results.records import (
+    SCHEMA_VERSION,
+    BaselineInfo,
+    CaseRecord,
+    ClaimsReport,
+    Counts,
+    Draw,
+    Environment,
+    Report,
+    Summary,
+    VendorInfo,
+    count,
+)
+from diopi_test.run.isolation.description import Description
+from diopi_test.run.options import RunOptions
+from diopi_test.waivers.rules import Waivers
+
+PACKAGES = ("diopi", "numpy", "scipy", "jax", "h5py", "ml_dtypes", "pytest")
+
+NAMED = 5
+"""How many of the cases that were not run are named."""
+
+
+@final
+@dataclass(frozen=True)
+class Header:
+    """The first record of a log: what to run, and on what.
+
+    Attributes:
+        command: a command line that runs the same in one process.
+        folder: the working directory, from which paths in the command go.
+        vendor: as the user names it.
+        seed, sample: what was drawn, as `Draw` has it; None if all cases are run in order.
+        strict: as `RunOptions` has it.
+    """
+
+    schema_version: int
+    command: str
+    folder: str
+    vendor: str
+    proto_version: str
+    baseline: BaselineInfo
+    environment: Environment
+    seed: int | None
+    sample: int | None
+    strict: bool
+
+    @classmethod
+    def create(cls, options: RunOptions, digest: str) -> Header:
+        """Return the header of a run that begins now."""
+        return cls(
+            SCHEMA_VERSION,
+            options.command(),
+            os.getcwd(),
+            options.vendor,
+            ".".join(map(str, VERSION)),
+            BaselineInfo(options.level, digest),
+            environment(),
+            options.selection.seed,
+            options.selection.sample,
+            options.strict,
+        )
+
+
+@final
+class Recorder:
+    """A writer of the events of a run to its log."""
+
+    def __init__(self, log: LogWriter, options: RunOptions) -> None:
+        self._log = log
+        self._options = options
+
+    def begin(self, digest: str) -> None:
+        """Record the beginning of a run on the baseline with this digest."""
+        self._log.write("run", to_json(Header.create(self._options, digest)))
+
+    def resume(self) -> None:
+        """Record that an incomplete run is resumed."""
+        self._log.write("resumed", to_json(environment()))
+
+    def schedule(self, ids: Sequence[str]) -> None:
+        """Record the IDs of the cases to run."""
+        self._log.write("due", list(ids))
+
+    def vendor(self, description: Description) -> None:
+        """Record the vendor; VendorError if the run is resumed and began with another one."""
+        library = Path(self._options.vendor)
+        digest = hashlib.sha256(library.read_bytes()).hexdigest() if library.is_file() else ""
+        vendor, content = VendorInfo(description.name, description.version, digest), self.content()
+        if content.has_vendor and content.vendor != vendor:
+            raise VendorError(f"{self._log.path} {_two_vendors(content.vendor, vendor)}; begin a new run")
+        self._log.write("vendor", to_json(vendor))
+
+    def case(self, record: CaseRecord) -> None:
+        """Record the outcome of a case."""
+        self._log.write("case", to_json(replace(record, command=self._options.command_of(record.id))))
+
+    def error(self, text: str) -> None:
+        """Record an error that is not the verdict of a case."""
+        self._log.write("error", text)
+
+    def stopped(self, reason: str) -> None:
+        """Record why the run ends early."""
+        self._log.write("stopped", reason)
+
+    def waivers(self, waivers: Waivers) -> None:
+        """Record the waivers. The records of cases keep the verdicts without waivers."""
+        self._log.write("waivers", to_json(waivers))
+
+    def claims(self, claims: ClaimsReport) -> None:
+        """Record the comparison of claims and results."""
+        self._log.write("claims", to_json(claims))
+
+    def end(self, seconds: float) -> None:
+        """Record the duration of the run, or of this part of it."""
+        self._log.write("end", round(seconds, 3))
+
+    def discard(self) -> None:
+        """Delete the log if no case has ended."""
+        if not any(entry.kind == "case" for entry in self._log.entries()):
+            self._log.discard()
+
+    def content(self) -> LogContent:
+        """Return the content of the log so far."""
+        lines = self._log.lines()
+        if not self._log.failure:
+            return LogContent.from_lines(lines, self._log.path)
+        content = LogContent.from_records(whole_entries(lines), self._log.path)
+        content.errors.append(f"the log is not complete: {self._log.failure}")
+        return content
+
+
+@final
+@dataclass
+class LogContent:
+    """The content of a log.
+
+    Attributes:
+        path: of the log.
+        due: the ids of the cases that were to be run; None if nobody came to know.
+        cases: by id, as they ended. Of a case that is told twice what went wrong counts.
+        stopped: why the run ended before its time; empty if it did not.
+        errors: what made the baseline unusable, or broke the run.
+        claims: how what the vendor declares compares with what works; None if it declares nothing.
+        waivers: which cases may end otherwise than passed.
+        seconds: how long it took, in all parts.
+        has_vendor: whether the vendor has started, so that `vendor` is what it says of itself.
+        has_ended: whether the run, or the latest part of it, came to its end.
+    """
+
+    path: Path
+    header: Header
+    vendor: VendorInfo
+    schedule: Sequence[str] | None = None
+    cases: dict[str, CaseRecord] = field(default_factory=dict)
+    stopped: str = ""
+    errors: list[str] = field(default_factory=list)
+    claims: ClaimsReport | None = None
+    waivers: Waivers = field(default_factory=Waivers)
+    seconds: float = 0.0
+    has_vendor: bool = False
+    has_ended: bool = True
+
+    @classmethod
+    def read(cls, path: Path) -> LogContent:
+        """Read the log at `path`, of a run that may still be in progress; raise LogError if it is not a log."""
+        lines = checked_lines(path)
+        goes_on = not lines[-1].endswith(b"\n")  # the last line is being written
+        return cls.from_lines(lines[:-1] if goes_on else lines, path)
+
+    @classmethod
+    def from_lines(cls, lines: Sequence[bytes], path: Path) -> LogContent:
+        """Return the content of these lines of a log; damaged lines are an error of the run."""
+        content = cls.from_records(whole_entries(lines), path)
+        if damaged := damaged_lines(lines):
+            number = "1 line" if len(damaged) == 1 else f"{len(damaged)} lines"
+            content.errors.append(f"the log is damaged: {number} can't be read, the first is line {damaged[0]}")
+        return content
+
+    @classmethod
+    def from_failure(cls, options: RunOptions, reason: str) -> LogContent:
+        """Return the content of the log that a run which could not begin would have."""
+        return cls(Path(), Header.create(options, ""), VendorInfo(options.vendor, ""), errors=[reason])
+
+    @classmethod
+    def from_records(cls, entries: Iterable[LogRecord], path: Path) -> LogContent:
+        """Return the content of these records; raise LogError if they do not begin with a header."""
+        entries = iter(entries)
+        first = next(entries, None)
+        if first is None or first.kind != "run":
+            raise LogError(f"{path} is no log of a run: it begins with {first.kind if first else 'nothing'!r}")
+        try:
+            header = from_json(Header, first.content)
+        except RecordError as error:
+            raise LogError(f"the first line of {path} is malformed: {error}") from error
+        content = cls(path, header, VendorInfo(header.vendor, ""), has_ended=False)
+        for entry in entries:
+            content._take(entry)
+        return content
+
+    def _take(self, entry: LogRecord) -> None:
+        try:
+            self._take_content(entry)
+        except RecordError as error:
+            raise LogError(f"a line of kind {entry.kind} in {self.path} is malformed: {error}") from error
+
+    def _take_content(self, entry: LogRecord) -> None:
+        match entry.kind:
+            case "case":
+                record = from_json(CaseRecord, upgrade_case(entry.content))
+                if record.id not in self.cases or record.verdict in UNSUCCESSFUL:
+                    self.cases[record.id] = record
+            case "due":
+                self.schedule = read_value(tuple[str, ...], entry.content, "due")
+            case "vendor":
+                self._take_vendor(from_json(VendorInfo, entry.content))
+            case "run":
+                raise LogError(f"{self.path} has the lines of more than one run")
+            case "error":
+                self.errors.append(read_value(str, entry.content, "error"))
+            case "stopped":
+                self.stopped = read_value(str, entry.content, "stopped")
+            case "resumed":
+                self.stopped, self.has_ended = "", False
+            case "claims":
+                self.claims = from_json(ClaimsReport, entry.content)
+            case "waivers":
+                self.waivers = from_json(Waivers, entry.content)
+            case "end":
+                self.seconds += read_value(float, entry.content, "end")
+                self.has_ended = True
+
+    def _take_vendor(self, vendor: VendorInfo) -> None:
+        if self.has_vendor and vendor != self.vendor:
+            raise LogError(f"{self.path} {_two_vendors(self.vendor, vendor)}")
+        self.vendor, self.has_vendor = vendor, True
+
+    def report(self) -> Report:
+        """Return the report of the run."""
+        header = self.header
+        ended = sorted(self.cases.values(), key=lambda case: case.id)
+        cases = tuple(self.waivers.apply(case) for case in ended)
+        draw = None if header.seed is None else Draw(header.seed, header.sample, header.command)
+        return Report(
+            SCHEMA_VERSION,
+            self.vendor,
+            header.proto_version,
+            header.baseline,
+            header.environment,
+            draw,
+            self._summary(cases),
+            tuple(self.errors),
+            self.claims,
+            cases,
+            self.waivers.report(ended),
+            header.strict,
+            model_reports(header.baseline.level, cases),
+        )
+
+    def _summary(self, all_cases: Sequence[CaseRecord]) -> Summary:
+        cases = [case for case in all_cases if case.verdict is not Verdict.not_run]
+        has_verdict = {case.id for case in cases}
+        not_run = [name for name in self.schedule or () if name not in has_verdict]
+        reason = self.stopped or ("" if self.schedule else "no case was collected")
+        if not reason and (missed := [name for name in not_run if not self._is_excused(name)]):
+            given_up = next((self.cases[name].message for name in missed if name in self.cases), "")
+            reason = given_up or "the others ended without one"
+        if not reason and not self.has_ended:
+            reason = "the run has not ended: it still goes on, or was killed"
+        return Summary(
+            **count(cases),
+            collected=None if self.schedule is None else len(self.schedule),
+            not_run=len(not_run),
+            first_not_run=tuple(not_run[:NAMED]),
+            incomplete=bool(reason),
+            reason=reason,
+            classes={
+                case_class.name: Counts(**count(case for case in cases if case.class_ is case_class))
+                for case_class in CaseClass
+            },
+            seconds=round(self.seconds, 3),
+        )
+
+    def _is_excused(self, name: str) -> bool:
+        """Return whether a case without a verdict belongs to a class that does not decide conformance."""
+        record = self.cases.get(name)
+        return record is not None and not self.header.strict and not record.class_.is_demanded
+
+
+def _two_vendors(first: VendorInfo, second: VendorInfo) -> str:
+    """Return what is wrong with a log of two vendors, with their digests if they differ only in these."""
+    texts = [vendor.title for vendor in (first, second)]
+    if texts[0] == texts[1]:
+        texts = [f"{vendor.title} (SHA-256 {vendor.digest})" for vendor in (first, second)]
+    return f"has results of the vendor {texts[0]}, and the vendor is {texts[1]}"
+
+
+def environment() -> Environment:
+    """Return the environment of this run."""
+    return Environment(
+        platform.python_version(),
+        platform.platform(),
+        platform.machine(),
+        os.cpu_count(),
+        {name: version(name) for name in PACKAGES},
+    )

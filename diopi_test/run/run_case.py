@@ -1,0 +1,130 @@
+"""Execution of one case on a vendor: a sequence of calls, and the verdict on them."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from diopi_impl import BaseVendor
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype, Error
+from diopi_test.checks import CHECKS, CHECKS_OF_RELEASE, COMPARISONS
+from diopi_test.execution.call import PLAIN, Call, CallMode, RefusedError
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.call_sequence import Attempt, CallSequence
+from diopi_test.execution.out_of_place import derive_out_of_place_case
+from diopi_test.execution.verdict import UNSUCCESSFUL, CheckResult, Outcome, Verdict
+from diopi_test.oracle.records import BaselineCase
+from lib_rt import Device
+
+_VERDICT_OF_CODE = {Error.NoImplement: Verdict.not_implemented, Error.DtypeNotSupported: Verdict.unsupported}
+
+Observe = Callable[[Mapping[str, CallRecord]], object]
+"""Takes what the calls of a case left behind, by the name of the call."""
+
+
+def run_case(
+    vendor: BaseVendor,
+    device: Device,
+    case: BaselineCase,
+    enabled_checks: Container[str] | None = None,
+    observe: Observe | None = None,
+) -> Outcome:
+    """Run a case on a vendor and check its results; nothing stays allocated.
+
+    A case of the smoke level is called more than once, see `CallSequence`.
+
+    Args:
+        vendor: The vendor.
+        device: The vendor's open device.
+        case: The case.
+        enabled_checks: The names of the checks that decide the verdict; None for all.
+        observe: Receives what the calls left behind, by the name of the call.
+
+    Returns:
+        The outcome of the case.
+    """
+    if not vendor.has(case.function):
+        return Outcome(Verdict.not_implemented, f"{vendor.name} does not implement {case.function}")
+    first = _attempt(vendor, device, case, PLAIN)
+    if first.run is None:
+        if observe:
+            observe({})
+        return Outcome(_VERDICT_OF_CODE.get(first.code, Verdict.failed), first.problem)
+    sequence = _continued(vendor, device, case, first) if case.smoke and first.is_successful else CallSequence(first)
+    if observe:
+        observe(sequence.records)
+    compared = [finding for compare in COMPARISONS if (finding := compare(sequence)) is not None]
+    return derive_outcome([*sequence.check_results, *compared], enabled_checks)
+
+
+def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallMode) -> Attempt:
+    """Call the case's function and check what the call left behind."""
+    before = _allocated(device)
+    try:
+        with Call(vendor, device, case, mode) as call:
+            run = call.run()
+            findings = [finding for check in CHECKS if (finding := check(run)) is not None]
+            if case.smoke and not all(finding.passed for finding in findings):
+                run = replace(run, late=call.late())
+    except RefusedError as refused:
+        return Attempt(refused.code, vendor.last_error(), left=_more(device, before))
+    findings += [finding for check in CHECKS_OF_RELEASE if (finding := check(run)) is not None]
+    return Attempt(Error.Success, "", run, findings, _more(device, before))
+
+
+def _allocated(device: Device) -> tuple[int, int]:
+    return device.live_blocks, device.allocations
+
+
+def _more(device: Device, before: tuple[int, int]) -> tuple[int, int]:
+    """Return how many more tensors and blocks of device memory exist than in `before`."""
+    if _allocated(device) != before:
+        gc.collect()  # what nobody can reach any more is not kept
+    tensors, pieces = _allocated(device)
+    return tensors - before[0], pieces - before[1]
+
+
+def _continued(vendor: BaseVendor, device: Device, case: BaselineCase, first: Attempt) -> CallSequence:
+    """Return the sequence with the further calls, after the first call has succeeded."""
+    queued = _attempt(vendor, device, case, CallMode(elsewhere=True, queued=True))
+    waited = _attempt(vendor, device, case, CallMode(elsewhere=True)) if queued.problem else None
+    relaid = None
+    if not queued.problem and _is_in_leading_type(case):
+        relaid = _attempt(vendor, device, case, CallMode(elsewhere=True, relaid=True))
+    return CallSequence(first, queued, waited, relaid, _run_out_of_place(vendor, device, case))
+
+
+def _is_in_leading_type(case: BaselineCase) -> bool:
+    """Return whether a case uses the function's leading element type: float32 if the function accepts it."""
+    dtypes = lookup(case.function).dtypes
+    return case.dtype is Dtype.float32 or (Dtype.float32 not in dtypes and case.dtype in dtypes[:1])
+
+
+def _run_out_of_place(vendor: BaseVendor, device: Device, case: BaselineCase) -> CallRecord | None:
+    """Return the record of the equivalent out-of-place call; None if there is none or it fails."""
+    plain = derive_out_of_place_case(case)
+    if plain is None or not vendor.has(plain.function):
+        return None
+    with suppress(RefusedError), Call(vendor, device, plain) as call:
+        return call.run()
+    return None
+
+
+def derive_outcome(findings: Sequence[CheckResult], enabled_checks: Container[str] | None) -> Outcome:
+    """Derive the outcome from the enabled checks, all if None: passed if every one of them passed, else failed."""
+    heard = [finding for finding in findings if enabled_checks is None or finding.check in enabled_checks]
+    message = "; ".join(f"{finding.check}: {finding.message}" for finding in heard if not finding.passed)
+    return Outcome(Verdict.failed if message else Verdict.passed, message, heard)
+
+
+def add_check_results(outcome: Outcome, more: Sequence[CheckResult]) -> Outcome:
+    """Return `outcome` with `more` check results; failed if one of them failed and the case had succeeded before."""
+    if not more:
+        return outcome
+    failures = [f"{finding.check}: {finding.message}" for finding in more if not finding.passed]
+    verdict = Verdict.failed if failures and outcome.verdict not in UNSUCCESSFUL else outcome.verdict
+    message = "; ".join(filter(None, (outcome.message, *failures)))
+    return replace(outcome, verdict=verdict, message=message, check_results=[*outcome.check_results, *more])

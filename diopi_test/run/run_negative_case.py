@@ -1,0 +1,45 @@
+"""Execution of one negative test: the vendor must reject the call, give a reason, and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from diopi_impl import BaseVendor
+from diopi_proto.types import Error
+from diopi_test.checks import guards, inputs, untouched
+from diopi_test.execution.call import Call
+from diopi_test.execution.flaw import Flaw
+from diopi_test.execution.negative_cases import NegativeCase
+from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
+from diopi_test.run.run_case import Observe, derive_outcome
+from lib_rt import Device
+
+
+def run_negative_case(
+    vendor: BaseVendor,
+    device: Device,
+    negative: NegativeCase,
+    enabled_checks: Container[str] | None = None,
+    observe: Observe | None = None,
+) -> Outcome:
+    """Call `vendor` with `negative` on `device`, and check that it rejects the call; nothing stays allocated."""
+    case = negative.case
+    if not vendor.has(case.function):
+        return Outcome(Verdict.not_implemented, f"{vendor.name} does not implement {case.function}")
+    with Call(vendor, device, case) as call:
+        code, last_error, run = call.refused()
+    if observe:
+        observe({"refused": run})
+    if code is Error.NoImplement:
+        return Outcome(Verdict.not_implemented, f"{code.name}: {last_error}")
+    findings = [check(run) for check in (untouched.check, inputs.check, guards.check)]
+    return derive_outcome([_refused(negative.flaw, code, last_error), *findings], enabled_checks)
+
+
+def _refused(flaw: Flaw, code: Error, last_error: str) -> CheckResult:
+    """Check that an error code was returned and that the last error gives a reason."""
+    if code is Error.Success:
+        return CheckResult("refused", False, f"Success was returned although {flaw.text}")
+    if not last_error.strip():
+        return CheckResult("refused", False, f"{code.name} was returned as {flaw.text}, but the last error is empty")
+    return CheckResult("refused", True, f"{code.name}: {last_error}")

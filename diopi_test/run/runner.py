@@ -1,0 +1,291 @@
+"""`run`: runs the suite on one vendor, with the cases in workers and every event in a log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import final
+
+from rich.console import Console
+
+from diopi_impl import VendorError, VendorNotFoundError
+from diopi_proto.interface import prototypes
+from diopi_proto.messages import pluralize
+from diopi_test.baseline.cluster import ClusterError
+from diopi_test.baseline.errors import BaselineError
+from diopi_test.baseline.level import StoredLevel, open_level
+from diopi_test.baseline.location import folder_to_read
+from diopi_test.baseline.parallel import process_map
+from diopi_test.baseline.readability import check_readable
+from diopi_test.baseline.store import BaselineFile
+from diopi_test.cases.selection import LEVELS
+from diopi_test.execution.listing import list_cases
+from diopi_test.execution.runtime_cases import RUNTIME
+from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.results.claims import compare_claims
+from diopi_test.results.log import LogError, LogWriter
+from diopi_test.run.case_executor import CaseExecutor, executor_of
+from diopi_test.run.collection import (
+    Collected,
+    collect_described,
+    collect_drawn,
+    collect_level,
+    collect_runtime,
+    counting_int32_indices,
+)
+from diopi_test.run.described import compute_results, described_folder, with_results
+from diopi_test.run.dump import DumpError, dump
+from diopi_test.run.isolation.executor import ScheduledCase
+from diopi_test.run.isolation.fork_server import ForkServerError
+from diopi_test.run.keywords import SelectionError
+from diopi_test.run.lookup import make
+from diopi_test.run.options import RunOptions
+from diopi_test.run.progress import VisibleProgress
+from diopi_test.run.recorder import LogContent, Recorder
+from diopi_test.waivers.rules import Waivers
+
+BATCH = 32
+"""Number of cases that a worker receives at a time."""
+
+
+class EnoughError(Exception):
+    """The maximum number of failures was reached; the message says so."""
+
+
+def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = False) -> LogContent:
+    """Run the suite with these options and record every event in a log.
+
+    Args:
+        options: The options of the run.
+        log: The path of the log.
+        console: The console for progress.
+        resumed: Whether to continue the run of an existing log with the cases that have no verdict there.
+
+    Returns:
+        The content of the log at the end, also if the run ended early.
+
+    Raises:
+        VendorNotFoundError: There is no such vendor. With this and the following errors, nothing was run and there is
+            no new log.
+        SelectionError: There is no such case.
+        BaselineError: The baseline is unusable.
+        LogError: The log is unusable.
+    """
+    waivers = Waivers.read(options.waivers)
+    errors = prepare(options, console)
+    recorder = Recorder(LogWriter(log, resumed=resumed), options)
+    start = time.monotonic()
+    try:
+        with executor_of(options) as executor:
+            scheduled = _begin(options, recorder, resumed)  # while the executor comes up
+            if scheduled:
+                _run_cases(scheduled, executor, recorder, waivers, Monitor(recorder, len(scheduled), console, options))
+                if options.dump is not None:
+                    _dump_lost(scheduled, recorder, options)
+        for note in (*errors, *executor.notes):
+            recorder.error(note)
+    except (VendorNotFoundError, SelectionError, BaselineError, LogError):
+        if not resumed:
+            recorder.discard()
+        raise
+    except (VendorError, ForkServerError, ClusterError, EnoughError) as error:
+        recorder.stopped(str(error))
+    except KeyboardInterrupt as interrupt:
+        recorder.stopped(str(interrupt) or "interrupted")
+    recorder.end(time.monotonic() - start)
+    return recorder.content()
+
+
+def prepare(options: RunOptions, console: Console) -> list[str]:
+    """Compute missing or outdated results of the selected functions of a level whose inputs are generated.
+
+    Args:
+        options: The options of the run.
+        console: The console for progress.
+
+    Returns:
+        A line for each internal error; the run goes on without these results.
+    """
+    if not _is_drawn(options):
+        return []
+    from diopi_test.baseline.generate import generate  # imports the references, which other levels do not need
+
+    def tell(function: str, count: int) -> None:
+        if count:
+            console.print(f"computed the results of {pluralize(count, 'case')} of {function}", highlight=False)
+
+    functions = sorted({case.function for case in list_drawn(options)} - {RUNTIME})
+    if data := described_folder(options):
+        return compute_results(data, options.level, functions, console, workers=options.workers)
+    if functions:
+        generate(functions, options.level, _folder(options), process_map(options.workers), tell, list_cases)
+    return []
+
+
+def _is_drawn(options: RunOptions) -> bool:
+    """Return whether the inputs of the cases are generated again: for such levels, and for folders of descriptions."""
+    return LEVELS[options.level].is_drawn or described_folder(options) is not None
+
+
+def collect(options: RunOptions) -> tuple[StoredLevel, list[Collected]]:
+    """Return the level and its selected cases in order.
+
+    Args:
+        options: The options of the run.
+
+    Returns:
+        The level and the cases.
+    """
+    level = open_level(_folder(options))
+    if described_folder(options):
+        return level, with_results(level, list_drawn(options))
+    if _is_drawn(options):
+        return level, list_drawn(options)
+    return level, _selected(options, level.functions, collect_level(level, options.selection.wants_function))
+
+
+def list_cases_of(options: RunOptions) -> list[Collected]:
+    """Return the selected cases in the order of `collect`, even if results are missing."""
+    return list_drawn(options) if _is_drawn(options) else collect(options)[1]
+
+
+def list_drawn(options: RunOptions) -> list[Collected]:
+    """Return the selected cases of a level with generated inputs, whether their results exist or not."""
+    wanted, data = options.selection.wants_function, described_folder(options)
+    known = collect_described(data, wanted) if data else collect_drawn(options.level, wanted, huge=options.huge)
+    return _selected(options, list(prototypes()), known)
+
+
+def _folder(options: RunOptions) -> Path:
+    return options.data / options.level if options.data else folder_to_read(options.level)
+
+
+def _selected(options: RunOptions, functions: Sequence[str], cases: Sequence[Collected]) -> list[Collected]:
+    """Return the selected cases among those of the level and of the runtime."""
+    if options.int32_indices:
+        cases = counting_int32_indices(cases, options.level)
+    known = [*(collect_runtime() if options.selection.wants_function(RUNTIME) else ()), *cases]
+    if absent := options.selection.absent(known):
+        near = options.selection.near(functions, known)
+        raise SelectionError(f"there is no case {', '.join(absent)} in {_folder(options)}.{near}")
+    return options.selection.apply(known)
+
+
+def _begin(options: RunOptions, recorder: Recorder, resumed: bool) -> Sequence[ScheduledCase]:
+    """Record what is to be run, and return what of that is left."""
+    level, cases = collect(options)
+    functions = sorted({case.function for case in cases} - {RUNTIME})
+    level.verify(functions)
+    ids = [case.id for case in cases]
+    if resumed:
+        done = _resume(recorder, level, ids)
+    else:
+        recorder.begin(level.digest)
+        recorder.schedule(ids)
+        done = set()
+    if not cases:
+        recorder.stopped(options.selection.nothing(level.functions, cases))
+    files = {RUNTIME: (Path(), None), **{name: (level.path(name), level.sha256(name)) for name in functions}}
+    left = [(case, *files[case.function]) for case in cases if case.id not in done]
+    return [ScheduledCase(path, case, sha256) for case, path, sha256 in left]
+
+
+def _resume(recorder: Recorder, level: StoredLevel, ids: Sequence[str]) -> set[str]:
+    """Return the IDs of the cases that have a verdict, and record that the run is resumed.
+
+    Args:
+        recorder: The recorder of the resumed log.
+        level: The level, which must have the digest in the log.
+        ids: The IDs of all cases of the run, recorded if the log ended before it had them.
+
+    Returns:
+        The IDs of the cases that need not run again.
+
+    Raises:
+        LogError: The log belongs to a run on another baseline.
+    """
+    content = recorder.content()
+    if content.header.baseline.digest != level.digest:
+        raise LogError(
+            f"{content.path} is of a run on another baseline: its digest is {content.header.baseline.digest}, "
+            f"that of {level.folder} is {level.digest}"
+        )
+    recorder.resume()
+    if content.schedule is None:
+        recorder.schedule(ids)
+    return {case.id for case in content.cases.values() if case.verdict is not Verdict.not_run}
+
+
+def _run_cases(
+    scheduled: Sequence[ScheduledCase], executor: CaseExecutor, recorder: Recorder, waivers: Waivers, monitor: Monitor
+) -> None:
+    description = executor.describe()
+    recorder.vendor(description)
+    monitor.waivers = waivers + Waivers.from_vendor(description.name, description.waivers)
+    recorder.waivers(monitor.waivers)
+    with monitor:
+        executor.run(split_into_batches(scheduled), monitor.report, monitor.waivers.retries_for)
+    if description.claims:
+        paths = sorted({item.path for item in scheduled if item.case.function != RUNTIME})
+        try:
+            if claims := compare_claims(description.claims, recorder.content().report().cases, paths):
+                recorder.claims(claims)
+        except BaselineError as error:
+            recorder.error(str(error))
+
+
+def _dump_lost(scheduled: Sequence[ScheduledCase], recorder: Recorder, options: RunOptions) -> None:
+    """Write what was given to those cases that took their process with them, which could not do it."""
+    assert options.dump is not None
+    lost = {case.id for case in recorder.content().cases.values() if case.verdict in LOST}
+    stored = [(item, item.sha256) for item in scheduled if item.case.id in lost and item.sha256 is not None]
+    try:
+        if stored:
+            check_readable({item.path: sha256 for item, sha256 in stored})
+        for item, sha256 in stored:
+            count = make(BaselineFile(item.path, sha256), item.case, options.of_cases.conversions)
+            dump(count.case, {}, options.dump)
+    except (DumpError, BaselineError) as error:
+        recorder.error(str(error))
+
+
+def split_into_batches(scheduled: Sequence[ScheduledCase], size: int = BATCH) -> Iterator[Sequence[ScheduledCase]]:
+    """Yield the cases in order, in batches of at most `size`."""
+    return (scheduled[start : start + size] for start in range(0, len(scheduled), size))
+
+
+@final
+class Monitor:
+    """A recorder of outcomes that shows the progress of the run.
+
+    Attributes:
+        waivers: which cases may end otherwise than passed, and are no failures.
+    """
+
+    def __init__(self, recorder: Recorder, number: int, console: Console, options: RunOptions) -> None:
+        self.waivers = Waivers()
+        self._recorder = recorder
+        self._max_failures = options.max_failures
+        self._strict = options.strict
+        self._failed = 0
+        self._progress = VisibleProgress(console)
+        self._task = self._progress.add_task("running", total=number)
+
+    def __enter__(self) -> Monitor:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def report(self, case: Collected, outcome: Outcome, seconds: float) -> None:
+        """Record the outcome of a case; raise EnoughError if the maximum number of failures is reached."""
+        record = case.record(outcome, seconds)
+        self._recorder.case(record)
+        self._progress.advance(self._task)
+        counts = self._strict or case.case_class.is_demanded
+        is_wrong = counts and outcome.verdict in UNSUCCESSFUL
+        self._failed += is_wrong and self.waivers.apply(record).verdict in UNSUCCESSFUL
+        if self._max_failures is not None and self._failed >= self._max_failures:
+            raise EnoughError(f"stopped after {self._failed} failures")

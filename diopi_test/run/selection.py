@@ -1,0 +1,286 @@
+"""`Selection`: which cases or functions a command selects, and the options that select them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from diopi_proto.families import families
+from diopi_proto.interface import prototypes
+from diopi_proto.messages import describe_unknown, pluralize, suggest
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.baseline.shuffle import sample_functions, shuffle_by_seed
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.runtime_cases import RUNTIME
+from diopi_test.run.collection import Collected
+from diopi_test.run.keywords import PREFIX, Keywords, SelectionError
+
+T = TypeVar("T")
+
+NOT = "no-"
+"""What a name begins with that is excluded."""
+
+NOT_FAILED = frozenset({"passed", "waived", "not_implemented", "unsupported"})
+"""The verdicts of cases that need not be run again; of all others something is wrong, or unknown."""
+
+
+@dataclass(frozen=True)
+class FailedCases:
+    """The cases that failed or have no verdict in the report of an earlier run."""
+
+    report: Path
+    ids: frozenset[str]
+
+    @classmethod
+    def read(cls, report: Path) -> FailedCases:
+        """Read the report that `diopi-test run --json` wrote; raise SelectionError if it is not a report."""
+        try:
+            cases = json.loads(report.read_text("utf-8"))["cases"]
+            return cls(report, frozenset(case["id"] for case in cases if case["verdict"] not in NOT_FAILED))
+        except OSError as error:
+            raise SelectionError(f"{report} can't be read: {error.strerror}") from error
+        except (ValueError, LookupError, TypeError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise SelectionError(f"{report} is no report of `diopi-test run --json`: {reason}") from error
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of several parts of equal size."""
+
+    number: int
+    count: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.number <= self.count:
+            raise SelectionError(f"there is no shard {self}: expected I/N with 1 ≤ I ≤ N")
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """Parse a shard such as `2/8`, the second of eight; raise SelectionError for anything else."""
+        number, _, count = text.partition("/")
+        if not (number.isdecimal() and count.isdecimal()):
+            raise SelectionError(f"{text!r} is no shard: expected I/N, 2/8 for the second of eight")
+        return cls(int(number), int(count))
+
+    def part(self, items: Sequence[T], size: Callable[[T], int] = lambda item: 1) -> list[T]:
+        """Return the items whose middle lies in this part: items stay in order, and each is in exactly one part."""
+        sizes = [size(item) for item in items]
+        part, before, total = [], 0, sum(sizes)
+        for item, item_size in zip(items, sizes, strict=True):
+            if (2 * before + item_size) * self.count // (2 * total or 1) == self.number - 1:
+                part.append(item)
+            before += item_size
+        return part
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The selected cases: those that every field allows. SelectionError if a name or the expression is invalid.
+
+    Attributes:
+        functions, families, dtypes, classes: names of which a case needs to have one, and with `no-` before it none. A
+            case without element type under test (refusals, the runtime) has no name to need, nor to be excluded by.
+        expression: a keyword expression that the id matches.
+        cases: ids, of which it is one.
+        failed: cases that failed before, of which it is one.
+        seed: of the order of the cases; None for that of the files.
+        sample: how many functions are drawn from the seed, each with the forms derived from it; None for all.
+            The cases of the runtime are not drawn.
+        shard: which part of what is left; None for all.
+    """
+
+    functions: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    expression: str | None = None
+    cases: tuple[str, ...] = ()
+    failed: FailedCases | None = None
+    seed: int | None = None
+    sample: int | None = None
+    shard: Shard | None = None
+
+    def __post_init__(self) -> None:
+        check_names("--function", self.functions, lambda: [RUNTIME, *prototypes()])
+        check_names("--family", self.families, families)
+        check_names("--dtype", self.dtypes, lambda: list(Dtype.__members__))
+        check_names("--class", self.classes, lambda: list(CaseClass.__members__))
+        check_names("--case", [case.partition("[")[0] for case in self.cases], lambda: [RUNTIME, *prototypes()])
+        if self.sample is not None and self.seed is None:
+            raise SelectionError("--sample goes with --shuffle, whose seed it is drawn from")
+        self._keywords  # noqa: B018 - understanding them is the check
+
+    def wants_function(self, name: str) -> bool:
+        """Return whether cases of `name`, a standard function or `RUNTIME`, may be selected."""
+        has_keywords = self._keywords is None or self._keywords.may_match(name)
+        return self._has_names_of(name) and has_keywords and (self._ids is None or name in self._functions_of_ids)
+
+    def wants(self, case: Collected) -> bool:
+        """Return whether a case is selected, before sampling and sharding."""
+        return (
+            self._has_names_of(case.function)
+            and is_named(case.dtype, self.dtypes)
+            and is_named(case.case_class, self.classes)
+            and (self._ids is None or case.id in self._ids)
+            and (self._keywords is None or self._keywords.match(case.id))
+        )
+
+    def wants_prototype(self, prototype: Prototype) -> bool:
+        """Return whether a function has a selected name and accepts a selected element type."""
+        dtypes = [dtype.name for dtype in prototype.dtypes] or [""]
+        return self._has_names_of(prototype.name) and any(is_named(name, self.dtypes) for name in dtypes)
+
+    def apply(self, cases: Iterable[Collected]) -> list[Collected]:
+        """Return the selected cases: filtered, sampled, shuffled, then reduced to the shard."""
+        chosen = [case for case in cases if self.wants(case)]
+        sampled = self._draw({case.function for case in chosen})
+        ordered = shuffle_by_seed(
+            (case for case in chosen if case.function in sampled), self.seed, lambda case: case.id
+        )
+        return self.shard.part(ordered) if self.shard else ordered
+
+    def apply_to_functions(self, names: Sequence[str], size: Callable[[str], int] = lambda name: 1) -> list[str]:
+        """Return the selected functions among `names`; the expression must match the name.
+
+        Args:
+            names: The names to select from.
+            size: Returns the number of cases of a function, for shards of equal size.
+
+        Returns:
+            The selected names; empty only if the shard is empty.
+
+        Raises:
+            SelectionError: No function is selected.
+        """
+        has_keywords = self._keywords.match if self._keywords else bool
+        chosen = [name for name in names if self._has_names_of(name) and has_keywords(name)]
+        if not chosen:
+            number = pluralize(len(names), "function")
+            raise SelectionError(f"{self.described()} matches none of {number}.{self.near(names)}")
+        sampled = self._draw(set(chosen))
+        ordered = shuffle_by_seed((name for name in chosen if name in sampled), self.seed)
+        return self.shard.part(ordered, size) if self.shard else ordered
+
+    def absent(self, cases: Iterable[Collected]) -> list[str]:
+        """Return the IDs that were requested but are not among `cases`."""
+        return sorted((self._ids or frozenset()) - {case.id for case in cases})
+
+    def words(self) -> list[str]:
+        """Return the command-line words that select the same."""
+        return [word for pair in self._options() for word in pair]
+
+    def described(self) -> str:
+        """Return the options for messages, with their values quoted."""
+        return " ".join(f"{option} {value!r}" for option, value in self._options())
+
+    def near(self, functions: Iterable[str], cases: Iterable[Collected] = ()) -> str:
+        """Return " Did you mean 'a' or 'b'?" with similar names of functions and IDs of cases, or an empty string.
+
+        Args:
+            functions: what there is.
+            cases: those of the functions that `wants_function` wants.
+        """
+        asked = (*(self._keywords.words if self._keywords else ()), *self.cases)
+        known, ids = list(functions), [case.id for case in cases]
+        found = dict.fromkeys(name for word in asked for name in _near(word, known, ids))
+        return suggest(list(found))
+
+    def nothing(self, functions: Iterable[str], cases: Iterable[Collected]) -> str:
+        """Says that no case is selected, and what is near, of what `near` takes."""
+        if self.failed is not None and not self.failed.ids:
+            return f"nothing is left to repeat: no case failed in {self.failed.report}, and none is without a verdict"
+        asked = self.described()
+        return f"no case matches {asked}.{self.near(functions, cases)}" if asked else "there are no cases"
+
+    def _options(self) -> list[tuple[str, str]]:
+        """Return the options that select the same, with their values."""
+        named = (
+            ("--function", self.functions),
+            ("--family", self.families),
+            ("--dtype", self.dtypes),
+            ("--class", self.classes),
+        )
+        report = self.failed and str(self.failed.report)
+        single = (("--failed-in", report), ("--shuffle", self.seed), ("--sample", self.sample), ("--shard", self.shard))
+        return [
+            *((option, value) for option, values in named for value in values),
+            *([("-k", self.expression)] if self.expression else ()),
+            *(("--case", case) for case in self.cases),
+            *((option, str(value)) for option, value in single if value is not None),
+        ]
+
+    def _has_names_of(self, function: str) -> bool:
+        family = prototypes()[function].family if self.families and function in prototypes() else ""
+        return is_named(function, self.functions) and is_named(family, self.families)
+
+    def _draw(self, functions: set[str]) -> set[str]:
+        if self.sample is None or self.seed is None:
+            return functions
+        return {RUNTIME} | sample_functions(functions - {RUNTIME}, self.sample, self.seed)
+
+    @cached_property
+    def _keywords(self) -> Keywords | None:
+        return Keywords(self.expression) if self.expression and self.expression.strip() else None
+
+    @cached_property
+    def _ids(self) -> frozenset[str] | None:
+        """Return the IDs of which a case must have one; None if every ID is allowed."""
+        sets = [frozenset(self.cases)] * bool(self.cases) + ([self.failed.ids] if self.failed else [])
+        return frozenset.intersection(*sets) if sets else None
+
+    @cached_property
+    def _functions_of_ids(self) -> frozenset[str]:
+        return frozenset(name.partition("[")[0] for name in self._ids or ())
+
+
+NOUNS = {
+    "--function": "functions",
+    "--family": "families",
+    "--dtype": "element types",
+    "--class": "classes",
+    "--case": "functions",
+    "--check": "checks",
+}
+"""What the values of an option are called in messages."""
+
+
+def check_names(option: str, names: Iterable[str], known: Callable[[], Sequence[str]]) -> None:
+    """Raise SelectionError, with similar names, if the value of an option is not a known name.
+
+    Args:
+        option: the option, which begins the message.
+        names: the names, which may begin with `no-`.
+        known: returns the known names.
+
+    Raises:
+        SelectionError: for the first name that is not known.
+    """
+    for name in (value.removeprefix(NOT) for value in names):
+        if name not in known():
+            similar = _near(name, known(), ()) or get_close_matches(name, known())
+            raise SelectionError(f"{option}: {describe_unknown(name, known(), NOUNS[option], similar)}")
+
+
+def is_named(name: str, names: Sequence[str]) -> bool:
+    """Return whether `names` select a name: none excludes it, and it is among the others if there are any."""
+    included = [value for value in names if not value.startswith(NOT)]
+    return f"{NOT}{name}" not in names and (not included or name in included)
+
+
+def _near(word: str, functions: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """Return functions with names similar to a word; for the ID of a case, similar IDs of its function."""
+    function, bracket, _ = word.partition("[")
+    if bracket and function in functions:
+        return get_close_matches(word, [name for name in ids if name.startswith(f"{function}[")])
+    plain = {name.lower().removeprefix(PREFIX): name for name in functions}
+    return [plain[name] for name in get_close_matches(function.lower().removeprefix(PREFIX), plain, cutoff=0.75)]

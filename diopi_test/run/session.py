@@ -1,0 +1,120 @@
+"""The state of a worker: its vendor, its device, and the baseline files that are open."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from diopi_impl import BaseVendor
+from diopi_test.baseline.store import BaselineFile
+from diopi_test.execution.call import RefusedError
+from diopi_test.execution.call_record import CallRecord
+from diopi_test.execution.negative_cases import NegativeCase
+from diopi_test.execution.runtime_cases import RUNTIME, RUNTIME_CASES
+from diopi_test.execution.stopwatch import measure_copy_bandwidth, time_call
+from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.run.collection import Collected
+from diopi_test.run.dump import DumpError, dump
+from diopi_test.run.lookup import MadeCase, make
+from diopi_test.run.options import CaseOptions
+from diopi_test.run.run_case import Observe, run_case
+from diopi_test.run.run_negative_case import run_negative_case
+from lib_rt import Device
+
+MEMORY = 128 * 2**20
+"""Bytes of baseline files that a worker keeps in memory: enough for all of a level when their cases come mixed."""
+
+
+class OpenFiles:
+    """The most recently used baseline files, up to `limit` bytes; the latest one is always kept."""
+
+    def __init__(self, limit: int = MEMORY) -> None:
+        self._limit = limit
+        self._files: dict[Path, BaselineFile] = {}  # in order of use
+
+    def get(self, path: Path, sha256: str | None = None) -> BaselineFile:
+        """Return the file at `path`; raise BaselineError if it can't be used or has another digest."""
+        file = self._files.pop(path, None)
+        if file is None:
+            file = BaselineFile(path, sha256)
+            self._make_room(file.memory)
+        self._files[path] = file
+        return file
+
+    def _make_room(self, memory: int) -> None:
+        while self._files and sum(file.memory for file in self._files.values()) + memory > self._limit:
+            del self._files[next(iter(self._files))]
+
+
+class Session:
+    """A vendor, its open device, and the most recently used baseline files."""
+
+    def __init__(self, vendor: BaseVendor, device: Device, options: CaseOptions) -> None:
+        self.vendor = vendor
+        self.device = device
+        self._options = options
+        self._files = OpenFiles()
+
+    def run(self, path: Path, case: Collected, sha256: str | None = None) -> Outcome:
+        """Run one case, made of the baseline file at `path`; BaselineError if that is damaged or of another digest."""
+        if case.function == RUNTIME:
+            return self._run_runtime_case(case.label)
+        made_case = make(self._files.get(path, sha256), case, self._options.conversions)
+        if self._options.dump is not None:
+            outcome = self._run_and_dump(made_case, self._options.dump)
+        else:
+            outcome = run_made_case(self.vendor, self.device, made_case, self._options.enabled_checks)
+        is_timed = self._options.perf and outcome.verdict is Verdict.passed and made_case.flaw is None
+        return self._timed(outcome, made_case.case) if is_timed else outcome
+
+    def _timed(self, outcome: Outcome, case: BaselineCase) -> Outcome:
+        """Return the outcome with the duration of the call; failed if the repeated call is rejected."""
+        try:
+            return replace(outcome, timing=time_call(self.vendor, self.device, case, self._bandwidth))
+        except RefusedError as refused:
+            message = f"{refused.code.name} when the call was repeated to time it: {self.vendor.last_error()}"
+            return Outcome(Verdict.failed, message, outcome.check_results)
+
+    @cached_property
+    def _bandwidth(self) -> float | None:
+        return measure_copy_bandwidth(self.device)
+
+    def _run_and_dump(self, made_case: MadeCase, folder: Path) -> Outcome:
+        """Run a case, and write what it was given and made into a file if it does not pass."""
+        records: dict[str, CallRecord] = {}
+        outcome = run_made_case(self.vendor, self.device, made_case, self._options.enabled_checks, records.update)
+        if outcome.verdict not in UNSUCCESSFUL:
+            return outcome
+        try:
+            message = f"dumped to {dump(made_case.case, records, folder)}"
+        except DumpError as error:
+            message = str(error)
+        return Outcome(outcome.verdict, f"{outcome.message}; {message}", outcome.check_results)
+
+    def _run_runtime_case(self, name: str) -> Outcome:
+        case = next(case for case in RUNTIME_CASES if case.name == name)
+        try:
+            case.run(self.vendor)
+        except Exception as error:
+            return Outcome(Verdict.failed, f"{type(error).__name__}: {error}")
+        return Outcome(Verdict.passed)
+
+    def close(self) -> None:
+        """Close the device."""
+        self.device.close()
+
+
+def run_made_case(
+    vendor: BaseVendor,
+    device: Device,
+    made_case: MadeCase,
+    enabled_checks: Container[str] | None = None,
+    observe: Observe | None = None,
+) -> Outcome:
+    """Run a case of whatever kind, see `run_case`."""
+    if made_case.flaw is not None:
+        return run_negative_case(vendor, device, NegativeCase(made_case.case, made_case.flaw), enabled_checks, observe)
+    return run_case(vendor, device, made_case.case, enabled_checks, observe)

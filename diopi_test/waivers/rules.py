@@ -1,0 +1,289 @@
+"""Waivers and known flakes: cases that may fail, applied to the records of a run.
+
+Both functions of `Waivers` take records as the cases ended and keep nothing, so that they can be called at any time:
+while a run goes on, and when the report is made of its log.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+
+from diopi_impl.base import Waiver, matches
+from diopi_proto.interface import prototypes
+from diopi_test.execution.runtime_cases import RUNTIME
+from diopi_test.execution.verdict import Verdict
+from diopi_test.oracle.budget import R
+from diopi_test.results.records import CaseRecord, Improvement, WaiverReport, WaiverState, WaiverUse
+from diopi_test.waivers.tables import TableError, TableKind, read_tables
+
+BADNESS: Mapping[str, int] = {
+    "passed": 0,
+    "flaky": 1,
+    "failed": 2,
+    "crashed": 3,
+    "timed_out": 3,
+    "out_of_memory": 3,
+}
+"""How bad a verdict is. A waiver covers its verdict and those that are less bad; it has no part in others."""
+
+WAIVABLE = tuple(verdict.value for verdict in Verdict if BADNESS.get(verdict, 0) >= BADNESS["failed"])
+
+NAMED = 5
+"""How many of the cases of an improvement are named."""
+
+
+@dataclass(frozen=True)
+class Flake:
+    """A pattern of cases that are known to be flaky.
+
+    Attributes:
+        pattern: for case ids, as that of a waiver.
+        reason: why, for a person to read.
+        retries: how often such a case is run again when it fails.
+    """
+
+    pattern: str
+    reason: str
+    retries: int = 2
+
+
+@dataclass(frozen=True)
+class WaiverRule:
+    """A waiver, or a known flake as a waiver for `flaky` with retries, and its source."""
+
+    waiver: Waiver
+    source: str
+    retries: int = 0
+
+
+@dataclass(frozen=True)
+class Waivers:
+    """All waivers for the cases of a vendor. If several match a case, the first one that covers it applies.
+
+    Attributes:
+        today: the day by which waivers expire.
+    """
+
+    entries: tuple[WaiverRule, ...] = ()
+    today: date = field(default_factory=date.today)
+
+    @classmethod
+    def read(cls, paths: Iterable[Path]) -> Waivers:
+        """Read TOML files of waivers; raise TableError if a file can't be used."""
+        return cls(tuple(entry for path in paths for entry in _read(path)))
+
+    @classmethod
+    def from_vendor(cls, vendor: str, waivers: Sequence[Waiver]) -> Waivers:
+        """Return the waivers that a vendor declares; raise TableError if one is invalid."""
+        problems = [
+            f"vendor {vendor}: waiver {number} ({waiver.pattern}): {problem}"
+            for number, waiver in enumerate(waivers, 1)
+            for problem in waiver_problems(waiver)
+        ]
+        if problems:
+            raise TableError("\n".join(problems))
+        return cls(tuple(WaiverRule(waiver, f"vendor {vendor}") for waiver in waivers))
+
+    def __add__(self, additional: Waivers) -> Waivers:
+        """Return these waivers followed by `additional`."""
+        return replace(self, entries=self.entries + additional.entries)
+
+    def apply(self, record: CaseRecord) -> CaseRecord:
+        """Return the record, waived if a rule covers it; else with the reasons why the matching rules do not."""
+        if not BADNESS.get(record.verdict, 0):
+            return record
+        matching = [self.entries[number] for number in self._matching(record.id)]
+        taking = next((entry for entry in matching if self._takes(entry, record)), None)
+        if taking is None:
+            notes = (self._explain_mismatch(entry, record) for entry in matching)
+            return replace(record, message="; ".join(filter(None, (record.message, *notes))))
+        message = f"{taking.waiver.reason} ({_change(taking.waiver, record.verdict)}: {record.message})"
+        return replace(record, verdict=Verdict.waived, message=message, waived_verdict=record.verdict)
+
+    def retries_for(self, case_id: str) -> int:
+        """Return how often a failed case is retried because it is a known flake; 0 if it is not."""
+        return next((n for number in self._matching(case_id) if (n := self.entries[number].retries)), 0)
+
+    def report(self, records: Sequence[CaseRecord]) -> WaiverReport | None:
+        """Return the state of every rule after a run with these records; None without rules."""
+        if not self.entries:
+            return None
+        tallies = [_Tally() for _ in self.entries]
+        for record in records:
+            matching = self._matching(record.id)
+            taking = next((number for number in matching if self._takes(self.entries[number], record)), None)
+            for number in matching:
+                tallies[number].add(record, number == taking, taking is None)
+        functions = {record.function for record in records}
+        uses = tuple(self._use(*pair, functions) for pair in zip(self.entries, tallies, strict=True))
+        improvements = (_improvements(*pair) for pair in zip(self.entries, tallies, strict=True))
+        return WaiverReport(uses, tuple(improvement for group in improvements for improvement in group))
+
+    def _matching(self, case_id: str) -> list[int]:
+        """Return the numbers of the rules whose pattern matches a case, in order."""
+        candidates = (*self._by_function.get(_function_of(case_id), ()), *self._by_function.get("", ()))
+        return sorted(number for number in candidates if self.entries[number].waiver.matches(case_id))
+
+    @cached_property
+    def _by_function(self) -> Mapping[str, list[int]]:
+        """Return the numbers of the rules for one function, by name; under "" those for several functions."""
+        numbers: dict[str, list[int]] = defaultdict(list)
+        for number, entry in enumerate(self.entries):
+            head, bracket, _ = entry.waiver.pattern.partition("[")
+            numbers["" if not bracket or "*" in head or "?" in head else head].append(number)
+        return numbers
+
+    def _is_expired(self, waiver: Waiver) -> bool:
+        return waiver.expires is not None and waiver.expires < self.today
+
+    def _takes(self, entry: WaiverRule, record: CaseRecord) -> bool:
+        return _covers(entry.waiver, record) and not self._is_expired(entry.waiver)
+
+    def _explain_mismatch(self, entry: WaiverRule, record: CaseRecord) -> str:
+        """Return why a rule that matches a case does not waive it."""
+        waiver = entry.waiver
+        if _covers(waiver, record):
+            return f"its waiver expired on {waiver.expires} ({waiver.reason})"
+        return f"its waiver allows {_allowance(waiver)} alone ({waiver.reason})"
+
+    def _use(self, entry: WaiverRule, tally: _Tally, functions: Iterable[str]) -> WaiverUse:
+        matched = sum(tally.verdicts.values())
+        if not matched:
+            state = WaiverState.not_tried if _is_elsewhere(entry.waiver, functions) else WaiverState.matched_nothing
+        elif tally.waived:
+            state = WaiverState.used
+        elif not tally.left:
+            state = WaiverState.not_needed
+        else:
+            state = WaiverState.expired if self._is_expired(entry.waiver) else WaiverState.exceeded
+        return WaiverUse(entry.waiver, entry.source, entry.retries, state, matched, tally.waived)
+
+
+@dataclass
+class _Tally:
+    """The outcomes of the cases that a rule matches.
+
+    Attributes:
+        verdicts: number of cases by verdict.
+        left: number of cases that did not pass and are waived by nothing.
+        better: by verdict, the cases that ended better than waived.
+    """
+
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    waived: int = 0
+    left: int = 0
+    better: dict[Verdict, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, record: CaseRecord, is_waived_by_it: bool, is_waived_by_none: bool) -> None:
+        self.verdicts[record.verdict] += 1
+        self.waived += is_waived_by_it
+        self.left += bool(BADNESS.get(record.verdict, 0)) and is_waived_by_none
+        if is_waived_by_it or record.verdict is Verdict.passed:
+            self.better[record.verdict].append(record.id)
+
+
+def waiver_problems(waiver: Waiver) -> Iterator[str]:
+    """Yield what is invalid in a waiver."""
+    yield from _text_problems(waiver)
+    if waiver.verdict is not None and waiver.verdict not in WAIVABLE:
+        yield f"verdict: expected one of {', '.join(WAIVABLE)}, found {waiver.verdict!r}"
+    ratio = waiver.max_ratio
+    if ratio is not None and not 1 < ratio < math.inf:
+        yield f"max_ratio: expected a number above 1, up to which every case passes, found {ratio!r}"
+    if ratio is not None and waiver.verdict is not None:
+        yield f"verdict and max_ratio: expected one of the two, found {waiver.verdict!r} and {ratio!r}"
+
+
+def least_ratio(record: CaseRecord) -> float | None:
+    """Return the factor by which both error limits, K and R, would have to grow for a case to pass.
+
+    Args:
+        record: The record of the case.
+
+    Returns:
+        The factor; None if the case passed, or failed for another reason as well.
+    """
+    failed = [finding for finding in record.checks if not finding.passed]
+    if [finding.check for finding in failed] != ["values"]:
+        return None
+    ratio = max(failed[0].ratio or 0.0, (failed[0].rms or 0.0) / R)
+    return ratio if ratio > 1 else None
+
+
+def _text_problems(entry: Waiver | Flake) -> Iterator[str]:
+    if not entry.pattern:
+        yield "pattern: expected one for case ids such as 'diopiAdd[*float16*]', found ''"
+    if "[[]" in entry.pattern or "[]]" in entry.pattern:
+        plain = entry.pattern.replace("[[]", "[").replace("[]]", "]")
+        yield f"pattern: brackets stand for themselves; expected {plain!r}, found {entry.pattern!r}"
+    if not entry.reason.strip():
+        yield f"reason: expected what is wrong, for a person to read, found {entry.reason!r}"
+
+
+def _flake_problems(flake: Flake) -> Iterator[str]:
+    yield from _text_problems(flake)
+    if flake.retries < 1:
+        yield f"retries: expected at least 1, found {flake.retries}"
+
+
+_TABLES = {
+    "waiver": TableKind(Waiver, "pattern", waiver_problems),
+    "flaky": TableKind(Flake, "pattern", _flake_problems),
+}
+
+
+def _read(path: Path) -> Iterator[WaiverRule]:
+    tables = read_tables(path, _TABLES)
+    yield from (WaiverRule(waiver, str(path)) for waiver in tables["waiver"])
+    for flake in tables["flaky"]:
+        yield WaiverRule(Waiver(flake.pattern, flake.reason, "flaky"), str(path), flake.retries)
+
+
+def _allowed(waiver: Waiver) -> str:
+    """Return the worst verdict that a waiver allows."""
+    return waiver.verdict or Verdict.failed.value
+
+
+def _allowance(waiver: Waiver) -> str:
+    """Return a text for the outcomes that a waiver allows."""
+    return _allowed(waiver) if waiver.max_ratio is None else f"error / budget up to {waiver.max_ratio:g}"
+
+
+def _covers(waiver: Waiver, record: CaseRecord) -> bool:
+    """Return whether a waiver allows the outcome of a case that did not pass."""
+    if waiver.max_ratio is not None:
+        ratio = least_ratio(record)
+        return record.verdict is Verdict.failed and ratio is not None and ratio <= waiver.max_ratio
+    return record.verdict == _allowed(waiver) or 0 < BADNESS.get(record.verdict, 0) < BADNESS[_allowed(waiver)]
+
+
+def _change(waiver: Waiver, verdict: Verdict) -> str:
+    allowed = _allowed(waiver)
+    return allowed if verdict == allowed else f"{allowed} → {verdict}"
+
+
+def _function_of(case_id: str) -> str:
+    return case_id.partition("[")[0]
+
+
+def _is_elsewhere(waiver: Waiver, functions: Iterable[str]) -> bool:
+    """Return whether a waiver concerns only standard functions that were not run."""
+    function_pattern = waiver.pattern.partition("[")[0]
+    return not any(matches(function_pattern, name) for name in functions) and any(
+        matches(function_pattern, name) for name in (*prototypes(), RUNTIME)
+    )
+
+
+def _improvements(entry: WaiverRule, tally: _Tally) -> Iterator[Improvement]:
+    """Yield improvements over a rule. Passing counts only if all its cases pass, as patterns may be wide."""
+    was = _allowed(entry.waiver)
+    is_needed = any(BADNESS.get(verdict, 0) for verdict in tally.verdicts)
+    for now, cases in tally.better.items():
+        if now != was and not (now is Verdict.passed and is_needed):
+            yield Improvement(entry.waiver.pattern, was, now, len(cases), tuple(cases[:NAMED]))

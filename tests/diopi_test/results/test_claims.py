@@ -1,0 +1,165 @@
+"""Claims compared with results: what is declared and doesn't work, what works and isn't declared."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from baselines import make_level
+from reports import read_report
+from rich.console import Console
+
+from diopi_impl import Claim
+from diopi_proto.types import Dtype
+from diopi_test.baseline.errors import BaselineError
+from diopi_test.baseline.index_view import IndexView
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.results.claims import compare_claims, show
+from diopi_test.results.records import CaseRecord, ClaimsReport
+from diopi_test.run.collection import Collected
+
+HELPERS = Path(__file__).parents[2] / "helpers"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("baseline")
+    make_level(folder / "smoke", "diopiSqrt", "diopiNeg")
+    return folder
+
+
+def record(case: Collected, verdict: str = "passed") -> CaseRecord:
+    return case.record(Outcome(Verdict[verdict]), 0.5)
+
+
+def records(data: Path, function: str, **verdicts: str) -> list[CaseRecord]:
+    """A record for each case of a function: passed, unless its element type has another verdict."""
+    view = IndexView(data / "smoke" / f"{function}.h5")
+    cases = (Collected(function, label, view.dtype(label).name) for label in view.labels)
+    return [record(case, verdicts.get(case.dtype, "passed")) for case in cases]
+
+
+def compare(data: Path, claims: list[Claim], cases: list[CaseRecord]) -> ClaimsReport:
+    report = compare_claims(claims, cases, sorted((data / "smoke").glob("*.h5")))
+    assert report is not None
+    return report
+
+
+def found(uses: Any) -> set[tuple[str, str]]:
+    return {(use.function, use.dtype.name) for use in uses}
+
+
+def test_claims_are_not_compared_with_a_file_that_was_changed(data: Path, tmp_path: Path) -> None:
+    spoiled = Path(shutil.copytree(data / "smoke", tmp_path / "smoke")) / "diopiSqrt.h5"
+    content = bytearray(spoiled.read_bytes())
+    content[len(content) // 2] ^= 1
+    spoiled.write_bytes(content)
+    with pytest.raises(BaselineError, match="sha256"):
+        compare_claims([Claim("*")], records(data, "diopiSqrt"), [spoiled])
+
+
+def test_true_claims(data: Path) -> None:
+    report = compare(data, [Claim("diopiSqrt*")], records(data, "diopiSqrt"))
+    assert (list(report.declared_does_not_work), list(report.works_not_declared)) == ([], [])
+
+
+@pytest.mark.parametrize("verdict", ["failed", "crashed", "timed_out", "not_implemented", "unsupported", "waived"])
+def test_declared_does_not_work(data: Path, verdict: str) -> None:
+    report = compare(data, [Claim("diopiSqrt")], records(data, "diopiSqrt", float16=verdict))
+    assert found(report.declared_does_not_work) == {("diopiSqrt", "float16")}
+    assert not report.works_not_declared
+    assert all(set(use.verdicts) == {verdict} for use in report.declared_does_not_work)
+
+
+def test_works_not_declared(data: Path) -> None:
+    cases = [*records(data, "diopiSqrt", float64="failed"), *records(data, "diopiNeg")]
+    report = compare(data, [Claim("diopiNeg"), Claim("diopiSqrt", dtypes=[Dtype.float32])], cases)
+    undeclared = {dtype for _, dtype in found(report.works_not_declared)}
+    assert {function for function, _ in found(report.works_not_declared)} == {"diopiSqrt"}
+    assert "float16" in undeclared
+    assert not {"float32", "float64"} & undeclared
+    assert not report.declared_does_not_work
+
+
+def test_layouts_count(data: Path) -> None:
+    report = compare(data, [Claim("diopiSqrt", layouts=["contiguous"])], records(data, "diopiSqrt"))
+    assert report.works_not_declared
+    assert all(set(use.layouts) - {"contiguous"} for use in report.works_not_declared)
+    assert not report.declared_does_not_work
+
+
+def test_a_use_works_if_all_of_its_cases_pass(data: Path) -> None:
+    cases = records(data, "diopiSqrt")
+    layouts = IndexView(data / "smoke" / "diopiSqrt.h5").layouts
+    contiguous = [case for case in cases if case.dtype == "float32" and layouts(case.label) == {"contiguous"}]
+    assert len(contiguous) > 1
+    cases[cases.index(contiguous[0])] = replace(contiguous[0], verdict=Verdict.failed)
+    report = compare(data, [Claim("diopiSqrt")], cases)
+    (use,) = report.declared_does_not_work
+    assert dict(use.verdicts) == {"failed": 1, "passed": len(contiguous) - 1}
+    assert ("diopiSqrt", "float32", ("contiguous",)) not in {
+        (use.function, use.dtype.name, use.layouts)
+        for use in compare(data, [Claim("diopiNeg")], cases).works_not_declared
+    }
+
+
+def test_cases_that_are_not_stored_take_no_part(data: Path) -> None:
+    derived = Collected("diopiSqrt", "callers-input-null", "float32", CaseClass.callers, base="float32-matrix")
+    report = compare(data, [Claim("diopiSqrt")], [record(derived, "failed")])
+    assert (list(report.declared_does_not_work), list(report.works_not_declared)) == ([], [])
+
+
+def test_cases_without_an_element_type_take_no_part(data: Path) -> None:
+    case = Collected("diopiSqrt", "negative-input-null", case_class=CaseClass.negative, base="float32-matrix")
+    runtime = Collected("runtime", "memory")
+    report = compare(data, [Claim("diopiSqrt")], [record(item, "failed") for item in (case, runtime)])
+    assert (list(report.declared_does_not_work), list(report.works_not_declared)) == ([], [])
+
+
+def test_a_vendor_that_declares_nothing_has_no_claims(data: Path) -> None:
+    assert compare_claims([], records(data, "diopiSqrt"), sorted((data / "smoke").glob("*.h5"))) is None
+
+
+def test_long_lists_are_cut(data: Path) -> None:
+    cases = [*records(data, "diopiSqrt"), *records(data, "diopiNeg")]
+    report = compare(data, [Claim("diopiSin")], cases)
+    assert len(report.works_not_declared) > 20
+    text = io.StringIO()
+    show(report, Console(file=text, width=200))
+    assert "declared, does not work: nothing" in text.getvalue()
+    assert f"… and {len(report.works_not_declared) - 20} more; --json FILE lists them all" in text.getvalue()
+
+
+def test_the_report_has_both_lists(data: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
+    file = tmp_path / "report.json"
+    command = [sys.executable, "-m", "diopi_test", "run", "--data", str(data), "--vendor", "claiming:vendor"]
+    done = subprocess.run(
+        [*command, "-n", "1", "-k", "not runtime", "--json", str(file)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    claims = read_report(file)["claims"]
+    assert claims["declared"] == [
+        {"functions": "diopiSqrt", "dtypes": ["float16", "float32"], "layouts": None},
+        {"functions": "diopiNeg", "dtypes": None, "layouts": ["contiguous"]},
+    ]
+    assert {(use["function"], use["dtype"]) for use in claims["declared_does_not_work"]} == {("diopiSqrt", "float16")}
+    assert all(use["verdicts"].keys() == {"unsupported"} for use in claims["declared_does_not_work"])
+    undeclared = {(use["function"], use["dtype"], *use["layouts"]) for use in claims["works_not_declared"]}
+    assert ("diopiSqrt", "float64", "contiguous") in undeclared
+    assert not [use for use in undeclared if use[0] == "diopiNeg" and use[2:] == ("contiguous",)]
+    assert [use for use in undeclared if use[0] == "diopiNeg"]
+    assert "declared, does not work" in done.stdout
+    assert "works, not declared" in done.stdout

@@ -1,0 +1,60 @@
+"""Where the time went, and which calls are slow for what they do."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+from case_records import case_record, report_of
+from rich.console import Console
+
+from diopi_test.execution.timing import Timing
+from diopi_test.reporting import markdown
+from diopi_test.results.durations import distances, group_by_function, show_durations, slowest
+from diopi_test.results.records import CaseRecord
+
+
+def case(name: str, seconds: float, timing: Timing | None = None) -> CaseRecord:
+    return replace(case_record(name, "passed"), seconds=seconds, timing=timing)
+
+
+def timing(seconds: float, nbytes: int, bandwidth: float | None = 1e9) -> Timing:
+    return Timing(seconds, 20, nbytes, bandwidth=bandwidth)
+
+
+CASES = [
+    case("diopiAdd[float32-a]", 1.0, timing(1e-5, 100)),
+    case("diopiAdd[float32-b]", 2.0, timing(4e-5, 10_000)),
+    case("diopiMul[float32-a]", 2.5, timing(1e-4, 1000)),
+    case("diopiSub[float32-a]", 0.25, timing(1e-4, 1000, None)),
+    case("diopiSub[float32-b]", 0.0),
+]
+
+
+def test_functions_and_cases_by_time() -> None:
+    assert [(entry.function, entry.cases, entry.seconds) for entry in group_by_function(CASES)] == [
+        ("diopiAdd", 2, 3.0),
+        ("diopiMul", 1, 2.5),
+        ("diopiSub", 2, 0.25),
+    ]
+    assert [entry.id for entry in slowest(CASES)][:2] == ["diopiMul[float32-a]", "diopiAdd[float32-b]"]
+
+
+def test_the_call_that_moves_most_stands_for_a_function() -> None:
+    found = [(entry.id, round(entry.times, 6)) for entry in distances(CASES)]
+    assert found == [("diopiMul[float32-a]", 100.0), ("diopiAdd[float32-b]", 4.0)]
+
+
+def test_what_takes_no_memory_has_no_distance() -> None:
+    assert timing(1.0, 0).distance is None
+
+
+def test_they_are_shown() -> None:
+    output = io.StringIO()
+    show_durations(CASES, 2, Console(file=output, width=120))
+    printed = output.getvalue()
+    assert "diopiSub" not in printed
+    assert "farthest from memory bandwidth" in printed
+    text = markdown.render_report(report_of(CASES), durations=1)
+    assert "| `diopiAdd` | 2 | 3.00 s |" in text
+    assert "| `diopiMul[float32-a]` | 100.0 µs | 100 |" in text

@@ -1,0 +1,93 @@
+"""Messages between processes: only whole ones are read, and foreign bytes are recognized without waiting for more."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from socket import socket, socketpair
+
+import pytest
+
+from diopi_test.run.isolation import messages
+from diopi_test.run.isolation.fork_server import WorkerProcess
+from diopi_test.run.isolation.messages import MAGIC, MessageError, MessageReader, frame
+
+MESSAGES = [{"ready": True}, ["a", 1, None], "é" * 1000]
+
+
+def read(content: bytes) -> list[object]:
+    reader = MessageReader()
+    reader.feed(content)
+    return list(reader.messages())
+
+
+@pytest.mark.parametrize("size", [1, 7, 10**6])
+def test_messages_are_read_however_their_bytes_come(size: int) -> None:
+    reader, found = MessageReader(), []
+    content = b"".join(map(frame, MESSAGES))
+    for start in range(0, len(content), size):
+        reader.feed(content[start : start + size])
+        found += reader.messages()
+    assert found == MESSAGES
+
+
+def test_a_message_that_is_cut_is_not_read() -> None:
+    content = frame(MESSAGES[1])
+    assert [read(content[:length]) for length in range(len(content))] == [[]] * len(content)
+
+
+@pytest.mark.parametrize("position", range(len(frame(MESSAGES[1]))))
+def test_a_message_with_a_changed_byte_is_not_read(position: int) -> None:
+    content = bytearray(frame(MESSAGES[1]))
+    content[position] ^= 0x80
+    with suppress(MessageError):
+        assert read(bytes(content)) == []  # the length is larger now: the rest of the message is awaited
+
+
+@pytest.mark.parametrize("foreign", [b"\n", b"{}", b"\x00\x10\x00\x00", MAGIC[:5] + b"x"])
+def test_foreign_bytes_are_noticed_at_once(foreign: bytes) -> None:
+    with pytest.raises(MessageError, match="expected"):
+        read(foreign)
+
+
+def test_a_message_that_is_too_long_is_neither_written_nor_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = frame("a" * 100)
+    monkeypatch.setattr(messages, "LONGEST", 50)
+    with pytest.raises(MessageError, match="a message has 102 bytes, expected at most 50"):
+        frame("a" * 100)
+    with pytest.raises(MessageError, match="a message has 102 bytes, expected at most 50"):
+        read(content[:20])
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[socket, WorkerProcess]]:
+    """The worker's end of the channel, and the worker as its parent sees it."""
+    ours, theirs = socketpair()
+    process = WorkerProcess(1, ours, os.memfd_create("output"))
+    with theirs:
+        yield theirs, process
+    process.close()
+
+
+def test_the_messages_before_foreign_bytes_are_read(pair: tuple[socket, WorkerProcess]) -> None:
+    theirs, process = pair
+    theirs.sendall(frame("first") + b"foreign")
+    assert list(process.received()) == ["first"]
+    assert (process.is_open, process.is_damaged) == (False, True)
+    theirs.sendall(frame("second"))
+    assert list(process.received()) == []
+
+
+def test_nobody_waits_for_a_message_that_has_only_begun(pair: tuple[socket, WorkerProcess]) -> None:
+    theirs, process = pair
+    theirs.sendall(frame("first")[:-1])
+    assert list(process.received()) == []
+    assert process.is_open
+
+
+def test_a_process_that_takes_no_tasks_is_not_waited_for_forever(
+    pair: tuple[socket, WorkerProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("diopi_test.run.isolation.fork_server.SEND_SECONDS", 0.01)
+    _, process = pair
+    process.send(["x" * 2**22])
+    assert process.is_open

@@ -1,0 +1,252 @@
+"""Cases run, and baselines made, on a Dask cluster of this machine, of whose workers one is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from baselines import make_level
+from click.testing import CliRunner
+from clusters import HELPERS, LocalCluster, local_cluster, until
+from reports import read_report
+
+pytest.importorskip("distributed", reason="pip install 'diopi[dask]'")
+
+from diopi_impl import VendorError, VendorNotFoundError
+from diopi_test.baseline import cluster as baseline_cluster
+from diopi_test.baseline.cluster import Cluster, ClusterError
+from diopi_test.baseline.codec import from_json, to_json
+from diopi_test.baseline.level import open_level
+from diopi_test.baseline.manifest import read_manifest
+from diopi_test.cli import main
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.run.cluster import ClusterExecutor, split_by_function
+from diopi_test.run.cluster_worker import Batch
+from diopi_test.run.collection import Collected, collect_level
+from diopi_test.run.isolation.executor import CASE_OPTIONS, LIMITS, ScheduledCase
+from diopi_test.run.options import Limits
+
+STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("baseline")
+    make_level(folder / "smoke", "diopiSqrt", "diopiNeg")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the workers of the slow vendor leave files named after their process numbers."""
+    return tmp_path_factory.mktemp("marks")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, marks: Path) -> Iterator[LocalCluster]:
+    with local_cluster(tmp_path_factory.mktemp("cluster"), 3, LEAVING_FOLDER=str(marks)) as local:
+        yield local
+
+
+def diopi_test(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "diopi_test", *map(str, words)]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=variables)
+
+
+def due_cases(data: Path, expression: str = "") -> list[ScheduledCase]:
+    level = open_level(data / "smoke")
+    return [
+        ScheduledCase(level.path(case.function), case, level.sha256(case.function))
+        for case in collect_level(level)
+        if expression in case.id
+    ]
+
+
+def one_by_one(scheduled: list[ScheduledCase]) -> list[list[ScheduledCase]]:
+    return [[item] for item in scheduled]
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class Reports(list[tuple[str, Outcome]]):
+    """How cases ended, by their ids, as an executor reports them."""
+
+    def __call__(self, case: Collected, outcome: Outcome, seconds: float) -> None:
+        self.append((case.id, outcome))
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        assert max(Counter(case for case, _ in self).values()) == 1, "a case was reported twice"
+        return {case: outcome.verdict for case, outcome in self}
+
+
+# A cluster
+
+
+def test_a_run_has_the_verdicts_it_has_on_one_machine(cluster: LocalCluster, data: Path, tmp_path: Path) -> None:
+    reports: list[dict[str, Any]] = []
+    for name, options in (("here", ("-n", "1")), ("there", ("--dask", cluster.address))):
+        file = tmp_path / f"{name}.json"
+        log = tmp_path / f"{name}.log"
+        words = ("run", "--data", data, "--vendor", "negative_test_vendors:crashing", "-k", "diopiSqrt[negative")
+        done = diopi_test(*words, "--strict", "--json", file, "--log", log, *options)
+        assert done.returncode == 1, done.stdout + done.stderr
+        reports.append(read_report(file))
+    here, there = (
+        {
+            case["id"]: (case["verdict"], case["message"].partition(";")[0]) for case in report["cases"]
+        }  # less the output
+        for report in reports
+    )
+    assert here == there
+    assert {"passed", "crashed"} == {verdict for verdict, _ in there.values()}
+    assert not reports[1]["summary"]["incomplete"]
+
+
+def test_functions_are_spread_and_what_they_raise_is_raised(cluster: LocalCluster, tmp_path: Path) -> None:
+    generated = diopi_test("gen-data", "--data", tmp_path, "--dask", cluster.address, "--function", "diopiFloor")
+    assert generated.returncode == 0, generated.stdout + generated.stderr
+    assert "1 function is up to date" in generated.stdout
+    assert list(read_manifest(tmp_path / "smoke")[0].files) == ["diopiFloor"]
+    matrix = tmp_path / "matrix.json"
+    tested = diopi_test("mutation-test", "--dask", cluster.address, "--function", "diopiFloor", "--json", matrix)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert [record["function"] for record in json.loads(matrix.read_text())["functions"]] == ["diopiFloor"]
+    with Cluster(cluster.address) as connected:
+        assert sorted(connected.spread(len, ["a", "bb", "ccc"])) == [("a", 1), ("bb", 2), ("ccc", 3)]
+        with pytest.raises(ValueError, match="invalid literal"):
+            list(connected.spread(int, ["1", "x"]))
+
+
+def test_a_function_is_given_up_on_the_whole_cluster(cluster: LocalCluster, data: Path) -> None:
+    reports, scheduled = Reports(), due_cases(data, "diopiSqrt")
+    with ClusterExecutor(cluster.address, "faulty:crashing", Limits(lost=2)) as executor:
+        assert executor.describe().name == "crashing"
+        executor.run(one_by_one(scheduled), reports)
+    assert set(reports.verdicts) == {item.case.id for item in scheduled}
+    messages = [outcome.message for _, outcome in reports if outcome.verdict is Verdict.not_run]
+    assert messages
+    assert all("cases of diopiSqrt have crashed, hung or run out of memory" in message for message in messages)
+
+
+def test_a_vendor_that_does_not_start_is_named_with_the_worker(cluster: LocalCluster, data: Path) -> None:
+    message = r"on worker tcp://.*no.module can't be imported"
+    with (
+        ClusterExecutor(cluster.address, "no.module:vendor") as executor,
+        pytest.raises(VendorNotFoundError, match=message),
+    ):
+        executor.describe()
+    with ClusterExecutor(cluster.address, STUB_VENDOR) as executor:
+        executor.run([], Reports())
+        missing = ScheduledCase(data / "nowhere.h5", Collected("diopiSqrt", "float32-matrix"), None)
+        with pytest.raises(ClusterError, match=r"worker tcp://.* has no baseline file .*nowhere\.h5"):
+            executor.run([[missing]], Reports())
+
+
+def test_a_run_that_is_interrupted_ends_on_the_workers(cluster: LocalCluster, data: Path, marks: Path) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), ClusterExecutor(cluster.address, "leaving:slowly") as executor:
+        executor.describe()
+        cases = due_cases(data)
+        executor.run([cases[:1], cases[1:]], interrupt)
+    until(lambda: not any(is_alive(int(mark.name)) for mark in marks.iterdir()))
+
+
+def test_a_worker_that_is_killed_costs_no_verdict(cluster: LocalCluster, data: Path, marks: Path) -> None:
+    for mark in marks.iterdir():
+        mark.unlink()
+    scheduled, victim = due_cases(data, "[float")[:12], cluster.workers[0]
+
+    class Killing(Reports):
+        """Kills a worker after the first report, while all of them are at work."""
+
+        def __call__(self, case: Collected, outcome: Outcome, seconds: float) -> None:
+            super().__call__(case, outcome, seconds)
+            if len(self) == 1:
+                until(lambda: len(list(marks.iterdir())) >= 3)
+                os.kill(victim.pid, signal.SIGKILL)
+
+    reports = Killing()
+    with ClusterExecutor(cluster.address, "leaving:slowly") as executor:
+        executor.describe()
+        executor.run(one_by_one(scheduled), reports)
+    assert victim.wait() == -signal.SIGKILL
+    assert reports.verdicts == {item.case.id: Verdict.passed for item in scheduled}
+    until(lambda: not any(is_alive(int(mark.name)) for mark in marks.iterdir()))
+    assert executor.notes == []
+
+
+def test_a_cluster_without_devices_is_told_how_to_offer_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with local_cluster(tmp_path, 1, ()) as local, pytest.raises(ClusterError, match='--resources "device=1"'):
+        Cluster(local.address).__enter__()
+    monkeypatch.setattr(baseline_cluster, "CONNECT_TIMEOUT", 0.5)
+    with pytest.raises(ClusterError, match=f"there is no Dask scheduler at {local.address}"):
+        Cluster(local.address).__enter__()
+
+
+# Without one
+
+
+def test_batches_are_cut_where_the_function_changes_unless_they_are_mixed() -> None:
+    sqrt, other_sqrt, neg = (
+        ScheduledCase(Path(), Collected(function, label))
+        for function, label in (("Sqrt", "a"), ("Sqrt", "b"), ("Neg", "a"))
+    )
+    assert list(split_by_function([[sqrt, other_sqrt, neg]])) == [[sqrt, other_sqrt], [neg]]
+    assert list(split_by_function([[sqrt, neg, other_sqrt]])) == [[sqrt, neg, other_sqrt]]
+
+
+def test_what_ends_all_its_workers_is_found_case_by_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def calls(
+        cluster: Cluster, work: object, next_item: Callable[[], str], killed: Callable[[str], None]
+    ) -> Iterator[Any]:
+        while text := next_item():
+            tried.append(len(from_json(Batch, json.loads(text)).scheduled))
+            killed(text)
+        yield from ()
+
+    monkeypatch.setattr(Cluster, "calls", calls)
+    reports, executor = Reports(), ClusterExecutor("tcp://nowhere:1", STUB_VENDOR, Limits(lost=2))
+    executor.run([[ScheduledCase(Path(), Collected("diopiSqrt", label)) for label in "abc"]], reports)
+    assert tried == [3, 1, 1]
+    crashed, not_run = Verdict.crashed, Verdict.not_run
+    assert reports.verdicts == {"diopiSqrt[a]": crashed, "diopiSqrt[b]": crashed, "diopiSqrt[c]": not_run}
+    with pytest.raises(VendorError, match="does not start: every worker that loaded it has died"):
+        executor.describe()
+
+
+def test_a_worker_of_another_version_is_refused() -> None:
+    here = baseline_cluster.required_versions()
+    assert baseline_cluster.call_with_versions(here, len, "ab") == 2
+    with pytest.raises(ClusterError, match=r"diopi has version .* on .*, expected 0\.0"):
+        baseline_cluster.call_with_versions({**here, "diopi": "0.0"}, len, "ab")
+
+
+def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("diopi_test.cli.options.find_spec", lambda name: None)
+    for command in ("run", "gen-data", "mutation-test"):
+        done = CliRunner().invoke(main, [command, "--dask", "tcp://127.0.0.1:1"])
+        assert done.exit_code == 2
+        assert "pip install 'diopi[dask]'" in done.output
+
+
+def test_a_batch_is_its_json() -> None:
+    scheduled = ScheduledCase(Path("/x.h5"), Collected("diopiSqrt", "float32-matrix", "float32"), "0" * 64)
+    batch = Batch("run", "vendor", LIMITS, CASE_OPTIONS, (scheduled,), {scheduled.case.id: 1})
+    assert from_json(Batch, json.loads(json.dumps(to_json(batch)))) == batch

@@ -1,0 +1,95 @@
+"""One case in a process: what it says, and that nothing stands between the vendor and a debugger."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from baselines import enter
+from trials import baseline_case
+
+from diopi_impl import VendorError
+from diopi_test.baseline.store import Provenance, baseline_file, write_baseline_file
+from diopi_test.run.collection import Collected
+from diopi_test.run.debug import debug, select_only_case
+from diopi_test.run.keywords import SelectionError
+from diopi_test.run.options import CaseOptions
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from diopi_test.run.collection import collect_runtime
+from diopi_test.run.debug import debug
+from diopi_test.run.lookup import find
+from diopi_test.run.options import CaseOptions
+
+vendor, file, case = sys.argv[1:]
+if case.startswith("runtime"):
+    path, collected = None, next(one for one in collect_runtime() if one.id == case)
+else:
+    path, collected = find([Path(file)], case)
+debug(vendor, path, collected, CaseOptions(), lambda line: print(line, flush=True))
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = baseline_file(tmp_path_factory.mktemp("data"), "diopiSqrt")
+    write_baseline_file(
+        path, "diopiSqrt", [baseline_case("diopiSqrt", "float32-matrix")], Provenance("smoke", "key", {})
+    )
+    enter(path.parent, "diopiSqrt")
+    return path
+
+
+def debugged(vendor: str, file: Path, case: str) -> subprocess.CompletedProcess[str]:
+    script = file.with_name("script.py")
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, script, vendor, file, case]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+
+
+def test_it_says_where_it_runs_and_how_it_ended(file: Path) -> None:
+    done = debugged("diopi_test.quality.stub_vendor:vendor", file, "diopiSqrt[float32-matrix]")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert lines[0].startswith("diopiSqrt[float32-matrix] runs in this process, ")
+    assert lines[1].startswith("  gdb --args ") and "diopiSqrt[float32-matrix]" in lines[1]
+    assert lines[-1] == "passed diopiSqrt[float32-matrix]"
+
+
+def test_a_failure_says_where(file: Path) -> None:
+    done = debugged("negative_test_vendors:trusting", file, "diopiSqrt[negative-input-null]")
+    assert done.stdout.splitlines()[-2] == "failed diopiSqrt[negative-input-null]"
+    assert "refused: Success was returned although input is NULL" in done.stdout
+
+
+def test_cases_of_the_runtime_run_too(file: Path) -> None:
+    done = debugged("diopi_test.quality.stub_vendor:vendor", file, "runtime[memory_is_aligned]")
+    assert done.stdout.splitlines()[-1] == "passed runtime[memory_is_aligned]", done.stderr
+
+
+def test_a_crash_shows_the_stack(file: Path) -> None:
+    done = debugged("faulty:crashing", file, "diopiSqrt[float32-matrix]")
+    assert done.returncode == -signal.SIGABRT
+    assert "Fatal Python error: Aborted" in done.stderr
+    assert "in crashes" in done.stderr
+
+
+def test_the_hints_come_before_the_vendor_is_loaded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("faulthandler.enable", lambda **_: None)  # pytest has its own
+    lines: list[str] = []
+    with pytest.raises(VendorError, match="missing"):
+        debug("missing", file, Collected("diopiSqrt", "float32-matrix"), CaseOptions(), lines.append)
+    assert len(lines) == 4 and str(os.getpid()) in lines[0]
+
+
+def test_exactly_one_case_must_be_selected() -> None:
+    assert select_only_case(["one"], str) == "one"
+    with pytest.raises(SelectionError, match=r"exactly one case, but none are selected$"):
+        select_only_case([], str)
+    with pytest.raises(SelectionError, match=r"but 11 are selected: 0, 1, .*, 9, …$"):
+        select_only_case(list(range(11)), str)

@@ -1,0 +1,44 @@
+"""Being told to stop, also where nobody hears it."""
+
+import gc
+import os
+import signal
+from typing import Any
+
+import pytest
+
+from diopi_test.run.interruption import Interruption
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_names_itself(number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_DFL)  # a test run in the background ignores some of them
+    try:
+        with pytest.raises(KeyboardInterrupt, match=f"interrupted by {number.name}"), Interruption() as interruption:
+            interruption.check()
+            os.kill(os.getpid(), number)
+    finally:
+        signal.signal(number, before)
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
+    try:
+        with Interruption() as interruption:
+            os.kill(os.getpid(), signal.SIGHUP)
+            interruption.check()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_that_comes_in_a_callback_of_the_garbage_collector_is_not_lost() -> None:
+    def handler(*_: Any) -> None:
+        gc.callbacks.remove(handler)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with Interruption() as interruption:
+        gc.callbacks.append(handler)
+        gc.collect()
+        with pytest.raises(KeyboardInterrupt, match="interrupted by SIGTERM"):
+            interruption.check()

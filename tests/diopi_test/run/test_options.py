@@ -1,0 +1,22 @@
+"""The options of a run: the enabled checks."""
+
+import pytest
+
+from diopi_test.run.keywords import SelectionError
+from diopi_test.run.options import CaseOptions, RunOptions, known_checks
+
+
+def test_checks_are_chosen_or_left_out() -> None:
+    assert set(known_checks()) >= {"form", "values", "guards", "layout", "refused", "untouched"}
+    assert RunOptions("any").of_cases == CaseOptions(enabled_checks=None)
+    assert set(RunOptions("any", checks=("values", "form")).of_cases.enabled_checks or ()) == {"values", "form"}
+    assert set(RunOptions("any", checks=("no-values",)).of_cases.enabled_checks or ()) == set(known_checks()) - {
+        "values"
+    }
+    with pytest.raises(SelectionError, match=r"'value' is not one of .*\. Did you mean 'values'\?"):
+        RunOptions("any", checks=("value",))
+
+
+def test_run_options_accept_the_former_name_of_a_check() -> None:
+    assert RunOptions("any", checks=("meaning",)) == RunOptions("any", checks=("validity",))
+    assert RunOptions("any", checks=("no-meaning",)).checks == ("no-validity",)

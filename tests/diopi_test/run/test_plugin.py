@@ -1,0 +1,64 @@
+"""pytest with the entry point of the installed package: `--vendor` is known, and only where there is a baseline."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from baselines import make_level
+
+HELPERS = Path(__file__).parents[2] / "helpers"
+STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("baseline")
+    make_level(folder / "smoke", "diopiNeg")
+    folder.joinpath("pytest.ini").touch()
+    return folder
+
+
+def run_pytest(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(map(str, (HELPERS, *filter(None, sys.path))))
+    environment = {**os.environ, "PYTHONPATH": path}
+    command = [sys.executable, "-m", "pytest", "-p", "no:xdist", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=300)
+
+
+def test_the_entry_point_makes_vendor_known_and_last_failed_repeats(data: Path) -> None:
+    failed = run_pytest(data, "smoke", "--vendor", "faulty:failing", "-k", "float32-matrix and not again")
+    assert failed.returncode == 1, failed.stdout + failed.stderr
+    repeated = run_pytest(data, "smoke", "--vendor", STUB_VENDOR, "--lf")
+    assert repeated.returncode == 0, repeated.stdout + repeated.stderr
+    assert "1 passed" in repeated.stdout
+
+
+def test_the_plugin_can_be_registered_by_a_conftest_too(data: Path) -> None:
+    conftest = data / "conftest.py"
+    conftest.write_text('pytest_plugins = ["diopi_test.run.plugin"]\n')
+    done = run_pytest(data, "smoke/diopiNeg.h5", "--vendor", STUB_VENDOR, "-k", "float32-matrix")
+    conftest.unlink()
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_run_that_only_skips_is_not_green(data: Path) -> None:
+    done = run_pytest(data, "smoke", "--vendor", "small_vendor:vendor", "-k", "float32-matrix")
+    assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout + done.stderr
+    assert "none of " in done.stdout and "cases was executed" in done.stdout
+
+
+def test_other_projects_keep_their_options_and_import_nothing(tmp_path: Path) -> None:
+    tmp_path.joinpath("conftest.py").write_text(
+        "def pytest_addoption(parser):\n    parser.addoption('--vendor')\n    parser.addoption('--shuffle')\n"
+    )
+    tmp_path.joinpath("test_it.py").write_text(
+        "import sys\n\n"
+        "def test_it(request):\n"
+        "    assert request.config.getoption('vendor') == 'acme'\n"
+        "    assert 'diopi_test.run.pytest_entry' in sys.modules\n"
+        "    assert not {'diopi_test.run.plugin', 'diopi_impl', 'numpy'} & set(sys.modules)\n"
+    )
+    done = run_pytest(tmp_path, "--vendor", "acme")
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,35 @@
+"""The pytest plugin reads no baseline file that is not the one of its manifest."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from baselines import make_level
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return make_level(tmp_path / "smoke", "diopiSqrt") / "diopiSqrt.h5"
+
+
+def run_pytest(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    plugins = ["-p", "no:cacheprovider", "-c", os.devnull, "-p", "diopi_test.run.plugin"]
+    command = [sys.executable, "-m", "pytest", *plugins, "--vendor", "diopi_test.quality.stub_vendor:vendor"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    return subprocess.run([*command, path, *words], capture_output=True, text=True, env=environment, check=False)
+
+
+def test_a_file_is_run(path: Path) -> None:
+    done = run_pytest(path, "-k", "float64-matrix")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_file_with_a_flipped_bit_is_not_read(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    done = run_pytest(path)
+    assert done.returncode == 2
+    assert "sha256" in done.stdout and "1 error" in done.stdout

@@ -1,0 +1,131 @@
+"""One case on one vendor: every way of going wrong is seen, by the check that is there for it."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import faulty
+import numpy as np
+import pytest
+
+from diopi_impl import Vendor
+from diopi_proto.interface import lookup
+from diopi_proto.types import Dtype
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.verdict import Outcome, Verdict
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.quality.stub_vendor import StubVendor
+from diopi_test.run.run_case import run_case
+
+
+@cache
+def cases(function: str) -> dict[str, BaselineCase]:
+    prototype = lookup(function)
+    return {case.label: compute_baseline_case(prototype, case) for case in select_cases(function, "full")}
+
+
+@pytest.fixture
+def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
+    """Runs one case on a vendor, on a device that must be empty afterwards."""
+    devices = []
+
+    def run(vendor: Vendor, function: str, label: str) -> Outcome:
+        device = vendor.open_device()
+        devices.append(device)
+        outcome = run_case(vendor, device, cases(function)[label])
+        assert device.live_blocks == 0
+        return outcome
+
+    yield run
+    for device in devices:
+        device.close()
+
+
+def corrupted(corrupt: Any) -> Vendor:
+    return faulty.FaultyVendor("faulty", corrupt)
+
+
+def stub_vendor() -> StubVendor:
+    vendor = corrupted(lambda arguments: None)
+    assert isinstance(vendor, StubVendor)
+    return vendor
+
+
+def test_right_results_pass(run_vendor_case: Callable[..., Outcome]) -> None:
+    outcome = run_vendor_case(stub_vendor(), "diopiSin", "float32-strided")
+    assert outcome.verdict is Verdict.passed
+    of_one_call = ["form", "written", "values", "inputs", "gaps", "guards"]
+    assert [finding.check for finding in outcome.check_results] == [*of_one_call, "repeat", "order", "layout", "leaks"]
+
+
+@pytest.mark.parametrize(
+    ("corrupt", "check", "label"),
+    [
+        (faulty.element_off_by_ulps(16), "values", "float32-matrix"),
+        (faulty.element_off_by_ulps(1), "values", "float32-exact"),
+        (faulty.unwritten_tail, "written", "float32-matrix"),
+        (faulty.unwritten_tail, "written", "bool-matrix"),
+        (faulty.input_written, "inputs", "float32-matrix"),
+        (faulty.byte_after, "guards", "float32-matrix"),
+        (faulty.byte_after, "guards", "float32-empty"),
+        (faulty.byte_before, "guards", "int8-scalar"),
+        (faulty.gap_written, "gaps", "float32-strided"),
+    ],
+)
+def test_each_fault_is_caught_by_its_check(
+    run_vendor_case: Callable[..., Outcome], corrupt: Any, check: str, label: str
+) -> None:
+    function = (
+        "diopiFloor" if label == "float32-exact" else "diopiLogicalNot" if label.startswith("bool") else "diopiSqrt"
+    )
+    outcome = run_vendor_case(corrupted(corrupt), function, label.replace("exact", "matrix"))
+    assert outcome.verdict is Verdict.failed
+    assert check in [finding.check for finding in outcome.check_results if not finding.passed]
+    assert outcome.message
+
+
+def test_a_small_error_within_the_budget_passes(run_vendor_case: Callable[..., Outcome]) -> None:
+    outcome = run_vendor_case(corrupted(faulty.element_off_by_ulps(4)), "diopiSqrt", "float32-matrix")
+    assert outcome.verdict is Verdict.passed
+    assert max(finding.ratio or 0 for finding in outcome.check_results) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("corrupt", "verdict"),
+    [
+        (faulty.fails, Verdict.failed),
+        (faulty.declines, Verdict.not_implemented),
+        (faulty.refuses_dtype, Verdict.unsupported),
+    ],
+)
+def test_error_codes(run_vendor_case: Callable[..., Outcome], corrupt: Any, verdict: Verdict) -> None:
+    outcome = run_vendor_case(corrupted(corrupt), "diopiSin", "float32-matrix")
+    assert outcome.verdict is verdict
+    assert "corrupted" in outcome.message
+
+
+def test_a_function_the_vendor_lacks_is_not_implemented(run_vendor_case: Callable[..., Outcome]) -> None:
+    vendor = Vendor("empty", "1", stub_vendor().runtime)
+    outcome = run_vendor_case(vendor, "diopiSin", "float32-matrix")
+    assert outcome.verdict is Verdict.not_implemented
+    assert outcome.message == "empty does not implement diopiSin"
+
+
+def test_arithmetic_of_the_wrong_width_shows_in_the_root_mean_square(run_vendor_case: Callable[..., Outcome]) -> None:
+    def through_bfloat16(arguments: dict[str, Any]) -> None:
+        view = arguments["out"].view()
+        view[...] = view.astype("bfloat16").astype(np.float16)
+
+    outcome = run_vendor_case(corrupted(through_bfloat16), "diopiSin", "float16-long")
+    values = next(finding for finding in outcome.check_results if finding.check == "values")
+    assert outcome.verdict is Verdict.failed
+    assert values.rms is not None
+    assert values.rms > 1
+    assert values.ratio is not None
+    assert values.ratio < 1
+
+
+def test_the_cases_of_a_function_cover_its_dtypes() -> None:
+    assert {case.dtype for case in cases("diopiSin").values()} == set(lookup("diopiSin").dtypes)
+    assert Dtype.bfloat16 in {case.dtype for case in cases("diopiSin").values()}

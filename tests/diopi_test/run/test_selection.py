@@ -1,0 +1,215 @@
+"""Selections: what they keep, in which order and in how many parts, and what they say where nothing is meant."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from diopi_proto.interface import lookup
+from diopi_test.baseline.shuffle import shuffle_by_seed
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.runtime_cases import RUNTIME
+from diopi_test.run.collection import Collected
+from diopi_test.run.selection import FailedCases, Selection, SelectionError, Shard
+
+FUNCTIONS = ("diopiAdd", "diopiAddInp", "diopiConvolution2d", "diopiSoftmax")
+CASES = [
+    Collected(RUNTIME, "memory"),
+    *(
+        Collected(name, f"{dtype}-{i}", dtype)
+        for name in FUNCTIONS
+        for dtype in ("float16", "float32")
+        for i in range(3)
+    ),
+    *(Collected(name, "negative-out-null", "", CaseClass.negative, "float32-0") for name in FUNCTIONS),
+]
+
+
+def selected(**fields: Any) -> list[Collected]:
+    """What is selected; the functions of it are wanted."""
+    selection = Selection(**fields)
+    cases = selection.apply(CASES)
+    assert all(selection.wants_function(case.function) for case in cases)
+    return cases
+
+
+def functions(cases: Sequence[Collected]) -> set[str]:
+    return {case.function for case in cases}
+
+
+def test_nothing_said_selects_everything_in_order() -> None:
+    assert selected() == selected(expression=" ") == CASES
+
+
+def test_functions_and_families_are_chosen_or_left_out() -> None:
+    assert functions(selected(functions=("diopiAdd",))) == {"diopiAdd"}
+    assert functions(selected(functions=("diopiAdd", RUNTIME))) == {"diopiAdd", RUNTIME}
+    assert functions(selected(functions=("no-diopiAdd", f"no-{RUNTIME}"))) == set(FUNCTIONS[1:])
+    assert functions(selected(families=("conv", "activation"))) == {"diopiConvolution2d", "diopiSoftmax"}
+    assert functions(selected(families=("no-arithmetic",))) == {"diopiConvolution2d", "diopiSoftmax", RUNTIME}
+    assert functions(selected(families=("arithmetic",), functions=("no-diopiAdd",))) == {"diopiAddInp"}
+    assert selected(families=("arithmetic",), functions=("diopiSoftmax",)) == []
+
+
+def test_only_functions_that_may_be_needed_are_wanted() -> None:
+    selection = Selection(families=("conv",), expression="diopiConv or diopiAdd")
+    assert [name for name in (RUNTIME, *FUNCTIONS) if selection.wants_function(name)] == ["diopiConvolution2d"]
+    selection = Selection(cases=("diopiAdd[float32-1]", "runtime[memory]"))
+    assert [name for name in (RUNTIME, *FUNCTIONS) if selection.wants_function(name)] == [RUNTIME, "diopiAdd"]
+
+
+def test_cases_without_an_element_type_have_none_to_need() -> None:
+    assert {case.dtype for case in selected(dtypes=("float16",))} == {"float16"}
+    assert {case.dtype for case in selected(dtypes=("no-float16",))} == {"float32", ""}
+    assert selected(dtypes=("float16", "no-float16")) == []
+
+
+def test_classes_are_chosen_or_left_out() -> None:
+    assert {case.label for case in selected(classes=("negative",))} == {"negative-out-null"}
+    assert {case.case_class for case in selected(classes=("no-negative",))} == {CaseClass.basic}
+    assert selected(classes=("empty", "open")) == []
+    with pytest.raises(SelectionError, match=r"--class: 'negatives' is not one of .*\. Did you mean 'negative'"):
+        Selection(classes=("negatives",))
+
+
+def test_expressions_and_ids_select_cases() -> None:
+    assert [case.id for case in selected(expression="diopiadd[ and 16-2")] == ["diopiAdd[float16-2]"]
+    ids = ("diopiAdd[float16-2]", "runtime[memory]")
+    assert {case.id for case in selected(cases=ids)} == set(ids)
+    assert [case.id for case in selected(cases=ids, expression="runtime")] == ["runtime[memory]"]
+    assert selected(cases=("diopiAdd[float16]",)) == [], "an id is no part of one"
+
+
+def test_what_is_not_there_is_told() -> None:
+    failed = FailedCases(Path("r"), frozenset({"diopiAdd[gone]", "diopiAdd[float16-0]"}))
+    assert Selection(failed=failed).absent(CASES) == ["diopiAdd[gone]"]
+    assert Selection(cases=("diopiAdd[float16-9]",)).absent(CASES) == ["diopiAdd[float16-9]"]
+    assert Selection().absent(CASES) == []
+
+
+def test_a_seed_mixes_and_draws() -> None:
+    mixed = selected(seed=7)
+    assert mixed == shuffle_by_seed(CASES, 7, lambda case: case.id) != CASES
+    sampled = selected(seed=7, sample=1)
+    assert functions(sampled) - {RUNTIME} in ({"diopiAdd", "diopiAddInp"}, {"diopiConvolution2d"}, {"diopiSoftmax"})
+    assert sampled == [case for case in mixed if case.function in functions(sampled)], "in the same order"
+    assert functions(selected(seed=7, sample=1, families=("conv",))) == {"diopiConvolution2d"}, "of what is left"
+
+
+@pytest.mark.parametrize("fields", [{}, {"seed": 3}, {"seed": 3, "sample": 2}, {"dtypes": ("float16",)}])
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 100])
+def test_shards_are_equal_and_share_nothing(count: int, fields: dict[str, Any]) -> None:
+    parts = [selected(shard=Shard(number, count), **fields) for number in range(1, count + 1)]
+    assert [case for part in parts for case in part] == selected(**fields)
+    sizes = [len(part) for part in parts]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_functions_are_shared_out_by_their_cases() -> None:
+    sizes = dict(zip(FUNCTIONS, (60, 10, 20, 30), strict=True))
+    parts = [Selection(shard=Shard(i, 2)).apply_to_functions(FUNCTIONS, sizes.__getitem__) for i in (1, 2)]
+    assert parts == [["diopiAdd"], ["diopiAddInp", "diopiConvolution2d", "diopiSoftmax"]]
+    parts = [Selection(shard=Shard(i, 9)).apply_to_functions(FUNCTIONS, sizes.__getitem__) for i in range(1, 10)]
+    assert sorted(name for part in parts for name in part) == sorted(FUNCTIONS)
+
+
+def test_an_expression_selects_functions_by_name() -> None:
+    assert Selection(expression="add and not inp").apply_to_functions(FUNCTIONS) == ["diopiAdd"]
+    with pytest.raises(
+        SelectionError, match=r"-k 'add and float32' matches none of 4 functions\. Did you mean 'diopiAdd'\?$"
+    ):
+        Selection(expression="add and float32").apply_to_functions(FUNCTIONS)
+    with pytest.raises(SelectionError, match=r"Did you mean 'diopiSoftmax'\?"):
+        Selection(expression="softmx").apply_to_functions(FUNCTIONS)
+    assert set(Selection(seed=1, sample=1, families=("conv",)).apply_to_functions(FUNCTIONS)) == {"diopiConvolution2d"}
+
+
+def test_functions_have_element_types() -> None:
+    assert Selection(dtypes=("complex64",)).wants_prototype(lookup("diopiAdd"))
+    assert not Selection(dtypes=("complex64",)).wants_prototype(lookup("diopiSoftmax"))
+    assert not Selection(families=("conv",)).wants_prototype(lookup("diopiSoftmax"))
+    assert Selection(dtypes=("no-float64",)).wants_prototype(lookup("diopiSoftmax"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "option", "text"),
+    [
+        ({"functions": ("diopiSoftmx",)}, "--function", "Did you mean 'diopiSoftmax'"),
+        ({"functions": ("no-softmax",)}, "--function", "Did you mean 'diopiSoftmax'"),
+        ({"families": ("convs",)}, "--family", "Did you mean 'conv'"),
+        ({"families": ("xyz",)}, "--family", "'xyz' is not one of 'activation', 'amp', "),
+        ({"dtypes": ("float3",)}, "--dtype", "Did you mean 'float32'"),
+        ({"cases": ("diopiSoftmx[float32]",)}, "--case", "Did you mean 'diopiSoftmax'"),
+        ({"expression": "not ("}, "-k", "not ("),
+        ({"sample": 3}, "--sample", "--shuffle"),
+    ],
+)
+def test_an_invalid_selection_names_the_option_and_similar_names(
+    fields: dict[str, Any], option: str, text: str
+) -> None:
+    with pytest.raises(SelectionError) as raised:
+        Selection(**fields)
+    assert str(raised.value).startswith(option) and text in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/2/3", "-1/2", "1/0", ""])
+def test_a_shard_is_one_of_several(text: str) -> None:
+    with pytest.raises(SelectionError, match="expected I/N"):
+        Shard.parse(text)
+    assert str(Shard.parse("2/8")) == "2/8"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"expression": "nothing"}, "no case matches -k 'nothing'"),
+        ({"expression": "softmx or diopiConvlution2d"}, "Did you mean 'diopiSoftmax' or 'diopiConvolution2d'?"),
+        ({"expression": "diopiAdd[float16-9]"}, "Did you mean 'diopiAdd[float16-2]' or 'diopiAdd[float16-1]'"),
+        (
+            {"cases": ("diopiAdd[float32-9]",)},
+            "no case matches --case 'diopiAdd[float32-9]'. Did you mean 'diopiAdd[float32-2]'",
+        ),
+        ({"families": ("conv",), "dtypes": ("int8",)}, "no case matches --family 'conv' --dtype 'int8'"),
+        ({}, "there are no cases"),
+    ],
+)
+def test_a_selection_of_nothing_says_what_is_near(fields: dict[str, Any], message: str) -> None:
+    selection = Selection(**fields)
+    text = selection.nothing(FUNCTIONS, [case for case in CASES if selection.wants_function(case.function)])
+    assert message in text
+    assert ("near" in text) == ("near" in message)
+
+
+def report(path: Path, **verdicts: str) -> Path:
+    path.write_text(
+        json.dumps({"cases": [{"id": f"diopiAdd[{label}]", "verdict": verdict} for label, verdict in verdicts.items()]})
+    )
+    return path
+
+
+def test_a_report_without_failures_leaves_nothing_to_repeat(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"cases": [{"id": "diopiAdd[float32-row]", "verdict": "passed"}]}))
+    selection = Selection(failed=FailedCases.read(report))
+    assert selection.nothing([], []).startswith("nothing is left to repeat: no case failed in ")
+
+
+def test_what_failed_in_a_report_is_read(tmp_path: Path) -> None:
+    path = report(tmp_path / "r.json", a="passed", b="failed", c="crashed", d="not_run", e="waived", f="unsupported")
+    failed = FailedCases.read(path)
+    assert failed.ids == {"diopiAdd[b]", "diopiAdd[c]", "diopiAdd[d]"}
+    selection = Selection(failed=failed, cases=("diopiAdd[b]", "diopiAdd[e]"))
+    assert [selection.wants(Collected("diopiAdd", label)) for label in "bce"] == [True, False, False]
+    assert not any(map(Selection(failed=FailedCases.read(report(path))).wants_function, FUNCTIONS)), "none failed"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cases": [1]}', '{"cases": [{"id": 1}]}', "\udcff"])
+def test_what_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(SelectionError, match=r"r\.json is no report of"):
+        FailedCases.read(path)
+    with pytest.raises(SelectionError, match="can't be read: No such file"):
+        FailedCases.read(tmp_path / "missing")

@@ -1,0 +1,35 @@
+"""A process's session with a vendor, where calls are timed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from baselines import make_level
+from faulty import FaultyVendor
+
+from diopi_proto.types import Error
+from diopi_test.execution.verdict import Verdict
+from diopi_test.run.collection import collect_file
+from diopi_test.run.options import CaseOptions
+from diopi_test.run.session import Session
+
+CALLS = 6
+"""After so many a vendor refuses: enough for a case, not for timing it."""
+
+
+def test_a_vendor_that_refuses_what_it_did_before_fails(tmp_path: Path) -> None:
+    file = make_level(tmp_path / "smoke", "diopiSqrt") / "diopiSqrt.h5"
+    calls: list[None] = []
+
+    def tire(arguments: object) -> Error | None:
+        calls.append(None)
+        return Error.ErrorOccurred if len(calls) > CALLS else None
+
+    vendor = FaultyVendor("tired", tire)
+    session = Session(vendor, vendor.open_device(), CaseOptions(perf=True))
+    case = next(case for case in collect_file(file) if case.label == "float32-matrix")
+    outcome = session.run(file, case)
+    session.close()
+    assert outcome.verdict is Verdict.failed
+    assert outcome.message == "ErrorOccurred when the call was repeated to time it: corrupted"
+    assert outcome.timing is None

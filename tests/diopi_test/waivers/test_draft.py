@@ -1,0 +1,85 @@
+"""The first file of waivers: what it covers, no more than that, and only once it has reasons."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from case_records import case_record, report_of
+
+from diopi_test.execution.verdict import CheckResult, Verdict
+from diopi_test.results.records import CaseRecord
+from diopi_test.waivers.draft import draft
+from diopi_test.waivers.rules import Waivers
+from diopi_test.waivers.tables import TableError
+
+CASES = [
+    case_record("diopiAdd[float16-a]", "failed", "values: out: 2 of 3"),
+    case_record("diopiAdd[float16-b]", "failed"),
+    case_record("diopiAdd[float32-a]", "failed"),
+    case_record("diopiAdd[float32-b]", "passed"),
+    case_record("diopiAdd[float64-a]", "crashed"),
+    case_record("diopiAddInp[float16-c]", "passed"),
+    case_record("diopiExp[float16-a]", "timed_out"),
+    case_record("diopiExp[callers-a]", "timed_out"),
+    case_record("diopiSin[float16-a]", "not_implemented"),
+    case_record("diopiSub[float16-a]", "flaky", 'a "race"\n\x1b[31m'),
+]
+
+
+def drafted(*cases: CaseRecord) -> str:
+    return draft(report_of(sorted(cases, key=lambda case: case.id)))
+
+
+def test_patterns_are_as_narrow_as_they_are_readable() -> None:
+    content = tomllib.loads(drafted(*CASES))
+    assert [(entry["pattern"], entry["verdict"]) for entry in content["waiver"]] == [
+        ("diopiAdd[float64-a]", "crashed"),
+        ("diopiAdd[float16-*]", "failed"),
+        ("diopiAdd[float32-a]", "failed"),
+        ("diopiExp[*]", "timed_out"),
+    ]
+    assert [(entry["pattern"], entry["retries"]) for entry in content["flaky"]] == [("diopiSub[float16-a]", 2)]
+
+
+def test_the_message_of_the_first_stands_above() -> None:
+    text = drafted(*CASES)
+    assert "# 2 cases, the first is diopiAdd[float16-a]: values: out: 2 of 3\n[[waiver]]\n" in text
+    assert '# a "race" �[31m\n[[flaky]]\n' in text
+    assert "# Waivers for small 1.0, made of a report at level smoke.\n" in text
+
+
+def test_a_long_message_is_cut() -> None:
+    lines = drafted(case_record("diopiAdd[a]", "failed", "x" * 10_000)).splitlines()
+    assert max(map(len, lines)) <= 160
+
+
+def test_with_reasons_it_waives_what_is_wrong_and_nothing_else(tmp_path: Path) -> None:
+    path, text = tmp_path / "waivers.toml", drafted(*CASES)
+    path.write_text(text, "utf-8")
+    with pytest.raises(TableError, match="reason: expected what is wrong, for a person to read, found ''") as caught:
+        Waivers.read([path])
+    assert len(str(caught.value).splitlines()) == 5
+    path.write_text(text.replace('reason = ""', 'reason = "known"'), "utf-8")
+    waivers = Waivers.read([path])
+    verdicts = {case.id: waivers.apply(case).verdict for case in CASES}
+    remaining = {"diopiAdd[float32-b]", "diopiAddInp[float16-c]", "diopiSin[float16-a]"}
+    assert {case for case, verdict in verdicts.items() if verdict is not Verdict.waived} == remaining
+    assert all(waivers.apply(replace(case, verdict=Verdict.crashed)).verdict is Verdict.crashed for case in CASES[:4])
+
+
+@pytest.mark.parametrize(("ratios", "advice"), [((2.0, 12.34), "max_ratio = 13"), ((2.0, math.inf), "")])
+def test_how_far_values_are_off(ratios: tuple[float, ...], advice: str) -> None:
+    cases = [
+        case_record(f"diopiAdd[float16-{ratio}]", "failed", "", CheckResult("values", False, "wrong", ratio))
+        for ratio in ratios
+    ]
+    assert (f"# error / budget up to 12.3: `{advice}`" in drafted(*cases)) is bool(advice)
+    assert ("max_ratio" in drafted(*cases)) is bool(advice)
+
+
+def test_nothing_is_made_of_nothing() -> None:
+    assert drafted(case_record("diopiAdd[a]", "passed"), case_record("diopiAdd[b]", "unsupported")) == ""

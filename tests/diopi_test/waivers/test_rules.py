@@ -1,0 +1,282 @@
+"""Waivers: what they cover, what they say where they don't, and what is told of them after a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from case_records import case_record
+
+from diopi_impl import Waiver, find_vendor
+from diopi_test.execution.verdict import UNSUCCESSFUL, CheckResult, Verdict
+from diopi_test.oracle.budget import R
+from diopi_test.results.records import Improvement, WaiverReport, WaiverState
+from diopi_test.waivers.rules import BADNESS, WAIVABLE, WaiverRule, Waivers
+from diopi_test.waivers.tables import TableError
+
+TODAY = date(2026, 6, 1)
+
+FAILED = case_record("diopiAdd[float16-plain]", "failed", "values: out is wrong")
+CRASHED = case_record("diopiAdd[float16-plain]", "crashed", "signal 11")
+PASSED = case_record("diopiAdd[float16-plain]", "passed")
+FLAKY = case_record("diopiAdd[float16-plain]", "flaky", "it failed, then it passed")
+
+
+def make_waivers(*waivers: Waiver) -> Waivers:
+    return Waivers(tuple(WaiverRule(waiver, "small.toml") for waiver in waivers), TODAY)
+
+
+def waiver_report(waivers: Waivers, *records: Any) -> WaiverReport:
+    report = waivers.report(records)
+    assert report is not None
+    return report
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        path = tmp_path / "waivers.toml"
+        path.write_text(text, "utf-8")
+        return path
+
+    return write
+
+
+# What is covered.
+
+
+def test_a_waived_case_is_neither_passed_nor_failed_and_says_why() -> None:
+    waived = make_waivers(Waiver("diopiAdd[*]", "half an adder")).apply(FAILED)
+    assert (waived.verdict, waived.waived_verdict) == (Verdict.waived, Verdict.failed)
+    assert waived.message == "half an adder (failed: values: out is wrong)"
+
+
+@pytest.mark.parametrize("verdict", ["passed", "not_implemented", "unsupported", "waived"])
+def test_only_what_went_wrong_is_waived(verdict: str) -> None:
+    record = case_record("diopiAdd[float16-plain]", verdict, "as it is")
+    assert make_waivers(Waiver("*", "anything goes", "crashed")).apply(record) == record
+
+
+@pytest.mark.parametrize(
+    ("allowed", "verdict", "is_waived"),
+    [
+        (None, "failed", True),
+        ("failed", "failed", True),
+        ("failed", "flaky", True),
+        ("failed", "crashed", False),
+        ("failed", "timed_out", False),
+        ("crashed", "crashed", True),
+        ("crashed", "failed", True),
+        ("crashed", "timed_out", False),
+        ("timed_out", "crashed", False),
+        ("timed_out", "failed", True),
+        ("flaky", "flaky", True),
+        ("flaky", "failed", False),
+    ],
+)
+def test_a_waiver_covers_its_verdict_and_better_ones(allowed: str | None, verdict: str, is_waived: bool) -> None:
+    record = make_waivers(Waiver("diopiAdd[*]", "because", allowed)).apply(case_record("diopiAdd[a]", verdict))
+    assert (record.verdict is Verdict.waived) is is_waived
+
+
+def test_every_unsuccessful_verdict_has_its_place() -> None:
+    assert set(UNSUCCESSFUL) <= set(BADNESS)
+    assert {"failed", "crashed", "timed_out"} <= set(WAIVABLE) <= set(BADNESS)
+    assert not {"passed", "flaky"} & set(WAIVABLE)
+
+
+def test_an_improvement_is_told_in_the_message() -> None:
+    assert (
+        make_waivers(Waiver("diopiAdd[*]", "why", "crashed"))
+        .apply(FAILED)
+        .message.startswith("why (crashed → failed: ")
+    )
+
+
+def test_the_first_that_covers_counts() -> None:
+    waivers = make_waivers(
+        Waiver("diopiSub[*", "another"), Waiver("diopi*", "first"), Waiver("diopiAdd[*", "second", "crashed")
+    )
+    assert waivers.apply(FAILED).message.startswith("first")
+    assert waivers.apply(CRASHED).message.startswith("second")
+
+
+def test_what_does_not_cover_is_told() -> None:
+    record = make_waivers(Waiver("diopiAdd[*]", "half an adder")).apply(CRASHED)
+    assert record.verdict is Verdict.crashed
+    assert record.message == "signal 11; its waiver allows failed alone (half an adder)"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "rms", "is_waived"),
+    [(12.0, None, True), (12.5, None, False), (math.inf, None, False), (0.5, 3 * R, True), (2.0, 13 * R, False)],
+)
+def test_a_relaxed_ratio(ratio: float, rms: float | None, is_waived: bool) -> None:
+    failed_check = CheckResult("values", False, "out is wrong", ratio, rms)
+    record = case_record("diopiAdd[float16-plain]", "failed", "values: …", CheckResult("form", True), failed_check)
+    relaxed = make_waivers(Waiver("diopiAdd[*]", "a short table", max_ratio=12.0)).apply(record)
+    assert (relaxed.verdict is Verdict.waived) is is_waived
+    assert is_waived or relaxed.message.endswith("its waiver allows error / budget up to 12 alone (a short table)")
+
+
+@pytest.mark.parametrize(
+    "checks",
+    [
+        (),
+        (CheckResult("values", False, "out has 3 elements, expected 4"),),
+        (CheckResult("values", False, "out is wrong", 2.0), CheckResult("guards", False, "written before out")),
+        (CheckResult("guards", False, "written before out"),),
+        (CheckResult("values", True, "", 0.5), CheckResult("repeat", False, "other bits")),
+    ],
+)
+def test_a_relaxed_ratio_excuses_values_alone(checks: tuple[CheckResult, ...]) -> None:
+    record = case_record("diopiAdd[float16-plain]", "failed", "…", *checks)
+    waivers = make_waivers(Waiver("diopiAdd[*]", "a short table", max_ratio=12.0))
+    assert waivers.apply(record).verdict is Verdict.failed
+    assert waivers.apply(CRASHED).verdict is Verdict.crashed
+
+
+# Expiry.
+
+
+@pytest.mark.parametrize(("last", "is_waived"), [(date(2026, 6, 1), True), (date(2026, 5, 31), False)])
+def test_a_waiver_holds_on_its_last_day(last: date, is_waived: bool) -> None:
+    record = make_waivers(Waiver("diopiAdd[*]", "half an adder", expires=last)).apply(FAILED)
+    assert (record.verdict is Verdict.waived) is is_waived
+    assert is_waived or record.message == f"{FAILED.message}; its waiver expired on 2026-05-31 (half an adder)"
+
+
+def test_today_is_today() -> None:
+    assert Waivers().today == date.today()
+
+
+# What is told of them.
+
+
+@pytest.mark.parametrize(
+    ("waiver", "record", "state", "waived"),
+    [
+        (Waiver("diopiAdd[*", "why"), FAILED, WaiverState.used, 1),
+        (Waiver("diopiAdd[*", "why", "crashed"), FAILED, WaiverState.used, 1),
+        (Waiver("diopiAdd[*", "why"), PASSED, WaiverState.not_needed, 0),
+        (Waiver("diopiAdd[*", "why", expires=date(2020, 1, 1)), FAILED, WaiverState.expired, 0),
+        (Waiver("diopiAdd[*", "why", expires=date(2020, 1, 1)), PASSED, WaiverState.not_needed, 0),
+        (Waiver("diopiAdd[*", "why"), CRASHED, WaiverState.exceeded, 0),
+        (Waiver("diopiAdd[float32-*", "why"), FAILED, WaiverState.matched_nothing, 0),
+        (Waiver("diopiAd[*", "a slip"), FAILED, WaiverState.matched_nothing, 0),
+        (Waiver("diopiSub[*", "why"), FAILED, WaiverState.not_tried, 0),
+        (Waiver("diopiSoft*[float32-*", "why"), FAILED, WaiverState.not_tried, 0),
+        (Waiver("runtime[*", "why"), FAILED, WaiverState.not_tried, 0),
+    ],
+)
+def test_what_became_of_a_waiver(waiver: Waiver, record: Any, state: WaiverState, waived: int) -> None:
+    (use,) = waiver_report(make_waivers(waiver), record).entries
+    assert (use.waiver, use.source, use.state, use.waived) == (waiver, "small.toml", state, waived)
+    assert use.matched == (state not in (WaiverState.matched_nothing, WaiverState.not_tried))
+
+
+def test_one_that_another_comes_before_is_not_needed() -> None:
+    first, second = waiver_report(make_waivers(Waiver("diopiAdd[*", "why"), Waiver("*", "because")), FAILED).entries
+    assert (first.state, second.state) == (WaiverState.used, WaiverState.not_needed)
+
+
+def test_improvements_are_told_with_both_verdicts() -> None:
+    waivers = make_waivers(
+        Waiver("diopiAdd[*", "why", "crashed"), Waiver("diopiSub[*", "why"), Waiver("diopiMul[*", "why")
+    )
+    passed_records = [case_record(f"diopiSub[{number}]", "passed") for number in range(7)]
+    mixed = [case_record("diopiMul[a]", "passed"), case_record("diopiMul[b]", "failed")]
+    assert waiver_report(waivers, FAILED, *passed_records, *mixed).improvements == (
+        Improvement("diopiAdd[*", "crashed", Verdict.failed, 1, (FAILED.id,)),
+        Improvement("diopiSub[*", "failed", Verdict.passed, 7, tuple(f"diopiSub[{number}]" for number in range(5))),
+    )
+
+
+def test_nothing_is_told_without_waivers() -> None:
+    assert Waivers().report([FAILED]) is None
+    assert Waivers().apply(FAILED) == FAILED
+
+
+# Flakes.
+
+
+def test_a_known_flake_is_retried_and_waived(file: Callable[[str], Path]) -> None:
+    text = '[[flaky]]\npattern = "diopiAdd[*]"\nreason = "a race"\n[[flaky]]\npattern = "*"\nreason = "x"\nretries = 5'
+    waivers = Waivers.read([file(text)])
+    assert (waivers.retries_for("diopiAdd[a]"), waivers.retries_for("diopiSub[a]")) == (2, 5)
+    assert waivers.apply(FLAKY).message == "a race (flaky: it failed, then it passed)"
+    assert waivers.apply(FAILED).verdict is Verdict.failed
+    first, second = waiver_report(waivers, FLAKY).entries
+    assert (first.state, first.retries, second.state) == (WaiverState.used, 2, WaiverState.not_needed)
+
+
+def test_a_waiver_alone_asks_for_no_retry() -> None:
+    assert make_waivers(Waiver("*", "why")).retries_for("diopiAdd[a]") == 0
+
+
+# Files and vendors.
+
+
+def test_files_come_in_order_then_the_vendor(file: Callable[[str], Path]) -> None:
+    path = file('[[waiver]]\npattern = "diopiAdd[*"\nreason = "of the file"\nexpires = 2027-01-31\nlink = "https://x"')
+    waivers = Waivers.read([path]) + Waivers.from_vendor("small", [Waiver("*", "of the vendor")])
+    assert [entry.source for entry in waivers.entries] == [str(path), "vendor small"]
+    assert waivers.entries[0].waiver == Waiver("diopiAdd[*", "of the file", link="https://x", expires=date(2027, 1, 31))
+    assert waivers.apply(FAILED).message.startswith("of the file")
+
+
+def test_waivers_of_the_vendors_at_hand() -> None:
+    pytest.importorskip("torch")
+    waivers = Waivers.from_vendor("torch_cpu", find_vendor("torch_cpu").waivers)
+    record = case_record("diopiErfInp[bfloat16-special]", "failed")
+    assert waivers.apply(record).verdict is Verdict.waived
+
+
+def test_a_vendor_that_waives_nonsense() -> None:
+    with pytest.raises(TableError) as caught:
+        Waivers.from_vendor("small", [Waiver("a", "why"), Waiver("diopiAdd[[]x]", "", "green")])
+    assert str(caught.value).splitlines() == [
+        "vendor small: waiver 2 (diopiAdd[[]x]): pattern: brackets stand for themselves; "
+        "expected 'diopiAdd[x]', found 'diopiAdd[[]x]'",
+        "vendor small: waiver 2 (diopiAdd[[]x]): reason: expected what is wrong, for a person to read, found ''",
+        f"vendor small: waiver 2 (diopiAdd[[]x]): verdict: expected one of {', '.join(WAIVABLE)}, found 'green'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ('reason = "  "', r"reason: expected what is wrong, for a person to read, found '  '"),
+        ('reason = "x"\nverdict = "flaky"', r"verdict: expected one of failed, .*, found 'flaky'"),
+        ('reason = "x"\nverdict = "passed"', r"verdict: expected one of failed, .*, found 'passed'"),
+        ('reason = "x"\nmax_ratio = 1.0', r"max_ratio: expected a number above 1, .*, found 1.0"),
+        ('reason = "x"\nmax_ratio = inf', r"max_ratio: expected a number above 1, .*, found inf"),
+        ('reason = "x"\nmax_ratio = nan', r"max_ratio: expected a number above 1, .*, found nan"),
+        ('reason = "x"\nmax_ratio = "two"', r"max_ratio: expected float, found 'two'"),
+        ('reason = "x"\nmax_ratio = 2\nverdict = "failed"', r"verdict and max_ratio: expected one of the two, .*"),
+        ('reason = "x"\nexpires = 2027-01-31T12:00:00', r"expires: expected a date such as 2027-01-31, found .*"),
+        ('reason = "x"\nexpires = "soon"', r"expires: expected a date such as 2027-01-31, found 'soon'"),
+    ],
+)
+def test_keys_that_mean_nothing(keys: str, problem: str, file: Callable[[str], Path]) -> None:
+    path = file(f'[[waiver]]\npattern = "diopiAdd[*]"\n{keys}')
+    with pytest.raises(TableError, match=rf"^{path}: \[\[waiver\]\] 1 \(diopiAdd\[\*\]\): {problem}$"):
+        Waivers.read([path])
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ('pattern = ""\nreason = "x"', "pattern: expected one for case ids such as 'diopiAdd[*float16*]', found ''"),
+        ('pattern = "*"\nreason = "x"\nretries = 0', "retries: expected at least 1, found 0"),
+        ('pattern = "*"\nreason = ""', "reason: expected what is wrong, for a person to read, found ''"),
+    ],
+)
+def test_flakes_that_mean_nothing(keys: str, problem: str, file: Callable[[str], Path]) -> None:
+    with pytest.raises(TableError) as caught:
+        Waivers.read([file(f"[[flaky]]\n{keys}")])
+    assert problem in str(caught.value)
