@@ -14,7 +14,7 @@ from jax import Array, lax
 
 from diopi_impl.functional import Adapted, OutSpec, ResultSpec
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.extremes import nan_propagating_max
+from diopi_impl.jax_cpu.extremes import flush_subnormals, nan_propagating_max
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.jax_cpu.lapack import with_lapack
 from diopi_impl.jax_cpu.registration import implements_product
@@ -216,10 +216,26 @@ def _sum_to(array: Array, shape: tuple[int, ...]) -> Array:
 def qr(A: Array, mode: str) -> tuple[Array, Array]:
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"mode is {mode!r}, expected 'reduced', 'complete' or 'r'")
+    scaled, scale = _scale_columns(A)
     if mode == "r":
-        return jnp.zeros(0, A.dtype), jnp.linalg.qr(A, "r")
-    q, r = jnp.linalg.qr(A, mode)
-    return q, r
+        return jnp.zeros(0, A.dtype), jnp.linalg.qr(scaled, "r") / scale
+    q, r = jnp.linalg.qr(scaled, mode)
+    return q, r / scale
+
+
+def _scale_columns(matrix: Array) -> tuple[Array, Array]:
+    """Return the matrix with columns scaled by powers of two, which are near 1 then, and these powers.
+
+    XLA flushes subnormal numbers to zero, also those that LAPACK computes from small columns.
+    """
+    parts = (matrix.real, matrix.imag) if jnp.iscomplexobj(matrix) else (matrix,)
+    real, *imaginary = map(flush_subnormals, parts)
+    largest = jnp.max(jnp.stack([jnp.abs(part) for part in (real, *imaginary)]), (0, -2), keepdims=True, initial=0)[0]
+    limit = jnp.finfo(real.dtype).maxexp - 8
+    exponent = jnp.clip(jnp.frexp(largest)[1], -limit, limit)
+    scale = jnp.where((largest > 0) & jnp.isfinite(largest), jnp.ldexp(jnp.ones_like(largest), -exponent), 1)
+    flushed = lax.complex(real, *imaginary) if imaginary else real
+    return flushed * scale, scale
 
 
 @vendor.implements("diopiCdist")
@@ -238,7 +254,20 @@ def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> A
         return nan_propagating_max(differences, -1) if differences.shape[-1] else jnp.zeros(differences.shape[:-1])
     if p == 2:
         return jnp.sqrt(jnp.sum(jnp.square(differences), axis=-1))
+    if p < 1:  # a power that weights small differences, which may be subnormal
+        differences, scale = _scaled_differences(x, y)
+        return (jnp.sum(differences**p * scale**-p, axis=-1) ** (1 / p)).astype(input1.dtype)
     return jnp.sum(differences**p, axis=-1) ** (1 / p)
+
+
+def _scaled_differences(x: Array, y: Array) -> tuple[Array, Array]:
+    """Return |x − y| in float64, multiplied by powers of two, and these powers; no difference is subnormal.
+
+    XLA flushes subnormal differences to zero. Subnormal operands are flushed here, since XLA flushes them sometimes.
+    """
+    x, y = (flush_subnormals(operand).astype(jnp.float64) for operand in (x, y))
+    scale = jnp.where(jnp.maximum(jnp.abs(x), jnp.abs(y)) < 2.0**-500, 2.0**500, 1.0)
+    return jnp.abs(x * scale - y * scale), scale
 
 
 @vendor.implements("diopiCdistBackward")
@@ -250,7 +279,8 @@ def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, c
     # XLA flushes a subnormal difference to zero, but compares its operands exactly
     slope = jnp.where(x == y, 0, jnp.where(jnp.isnan(difference), difference, jnp.where(x > y, 1, -1)))
     if cdist is not None:
-        size, distance = jnp.abs(difference), cdist[..., None]
-        weight = (size == distance).astype(size.dtype) if p == jnp.inf else (size / distance) ** (p - 1)
+        size, scale = _scaled_differences(x, y) if p < 1 else (jnp.abs(difference), 1.0)
+        distance = cdist[..., None]
+        weight = size == distance if p == jnp.inf else (size / distance) ** (p - 1) * scale ** (1 - p)
         slope = jnp.where((size == 0) | (distance == 0), 0, slope * weight)
-    return jnp.sum(grad_output[..., None] * slope, axis=-2)
+    return jnp.sum(grad_output[..., None] * slope, axis=-2).astype(input1.dtype)

@@ -211,7 +211,26 @@ def _results(operator: Operator, row: Row, prototype: Prototype, returned: Seque
         if value is None and not parameter.optional:
             raise NotMappedError(f"{operator.name} requires {parameter.name}")
         found[parameter.name] = value
-    return found
+    return _separate_results(found, operator.factory)
+
+
+def _separate_results(results: Mapping[str, Any], factory: TensorFactory) -> dict[str, Any]:
+    """Return the results with new tensors in place of tensors that a later result has too.
+
+    A function may write its results in any order, and several times.
+
+    Args:
+        results: The tensors by the names of the results.
+        factory: Creates the new tensors.
+
+    Returns:
+        A tensor for each result; no tensor occurs twice.
+    """
+    last = {id(value): name for name, value in results.items()}
+    return {
+        name: factory.empty_like(value, value.dtype) if _is_tensor(value) and last[id(value)] != name else value
+        for name, value in results.items()
+    }
 
 
 def _check_dtypes(value: Any, supported: Sequence[Dtype], operator: str) -> None:

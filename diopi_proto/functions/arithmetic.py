@@ -113,8 +113,8 @@ def diopiPowTensor(ctx: Context, out: Out, input: In, exponent: Annotated[In, Ex
     A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
     negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
     and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
-    exponent of an integer base is rejected. A bool operand counts as 0 or 1; the power of two bools is bool. Source:
-    torch.pow.
+    exponent of an integer base is rejected; a floating-point scalar, such as −2.0, is accepted and gives a
+    floating-point result. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
     """
 
 

@@ -83,7 +83,8 @@ def diopiMaxPoolWithIndices(
 ):
     """Compute `diopiMaxPool{rank}d`, and write the positions of the maxima to `indices`, which has out's shape.
 
-    Among several equal maxima the position is that of the first, among several NaNs that of the last.
+    Among several equal maxima the position is that of the first, among several NaNs that of the last. With three axes,
+    the position in a window of nothing but −∞ is unspecified: PyTorch's positions depend on the memory format.
     Source: torch.nn.functional.max_pool{rank}d with return_indices.
     """
 

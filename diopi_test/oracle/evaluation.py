@@ -220,9 +220,10 @@ class Evaluation:
         return [slot.array for slot in _result_arrays(self._run(plain))]
 
     def _flushed_arrays(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
-        if not any(budget.has_subnormals(value) for value in values.values()):
+        number_dtype = Dtype.float64 if self.case.dtype in (Dtype.float64, Dtype.complex128) else Dtype.float32
+        if not any(budget.has_subnormals(value, number_dtype) for value in values.values()):
             return None
-        return self.arrays({name: budget.flush_subnormals(value) for name, value in values.items()})
+        return self.arrays({name: budget.flush_subnormals(value, number_dtype) for name, value in values.items()})
 
     def _dtype(self, slot: _ResultArray, values: Mapping[str, Any]) -> Dtype:
         """Return the element type of a result tensor: the caller's choice, or the type that the standard infers."""

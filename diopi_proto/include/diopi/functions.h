@@ -331,7 +331,8 @@ DIOPI_WEAK diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTe
 /**
  * Compute `diopiMaxPool1d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Among several equal maxima the position is that of the first, among several NaNs that of the last.
+ * Among several equal maxima the position is that of the first, among several NaNs that of the last. With three axes,
+ * the position in a window of nothing but −∞ is unspecified: PyTorch's positions depend on the memory format.
  * Source: torch.nn.functional.max_pool1d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -467,7 +468,8 @@ DIOPI_WEAK diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Compute `diopiMaxPool2d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Among several equal maxima the position is that of the first, among several NaNs that of the last.
+ * Among several equal maxima the position is that of the first, among several NaNs that of the last. With three axes,
+ * the position in a window of nothing but −∞ is unspecified: PyTorch's positions depend on the memory format.
  * Source: torch.nn.functional.max_pool2d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
@@ -1126,8 +1128,8 @@ DIOPI_WEAK diopiError_t diopiPowScalar(diopiContextHandle_t ctx, diopiTensorHand
  * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
  * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
  * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
- * exponent of an integer base is rejected. A bool operand counts as 0 or 1; the power of two bools is bool. Source:
- * torch.pow.
+ * exponent of an integer base is rejected; a floating-point scalar, such as −2.0, is accepted and gives a
+ * floating-point result. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPow(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const diopiScalar_t* exponent);
@@ -1141,8 +1143,8 @@ DIOPI_WEAK diopiError_t diopiPow(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
  * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
  * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
- * exponent of an integer base is rejected. A bool operand counts as 0 or 1; the power of two bools is bool. Source:
- * torch.pow.
+ * exponent of an integer base is rejected; a floating-point scalar, such as −2.0, is accepted and gives a
+ * floating-point result. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* exponent);
 
@@ -1152,8 +1154,8 @@ DIOPI_WEAK diopiError_t diopiPowInp(diopiContextHandle_t ctx, diopiTensorHandle_
  * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
  * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
  * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
- * exponent of an integer base is rejected. A bool operand counts as 0 or 1; the power of two bools is bool. Source:
- * torch.pow.
+ * exponent of an integer base is rejected; a floating-point scalar, such as −2.0, is accepted and gives a
+ * floating-point result. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t exponent);
@@ -1167,8 +1169,8 @@ DIOPI_WEAK diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHand
  * A negative floating base gives NaN unless the exponent is an integer. Integers raised to integers wrap around. A
  * negative integer exponent of an integer base gives 0 if the exponent is in a tensor. The exceptions are the bases 1
  * and −1, whose powers have magnitude 1, and the base 0, whose result is unspecified. A negative integer scalar as the
- * exponent of an integer base is rejected. A bool operand counts as 0 or 1; the power of two bools is bool. Source:
- * torch.pow.
+ * exponent of an integer base is rejected; a floating-point scalar, such as −2.0, is accepted and gives a
+ * floating-point result. A bool operand counts as 0 or 1; the power of two bools is bool. Source: torch.pow.
  */
 DIOPI_WEAK diopiError_t diopiPowInpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           diopiConstTensorHandle_t exponent);
@@ -2910,7 +2912,8 @@ DIOPI_WEAK diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Compute `diopiMaxPool3d`, and write the positions of the maxima to `indices`, which has out's shape.
  *
- * Among several equal maxima the position is that of the first, among several NaNs that of the last.
+ * Among several equal maxima the position is that of the first, among several NaNs that of the last. With three axes,
+ * the position in a window of nothing but −∞ is unspecified: PyTorch's positions depend on the memory format.
  * Source: torch.nn.functional.max_pool3d with return_indices.
  */
 DIOPI_WEAK diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,

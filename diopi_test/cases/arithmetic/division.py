@@ -201,6 +201,7 @@ BELOW_HIGHEST = ByDtype(lambda dtype: _highest(dtype) - 1)
 
 FAR_ENDS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(dtype).largest]))
 FAR_END = ByDtype(lambda dtype: -format_of(dtype).largest)
+SUBNORMAL_NUMBER = ByDtype(lambda dtype: format_of(dtype).tiny / 4)
 
 REMAINDERS = (
     *argument_variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed), EXACT_TABLE),
@@ -270,6 +271,7 @@ OF_NUMBER = (
         BASIC_ROW, {"other": choice([True, False])}, "of-a-fraction", {"input": -2.25}, [Dtype.bool], **EXACT_HABIT
     ),
     with_domains(ROW, {"other": QUARTERS}, "of-truth", {"input": True}, [F32], **EXACT_HABIT),
+    with_domains(TABLE, {"other": FAR_ENDS}, "of-subnormal", {"input": SUBNORMAL_NUMBER}, [F32, F64]),
 )
 
 

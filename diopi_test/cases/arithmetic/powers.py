@@ -85,6 +85,12 @@ BY_NUMBER = (
 )
 BY_NUMBER_OF_ANY_TYPE = (
     with_domains(ROW, {"input": integer_values(0, 9)}, "to-float", {"exponent": 0.5}, [Dtype.int32, Dtype.uint8]),
+    *argument_variants(
+        {"input": integer_values(0, 9)},
+        vary_argument("to-negative-float", "exponent", {"fraction": -1.5, "integer": -2.0}),
+        [Dtype.int32, Dtype.uint8],
+        ROW,
+    ),
     *argument_variants(TRUTHS, OF_TRUTHS, [Dtype.bool], BASIC_ROW, case_class=CALLERS),
 )
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import is_complex
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, choice, integer_values, normal
+from diopi_test.cases.domains import Domain, choice, integer_values, normal, tiny_multiples
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, expand_in_order, operands
 from diopi_test.cases.model import Case, ResultOverride, Values, cases_for
@@ -171,6 +171,14 @@ TRIANGULAR = operands(
     **EXACT,
 )
 
+NEAR_LEAST = operands(
+    "near-least",
+    (5, 3),
+    domain=tiny_multiples(2.0, -3.5, 5.0, -7.25, 2.75, 4.5, -1.25),
+    arguments={"mode": "reduced"},
+)
+"""Normal numbers so small that what eliminating them computes on the way is subnormal."""
+
 
 def in_mode(template: CaseTemplate, mode: str) -> CaseTemplate:
     """The template in a mode; of what does not depend on the type, the factor R alone is complex."""
@@ -184,4 +192,4 @@ def in_mode(template: CaseTemplate, mode: str) -> CaseTemplate:
 @cases_for("diopiLinalgQR")
 def qr(prototype: Prototype) -> Iterator[Case]:
     templates = [in_mode(template, mode) for template in MATRICES for mode in MODES]
-    return expand_in_order(prototype, [*templates, TRIANGULAR])
+    return expand_in_order(prototype, [*templates, TRIANGULAR, NEAR_LEAST])

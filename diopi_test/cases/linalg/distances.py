@@ -108,6 +108,7 @@ CDIST = (
     WHOLE_DISTANCES,
     distances(MATRICES, 0.0, None, "special", domains=dict.fromkeys(("input1", "input2"), partly_infinite)),
     distances(MATRICES, 0.0, None, "near-least", domains=dict.fromkeys(("input1", "input2"), NEAR_LEAST)),
+    distances(MATRICES, 0.5, None, "near-least", domains=UNEQUAL_NEAR_LEAST),
     *(distances(MATRICES, p, None, "special", domains={"input1": partly_infinite}) for p in (0.5, 1.0, 2.0, 3.0)),
     *(distances(points, p, None) for points, p in product(FEW_POINTS, (2.0, np.inf))),
     *(distances(FAR_APART, p, None) for p in (1.5, 3.0)),
@@ -149,9 +150,10 @@ GRADIENTS = (
     *(gradients(LAYOUTS, p) for p in POWERS),
     *(on_axes(p) for p in (1.0, 2.0, np.inf)),
     *(gradients(MATRICES, p).replace(f"infinite-p{p:g}", domains=INFINITE, exact=False) for p in (0.0, 1.0)),
-    MATRICES.replace("near-least-p1", {"p": 1.0}, domains=UNEQUAL_NEAR_LEAST),
+    *(MATRICES.replace(f"near-least-p{p:g}", {"p": p}, domains=UNEQUAL_NEAR_LEAST) for p in (0.5, 1.0)),
     *(gradients(points, p) for points, p in product(FEW_POINTS, (1.5, 2.0))),
     *(gradients(MATRICES.replace(dtypes=DtypeSelection.leading), p) for p in FURTHER_POWERS),
+    gradients(operands("many-others", (4, 5), (1031, 5)), 1.5),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference import WithTerms, leave_open, reference
 from diopi_test.oracle.reference.sums import accumulation_terms
 
 Array = NDArray[Any]
@@ -172,7 +172,7 @@ def max_pool(
     return _window_maxima(input, _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode))[0]
 
 
-@reference(*_names("diopiMaxPool*dWithIndices"))
+@reference("diopiMaxPool1dWithIndices", "diopiMaxPool2dWithIndices")
 def max_pool_with_indices(
     input: Array,
     kernel_size: Sequence[int],
@@ -182,6 +182,19 @@ def max_pool_with_indices(
     ceil_mode: bool,
 ) -> Any:
     return _window_maxima(input, _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode))
+
+
+@reference("diopiMaxPool3dWithIndices")
+def max_pool3d_with_indices(
+    input: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+) -> Any:
+    maxima, positions = max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return maxima, leave_open(maxima == -np.inf, positions)
 
 
 @reference(*_names("diopiMaxPool*dBackward"))

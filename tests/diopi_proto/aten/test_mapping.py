@@ -123,6 +123,8 @@ def test_results_are_assigned_by_position() -> None:
         zero_infinity=False,
     )
     assert call.results == {"out": losses, "neg_log_likelihood": losses, "log_alpha": alpha}
+    assert call.results["neg_log_likelihood"] is losses
+    assert call.results["out"] is not losses, "a function may write its results in any order"
     assert call.arguments["input_lengths"] == Tensor((2,), Dtype.int64)
 
 

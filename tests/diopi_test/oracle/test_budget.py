@@ -106,6 +106,13 @@ def test_flush_subnormals_replaces_them_by_zero() -> None:
     assert np.signbit(flushed).tolist() == [False, True, False]
 
 
+def test_subnormal_scalars_are_flushed_in_the_type_they_are_computed_in() -> None:
+    assert budget.has_subnormals(1e-40)
+    assert not budget.has_subnormals(1e-40, Dtype.float64)
+    assert budget.flush_subnormals(-1e-310, Dtype.float64) == 0.0
+    assert not budget.has_subnormals(1)
+
+
 @pytest.mark.parametrize("dtype", [Dtype.float32, Dtype.float64], ids=lambda dtype: dtype.name)
 def test_unit_near_zero_does_not_depend_on_its_ratio_to_the_ulp(dtype: Dtype) -> None:
     values = np.array([0.0, 1.0])

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references import call, difference
+from references import call, difference, raw
 
 Array = np.ndarray[Any, Any]
 
@@ -105,6 +105,16 @@ def test_first_maximum_wins_and_a_nan_before_all() -> None:
     assert call("diopiMaxPool2dWithIndices", x, (2, 2), (), (0, 0), (1, 1), False)[1].item() == 3
     lost = np.full((1, 3), -np.inf)
     assert call("diopiMaxPool1dWithIndices", lost, (3,), (), (1,), (1,), False)[1].item() == 0
+
+
+def test_position_in_a_3d_window_of_minus_infinities_is_open() -> None:
+    """PyTorch's kernel for channels-last tensors has the position of the window's first plane there."""
+    x = np.full((1, 4, 2, 2), -np.inf)
+    x[0, 0, 1, 1] = 5
+    maxima, places = raw("diopiMaxPool3dWithIndices", x, (2, 2, 2), (), (0, 0, 0), (1, 1, 1), False)
+    assert maxima.ravel().tolist() == [5, -np.inf]
+    assert places.specified.ravel().tolist() == [True, False]
+    assert places.value.ravel()[0] == 3
 
 
 def test_adaptive_windows_overlap() -> None:
