@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -89,6 +89,11 @@ class BaseVendor(ABC):
         self.waivers = tuple(waivers)
         self.claims = tuple(claims)
         self.calls_torch = calls_torch
+
+    @property
+    def source_modules(self) -> Mapping[str, str]:
+        """The name of the Python module that implements each function; empty if the vendor is not written in Python."""
+        return {}
 
     @abstractmethod
     def has(self, name: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar, final
 
 from diopi_impl.arguments import Prepare, add_argument_checks
@@ -57,6 +58,7 @@ class Vendor(BaseVendor):
         self._adapt = adapt
         self._implementations: dict[str, Implementation] = {}
         self._derived: set[str] = set()
+        self._source_modules: dict[str, str] = {}
         self._failure = _Failure()
 
     def implements(self, name: str, *, adapt: Adapter | None = None) -> Callable[[F], F]:
@@ -82,10 +84,11 @@ class Vendor(BaseVendor):
             adapted = (adapt or self._adapt)(base, function)
             for form in _forms(base):
                 if form is base:
-                    self._enter(base, bind(form, adapted))
+                    self._enter(base, bind(form, adapted), function)
                 elif form.name not in self._implementations:
                     self._implementations[form.name] = add_argument_checks(form, bind(form, adapted))
                     self._derived.add(form.name)
+                    self._source_modules[form.name] = _module_of(function)
             return function
 
         return register
@@ -103,16 +106,22 @@ class Vendor(BaseVendor):
         def register(function: F) -> F:
             prototype = _prototype(name)
             check_parameters(function, prototype, [p.name for p in prototype.parameters])
-            self._enter(prototype, lambda values: lambda context, arguments: function(context, *arguments))
+            self._enter(prototype, lambda values: lambda context, arguments: function(context, *arguments), function)
             return function
 
         return register
 
-    def _enter(self, prototype: Prototype, prepare: Prepare) -> None:
+    def _enter(self, prototype: Prototype, prepare: Prepare, function: Callable[..., Any]) -> None:
         if prototype.name in self._implementations and prototype.name not in self._derived:
             raise VendorError(f"vendor {self.name}: {prototype.name} is implemented twice")
         self._derived.discard(prototype.name)
         self._implementations[prototype.name] = add_argument_checks(prototype, prepare)
+        self._source_modules[prototype.name] = _module_of(function)
+
+    @property
+    def source_modules(self) -> Mapping[str, str]:
+        """The name of the Python module that implements each function."""
+        return dict(self._source_modules)
 
     def has(self, name: str) -> bool:
         """Return whether the vendor implements the standard function `name`."""
@@ -141,6 +150,14 @@ class Vendor(BaseVendor):
 
     def __repr__(self) -> str:
         return f"<Vendor {self.name} {self.version}: {len(self._implementations)} functions>"
+
+
+def _module_of(function: Callable[..., Any]) -> str:
+    """Return the name of the module that defines a function, also if decorators or `partial` wrap the function."""
+    wrapped = inspect.unwrap(function)
+    while isinstance(wrapped, partial):
+        wrapped = inspect.unwrap(wrapped.func)
+    return getattr(wrapped, "__module__", "") or ""
 
 
 @final

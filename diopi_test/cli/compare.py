@@ -68,6 +68,7 @@ def _lines(comparison: ReportComparison) -> Iterator[str]:
     """Yield the lines of the comparison that the terminal shows."""
     from diopi_test.reporting.comparison import Change
 
+    yield from (f"note: {warning}" for warning in comparison.warnings)
     for change in Change:
         cases = comparison.cases_with(change)
         for case in cases[:LISTED]:
@@ -80,7 +81,6 @@ def _lines(comparison: ReportComparison) -> Iterator[str]:
     for time in comparison.slower[:LISTED]:
         yield f"slower: {time.function}: {' → '.join(time.in_words)}"
     yield from _more(len(comparison.slower))
-    yield from (f"note: {warning}" for warning in comparison.warnings)
     yield ", ".join(f"{number:,} {name}" for name, number in comparison.counts.items() if number) or "no cases"
 
 

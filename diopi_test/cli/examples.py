@@ -26,6 +26,11 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("run --vendor my_vendor --failed-in report.json", "repeat the cases that failed"),
         ("run --vendor my_vendor --level full --shard 2/8", "run the second of eight parts of all cases"),
         ("run --level models --model resnet50", "run the calls of a training step of a network"),
+        ("run --affected-by diopiSoftmax", "run the cases that a change of a function can affect"),
+        (
+            "run --vendor my_vendor --since run.log.jsonl",
+            "run the cases that the changes since an earlier run can affect",
+        ),
         ("run --resume run.log.jsonl", "continue a run that was interrupted"),
     ],
     "report": [
@@ -38,6 +43,11 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
     "compare": [
         ("compare before.json after.json", "show which cases broke, were fixed, or are less accurate"),
         ("compare before.json run.log.jsonl --factor 1.5 --markdown change.md", "report smaller changes, in Markdown"),
+    ],
+    "history": [
+        ("history add run.log.jsonl", "add a run to the history"),
+        ("history list", "list the runs"),
+        ("history show --html history.html", "show the trends, and write them as a page"),
     ],
     "submit": [
         ("submit run.log.jsonl run.diopi.zip", "pack the run"),

@@ -401,6 +401,38 @@ check_options = _combine(
 """The options `checks`, `max_failures`, `only_list`, `nhwc` and `int32_indices`, which change how cases are run."""
 
 
+COMMIT_VARIABLES = ("DIOPI_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT")
+"""Environment variables with the revision under test: DIOPI's, then those of GitHub, GitLab and Jenkins."""
+
+origin_options = _combine(
+    [
+        click.option(
+            "--device",
+            default="",
+            envvar="DIOPI_DEVICE",
+            metavar="NAME",
+            help="Name of the device under test, for the report and the history. [env var: DIOPI_DEVICE]",
+        ),
+        click.option(
+            "--driver",
+            default="",
+            envvar="DIOPI_DRIVER",
+            metavar="VERSION",
+            help="Version of the device's driver, for the report and the history. [env var: DIOPI_DRIVER]",
+        ),
+        click.option(
+            "--commit",
+            default="",
+            envvar=list(COMMIT_VARIABLES),
+            metavar="REVISION",
+            help="Revision of the vendor's sources, for the report and the history. "
+            f"[env var: {', '.join(COMMIT_VARIABLES)}]",
+        ),
+    ]
+)
+"""The options `device`, `driver` and `commit`, which describe the vendor under test."""
+
+
 durations_option = click.option(
     "--durations",
     type=click.IntRange(min=0),

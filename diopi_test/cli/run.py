@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from diopi_proto.messages import describe_unknown
+from diopi_proto.interface import prototypes
+from diopi_proto.messages import describe_unknown, pluralize
 from diopi_test.cli.options import (
     UnusableError,
     check_options,
@@ -24,6 +25,7 @@ from diopi_test.cli.options import (
     durations_option,
     level_option,
     list_cases,
+    origin_options,
     output_option,
     selection_options,
     vendor_option,
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
     from diopi_test.run.recorder import LogContent
 
 
+LISTED = 8
+"""The number of affected functions that a message names."""
+
+
 @click.command()
 @vendor_option
 @level_option
@@ -50,6 +56,20 @@ if TYPE_CHECKING:
 )
 @data_option
 @selection_options()
+@click.option(
+    "--affected-by",
+    "changed_functions",
+    multiple=True,
+    metavar="FUNCTION",
+    shell_complete=complete_names(prototypes),
+    help="Only the cases that a change of this function can affect, see docs/selecting.md. Can be repeated.",
+)
+@click.option(
+    "--since",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="LOG",
+    help="Only the cases of this log that changes of the vendor since then can affect, or that have no verdict there.",
+)
 @workers_option
 @dask_option
 @check_options
@@ -78,6 +98,7 @@ if TYPE_CHECKING:
 @click.option("--huge", is_flag=True, help="With --level large: also cases with tensors of more than 2^31 bytes.")
 @click.option("--strict", is_flag=True, help="Also count negative tests and cases that PyTorch leaves open.")
 @click.option("--perf", is_flag=True, help="Measure the calls of cases that pass; uses one worker by default.")
+@origin_options
 @click.option(
     "--dump",
     type=click.Path(path_type=Path, file_okay=False),
@@ -113,6 +134,8 @@ def run(
     plan: Path | None,
     level: str,
     model: str | None,
+    changed_functions: tuple[str, ...],
+    since: Path | None,
     **options_of_run: Any,
 ) -> None:
     """Run the suite against a vendor.
@@ -126,6 +149,9 @@ def run(
     workers = workers or (1 if options_of_run["perf"] else default_workers())
     options = RunOptions(workers=workers, level=_resolve_level(level, model), **options_of_run)
     try:
+        if changed_functions or since is not None:
+            with _convert_errors():
+                options = _select_affected(options, changed_functions, since)
         if debug:
             with _convert_errors():  # the debugger handles signals
                 sys.exit(_debug(options))
@@ -154,6 +180,24 @@ def _resolve_level(level: str, model: str | None) -> str:
     if level_of_model(model) not in LEVELS:
         raise click.UsageError(f"--model: {describe_unknown(model, model_names(), 'models')}")
     return level_of_model(model)
+
+
+def _select_affected(options: RunOptions, functions: tuple[str, ...], since: Path | None) -> RunOptions:
+    """Return the options for the cases that a change can affect, and print which functions these are."""
+    from diopi_test.run.changes import select_affected
+
+    if functions and since is not None:
+        raise click.UsageError("--affected-by and --since exclude each other")
+    names = tuple(name for value in functions for name in value.split(",") if name)
+    options = select_affected(options, names, since)
+    affected = options.selection.affected
+    assert affected is not None
+    selected = affected.functions if affected.ids is None else {name.partition("[")[0] for name in affected.ids}
+    if selected:
+        listed = ", ".join(sorted(selected)[:LISTED]) + (", …" if len(selected) > LISTED else "")
+        text = f"affected by {affected.reason}: {pluralize(len(selected), 'function')}: {listed}"
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+    return options
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import final
 
+from diopi_proto.messages import pluralize
 from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
 from diopi_test.results.records import SCHEMA_VERSION, BaselineInfo, CaseRecord, Report, VendorInfo
 
@@ -112,6 +113,7 @@ class ReportComparison:
         cases: those that did not, by id.
         less_accurate: by how much more of their budgets they use.
         slower: by how much longer they took.
+        selections_differ: whether the runs selected different cases of one baseline.
     """
 
     schema_version: int
@@ -121,6 +123,7 @@ class ReportComparison:
     cases: tuple[ChangedCase, ...]
     less_accurate: tuple[LessAccurate, ...]
     slower: tuple[Slower, ...]
+    selections_differ: bool = field(default=False, metadata=OPTIONAL)
 
     def cases_with(self, change: Change) -> Sequence[ChangedCase]:
         """Return the cases with this change."""
@@ -134,7 +137,13 @@ class ReportComparison:
 
     @property
     def warnings(self) -> Iterator[str]:
-        """Return the reasons why the comparison may be misleading."""
+        """Return the reasons why the comparison may be misleading; different selections come first."""
+        if self.selections_differ:
+            before, after = len(self.cases_with(Change.gone)), len(self.cases_with(Change.new))
+            yield (
+                f"the runs have different selections: {pluralize(before, 'case')} only before, {after:,} only after; "
+                "new and gone cases say nothing about the vendor"
+            )
         if self.before.baseline != self.after.baseline:
             yield "the baselines are not the same: cases of one name may be different ones"
         for name, run in (("before", self.before), ("after", self.after)):
@@ -164,7 +173,14 @@ def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComp
         changed_cases,
         tuple(sorted(_less_accurate(pairs, factor), key=lambda case: case.before / case.after)),
         tuple(sorted(_slower(pairs, factor), key=lambda case: case.before / case.after)),
+        old.keys() != new.keys() and _select_differently(before, after),
     )
+
+
+def _select_differently(before: Report, after: Report) -> bool:
+    """Return whether two runs with different cases ran the same baseline to its end."""
+    is_incomplete = before.summary.incomplete or after.summary.incomplete
+    return before.baseline == after.baseline and not is_incomplete
 
 
 def _changed(old: CaseRecord | None, new: CaseRecord | None, after: Report) -> ChangedCase | None:

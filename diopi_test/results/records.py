@@ -145,6 +145,28 @@ class Environment:
     packages: Mapping[str, str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunOrigin:
+    """When, where and on which device a run took place.
+
+    Attributes:
+        started: the time at which the run began, in UTC, as ISO 8601 with microseconds.
+        host: the name of the machine.
+        processor: the model of the host's processor.
+        workers: the number of workers.
+        device, driver: the device under test and the version of its driver, as the user states them; empty if unknown.
+        commit: the revision of the vendor's sources; empty if unknown.
+    """
+
+    started: str
+    host: str
+    processor: str
+    workers: int
+    device: str = field(default="", metadata=OPTIONAL)
+    driver: str = field(default="", metadata=OPTIONAL)
+    commit: str = field(default="", metadata=OPTIONAL)
+
+
 @dataclass(frozen=True)
 class Draw:
     """The seed and the sample of a shuffled run.
@@ -298,6 +320,8 @@ class Report:
         waivers: what became of the waivers; None if there are none.
         strict: whether cases that are not demanded count as well.
         models: which networks the vendor can train; empty except at the level `models`.
+        command: a command line that repeats the run in one process; empty in reports of older versions.
+        origin: when and where the run took place; None in reports of older versions.
     """
 
     schema_version: int
@@ -313,6 +337,8 @@ class Report:
     waivers: WaiverReport | None = field(default=None, metadata=OPTIONAL)
     strict: bool = field(default=False, metadata=OPTIONAL)
     models: tuple[ModelReport, ...] = field(default=(), metadata=OPTIONAL)
+    command: str = field(default="", metadata=OPTIONAL)
+    origin: RunOrigin | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def exit_status(self) -> int:

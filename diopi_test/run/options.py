@@ -97,6 +97,8 @@ class RunOptions:
         huge: whether cases whose storages have more bytes than 32 bits count are run, where the level has some.
         strict: whether a vendor conforms only if cases that are not demanded (`CaseClass.is_demanded`) end well too.
         perf: whether the calls of cases that pass are timed.
+        device, driver: the device under test and the version of its driver, for the report.
+        commit: the revision of the vendor's sources, for the report.
     """
 
     vendor: str
@@ -117,6 +119,9 @@ class RunOptions:
     huge: bool = False
     strict: bool = False
     perf: bool = False
+    device: str = ""
+    driver: str = ""
+    commit: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "checks", tuple(map(rename_check, self.checks)))

@@ -15,7 +15,7 @@ from diopi_impl import VendorError
 from diopi_proto.types import VERSION
 from diopi_test.baseline.codec import RecordError, from_json, read_value, to_json
 from diopi_test.cases.model import CaseClass
-from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
 from diopi_test.results.former_versions import upgrade_case
 from diopi_test.results.log import LogError, LogRecord, LogWriter, checked_lines, damaged_lines, whole_entries
 from diopi_test.results.models import model_reports
@@ -28,12 +28,15 @@ from diopi_test.results.records import (
     Draw,
     Environment,
     Report,
+    RunOrigin,
     Summary,
     VendorInfo,
     count,
 )
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.options import RunOptions
+from diopi_test.run.origin import describe_origin
+from diopi_test.run.vendor_sources import VendorSources
 from diopi_test.waivers.rules import Waivers
 
 PACKAGES = ("diopi", "numpy", "scipy", "jax", "h5py", "ml_dtypes", "pytest")
@@ -53,6 +56,7 @@ class Header:
         vendor: as the user names it.
         seed, sample: what was drawn, as `Draw` has it; None if all cases are run in order.
         strict: as `RunOptions` has it.
+        origin: when and where the run began; None in logs of older versions.
     """
 
     schema_version: int
@@ -65,6 +69,7 @@ class Header:
     seed: int | None
     sample: int | None
     strict: bool
+    origin: RunOrigin | None = field(default=None, metadata=OPTIONAL)
 
     @classmethod
     def create(cls, options: RunOptions, digest: str) -> Header:
@@ -80,6 +85,7 @@ class Header:
             options.selection.seed,
             options.selection.sample,
             options.strict,
+            describe_origin(options),
         )
 
 
@@ -111,6 +117,8 @@ class Recorder:
         if content.has_vendor and content.vendor != vendor:
             raise VendorError(f"{self._log.path} {_two_vendors(content.vendor, vendor)}; begin a new run")
         self._log.write("vendor", to_json(vendor))
+        if description.sources.functions and not content.sources.functions:
+            self._log.write("sources", to_json(VendorSources.read(description.sources)))
 
     def case(self, record: CaseRecord) -> None:
         """Record the outcome of a case."""
@@ -165,6 +173,7 @@ class LogContent:
         claims: how what the vendor declares compares with what works; None if it declares nothing.
         waivers: which cases may end otherwise than passed.
         seconds: how long it took, in all parts.
+        sources: the sources of a vendor in Python.
         has_vendor: whether the vendor has started, so that `vendor` is what it says of itself.
         has_ended: whether the run, or the latest part of it, came to its end.
     """
@@ -178,6 +187,7 @@ class LogContent:
     errors: list[str] = field(default_factory=list)
     claims: ClaimsReport | None = None
     waivers: Waivers = field(default_factory=Waivers)
+    sources: VendorSources = field(default_factory=VendorSources)
     seconds: float = 0.0
     has_vendor: bool = False
     has_ended: bool = True
@@ -247,6 +257,8 @@ class LogContent:
                 self.claims = from_json(ClaimsReport, entry.content)
             case "waivers":
                 self.waivers = from_json(Waivers, entry.content)
+            case "sources":
+                self.sources = from_json(VendorSources, entry.content)
             case "end":
                 self.seconds += read_value(float, entry.content, "end")
                 self.has_ended = True
@@ -276,6 +288,8 @@ class LogContent:
             self.waivers.report(ended),
             header.strict,
             model_reports(header.baseline.level, cases),
+            header.command,
+            header.origin,
         )
 
     def _summary(self, all_cases: Sequence[CaseRecord]) -> Summary:

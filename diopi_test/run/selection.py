@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from diopi_proto.families import families
 from diopi_proto.interface import prototypes
@@ -20,6 +20,9 @@ from diopi_test.cases.model import CaseClass
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run.collection import Collected
 from diopi_test.run.keywords import PREFIX, Keywords, SelectionError
+
+if TYPE_CHECKING:
+    from diopi_test.run.affected import AffectedCases
 
 T = TypeVar("T")
 
@@ -93,6 +96,7 @@ class Selection:
         expression: a keyword expression that the id matches.
         cases: ids, of which it is one.
         failed: cases that failed before, of which it is one.
+        affected: cases that a change can affect, of which it is one.
         seed: of the order of the cases; None for that of the files.
         sample: how many functions are drawn from the seed, each with the forms derived from it; None for all.
             The cases of the runtime are not drawn.
@@ -106,6 +110,7 @@ class Selection:
     expression: str | None = None
     cases: tuple[str, ...] = ()
     failed: FailedCases | None = None
+    affected: AffectedCases | None = None
     seed: int | None = None
     sample: int | None = None
     shard: Shard | None = None
@@ -123,7 +128,9 @@ class Selection:
     def wants_function(self, name: str) -> bool:
         """Return whether cases of `name`, a standard function or `RUNTIME`, may be selected."""
         has_keywords = self._keywords is None or self._keywords.may_match(name)
-        return self._has_names_of(name) and has_keywords and (self._ids is None or name in self._functions_of_ids)
+        is_affected = self.affected is None or self.affected.wants_function(name)
+        has_ids = self._ids is None or name in self._functions_of_ids
+        return self._has_names_of(name) and has_keywords and is_affected and has_ids
 
     def wants(self, case: Collected) -> bool:
         """Return whether a case is selected, before sampling and sharding."""
@@ -132,6 +139,7 @@ class Selection:
             and is_named(case.dtype, self.dtypes)
             and is_named(case.case_class, self.classes)
             and (self._ids is None or case.id in self._ids)
+            and (self.affected is None or self.affected.wants(case.function, case.id))
             and (self._keywords is None or self._keywords.match(case.id))
         )
 
@@ -199,6 +207,8 @@ class Selection:
         """Says that no case is selected, and what is near, of what `near` takes."""
         if self.failed is not None and not self.failed.ids:
             return f"nothing is left to repeat: no case failed in {self.failed.report}, and none is without a verdict"
+        if self.affected is not None and self.affected.ids is not None and not self.affected.ids:
+            return f"nothing is left to repeat: no case can be affected by {self.affected.reason}"
         asked = self.described()
         return f"no case matches {asked}.{self.near(functions, cases)}" if asked else "there are no cases"
 
@@ -216,6 +226,7 @@ class Selection:
             *((option, value) for option, values in named for value in values),
             *([("-k", self.expression)] if self.expression else ()),
             *(("--case", case) for case in self.cases),
+            *(self.affected.options if self.affected else ()),
             *((option, str(value)) for option, value in single if value is not None),
         ]
 

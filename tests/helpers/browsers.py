@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -57,3 +59,19 @@ def open_page(driver: Any, file: Path, view: str = "") -> None:
     """Open a page that lies in a file, at one of its views, and wait until it is shown."""
     driver.get("about:blank")  # or it would not be loaded anew for another view
     driver.get(f"{file.as_uri()}{view}")
+
+
+def resize(driver: Any, width: int, height: int, *, scale: float = 1) -> None:
+    """Give the page this size in CSS pixels; a browser's window may be no narrower than 500."""
+    metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def screenshot(driver: Any, name: str) -> None:
+    """Save a picture of the whole page in the folder of the variable DIOPI_SCREENSHOTS, if it is set."""
+    folder = os.environ.get("DIOPI_SCREENSHOTS")
+    if not folder:
+        return
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    content = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True})
+    Path(folder, f"{name}.png").write_bytes(b64decode(content["data"]))

@@ -165,6 +165,7 @@ def _run_vendors(folder: Path) -> None:
     run = "diopi-test run --vendor my_vendor -n 1"
     execute(f"{run} --log run.log.jsonl --json after.json", folder)
     execute(f"{run} -k diopiSqrt --log LOG --json AFTER", folder)
+    execute("diopi-test history add run.log.jsonl && diopi-test history add run.log.jsonl --db history.sqlite", folder)
     execute("diopi-test run --vendor earlier:vendor -n 1 --json report.json", folder, status=None)
     for name in ("before.json", "BEFORE"):
         shutil.copy(folder / "report.json", folder / name)

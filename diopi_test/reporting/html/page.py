@@ -14,24 +14,32 @@ from typing import Any
 
 def page(title: str, data: Mapping[str, Any], scripts: Sequence[str]) -> str:
     """Return the page with a title, and with data for these scripts."""
-    style = _asset("style.css")
-    script = "\n".join(('(() => {\n"use strict";', *map(_asset, scripts), "})();"))
-    return Template(_asset("page.html")).substitute(
-        policy=f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; base-uri 'none'",
+    style = asset("style.css")
+    script = "\n".join(('(() => {\n"use strict";', *map(asset, scripts), "})();"))
+    return Template(asset("page.html")).substitute(
+        policy="; ".join(
+            (
+                "default-src 'none'",
+                f"style-src {policy_digest(style)}",
+                f"script-src {policy_digest(script)}",
+                "base-uri 'none'",
+            )
+        ),
         title=escape(" ".join(title.split())),
         style=style,
-        texts=_embedded(json.loads(_asset("texts.json"))),
+        texts=_embedded(json.loads(asset("texts.json"))),
         data=_embedded({"title": title, **data}),
         script=script,
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the content of a file beside this module."""
     return files(__package__).joinpath(name).read_text("utf-8")
 
 
-def _digest(text: str) -> str:
-    """Return the digest that the content security policy allows."""
+def policy_digest(text: str) -> str:
+    """Return the digest with which a content security policy allows a style or a script."""
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from diopi_impl import BaseVendor, Claim, VendorError, Waiver
 from diopi_impl.errors import describe_exception
+from diopi_test.run.vendor_sources import SourceFiles
 from lib_rt import Context, Device
 
 SIZE = 2**20
@@ -16,17 +17,19 @@ SIZE = 2**20
 
 @dataclass(frozen=True)
 class Description:
-    """A vendor's description of itself: name, version, claims and waivers."""
+    """A vendor's description of itself: name, version, claims, waivers, and the sources of its implementations."""
 
     name: str
     version: str
     claims: tuple[Claim, ...]
     waivers: tuple[Waiver, ...]
+    sources: SourceFiles = field(default_factory=SourceFiles)
 
     @classmethod
     def from_vendor(cls, vendor: BaseVendor) -> Description:
         """Return the description of a vendor."""
-        return cls(str(vendor.name), str(vendor.version), vendor.claims, vendor.waivers)
+        sources = SourceFiles.from_vendor(vendor)
+        return cls(str(vendor.name), str(vendor.version), vendor.claims, vendor.waivers, sources)
 
 
 def open_working_device(vendor: BaseVendor) -> Device:

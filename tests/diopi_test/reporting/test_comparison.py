@@ -112,3 +112,15 @@ def test_a_comparison_in_markdown() -> None:
     slow = markdown.render_comparison(compared(passed(0.2), passed(0.9, 5.0)))
     assert slow.startswith("### ✅")
     assert f"| `{NAME}` | 0.2 | 0.9 |" in slow and "| `diopiAdd` | 0.50 s | 5.00 s |" in slow
+
+
+def test_different_selections_are_said_first() -> None:
+    before = report_of([case_record("diopiAdd[a]", "passed"), case_record("diopiAdd[b]", "passed")])
+    after = report_of([case_record("diopiAdd[b]", "passed"), case_record("diopiSub[a]", "passed")])
+    comparison = compare(before, after)
+    assert comparison.selections_differ
+    first = next(iter(comparison.warnings))
+    assert first.startswith("the runs have different selections: 1 case only before, 1 only after")
+    assert not compare(before, before).selections_differ
+    other = replace(after, baseline=replace(after.baseline, digest="other"))
+    assert not compare(before, other).selections_differ

@@ -29,11 +29,14 @@ SEALED = BODY + f'"sha256": "{DIGEST}"\n}}\n'.encode()
 
 CASES = [case_record("diopiAdd[float32-x]", "passed"), case_record("diopiAdd[float32-y]", "failed", "out is wrong")]
 
+HEADER = to_json(Header.create(RunOptions("small"), DIGEST))
+"""The first record of every log here, which states when the run began."""
+
 
 def log_of(*more: bytes, verdict: str = "failed") -> bytes:
     cases = [CASES[0], case_record(CASES[1].id, verdict)]
     entries = [
-        LogRecord("run", to_json(Header.create(RunOptions("small"), DIGEST))),
+        LogRecord("run", HEADER),
         LogRecord("vendor", to_json(VendorInfo("small", "1.0"))),
         LogRecord("due", [case.id for case in cases]),
         *(LogRecord("case", to_json(case)) for case in cases),

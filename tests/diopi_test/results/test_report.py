@@ -184,7 +184,7 @@ def parsed(command: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
     return parsed_options
 
 
-OF_A_RUN = {field.name for field in fields(RunOptions)} - {"workers", "dump"}
+OF_A_RUN = {field.name for field in fields(RunOptions)} - {"workers", "dump", "device", "driver", "commit"}
 
 
 def test_the_command_of_a_run_asks_for_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,181 @@
+"""The rows that a run adds to the history."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from diopi_test.baseline.codec import to_json
+from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.results.records import CaseRecord, Report, RunOrigin
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RunEntry:
+    """A run as the history stores it; the fields are the columns of the table `runs`.
+
+    Attributes:
+        identity: what distinguishes the run from others; a resumed run has the identity of its beginning.
+        content: a digest of the whole report.
+        started: the time at which the run began, as ISO 8601.
+        revision: the revision of the vendor's sources.
+    """
+
+    identity: str
+    content: str
+    started: str
+    vendor: str
+    version: str
+    library: str
+    device: str
+    driver: str
+    host: str
+    processor: str
+    revision: str
+    command: str
+    workers: int | None
+    level: str
+    baseline: str
+    standard: str
+    python: str
+    platform: str
+    seconds: float
+    incomplete: bool
+    exit_status: int
+
+    @property
+    def place(self) -> str:
+        """Return the device with its driver and host, for people."""
+        device = " ".join(filter(None, (self.device or self.processor, self.driver and f"(driver {self.driver})")))
+        return " on ".join(filter(None, (device, self.host))) or "unknown device"
+
+    @property
+    def title(self) -> str:
+        """Return the name and the version of the vendor."""
+        return f"{self.vendor} {self.version}".strip()
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FunctionEntry:
+    """The results of a function in a run; the fields are columns of the table `functions`.
+
+    Attributes:
+        unsuccessful: the number of unsuccessful cases that count.
+        ratio: the largest error / budget of the cases that passed; None if none measured it.
+        ratio_case: the case with this ratio.
+        seconds: the duration of all cases.
+    """
+
+    function: str
+    cases: int
+    passed: int
+    unsuccessful: int
+    ratio: float | None
+    ratio_case: str
+    seconds: float
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CauseEntry:
+    """A cause of failures in a run; the fields are columns of the table `causes`."""
+
+    cause: str
+    severity: str
+    sentence: str
+    cases: int
+    functions: int
+
+
+def run_entry(report: Report, origin: RunOrigin) -> RunEntry:
+    """Return the entry of a run.
+
+    Args:
+        report: The report of the run.
+        origin: The origin of the run, for reports that do not have it.
+
+    Returns:
+        The entry.
+    """
+    content = _digest(to_json(report))
+    start = report.origin and [report.origin.started, report.origin.host, report.command, to_json(report.baseline)]
+    return RunEntry(
+        identity=_digest(start) if start else content,
+        content=content,
+        started=origin.started,
+        vendor=report.vendor.name,
+        version=report.vendor.version,
+        library=report.vendor.digest,
+        device=origin.device,
+        driver=origin.driver,
+        host=origin.host,
+        processor=origin.processor,
+        revision=origin.commit,
+        command=report.command,
+        workers=origin.workers or None,
+        level=report.baseline.level,
+        baseline=report.baseline.digest,
+        standard=report.proto_version,
+        python=report.environment.python,
+        platform=report.environment.platform,
+        seconds=report.summary.seconds,
+        incomplete=report.summary.incomplete,
+        exit_status=report.exit_status,
+    )
+
+
+def complete_origin(report: Report, started: str, *, device: str = "", driver: str = "", commit: str = "") -> RunOrigin:
+    """Return the origin of a run, with what the user states.
+
+    Args:
+        report: The report of the run.
+        started: The time to use if the report has no origin.
+        device: The device, which replaces that of the report unless it is empty. The same holds for what follows.
+        driver: The version of the driver.
+        commit: The revision of the vendor's sources.
+
+    Returns:
+        The origin.
+    """
+    origin = report.origin or RunOrigin(started=started, host="", processor="", workers=0)
+    return replace(
+        origin,
+        device=device or origin.device,
+        driver=driver or origin.driver,
+        commit=commit or origin.commit,
+    )
+
+
+def function_entries(report: Report) -> Sequence[FunctionEntry]:
+    """Return the entries of all functions of a run, by name."""
+    by_function: dict[str, list[CaseRecord]] = defaultdict(list)
+    for case in report.cases:
+        by_function[case.function].append(case)
+    return [_function_entry(name, by_function[name], report) for name in sorted(by_function)]
+
+
+def _function_entry(name: str, cases: Sequence[CaseRecord], report: Report) -> FunctionEntry:
+    verdicts = Counter(case.verdict for case in cases)
+    passed = [case for case in cases if case.verdict is Verdict.passed and math.isfinite(case.ratio)]
+    closest = max(passed, key=lambda case: case.ratio, default=None)
+    has_ratio = closest is not None and closest.ratio > 0
+    return FunctionEntry(
+        function=name,
+        cases=len(cases),
+        passed=verdicts[Verdict.passed],
+        unsuccessful=sum(case.verdict in UNSUCCESSFUL and report.decides(case.class_) for case in cases),
+        ratio=closest.ratio if closest is not None and has_ratio else None,
+        ratio_case=closest.id if closest is not None and has_ratio else "",
+        seconds=round(sum(case.seconds for case in cases), 6),
+    )
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

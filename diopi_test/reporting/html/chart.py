@@ -1,0 +1,106 @@
+"""Line charts as static SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from diopi_test.reporting.html.markup import Markup, join, tag
+
+WIDTH, HEIGHT = 640, 180
+"""Size of a chart in units of its drawing."""
+
+LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 24
+"""Margins around the plotted area."""
+
+SPARK_WIDTH, SPARK_HEIGHT = 120, 24
+"""Size of a chart in a table cell."""
+
+COLORS = 6
+"""Number of line colors in the style sheet."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A line of a chart: a name, and a value per point, None where there is none."""
+
+    name: str
+    values: Sequence[float | None]
+
+
+def line_chart(title: str, labels: Sequence[str], lines: Sequence[Line]) -> Markup:
+    """Return a figure with a line chart and its legend.
+
+    Args:
+        title: The title.
+        labels: The label of each point.
+        lines: The lines, each with one value per label.
+
+    Returns:
+        The figure.
+    """
+    top = max((value for line in lines for value in line.values if value is not None), default=0) or 1
+    xs = _spread(len(labels), LEFT, WIDTH - RIGHT)
+    base = HEIGHT - BOTTOM
+    grid = [_grid_line(top * part, base - (base - TOP) * part) for part in (0, 0.5, 1)]
+    drawn = [
+        _line(line, [_height(value, top, TOP, base) for value in line.values], xs, labels, number % COLORS)
+        for number, line in enumerate(lines)
+    ]
+    ends = [
+        tag("text", label, x=x, y=HEIGHT - 6, text_anchor=anchor)
+        for label, x, anchor in ((labels[0], LEFT, "start"), (labels[-1], WIDTH - RIGHT, "end"))
+    ]
+    svg = tag("svg", grid, drawn, ends, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=title)
+    legend = [
+        tag("li", tag("span", class_=f"swatch line-{number % COLORS}", aria_hidden="true"), line.name)
+        for number, line in enumerate(lines)
+    ]
+    return tag("figure", tag("figcaption", title), svg, tag("ul", legend, class_="scale"), class_="chart")
+
+
+def sparkline(values: Sequence[float | None], label: str) -> Markup:
+    """Return a small chart without axes, for a cell of a table."""
+    top = max((value for value in values if value is not None), default=0) or 1
+    xs = _spread(len(values), 3, SPARK_WIDTH - 3)
+    ys = [_height(value, top, 3, SPARK_HEIGHT - 3) for value in values]
+    line = _line(Line(name=label, values=values), ys, xs, [""] * len(values), 0)
+    return tag("svg", line, viewBox=f"0 0 {SPARK_WIDTH} {SPARK_HEIGHT}", class_="spark", role="img", aria_label=label)
+
+
+def format_number(value: float) -> str:
+    """Return a number with three significant digits, and whole numbers with commas between thousands."""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}"
+
+
+def _spread(count: int, first: float, last: float) -> Sequence[float]:
+    """Return positions at equal distances."""
+    if count == 1:
+        return [(first + last) / 2]
+    return [round(first + (last - first) * number / (count - 1), 1) for number in range(count)]
+
+
+def _height(value: float | None, top: float, upper: float, lower: float) -> float | None:
+    return None if value is None else round(lower - (lower - upper) * value / top, 1)
+
+
+def _grid_line(value: float, y: float) -> Markup:
+    line = tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="grid-line")
+    return join([line, tag("text", format_number(value), x=LEFT - 6, y=y + 4, text_anchor="end")])
+
+
+def _line(line: Line, ys: Sequence[float | None], xs: Sequence[float], labels: Sequence[str], color: int) -> Markup:
+    """Return the points and the line between them; the line has gaps where values are missing."""
+    parts: list[list[str]] = [[]]
+    dots = []
+    for value, x, y, label in zip(line.values, xs, ys, labels, strict=True):
+        if value is None or y is None:
+            parts.append([])
+            continue
+        parts[-1].append(f"{x},{y}")
+        text = f"{label} {line.name}: {format_number(value)}".strip()
+        dots.append(tag("circle", tag("title", text), cx=x, cy=y, r=2.5))
+    paths = [tag("polyline", points=" ".join(points)) for points in parts if len(points) > 1]
+    return tag("g", paths, dots, class_=f"line-{color}")

@@ -1,0 +1,80 @@
+"""Markup that is made in Python, for the parts of pages that need no JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import final
+
+
+@final
+class Markup(str):
+    """Text that is markup already, and is not escaped again."""
+
+    __slots__ = ()
+
+
+Content = str | Iterable["Content"] | None
+"""The content of an element: text, markup, nothing, or several of these."""
+
+
+def tag(name: str, *content: Content, **attributes: str | float | None) -> Markup:
+    """Return an element; text in its content and attributes is escaped.
+
+    Args:
+        name: The name of the element.
+        *content: The content.
+        **attributes: The attributes. A trailing underscore is removed, and underscores between words become hyphens.
+            Attributes that are None are omitted.
+
+    Returns:
+        The element.
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{written}>{join(content)}</{name}>")
+
+
+def join(content: Content) -> Markup:
+    """Return content as markup."""
+    if content is None:
+        return Markup("")
+    if isinstance(content, Markup):
+        return content
+    if isinstance(content, str):
+        return Markup(escape(content))
+    return Markup("".join(map(join, content)))
+
+
+def static_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Content]]) -> Markup:
+    """Return a table that needs no script; on a phone, each row becomes a list of its cells.
+
+    Args:
+        caption: The caption.
+        columns: The titles of the columns.
+        rows: The cells. Text is a number, which is aligned to the right; other content is markup.
+
+    Returns:
+        The table, in a region that scrolls if the table is too wide.
+    """
+    is_number = [
+        bool(place and rows and not isinstance(cell, Markup)) for place, cell in enumerate(rows[0] if rows else ())
+    ]
+    classes = ["number" if number else None for number in (is_number or [False] * len(columns))]
+    head = [tag("th", title, scope="col", class_=class_) for title, class_ in zip(columns, classes, strict=True)]
+    body = []
+    for row in rows:
+        cells = zip(row, columns, classes, strict=True)
+        first, *others = (_cell(place, *cell) for place, cell in enumerate(cells))
+        body.append(tag("tr", first, others))
+    table = tag("table", tag("caption", caption), tag("thead", tag("tr", head)), tag("tbody", body), class_="cards")
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def _cell(place: int, content: Content, title: str, class_: str | None) -> Markup:
+    if not place:
+        return tag("th", content, scope="row")
+    return tag("td", content, class_=class_, data_label=title)

@@ -1,0 +1,116 @@
+"""The cases that a change of a vendor can affect.
+
+A change of a function can affect:
+
+- the function and its in-place and scalar forms
+- its gradient function
+- functions whose cases take a result of it as an argument (`ResultOf`)
+- for a vendor in Python, all functions whose implementing module is the changed one or imports it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self, final
+
+from diopi_proto.interface import prototypes
+from diopi_test.execution.verdict import Verdict
+from diopi_test.run.collection import RUNTIME
+from diopi_test.run.recorder import LogContent
+from diopi_test.run.vendor_sources import VendorSources
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class VendorVersion:
+    """What identifies the version of a vendor and of the baseline that it is tested with.
+
+    Attributes:
+        library: the SHA-256 of a compiled vendor's file; empty for a vendor in Python.
+        baseline: the digest of the baseline.
+        sources: the sources of a vendor in Python.
+    """
+
+    library: str
+    baseline: str
+    sources: VendorSources
+
+
+@final
+@dataclass(frozen=True)
+class AffectedCases:
+    """The cases that a change can affect.
+
+    Attributes:
+        options: the command-line options that select them, with their values.
+        functions: the affected functions; None for all functions.
+        ids: the IDs of the affected cases; None for all cases of `functions`.
+        reason: why these cases are affected, for people.
+    """
+
+    options: tuple[tuple[str, str], ...]
+    functions: frozenset[str] | None
+    ids: frozenset[str] | None
+    reason: str
+
+    @classmethod
+    def by_functions(cls, names: Sequence[str], sources: VendorSources) -> Self:
+        """Return the cases that a change of these functions can affect."""
+        changed = frozenset(names)
+        for name in names:
+            if module := sources.functions.get(name):
+                changed |= sources.functions_that_depend_on(module)
+        options = tuple(("--affected-by", name) for name in names)
+        functions = dependent_functions(changed)
+        return cls(options, functions, None, f"a change of {', '.join(names)}")
+
+    @classmethod
+    def since(cls, log: LogContent, version: VendorVersion) -> Self:
+        """Return the cases of a run that the changes since that run can affect, and those without a verdict."""
+        functions, reason = _changes_since(log, version)
+        scheduled = log.schedule or ()
+        ended = {case.id for case in log.cases.values() if case.verdict is not Verdict.not_run}
+        ids = frozenset(
+            name for name in scheduled if functions is None or name.partition("[")[0] in functions or name not in ended
+        )
+        return cls((("--since", str(log.path)),), None, ids, reason)
+
+    def wants(self, function: str, case_id: str) -> bool:
+        """Return whether the change can affect a case."""
+        return (self.functions is None or function in self.functions) and (self.ids is None or case_id in self.ids)
+
+    def wants_function(self, name: str) -> bool:
+        """Return whether the change can affect a case of this function."""
+        if self.functions is not None and name not in self.functions:
+            return False
+        return self.ids is None or any(case_id.startswith(f"{name}[") for case_id in self.ids)
+
+
+def _changes_since(log: LogContent, version: VendorVersion) -> tuple[frozenset[str] | None, str]:
+    """Return the functions that changes since a run can affect, or None for all, and the reason."""
+    if log.header.baseline.digest != version.baseline:
+        return None, "the baseline differs from that of the log"
+    if log.vendor.digest != version.library:
+        return None, "the vendor's library differs from that of the log"
+    if version.library:
+        return frozenset(), "the vendor's library is that of the log"
+    if not log.sources.modules or not version.sources.modules:
+        return None, "the sources of the vendor, or those in the log, are unknown"
+    changed = version.sources.functions_that_differ(log.sources)
+    functions = dependent_functions(changed) | ({RUNTIME} if changed else set())
+    return functions, "changes of the vendor's sources since the log"
+
+
+def dependent_functions(changed: Iterable[str]) -> frozenset[str]:
+    """Return these functions, their forms, their gradients, and the functions whose cases take their results."""
+    from diopi_test.cases.result_dependencies import result_dependencies  # expands all cases
+
+    bases = {prototypes()[name].base for name in changed if name in prototypes()}
+    if not bases:
+        return frozenset(changed)
+    gradients = {prototypes()[base].backward for base in bases}
+    forms = {name for name, prototype in prototypes().items() if prototype.base in bases}
+    gradient_forms = {name for name, prototype in prototypes().items() if prototype.base in gradients}
+    takers = {name for name, sources in result_dependencies().items() if sources & forms}
+    return frozenset({*changed, *forms, *gradient_forms, *takers})

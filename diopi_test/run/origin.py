@@ -1,0 +1,36 @@
+"""The origin of a run: when, where and on which device it takes place."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+
+from diopi_test.results.records import RunOrigin
+from diopi_test.run.options import RunOptions
+
+CPU_INFO = Path("/proc/cpuinfo")
+
+
+def describe_origin(options: RunOptions) -> RunOrigin:
+    """Return the origin of a run that begins now."""
+    return RunOrigin(
+        started=datetime.now(UTC).isoformat(timespec="microseconds"),
+        host=platform.node(),
+        processor=processor_name(),
+        workers=options.workers,
+        device=options.device,
+        driver=options.driver,
+        commit=options.commit,
+    )
+
+
+def processor_name(source: Path = CPU_INFO) -> str:
+    """Return the model of the host's processor, or its architecture if the system does not state the model."""
+    try:
+        lines = source.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        lines = []
+    fields = (line.partition(":") for line in lines)
+    models = (value.strip() for name, _, value in fields if name.strip() == "model name")
+    return next(filter(None, models), platform.machine())
