@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Self, final
 
 from diopi_proto.interface import prototypes
+from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import Verdict
-from diopi_test.run.collection import RUNTIME
 from diopi_test.run.recorder import LogContent
 from diopi_test.run.vendor_sources import VendorSources
 

@@ -141,7 +141,7 @@ def read_series(history: History, vendor: str = "", level: str = "") -> Sequence
     grouped: dict[tuple[str, str], list[RunData]] = defaultdict(list)
     for number, entry in history.runs(vendor, level).items():
         grouped[entry.vendor, entry.level].append(_run_data(history, number, entry))
-    return [Series(vendor=name, level=of, runs=runs) for (name, of), runs in sorted(grouped.items())]
+    return [Series(vendor=name, level=of_level, runs=runs) for (name, of_level), runs in sorted(grouped.items())]
 
 
 def _run_data(history: History, number: int, entry: RunEntry) -> RunData:

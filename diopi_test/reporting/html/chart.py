@@ -11,7 +11,7 @@ from diopi_test.reporting.html.markup import Markup, join, tag
 WIDTH, HEIGHT = 640, 180
 """Size of a chart in units of its drawing."""
 
-LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 24
+LEFT_MARGIN, RIGHT_MARGIN, TOP_MARGIN, BOTTOM_MARGIN = 56, 12, 12, 24
 """Margins around the plotted area."""
 
 SPARK_WIDTH, SPARK_HEIGHT = 120, 24
@@ -42,18 +42,18 @@ def line_chart(title: str, labels: Sequence[str], lines: Sequence[Line]) -> Mark
         The figure.
     """
     top = max((value for line in lines for value in line.values if value is not None), default=0) or 1
-    xs = _spread(len(labels), LEFT, WIDTH - RIGHT)
-    base = HEIGHT - BOTTOM
-    grid = [_grid_line(top * part, base - (base - TOP) * part) for part in (0, 0.5, 1)]
-    drawn = [
-        _line(line, [_height(value, top, TOP, base) for value in line.values], xs, labels, number % COLORS)
+    xs = _spread(len(labels), LEFT_MARGIN, WIDTH - RIGHT_MARGIN)
+    base = HEIGHT - BOTTOM_MARGIN
+    grid = [_grid_line(top * part, base - (base - TOP_MARGIN) * part) for part in (0, 0.5, 1)]
+    paths_of_lines = [
+        _line(line, [_height(value, top, TOP_MARGIN, base) for value in line.values], xs, labels, number % COLORS)
         for number, line in enumerate(lines)
     ]
     ends = [
         tag("text", label, x=x, y=HEIGHT - 6, text_anchor=anchor)
-        for label, x, anchor in ((labels[0], LEFT, "start"), (labels[-1], WIDTH - RIGHT, "end"))
+        for label, x, anchor in ((labels[0], LEFT_MARGIN, "start"), (labels[-1], WIDTH - RIGHT_MARGIN, "end"))
     ]
-    svg = tag("svg", grid, drawn, ends, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=title)
+    svg = tag("svg", grid, paths_of_lines, ends, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=title)
     legend = [
         tag("li", tag("span", class_=f"swatch line-{number % COLORS}", aria_hidden="true"), line.name)
         for number, line in enumerate(lines)
@@ -87,8 +87,8 @@ def _height(value: float | None, top: float, upper: float, lower: float) -> floa
 
 
 def _grid_line(value: float, y: float) -> Markup:
-    line = tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="grid-line")
-    return join([line, tag("text", format_number(value), x=LEFT - 6, y=y + 4, text_anchor="end")])
+    line = tag("line", x1=LEFT_MARGIN, x2=WIDTH - RIGHT_MARGIN, y1=y, y2=y, class_="grid-line")
+    return join([line, tag("text", format_number(value), x=LEFT_MARGIN - 6, y=y + 4, text_anchor="end")])
 
 
 def _line(line: Line, ys: Sequence[float | None], xs: Sequence[float], labels: Sequence[str], color: int) -> Markup:

@@ -68,8 +68,8 @@ def static_table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[C
     body = []
     for row in rows:
         cells = zip(row, columns, classes, strict=True)
-        first, *others = (_cell(place, *cell) for place, cell in enumerate(cells))
-        body.append(tag("tr", first, others))
+        first, *cells_after = (_cell(place, *cell) for place, cell in enumerate(cells))
+        body.append(tag("tr", first, cells_after))
     table = tag("table", tag("caption", caption), tag("thead", tag("tr", head)), tag("tbody", body), class_="cards")
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
 

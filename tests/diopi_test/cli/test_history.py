@@ -32,8 +32,8 @@ def test_runs_are_added_listed_and_shown(tmp_path: Path) -> None:
     assert (done.exit_code, done.output.count("added: ")) == (0, 2)
     listed = history("list", "--db", db)
     assert "2026-01-02 10:00" in listed.output and "rack 3 (driver 1.0) on board-07" in listed.output
-    shown = history("show", 2, "--db", db).output
-    assert "run 2: small 1.0 on rack 3" in shown and "1 passed, 1 failed" in shown
+    output = history("show", 2, "--db", db).output
+    assert "run 2: small 1.0 on rack 3" in output and "1 passed, 1 failed" in output
     assert history("list", "--db", db, "--vendor", "another").output.count("2026") == 0
 
 

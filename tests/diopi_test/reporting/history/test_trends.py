@@ -55,8 +55,8 @@ def test_accuracy_drift_compares_the_latest_run_with_the_median(series: Series) 
 
 def test_runs_with_other_baselines_are_not_compared(series: Series) -> None:
     earlier = [replace(run, entry=replace(run.entry, baseline="old")) for run in series.runs[:-1]]
-    other = replace(series, runs=[*earlier, series.latest])
-    assert accuracy_drifts(other) == [] and list(latest_by_place(other)) == [CHIP]
+    renewed = replace(series, runs=[*earlier, series.latest])
+    assert accuracy_drifts(renewed) == [] and list(latest_by_place(renewed)) == [CHIP]
 
 
 def test_flaky_cases_are_ranked(series: Series) -> None:

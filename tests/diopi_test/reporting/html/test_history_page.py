@@ -61,6 +61,6 @@ def test_text_is_escaped() -> None:
 
 
 def test_a_line_has_gaps_where_values_are_missing() -> None:
-    drawn = line_chart("title", ["a", "b", "c", "d", "e"], [Line(name="x", values=[1, 2, None, 3, 4])])
-    assert drawn.count("<polyline") == 2 and drawn.count("<circle") == 4
+    chart = line_chart("title", ["a", "b", "c", "d", "e"], [Line(name="x", values=[1, 2, None, 3, 4])])
+    assert chart.count("<polyline") == 2 and chart.count("<circle") == 4
     assert sparkline([None, 0], "x").count("<circle") == 1
