@@ -153,8 +153,9 @@ def diopiRemainderTensor(ctx: Context, out: Out, input: In, other: In):
 
     For floating types, the result is NaN if the divisor is 0 or the input is ±inf. If the divisor is ±inf, the result
     is the input if that is 0 or has the sign of the divisor. Otherwise it is the divisor. A remainder of exactly 0 has
-    the sign of `input`. The result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the
-    other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
+    the sign of `input`. If the quotient overflows, the result is unspecified (PyTorch's vector kernels return NaN). The
+    result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the other operand is not bool;
+    the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
     """
 
 

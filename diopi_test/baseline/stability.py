@@ -126,4 +126,7 @@ def _restrict(expected: Expected, jump: NDArray[Any]) -> Expected:
         expected = replace(
             expected, specified=~is_lost if expected.specified is None else expected.specified & ~is_lost
         )
-    return expected if expected.unit is None else replace(expected, unit=expected.unit + np.where(is_lost, 0, jump))
+    if expected.unit is None:
+        return expected
+    with np.errstate(over="ignore"):  # a jump of the largest numbers, whose budget has no limit
+        return replace(expected, unit=expected.unit + np.where(is_lost, 0, jump))

@@ -3354,8 +3354,9 @@ DIOPI_WEAK diopiError_t diopiLerpScalar(diopiContextHandle_t ctx, diopiTensorHan
  *
  * For floating types, the result is NaN if the divisor is 0 or the input is ±inf. If the divisor is ±inf, the result
  * is the input if that is 0 or has the sign of the divisor. Otherwise it is the divisor. A remainder of exactly 0 has
- * the sign of `input`. The result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the
- * other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
+ * the sign of `input`. If the quotient overflows, the result is unspecified (PyTorch's vector kernels return NaN). The
+ * result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the other operand is not bool;
+ * the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
  */
 DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
@@ -3368,8 +3369,9 @@ DIOPI_WEAK diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTens
  *
  * For floating types, the result is NaN if the divisor is 0 or the input is ±inf. If the divisor is ±inf, the result
  * is the input if that is 0 or has the sign of the divisor. Otherwise it is the divisor. A remainder of exactly 0 has
- * the sign of `input`. The result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the
- * other operand is not bool; the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
+ * the sign of `input`. If the quotient overflows, the result is unspecified (PyTorch's vector kernels return NaN). The
+ * result of integer division by 0 is unspecified. A bool operand counts as 0 or 1 if the other operand is not bool;
+ * the result for two bools is unspecified (PyTorch rejects them). Source: torch.remainder.
  */
 DIOPI_WEAK diopiError_t diopiRemainderScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, const diopiScalar_t* other);

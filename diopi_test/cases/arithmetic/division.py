@@ -203,6 +203,12 @@ FAR_ENDS = by_dtype(lambda dtype: choice([format_of(dtype).largest, -format_of(d
 FAR_END = ByDtype(lambda dtype: -format_of(dtype).largest)
 SUBNORMAL_NUMBER = ByDtype(lambda dtype: format_of(dtype).tiny / 4)
 
+OVERFLOWING_QUOTIENTS = {
+    "input": by_dtype(lambda dtype: choice([format_of(dtype).largest, 5.0])),
+    "other": by_dtype(lambda dtype: choice([1.5 * format_of(dtype).tiny, 3.0])),
+}
+"""One quotient in four overflows; PyTorch's vector kernels have no remainder there."""
+
 REMAINDERS = (
     *argument_variants(SMALL_WHOLE, NEGATIVE_FOURS, (*floating, *signed), EXACT_TABLE),
     *argument_variants(SMALL_WHOLE, FOURS, [Dtype.uint8], EXACT_TABLE),
@@ -246,6 +252,7 @@ def remainder(prototype: Prototype) -> Iterator[Case]:
     if prototype.form == "scalar":
         templates += BY_NUMBER
     else:
+        templates.append(with_domains(EXACT_TABLE, OVERFLOWING_QUOTIENTS, "quotient-overflows", dtypes=[F32, F64]))
         truths = [(Dtype.bool, Dtype.int32), (Dtype.bool, F32)]
         by_truths = {"input": integer_values(-9, 9), "other": choice([True])}
         templates += mixed_types(prototype, {"input": SMALL, "other": nonzero(WIDE)}, include_bool=False)

@@ -119,8 +119,12 @@ def lerp(input: Array, end: Array, weight: Operand) -> WithTerms:
 @reference("diopiRemainderTensor", "diopiRemainder")
 def remainder(input: Operand, other: Operand) -> Array:
     _check_divisor(input, other)
-    result = np.fmod(input, other)  # with the sign of input
-    return np.where((result != 0) & ((result < 0) != (np.asarray(other) < 0)), result + other, result)
+    remainder = np.fmod(input, other)  # with the sign of input
+    signed = np.where((remainder != 0) & ((remainder < 0) != (np.asarray(other) < 0)), remainder + other, remainder)
+    if _have_kinds("bi", input, other):
+        return signed
+    overflows = np.isinf(np.true_divide(input, other)) & np.isfinite(input) & (np.asarray(other) != 0)
+    return np.where(overflows, np.nan, signed)
 
 
 @reference("diopiMaximum")

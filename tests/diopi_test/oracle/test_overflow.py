@@ -51,6 +51,7 @@ OPEN: dict[str, tuple[str, dict[str, Any]]] = {
     "variance": ("diopiStd", {"input": [1e30, 1.0], "dim": (0,), "correction": 1}),
     "difference": ("diopiLerpScalar", {"input": [MAX], "end": [-MAX], "weight": 0.5}),
     "activation": ("diopiHardswish", {"input": [MAX]}),
+    "quotient": ("diopiRemainderTensor", {"input": [MAX], "other": [0.75]}),
 }
 
 KNOWN: dict[str, tuple[str, dict[str, Any]]] = {
@@ -61,6 +62,7 @@ KNOWN: dict[str, tuple[str, dict[str, Any]]] = {
     "differences overflow in the result": ("diopiLogSoftmax", {"input": [MAX, 1.0, -MAX], "dim": 0}),
     "the exponential vanishes": ("diopiSilu", {"input": [MAX, -MAX, 1e38]}),
     "numbers are moved": ("diopiRelu", {"input": [MAX, -MAX]}),
+    "the largest quotient": ("diopiRemainderTensor", {"input": [MAX, -MAX, 5.0], "other": [1.0, 2.0, 0.0]}),
 }
 
 
@@ -85,6 +87,10 @@ def test_intermediate_values_of_half_precision_have_the_range_of_float32() -> No
 def test_results_that_overflow_in_the_reference_are_open_in_float64() -> None:
     assert is_open(expected("diopiMean", Dtype.float64, input=[FAR, FAR], dim=(0,))) == [True]
     assert is_open(expected("diopiSum", Dtype.float64, input=[FAR, FAR], dim=(0,))) == [False]
+    assert is_open(expected("diopiRemainderTensor", Dtype.float64, input=[FAR, 7.0], other=[0.75, 2.0])) == [
+        True,
+        False,
+    ]
 
 
 def test_only_elements_that_overflow_are_open() -> None:
