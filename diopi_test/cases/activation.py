@@ -28,7 +28,6 @@ from diopi_test.cases.domains import (
 )
 from diopi_test.cases.elementwise import (
     UNIFORM,
-    Arguments,
     Domains,
     Labelled,
     argument_variants,
@@ -39,7 +38,7 @@ from diopi_test.cases.elementwise import (
 )
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, Values, cases_for
-from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
+from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]
 """All patterns in float32, few in the other element types."""
@@ -63,7 +62,7 @@ NEIGHBOURS = choice([2**62 + i for i in range(12)])
 NOT_UINT8 = [dtype for dtype in all_dtypes if dtype is not Dtype.uint8]
 
 
-def with_all_patterns(domains: Domains, label: str = "", arguments: Arguments | None = None) -> list[CaseTemplate]:
+def with_all_patterns(domains: Domains, label: str = "", arguments: Arguments | None = None) -> list[CaseTemplate[Any]]:
     """A template for every pattern."""
     return [with_domains(shapes, domains, label, arguments) for shapes in ALL]
 
@@ -108,7 +107,7 @@ WHOLE: Domains = {"grad_output": full_range, "input": integer_values(-2, 2)}
 JUMPS: Domains = {"grad_output": choice([1.5, -0.75, 3.0]), "input": choice([-3.0, 3.0, -4.0, 4.0])}
 """Rounding does not move what lies where the slope of hardswish jumps."""
 
-ELEMENTWISE: Mapping[str, Sequence[CaseTemplate]] = {
+ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Any]]] = {
     "diopiRelu": [*with_all_patterns({"input": full_range}), with_domains(SPECIAL, {"input": special})],
     "diopiHardtanh": [
         *with_all_patterns({"input": _around_limits}, arguments=_limits(1.0)),
@@ -264,12 +263,12 @@ MASKED = choice([-inf, 0.0, 1.5, -2.0, -inf, 3.25, -inf])
 
 
 def _on_axis(
-    call: CaseTemplate,
+    call: CaseTemplate[Any],
     label: str | None = None,
     domain: Domain | None = None,
     gradient: Domain | None = None,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """A template whose input, of a gradient that of the function before, is drawn from `domain`."""
     inputs = domain or normal(2)
     usual = {"dtypes": call.dtypes, "smoke": call.smoke and label is None}
@@ -298,13 +297,13 @@ def _one_far_above(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return rows
 
 
-def _wider(narrow: Dtype, wide: Dtype) -> CaseTemplate:
+def _wider(narrow: Dtype, wide: Dtype) -> CaseTemplate[Any]:
     """A result wider than the input."""
-    arguments = {"input": tensor(5, 7, dtype=narrow, domain=normal(2)), "dim": 1}
+    arguments: Arguments = {"input": tensor(5, 7, dtype=narrow, domain=normal(2)), "dim": 1}
     return CaseTemplate(f"of-{narrow.name}", (), arguments, dtypes=[wide], results={"out": ResultOverride(wide)})
 
 
-def _ordered(source: Dtype, target: Dtype) -> CaseTemplate:
+def _ordered(source: Dtype, target: Dtype) -> CaseTemplate[Any]:
     """A narrower result, to whose type the input is converted first."""
     near = choice([512 * (1 + 0.45 * format_of(target).epsilon), 512.0, 510.0])
     return CaseTemplate(
@@ -343,7 +342,7 @@ SOFTMAX = (
 
 @cases_for("diopiSoftmax", "diopiLogSoftmax", non_discriminating=TRIVIAL)
 def softmax(prototype: Prototype) -> Iterator[Case]:
-    def tensors(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate]:
+    def tensors(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {"input": tensor(*template.sizes, layout=template.layout)}
 
     return expand(prototype, SOFTMAX if prototype.base == "diopiSoftmax" else LOG_SOFTMAX, tensors)
@@ -363,21 +362,21 @@ GRADIENTS = (
 def softmax_backward(prototype: Prototype) -> Iterator[Case]:
     is_log = prototype.base == "diopiLogSoftmaxBackward"
 
-    def tensors(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate]:
+    def tensors(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {
             "_input": tensor(*template.sizes),
             "grad_output": tensor(*template.sizes, layout=template.layout),
             "output": tensor(
                 *template.sizes,
                 layout=template.layout,
-                compute=lambda values: _shares(values, template.arguments["dim"], is_log),
+                compute=lambda values: _shares(values, template.argument("dim"), is_log),
             ),
         }
 
     yield from expand(prototype, GRADIENTS, tensors)
     # powers of two, or logarithms of 1 and 0: sums and products are exact
     shares = tensor(3, 1031, domain=choice([0.0, -inf] if is_log else [0.125, 0.25, 0.5]))
-    arguments = {"grad_output": tensor(3, 1031, domain=integer_values(-9, 8)), "output": shares, "dim": -1}
+    arguments: Arguments = {"grad_output": tensor(3, 1031, domain=integer_values(-9, 8)), "output": shares, "dim": -1}
     yield from expand(prototype, [CaseTemplate("exact", (), arguments, dtypes=DtypeSelection.all, exact=True)])
 
 

@@ -11,7 +11,7 @@ from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, log_uniform, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, register, tensor
+from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, register, tensor
 
 F16, BF16, F32, F64 = floating
 
@@ -45,7 +45,7 @@ def unscaling(
     remaining_dtype: Dtype | None = None,
     state: tuple[int, ...] = (1,),
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template that unscales gradients.
 
     Args:
@@ -69,7 +69,7 @@ def unscaling(
         )
         for number, shape in enumerate(shapes)
     ]
-    arguments = {
+    arguments: Arguments = {
         "scaled_grads": grads,
         "found_inf": single_element(found_inf, state),
         "inv_scale": single_element(inv_scale, state),
@@ -122,9 +122,9 @@ def update(
     interval: int = 10,
     shape: tuple[int, ...] = (1,),
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """The update of a scale of this size, `tracker` steps after its last change."""
-    arguments = {
+    arguments: Arguments = {
         "current_scale": single_element(scale, shape, None),
         "growth_tracker": single_element(tracker, shape, Dtype.int32),
         "found_inf": single_element(found_inf, shape, None),

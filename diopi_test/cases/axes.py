@@ -49,7 +49,7 @@ def axes_template(
     all_dtypes: bool = False,
     smoke: bool = False,
     **attributes: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return the template of a call along axes.
 
     Args:
@@ -89,7 +89,7 @@ def untested_axes(tested: Collection[tuple[int, int]]) -> Iterator[tuple[str, tu
             yield f"axis{axis}-of-{rank}", SHAPES[rank - 1], axis
 
 
-def untested_axes_templates(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
+def untested_axes_templates(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[Any]]:
     """Return calls along the axes that no template uses, alternately with and without `keepdim`."""
     tested = {
         (len(template.sizes.shape), template.sizes.axis) for template in templates if template.sizes.axis is not None
@@ -143,7 +143,7 @@ NO_ELEMENTS = (
 )
 
 
-def restrict_dtypes(template: CaseTemplate, dtypes: Sequence[Dtype]) -> CaseTemplate:
+def restrict_dtypes(template: CaseTemplate[Any], dtypes: Sequence[Dtype]) -> CaseTemplate[Any]:
     """Return the template restricted to the element types in `dtypes`."""
     return template.replace(
         dtypes=dtypes if template.dtypes is DtypeSelection.all else [d for d in dtypes if d is Dtype.float32]

@@ -76,12 +76,8 @@ class Convolution:
 
 ATTRIBUTES = ("stride", "padding", "dilation", "groups", "output_padding")
 
-conv = CaseTemplate("", Convolution()).replace
-in_all_dtypes = CaseTemplate("", Convolution(), dtypes=DtypeSelection.all).replace
-"""A template for float32, for all element types: all tensors but the bias have its layout."""
 
-
-def also_in(dtypes: Sequence[Dtype], step: int, *templates: CaseTemplate) -> tuple[CaseTemplate, ...]:
+def also_in(dtypes: Sequence[Dtype], step: int, *templates: CaseTemplate[Any]) -> tuple[CaseTemplate[Any], ...]:
     """Return the templates for float32; every `step`-th of them is for these types too."""
     return tuple(
         template.replace(dtypes=(Dtype.float32, *(() if number % step else dtypes)))
@@ -89,7 +85,7 @@ def also_in(dtypes: Sequence[Dtype], step: int, *templates: CaseTemplate) -> tup
     )
 
 
-def from_domain(template: CaseTemplate, words: str, domain: Domain, **changes: Any) -> CaseTemplate:
+def from_domain(template: CaseTemplate[Any], words: str, domain: Domain, **changes: Any) -> CaseTemplate[Any]:
     """Return the template with all tensors drawn from `domain`; its cases are not basic ones."""
     label = f"{template.label}-{words}" if words else template.label
     domains = dict.fromkeys(("grad_output", "input", "weight", "bias"), domain)
@@ -97,107 +93,139 @@ def from_domain(template: CaseTemplate, words: str, domain: Domain, **changes: A
 
 
 IN_ALL_DTYPES = (
-    in_all_dtypes("plain", input=(2, 3, 3), kernel=(1, 2, 3), smoke=True),
-    in_all_dtypes(
+    CaseTemplate("plain", Convolution(input=(2, 3, 3), kernel=(1, 2, 3)), dtypes=DtypeSelection.all, smoke=True),
+    CaseTemplate(
         "all-attributes",
-        stride=(2, 2, 1),
-        padding=(1, 1, 2),
-        dilation=(1, 2, 3),
-        input=(3, 6, 5),
-        output_padding=(1, 1, 2),
-        channels=(4, 6),
-        groups=2,
-        batch=1,
+        Convolution(
+            stride=(2, 2, 1),
+            padding=(1, 1, 2),
+            dilation=(1, 2, 3),
+            input=(3, 6, 5),
+            output_padding=(1, 1, 2),
+            channels=(4, 6),
+            groups=2,
+            batch=1,
+        ),
+        dtypes=DtypeSelection.all,
         layout=strided,
     ),
-    in_all_dtypes("channels-last", padding=(1, 0, 1), channels=(4, 3), layout=channels_last),
+    CaseTemplate(
+        "channels-last",
+        Convolution(padding=(1, 0, 1), channels=(4, 3)),
+        dtypes=DtypeSelection.all,
+        layout=channels_last,
+    ),
 )
 IN_SOME_DTYPES = also_in(
     (Dtype.float16,),
     2,
-    conv("stride", stride=(2, 3, 2)),
-    conv("padding", padding=(1, 2, 1)),
-    conv("dilation", dilation=(1, 2, 3)),
-    conv("groups", channels=(4, 6), groups=2),
-    conv("by-channel", channels=(3, 3), groups=3, batch=1),
-    conv("by-channel-doubled", channels=(3, 6), groups=3, batch=1, layout=channels_last),
-    conv("one-element-kernel", kernel=(1, 1, 1), input=(2, 3, 4), channels=(5, 3)),
-    conv("whole-image-kernel", input=(2, 3, 4), kernel=(2, 3, 4), stride=(2, 3, 2), channels=(3, 2)),
-    conv("order-of-strides", input=(5, 5, 5), kernel=(2, 2, 2), stride=(2, 2, 3), channels=(1, 2), batch=1),
-    conv("order-of-padding", input=(5, 5, 5), kernel=(2, 2, 2), stride=(3, 3, 3), padding=(1, 1, 0), channels=(1, 2)),
-    conv("order-of-dilation", input=(6, 6, 6), kernel=(2, 2, 2), stride=(3, 3, 3), dilation=(2, 2, 1), channels=(2, 1)),
-    conv("one-channel", channels=(1, 1), layout=transposed),
-    conv("no-bias", bias=False),
-    conv("unbatched", batch=None, padding=(1, 1, 0)),
-    conv("no-batch", batch=0),
-    conv("transposed", layout=transposed, stride=(1, 2, 1)),
-    conv("strides-past-the-kernel", kernel=(1, 2, 1), stride=(2, 3, 3), input=(3, 8, 7), batch=1),
-    conv("long", channels=(73, 2), input=(2, 3, 2), stride=(2, 3, 2), batch=1),
-    conv("three-by-three", input=(2, 7, 9), kernel=(3, 3, 3), padding=(1, 1, 1), channels=(5, 37), batch=1),
-    conv("strided-points", input=(3, 5, 7), kernel=(1, 1, 1), stride=(2, 2, 3), channels=(5, 3)),
-    conv("many-by-channel", input=(1, 4, 5), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(35, 35), groups=35),
-    conv(
-        "seven-by-seven",
-        input=(3, 13, 11),
-        kernel=(2, 7, 7),
-        stride=(1, 2, 2),
-        padding=(1, 3, 3),
-        channels=(3, 4),
-        batch=1,
+    CaseTemplate("stride", Convolution(stride=(2, 3, 2))),
+    CaseTemplate("padding", Convolution(padding=(1, 2, 1))),
+    CaseTemplate("dilation", Convolution(dilation=(1, 2, 3))),
+    CaseTemplate("groups", Convolution(channels=(4, 6), groups=2)),
+    CaseTemplate("by-channel", Convolution(channels=(3, 3), groups=3, batch=1)),
+    CaseTemplate("by-channel-doubled", Convolution(channels=(3, 6), groups=3, batch=1), layout=channels_last),
+    CaseTemplate("one-element-kernel", Convolution(kernel=(1, 1, 1), input=(2, 3, 4), channels=(5, 3))),
+    CaseTemplate(
+        "whole-image-kernel", Convolution(input=(2, 3, 4), kernel=(2, 3, 4), stride=(2, 3, 2), channels=(3, 2))
     ),
-    conv("wide", input=(1, 2, 131), kernel=(1, 2, 3), channels=(2, 2), batch=1),
+    CaseTemplate(
+        "order-of-strides", Convolution(input=(5, 5, 5), kernel=(2, 2, 2), stride=(2, 2, 3), channels=(1, 2), batch=1)
+    ),
+    CaseTemplate(
+        "order-of-padding",
+        Convolution(input=(5, 5, 5), kernel=(2, 2, 2), stride=(3, 3, 3), padding=(1, 1, 0), channels=(1, 2)),
+    ),
+    CaseTemplate(
+        "order-of-dilation",
+        Convolution(input=(6, 6, 6), kernel=(2, 2, 2), stride=(3, 3, 3), dilation=(2, 2, 1), channels=(2, 1)),
+    ),
+    CaseTemplate("one-channel", Convolution(channels=(1, 1)), layout=transposed),
+    CaseTemplate("no-bias", Convolution(bias=False)),
+    CaseTemplate("unbatched", Convolution(batch=None, padding=(1, 1, 0))),
+    CaseTemplate("no-batch", Convolution(batch=0)),
+    CaseTemplate("transposed", Convolution(stride=(1, 2, 1)), layout=transposed),
+    CaseTemplate("strides-past-the-kernel", Convolution(kernel=(1, 2, 1), stride=(2, 3, 3), input=(3, 8, 7), batch=1)),
+    CaseTemplate("long", Convolution(channels=(73, 2), input=(2, 3, 2), stride=(2, 3, 2), batch=1)),
+    CaseTemplate(
+        "three-by-three", Convolution(input=(2, 7, 9), kernel=(3, 3, 3), padding=(1, 1, 1), channels=(5, 37), batch=1)
+    ),
+    CaseTemplate("strided-points", Convolution(input=(3, 5, 7), kernel=(1, 1, 1), stride=(2, 2, 3), channels=(5, 3))),
+    CaseTemplate(
+        "many-by-channel",
+        Convolution(input=(1, 4, 5), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(35, 35), groups=35),
+    ),
+    CaseTemplate(
+        "seven-by-seven",
+        Convolution(input=(3, 13, 11), kernel=(2, 7, 7), stride=(1, 2, 2), padding=(1, 3, 3), channels=(3, 4), batch=1),
+    ),
+    CaseTemplate("wide", Convolution(input=(1, 2, 131), kernel=(1, 2, 3), channels=(2, 2), batch=1)),
 )
 TRANSPOSED = also_in(
     (Dtype.float16,),
     2,
-    conv("output-padding", stride=(2, 3, 2), output_padding=(1, 2, 1), input=(2, 2, 3)),
-    conv("output-padding-past-stride", dilation=(2, 3, 2), output_padding=(1, 2, 0), input=(2, 2, 3)),
-    conv("output-padding-no-bias", stride=(2, 2, 3), output_padding=(1, 0, 2), input=(2, 3, 2), bias=False),
+    CaseTemplate("output-padding", Convolution(stride=(2, 3, 2), output_padding=(1, 2, 1), input=(2, 2, 3))),
+    CaseTemplate(
+        "output-padding-past-stride", Convolution(dilation=(2, 3, 2), output_padding=(1, 2, 0), input=(2, 2, 3))
+    ),
+    CaseTemplate(
+        "output-padding-no-bias", Convolution(stride=(2, 2, 3), output_padding=(1, 0, 2), input=(2, 3, 2), bias=False)
+    ),
 )
 """More of those for transposed convolutions."""
 
-LARGE_IMAGE = conv("accumulated-positions", channels=(1, 2), input=(1, 33, 35), kernel=(1, 1, 2), batch=1)
+LARGE_IMAGE = CaseTemplate(
+    "accumulated-positions", Convolution(channels=(1, 2), input=(1, 33, 35), kernel=(1, 1, 2), batch=1)
+)
 """Of which the gradients of kernel and bias are long sums."""
 
-GROWING = conv("accumulated", channels=(73, 2), input=(2, 3, 3), kernel=(2, 3, 3), batch=1, bias=False)
-_ALIKE = conv("alike", input=(5, 5, 5), kernel=(2, 2, 2), stride=(3, 3, 3), padding=(1, 1, 1), channels=(1, 2), batch=1)
+GROWING = CaseTemplate(
+    "accumulated", Convolution(channels=(73, 2), input=(2, 3, 3), kernel=(2, 3, 3), batch=1, bias=False)
+)
+_ALIKE = CaseTemplate(
+    "alike",
+    Convolution(input=(5, 5, 5), kernel=(2, 2, 2), stride=(3, 3, 3), padding=(1, 1, 1), channels=(1, 2), batch=1),
+)
 ALIKE = (
     _ALIKE,
-    _ALIKE.replace("alike-stride", stride=(4, 4, 4)),
-    _ALIKE.replace("alike-padding", padding=(0, 0, 0)),
-    _ALIKE.replace("alike-dilation", dilation=(2, 2, 2)),
+    _ALIKE.with_sizes("alike-stride", stride=(4, 4, 4)),
+    _ALIKE.with_sizes("alike-padding", padding=(0, 0, 0)),
+    _ALIKE.with_sizes("alike-dilation", dilation=(2, 2, 2)),
 )
 """Of which all tensors have the same shapes: they differ in one attribute alone."""
 
 GRADIENTS = ("grad_input", "grad_weight", "grad_bias")
 
 GROUPED = (
-    conv("groups-4", channels=(8, 12), groups=4, input=(2, 5, 4)),
-    conv("groups-5", channels=(10, 5), groups=5, input=(2, 5, 4), stride=(1, 2, 1)),
-    conv("groups-7-by-channel", channels=(7, 14), groups=7, padding=(0, 1, 1)),
-    conv("groups-16", channels=(32, 16), groups=16, input=(2, 4, 3), batch=1),
-    conv("groups-8", **WINDOWS["dilation-2-stride-2"].attributes, input=(3, 5, 4), channels=(16, 8), groups=8),
+    CaseTemplate("groups-4", Convolution(channels=(8, 12), groups=4, input=(2, 5, 4))),
+    CaseTemplate("groups-5", Convolution(channels=(10, 5), groups=5, input=(2, 5, 4), stride=(1, 2, 1))),
+    CaseTemplate("groups-7-by-channel", Convolution(channels=(7, 14), groups=7, padding=(0, 1, 1))),
+    CaseTemplate("groups-16", Convolution(channels=(32, 16), groups=16, input=(2, 4, 3), batch=1)),
+    CaseTemplate(
+        "groups-8",
+        Convolution(**WINDOWS["dilation-2-stride-2"].attributes, input=(3, 5, 4), channels=(16, 8), groups=8),
+    ),
 )
 """More groups, and several channels in and out of each."""
 
 
-def windowed(is_transposed: bool) -> Iterator[CaseTemplate]:
+def windowed(is_transposed: bool) -> Iterator[CaseTemplate[Any]]:
     """Convolutions with all the windows; transposed ones are given what the others make."""
     for label, window in WINDOWS.items():
         size = WINDOWS_PER_AXIS if is_transposed else window.lengths
-        yield conv(label, **window.attributes, input=size, channels=(2, 3), batch=1)
+        yield CaseTemplate(label, Convolution(**window.attributes, input=size, channels=(2, 3), batch=1))
 
 
 def _is_transposed(prototype: Prototype) -> bool:
     return "Transpose" in prototype.name
 
 
-def _arguments(prototype: Prototype) -> Derive:
+def _arguments(prototype: Prototype) -> Derive[Any]:
     """The arguments of convolutions and of their gradients."""
     rank = 2 if "2d" in prototype.name else 3
     attributes = [p.name for p in prototype.arguments if p.name in ATTRIBUTES]
 
-    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes.over(rank)
         shapes = sizes.shapes(_is_transposed(prototype))
         tensors = {name: tensor(*shape, layout=template.layout) for name, shape in shapes.items()}
@@ -212,17 +240,17 @@ def _arguments(prototype: Prototype) -> Derive:
     return arguments
 
 
-def _of_vectors(template: CaseTemplate) -> Layout:
+def _of_vectors(template: CaseTemplate[Any]) -> Layout:
     return strided if template.layout is strided else contiguous
 
 
-def _with_results(template: CaseTemplate) -> CaseTemplate:
+def _with_results(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
     """The template with results in its layout, but for the bias's gradient, if there is one."""
     bias = ResultOverride(layout=_of_vectors(template)) if template.sizes.bias else None
     return template.replace(result_layout=template.layout, results={"grad_bias": bias, **template.results})
 
 
-def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate]:
+def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Any]]:
     """What convolutions and their gradients share; `first` is the tensor that is not all finite, or expanded."""
     yield from (*IN_ALL_DTYPES, *IN_SOME_DTYPES, *(TRANSPOSED if _is_transposed(prototype) else ()))
     yield from (from_domain(template, "exact", exact_numbers, exact=True) for template in IN_ALL_DTYPES)
@@ -232,7 +260,7 @@ def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate]:
     yield plain.replace("plain-expanded", {first: view}, dtypes=DtypeSelection.leading)
 
 
-def _more(prototype: Prototype) -> Iterator[CaseTemplate]:
+def _more(prototype: Prototype) -> Iterator[CaseTemplate[Any]]:
     """Further attributes that convolutions and their gradients share."""
     yield from (*windowed(_is_transposed(prototype)), *GROUPED)
 
@@ -244,7 +272,7 @@ def convolutions(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, map(_with_results, templates), _arguments(prototype))
 
 
-def without(template: CaseTemplate, *absent: str) -> CaseTemplate:
+def without(template: CaseTemplate[Any], *absent: str) -> CaseTemplate[Any]:
     """The template, of which the caller does not want these gradients."""
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
     return template.replace(label, results=dict.fromkeys(absent), smoke=False)
@@ -257,7 +285,7 @@ def without(template: CaseTemplate, *absent: str) -> CaseTemplate:
     "diopiConvTranspose3dBackward",
 )
 def gradients(prototype: Prototype) -> Iterator[Case]:
-    growing = GROWING.replace(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
+    growing = GROWING.with_sizes(channels=(2, 73), input=(2, 5, 5), padding=(0, 1, 1), bias=True)
     templates = [
         *_common(prototype, "grad_output"),
         *(without(IN_ALL_DTYPES[1], name) for name in GRADIENTS),
@@ -277,31 +305,36 @@ def gradients(prototype: Prototype) -> Iterator[Case]:
 # Unrolled
 
 PATCHES = (
-    in_all_dtypes("plain", input=(1, 4, 5), kernel=(1, 3, 2), smoke=True),
-    in_all_dtypes(
-        "all-attributes", input=(1, 6, 5), stride=(1, 2, 1), padding=(0, 1, 2), dilation=(1, 2, 3), layout=strided
+    CaseTemplate("plain", Convolution(input=(1, 4, 5), kernel=(1, 3, 2)), dtypes=DtypeSelection.all, smoke=True),
+    CaseTemplate(
+        "all-attributes",
+        Convolution(input=(1, 6, 5), stride=(1, 2, 1), padding=(0, 1, 2), dilation=(1, 2, 3)),
+        dtypes=DtypeSelection.all,
+        layout=strided,
     ),
 )
 PATCHES_FEW = also_in(
     (Dtype.float16, Dtype.complex64),
     3,
-    conv("stride", input=(1, 7, 6), stride=(1, 2, 3)),
-    conv("padding", padding=(0, 1, 2)),
-    conv("dilation", input=(1, 6, 5), dilation=(1, 2, 3)),
-    conv("order-of-strides", input=(1, 5, 5), kernel=(1, 2, 2), stride=(1, 2, 3)),
-    conv("order-of-dilation", input=(1, 6, 6), kernel=(1, 2, 2), stride=(1, 3, 3), dilation=(1, 2, 1)),
-    conv("transposed", layout=transposed, stride=(1, 1, 2)),
-    conv("channels-last", layout=channels_last, channels=(4, 4), padding=(0, 2, 0)),
-    conv("only-padding", kernel=(1, 1, 2), padding=(0, 1, 2), input=(1, 3, 2)),
-    conv("gaps", kernel=(1, 2, 1), stride=(1, 3, 2), input=(1, 8, 6)),
-    conv("whole-image", kernel=(1, 4, 3), input=(1, 4, 3)),
-    conv("unbatched", batch=None, padding=(0, 1, 1)),
-    conv("no-batch", batch=0),
-    conv("long", input=(1, 17, 16), channels=(2, 2), padding=(0, 1, 0), batch=1),
+    CaseTemplate("stride", Convolution(input=(1, 7, 6), stride=(1, 2, 3))),
+    CaseTemplate("padding", Convolution(padding=(0, 1, 2))),
+    CaseTemplate("dilation", Convolution(input=(1, 6, 5), dilation=(1, 2, 3))),
+    CaseTemplate("order-of-strides", Convolution(input=(1, 5, 5), kernel=(1, 2, 2), stride=(1, 2, 3))),
+    CaseTemplate(
+        "order-of-dilation", Convolution(input=(1, 6, 6), kernel=(1, 2, 2), stride=(1, 3, 3), dilation=(1, 2, 1))
+    ),
+    CaseTemplate("transposed", Convolution(stride=(1, 1, 2)), layout=transposed),
+    CaseTemplate("channels-last", Convolution(channels=(4, 4), padding=(0, 2, 0)), layout=channels_last),
+    CaseTemplate("only-padding", Convolution(kernel=(1, 1, 2), padding=(0, 1, 2), input=(1, 3, 2))),
+    CaseTemplate("gaps", Convolution(kernel=(1, 2, 1), stride=(1, 3, 2), input=(1, 8, 6))),
+    CaseTemplate("whole-image", Convolution(kernel=(1, 4, 3), input=(1, 4, 3))),
+    CaseTemplate("unbatched", Convolution(batch=None, padding=(0, 1, 1))),
+    CaseTemplate("no-batch", Convolution(batch=0)),
+    CaseTemplate("long", Convolution(input=(1, 17, 16), channels=(2, 2), padding=(0, 1, 0), batch=1)),
 )
 
 
-def _of_rows(template: CaseTemplate) -> Layout:
+def _of_rows(template: CaseTemplate[Any]) -> Layout:
     """Where the unrolled patches of images in the template's layout lie."""
     return transposed if template.layout is channels_last else template.layout
 
@@ -310,7 +343,7 @@ def _of_rows(template: CaseTemplate) -> Layout:
 def unrolled(prototype: Prototype) -> Iterator[Case]:
     unrolls = prototype.name == "diopiIm2Col"
 
-    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes.over(2)
         rows, columns = sizes.channels[0] * int(np.prod(sizes.kernel)), int(np.prod(sizes.convolved()))
         image = tensor(*sizes.lead, sizes.channels[0], *sizes.input, layout=template.layout)
@@ -332,6 +365,6 @@ def unrolled(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, placed, arguments)
 
 
-def convolution_cases(prototype: Prototype, templates: Iterable[CaseTemplate]) -> Iterator[Case]:
+def convolution_cases(prototype: Prototype, templates: Iterable[CaseTemplate[Any]]) -> Iterator[Case]:
     """The cases of all templates, of a convolution or of the gradient of one."""
     return expand(prototype, map(_with_results, templates), _arguments(prototype))

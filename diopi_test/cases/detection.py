@@ -13,7 +13,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, distinct, half_nan, integer_values, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.model import Case, Values, cases_for
-from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
+from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 F32, F64 = Dtype.float32, Dtype.float64
 
@@ -32,9 +32,9 @@ def boxes(
     confidence: Domain = distinct,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Boxes of whole numbers, whose areas all element types hold exactly."""
-    arguments = {
+    arguments: Arguments = {
         "_corners": tensor(n, 2, domain=integer_values(-2, 4), dtype=F64),
         "_extents": tensor(n, 2, domain=integer_values(*extents), dtype=F64),
         "boxes": tensor(n, 4, layout=layout, compute=_boxes),
@@ -44,9 +44,9 @@ def boxes(
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-def one_half(label: str, threshold: float) -> CaseTemplate:
+def one_half(label: str, threshold: float) -> CaseTemplate[Any]:
     """Two boxes of which one is half the other."""
-    arguments = {
+    arguments: Arguments = {
         "boxes": tensor(2, 4, compute=lambda values: [[1, 1, 3, 2], [1, 1, 2, 2]]),
         "confidence": tensor(2, compute=lambda values: [0.25, 0.75]),
         "iou_threshold": threshold,
@@ -141,7 +141,7 @@ def pooling(
     rois: Layout = contiguous,
     regions_of_interest: Sequence[Sequence[float]] | None = None,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template in one `layout`, with regions in layout `rois`; random regions unless they are passed."""
     regions = (
         {"rois": tensor(sizes.regions, 5, compute=lambda values: regions_of_interest)}

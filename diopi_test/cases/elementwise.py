@@ -32,7 +32,7 @@ Domains = Mapping[str, Domain]
 
 def pattern(
     label: str, *shapes: tuple[int, ...], layouts: Sequence[Layout] = (contiguous,), **attributes: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template of operands with these shapes and layouts; the last shape and layout repeat."""
     count = max(len(shapes), len(layouts))
     operands = (tensor(*_item_or_last(shapes, i), layout=_item_or_last(layouts, i)) for i in range(count))
@@ -76,11 +76,11 @@ BROADCAST = (
 """Patterns of tensors with different shapes or layouts."""
 
 
-def elementwise_cases(prototype: Prototype, templates: Iterable[CaseTemplate]) -> Iterator[Case]:
+def elementwise_cases(prototype: Prototype, templates: Iterable[CaseTemplate[Any]]) -> Iterator[Case]:
     """Yield the cases of all templates that are applicable to the prototype."""
     names = tensor_arguments(prototype)
 
-    def operands(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate]:
+    def operands(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {name: _item_or_last(template.sizes, i) for i, name in enumerate(names)}
 
     suitable = (_drop_numbers(template, names) for template in templates if is_applicable(prototype, template))
@@ -92,7 +92,7 @@ def tensor_arguments(prototype: Prototype) -> list[str]:
     return [p.name for p in prototype.arguments if p.is_tensor]
 
 
-def is_applicable(prototype: Prototype, template: CaseTemplate) -> bool:
+def is_applicable(prototype: Prototype, template: CaseTemplate[Any]) -> bool:
     """Return whether the prototype accepts the operands: an in-place result must have the broadcast shape."""
     if not prototype.is_inplace:
         return True
@@ -101,7 +101,7 @@ def is_applicable(prototype: Prototype, template: CaseTemplate) -> bool:
     return shape == operands[0].shape and operands[0].layout is not expanded
 
 
-def _drop_numbers(template: CaseTemplate, names: Collection[str]) -> CaseTemplate:
+def _drop_numbers(template: CaseTemplate[Any], names: Collection[str]) -> CaseTemplate[Any]:
     """Return the template without numbers for these arguments."""
     accepted = (TensorTemplate, TensorSpec, type(None))
     remaining = {
@@ -110,9 +110,9 @@ def _drop_numbers(template: CaseTemplate, names: Collection[str]) -> CaseTemplat
     return replace(template, arguments=remaining)
 
 
-def _drop_duplicates(templates: Iterable[CaseTemplate]) -> Iterator[CaseTemplate]:
+def _drop_duplicates(templates: Iterable[CaseTemplate[Any]]) -> Iterator[CaseTemplate[Any]]:
     """Yield templates, skipping those that differ from an earlier one only in their labels."""
-    seen: list[tuple[CaseTemplate, str]] = []
+    seen: list[tuple[CaseTemplate[Any], str]] = []
     for template in templates:
         call = (
             replace(template, label="", arguments={}),
@@ -127,13 +127,13 @@ def _drop_duplicates(templates: Iterable[CaseTemplate]) -> Iterator[CaseTemplate
 
 
 def with_domains(
-    shapes: CaseTemplate,
+    shapes: CaseTemplate[Any],
     domains: Domains,
     label: str = "",
     arguments: Arguments | None = None,
     dtypes: DtypeSelection | Sequence[Dtype] | None = None,
     **attributes: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a pattern whose operands are drawn from domains.
 
     Args:
@@ -157,9 +157,9 @@ def argument_variants(
     domains: Domains,
     values: Labelled,
     dtypes: DtypeSelection | Sequence[Dtype] | None = None,
-    shapes: CaseTemplate = ROW,
+    shapes: CaseTemplate[Any] = ROW,
     **attributes: Any,
-) -> list[CaseTemplate]:
+) -> list[CaseTemplate[Any]]:
     """Return one template per set of arguments in `values`; the keys of `values` begin the labels."""
     return [
         with_domains(shapes, domains, label, arguments, dtypes, **attributes) for label, arguments in values.items()
@@ -177,7 +177,7 @@ def distribute_patterns(
     domains: Domains,
     arguments: Arguments | None = None,
     dtypes: Sequence[Dtype] | None = None,
-) -> Iterator[CaseTemplate]:
+) -> Iterator[CaseTemplate[Any]]:
     """Yield every pattern in the leading type, and in each other type the basic pattern and one more in rotation."""
     selected = [dtype for dtype in dtypes or prototype.dtypes if dtype in prototype.dtypes]
     several = len(tensor_arguments(prototype)) > 1
@@ -194,7 +194,7 @@ def special_value_pairs(
     arguments: Arguments | None = None,
     dtypes: Sequence[Dtype] | None = None,
     smoke: bool | Collection[Dtype] = True,
-) -> Iterator[CaseTemplate]:
+) -> Iterator[CaseTemplate[Any]]:
     """Yield one template per element type that combines each special value of a tensor with those of the others."""
     names = tensor_arguments(prototype)
     for dtype in prototype.dtypes if dtypes is None else dtypes:
@@ -247,7 +247,7 @@ def mixed_types(
     pairs: Sequence[tuple[Dtype, Dtype]] | None = None,
     include_bool: bool = True,
     **attributes: Any,
-) -> Iterator[CaseTemplate]:
+) -> Iterator[CaseTemplate[Any]]:
     """Yield templates in which the first tensor has one element type and the others another type.
 
     Args:
@@ -281,7 +281,7 @@ def mixed_types(
 
 def with_wider_scalar_tensor(
     prototype: Prototype, domains: Domains, arguments: Arguments | None = None, **attributes: Any
-) -> Iterator[CaseTemplate]:
+) -> Iterator[CaseTemplate[Any]]:
     """Yield a template whose second tensor has no axes and a wider type, which takes part in type promotion."""
     first_dtype, second_dtype = Dtype.float16, Dtype.float32
     if len(tensor_arguments(prototype)) > 1 and not prototype.is_inplace:
@@ -294,7 +294,7 @@ def with_wider_scalar_tensor(
         )
 
 
-def operands_of_two_types(relation: str, first_dtype: Dtype, second_dtype: Dtype, *shape: int) -> CaseTemplate:
+def operands_of_two_types(relation: str, first_dtype: Dtype, second_dtype: Dtype, *shape: int) -> CaseTemplate[Any]:
     """Return operands of two element types.
 
     Args:
@@ -310,7 +310,7 @@ def operands_of_two_types(relation: str, first_dtype: Dtype, second_dtype: Dtype
     return CaseTemplate(f"{relation}-{second_dtype.name}", operands, dtypes=[first_dtype])
 
 
-def with_result_dtype(dtype: Dtype, template: CaseTemplate) -> CaseTemplate:
+def with_result_dtype(dtype: Dtype, template: CaseTemplate[Any]) -> CaseTemplate[Any]:
     """Return the template with a result tensor of type `dtype`, which in-place forms don't have."""
     results = {"out": ResultOverride(dtype, template.result_layout)}
     return template.replace(f"{template.label}-into-{dtype.name}", results=results, inplace=False)

@@ -15,6 +15,7 @@ from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded
 from diopi_test.cases.model import Case, ResultOverride, TensorSpec, Values, cases_for
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
+    Arguments,
     ByDtype,
     CaseTemplate,
     DtypeSelection,
@@ -29,14 +30,14 @@ Shape = tuple[int, ...]
 # Resizing
 
 
-def resize(label: str, shape: Shape, size: Shape, *, domain: Domain | None = None, **fields: Any) -> CaseTemplate:
+def resize(label: str, shape: Shape, size: Shape, *, domain: Domain | None = None, **fields: Any) -> CaseTemplate[Any]:
     """Numbers from `domain`, of the input or the gradient, instead of the usual ones; `size` are spatial sizes."""
     domains = {} if domain is None else {"input": domain, "grad_output": domain}
     return CaseTemplate(label, (shape, size), domains=domains, **fields)
 
 
 def resize_cases(
-    prototype: Prototype, templates: Iterable[CaseTemplate], domain: Domain, typed: bool = False
+    prototype: Prototype, templates: Iterable[CaseTemplate[Any]], domain: Domain, typed: bool = False
 ) -> Iterator[Case]:
     """Return the cases of resizing or of its gradient, for which input and result exchange layouts.
 
@@ -51,7 +52,7 @@ def resize_cases(
     """
     is_backward = prototype.name.endswith("Backward")
 
-    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         shape, size = template.sizes
         return {
             "input": tensor(*shape, domain=domain, layout=template.layout),
@@ -61,7 +62,7 @@ def resize_cases(
             "in_size": shape,
         }
 
-    def placed(template: CaseTemplate) -> CaseTemplate:
+    def placed(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
         input_layout, output_layout = (template.layout, template.result_layout)[:: -1 if is_backward else 1]
         result = ByDtype(lambda dtype: ResultOverride(dtype if typed and not template.exact else None, output_layout))
         return template.replace(layout=input_layout, results={"out": result, "grad_input": result})
@@ -152,14 +153,14 @@ EXACT: Mapping[str, tuple[Shape, Shape]] = {
 """Sizes that make every weight, and so with whole numbers every result, exact."""
 
 
-def in_every_mode(template: CaseTemplate) -> Iterator[CaseTemplate]:
+def in_every_mode(template: CaseTemplate[Any]) -> Iterator[CaseTemplate[Any]]:
     """In each mode for the rank, with both rules for the corners."""
     for mode in MODES[len(template.sizes[0])]:
         for suffix, align_corners in (("", False), ("-corners", True)):
             yield template.replace(f"{template.label}-{mode}{suffix}", {"mode": mode, "align_corners": align_corners})
 
 
-def exact_linear() -> Iterator[CaseTemplate]:
+def exact_linear() -> Iterator[CaseTemplate[Any]]:
     """Yield templates whose interpolation weights and sums are exact."""
     for label, (shape, size) in EXACT.items():
         template = resize(label, shape, size, domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True)
@@ -189,7 +190,7 @@ def sampling(
     domain: Domain | None = None,
     reach: float = 1.4,
     **fields: Any,
-) -> Iterator[CaseTemplate]:
+) -> Iterator[CaseTemplate[Any]]:
     """Yield templates that sample an input at the points of a grid, in both modes.
 
     Args:
@@ -207,7 +208,7 @@ def sampling(
     grid = (shape[0], *points, len(points))
     source = tensor(*shape, domain=domain or normal(), layout=layouts[0])
     anywhere = tensor(*grid, domain=uniform(-reach, reach), layout=layouts[1])
-    linear = {"input": source, "grid": anywhere, "mode": "bilinear"}
+    linear: Arguments = {"input": source, "grid": anywhere, "mode": "bilinear"}
     yield CaseTemplate(f"{label}-bilinear", arguments=linear, **fields)
     moved = {"input": tensor(*shape, domain=any_value, layout=layouts[0])}
     nearest = {**moved, **near_elements(grid, shape[2:], layouts[1]), "mode": "nearest"}
@@ -227,10 +228,10 @@ def near_elements(grid: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
     return {"_where": fractions, "grid": tensor(*grid, layout=layout, compute=near)}
 
 
-def given_points(label: str, mode: str, points: Sequence[float], **fields: Any) -> CaseTemplate:
+def given_points(label: str, mode: str, points: Sequence[float], **fields: Any) -> CaseTemplate[Any]:
     """Sampling whole numbers at random pairs of these coordinates, so that every weight and result is exact."""
     grid = tensor(1, len(points), len(points), 2, domain=choice(points))
-    arguments = {"input": tensor(1, 2, 4, 2, domain=integer_values(-4, 4)), "grid": grid, "mode": mode}
+    arguments: Arguments = {"input": tensor(1, 2, 4, 2, domain=integer_values(-4, 4)), "grid": grid, "mode": mode}
     return CaseTemplate(f"{label}-{mode}", arguments=arguments, exact=True, **fields)
 
 

@@ -77,7 +77,7 @@ class Deform:
         return {**geometry, **groups, **settings}
 
 
-def convolution(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def convolution(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDeformConvMmcv` and `diopiModulatedDeformConvMmcv` from the sizes of a template."""
     sizes: Deform = template.sizes
     layout, result, (b, c, *_) = template.layout, template.result_layout, sizes.shape
@@ -107,8 +107,8 @@ IN_ALL_DTYPES = CONV.replace(dtypes=DtypeSelection.all)
 WHOLE = dict.fromkeys(("input", "weight", "bias", "mask", "grad_output", "gradOutput"), integer_values(-2, 2))
 
 CONVOLUTIONS = (
-    CONV.replace("plain", shape=(1, 2, 3, 4), kernel=(2, 2), padding=(1, 0), **SMOKE_IN_ALL_DTYPES),
-    IN_ALL_DTYPES.replace(
+    CONV.with_sizes("plain", shape=(1, 2, 3, 4), kernel=(2, 2), padding=(1, 0)).replace(**SMOKE_IN_ALL_DTYPES),
+    IN_ALL_DTYPES.with_sizes(
         "all",
         shape=(2, 4, 6, 5),
         kernel=(3, 2),
@@ -118,48 +118,46 @@ CONVOLUTIONS = (
         groups=2,
         deform_groups=2,
         scale=0.5,
-        layout=strided,
-        result_layout=transposed,
+    ).replace(layout=strided, result_layout=transposed),
+    IN_ALL_DTYPES.with_sizes("exact", shape=(1, 2, 4, 3), shifts=HALVES).replace(domains=WHOLE, exact=True),
+    CONV.with_sizes("exact-groups", shape=(1, 4, 4, 3), deform_groups=2, groups=2, shifts=HALVES).replace(
+        domains=WHOLE, exact=True
     ),
-    IN_ALL_DTYPES.replace("exact", shape=(1, 2, 4, 3), shifts=HALVES, domains=WHOLE, exact=True),
-    CONV.replace(
-        "exact-groups", shape=(1, 4, 4, 3), deform_groups=2, groups=2, shifts=HALVES, domains=WHOLE, exact=True
-    ),
-    CONV.replace("strided-kernel", shape=(2, 2, 7, 6), stride=(3, 2)),
-    CONV.replace("strided-the-other-way", shape=(2, 2, 7, 6), stride=(2, 3), padding=(0, 2)),
-    CONV.replace("padded", padding=(2, 0), scale=2.0),
-    CONV.replace("dilated", shape=(2, 2, 6, 7), dilation=(2, 1)),
-    CONV.replace("dilated-the-other-way", shape=(2, 2, 6, 7), dilation=(1, 3), scale=-1.0),
-    CONV.replace("groups", shape=(2, 4, 4, 5), outputs=6, groups=2),
-    CONV.replace("deformable-groups", shape=(2, 4, 4, 5), deform_groups=2),
-    CONV.replace("more-deformable-groups", shape=(2, 6, 4, 3), outputs=4, groups=2, deform_groups=3),
-    CONV.replace("depthwise", shape=(2, 4, 4, 5), outputs=4, groups=4),
-    CONV.replace("one-by-one", kernel=(1, 1), padding=(0, 0), outputs=3),
-    CONV.replace("one-channel", shape=(2, 1, 5, 4), outputs=1, kernel=(3, 3)),
-    CONV.replace("one-place", shape=(3, 4, 2, 3), padding=(0, 0)),
-    CONV.replace("steps", shape=(4, 2, 3, 4), step=2),
-    CONV.replace("step-by-step", shape=(3, 2, 3, 4), step=1),
-    CONV.replace("far-shifts", shape=(2, 2, 5, 6), shifts=non_integers(-9, 9)),
-    CONV.replace("room-to-work-in", workspace=(5, 7)),
-    CONV.replace("without-bias", with_bias=False, outputs=3, workspace=(5, 7), smoke=True),
-    CONV.replace("without-bias-given", with_bias=False, bias_given=False),
-    CONV.replace("undefined", shape=(2, 2, 6, 6), domains={"input": half_nan}),
+    CONV.with_sizes("strided-kernel", shape=(2, 2, 7, 6), stride=(3, 2)),
+    CONV.with_sizes("strided-the-other-way", shape=(2, 2, 7, 6), stride=(2, 3), padding=(0, 2)),
+    CONV.with_sizes("padded", padding=(2, 0), scale=2.0),
+    CONV.with_sizes("dilated", shape=(2, 2, 6, 7), dilation=(2, 1)),
+    CONV.with_sizes("dilated-the-other-way", shape=(2, 2, 6, 7), dilation=(1, 3), scale=-1.0),
+    CONV.with_sizes("groups", shape=(2, 4, 4, 5), outputs=6, groups=2),
+    CONV.with_sizes("deformable-groups", shape=(2, 4, 4, 5), deform_groups=2),
+    CONV.with_sizes("more-deformable-groups", shape=(2, 6, 4, 3), outputs=4, groups=2, deform_groups=3),
+    CONV.with_sizes("depthwise", shape=(2, 4, 4, 5), outputs=4, groups=4),
+    CONV.with_sizes("one-by-one", kernel=(1, 1), padding=(0, 0), outputs=3),
+    CONV.with_sizes("one-channel", shape=(2, 1, 5, 4), outputs=1, kernel=(3, 3)),
+    CONV.with_sizes("one-place", shape=(3, 4, 2, 3), padding=(0, 0)),
+    CONV.with_sizes("steps", shape=(4, 2, 3, 4), step=2),
+    CONV.with_sizes("step-by-step", shape=(3, 2, 3, 4), step=1),
+    CONV.with_sizes("far-shifts", shape=(2, 2, 5, 6), shifts=non_integers(-9, 9)),
+    CONV.with_sizes("room-to-work-in", workspace=(5, 7)),
+    CONV.with_sizes("without-bias", with_bias=False, outputs=3, workspace=(5, 7)).replace(smoke=True),
+    CONV.with_sizes("without-bias-given", with_bias=False, bias_given=False),
+    CONV.with_sizes("undefined", shape=(2, 2, 6, 6)).replace(domains={"input": half_nan}),
     CONV.replace("channels-last", **same_layout(channels_last)),
     CONV.replace("transposed", layout=transposed, result_layout=strided),
-    CONV.replace("long", shape=(1, 40, 9, 8), outputs=33, kernel=(3, 3)),
-    CONV.replace("long-sum", shape=(1, 32, 6, 6), outputs=2, kernel=(3, 3), dtypes=half),
-    CONV.replace("long-sum-of-outputs", shape=(1, 2, 4, 3), outputs=256, kernel=(2, 2), dtypes=half),
-    CONV.replace("long-sum-of-places", shape=(1, 4, 20, 20), outputs=8, kernel=(1, 1), padding=(0, 0), dtypes=half),
-    CONV.replace(
+    CONV.with_sizes("long", shape=(1, 40, 9, 8), outputs=33, kernel=(3, 3)),
+    CONV.with_sizes("long-sum", shape=(1, 32, 6, 6), outputs=2, kernel=(3, 3)).replace(dtypes=half),
+    CONV.with_sizes("long-sum-of-outputs", shape=(1, 2, 4, 3), outputs=256, kernel=(2, 2)).replace(dtypes=half),
+    CONV.with_sizes("long-sum-of-places", shape=(1, 4, 20, 20), outputs=8, kernel=(1, 1), padding=(0, 0)).replace(
+        dtypes=half
+    ),
+    CONV.with_sizes(
         "growing-sum-of-places",
         shape=(1, 4, 20, 20),
         outputs=8,
         kernel=(1, 1),
         padding=(0, 0),
         shifts=choice([-0.5, 0.5]),
-        domains=dict.fromkeys(("input", "weight", "grad_output", "gradOutput"), _rising),
-        dtypes=half,
-    ),
+    ).replace(domains=dict.fromkeys(("input", "weight", "grad_output", "gradOutput"), _rising), dtypes=half),
 )
 
 CONVOLVING = (
@@ -226,7 +224,7 @@ class Attention:
         return (cells + values["_parts"] + 0.5) / lengths
 
 
-def attention(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def attention(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMsDeformAttnMmcv` and its gradient from the sizes of a template."""
     sizes: Attention = template.sizes
     layout, result, shape = template.layout, template.result_layout, sizes.shape
@@ -253,26 +251,26 @@ WHOLE_ATTENTION = dict.fromkeys(("value", "attn_weight", "grad_output"), integer
 
 ATTENTIONS = (
     ATTENTION,
-    ATTENTION.replace(
-        "exact", levels=((4, 8), (2, 4)), parts=choice([0, 0.5]), domains=WHOLE_ATTENTION, exact=True, smoke=False
+    ATTENTION.with_sizes("exact", levels=((4, 8), (2, 4)), parts=choice([0, 0.5])).replace(
+        domains=WHOLE_ATTENTION, exact=True, smoke=False
     ),
-    ATTENTION.replace("other-order", order=(1, 0), smoke=False, layout=strided, result_layout=transposed),
-    ATTEND.replace("one-level", levels=((5, 3),), points=4),
-    ATTEND.replace("four-levels", levels=((6, 5), (3, 4), (2, 2), (1, 1)), points=1),
-    ATTEND.replace("three-in-other-order", levels=((3, 4), (2, 5), (4, 2)), order=(2, 0, 1)),
-    ATTEND.replace("one-head", heads=1, d=5),
-    ATTEND.replace("many-heads", heads=8, d=1, q=2),
-    ATTEND.replace("one-query", q=1, b=3),
-    ATTEND.replace("more-queries", q=9, b=1, points=3),
-    ATTEND.replace("steps", b=4, step=2, q=2),
-    ATTEND.replace("step-by-step", b=3, step=1, q=2),
-    ATTEND.replace("one-cell", levels=((1, 1), (1, 1)), q=7),
-    ATTEND.replace("wide-heads", d=33, q=2),
+    ATTENTION.with_sizes("other-order", order=(1, 0)).replace(smoke=False, layout=strided, result_layout=transposed),
+    ATTEND.with_sizes("one-level", levels=((5, 3),), points=4),
+    ATTEND.with_sizes("four-levels", levels=((6, 5), (3, 4), (2, 2), (1, 1)), points=1),
+    ATTEND.with_sizes("three-in-other-order", levels=((3, 4), (2, 5), (4, 2)), order=(2, 0, 1)),
+    ATTEND.with_sizes("one-head", heads=1, d=5),
+    ATTEND.with_sizes("many-heads", heads=8, d=1, q=2),
+    ATTEND.with_sizes("one-query", q=1, b=3),
+    ATTEND.with_sizes("more-queries", q=9, b=1, points=3),
+    ATTEND.with_sizes("steps", b=4, step=2, q=2),
+    ATTEND.with_sizes("step-by-step", b=3, step=1, q=2),
+    ATTEND.with_sizes("one-cell", levels=((1, 1), (1, 1)), q=7),
+    ATTEND.with_sizes("wide-heads", d=33, q=2),
     ATTEND.replace("undefined", domains={"value": half_nan}),
     ATTEND.replace("transposed", layout=transposed, result_layout=strided),
-    ATTEND.replace("long", levels=((12, 11), (6, 7)), b=1, q=40, heads=3, d=17, points=4),
-    ATTEND.replace("no-queries", q=0),
-    ATTEND.replace("no-points", points=0),
+    ATTEND.with_sizes("long", levels=((12, 11), (6, 7)), b=1, q=40, heads=3, d=17, points=4),
+    ATTEND.with_sizes("no-queries", q=0),
+    ATTEND.with_sizes("no-points", points=0),
 )
 
 register(

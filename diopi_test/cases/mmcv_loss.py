@@ -12,7 +12,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.model import ResultOf, Values
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import literal
 
 NORMAL = normal()
@@ -42,11 +42,11 @@ def sigmoid(
     target: Domain | None = None,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """A row's target may be C, the background, but where there are weights."""
     rows, columns = shape
     usual = classes(0, columns - 1 if weights else columns)
-    arguments = {
+    arguments: Arguments = {
         "input": tensor(rows, columns, domain=domain, layout=layout),
         "target": tensor(rows, domain=target or usual, layout=_of_rows(layout), dtype=Dtype.int64),
         "weight": tensor(columns if weights else 0, domain=weights, layout=_of_rows(layout)),
@@ -108,10 +108,10 @@ def softmax(
     probabilities: Any = None,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template with these probabilities, or softmax of `logits`; targets are classes from `low` on."""
     rows, columns = shape
-    arguments = {
+    arguments: Arguments = {
         "_logits": tensor(rows, columns, domain=logits, dtype=Dtype.float64),
         "buff": tensor(rows),
         "softmax": tensor(
@@ -164,7 +164,7 @@ def points(
     layout: Layout = contiguous,
     positions: Mapping[str, Any] | None = None,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Two sets of points, and for the gradient the nearest ones, unless they are given, and what is given to them."""
     nearest = positions or {
         name: tensor(
@@ -172,7 +172,7 @@ def points(
         )
         for name, count in (("idx1", n), ("idx2", m))
     }
-    arguments = {
+    arguments: Arguments = {
         "xyz1": tensor(batches, n, 2, domain=domain, layout=layout),
         "xyz2": tensor(batches, m, 2, domain=domain, layout=layout),
         **nearest,

@@ -11,6 +11,7 @@ from diopi_test.cases.domains import Domain, choice, integer_values, log_uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
+    Arguments,
     CaseTemplate,
     DtypeSelection,
     TensorTemplate,
@@ -37,10 +38,10 @@ def batch(
     layout: Layout = contiguous,
     centre: Domain = NORMAL,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """One batch: for the variance with a mean that is not quite its own, for the gradient with norm and std."""
     channels = shape[1]
-    arguments = {
+    arguments: Arguments = {
         "input": tensor(*shape, domain=domain, layout=layout),
         "mean": _statistic(channels, centre, layout),
         "grad_output": tensor(*shape, domain=domain, layout=layout),
@@ -106,10 +107,10 @@ def output(
     momentum: float = 0.1,
     group_size: int = 1,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """A batch with the statistics of a larger one; what is not `affine`, `running` or `saved` is NULL."""
     channels = shape[1]
-    arguments = {
+    arguments: Arguments = {
         "running_mean": _statistic(channels, NORMAL, layout) if running else None,
         "running_var": _statistic(channels, POSITIVE, layout) if running else None,
         "input": tensor(*shape, domain=domain, layout=layout),
@@ -177,10 +178,10 @@ def activation(
     scale: float = 1.375,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Without `bias` or `refer` these have no elements."""
     vector = contiguous if layout is contiguous else strided
-    arguments = {
+    arguments: Arguments = {
         "input": tensor(*shape, domain=domain, layout=layout),
         "bias": tensor(shape[1] if bias else 0, domain=domain, layout=vector),
         "refer": tensor(*shape, domain=REFER, layout=layout) if refer else tensor(0),

@@ -94,7 +94,7 @@ class Rotated:
         return np.concatenate([samples, centers / self.scale, sides / self.scale, values["_angles"]], -1)
 
 
-def rotated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def rotated(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiAlignRotatedMmcv` and its relatives from the sizes of a template."""
     sizes: Rotated = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
@@ -129,38 +129,32 @@ EDGES = [1, 1.5, 1.5, 6, 5, 0], [0, 1.5, 1.5, 6, 5, 0]
 
 ROTATIONS = (
     ROTATED,
-    ROTATED.replace("clockwise", scale=0.5, aligned=False, clockwise=True, smoke=False, **same_layout(strided)),
-    ROTATED.replace(
-        "exact", bins=(2, 2), ratio=1, aligned=False, fixed=UPRIGHT, domains=WHOLE, exact=True, smoke=False
+    ROTATED.with_sizes("clockwise", scale=0.5, aligned=False, clockwise=True).replace(
+        smoke=False, **same_layout(strided)
     ),
-    ROTATED.replace(
-        "exact-edges",
-        shape=(2, 4, 4, 4),
-        bins=(2, 3),
-        ratio=1,
-        aligned=False,
-        fixed=EDGES,
-        domains=WHOLE,
-        exact=True,
-        smoke=False,
+    ROTATED.with_sizes("exact", bins=(2, 2), ratio=1, aligned=False, fixed=UPRIGHT).replace(
+        domains=WHOLE, exact=True, smoke=False
     ),
-    ROTATION.replace("adaptive", ratio=0, bins=(3, 2)),
-    ROTATION.replace("adaptive-clockwise", ratio=-1, scale=0.25, clockwise=True, aligned=False, extent=(0.5, 3)),
-    ROTATION.replace("one-sample", ratio=1, bins=(3, 1)),
-    ROTATION.replace("three-samples", ratio=3, bins=(1, 2), scale=2.0),
-    ROTATION.replace("smaller-than-one", aligned=False, extent=(0.05, 0.2), regions=5),
-    ROTATION.replace("smaller-than-one-aligned", extent=(0.05, 0.2), regions=5),
-    ROTATION.replace("beyond-the-features", extent=(2, 5), regions=5),
-    ROTATION.replace("nearly-around", angles=choice([6.1, -6.1, 4.5, -4.5]), regions=4),
-    ROTATION.replace("scaled-by-tenths", scale=0.3, bins=(3, 2)),
-    ROTATION.replace("two-orientations", orientations=2, shape=(2, 6, 4, 5)),
-    ROTATION.replace("eight-orientations", orientations=8, shape=(2, 8, 4, 5), regions=5),
-    ROTATION.replace("one-orientation", orientations=1, shape=(2, 3, 4, 5)),
-    ROTATION.replace("undefined", features=half_nan, centers=(0.4, 0.6), extent=(0.1, 0.3)),
+    ROTATED.with_sizes("exact-edges", shape=(2, 4, 4, 4), bins=(2, 3), ratio=1, aligned=False, fixed=EDGES).replace(
+        domains=WHOLE, exact=True, smoke=False
+    ),
+    ROTATION.with_sizes("adaptive", ratio=0, bins=(3, 2)),
+    ROTATION.with_sizes("adaptive-clockwise", ratio=-1, scale=0.25, clockwise=True, aligned=False, extent=(0.5, 3)),
+    ROTATION.with_sizes("one-sample", ratio=1, bins=(3, 1)),
+    ROTATION.with_sizes("three-samples", ratio=3, bins=(1, 2), scale=2.0),
+    ROTATION.with_sizes("smaller-than-one", aligned=False, extent=(0.05, 0.2), regions=5),
+    ROTATION.with_sizes("smaller-than-one-aligned", extent=(0.05, 0.2), regions=5),
+    ROTATION.with_sizes("beyond-the-features", extent=(2, 5), regions=5),
+    ROTATION.with_sizes("nearly-around", angles=choice([6.1, -6.1, 4.5, -4.5]), regions=4),
+    ROTATION.with_sizes("scaled-by-tenths", scale=0.3, bins=(3, 2)),
+    ROTATION.with_sizes("two-orientations", orientations=2, shape=(2, 6, 4, 5)),
+    ROTATION.with_sizes("eight-orientations", orientations=8, shape=(2, 8, 4, 5), regions=5),
+    ROTATION.with_sizes("one-orientation", orientations=1, shape=(2, 3, 4, 5)),
+    ROTATION.with_sizes("undefined", features=half_nan, centers=(0.4, 0.6), extent=(0.1, 0.3)),
     ROTATION.replace("channels-last", **same_layout(channels_last)),
     ROTATION.replace("transposed", layout=transposed, result_layout=strided),
-    ROTATION.replace("long", shape=(2, 8, 7, 9), bins=(3, 4), regions=9),
-    ROTATION.replace("no-regions", regions=0),
+    ROTATION.with_sizes("long", shape=(2, 8, 7, 9), bins=(3, 4), regions=9),
+    ROTATION.with_sizes("no-regions", regions=0),
 )
 
 ROTATING = (
@@ -197,7 +191,7 @@ class Alignment:
         return np.concatenate([lengths / self.scale, values["_angles"]], -1)
 
 
-def aligned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def aligned(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotatedFeatureAlignMmcv` and its gradient from the sizes of a template."""
     sizes: Alignment = template.sizes
     n, _, h, w = sizes.shape
@@ -216,28 +210,28 @@ def aligned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 ALIGN = CaseTemplate("corners", Alignment(), **SMOKE_IN_ALL_DTYPES)
 ALIGNED = ALIGN.replace(dtypes=DtypeSelection.leading, smoke=False)
-UPRIGHT_BOXES: Mapping[str, Any] = {"angles": choice([0.0]), "quarters": True, "domains": WHOLE, "exact": True}
+UPRIGHT_BOXES = ALIGN.with_sizes(angles=choice([0.0]), quarters=True).replace(domains=WHOLE, exact=True, smoke=False)
 
 ALIGNMENTS = (
     ALIGN,
-    ALIGN.replace("centre", points=1, scale=0.5, smoke=False, layout=strided, result_layout=transposed),
-    ALIGN.replace("exact", smoke=False, **UPRIGHT_BOXES),
-    ALIGN.replace("exact-around", scale=0.25, centers=(-0.6, 1.6), extent=(0, 4), smoke=False, **UPRIGHT_BOXES),
-    ALIGN.replace("exact-centre", points=1, centers=(-0.5, 1.5), smoke=False, **UPRIGHT_BOXES),
-    ALIGNED.replace("doubled", scale=2.0),
-    ALIGNED.replace("tenths", scale=0.3, points=1),
-    ALIGNED.replace("small-boxes", extent=(0.05, 0.3)),
-    ALIGNED.replace("large-boxes", extent=(3, 9)),
-    ALIGNED.replace("outside", centers=(-0.6, 1.6)),
-    ALIGNED.replace("one-channel", shape=(3, 1, 5, 2)),
-    ALIGNED.replace("many-channels", shape=(1, 9, 2, 3)),
-    ALIGNED.replace("one-place", shape=(4, 2, 1, 1), extent=(0.05, 0.5)),
-    ALIGNED.replace("undefined", features=half_nan),
+    ALIGN.with_sizes("centre", points=1, scale=0.5).replace(smoke=False, layout=strided, result_layout=transposed),
+    UPRIGHT_BOXES.replace("exact"),
+    UPRIGHT_BOXES.with_sizes("exact-around", scale=0.25, centers=(-0.6, 1.6), extent=(0, 4)),
+    UPRIGHT_BOXES.with_sizes("exact-centre", points=1, centers=(-0.5, 1.5)),
+    ALIGNED.with_sizes("doubled", scale=2.0),
+    ALIGNED.with_sizes("tenths", scale=0.3, points=1),
+    ALIGNED.with_sizes("small-boxes", extent=(0.05, 0.3)),
+    ALIGNED.with_sizes("large-boxes", extent=(3, 9)),
+    ALIGNED.with_sizes("outside", centers=(-0.6, 1.6)),
+    ALIGNED.with_sizes("one-channel", shape=(3, 1, 5, 2)),
+    ALIGNED.with_sizes("many-channels", shape=(1, 9, 2, 3)),
+    ALIGNED.with_sizes("one-place", shape=(4, 2, 1, 1), extent=(0.05, 0.5)),
+    ALIGNED.with_sizes("undefined", features=half_nan),
     ALIGNED.replace("channels-last", **same_layout(channels_last)),
     ALIGNED.replace("transposed", layout=transposed, result_layout=strided),
-    ALIGNED.replace("long", shape=(1, 5, 13, 14)),
-    ALIGNED.replace("no-images", shape=(0, 2, 3, 4)),
-    ALIGNED.replace("no-channels", shape=(2, 0, 3, 4)),
+    ALIGNED.with_sizes("long", shape=(1, 5, 13, 14)),
+    ALIGNED.with_sizes("no-images", shape=(0, 2, 3, 4)),
+    ALIGNED.with_sizes("no-channels", shape=(2, 0, 3, 4)),
 )
 
 register("diopiRotatedFeatureAlignMmcv", "diopiRotatedFeatureAlignBackwardMmcv", templates=ALIGNMENTS, derive=aligned)
@@ -259,7 +253,7 @@ class Filters:
         return np.reshape(permutation_per_rotation, (self.rotations, entries)).T.reshape(-1)
 
 
-def filters(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def filters(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiActiveRotatedFilterMmcv` and its gradient from the sizes of a template."""
     sizes: Filters = template.sizes
     p, q, o, *kernel = sizes.shape
@@ -283,18 +277,20 @@ FILTERED = FILTER.replace(dtypes=DtypeSelection.leading, smoke=False)
 FILTERS = (
     FILTER,
     FILTER.replace("exact", domains={"grad_out": integer_values(-9, 9)}, exact=True, smoke=False),
-    FILTER.replace("square", shape=(3, 2, 1, 3, 3), rotations=8, smoke=False, layout=strided, result_layout=transposed),
-    FILTERED.replace("one-rotation", rotations=1),
-    FILTERED.replace("one-entry", shape=(5, 4, 1, 1, 1)),
-    FILTERED.replace("many-orientations", shape=(1, 2, 8, 1, 1), rotations=8),
-    FILTERED.replace("one-filter", shape=(1, 1, 2, 3, 3), rotations=4),
-    FILTERED.replace("many-filters", shape=(17, 9, 1, 2, 2)),
+    FILTER.with_sizes("square", shape=(3, 2, 1, 3, 3), rotations=8).replace(
+        smoke=False, layout=strided, result_layout=transposed
+    ),
+    FILTERED.with_sizes("one-rotation", rotations=1),
+    FILTERED.with_sizes("one-entry", shape=(5, 4, 1, 1, 1)),
+    FILTERED.with_sizes("many-orientations", shape=(1, 2, 8, 1, 1), rotations=8),
+    FILTERED.with_sizes("one-filter", shape=(1, 1, 2, 3, 3), rotations=4),
+    FILTERED.with_sizes("many-filters", shape=(17, 9, 1, 2, 2)),
     FILTERED.replace("strided", **same_layout(strided)),
     FILTERED.replace("transposed", layout=transposed, result_layout=strided),
     FILTERED.replace("transposed-result", layout=strided, result_layout=transposed),
-    FILTERED.replace("long", shape=(5, 7, 4, 3, 3), rotations=8),
-    FILTERED.replace("no-filters", shape=(0, 3, 2, 2, 3)),
-    FILTERED.replace("no-channels", shape=(2, 0, 2, 2, 3)),
+    FILTERED.with_sizes("long", shape=(5, 7, 4, 3, 3), rotations=8),
+    FILTERED.with_sizes("no-filters", shape=(0, 3, 2, 2, 3)),
+    FILTERED.with_sizes("no-channels", shape=(2, 0, 2, 2, 3)),
 )
 
 register(

@@ -67,7 +67,7 @@ def _placed(values: Mapping[str, Any]) -> Any:
     return np.hstack([places, values["_features"]])
 
 
-def voxelized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def voxelized(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiHardVoxelizeMmcv` from the sizes of a template."""
     grid: Grid = template.sizes
     low, size, layout, result = np.array(grid.low), np.array(grid.size), template.layout, template.result_layout
@@ -88,7 +88,7 @@ def voxelized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def celled(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def celled(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDynamicVoxelizeMmcv` from the sizes of a template."""
     grid: Grid = template.sizes
     return {**voxelized(template, dtype), "coors": zeros(grid.points, 3, dtype=I32, layout=template.result_layout)}
@@ -99,39 +99,39 @@ VOXELIZE = VOXELIZED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 POINTS = (
     VOXELIZED,
-    VOXELIZED.replace("on-faces", inner=(0.0, 0.5), smoke=False),
+    VOXELIZED.with_sizes("on-faces", inner=(0.0, 0.5)).replace(smoke=False),
     VOXELIZE.replace("strided", **same_layout(strided)),
     VOXELIZE.replace("transposed", layout=transposed, result_layout=strided),
     VOXELIZE.replace("transposed-results", layout=strided, result_layout=transposed),
-    VOXELIZE.replace("coordinates-alone", features=3),
-    VOXELIZE.replace("many-features", features=17),
-    VOXELIZE.replace("one-cell", cells=(1, 1, 1), points=20, room=5),
-    VOXELIZE.replace("flat", cells=(5, 4, 1), low=(-40.0, -30.0, -3.0), size=(16.0, 15.0, 4.0)),
-    VOXELIZE.replace("tall", cells=(1, 2, 9), size=(4.0, 0.5, 0.125)),
-    VOXELIZE.replace("uneven-cells", low=(-0.7, 0.3, -1.9), size=(0.3, 0.7, 1.1)),
-    VOXELIZE.replace("far-away", low=(100.0, -300.0, 50.0)),
-    VOXELIZE.replace("all-inside", margin=0),
-    VOXELIZE.replace("far-outside", margin=5, points=200),
-    VOXELIZE.replace("one-point", points=1, voxels=3, margin=0),
-    VOXELIZE.replace("long", points=1100, cells=(9, 7, 5), voxels=250),
-    VOXELIZE.replace("none-inside", low=(9000.0, 0.0, 0.0), points=9, arguments={"points": tensor(9, 4)}),
-    VOXELIZE.replace("no-points", points=0),
+    VOXELIZE.with_sizes("coordinates-alone", features=3),
+    VOXELIZE.with_sizes("many-features", features=17),
+    VOXELIZE.with_sizes("one-cell", cells=(1, 1, 1), points=20, room=5),
+    VOXELIZE.with_sizes("flat", cells=(5, 4, 1), low=(-40.0, -30.0, -3.0), size=(16.0, 15.0, 4.0)),
+    VOXELIZE.with_sizes("tall", cells=(1, 2, 9), size=(4.0, 0.5, 0.125)),
+    VOXELIZE.with_sizes("uneven-cells", low=(-0.7, 0.3, -1.9), size=(0.3, 0.7, 1.1)),
+    VOXELIZE.with_sizes("far-away", low=(100.0, -300.0, 50.0)),
+    VOXELIZE.with_sizes("all-inside", margin=0),
+    VOXELIZE.with_sizes("far-outside", margin=5, points=200),
+    VOXELIZE.with_sizes("one-point", points=1, voxels=3, margin=0),
+    VOXELIZE.with_sizes("long", points=1100, cells=(9, 7, 5), voxels=250),
+    VOXELIZE.with_sizes("none-inside", low=(9000.0, 0.0, 0.0), points=9).replace(arguments={"points": tensor(9, 4)}),
+    VOXELIZE.with_sizes("no-points", points=0),
 )
 LIMITS = (
-    VOXELIZE.replace("all-voxels", voxels=30),
-    VOXELIZE.replace("few-voxels", voxels=5),
-    VOXELIZE.replace("one-voxel", voxels=1, room=4),
-    VOXELIZE.replace("one-point-a-voxel", room=1),
-    VOXELIZE.replace("room-for-all", room=50, voxels=30),
-    VOXELIZE.replace("few-cells", cells=(2, 1, 1), points=60, room=7),
-    VOXELIZE.replace("no-voxels", voxels=0),
+    VOXELIZE.with_sizes("all-voxels", voxels=30),
+    VOXELIZE.with_sizes("few-voxels", voxels=5),
+    VOXELIZE.with_sizes("one-voxel", voxels=1, room=4),
+    VOXELIZE.with_sizes("one-point-a-voxel", room=1),
+    VOXELIZE.with_sizes("room-for-all", room=50, voxels=30),
+    VOXELIZE.with_sizes("few-cells", cells=(2, 1, 1), points=60, room=7),
+    VOXELIZE.with_sizes("no-voxels", voxels=0),
 )
 
 
-def in_any_order(template: CaseTemplate) -> CaseTemplate:
+def in_any_order(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
     """Return the template with `deterministic` false, so that points may be taken in any order."""
     label = "in-any-order" if template.label == "points" else f"in-any-order-{template.label}"
-    return template.replace(label, deterministic=False)
+    return template.with_sizes(label, deterministic=False)
 
 
 NONE_INSIDE = {"none-inside": "no point is in the grid"}
@@ -187,7 +187,7 @@ class Reduction:
         return len({tuple(row) for row in self.coordinates().tolist() if min(row) >= 0})
 
 
-def reduced(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def reduced(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDynamicPointToVoxelMmcv` from the sizes of a template."""
     sizes: Reduction = template.sizes
     return {
@@ -197,7 +197,7 @@ def reduced(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def reduced_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def reduced_backward(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDynamicPointToVoxelBackwardMmcv` from the sizes of a template."""
     sizes: Reduction = template.sizes
     inputs, rows, layout = reduced(template, dtype), sizes.rows(), template.layout
@@ -218,24 +218,24 @@ def reduced_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 SUMMANDS = {"feats": integer_values(-9, 9), "grad_reduced_feats": integer_values(-9, 9)}
 SUMMED = CaseTemplate("sum", Reduction(), **SMOKE_IN_ALL_DTYPES)
-MEANS = SUMMED.replace("mean", reduce_type=MEAN)
-LARGEST = SUMMED.replace("maximum", reduce_type=MAXIMUM, domains=SUMMANDS, exact=True)
+MEANS = SUMMED.with_sizes("mean", reduce_type=MEAN)
+LARGEST = SUMMED.with_sizes("maximum", reduce_type=MAXIMUM).replace(domains=SUMMANDS, exact=True)
 """Many points attain a maximum, and a feature does to the last bit."""
 
 
-def varied(template: CaseTemplate) -> list[CaseTemplate]:
+def varied(template: CaseTemplate[Any]) -> list[CaseTemplate[Any]]:
     """A reduction of points of all sorts."""
     label, leading = template.label, template.replace(dtypes=DtypeSelection.leading, smoke=False)
     return [
         template,
-        leading.replace(f"{label}-all-inside", outside=False),
+        leading.with_sizes(f"{label}-all-inside", outside=False),
         leading.replace(f"{label}-strided", **same_layout(strided)),
         leading.replace(f"{label}-transposed", layout=transposed),
-        leading.replace(f"{label}-one-axis", grid=(9,)),
-        leading.replace(f"{label}-one-channel", channels=1),
-        leading.replace(f"{label}-many-channels", channels=33),
-        leading.replace(f"{label}-one-point", points=1),
-        leading.replace(f"{label}-no-points", points=0),
+        leading.with_sizes(f"{label}-one-axis", grid=(9,)),
+        leading.with_sizes(f"{label}-one-channel", channels=1),
+        leading.with_sizes(f"{label}-many-channels", channels=33),
+        leading.with_sizes(f"{label}-one-point", points=1),
+        leading.with_sizes(f"{label}-no-points", points=0),
     ]
 
 
@@ -244,12 +244,14 @@ REDUCTIONS = (
     *varied(MEANS),
     *varied(LARGEST),
     SUMMED.replace("exact", domains=SUMMANDS, exact=True, smoke=False),
-    SUMMED.replace("long", points=1100, grid=(7, 5, 4), dtypes=DtypeSelection.leading, smoke=False),
-    MEANS.replace("one-row", grid=(1, 1), outside=False, dtypes=DtypeSelection.leading, smoke=False),
+    SUMMED.with_sizes("long", points=1100, grid=(7, 5, 4)).replace(dtypes=DtypeSelection.leading, smoke=False),
+    MEANS.with_sizes("one-row", grid=(1, 1), outside=False).replace(dtypes=DtypeSelection.leading, smoke=False),
     MEANS.replace("undefined", domains={"feats": half_nan}, dtypes=DtypeSelection.leading, smoke=False),
-    LARGEST.replace("four-axes", grid=(2, 2, 3, 2), points=60, dtypes=DtypeSelection.leading, smoke=False),
+    LARGEST.with_sizes("four-axes", grid=(2, 2, 3, 2), points=60).replace(dtypes=DtypeSelection.leading, smoke=False),
 )
-NONE_KEPT = SUMMED.replace("none-kept", arguments={"coors": literal(np.full((5, 3), -1), I32)}, points=5, smoke=False)
+NONE_KEPT = SUMMED.with_sizes("none-kept", points=5).replace(
+    arguments={"coors": literal(np.full((5, 3), -1), I32)}, smoke=False
+)
 
 register(
     "diopiDynamicPointToVoxelMmcv",
@@ -304,7 +306,7 @@ class Sparse:
         return indices, counts
 
 
-def convolved(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def convolved(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the sparse convolutions from the sizes of a template."""
     sizes: Sparse = template.sizes
     (pairs, counts), layout = sizes.indices(), template.layout
@@ -326,42 +328,37 @@ WHOLE = dict.fromkeys(("features", "filters", "bias", "outGrad"), integer_values
 
 CONVOLUTIONS = (
     CONVOLVED,
-    CONVOLVED.replace("exact", rows=6, outputs=7, domains=WHOLE, exact=True, smoke=False),
-    CONVOLVED.replace("submanifold", outputs=7, submanifold=1, layout=strided, smoke=False),
-    CONVOLVE.replace("inverse", inverse=1),
-    CONVOLVE.replace("square", outputs=7, pairs=7),
-    CONVOLVE.replace("square-inverse", outputs=7, pairs=7, inverse=1),
-    CONVOLVE.replace("square-submanifold", outputs=7, pairs=7, submanifold=1),
-    CONVOLVE.replace("square-submanifold-inverse", outputs=7, pairs=7, submanifold=1, inverse=1),
-    CONVOLVE.replace("cube", kernel=(3, 3, 3), rows=20, outputs=17, pairs=11),
-    CONVOLVE.replace("cube-submanifold", kernel=(3, 3, 3), rows=20, outputs=20, pairs=11, submanifold=1),
-    CONVOLVE.replace("line", kernel=(5,)),
-    CONVOLVE.replace("one-position", kernel=(1, 1)),
-    CONVOLVE.replace("one-channel", ci=1, co=1),
-    CONVOLVE.replace("many-channels", ci=33, co=17),
-    CONVOLVE.replace("more-results", outputs=23),
-    CONVOLVE.replace("one-row", rows=1, outputs=4, pairs=2),
-    CONVOLVE.replace("one-result", rows=9, outputs=1, pairs=2, kernel=(3, 3)),
-    CONVOLVE.replace("undefined", rows=12, outputs=15, pairs=5, kernel=(1, 2), domains={"features": half_nan}),
-    CONVOLVE.replace("transposed", layout=transposed),
-    CONVOLVE.replace("long", rows=300, outputs=250, pairs=200, ci=8, co=5),
-    CONVOLVE.replace(
-        "long-sum",
-        rows=9,
-        outputs=3,
-        pairs=3,
-        ci=130,
-        kernel=(5, 5),
-        domains={"bias": integer_values(-900, 900)},
-        dtypes=half,
+    CONVOLVED.with_sizes("exact", rows=6, outputs=7).replace(domains=WHOLE, exact=True, smoke=False),
+    CONVOLVED.with_sizes("submanifold", outputs=7, submanifold=1).replace(layout=strided, smoke=False),
+    CONVOLVE.with_sizes("inverse", inverse=1),
+    CONVOLVE.with_sizes("square", outputs=7, pairs=7),
+    CONVOLVE.with_sizes("square-inverse", outputs=7, pairs=7, inverse=1),
+    CONVOLVE.with_sizes("square-submanifold", outputs=7, pairs=7, submanifold=1),
+    CONVOLVE.with_sizes("square-submanifold-inverse", outputs=7, pairs=7, submanifold=1, inverse=1),
+    CONVOLVE.with_sizes("cube", kernel=(3, 3, 3), rows=20, outputs=17, pairs=11),
+    CONVOLVE.with_sizes("cube-submanifold", kernel=(3, 3, 3), rows=20, outputs=20, pairs=11, submanifold=1),
+    CONVOLVE.with_sizes("line", kernel=(5,)),
+    CONVOLVE.with_sizes("one-position", kernel=(1, 1)),
+    CONVOLVE.with_sizes("one-channel", ci=1, co=1),
+    CONVOLVE.with_sizes("many-channels", ci=33, co=17),
+    CONVOLVE.with_sizes("more-results", outputs=23),
+    CONVOLVE.with_sizes("one-row", rows=1, outputs=4, pairs=2),
+    CONVOLVE.with_sizes("one-result", rows=9, outputs=1, pairs=2, kernel=(3, 3)),
+    CONVOLVE.with_sizes("undefined", rows=12, outputs=15, pairs=5, kernel=(1, 2)).replace(
+        domains={"features": half_nan}
     ),
-    CONVOLVE.replace("no-pairs", pairs=0),
-    CONVOLVE.replace("no-rows", rows=0),
-    CONVOLVE.replace("no-results", outputs=0),
+    CONVOLVE.replace("transposed", layout=transposed),
+    CONVOLVE.with_sizes("long", rows=300, outputs=250, pairs=200, ci=8, co=5),
+    CONVOLVE.with_sizes("long-sum", rows=9, outputs=3, pairs=3, ci=130, kernel=(5, 5)).replace(
+        domains={"bias": integer_values(-900, 900)}, dtypes=half
+    ),
+    CONVOLVE.with_sizes("no-pairs", pairs=0),
+    CONVOLVE.with_sizes("no-rows", rows=0),
+    CONVOLVE.with_sizes("no-results", outputs=0),
 )
 
 
-def convolved_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def convolved_backward(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndiceConvBackwardMmcv` from the sizes of a template."""
     sizes: Sparse = template.sizes
     return {**convolved(template, dtype), "outGrad": tensor(sizes.outputs, sizes.co, layout=template.layout)}
@@ -373,7 +370,7 @@ register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTIONS, derive=convolved
 # Pooling
 
 
-def pooled(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def pooled(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndiceMaxpoolMmcv` from the sizes of a template."""
     sizes: Sparse = template.sizes
     (pairs, counts), layout = sizes.indices(), template.layout
@@ -385,7 +382,7 @@ def pooled(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def pooled_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def pooled_backward(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndiceMaxpoolBackwardMmcv` from the sizes of a template."""
     sizes: Sparse = template.sizes
     rows, layout = (sizes.outputs, sizes.ci), template.layout
@@ -398,33 +395,33 @@ def pooled_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def exactly(template: CaseTemplate) -> CaseTemplate:
+def exactly(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
     """With whole numbers: a feature has the gradient or not, by whether it is the maximum to the last bit."""
     return template.replace(
         domains={"features": integer_values(-9, 25), "outGrad": integer_values(-9, 9), **template.domains}, exact=True
     )
 
 
-POOLED = CONVOLVED.replace("plain", kernel=(3, 3))
+POOLED = CONVOLVED.with_sizes("plain", kernel=(3, 3))
 POOL = POOLED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 POOLS = (
     POOLED,
-    POOLED.replace("exact", rows=6, outputs=7, domains=WHOLE, exact=True, smoke=False, layout=strided),
-    POOL.replace("cube", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9),
-    POOL.replace("cube-transposed", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9, layout=transposed),
-    POOL.replace("line", kernel=(5,)),
-    POOL.replace("one-position", kernel=(1,), pairs=5),
-    POOL.replace("one-channel", ci=1, rows=15, outputs=9, pairs=9),
-    POOL.replace("many-channels", ci=33),
-    POOL.replace("more-results", outputs=13, pairs=7),
-    POOL.replace("one-row", rows=1, outputs=4, pairs=2, ci=9),
-    POOL.replace("one-result", rows=3, outputs=1, pairs=2, ci=9),
-    POOL.replace("many-equal", rows=9, domains={"features": integer_values(-1, 1)}),
-    POOL.replace("long", rows=300, outputs=250, pairs=200, ci=8),
-    POOL.replace("no-pairs", pairs=0),
-    POOL.replace("no-rows", rows=0),
-    POOL.replace("no-results", outputs=0),
+    POOLED.with_sizes("exact", rows=6, outputs=7).replace(domains=WHOLE, exact=True, smoke=False, layout=strided),
+    POOL.with_sizes("cube", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9),
+    POOL.with_sizes("cube-transposed", kernel=(2, 2, 2), rows=20, outputs=9, pairs=9).replace(layout=transposed),
+    POOL.with_sizes("line", kernel=(5,)),
+    POOL.with_sizes("one-position", kernel=(1,), pairs=5),
+    POOL.with_sizes("one-channel", ci=1, rows=15, outputs=9, pairs=9),
+    POOL.with_sizes("many-channels", ci=33),
+    POOL.with_sizes("more-results", outputs=13, pairs=7),
+    POOL.with_sizes("one-row", rows=1, outputs=4, pairs=2, ci=9),
+    POOL.with_sizes("one-result", rows=3, outputs=1, pairs=2, ci=9),
+    POOL.with_sizes("many-equal", rows=9).replace(domains={"features": integer_values(-1, 1)}),
+    POOL.with_sizes("long", rows=300, outputs=250, pairs=200, ci=8),
+    POOL.with_sizes("no-pairs", pairs=0),
+    POOL.with_sizes("no-rows", rows=0),
+    POOL.with_sizes("no-results", outputs=0),
 )
 
 register("diopiIndiceMaxpoolMmcv", templates=POOLS, derive=pooled)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -110,6 +110,13 @@ class ResultOverride:
     shape: tuple[int, ...] | None = None
 
 
+FULL = "full"
+"""The level of the cases with small tensors, which the baseline stores."""
+
+LARGE = "large"
+"""The level of the cases with the sizes of models."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One call of one function.
@@ -127,6 +134,7 @@ class Case:
         case_class: The class; `basic` if `diopi_test.cases.classes` derives it.
         non_discriminating: The reason why the case must be as it is although a wrong result could pass it; empty
             for all other cases (`diopi_test.quality.non_discriminating`).
+        level: The level that the case belongs to: `FULL`, of which the smoke cases are a part, or `LARGE`.
     """
 
     label: str
@@ -137,6 +145,7 @@ class Case:
     exact: bool | Collection[str] = False
     case_class: CaseClass = CaseClass.basic
     non_discriminating: str = ""
+    level: str = FULL
 
     def is_exact(self, result: str) -> bool:
         """Return whether the data make a result free of rounding errors."""
@@ -150,9 +159,6 @@ Reasons = Mapping[str, str]
 
 The expression matches labels without the element type, up to a dash or the end.
 """
-
-FULL = "full"
-"""The level of case makers that do not name another level."""
 
 _makers: dict[tuple[str, str], tuple[CaseMaker, Reasons]] = {}
 
@@ -189,10 +195,16 @@ def _none(prototype: Prototype) -> Iterable[Case]:
 
 
 def registered_cases(prototype: Prototype, level: str = FULL) -> tuple[Case, ...]:
-    """Return the cases that a function's registered maker yields at a level; none without a maker."""
+    """Return the cases that a function's registered makers yield for a level; none without a maker."""
+    cases = [case for case in _made_cases(prototype, FULL) if case.level == level]
+    further = [] if level == FULL else [replace(case, level=level) for case in _made_cases(prototype, level)]
+    return *cases, *further
+
+
+def _made_cases(prototype: Prototype, level: str) -> Iterator[Case]:
     names = (level, prototype.name), (level, prototype.base)
     maker, reasons = _makers.get(names[0]) or _makers.get(names[1]) or (_none, {})
-    return tuple(_with_reason(case, reasons) for case in maker(prototype))
+    return (_with_reason(case, reasons) for case in maker(prototype))
 
 
 def check_cases(prototype: Prototype, cases: Sequence[Case]) -> None:

@@ -19,7 +19,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.model import Case, cases_for
-from diopi_test.cases.template import CaseTemplate, TensorTemplate, expand, tensor
+from diopi_test.cases.template import Arguments, CaseTemplate, TensorTemplate, expand, tensor
 
 F16, BF16, F32, F64 = floating
 
@@ -43,20 +43,22 @@ PATTERNS = (
 """Shapes and layouts of the tensors of a step."""
 
 
-def step(label: str, numbers: Mapping[str, Any], states: Mapping[str, Domain], dtypes: Sequence[Dtype]) -> CaseTemplate:
+def step(
+    label: str, numbers: Mapping[str, Any], states: Mapping[str, Domain], dtypes: Sequence[Dtype]
+) -> CaseTemplate[Any]:
     """A step with these numbers; a state that is not in `states` is NULL. Usual rates are too small to show much."""
     return CaseTemplate(
         label, arguments=numbers, domains=states, dtypes=dtypes, smoke=() if "usual" in label else (F32,)
     )
 
 
-def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate]) -> Iterator[Case]:
+def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Any]]) -> Iterator[Case]:
     """The first step in all patterns, every other as a matrix."""
     first, *other_steps = steps
     templates = [_shaped(first.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in PATTERNS]
     templates += [_shaped(step, MATRIX) for step in other_steps]
 
-    def tensors(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
+    def tensors(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
         domains = {"param": normal(), "grad": GRADIENT, **template.domains}
         return {
             p.name: tensor(*template.sizes, domain=domains[p.name], layout=template.layout)
@@ -69,16 +71,16 @@ def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate]) -> Iterator[
     return expand(prototype, templates, tensors)
 
 
-def _shaped(template: CaseTemplate, pattern: CaseTemplate) -> CaseTemplate:
+def _shaped(template: CaseTemplate[Any], pattern: CaseTemplate[Any]) -> CaseTemplate[Any]:
     """A step with tensors of a pattern."""
     label = f"{template.label}-{pattern.label}"
-    return template.replace(label, arguments=pattern.arguments, sizes=pattern.sizes, layout=pattern.layout)
+    return replace(template.replace(label, pattern.arguments, layout=pattern.layout), sizes=pattern.sizes)
 
 
 # Steps with a state for each parameter
 
 
-def sgd_step(label: str, dtypes: Sequence[Dtype] = (F32,), *, buf: bool = True, **numbers: Any) -> CaseTemplate:
+def sgd_step(label: str, dtypes: Sequence[Dtype] = (F32,), *, buf: bool = True, **numbers: Any) -> CaseTemplate[Any]:
     """`numbers` are those that differ from the plain step's."""
     plain = {"lr": 0.125, "momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
     return step(label, {**plain, **numbers}, {"buf": normal()} if buf else {}, dtypes)
@@ -108,7 +110,7 @@ def sgd(prototype: Prototype) -> Iterator[Case]:
 
 def adam_step(
     label: str, dtypes: Sequence[Dtype] = (F32,), *, largest: bool = False, zero: bool = False, **numbers: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """`largest`: with the largest second moment; `zero`: with moments of zero, as they begin."""
     plain = {"lr": 0.125, "beta1": 0.75, "beta2": 0.875, "eps": 0.25, "weight_decay": 0.5, "step": 3, "amsgrad": False}
     moments = {"exp_avg": ZERO, "exp_avg_sq": ZERO} if zero else {"exp_avg": normal(), "exp_avg_sq": POSITIVE}
@@ -138,7 +140,7 @@ def adam(prototype: Prototype) -> Iterator[Case]:
     return step_cases(prototype, ADAM)
 
 
-def adadelta_step(label: str, dtypes: Sequence[Dtype], states: Domain = POSITIVE, **numbers: Any) -> CaseTemplate:
+def adadelta_step(label: str, dtypes: Sequence[Dtype], states: Domain = POSITIVE, **numbers: Any) -> CaseTemplate[Any]:
     """Return a template of a step of Adadelta; the states are drawn from `states`."""
     return step(label, numbers, {"square_avg": states, "acc_delta": states}, dtypes)
 
@@ -163,7 +165,7 @@ RMS_STATES: Mapping[str, Domain] = {"square_avg": uniform(1, 4), "grad_avg": nor
 
 def rmsprop_step(
     label: str, dtypes: Sequence[Dtype] = (F32,), *, mean: bool = False, velocity: bool = False, **numbers: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """`mean`, `velocity`: with the state that centering, and momentum, need."""
     plain = {"lr": 0.125, "alpha": 0.75, "eps": 0.25, "weight_decay": 0.5, "momentum": 0.0, "centered": False}
     is_present = {"square_avg": True, "grad_avg": mean, "momentum_buf": velocity}
@@ -209,7 +211,7 @@ def fused_step(
     counter: TensorTemplate = COUNTER,
     arguments: Mapping[str, Any] | None = None,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Parameters of these shapes after these numbers of steps, each counted in a tensor as `counter`."""
     counters = [replace(counter, domain=choice([number])) for number in steps]
     numbers = {"state_steps": counters, **FUSED_NUMBERS, **(arguments or {})}
@@ -257,7 +259,7 @@ FUSED = (
 
 @cases_for("diopiFusedAdamW")
 def fused_adamw(prototype: Prototype) -> Iterator[Case]:
-    def tensors(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def tensors(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         domains = {"params": normal(), "grads": GRADIENT, "exp_avgs": normal(), "exp_avg_sqs": POSITIVE}
         lists = {
             name: [tensor(*shape, domain=domain, layout=template.layout) for shape in template.sizes]
@@ -301,13 +303,13 @@ def clip(
     remaining_dtype: Dtype | None = None,
     strict: bool = False,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template with gradients of these shapes; `remaining_dtype` is the type of all except the first."""
     grads = [
         tensor(*shape, domain=domain, layout=layout, dtype=remaining_dtype if number else None)
         for number, shape in enumerate(shapes)
     ]
-    arguments = {"grads": grads, "max_norm": max_norm, "norm_type": norm_type, "error_if_nonfinite": strict}
+    arguments: Arguments = {"grads": grads, "max_norm": max_norm, "norm_type": norm_type, "error_if_nonfinite": strict}
     return CaseTemplate(label, arguments=arguments, **{"dtypes": (F32,), **fields})
 
 

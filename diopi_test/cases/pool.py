@@ -110,23 +110,11 @@ def _rank(prototype: Prototype) -> int:
     return int(found[1])
 
 
-def windows(
-    label: str,
-    size: tuple[int, ...],
-    kernel: tuple[int, ...] = (2, 2, 2),
-    stride: tuple[int, ...] = (),
-    padding: tuple[int, ...] = (0, 0, 0),
-    **fields: Any,
-) -> CaseTemplate:
-    """Return a template for float32; `fields` are further fields of `Windows` and of the template."""
-    return CaseTemplate(label, Windows(size, kernel, stride, padding)).replace(**fields)
-
-
-def _arguments(prototype: Prototype, kind: str) -> Derive:
+def _arguments(prototype: Prototype, kind: str) -> Derive[Any]:
     """The usual arguments of a function that pools as `diopi<kind><rank>d` does, or of its gradient."""
     rank = _rank(prototype)
 
-    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         sizes, layout = template.sizes, template.layout
         attributes = sizes.attributes(rank)
         result = (*sizes.leading, *sizes.pooled(rank, kind))
@@ -142,12 +130,12 @@ def _arguments(prototype: Prototype, kind: str) -> Derive:
 
 
 def _expand(
-    prototype: Prototype, kind: str, templates: Iterable[CaseTemplate], derive: Derive | None = None
+    prototype: Prototype, kind: str, templates: Iterable[CaseTemplate[Any]], derive: Derive[Any] | None = None
 ) -> Iterator[Case]:
     return expand(prototype, map(_with_results, templates), derive or _arguments(prototype, kind))
 
 
-def _with_results(template: CaseTemplate) -> CaseTemplate:
+def _with_results(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
     """The template with results in the layout of the input, unless it is for inputs only."""
     layout = contiguous if template.layout is expanded else template.layout
     return template.replace(result_layout=layout, results={"indices": ResultOverride(template.sizes.indices, layout)})
@@ -155,22 +143,24 @@ def _with_results(template: CaseTemplate) -> CaseTemplate:
 
 AND_FLOAT16, AND_BFLOAT16 = (Dtype.float32, Dtype.float16), (Dtype.float32, Dtype.bfloat16)
 
-PLAIN = windows("plain", (3, 5, 6), (2, 3, 2), (1, 2, 3), leading=(1, 3), dtypes=floating, smoke=True)
-PADDED = windows("padded", (4, 5, 6), (2, 3, 5), (2, 1, 3), (1, 1, 2), dtypes=floating)
-CEIL = windows("ceil", (5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=True, dtypes=floating)
-CEIL_PADDED = windows("ceil-padded", (4, 6, 6), (3, 3, 3), (2, 2, 2), (1, 1, 1), ceil_mode=True)
+PLAIN = CaseTemplate("plain", Windows((3, 5, 6), (2, 3, 2), (1, 2, 3), leading=(1, 3)), dtypes=floating, smoke=True)
+PADDED = CaseTemplate("padded", Windows((4, 5, 6), (2, 3, 5), (2, 1, 3), (1, 1, 2)), dtypes=floating)
+CEIL = CaseTemplate("ceil", Windows((5, 6, 8), (2, 3, 3), (2, 2, 2), ceil_mode=True), dtypes=floating)
+CEIL_PADDED = CaseTemplate("ceil-padded", Windows((4, 6, 6), (3, 3, 3), (2, 2, 2), (1, 1, 1), ceil_mode=True))
 
-BOX = windows("box", (4, 5, 6), (2, 3, 2), output=(3, 2, 4))
+BOX = CaseTemplate("box", Windows((4, 5, 6), (2, 3, 2), output=(3, 2, 4)))
 
 LAYOUTS = (
-    BOX.replace("unbatched", leading=(3,)),
-    windows("no-samples", (4, 5, 6), (2, 3, 2), leading=(0, 3)),
-    windows("one-channel", (3, 4, 7), (2, 2, 3), leading=(3, 1)),
-    BOX.replace("channels-last", leading=(2, 3), layout=channels_last, dtypes=AND_FLOAT16),
-    windows("many-channels-last", (2, 3, 5), leading=(1, 37), layout=channels_last, domains={"input": normal()}),
-    windows("strided", (3, 4, 6), (2, 2, 3), layout=strided),
-    windows("transposed", (3, 4, 5), (2, 3, 2), layout=transposed),
-    windows("expanded", (3, 4, 5), (2, 3, 2), leading=(3, 5), layout=expanded),
+    BOX.with_sizes("unbatched", leading=(3,)),
+    CaseTemplate("no-samples", Windows((4, 5, 6), (2, 3, 2), leading=(0, 3))),
+    CaseTemplate("one-channel", Windows((3, 4, 7), (2, 2, 3), leading=(3, 1))),
+    BOX.with_sizes("channels-last", leading=(2, 3)).replace(layout=channels_last, dtypes=AND_FLOAT16),
+    CaseTemplate(
+        "many-channels-last", Windows((2, 3, 5), leading=(1, 37)), layout=channels_last, domains={"input": normal()}
+    ),
+    CaseTemplate("strided", Windows((3, 4, 6), (2, 2, 3)), layout=strided),
+    CaseTemplate("transposed", Windows((3, 4, 5), (2, 3, 2)), layout=transposed),
+    CaseTemplate("expanded", Windows((3, 4, 5), (2, 3, 2), leading=(3, 5)), layout=expanded),
 )
 """For every kind of pooling."""
 
@@ -179,25 +169,27 @@ SLIDING = (
     PADDED,
     CEIL,
     CEIL_PADDED,
-    CEIL.replace("floor", ceil_mode=False, dtypes=DtypeSelection.leading),
-    windows("ceil-dropped", (4, 4, 4), (2, 2, 2), (3, 3, 3), (1, 1, 1), ceil_mode=True),
-    windows("ceil-touching", (3, 5, 8), (2, 3, 3), (4, 3, 3), (1, 1, 1), ceil_mode=True),
-    windows("ceil-fitting", (4, 6, 6), (2, 2, 2), (2, 2, 2), ceil_mode=True),
-    windows("default-stride", (4, 6, 7), (2, 3, 3)),
-    windows("gaps", (5, 7, 8), (2, 2, 2), (3, 4, 3)),
-    windows("overlapping", (3, 5, 6), (2, 3, 4), (1, 1, 1), dtypes=AND_BFLOAT16),
-    windows("whole", (3, 4, 5), (3, 4, 5), leading=(3, 5)),
-    windows("one-element-windows", (3, 2, 4), (1, 1, 1)),
-    windows("wide", (2, 3, 131), (1, 2, 3), (1, 1, 2), (0, 1, 1), leading=(1, 2)),
+    CEIL.with_sizes("floor", ceil_mode=False).replace(dtypes=DtypeSelection.leading),
+    CaseTemplate("ceil-dropped", Windows((4, 4, 4), (2, 2, 2), (3, 3, 3), (1, 1, 1), ceil_mode=True)),
+    CaseTemplate("ceil-touching", Windows((3, 5, 8), (2, 3, 3), (4, 3, 3), (1, 1, 1), ceil_mode=True)),
+    CaseTemplate("ceil-fitting", Windows((4, 6, 6), (2, 2, 2), (2, 2, 2), ceil_mode=True)),
+    CaseTemplate("default-stride", Windows((4, 6, 7), (2, 3, 3))),
+    CaseTemplate("gaps", Windows((5, 7, 8), (2, 2, 2), (3, 4, 3))),
+    CaseTemplate("overlapping", Windows((3, 5, 6), (2, 3, 4), (1, 1, 1)), dtypes=AND_BFLOAT16),
+    CaseTemplate("whole", Windows((3, 4, 5), (3, 4, 5), leading=(3, 5))),
+    CaseTemplate("one-element-windows", Windows((3, 2, 4), (1, 1, 1))),
+    CaseTemplate("wide", Windows((2, 3, 131), (1, 2, 3), (1, 1, 2), (0, 1, 1), leading=(1, 2))),
     *LAYOUTS,
 )
 
-DILATED = windows("dilated", (5, 6, 8), (2, 3, 3), (1, 2, 1), dilation=(2, 1, 3), dtypes=floating)
+DILATED = CaseTemplate("dilated", Windows((5, 6, 8), (2, 3, 3), (1, 2, 1), dilation=(2, 1, 3)), dtypes=floating)
 
 EDGES = (
     DILATED,
-    DILATED.replace("dilated-padded", padding=(1, 1, 1), dtypes=DtypeSelection.leading),
-    DILATED.replace("dilated-ceil", padding=(1, 1, 1), stride=(2, 3, 3), ceil_mode=True, dtypes=DtypeSelection.leading),
+    DILATED.with_sizes("dilated-padded", padding=(1, 1, 1)).replace(dtypes=DtypeSelection.leading),
+    DILATED.with_sizes("dilated-ceil", padding=(1, 1, 1), stride=(2, 3, 3), ceil_mode=True).replace(
+        dtypes=DtypeSelection.leading
+    ),
     PADDED.replace("negative-padded", domains={"input": uniform(-9, -1)}),
     CEIL_PADDED.replace("negative-ceil-padded", domains={"input": uniform(-9, -1)}),
     PADDED.replace("minus-infinity-padded", domains={"input": _nothing_in_half}, dtypes=DtypeSelection.leading),
@@ -211,74 +203,78 @@ EDGES = (
     PADDED.replace("ties", domains={"input": TIED}, dtypes=AND_FLOAT16),
     PADDED.replace("several-nan", domains={"input": _several_nan_in_half}, dtypes=AND_FLOAT16),
     PADDED.replace("subnormal", domains={"input": _all_subnormal}, dtypes=AND_FLOAT16),
-    PADDED.replace("indices32", indices=Dtype.int32, dtypes=DtypeSelection.leading),
+    PADDED.with_sizes("indices32", indices=Dtype.int32).replace(dtypes=DtypeSelection.leading),
 )
 """For maxima by sliding windows only."""
 
 EXACT: Mapping[str, Any] = {"dtypes": floating, "exact": True}
 ALL_LARGE = dict.fromkeys(("input", "grad_output"), integer_values(129, 255))
 
-EXACT_SUMS = windows("exact", (2, 4, 32), (2, 2, 16), (1, 2, 8), output=(1, 2, 2), domains=ALL_LARGE, **EXACT)
+EXACT_SUMS = CaseTemplate(
+    "exact", Windows((2, 4, 32), (2, 2, 16), (1, 2, 8), output=(1, 2, 2)), domains=ALL_LARGE, **EXACT
+)
 """Sums that float32 holds exactly and half precision does not, divided by powers of two."""
 
 NEARLY_TOO_LARGE = uniform(50000, 65000)
 """Sums of these are beyond the range of float16, their means are not."""
 
 MEANS = (
-    PADDED.replace("excluding-padding", include_pad=False),
-    CEIL_PADDED.replace("ceil-excluding-padding", include_pad=False),
-    CEIL.replace("ceil-excluding", include_pad=False, dtypes=DtypeSelection.leading),
+    PADDED.with_sizes("excluding-padding", include_pad=False),
+    CEIL_PADDED.with_sizes("ceil-excluding-padding", include_pad=False),
+    CEIL.with_sizes("ceil-excluding", include_pad=False).replace(dtypes=DtypeSelection.leading),
     PADDED.replace("nan", domains={"input": with_value_in_middle(nan, distinct)}, dtypes=DtypeSelection.leading),
     PADDED.replace("infinity", domains={"input": with_value_in_middle(inf, distinct)}, dtypes=DtypeSelection.leading),
-    PADDED.replace("large", domains={"input": NEARLY_TOO_LARGE}, include_pad=False, dtypes=(Dtype.float16,)),
+    PADDED.with_sizes("large", include_pad=False).replace(domains={"input": NEARLY_TOO_LARGE}, dtypes=(Dtype.float16,)),
     EXACT_SUMS,
 )
 
 DIVISORS = (
-    PADDED.replace("divided-by-3", divisor=3),
-    PADDED.replace("divided-by-minus-2", divisor=-2, include_pad=False, dtypes=DtypeSelection.leading),
-    CEIL_PADDED.replace("ceil-divided-by-1", divisor=1),
+    PADDED.with_sizes("divided-by-3", divisor=3),
+    PADDED.with_sizes("divided-by-minus-2", divisor=-2, include_pad=False).replace(dtypes=DtypeSelection.leading),
+    CEIL_PADDED.with_sizes("ceil-divided-by-1", divisor=1),
 )
 
-_ALIKE = windows("alike", (5, 5, 5), (2, 2, 2), (3, 3, 3), (1, 1, 1), leading=(1, 2))
+_ALIKE = CaseTemplate("alike", Windows((5, 5, 5), (2, 2, 2), (3, 3, 3), (1, 1, 1), leading=(1, 2)))
 ALIKE = (
     _ALIKE,
-    _ALIKE.replace("alike-kernel", kernel=(3, 3, 3)),
-    _ALIKE.replace("alike-stride", stride=(4, 4, 4)),
-    _ALIKE.replace("alike-padding", padding=(0, 0, 0)),
+    _ALIKE.with_sizes("alike-kernel", kernel=(3, 3, 3)),
+    _ALIKE.with_sizes("alike-stride", stride=(4, 4, 4)),
+    _ALIKE.with_sizes("alike-padding", padding=(0, 0, 0)),
 )
 """Of which input and result have the same shapes: they differ in one attribute alone."""
 
 ADAPTIVE = (
-    windows("plain", (3, 5, 4), output=(2, 3, 3), leading=(1, 2), dtypes=floating, smoke=True),
-    windows("divisible", (4, 6, 8), output=(2, 3, 4)),
-    windows("uneven", (3, 7, 11), output=(2, 5, 4), dtypes=floating),
-    windows("to-one", (3, 4, 5), output=(1, 1, 1), leading=(3, 5), dtypes=AND_BFLOAT16),
-    windows("same-size", (3, 2, 4), output=(3, 2, 4)),
-    windows("enlarging", (3, 2, 4), output=(5, 3, 7)),
-    windows("one-axis-whole", (3, 4, 6), output=(3, 1, 4)),
-    windows("wide", (2, 3, 131), output=(1, 2, 67), leading=(1, 2)),
-    windows("no-result", (3, 4, 5), output=(2, 0, 0)),
-    windows("negative", (5, 7, 5), output=(3, 4, 2), domains={"input": uniform(-9, -1)}),
-    windows("nan", (5, 7, 6), output=(3, 4, 4), domains={"input": with_value_in_middle(nan, distinct)}),
-    *(template.replace(template.label, output=(2, 3, 4)) for template in LAYOUTS),
+    CaseTemplate("plain", Windows((3, 5, 4), output=(2, 3, 3), leading=(1, 2)), dtypes=floating, smoke=True),
+    CaseTemplate("divisible", Windows((4, 6, 8), output=(2, 3, 4))),
+    CaseTemplate("uneven", Windows((3, 7, 11), output=(2, 5, 4)), dtypes=floating),
+    CaseTemplate("to-one", Windows((3, 4, 5), output=(1, 1, 1), leading=(3, 5)), dtypes=AND_BFLOAT16),
+    CaseTemplate("same-size", Windows((3, 2, 4), output=(3, 2, 4))),
+    CaseTemplate("enlarging", Windows((3, 2, 4), output=(5, 3, 7))),
+    CaseTemplate("one-axis-whole", Windows((3, 4, 6), output=(3, 1, 4))),
+    CaseTemplate("wide", Windows((2, 3, 131), output=(1, 2, 67), leading=(1, 2))),
+    CaseTemplate("no-result", Windows((3, 4, 5), output=(2, 0, 0))),
+    CaseTemplate("negative", Windows((5, 7, 5), output=(3, 4, 2)), domains={"input": uniform(-9, -1)}),
+    CaseTemplate("nan", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": with_value_in_middle(nan, distinct)}),
+    *(template.with_sizes(template.label, output=(2, 3, 4)) for template in LAYOUTS),
 )
 
 TOO_LARGE = ADAPTIVE[0].replace("large", domains={"input": NEARLY_TOO_LARGE}, dtypes=(Dtype.float16,), smoke=False)
 
 ADAPTIVE_MAXIMA = (
-    windows("ties", (5, 7, 6), output=(3, 4, 4), domains={"input": TIED}, dtypes=AND_FLOAT16),
-    windows("several-nan", (5, 7, 6), output=(3, 4, 4), domains={"input": _several_nan_in_half}, dtypes=AND_FLOAT16),
-    windows("subnormal", (5, 7, 6), output=(3, 4, 4), domains={"input": _all_subnormal}, dtypes=AND_FLOAT16),
-    windows("minus-infinity", (3, 4, 5), domains={"input": _nothing_in_half}),
-    windows("indices32", (5, 7, 6), output=(3, 4, 4), indices=Dtype.int32),
+    CaseTemplate("ties", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": TIED}, dtypes=AND_FLOAT16),
+    CaseTemplate(
+        "several-nan", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _several_nan_in_half}, dtypes=AND_FLOAT16
+    ),
+    CaseTemplate(
+        "subnormal", Windows((5, 7, 6), output=(3, 4, 4)), domains={"input": _all_subnormal}, dtypes=AND_FLOAT16
+    ),
+    CaseTemplate("minus-infinity", Windows((3, 4, 5)), domains={"input": _nothing_in_half}),
+    CaseTemplate("indices32", Windows((5, 7, 6), output=(3, 4, 4), indices=Dtype.int32)),
 )
 
-FEW_AMONG_MANY = windows(
+FEW_AMONG_MANY = CaseTemplate(
     "one-nan-of-many",
-    (2, 2, 1031),
-    output=(1, 1, 515),
-    leading=(1, 5),
+    Windows((2, 2, 1031), output=(1, 1, 515), leading=(1, 5)),
     domains={"input": with_value_in_middle(nan, integer_values(0, 99))},
     dtypes=floating,
 )
@@ -286,23 +282,27 @@ FEW_AMONG_MANY = windows(
 
 FEW_WINNERS = {"input": choice([1.0, 2.0]), "grad_output": integer_values(513, 1023)}
 
-EXACT_GRADIENTS = windows("exact", (3, 4, 6), (2, 2, 4), (1, 1, 1), output=(4, 5, 8), domains=FEW_WINNERS, **EXACT)
+EXACT_GRADIENTS = CaseTemplate(
+    "exact", Windows((3, 4, 6), (2, 2, 4), (1, 1, 1), output=(4, 5, 8)), domains=FEW_WINNERS, **EXACT
+)
 """Many windows have one winner; float32 holds the sums of their gradients exactly, half precision does not."""
 
 
 WINDOWED = tuple(
-    windows(label, window.lengths, leading=(1, 2), ceil_mode=window.stride > 2).replace(**window.attributes)
+    CaseTemplate(label, Windows(window.lengths, leading=(1, 2), ceil_mode=window.stride > 2)).with_sizes(
+        **window.attributes
+    )
     for label, window in WINDOWS.items()
 )
 UNDILATED = tuple(template for template in WINDOWED if template.sizes.dilation == (1, 1, 1))
 
 FURTHER_SIZES = (
-    windows("to-7", (8, 13, 20), output=(7, 7, 7), leading=(1, 2)),
-    windows("to-6-from-less", (5, 4, 3), output=(6, 6, 6), leading=(1, 2)),
-    windows("to-odd", (9, 16, 31), output=(2, 5, 11), leading=(1, 2)),
+    CaseTemplate("to-7", Windows((8, 13, 20), output=(7, 7, 7), leading=(1, 2))),
+    CaseTemplate("to-6-from-less", Windows((5, 4, 3), output=(6, 6, 6), leading=(1, 2))),
+    CaseTemplate("to-odd", Windows((9, 16, 31), output=(2, 5, 11), leading=(1, 2))),
 )
 
-KINDS: Mapping[str, Sequence[CaseTemplate]] = {
+KINDS: Mapping[str, Sequence[CaseTemplate[Any]]] = {
     "MaxPool": (*SLIDING, *EDGES, *WINDOWED),
     "AvgPool": (*SLIDING, *MEANS, *DIVISORS, *ALIKE, *UNDILATED),
     "AdaptiveMaxPool": (*ADAPTIVE, *ADAPTIVE_MAXIMA, *FURTHER_SIZES),
@@ -335,7 +335,7 @@ def pooling(prototype: Prototype) -> Iterator[Case]:
 def _of_other_values(prototype: Prototype, kind: str) -> Iterator[Case]:
     """Indices that are not those of the input's values: of the input only the shape counts."""
 
-    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         usual = _arguments(prototype, kind)(template, dtype)
         indices = usual["indices"]
         places = replace(indices.compute, argument_names={"input": "_drawn"})
@@ -356,15 +356,15 @@ CHOICES = {
         "AvgPool",
         (
             *(*SLIDING[:6], *MEANS, *LAYOUTS[:4], *ALIKE),
-            PADDED.replace("dilation-ignored", dilation=(2, 2, 2), output=(1, 1, 1)),
+            PADDED.with_sizes("dilation-ignored", dilation=(2, 2, 2), output=(1, 1, 1)),
             PADDED.replace("indices-ignored", {"indices": tensor(1, dtype=Dtype.int64, domain=choice([-7]))}),
         ),
     ),
     ("max", True): (
         "AdaptiveMaxPool",
-        (*ADAPTIVE[:6], *ADAPTIVE_MAXIMA, *LAYOUTS[:4], ADAPTIVE[2].replace("zeros", **NOTHING)),
+        (*ADAPTIVE[:6], *ADAPTIVE_MAXIMA, *LAYOUTS[:4], ADAPTIVE[2].with_sizes("zeros", **NOTHING)),
     ),
-    ("avg", True): ("AdaptiveAvgPool", (*ADAPTIVE[:6], *LAYOUTS[:4], ADAPTIVE[2].replace("zeros", **NOTHING))),
+    ("avg", True): ("AdaptiveAvgPool", (*ADAPTIVE[:6], *LAYOUTS[:4], ADAPTIVE[2].with_sizes("zeros", **NOTHING))),
 }
 """The kind of pooling for every mode and `adaptive`, and its windows; some have attributes that don't count."""
 
@@ -391,6 +391,6 @@ def pool(prototype: Prototype) -> Iterator[Case]:
         yield from _expand(prototype, kind, chosen)
 
 
-def windows_of(prototype: Prototype, kind: str, templates: Iterable[CaseTemplate]) -> Iterator[Case]:
+def windows_of(prototype: Prototype, kind: str, templates: Iterable[CaseTemplate[Any]]) -> Iterator[Case]:
     """The cases of all templates of a function that pools as `kind` says, a key of `KINDS`, or of its gradient."""
     return _expand(prototype, kind, templates)

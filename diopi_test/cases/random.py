@@ -45,12 +45,12 @@ FORMS: Mapping[str, tuple[Shape, Layout]] = {
 """Shapes and layouts of results."""
 
 
-def seeded(template: Template) -> Iterator[CaseTemplate]:
+def seeded(template: Template) -> Iterator[CaseTemplate[Any]]:
     """All that a generator can be."""
     return (template(label, seed=seed) for label, seed in GENERATORS.items())
 
 
-def samples(template: Template) -> Iterator[CaseTemplate]:
+def samples(template: Template) -> Iterator[CaseTemplate[Any]]:
     """A sample of every element type, a small one of every form, and all that a generator can be."""
     yield template("sample", dtypes=DtypeSelection.all, smoke=True)
     yield from (template(label, *form) for label, form in FORMS.items())
@@ -68,7 +68,7 @@ def filled(
     numbers: Numbers,
     seed: Seed = SEED,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """A call that fills a tensor of the type under test, with these numbers."""
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
     results = dict.fromkeys(("out", "inout"), result)
@@ -145,7 +145,7 @@ register(
 
 def permutation(
     label: str, length: Length = 1000, layout: Layout = contiguous, *, seed: Seed = SEED, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """A permutation of this many numbers, or as many as follow from the element type."""
     count = length if callable(length) else lambda dtype: length
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, (count(dtype),)))
@@ -178,7 +178,7 @@ PROBABILITIES = choice([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 
 def sampled(
     label: str, shape: Shape = SAMPLE, *layouts: Layout, arguments: Mapping[str, Any], seed: Seed = SEED, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """A call with tensors of this shape where `arguments` has domains; of `layouts`, the last is that of the result."""
     first, *_, last = layouts * 2 or (contiguous, contiguous)
     specs = {n: tensor(*shape, domain=v, layout=first) if callable(v) else v for n, v in arguments.items()}
@@ -211,7 +211,7 @@ DEVIATIONS = choice([0.0, 0.5, 2.0])
 SOME_DEVIATION = choice([0.5, 2.0])
 
 
-def normals(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate, ...]:
+def normals(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate[Any], ...]:
     """Domains of tensors, or numbers; the deviation is once `point`. In the last, layouts differ."""
     draw = partial(sampled, arguments={"mean": mean, "std": std})
     at_points = sampled("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
@@ -229,7 +229,9 @@ register(
 register("diopiNormalScalarTensor", templates=normals(-2.5, DEVIATIONS, choice([0.0])))
 
 
-def two_tensors(label: str, mean: Shape, std: Shape, *, std_dtype: Dtype | None = None, **fields: Any) -> CaseTemplate:
+def two_tensors(
+    label: str, mean: Shape, std: Shape, *, std_dtype: Dtype | None = None, **fields: Any
+) -> CaseTemplate[Any]:
     """Return a template with means and deviations of these shapes; the deviations have type `std_dtype`."""
     domain = DEVIATIONS if std_dtype else SOME_DEVIATION
     tensors = {"mean": tensor(*mean, domain=MEANS), "std": tensor(*std, domain=domain, dtype=std_dtype)}
@@ -260,7 +262,7 @@ POSITIVE = choice([0.5, 2.0, 3.0])
 
 def dropped(
     label: str, *form: Any, domain: Domain = NONZERO, p: float = 0.3, train: bool = True, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """As `drawn`, `form` being shape and layouts."""
     return sampled(label, *form, arguments={"input": domain, "p": p, "train": train}, **fields)
 
@@ -315,7 +317,7 @@ def weighted(
     *layouts: Layout,
     replacement: bool = False,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Every row a permutation of the weights that is turned by its number, modulo three."""
     turned = np.array([np.roll(weights, row % 3) for row in range(*rows or (1,))])
     domain = fixed_values(turned if turned.size else [0.0])

@@ -61,7 +61,7 @@ ONE_OR_ALL = (*ONE_AXIS, *KEEPDIM, *ALL_AXES, *NO_ELEMENTS)
 
 def reductions(
     prototype: Prototype,
-    templates: Iterable[CaseTemplate],
+    templates: Iterable[CaseTemplate[Any]],
     shape: Callable[[Axes], tuple[int, ...]] = lambda sizes: sizes.reduced_shape,
 ) -> Iterator[Case]:
     """Return the cases of a function of one tensor, drawn from the templates' domains of "input".
@@ -85,7 +85,7 @@ def reductions(
         if rows
     ]
 
-    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes
         return {
             first: tensor(*sizes.shape, domain=template.domains["input"], layout=template.layout),
@@ -93,7 +93,7 @@ def reductions(
             "keepdim": sizes.keepdim,
         }
 
-    def decided(template: CaseTemplate) -> CaseTemplate:
+    def decided(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
         usual = ResultOverride(layout=template.result_layout, shape=shape(template.sizes))
         return template.replace(results={**{p.name: usual for p in prototype.results}, **template.results})
 
@@ -101,20 +101,20 @@ def reductions(
 
 
 def from_domain(
-    pattern: CaseTemplate,
+    pattern: CaseTemplate[Any],
     domain: Domain,
     dtypes: DtypeSelection | Sequence[Dtype] = (F32,),
     label: str = "",
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """A pattern with numbers of `domain`; it is a basic case under its own label alone."""
     smoke = pattern.smoke and not label
     return pattern.replace(label or pattern.label, domains={"input": domain}, dtypes=dtypes, smoke=smoke, **fields)
 
 
 def patterns_from_domain(
-    patterns: Iterable[CaseTemplate], domain: Domain, dtypes: Sequence[Dtype], **fields: Any
-) -> Iterator[CaseTemplate]:
+    patterns: Iterable[CaseTemplate[Any]], domain: Domain, dtypes: Sequence[Dtype], **fields: Any
+) -> Iterator[CaseTemplate[Any]]:
     """All patterns in float32, the common ones in the other element types."""
     return (restrict_dtypes(pattern, dtypes).replace(domains={"input": domain}, **fields) for pattern in patterns)
 
@@ -200,7 +200,7 @@ def ordered(
     prototype: Prototype,
     numbers: Mapping[tuple[Dtype, Dtype], Domain],
     shape: tuple[int, ...] = ORDERED.sizes.reduced_shape,
-) -> Iterator[CaseTemplate]:
+) -> Iterator[CaseTemplate[Any]]:
     """Templates whose result has an element type that the caller orders."""
     for (source, target), domain in numbers.items():
         if target in prototype.selectable_dtypes:
@@ -243,8 +243,8 @@ def _ever_wider(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
 
 
 def deviation(
-    label: str, pattern: CaseTemplate, correction: float | None, domain: Domain = STANDARD, **fields: Any
-) -> CaseTemplate:
+    label: str, pattern: CaseTemplate[Any], correction: float | None, domain: Domain = STANDARD, **fields: Any
+) -> CaseTemplate[Any]:
     """Return a template of a standard deviation with this correction."""
     return from_domain(pattern, domain, label=label, arguments={"correction": correction}).replace(**fields)
 
@@ -291,7 +291,7 @@ NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
 """Different numbers of int64, equal as float64."""
 
 
-def positions(prototype: Prototype, patterns: Sequence[CaseTemplate]) -> Iterator[CaseTemplate]:
+def positions(prototype: Prototype, patterns: Sequence[CaseTemplate[Any]]) -> Iterator[CaseTemplate[Any]]:
     """Where extrema are; only the cases that say so, and those of bool, have several equal numbers in a slice."""
     rarely = [0, 1, 0, 0, 0, 0] if "max" in prototype.name.lower() else [1, 0, 1, 1, 1, 1]
     yield from patterns_from_domain(
@@ -331,8 +331,8 @@ def position(prototype: Prototype) -> Iterator[Case]:
 
 
 def extrema(
-    prototype: Prototype, patterns: Iterable[CaseTemplate], whole_tensor: CaseTemplate
-) -> Iterator[CaseTemplate]:
+    prototype: Prototype, patterns: Iterable[CaseTemplate[Any]], whole_tensor: CaseTemplate[Any]
+) -> Iterator[CaseTemplate[Any]]:
     """The values of extrema; no slice has zeros of both signs."""
     yield from patterns_from_domain(patterns, full_range, prototype.dtypes)
     ranges = {

@@ -68,9 +68,9 @@ AXES: Mapping[str, tuple[tuple[int, ...], int]] = {
 """Shapes of the input, and axes to sort along."""
 
 
-def also_along(templates: Iterable[CaseTemplate]) -> list[tuple[str, tuple[int, ...], int]]:
+def also_along(templates: Iterable[CaseTemplate[Any]]) -> list[tuple[str, tuple[int, ...], int]]:
     """Labels, shapes and axes of calls along the axes that none of the templates is along."""
-    return list(untested_axes({(len(template.sizes), template.arguments["dim"]) for template in templates}))
+    return list(untested_axes({(len(template.sizes), template.argument("dim")) for template in templates}))
 
 
 PLACES = [(layout, contiguous) for layout in (contiguous, transposed, strided, contiguous)]
@@ -92,7 +92,7 @@ def ordered(
     stable: bool | None,
     domain: Domain = distinct,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Sort calls `stable` pStable and takes None too."""
     arguments = {"stable": bool(stable), "dim": dim, "descending": descending, "pStable": stable}
     return CaseTemplate(label, shape, arguments, {"input": domain}, **fields)
@@ -174,13 +174,13 @@ def largest(
     in_order: bool,
     domain: Domain = distinct,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """The `k` largest, or smallest."""
     arguments = {"k": k, "dim": dim, "largest": of_largest, "sorted": in_order}
     return CaseTemplate(label, shape, arguments, {"input": domain}, **fields)
 
 
-def by_half() -> Iterator[CaseTemplate]:
+def by_half() -> Iterator[CaseTemplate[Any]]:
     """About half of the numbers along each of the axes."""
     ways = cycle(((True, True), (False, True), (True, False), (False, False)))
     for label, (shape, dim) in AXES.items():
@@ -278,7 +278,7 @@ SORT_BACKWARD_ALONG = tuple(
 )
 
 
-def gathered_gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def gathered_gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiSortBackward` from the sizes of a template."""
     sizes, dim, keepdim, indices = template.sizes
     grad = arbitrary(*indices.shape, layout=template.layout)
@@ -320,7 +320,7 @@ def different(
     counted: bool = True,
     domain: Domain | None = None,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """The different numbers, or slices across axis `dim`, few of several by default."""
     arguments = {"dim": dim, "sorted": in_order, "return_counts": counted}
     usual = REPEATED if dim is None else few_slices(shape, dim, 3)
@@ -376,7 +376,7 @@ UNIQUE = (
 
 UNIQUE_ALONG = tuple(
     different(label, shape, dim, domain=few_slices(shape, dim, 2) if len(shape) > 1 else REPEATED)
-    for label, shape, dim in also_along(template for template in UNIQUE if template.arguments["dim"] is not None)
+    for label, shape, dim in also_along(template for template in UNIQUE if template.argument("dim") is not None)
 )
 
 register(

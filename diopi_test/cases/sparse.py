@@ -38,7 +38,7 @@ class Csr:
     parts: Layout = contiguous
 
 
-def sparse(label: str, *counts: int, **fields: Any) -> CaseTemplate:
+def sparse(label: str, *counts: int, **fields: Any) -> CaseTemplate[Any]:
     """Return a template of a product with `counts` entries per row; `fields` are sizes and fields of the template."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Csr.__annotations__}
     return CaseTemplate(label, Csr(counts, **sizes), **fields)
@@ -55,7 +55,7 @@ def _columns(sizes: Csr) -> Any:
     return np.concatenate([np.zeros(0, np.int64), *rows])
 
 
-def of_product(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_product(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiSpMM` from the sizes of a template."""
     sizes, layout = template.sizes, template.sizes.parts
     parts = [

@@ -6,11 +6,14 @@ the sizes of a convolution, the family passes `expand` a function that does so.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import cycle
-from typing import Any
+from typing import Any, Generic, Self, TypedDict, Unpack, cast
+
+from typing_extensions import TypeVar
 
 from diopi_proto.dtypes import DtypeSet
 from diopi_proto.parameters import Role
@@ -41,9 +44,6 @@ class DtypeSelection(Enum):
     all = "every"
     """All types of the function."""
 
-
-SMOKE_IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
-"""The attributes of a template of smoke cases in every element type."""
 
 WIDTHS: DtypeSet = (Dtype.int8, Dtype.float16, Dtype.float32, Dtype.int64, Dtype.complex128)
 """One element type of each size."""
@@ -81,8 +81,49 @@ class ByDtype:
     resolve: Callable[[Dtype], Any]
 
 
+Argument = (
+    TensorTemplate
+    | TensorSpec
+    | ByDtype
+    | complex
+    | str
+    | Enum
+    | range
+    | Sequence[complex]
+    | Sequence[TensorTemplate | TensorSpec | None]
+    | None
+)
+"""An argument of a template: a tensor, a list of tensors, an attribute, a `ByDtype`, or None if it is omitted."""
+
+Arguments = Mapping[str, Argument]
+"""Arguments by name."""
+
+Sizes = TypeVar("Sizes", default=tuple[()])
+Sizes_co = TypeVar("Sizes_co", default=tuple[()], covariant=True)
+
+
+class TemplateFields(TypedDict, total=False):
+    """The fields of `CaseTemplate` besides label, sizes and arguments, for functions that pass them on."""
+
+    domains: Mapping[str, Domain]
+    layout: Layout
+    result_layout: Layout
+    results: Mapping[str, ResultOverride | ByDtype | None]
+    dtypes: DtypeSelection | Sequence[Dtype]
+    smoke: bool | Collection[Dtype]
+    exact: bool | Collection[str]
+    inplace: bool
+    case_class: CaseClass
+    non_discriminating: str
+    level: str
+
+
+SMOKE_IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
+"""The fields of a template of smoke cases in every element type."""
+
+
 @dataclass(frozen=True)
-class CaseTemplate:
+class CaseTemplate(Generic[Sizes_co]):
     """Cases of one call, one case per element type.
 
     Attributes:
@@ -97,40 +138,64 @@ class CaseTemplate:
         dtypes: The element types. Types in a list that the function does not accept are skipped.
         smoke: Whether the cases are smoke cases (`Case.smoke`), or the element types in which they are.
         inplace: Whether in-place forms can be called this way, which requires a result of the first input's shape.
-        exact, case_class, non_discriminating: As in `Case`.
+        exact, case_class, non_discriminating, level: As in `Case`.
     """
 
     label: str
-    sizes: Any = ()
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Sizes_co = field(default=cast("Any", ()))
+    arguments: Arguments = field(default_factory=dict)
     domains: Mapping[str, Domain] = field(default_factory=dict)
     layout: Layout = contiguous
     result_layout: Layout = contiguous
-    results: Mapping[str, Any] = field(default_factory=dict)
+    results: Mapping[str, ResultOverride | ByDtype | None] = field(default_factory=dict)
     dtypes: DtypeSelection | Sequence[Dtype] = DtypeSelection.leading
     smoke: bool | Collection[Dtype] = False
     exact: bool | Collection[str] = False
     inplace: bool = True
     case_class: CaseClass = CaseClass.basic
     non_discriminating: str = ""
+    level: str = FULL
 
     def replace(
-        self, label: str | None = None, /, arguments: Mapping[str, Any] | None = None, **changes: Any
-    ) -> CaseTemplate:
-        """Return a copy with changed attributes.
+        self, label: str | None = None, /, arguments: Arguments | None = None, **changes: Unpack[TemplateFields]
+    ) -> Self:
+        """Return a copy with changed fields.
 
         Args:
             label: The new label; None keeps the label.
             arguments: Arguments to add to the arguments of this template, or to replace.
-            changes: New values of attributes. If `sizes` is a dataclass, its fields can be named too.
+            changes: New values of fields.
 
         Returns:
             The new template.
+
+        Raises:
+            TypeError: A name is not one of these fields.
         """
+        if "sizes" in changes:
+            raise TypeError("replace does not change sizes, use with_sizes")
         new_label = self.label if label is None else label
-        if changed := {name: changes.pop(name) for name in changes.keys() - {field.name for field in fields(self)}}:
-            changes["sizes"] = replace(self.sizes, **changed)
-        return replace(self, label=new_label, arguments={**self.arguments, **(arguments or {})}, **changes)
+        return dataclasses.replace(self, label=new_label, arguments={**self.arguments, **(arguments or {})}, **changes)
+
+    def with_sizes(self, label: str | None = None, /, **changes: Any) -> Self:
+        """Return a copy with changed fields of its sizes, which must be a dataclass.
+
+        Args:
+            label: The new label; None keeps the label.
+            changes: New values of the fields of `sizes`.
+
+        Returns:
+            The new template.
+
+        Raises:
+            TypeError: A name is not a field of the sizes.
+        """
+        sizes = dataclasses.replace(cast("Any", self.sizes), **changes)
+        return dataclasses.replace(self, label=self.label if label is None else label, sizes=sizes)
+
+    def argument(self, name: str, default: Argument = None) -> Any:
+        """Return the argument of this name, or `default` if the template has none."""
+        return self.arguments.get(name, default)
 
     def dtypes_for(self, prototype: Prototype) -> Sequence[Dtype]:
         """Return the element types in which the template makes cases of a function or form."""
@@ -144,11 +209,13 @@ class CaseTemplate:
 
 
 def same_layout(layout: Layout) -> dict[str, Any]:
-    """Return the attributes of a template whose derived arguments and results all have `layout`."""
+    """Return the fields of a template whose derived arguments and results all have `layout`."""
     return {"layout": layout, "result_layout": layout}
 
 
-def cycle_layouts(templates: Iterable[CaseTemplate], *layout_pairs: tuple[Layout, Layout]) -> list[CaseTemplate]:
+def cycle_layouts(
+    templates: Iterable[CaseTemplate[Sizes]], *layout_pairs: tuple[Layout, Layout]
+) -> list[CaseTemplate[Sizes]]:
     """Return the templates with these pairs of argument layout and result layout, assigned in rotation."""
     return [
         template.replace(layout=argument_layout, result_layout=result_layout)
@@ -161,26 +228,25 @@ def leading_dtype(dtypes: Sequence[Dtype]) -> Dtype:
     return Dtype.float32 if Dtype.float32 in dtypes else dtypes[0]
 
 
-Derive = Callable[[CaseTemplate, Dtype], Mapping[str, Any]]
+Derive = Callable[[CaseTemplate[Sizes], Dtype], Mapping[str, Any]]
 """Returns arguments by name for a template and the element type under test."""
 
 
-def _derive_nothing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    return {}
-
-
-def expand(prototype: Prototype, templates: Iterable[CaseTemplate], derive: Derive = _derive_nothing) -> Iterator[Case]:
+def expand(
+    prototype: Prototype, templates: Iterable[CaseTemplate[Sizes]], derive: Derive[Sizes] | None = None
+) -> Iterator[Case]:
     """Yield the cases of all templates; `derive` computes the arguments that a template does not name."""
     for template in templates:
         if template.inplace or not prototype.is_inplace:
             for dtype in template.dtypes_for(prototype):
-                yield _case(prototype, template, dtype, {**derive(template, dtype), **template.arguments})
+                derived = {} if derive is None else derive(template, dtype)
+                yield _case(prototype, template, dtype, {**derived, **template.arguments})
 
 
 def register(
     *names: str,
-    templates: Sequence[CaseTemplate],
-    derive: Derive = _derive_nothing,
+    templates: Sequence[CaseTemplate[Sizes]],
+    derive: Derive[Sizes] | None = None,
     non_discriminating: Reasons | None = None,
     level: str = FULL,
 ) -> None:
@@ -198,7 +264,7 @@ def register(
     )
 
 
-def _case(prototype: Prototype, template: CaseTemplate, dtype: Dtype, arguments: Mapping[str, Any]) -> Case:
+def _case(prototype: Prototype, template: CaseTemplate[Any], dtype: Dtype, arguments: Mapping[str, Any]) -> Case:
     names = {parameter.name for parameter in prototype.arguments}
     usual = ResultOverride(layout=template.result_layout)
     return Case(
@@ -218,6 +284,7 @@ def _case(prototype: Prototype, template: CaseTemplate, dtype: Dtype, arguments:
         exact=template.exact,
         case_class=template.case_class,
         non_discriminating=template.non_discriminating,
+        level=template.level,
     )
 
 
@@ -226,4 +293,8 @@ def _resolve(value: Any, dtype: Dtype, domain: Domain | None) -> Any:
     if isinstance(value, list):
         return [_resolve(entry, dtype, domain) for entry in value]
     resolved = value.resolve(dtype) if isinstance(value, TensorTemplate | ByDtype) else value
-    return replace(resolved, domain=domain) if domain is not None and isinstance(resolved, TensorSpec) else resolved
+    return (
+        dataclasses.replace(resolved, domain=domain)
+        if domain is not None and isinstance(resolved, TensorSpec)
+        else resolved
+    )

@@ -26,7 +26,7 @@ def zeros(*shape: int, dtype: Dtype | None = None, layout: Layout = contiguous) 
     return tensor(*shape, dtype=dtype, layout=layout, compute=lambda _: 0)
 
 
-def derive_single_tensor(domain: Domain = any_value, name: str = "input") -> Derive:
+def derive_single_tensor(domain: Domain = any_value, name: str = "input") -> Derive[Any]:
     """Return a function that derives a single tensor argument with the template's sizes as its shape."""
     return lambda template, dtype: {name: tensor(*template.sizes, domain=domain, layout=template.layout)}
 

@@ -9,6 +9,7 @@ are near `first_gap`, from which on the format represents only every second inte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
@@ -57,7 +58,7 @@ def promotion_templates(
     domains: Callable[[Dtype], Domains],
     arguments: Arguments | None = None,
     floats_first: bool | None = None,
-) -> Iterator[CaseTemplate]:
+) -> Iterator[CaseTemplate[Any]]:
     """Yield exact templates in which the first tensor holds integers and the others floating numbers, or the reverse.
 
     Forms without other tensors have none.

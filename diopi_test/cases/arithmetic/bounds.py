@@ -90,7 +90,7 @@ def clamp(prototype: Prototype) -> Iterator[Case]:
     return elementwise_cases(prototype, [*usual, *clamp_cases(prototype, domains)])
 
 
-def _clamp_by_tensors(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate]:
+def _clamp_by_tensors(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate[Any]]:
     either = {**domains, "min": domains["max"]}
     for shapes in (ROW, pattern("matrix", (3, 4), layouts=[transposed, strided])):
         yield with_domains(shapes, either, "no-min", {"min": None}, [F32, BF16, Dtype.int16])
@@ -133,7 +133,7 @@ HALF_BOUNDS = vary_argument("", "max", {"float-bounds": 2.5, "float-min": None},
 HALVES = argument_variants({"input": integer_values(-5, 5)}, HALF_BOUNDS, [Dtype.int32], inplace=False)
 
 
-def _clamp_by_numbers(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate]:
+def _clamp_by_numbers(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate[Any]]:
     yield from argument_variants(domains, BOUNDS, [F32, F16])
     yield from argument_variants(ZEROS, ZERO_BOUNDS, [F32, F16])
     yield from argument_variants(domains, WHOLE_BOUNDS, [Dtype.int32, Dtype.uint8])

@@ -191,7 +191,7 @@ def _pair(
     values: Sequence[float],
     dtypes: Sequence[Dtype] = (F32, F32),
     shapes: Sequence[tuple[int, ...]] = ((2,), (2,)),
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Two tensors, each of one value."""
     left, right_operand = (
         tensor(*shape, dtype=dtype, domain=choice([value]))
@@ -200,7 +200,7 @@ def _pair(
     return CaseTemplate(label, (), {"input": left, "other": right_operand}, dtypes=dtypes[:1])
 
 
-def _meeting(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate:
+def _meeting(label: str, types: tuple[Dtype, Dtype], distance: int) -> CaseTemplate[Any]:
     """An integer that the floating type can't hold, and a number that it can, which is that far from one beside it."""
     gap = first_gap(types[1])
     return _pair(f"meets-{types[1].name}{label}", (gap + 1, gap + distance), types)
@@ -228,10 +228,10 @@ def equal(prototype: Prototype) -> Iterator[Case]:
     yield from expand(prototype, EQUAL_PAIRS)
 
 
-def _altered_copy(places: Sequence[int]) -> Derive:
+def _altered_copy(places: Sequence[int]) -> Derive[Any]:
     """Two tensors that differ at `places` only, counted in row-major order, and there by as little as possible."""
 
-    def operands(template: CaseTemplate, dtype: Dtype) -> Mapping[str, TensorTemplate]:
+    def operands(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         original, copy = template.sizes[0], template.sizes[-1]
 
         def altered(values: Mapping[str, Any]) -> NDArray[Any]:

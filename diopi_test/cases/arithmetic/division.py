@@ -81,7 +81,7 @@ OFF_JUMPS = (
 def off_jumps(prototype: Prototype, label: str = "", **arguments: Any) -> Iterator[Case]:
     """Cases of functions that jump where the quotient of `input` and `other` is whole, away from there."""
 
-    def operands(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def operands(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         dividend, divisor = template.sizes[0], template.sizes[-1]
         shape = np.broadcast_shapes(dividend.shape, divisor.shape)
         by_tensor = prototype.parameter("other").is_tensor
@@ -133,7 +133,7 @@ def dividends(dtype: Dtype) -> dict[str, Domain]:
     return {"input": choice(whole_numbers), "other": choice([prime_factor(dtype), -prime_factor(dtype)])}
 
 
-def _rounded(mode: RoundMode) -> list[CaseTemplate]:
+def _rounded(mode: RoundMode) -> list[CaseTemplate[Any]]:
     """Exact quotients, rounded."""
     rounding = {"rounding_mode": mode}
     negative = {"other": ByDtype(lambda dtype: 3 if dtype is Dtype.uint8 else -3), **rounding}
@@ -147,7 +147,7 @@ def _rounded(mode: RoundMode) -> list[CaseTemplate]:
     ]
 
 
-def _by_wrapped_number(mode: RoundMode) -> CaseTemplate:
+def _by_wrapped_number(mode: RoundMode) -> CaseTemplate[Any]:
     """Integers divided by a number out of their range: a true quotient is that by the number itself."""
     arguments = {"other": wrapping_to(7), "rounding_mode": mode}
     return with_domains(ROW, {"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)

@@ -33,7 +33,7 @@ def listed(
     types: Sequence[Dtype | None] = (None,),
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Tensors of these shapes and, in turn, types, and a number or a tensor of it, whose shape are the `sizes`."""
     domain = integer_values(-9, 9) if fields.get("exact") else by_kind(normal(3), full_range)
     inputs = [
@@ -67,14 +67,14 @@ ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN leave nothing of the element
 @cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor", non_discriminating=ABSORBING)
 def foreach(prototype: Prototype) -> Iterator[Case]:
     number = by_category("mul" in prototype.name, 3, 1.7)
-    templates: Sequence[CaseTemplate] = [listed("three", number, dtypes=DtypeSelection.all, smoke=True), *LISTS]
+    templates: Sequence[CaseTemplate[Any]] = [listed("three", number, dtypes=DtypeSelection.all, smoke=True), *LISTS]
     by_tensor = prototype.parameter("other").is_tensor
     return expand(prototype, map(_by_tensor, templates) if by_tensor else templates)
 
 
-def _by_tensor(template: CaseTemplate) -> CaseTemplate:
+def _by_tensor(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
     """With a tensor of the number, which is of the type under test unless that is a type of integers alone."""
-    value = template.arguments["other"]
+    value = template.argument("other")
 
     def number_as_tensor(dtype: Dtype) -> TensorSpec:
         number = value.resolve(dtype) if isinstance(value, ByDtype) else value

@@ -113,6 +113,6 @@ def wrapping_to(value: int) -> ByDtype:
 
 def few_specials(
     prototype: Prototype, arguments: Arguments | None = None, dtypes: Sequence[Dtype] = (*floating, Dtype.int8)
-) -> Iterator[CaseTemplate]:
+) -> Iterator[CaseTemplate[Any]]:
     """`specials` in these types; for their size, basic cases in one of them only."""
     return special_value_pairs(prototype, arguments, dtypes, smoke=[leading_dtype(dtypes)])

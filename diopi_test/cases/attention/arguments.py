@@ -25,10 +25,10 @@ def _identity(rows: int) -> Callable[[Any], NDArray[Any]]:
     return lambda values: np.eye(rows)[:, np.newaxis]
 
 
-def core(template: CaseTemplate, q: Shape, k: Shape) -> dict[str, TensorTemplate]:
+def core(template: CaseTemplate[Any], q: Shape, k: Shape) -> dict[str, TensorTemplate]:
     """Queries, keys, values and the gradient of the result (`g`) of these shapes, whose last axes are heads."""
     layout = template.layout
-    if not 0 < template.arguments.get("p_dropout", 0) < 1:
+    if not 0 < template.argument("p_dropout", 0) < 1:
         queries, keys = tensor(*q, layout=layout), tensor(*k, layout=layout)
         return {"q": queries, "k": keys, "v": keys, "g": queries}
     shows = _identity(template.sizes.size)
@@ -37,7 +37,7 @@ def core(template: CaseTemplate, q: Shape, k: Shape) -> dict[str, TensorTemplate
 
 
 def numbers(
-    template: CaseTemplate, names: Mapping[str, str] | None = None, left_out: Sequence[str] = ()
+    template: CaseTemplate[Any], names: Mapping[str, str] | None = None, left_out: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The numbers of a call, those not `left_out`, under the `names` a form has for them."""
     values = {**NUMBERS, **template.arguments}
@@ -52,7 +52,9 @@ def lse_type(dtype: Dtype) -> Dtype:
 WITHOUT_DROPOUT = {"p_dropout": 0.0, "dropout_p": 0.0, "gen": None, "return_debug_mask": False}
 
 
-def saved_results(forward: str, shapes: Mapping[str, Shape], dtype: Dtype, template: CaseTemplate) -> dict[str, Any]:
+def saved_results(
+    forward: str, shapes: Mapping[str, Shape], dtype: Dtype, template: CaseTemplate[Any]
+) -> dict[str, Any]:
     """Return the results of the forward function that a gradient function takes.
 
     They are computed without dropout, unless dropout removes everything: what it removes otherwise is left open.
@@ -67,7 +69,7 @@ def saved_results(forward: str, shapes: Mapping[str, Shape], dtype: Dtype, templ
         The tensors by name.
     """
     result, lse = shapes
-    everything = {"p_dropout": 1.0, "dropout_p": 1.0} if template.arguments.get("p_dropout") == 1 else {}
+    everything = {"p_dropout": 1.0, "dropout_p": 1.0} if template.argument("p_dropout") == 1 else {}
     saved = ResultOf(forward, result, extra_arguments={**WITHOUT_DROPOUT, **everything}, unspecified=inf)
     return {
         result: tensor(*shapes[result], compute=saved, layout=template.layout),
@@ -103,9 +105,9 @@ def longest(lengths: Sequence[int]) -> int:
 
 def register_both(
     name: str,
-    derive: Derive,
-    shared: Sequence[CaseTemplate],
-    forward: Sequence[CaseTemplate],
+    derive: Derive[Any],
+    shared: Sequence[CaseTemplate[Any]],
+    forward: Sequence[CaseTemplate[Any]],
     non_discriminating: Mapping[str, str] = NON_DISCRIMINATING,
 ) -> None:
     """Register cases of a form and of its gradient, and those of the form alone."""

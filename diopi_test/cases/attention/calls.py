@@ -68,19 +68,19 @@ LONG = 300
 """So many keys are more than one block of most implementations."""
 
 
-def attention(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
+def attention(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Any]:
     """Return a template whose call has these unusual `numbers`; `fields` are sizes and fields of the template."""
     sizes = {field.name: fields.pop(field.name) for field in dataclasses.fields(Heads) if field.name in fields}
     laid = fields.pop("laid", {})
     return CaseTemplate(label, Heads(**sizes), numbers or {}, **laid, **fields)
 
 
-def square(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
+def square(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Any]:
     """As many queries as keys: the same whichever corner a causal mask starts from."""
     return attention(label, numbers, **{"queries": 6, "keys": 6, **fields})
 
 
-def ragged(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
+def ragged(label: str, numbers: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Any]:
     """Packed sequences."""
     return attention(label, numbers, **{"queries": (5, 4), "keys": (6, 4), **fields})
 
@@ -228,7 +228,7 @@ NON_DISCRIMINATING = {
 # Dropout
 
 
-def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **fields: Any) -> CaseTemplate:
+def dropped(label: str, p: float = 0.3, *, rows: int = 32, seed: int = SEED, **fields: Any) -> CaseTemplate[Any]:
     """Return a template with dropout whose scores are exact.
 
     The rows of the values, and of the gradient of the result, are those of the identity: they show what was dropped.
@@ -253,6 +253,6 @@ DROPOUT = (
     dropped("dropout-seed-0", seed=0),
     dropped("dropout-largest-seed", seed=2**63 - 1),
 )
-RAGGED_DROPOUT = tuple(t.replace(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
+RAGGED_DROPOUT = tuple(t.with_sizes(queries=(t.sizes.queries,), keys=(t.sizes.keys,)) for t in DROPOUT)
 EVERYTHING = (attention("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)
 RAGGED_EVERYTHING = (ragged("dropout-everything", {"p_dropout": 1.0, "gen": SEED}),)

@@ -81,7 +81,7 @@ def _in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
             return rows, sizes.batch, heads * sizes.size
 
 
-def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate) -> dict[str, Any]:
+def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate[Any]) -> dict[str, Any]:
     """What the forward function gives its gradient: without dropout nothing but statistics."""
     saved = {
         n: ResultOf(forward, n, extra_arguments=WITHOUT_DROPOUT, unspecified=None) for n in ("attention_out", *RECORDS)
@@ -94,7 +94,7 @@ def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate) 
     }
 
 
-def of_customized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_customized(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiCustomizedFlashAttention` and its gradient from the sizes of a template."""
     sizes = template.sizes
     q = _in_layout(sizes, sizes.queries, sizes.heads)
@@ -112,7 +112,7 @@ def of_customized(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def of_customized_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_customized_var_len(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the customized attention of packed sequences and its gradient."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = core(template, q, k)

@@ -35,18 +35,18 @@ def masked(
     triangle: bool = False,
     mask_dtype: Dtype = Dtype.bool,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template with scores of this shape and a mask of shape `mask`, which is broadcast."""
     return CaseTemplate(label, Masked(shape, mask, mask_dtype), {"scale": scale, "fixed_triu_mask": triangle}, **fields)
 
 
-def of_masked(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_masked(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiScaledMaskedSoftmax` and its gradient from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     scores = tensor(*sizes.shape, domain=normal(2), layout=layout)
     every_third = np.arange(prod(sizes.mask)).reshape(sizes.mask) % 3 == 1
     mask = literal(every_third if sizes.dtype is Dtype.bool else np.where(every_third, -0.5, 0), sizes.dtype, layout)
-    attributes = {"scale": template.arguments["scale"], "fixed_triu_mask": template.arguments["fixed_triu_mask"]}
+    attributes = {"scale": template.argument("scale"), "fixed_triu_mask": template.argument("fixed_triu_mask")}
     forward = ResultOf("diopiScaledMaskedSoftmax", "output", extra_arguments=attributes)
     return {
         "input": scores,

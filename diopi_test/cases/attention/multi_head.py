@@ -37,7 +37,7 @@ NAMES = {"p_dropout": "dropout_p", "softmax_scale": "scale"}
 LACKING = ("window_size_left", "window_size_right")
 
 
-def of_multi_head(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_multi_head(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMultiHeadAttention` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, shapes_of(template.sizes)
     tensors = core(template, q, k)
@@ -51,7 +51,7 @@ def of_multi_head(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def of_multi_head_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_multi_head_var_len(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMultiHeadAttentionVarLen` and its gradient from the sizes of a template."""
     sizes, (q, k) = template.sizes, packed_shapes_of(template.sizes)
     tensors = core(template, q, k)
@@ -71,11 +71,11 @@ def of_multi_head_var_len(template: CaseTemplate, dtype: Dtype) -> Mapping[str, 
     }
 
 
-def _multi(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
+def _multi(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[Any]]:
     """The templates for as many key heads as query heads, most without a debug mask, and no name twice."""
     results = {"debug_attn_mask": None}
     return [
-        t.replace(arguments={}, key_heads=t.sizes.heads, results={**results, **t.results})
+        t.with_sizes(key_heads=t.sizes.heads).replace(arguments={}, results={**results, **t.results})
         for t in templates
         if t.label != "as-many-key-heads"
     ]
@@ -93,7 +93,7 @@ register_both(
     of_multi_head,
     _multi((*ONE_LENGTH, *BOTTOM_RIGHT, *DROPOUT, *EVERYTHING)),
     [
-        t.replace(key_heads=4)
+        t.with_sizes(key_heads=4)
         for t in (
             attention("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
             attention("debug-mask-not-wanted", results=_debug(0)),
@@ -114,7 +114,7 @@ register_both(
         )
     ),
     [
-        t.replace(key_heads=4)
+        t.with_sizes(key_heads=4)
         for t in (
             ragged("debug-mask", WRITTEN, results={"debug_attn_mask": ResultOverride()}),
             ragged("debug-mask-not-wanted", results=_debug(0)),

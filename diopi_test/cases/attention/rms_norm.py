@@ -40,7 +40,7 @@ def normed(label: str, shape: Shape, axes: int = 1, without: Mapping[str, None] 
     return CaseTemplate(label, sizes, {**attributes, **dict.fromkeys(names)}, results=results, **fields)
 
 
-def of_normed(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_normed(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRMSNorm` and `diopiRMSNormBackward` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     begin = len(sizes.shape) - sizes.axes
@@ -94,7 +94,7 @@ ALONE = {
 }
 
 
-def _norm_cases(name: str, *templates: CaseTemplate) -> None:
+def _norm_cases(name: str, *templates: CaseTemplate[Any]) -> None:
     @cases_for(name, non_discriminating=ALONE)
     def cases(prototype: Prototype) -> Iterator[Case]:
         """The first result alone has the template's layout."""

@@ -25,13 +25,13 @@ class Turned:
     angles: Shape
 
 
-def turned(label: str, shape: Shape, *angles: int, interleaved: bool = False, **fields: Any) -> CaseTemplate:
+def turned(label: str, shape: Shape, *angles: int, interleaved: bool = False, **fields: Any) -> CaseTemplate[Any]:
     """Return a template that rotates `x` of this shape; `angles` is the shape of cos and sin."""
     conj = fields.pop("conj", False)
     return CaseTemplate(label, Turned(shape, angles), {"conj": conj, "interleaved": interleaved}, **fields)
 
 
-def of_turned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_turned(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotaryEmbedding` from the sizes of a template."""
     angles = tensor(*template.sizes.angles, domain=ANGLES, layout=template.layout)
     return {"x": tensor(*template.sizes.shape, layout=template.layout), "cos": angles, "sin": angles}
@@ -79,14 +79,14 @@ class QueryAndKey:
     key: Shape
 
 
-def rotated_query_and_key(label: str, query: Shape, key: Shape, dim: int, **fields: Any) -> CaseTemplate:
+def rotated_query_and_key(label: str, query: Shape, key: Shape, dim: int, **fields: Any) -> CaseTemplate[Any]:
     """Return a template that rotates the first `dim` channels of a query and a key of these shapes."""
     return CaseTemplate(label, QueryAndKey(query, key), {"dim": dim}, **fields)
 
 
-def of_both(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_both(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotaryEmbeddingV2` from the sizes of a template."""
-    sizes, dim = template.sizes, template.arguments["dim"]
+    sizes, dim = template.sizes, template.argument("dim")
     tokens = sizes.query[0] if len(sizes.query) == 2 else sizes.query[-3]
     angles = tensor(tokens, 1, dim, domain=ANGLES, layout=template.layout)
     query, key = (tensor(*shape, layout=template.layout) for shape in (sizes.query, sizes.key))

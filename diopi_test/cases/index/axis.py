@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ INDEX_SELECT_BACKWARD = (
 
 INDEX_FILL = (
     CaseTemplate("columns", ((4, 6), 1, literal([1, -1, 1])), **SMOKE_IN_ALL_DTYPES),
-    INNER.replace(sizes=((3, 4, 5), -2, literal([0, -2], Dtype.int32)), result_layout=transposed),
+    replace(INNER, sizes=((3, 4, 5), -2, literal([0, -2], Dtype.int32)), result_layout=transposed),
     *cycle_layouts([t for t in sized(SLICES) if t.label not in ("long", "reversed")], *UNLIKE),
     CaseTemplate("negative", ((5, 2), 0, literal([-5, -2]))),
     CaseTemplate(
@@ -84,7 +85,7 @@ INDEX_FILL = (
 )
 
 
-def by_index(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def by_index(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndexSelect` and `diopiIndexSelectBackward` from the sizes of a template."""
     shape, dim, index = template.sizes
     slices = np.array(shape, int)
@@ -181,7 +182,7 @@ def part(shape: Shape, dim: int, *numbers: int) -> Shape:
 
 def parts(
     columns: Any, inner: Any, table: Mapping[str, Any], long: DtypeSelection = DtypeSelection.leading
-) -> list[CaseTemplate]:
+) -> list[CaseTemplate[Any]]:
     """Templates of shapes and numbers that select a part; those of a table, its longest in several element types."""
     return [
         CaseTemplate("columns", columns, **SMOKE_IN_ALL_DTYPES),
@@ -190,16 +191,16 @@ def parts(
     ]
 
 
-def converted(sizes: tuple[Any, ...]) -> Iterator[CaseTemplate]:
+def converted(sizes: tuple[Any, ...]) -> Iterator[CaseTemplate[Any]]:
     """Templates in which numbers of another element type are written to the part."""
     for label, (source, domain, dtypes) in SOURCES.items():
         yield CaseTemplate(label, sizes, {"src": tensor(*part(*sizes), domain=domain, dtype=source)}, dtypes=dtypes)
 
 
-def by_numbers(*names: str) -> Derive:
+def by_numbers(*names: str) -> Derive[Any]:
     """Derives the arguments of functions that read, or write, a part of a tensor that these numbers select."""
 
-    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         shape, *numbers = template.sizes
         small = arbitrary(*part(*template.sizes), layout=template.layout)
         common = {"input_sizes": shape, "input": arbitrary(*shape, layout=template.layout)}
@@ -214,7 +215,7 @@ ALL_OF_IT = {"length-one": "the slice is all there is"}
 by_index_number = by_numbers("dim", "index")
 
 
-def last_but_one(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
+def last_but_one(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[Any]]:
     """Return the templates and calls along untested axes that select the last position but one."""
     return and_untried(templates, lambda shape, dim: (shape, dim, -2))
 
@@ -236,7 +237,7 @@ WHOLE_AXIS = {"clamped": "the range is the whole axis"}
 by_range = by_numbers("dim", "start", "end", "step")
 
 
-def all_but_first(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
+def all_but_first(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[Any]]:
     """Return the templates and calls along untested axes that take all positions except the first."""
     return and_untried(templates, lambda shape, dim: (shape, dim, 1, shape[dim], 1))
 

@@ -46,7 +46,7 @@ ALL_TRUE = "the mask is true everywhere"
 ALL_FALSE = "the mask is false everywhere"
 
 
-def sized(table: Mapping[str, Any], long: DtypeSelection = DtypeSelection.leading) -> list[CaseTemplate]:
+def sized(table: Mapping[str, Any], long: DtypeSelection = DtypeSelection.leading) -> list[CaseTemplate[Any]]:
     """A template for each row of a table of sizes by label; `long` are the element types of the row of this label."""
     return [
         CaseTemplate(label, sizes, dtypes=long if label == "long" else DtypeSelection.leading)
@@ -54,7 +54,7 @@ def sized(table: Mapping[str, Any], long: DtypeSelection = DtypeSelection.leadin
     ]
 
 
-def sums(gradient: str, exact: Any, long: Any, dtypes: Sequence[Dtype] = half) -> list[CaseTemplate]:
+def sums(gradient: str, exact: Any, long: Any, dtypes: Sequence[Dtype] = half) -> list[CaseTemplate[Any]]:
     """Templates of sizes for which many numbers of the gradient are added up, and of so many that the sum stops."""
     return [
         CaseTemplate("exact", exact, {}, {gradient: SUMMANDS}, dtypes=INEXACT, exact=True),
@@ -62,7 +62,9 @@ def sums(gradient: str, exact: Any, long: Any, dtypes: Sequence[Dtype] = half) -
     ]
 
 
-def and_untried(templates: Sequence[CaseTemplate], sizes: Callable[[tuple[int, ...], int], Any]) -> list[CaseTemplate]:
+def and_untried(
+    templates: Sequence[CaseTemplate[Any]], sizes: Callable[[tuple[int, ...], int], Any]
+) -> list[CaseTemplate[Any]]:
     """The templates, whose sizes begin with a shape and an axis, and those of the axes that none of them is along."""
     tried = {(len(template.sizes[0]), template.sizes[1]) for template in templates}
     return [*templates, *(CaseTemplate(label, sizes(shape, axis)) for label, shape, axis in untested_axes(tried))]

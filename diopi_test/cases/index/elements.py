@@ -79,7 +79,7 @@ GATHER_BACKWARD = (
 )
 
 
-def gathering(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def gathering(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiGather` and `diopiGatherBackward` from the sizes of a template."""
     shape, dim, index = template.sizes
     return {
@@ -134,7 +134,9 @@ SUMMED = ((3, 17), 1, random_positions(3, 67, below=17), (4, 70))
 INNER = ((2, 3, 4), -2, random_positions(2, 5, 3, below=3, dtype=I32, layout=strided), (2, 6, 3))
 
 
-def scatter_template(label: str, sizes: Any, reduce: str, domain: Domain | None = None, **fields: Any) -> CaseTemplate:
+def scatter_template(
+    label: str, sizes: Any, reduce: str, domain: Domain | None = None, **fields: Any
+) -> CaseTemplate[Any]:
     """Return a template that scatters with this reduction; input and source are drawn from `domain`."""
     domains = {"input": domain, "src": domain} if domain else {}
     return CaseTemplate(label, sizes, {"reduce": reduce}, domains, **fields)
@@ -175,11 +177,11 @@ SCATTER_SCALAR = (
 )
 
 
-def scattering(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def scattering(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiScatter` and `diopiScatterScalar` from the sizes of a template."""
     shape, dim, index, source = template.sizes
     number = -2.0 if template.exact else -1.375
-    is_product = template.arguments["reduce"] == "multiply"
+    is_product = template.argument("reduce") == "multiply"
     return {
         "input": arbitrary(*shape, layout=template.layout),
         "dim": dim,
@@ -198,7 +200,7 @@ def one_in_each(shape: Shape, dim: int) -> tuple[Shape, int, TensorSpec, Shape]:
     return shape, dim, random_positions(*source, below=shape[dim]), source
 
 
-def scattered_along(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
+def scattered_along(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[Any]]:
     """The templates, and those of the axes that none is along, which write or, where the axis is an odd one, add."""
     ways: Sequence[tuple[str, Domain | None]] = (("", None), ("add", normal()))
     untried = and_untried(templates, one_in_each)[len(templates) :]

@@ -113,7 +113,7 @@ INDEX = (
 )
 
 
-def reading(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def reading(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndex` from the sizes of a template."""
     shape, indices = template.sizes
     return {"input": arbitrary(*shape, layout=template.layout), "indices": indices}
@@ -130,7 +130,7 @@ INDEX_BACKWARD = (
 )
 
 
-def gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndexBackward` from the sizes of a template."""
     shape, indices = template.sizes
     return {
@@ -199,10 +199,10 @@ INDEX_PUT = (
 """Sizes are the shape of the input, the indices, and the shape of the values, by default that of what is selected."""
 
 
-def writing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def writing(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndexPut` from the sizes of a template."""
     shape, indices, *values = template.sizes
-    domain = normal() if template.arguments["accumulate"] else any_value
+    domain = normal() if template.argument("accumulate") else any_value
     written = values[0] if values else selected(shape, indices)
     return {
         "input": tensor(*shape, domain=domain, layout=template.layout),

@@ -81,10 +81,10 @@ MASKED = (
 )
 
 
-def masking(domain: Domain = any_value) -> Derive:
+def masking(domain: Domain = any_value) -> Derive[Any]:
     """Derives arguments from the shape of the input, the mask, and the shape of the source."""
 
-    def arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         shape, mask, *source = template.sizes
         count = int(np.broadcast_to(mask_values(mask), np.broadcast_shapes(shape, mask.shape)).sum())
         return {
@@ -197,7 +197,7 @@ WHERE_TEMPLATES = (
 """Sizes are the condition and the shapes of the two tensors."""
 
 
-def choosing(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def choosing(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiWhere` from the sizes of a template."""
     condition, *shapes = template.sizes
     first, second = (arbitrary(*shape, layout=template.layout) for shape in shapes)

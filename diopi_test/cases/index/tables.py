@@ -78,7 +78,7 @@ EMBEDDING = (
 )
 
 
-def scaled(label: str, **fields: Any) -> CaseTemplate:
+def scaled(label: str, **fields: Any) -> CaseTemplate[Any]:
     """Gradients of a table's first row are dropped, the others divided by how often theirs is named."""
     return CaseTemplate(f"{label}-scaled", TABLES[label], {"padding_idx": 0, **SCALED}, **fields)
 
@@ -99,7 +99,7 @@ EMBEDDING_BACKWARD = (
 )
 
 
-def looking_up(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def looking_up(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiEmbedding` and `diopiEmbeddingBackward` from the sizes of a template."""
     (rows, columns), indices = template.sizes
     return {
@@ -121,7 +121,7 @@ register("diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=looking_
 
 def renorm(
     label: str, rows: int, columns: int, indices: TensorSpec, max_norm: float, norm_type: float = 2.0, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template that limits the norms of the rows at `indices` to `max_norm`."""
     return CaseTemplate(
         label, (rows, columns), {"indices": indices, "max_norm": max_norm, "norm_type": norm_type}, **fields
@@ -166,7 +166,7 @@ def rows_of_unlike_norms(shape: tuple[int, ...]) -> Domain:
     return draw
 
 
-def unlike_rows(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def unlike_rows(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiEmbeddingRenorm_` from the sizes of a template."""
     shape = template.sizes
     return {"inout": tensor(*shape, domain=rows_of_unlike_norms(shape), layout=template.layout)}

@@ -48,13 +48,13 @@ CONVERTED: Mapping[str, tuple[Dtype, Any, Dtype]] = {
 """The element type under test, and a value of some type that must become one of it."""
 
 
-def conversions(prototype: Prototype, sizes: Any) -> Iterator[CaseTemplate]:
+def conversions(prototype: Prototype, sizes: Any) -> Iterator[CaseTemplate[Any]]:
     """Templates of these sizes whose `value` is of other types."""
     for label, (dtype, number, dtype_of_number) in CONVERTED.items():
         value = number if _takes_number(prototype) else literal(number, dtype_of_number)
         yield CaseTemplate(label, sizes, {"value": value}, dtypes=(dtype,), smoke=label == "plain-false")
 
 
-def with_value(prototype: Prototype, derive: Derive) -> Derive:
+def with_value(prototype: Prototype, derive: Derive[Any]) -> Derive[Any]:
     """Derives the usual `value` besides."""
     return lambda template, dtype: {**derive(template, dtype), "value": usual_value(prototype)}

@@ -6,7 +6,7 @@ Lengths are long where there are few heads, and there are many heads where there
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
 from diopi_proto.dtypes import floating
 from diopi_test.cases.attention.calls import CAUSAL, attention, ragged, window
@@ -16,15 +16,14 @@ from diopi_test.cases.attention.masked_softmax import masked, of_masked
 from diopi_test.cases.attention.multi_head import of_multi_head, of_multi_head_var_len
 from diopi_test.cases.attention.rms_norm import normed, of_normed
 from diopi_test.cases.attention.rotary import of_both, of_turned, rotated_query_and_key, turned
-from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import transposed
-from diopi_test.cases.model import ResultOverride, cases_for
+from diopi_test.cases.model import LARGE, ResultOverride, cases_for
 from diopi_test.cases.template import CaseTemplate, Derive, expand
 
 F16, BF16, F32, F64 = floating
 
 
-def register_large(*names: str, templates: Sequence[CaseTemplate], derive: Derive) -> None:
+def register_large(*names: str, templates: Sequence[CaseTemplate[Any]], derive: Derive[Any]) -> None:
     """Register these templates as the large cases of functions."""
     cases_for(*names, level=LARGE)(lambda prototype: expand(prototype, templates, derive))
 
@@ -84,27 +83,29 @@ for _gradient in ("", "Backward"):
     register_large(
         f"diopiMultiHeadAttention{_gradient}",
         templates=[
-            t.replace(results={"debug_attn_mask": None}, key_heads=t.sizes.heads, batch=1) for t in (LONG, MANY_HEADS)
+            t.with_sizes(key_heads=t.sizes.heads, batch=1).replace(results={"debug_attn_mask": None})
+            for t in (LONG, MANY_HEADS)
         ],
         derive=of_multi_head,
     )
     register_large(
         f"diopiMultiHeadAttentionVarLen{_gradient}",
         templates=[
-            t.replace(results={"debug_attn_mask": None}, key_heads=t.sizes.heads) for t in (RAGGED, RAGGED_HEADS)
+            t.with_sizes(key_heads=t.sizes.heads).replace(results={"debug_attn_mask": None})
+            for t in (RAGGED, RAGGED_HEADS)
         ],
         derive=of_multi_head_var_len,
     )
     register_large(
         f"diopiCustomizedFlashAttention{_gradient}",
         templates=(
-            LONG.replace(mask="triangle"),
-            MANY_HEADS.replace(sizes=replace(MANY_HEADS.sizes, mask="triangle", layout="SBH")),
+            LONG.with_sizes(mask="triangle"),
+            MANY_HEADS.with_sizes(mask="triangle", layout="SBH"),
         ),
         derive=of_customized,
     )
     register_large(
         f"diopiCustomizedFlashAttentionVarLen{_gradient}",
-        templates=(RAGGED.replace(mask="triangle", keys=RAGGED.sizes.queries), RAGGED_HEADS.replace(mask="some")),
+        templates=(RAGGED.with_sizes(mask="triangle", keys=RAGGED.sizes.queries), RAGGED_HEADS.with_sizes(mask="some")),
         derive=of_customized_var_len,
     )

@@ -4,27 +4,39 @@ from collections.abc import Iterator
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.conv import conv, convolution_cases
-from diopi_test.cases.large.makers import LARGE, PlacedShape, grow, register_grown
+from diopi_test.cases.conv import Convolution, convolution_cases
+from diopi_test.cases.large.makers import PlacedShape, grow, register_grown
 from diopi_test.cases.layouts import channels_last, strides
-from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.model import LARGE, Case, cases_for
+from diopi_test.cases.template import CaseTemplate
 
 HALF = (Dtype.float16,)
 SQUARE, POINT = (3, 3, 3), (1, 1, 1)
 
 IMAGES = (
-    conv("images", input=(2, 29, 31), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(37, 41), batch=2),
-    conv("half-points", input=(1, 7, 7), kernel=POINT, channels=(512, 131), batch=11, dtypes=HALF),
-    conv("wide", input=(1, 7, 7), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(257, 37), layout=channels_last),
-    conv(
-        "by-channel", input=(2, 29, 31), kernel=(1, 3, 3), dilation=(1, 2, 2), channels=(131, 131), groups=131, batch=1
+    CaseTemplate(
+        "images", Convolution(input=(2, 29, 31), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(37, 41), batch=2)
     ),
-    conv(
-        "groups", input=(3, 17, 19), kernel=SQUARE, stride=(1, 2, 2), channels=(32, 64), groups=8, batch=1, bias=False
+    CaseTemplate("half-points", Convolution(input=(1, 7, 7), kernel=POINT, channels=(512, 131), batch=11), dtypes=HALF),
+    CaseTemplate(
+        "wide",
+        Convolution(input=(1, 7, 7), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(257, 37)),
+        layout=channels_last,
+    ),
+    CaseTemplate(
+        "by-channel",
+        Convolution(input=(2, 29, 31), kernel=(1, 3, 3), dilation=(1, 2, 2), channels=(131, 131), groups=131, batch=1),
+    ),
+    CaseTemplate(
+        "groups",
+        Convolution(
+            input=(3, 17, 19), kernel=SQUARE, stride=(1, 2, 2), channels=(32, 64), groups=8, batch=1, bias=False
+        ),
     ),
 )
-STEM = conv(
-    "stem", input=(1, 113, 112), kernel=(1, 7, 7), stride=(1, 2, 2), padding=(0, 3, 3), channels=(3, 23), batch=1
+STEM = CaseTemplate(
+    "stem",
+    Convolution(input=(1, 113, 112), kernel=(1, 7, 7), stride=(1, 2, 2), padding=(0, 3, 3), channels=(3, 23), batch=1),
 )
 """The first layer of a network; for a transposed convolution it would produce an image of a million elements."""
 

@@ -6,8 +6,8 @@ Of boxes there are some 2,000, each of which is compared with all others.
 from diopi_proto.types import Dtype
 from diopi_test.cases.detection import Pooling, boxes, pooling
 from diopi_test.cases.domains import integer_values
-from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import strided
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import register
 
 SCATTERED = {"_corners": integer_values(-60, 60)}

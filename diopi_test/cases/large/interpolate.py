@@ -3,9 +3,8 @@
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import any_value, normal
 from diopi_test.cases.interpolate import in_every_mode, resize, resize_cases, sampling
-from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import channels_last
-from diopi_test.cases.model import cases_for
+from diopi_test.cases.model import LARGE, cases_for
 from diopi_test.cases.template import register, same_layout
 
 HALF = (Dtype.float16,)

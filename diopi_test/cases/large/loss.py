@@ -1,10 +1,11 @@
 """Large cases of losses and their gradients: vocabularies, many samples, images of labels, long sequences."""
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.large.makers import LARGE, PlacedShape, grow, register_grown
+from diopi_test.cases.large.makers import PlacedShape, grow, register_grown
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.loss.reduced import NONE
 from diopi_test.cases.loss.sequences import CtcBatch, alignment
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import register
 from diopi_test.cases.tensors import random_positions
 

@@ -14,11 +14,8 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.classes import classify_cases
 from diopi_test.cases.large.nans import nan_cases
 from diopi_test.cases.layouts import Layout, contiguous, strides
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, cases_for, registered_cases
+from diopi_test.cases.model import LARGE, Case, CaseClass, ResultOverride, TensorSpec, cases_for, registered_cases
 from diopi_test.cases.template import TensorTemplate, leading_dtype
-
-LARGE = "large"
-"""The level's name."""
 
 Shape = tuple[int, ...]
 

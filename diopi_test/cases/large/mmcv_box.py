@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import distinct, integer_values, uniform
-from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.mmcv_box.overlaps import quadri, rotated, upright
 from diopi_test.cases.mmcv_box.polygons import around, containment
 from diopi_test.cases.mmcv_box.shapes import ANGLES, boxes, convex, turned
 from diopi_test.cases.mmcv_box.suppression import suppression
 from diopi_test.cases.mmcv_box.vertices import sorting
-from diopi_test.cases.model import Values
+from diopi_test.cases.model import LARGE, Values
 from diopi_test.cases.template import CaseTemplate, register, tensor
 
 SPREAD = uniform(0, 120)

@@ -8,13 +8,12 @@ import numpy as np
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import uniform
-from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.large.mmcv_box import nested
 from diopi_test.cases.mmcv_box3d.containment import containment
 from diopi_test.cases.mmcv_box3d.overlaps import seen_from_above
 from diopi_test.cases.mmcv_box3d.pooling import MIXED, pooling, sampling
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, boxes
-from diopi_test.cases.model import Values
+from diopi_test.cases.model import LARGE, Values
 from diopi_test.cases.template import CaseTemplate, register, tensor
 
 

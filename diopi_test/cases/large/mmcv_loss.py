@@ -1,8 +1,8 @@
 """Large cases of MMCV's losses."""
 
-from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import strided
 from diopi_test.cases.mmcv_loss import WEIGHTS, points, sigmoid, softmax
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import register
 
 register(

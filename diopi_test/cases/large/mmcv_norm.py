@@ -1,8 +1,8 @@
 """Large cases of MMCV's synchronised batch normalisation and activation."""
 
-from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import channels_last
 from diopi_test.cases.mmcv_norm import activation, batch, output
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import register
 
 register(

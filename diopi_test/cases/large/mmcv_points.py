@@ -4,98 +4,100 @@ from collections.abc import Mapping
 from typing import Any
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import strided
 from diopi_test.cases.mmcv_points.assign_score import SCORE, scored
 from diopi_test.cases.mmcv_points.grouping import CHOICE, gathered, interpolated, stacked_groups
 from diopi_test.cases.mmcv_points.neighbours import BALL, NEAR, ball, nearest, stacked_ball, three_nearest
 from diopi_test.cases.mmcv_points.sampling import SAMPLE, sampling
 from diopi_test.cases.mmcv_points.sets import STACK
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register
 
 F16 = (Dtype.float16,)
 
 
-def derive_farthest_points(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def derive_farthest_points(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Return the arguments of farthest point sampling without the distances of all pairs."""
     arguments = sampling(template, dtype)
     return {name: arguments[name] for name in ("temp_tensor", "points_xyz", "B", "N", "num_points")}
 
 
 LEADING_ONLY: Mapping[str, Any] = {"dtypes": DtypeSelection.leading, "smoke": False}
-QUERY = BALL.replace("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25, **LEADING_ONLY)
+QUERY = BALL.with_sizes("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25).replace(**LEADING_ONLY)
 
 register(
     "diopiBallQueryMmcv",
-    templates=(QUERY, QUERY.replace("half", B=3, N=7919, npoint=41, dtypes=F16, layout=strided)),
+    templates=(QUERY, QUERY.with_sizes("half", B=3, N=7919, npoint=41).replace(dtypes=F16, layout=strided)),
     derive=ball,
     level=LARGE,
 )
 register(
     "diopiStackBallQueryMmcv",
-    templates=(STACK.replace("many-points", centers=(67, 41), points=(20_011, 3001), sample_num=33, max_radius=0.25),),
+    templates=(
+        STACK.with_sizes("many-points", centers=(67, 41), points=(20_011, 3001), sample_num=33, max_radius=0.25),
+    ),
     derive=stacked_ball,
     level=LARGE,
 )
 register(
     "diopiFurthestPointSamplingMmcv",
-    templates=(SAMPLE.replace("many-points", B=1, N=22_003, num_points=67),),
+    templates=(SAMPLE.with_sizes("many-points", B=1, N=22_003, num_points=67),),
     derive=derive_farthest_points,
     level=LARGE,
 )
 register(
     "diopiFurthestPointSamplingWithDistMmcv",
-    templates=(SAMPLE.replace("many-distances", B=1, N=263, num_points=131),),
+    templates=(SAMPLE.with_sizes("many-distances", B=1, N=263, num_points=131),),
     derive=sampling,
     level=LARGE,
 )
 register(
     "diopiKnnMmcv",
-    templates=(NEAR.replace("many-points", b=1, points=22_003, centers=67, nsample=33),),
+    templates=(NEAR.with_sizes("many-points", b=1, points=22_003, centers=67, nsample=33),),
     derive=nearest,
     level=LARGE,
 )
 register(
     "diopiThreeNnMmcv",
-    templates=(NEAR.replace("many-points", b=1, points=22_003, centers=131),),
+    templates=(NEAR.with_sizes("many-points", b=1, points=22_003, centers=131),),
     derive=three_nearest,
     level=LARGE,
 )
 
-FEATURES = CHOICE.replace("many-features", b=1, c=37, points=2053, shape=(1031,))
+FEATURES = CHOICE.with_sizes("many-features", b=1, c=37, points=2053, shape=(1031,))
 
 register(
     "diopiGatherPointsMmcv",
     "diopiGatherPointsBackwardMmcv",
-    templates=(FEATURES, FEATURES.replace("half", b=3, dtypes=F16, layout=strided)),
+    templates=(FEATURES, FEATURES.with_sizes("half", b=3).replace(dtypes=F16, layout=strided)),
     derive=gathered,
     level=LARGE,
 )
 register(
     "diopiGroupPointsMmcv",
     "diopiGroupPointsBackwardMmcv",
-    templates=(FEATURES.replace(shape=(131, 17)),),
+    templates=(FEATURES.with_sizes(shape=(131, 17)),),
     derive=gathered,
     level=LARGE,
 )
 register(
     "diopiThreeInterpolateMmcv",
     "diopiThreeInterpolateBackwardMmcv",
-    templates=(FEATURES, FEATURES.replace("half", b=3, dtypes=F16, layout=strided)),
+    templates=(FEATURES, FEATURES.with_sizes("half", b=3).replace(dtypes=F16, layout=strided)),
     derive=interpolated,
     level=LARGE,
 )
 register(
     "diopiStackGroupPointsMmcv",
     "diopiStackGroupPointsBackwardMmcv",
-    templates=(STACK.replace("many-features", centers=(67, 41), points=(1031, 517), channels=67, outside=True),),
+    templates=(STACK.with_sizes("many-features", centers=(67, 41), points=(1031, 517), channels=67, outside=True),),
     derive=stacked_groups,
     level=LARGE,
 )
 register(
     "diopiAssignScoreWithkMmcv",
     "diopiAssignScoreWithkBackwardMmcv",
-    templates=(SCORE.replace("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, outside=3),),
+    templates=(SCORE.with_sizes("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, outside=3),),
     derive=scored,
     level=LARGE,
 )

@@ -1,7 +1,6 @@
 """Large cases of resampling and rearranging: maps of some 2,000 to 10,000 positions, or of many channels."""
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import strided
 from diopi_test.cases.mmcv_sampling.carafe import UP, carafe
 from diopi_test.cases.mmcv_sampling.correlation import CORRELATE, correlated
@@ -9,6 +8,7 @@ from diopi_test.cases.mmcv_sampling.masked_conv import CHOICE, to_columns, to_im
 from diopi_test.cases.mmcv_sampling.psa_mask import COLLECT, psa
 from diopi_test.cases.mmcv_sampling.tin_shift import SHIFT, shifted
 from diopi_test.cases.mmcv_sampling.upfirdn2d import FILTER, filtered
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import register
 
 F16 = (Dtype.float16,)
@@ -19,8 +19,8 @@ register(
     "diopiCarafeNaiveMmcv",
     "diopiCarafeNaiveBackwardMmcv",
     templates=(
-        UP.replace("wide-kernel", shape=(1, 7, 53, 47), k=5),
-        UP.replace("half-groups", shape=(2, 33, 13, 11), g=3, s=3, layout=strided, dtypes=F16),
+        UP.with_sizes("wide-kernel", shape=(1, 7, 53, 47), k=5),
+        UP.with_sizes("half-groups", shape=(2, 33, 13, 11), g=3, s=3).replace(layout=strided, dtypes=F16),
     ),
     derive=carafe,
     level=LARGE,
@@ -29,10 +29,10 @@ register(
     "diopiCorrelationMmcv",
     "diopiCorrelationBackwardMmcv",
     templates=(
-        CORRELATE.replace("patch", shape=(1, 31, 53, 47), patch=(3, 5), dilation_patch=(2, 1)),
-        CORRELATE.replace(
-            "half-kernel", shape=(2, 67, 23, 29), kernel=(3, 3), padding=(1, 1), stride=(2, 1), dtypes=F16
-        ),
+        CORRELATE.with_sizes("patch", shape=(1, 31, 53, 47), patch=(3, 5), dilation_patch=(2, 1)),
+        CORRELATE.with_sizes(
+            "half-kernel", shape=(2, 67, 23, 29), kernel=(3, 3), padding=(1, 1), stride=(2, 1)
+        ).replace(dtypes=F16),
     ),
     derive=correlated,
     level=LARGE,
@@ -40,9 +40,9 @@ register(
 register(
     "diopiUpfirdn2dOpMmcv",
     templates=(
-        FILTER.replace("up", shape=(1, 7, 101, 97), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)),
-        FILTER.replace(
-            "half-down", shape=(3, 11, 47, 53), kernel=(7, 5), down=(2, 3), rows=(3, 3), layout=strided, dtypes=F16
+        FILTER.with_sizes("up", shape=(1, 7, 101, 97), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)),
+        FILTER.with_sizes("half-down", shape=(3, 11, 47, 53), kernel=(7, 5), down=(2, 3), rows=(3, 3)).replace(
+            layout=strided, dtypes=F16
         ),
     ),
     derive=filtered,
@@ -52,16 +52,18 @@ register(
     "diopiPsamaskMmcv",
     "diopiPsamaskBackwardMmcv",
     templates=(
-        COLLECT.replace("collected", n=1, feature=(13, 11), mask=(25, 21), half=(12, 10)),
-        COLLECT.replace("half-distributed", n=3, feature=(17, 19), mask=(15, 17), half=(7, 8), psa_type=1, dtypes=F16),
+        COLLECT.with_sizes("collected", n=1, feature=(13, 11), mask=(25, 21), half=(12, 10)),
+        COLLECT.with_sizes("half-distributed", n=3, feature=(17, 19), mask=(15, 17), half=(7, 8), psa_type=1).replace(
+            dtypes=F16
+        ),
     ),
     derive=psa,
     level=LARGE,
 )
 POSITIONS = (
-    CHOICE.replace("some", image=(67, 41, 43), count=1031),
-    CHOICE.replace(
-        "half-all", image=(11, 79, 83), count=None, kernel=(1, 2), padding=(0, 1), layout=strided, dtypes=F16
+    CHOICE.with_sizes("some", image=(67, 41, 43), count=1031),
+    CHOICE.with_sizes("half-all", image=(11, 79, 83), count=None, kernel=(1, 2), padding=(0, 1)).replace(
+        layout=strided, dtypes=F16
     ),
 )
 register("diopiMaskedIm2colMmcv", templates=POSITIONS, derive=to_columns, level=LARGE)
@@ -70,8 +72,8 @@ register(
     "diopiTinShiftMmcv",
     "diopiTinShiftBackwardMmcv",
     templates=(
-        SHIFT.replace("frames", shape=(2, 16, 66, 47), groups=6, low=-5, high=5),
-        SHIFT.replace("half-places", shape=(1, 9, 4, 2803), groups=4, layout=strided, dtypes=F16),
+        SHIFT.with_sizes("frames", shape=(2, 16, 66, 47), groups=6, low=-5, high=5),
+        SHIFT.with_sizes("half-places", shape=(1, 9, 4, 2803), groups=4).replace(layout=strided, dtypes=F16),
     ),
     derive=shifted,
     level=LARGE,

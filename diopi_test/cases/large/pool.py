@@ -1,36 +1,33 @@
 """Large cases of pooling: the same windows for every rank."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import normal
-from diopi_test.cases.large.makers import LARGE
 from diopi_test.cases.layouts import channels_last
-from diopi_test.cases.model import Case, cases_for
-from diopi_test.cases.pool import CHOICES, KINDS, windows, windows_of
+from diopi_test.cases.model import LARGE, Case, cases_for
+from diopi_test.cases.pool import CHOICES, KINDS, Windows, windows_of
 from diopi_test.cases.template import CaseTemplate
 
-HALF = windows(
+HALF = CaseTemplate(
     "half-channels-last",
-    (5, 13, 17),
-    (3, 2, 3),
-    (2, 1, 1),
-    leading=(7, 131),
+    Windows((5, 13, 17), (3, 2, 3), (2, 1, 1), leading=(7, 131)),
     layout=channels_last,
     dtypes=(Dtype.float16,),
     domains={"input": normal()},
 )
-WIDE = windows("many-channels", (3, 7, 91), (2, 3, 3), (1, 2, 2), (1, 1, 1))
-LONG = windows("long", (3, 11, 1031), (3, 3, 2), (1, 2, 1))
+WIDE = CaseTemplate("many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), (1, 1, 1)))
+LONG = CaseTemplate("long", Windows((3, 11, 1031), (3, 3, 2), (1, 2, 1)))
 
 
-def _windows_of_kind(kind: str, rank: int) -> tuple[CaseTemplate, ...]:
+def _windows_of_kind(kind: str, rank: int) -> tuple[CaseTemplate[Any], ...]:
     """Return the windows of one kind of pooling; the more axes, the fewer channels."""
-    wide, long = WIDE.replace(leading=WIDE_LEADING[rank]), LONG.replace(leading=LONG_LEADING[rank])
+    wide, long = WIDE.with_sizes(leading=WIDE_LEADING[rank]), LONG.with_sizes(leading=LONG_LEADING[rank])
     if "Adaptive" not in kind:
         return wide, long, HALF
-    return wide.replace(output=(2, 4, 46)), long.replace(output=(1, 7, 517)), HALF.replace(output=(3, 5, 7))
+    return wide.with_sizes(output=(2, 4, 46)), long.with_sizes(output=(1, 7, 517)), HALF.with_sizes(output=(3, 5, 7))
 
 
 WIDE_LEADING = {1: (3, 509), 2: (1, 509), 3: (1, 131)}

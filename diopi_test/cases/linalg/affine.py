@@ -81,7 +81,7 @@ GRADIENTS = (
 
 @cases_for("diopiLinearBackward")
 def linear_backward(prototype: Prototype) -> Iterator[Case]:
-    def gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         rows, weight, _ = (operand.shape for operand in template.sizes)
         shapes = {"grad_output": (*rows[:-1], weight[0]), "input": rows, "weight": weight}
         return {
@@ -91,7 +91,7 @@ def linear_backward(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, map(_with_vector, GRADIENTS), gradient)
 
 
-def _with_vector(template: CaseTemplate) -> CaseTemplate:
+def _with_vector(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
     """The template with a bias gradient in a layout that vectors have."""
     layout = strided if template.result_layout is strided else contiguous
     return template.replace(results={"grad_bias": ResultOverride(layout=layout), **template.results})

@@ -38,7 +38,9 @@ BATCHES = SQUARES[1]
 TRIANGLES = (False, True)
 
 
-def of_triangle(template: CaseTemplate, arguments: Mapping[str, Any], upper: bool, **more: Any) -> CaseTemplate:
+def of_triangle(
+    template: CaseTemplate[Any], arguments: Mapping[str, Any], upper: bool, **more: Any
+) -> CaseTemplate[Any]:
     """The template with these arguments, for the upper or lower triangle."""
     label = f"{template.label}-{'upper' if upper else 'lower'}"
     return template.replace(label, {**arguments, "upper": upper, **more})
@@ -60,7 +62,7 @@ def _unit_triangular(values: Array, diagonal: Any = 1) -> Array:
 # Decompositions
 
 
-def one_triangle(template: CaseTemplate, upper: bool) -> CaseTemplate:
+def one_triangle(template: CaseTemplate[Any], upper: bool) -> CaseTemplate[Any]:
     """The decomposition of a positive definite matrix in one triangle, and something else in the other."""
 
     def matrix(values: Values) -> Array:
@@ -115,7 +117,7 @@ def cholesky(prototype: Prototype) -> Iterator[Case]:
 # Gradients
 
 
-def gradient(template: CaseTemplate, name: str, domain: Domain, lower: Factor, upper: bool) -> CaseTemplate:
+def gradient(template: CaseTemplate[Any], name: str, domain: Domain, lower: Factor, upper: bool) -> CaseTemplate[Any]:
     """Return a gradient case of a decomposition; `lower` computes the factor from argument `name`."""
     (grad_output,) = template.sizes
     factor = replace(grad_output, compute=(lambda values: _adjoint(lower(values))) if upper else lower)
@@ -180,7 +182,7 @@ NEAR_LEAST = operands(
 """Normal numbers so small that what eliminating them computes on the way is subnormal."""
 
 
-def in_mode(template: CaseTemplate, mode: str) -> CaseTemplate:
+def in_mode(template: CaseTemplate[Any], mode: str) -> CaseTemplate[Any]:
     """The template in a mode; of what does not depend on the type, the factor R alone is complex."""
     moded = template.replace(f"{template.label}-{mode}", {"mode": mode})
     if mode != "r":

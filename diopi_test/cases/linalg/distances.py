@@ -17,7 +17,7 @@ from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import EXACT, TO_TRANSPOSED, expand_in_order, operands
 from diopi_test.cases.model import Case, ResultOf, Values, cases_for
 from diopi_test.cases.products import fixed_values, partly_infinite
-from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
+from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 POWERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, np.inf)
 FURTHER_POWERS = (0.25, 2.5, 4.0, 5.0, 6.0)
@@ -41,7 +41,9 @@ MANY_POINTS = operands("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
 MANY_OTHERS = operands("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all)
 
 
-def distances(template: CaseTemplate, p: float, mode: int | None, *words: str, **changes: Any) -> CaseTemplate:
+def distances(
+    template: CaseTemplate[Any], p: float, mode: int | None, *words: str, **changes: Any
+) -> CaseTemplate[Any]:
     """The distances by the p-norm."""
     label = "-".join([template.label, f"p{p:g}", *_mode(mode), *words])
     return template.replace(label, {"p": p, "compute_mode": mode}, **changes)
@@ -55,7 +57,7 @@ COUNTED = dict.fromkeys(("input1", "input2"), integer_values(-2, 2))
 """Whole numbers, some of which are equal."""
 
 
-def of_whole_numbers(far: int) -> CaseTemplate:
+def of_whole_numbers(far: int) -> CaseTemplate[Any]:
     """Return a template of integer coordinates between -far and far, whose distances are exact."""
     return operands("tails", (17, 37), (9, 37), domain=integer_values(-far, far), **EXACT)
 
@@ -65,9 +67,9 @@ def _near(values: Values) -> NDArray[Any]:
     return np.asarray(values["input1"][..., ::-1, :] + values["_step"] / 64)
 
 
-def close(label: str, rows: int, mode: int | None) -> CaseTemplate:
+def close(label: str, rows: int, mode: int | None) -> CaseTemplate[Any]:
     """Distances of rows that are far from 0 and close to each other."""
-    arguments = {
+    arguments: Arguments = {
         "input1": tensor(rows, 3, domain=normal(mean=100)),
         "_step": tensor(rows, 3, domain=avoid_points([0], normal())),
         "input2": tensor(rows, 3, compute=_near),
@@ -124,7 +126,7 @@ def cdist(prototype: Prototype) -> Iterator[Case]:
 # Gradients
 
 
-def gradients(template: CaseTemplate, p: float) -> CaseTemplate:
+def gradients(template: CaseTemplate[Any], p: float) -> CaseTemplate[Any]:
     """The gradients of distances by the p-norm; rounding must not decide whether a coordinate's is the largest."""
     exact = p in (0.0, np.inf)
     domains = dict.fromkeys(("input1", "input2", "grad_output"), integer_values(-9, 9)) if exact else {}
@@ -134,7 +136,7 @@ def gradients(template: CaseTemplate, p: float) -> CaseTemplate:
     )
 
 
-def on_axes(p: float) -> CaseTemplate:
+def on_axes(p: float) -> CaseTemplate[Any]:
     """Rows that are equal or differ in one coordinate, so that every term is exact: ± the gradient, or 0."""
     rows = tensor(3, 3, domain=fixed_values([[1, 2, 3], [1, 4, 3], [1, -5, 3]]))
     points = tensor(2, 2, 3, domain=fixed_values([[1, 2, 3], [1, 9, 3], [1, 4, 3], [1, 0, 3]]))
@@ -159,11 +161,11 @@ GRADIENTS = (
 
 @cases_for("diopiCdistBackward")
 def cdist_backward(prototype: Prototype) -> Iterator[Case]:
-    def gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         first, second = template.sizes
         batch = np.broadcast_shapes(first.shape[:-2], second.shape[:-2])
         shape = (*batch, first.shape[-2], second.shape[-2])
-        p = template.arguments["p"]
+        p = template.argument("p")
         saved = ResultOf("diopiCdist", extra_arguments={"p": p, "compute_mode": 2})
         return {
             "input1": first,

@@ -42,14 +42,14 @@ def operands(
     layouts: Sequence[Layout] = (contiguous,),
     domain: Domain | None = None,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template of tensors of these shapes and layouts; the last layout repeats."""
     padded = [*layouts, *[layouts[-1]] * len(shapes)]
     tensors = (TensorTemplate(shape, domain or normal(), padded[i]) for i, shape in enumerate(shapes))
     return CaseTemplate(label, tuple(tensors), **{"dtypes": USUAL_DTYPES, **fields})
 
 
-def expand_in_order(prototype: Prototype, templates: Sequence[CaseTemplate]) -> Iterator[Case]:
+def expand_in_order(prototype: Prototype, templates: Sequence[CaseTemplate[Any]]) -> Iterator[Case]:
     """The cases of templates whose operands are the prototype's tensor arguments, in order."""
     names = [p.name for p in prototype.arguments if p.is_tensor]
     return expand(prototype, templates, lambda template, dtype: dict(zip(names, template.sizes, strict=False)))

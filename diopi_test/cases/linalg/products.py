@@ -25,7 +25,7 @@ SPECIAL_ROWS = [[1, 2, -1], [np.nan, 1, 2], [np.inf, 1, -1], [np.inf, -np.inf, 1
 SPECIAL_COLUMNS = [[1, -2, np.inf], [3, 1, 1], [0.5, 4, 2]]
 
 
-def special(*batch: int) -> CaseTemplate:
+def special(*batch: int) -> CaseTemplate[Any]:
     """Numbers that are not finite, in rows and columns that single them out."""
     rows = tensor(*batch, 6, 3, domain=fixed_values(SPECIAL_ROWS))
     columns = tensor(*batch, 3, 3, domain=fixed_values(SPECIAL_COLUMNS))
@@ -116,7 +116,7 @@ def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 @cases_for("diopiMatmulBackward")
 def matmul_backward(prototype: Prototype) -> Iterator[Case]:
-    def gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         a, b = template.sizes
         return {"grad_out": replace(b, shape=product_shape(a.shape, b.shape)), "input": a, "other": b}
 
@@ -164,7 +164,7 @@ BADDBMM = (
 ALL_BUT_HALF = tuple(dtype for dtype in Dtype if dtype not in half)
 
 
-def factored(template: CaseTemplate, factors: str, *words: str, **changes: Any) -> CaseTemplate:
+def factored(template: CaseTemplate[Any], factors: str, *words: str, **changes: Any) -> CaseTemplate[Any]:
     """The same operands with these factors, by name, in cases that are no basic ones."""
 
     def factor(place: int) -> ByDtype:
@@ -179,13 +179,13 @@ def factored(template: CaseTemplate, factors: str, *words: str, **changes: Any) 
     return template.replace(label, {"beta": factor(0), "alpha": factor(1)}, **{**usual, **changes})
 
 
-def _holds_the_result(template: CaseTemplate) -> bool:
+def _holds_the_result(template: CaseTemplate[Any]) -> bool:
     """Whether the result has the input's shape, and the input may be written to."""
     added, a, b = template.sizes
     return added.shape == product_shape(a.shape, b.shape) and added.layout is not expanded
 
 
-def sums(basic: tuple[CaseTemplate, ...], long: Shapes, tails: Shapes) -> tuple[CaseTemplate, ...]:
+def sums(basic: tuple[CaseTemplate[Any], ...], long: Shapes, tails: Shapes) -> tuple[CaseTemplate[Any], ...]:
     """The basic operands scaled, the first of them with all factors; long sums, and exact ones."""
     odd = basic[0]
     exact = operands("tails", *tails, domain=exact_numbers, exact=True)

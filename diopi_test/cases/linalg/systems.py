@@ -31,11 +31,11 @@ def _regular(values: Values) -> NDArray[Any]:
     return np.asarray(np.where(np.eye(size, dtype=bool), 2 + np.abs(raw), raw / max(size, 2)))
 
 
-def system(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fields: Any) -> CaseTemplate:
+def system(label: str, b: tuple[int, ...], mat: tuple[int, ...], **fields: Any) -> CaseTemplate[Any]:
     """A system whose matrix is regular."""
     template = operands(label, b, mat, **{"dtypes": REAL_AND_COMPLEX, **fields})
     known, matrix = template.sizes
-    return template.replace(sizes=(known, replace(matrix, compute=_regular)))
+    return replace(template, sizes=(known, replace(matrix, compute=_regular)))
 
 
 MATRIX = system("matrix", (5, 3), (5, 5), **BASIC)
@@ -72,20 +72,20 @@ SINGULAR = CaseTemplate(
 """A 0 on the diagonal, met last, divides by 0."""
 
 
-def flagged(template: CaseTemplate, flags: Mapping[str, bool], **changes: Any) -> CaseTemplate:
+def flagged(template: CaseTemplate[Any], flags: Mapping[str, bool], **changes: Any) -> CaseTemplate[Any]:
     """The template with these flags; the basic ones are of upper triangles."""
     words = [name for name, value in flags.items() if value] or ["lower"]
     smoke = bool(template.smoke) and flags["upper"] and not flags["unitriangular"]
     return template.replace("-".join([template.label, *words]), flags, smoke=smoke, **changes)
 
 
-def exact(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate]:
+def exact(*shapes: tuple[int, ...]) -> Iterator[CaseTemplate[Any]]:
     """Whole numbers, which need a diagonal of 1."""
     numbers = operands("exact", *shapes, domain=integer_values(-2, 2), **EXACT)
     return (flagged(numbers, flags) for flags in CHOICES[1::2])
 
 
-def _operands(template: CaseTemplate) -> Mapping[str, TensorTemplate]:
+def _operands(template: CaseTemplate[Any]) -> Mapping[str, TensorTemplate]:
     """What is known and the matrix, with what the matrix is computed from."""
     b, mat = template.sizes
     raw = {"_raw": tensor(*mat.shape)} if mat.compute else {}
@@ -106,7 +106,7 @@ def triangular_solve(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, SOLVED, lambda template, dtype: _operands(template))
 
 
-def without(*absent: str, **changes: Any) -> CaseTemplate:
+def without(*absent: str, **changes: Any) -> CaseTemplate[Any]:
     """The system of mixed layouts without these gradients, given or wanted."""
     template = flagged(LAYOUTS, CHOICES[4], **changes)
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
@@ -136,7 +136,7 @@ GRADIENTS = (
 
 @cases_for("diopiTriangularSolveBackward")
 def triangular_solve_backward(prototype: Prototype) -> Iterator[Case]:
-    def gradients(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def gradients(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         b, mat = template.sizes
         flags = {name: template.arguments[name] for name in FLAGS}
         batch = np.broadcast_shapes(b.shape[:-2], mat.shape[:-2])

@@ -40,13 +40,13 @@ class Paged:
     has_table: bool = True
 
 
-def paged(label: str, *lengths: int, **fields: Any) -> CaseTemplate:
+def paged(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Any]:
     """Return a template of attention over a paged cache; `fields` are sizes and fields of the template."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Paged.__annotations__}
     return CaseTemplate(label, Paged(lengths, **sizes), **fields)
 
 
-def of_paged(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_paged(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPagedAttention` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     used = [-(-length // sizes.block) for length in sizes.lengths]

@@ -25,12 +25,12 @@ class Copied:
     index: Dtype = I64
 
 
-def copied(label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **fields: Any) -> CaseTemplate:
+def copied(label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **fields: Any) -> CaseTemplate[Any]:
     """Return a template that copies this many tokens to random slots of a cache."""
     return CaseTemplate(label, Copied(tokens, slots, token or (2, 3), index), **fields)
 
 
-def of_copied(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_copied(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDestIndexCopyKV` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     return {

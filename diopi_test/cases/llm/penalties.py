@@ -26,7 +26,7 @@ class Penalised:
     index: Dtype = I32
 
 
-def penalised(label: str, *counts: int, **fields: Any) -> CaseTemplate:
+def penalised(label: str, *counts: int, **fields: Any) -> CaseTemplate[Any]:
     """Return a template with these counts of tokens per sequence."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Penalised.__annotations__}
     return CaseTemplate(label, Penalised(counts, **sizes), **fields)
@@ -38,7 +38,7 @@ def _distinct(sizes: Penalised) -> list[np.ndarray[Any, Any]]:
     return [rng.permutation(sizes.vocabulary)[:count] for count in sizes.counts]
 
 
-def of_penalised(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_penalised(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiApplyPenalty` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     ids, batch = _distinct(sizes), len(sizes.counts)
@@ -54,7 +54,7 @@ def of_penalised(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def of_penalised_each(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_penalised_each(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiApplyPenaltyV2` from the sizes of a template."""
     sizes = template.sizes
     flat = [number * sizes.vocabulary + ids for number, ids in enumerate(_distinct(sizes))]

@@ -27,13 +27,13 @@ class Product:
 HINTS = {"group": "world", "reduce_op": "sum", "comm_turn": 0, "stream_mode": 1}
 
 
-def product(label: str, *first: int, columns: int = 4, **fields: Any) -> CaseTemplate:
+def product(label: str, *first: int, columns: int = 4, **fields: Any) -> CaseTemplate[Any]:
     """Return a template of a matrix product; `fields` are sizes and fields of the template."""
     arguments = {**HINTS, **fields.pop("arguments", {})}
     return CaseTemplate(label, Product(first, columns), arguments, **fields)
 
 
-def of_product(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_product(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMatmulAllReduce` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     return {

@@ -30,13 +30,13 @@ class Padded:
     masked: int = 0
 
 
-def padded(label: str, longest: int, *lengths: int, **fields: Any) -> CaseTemplate:
+def padded(label: str, longest: int, *lengths: int, **fields: Any) -> CaseTemplate[Any]:
     """Return a template of prompts that are padded to the longest one."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Padded.__annotations__}
     return CaseTemplate(label, Padded(lengths, longest, **sizes), **fields)
 
 
-def of_padded(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_padded(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPromptFlashAttention` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     batch, length = len(sizes.lengths), sizes.longest

@@ -60,7 +60,7 @@ class Tokens:
         return sum(self.lengths) + self.gap * (len(self.lengths) + 1)
 
 
-def tokens(label: str, *lengths: int, **fields: Any) -> CaseTemplate:
+def tokens(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Any]:
     """Return a template of attention in which each sequence has these lengths."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Tokens.__annotations__}
     return CaseTemplate(label, Tokens(lengths, **sizes), **fields)
@@ -76,7 +76,7 @@ def _table(sizes: Tokens) -> NDArray[Any]:
     return table
 
 
-def of_tokens(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def of_tokens(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the attention functions of language model servers from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.slots, sizes.heads, sizes.size, layout=layout)
@@ -134,7 +134,7 @@ def _slots(sizes: Tokens) -> NDArray[Any]:
     return slots
 
 
-def _with_scores(template: CaseTemplate, of_rows: NDArray[Any]) -> CaseTemplate:
+def _with_scores(template: CaseTemplate[Any], of_rows: NDArray[Any]) -> CaseTemplate[Any]:
     """With logits that are the same in all heads."""
     scores = np.broadcast_to(of_rows, (template.sizes.heads, template.sizes.packed))
     return template.replace(arguments={"logics": tensor(*scores.shape, compute=lambda values: scores)})

@@ -47,7 +47,7 @@ class Sizes:
         return (self.heads + 2 * self.keys) * self.size
 
 
-def _shared(template: CaseTemplate, rows: int) -> dict[str, Any]:
+def _shared(template: CaseTemplate[Any], rows: int) -> dict[str, Any]:
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.layers, sizes.batch, sizes.keys, sizes.slots, sizes.size, layout=layout)
     return {
@@ -67,7 +67,7 @@ def _shared(template: CaseTemplate, rows: int) -> dict[str, Any]:
     }
 
 
-def attention(label: str, arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate:
+def attention(label: str, arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Any]:
     """Return a template of the usual sizes; `fields` replace fields of `Sizes` and of the template."""
     sizes = {name: fields.pop(name) for name in fields.keys() & vars(Sizes()).keys()}
     return CaseTemplate(label, Sizes(**sizes), arguments or {}, **fields)
@@ -102,7 +102,7 @@ CACHED = 64
 """Keys of one score: the 1e-6 that is added to the sum of so many shares is lost when a result is rounded."""
 
 
-def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate:
+def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseTemplate[Any]:
     """Return a template whose queries are 0, so that its results are means of `CACHED` small integers.
 
     Each new key and value is one of the numbers of a row, or its opposite.
@@ -133,7 +133,7 @@ def exact(arguments: Mapping[str, Any] | None = None, /, **fields: Any) -> CaseT
 # Prefill
 
 
-def _context(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _context(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     sizes = template.sizes
     return {
         **_shared(template, sizes.batch * sizes.new),
@@ -198,7 +198,7 @@ register(
 # Decoding
 
 
-def _decoder(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _decoder(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     batch, slots = template.sizes.batch, template.sizes.slots
     return {
         **_shared(template, batch),
@@ -221,7 +221,7 @@ register(
     "diopiFusedDecoderAttentionInp",
     templates=(
         DECODE,
-        *(template if template.label == "one-sequence" else template.replace(batch=3) for template in COMMON),
+        *(template if template.label == "one-sequence" else template.with_sizes(batch=3) for template in COMMON),
         attention("none-finished", ALL, batch=3, dtypes=DtypeSelection.all),
         attention(
             "all-finished", {"finished": constant_mask(True, 3)}, batch=3, non_discriminating="no row is computed"

@@ -9,7 +9,7 @@ from diopi_proto.dtypes import narrow
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values
 from diopi_test.cases.layouts import Layout, contiguous
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, TensorTemplate, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, ByDtype, CaseTemplate, TensorTemplate, tensor
 from diopi_test.cases.tensors import literal
 
 F16, BF16, F32 = narrow
@@ -43,24 +43,24 @@ def singles(*shape: int, domain: Domain, layout: Layout = contiguous) -> TensorT
     return tensor(*shape, domain=domain, dtype=F32, layout=layout)
 
 
-def workspaces(plain: CaseTemplate) -> Iterator[CaseTemplate]:
+def workspaces(plain: CaseTemplate[Any]) -> Iterator[CaseTemplate[Any]]:
     """Calls that ask for a size, or have a workspace of one type or another, or a hint to fuse."""
     yield plain.replace("size-asked", WORKSPACE_QUERY, smoke=True, dtypes=(F32,))
     yield plain.replace(
         "size-asked-far-below", {"workspace_size": -(2**40), "workspace": tensor(16)}, smoke=False, dtypes=(BF16,)
     )
     for label, dtype in {"workspace": F32, "half-workspace": F16, "byte-workspace": Dtype.uint8}.items():
-        workspace = {"workspace": tensor(4096, dtype=dtype), "workspace_size": 4096}
+        workspace: Arguments = {"workspace": tensor(4096, dtype=dtype), "workspace_size": 4096}
         yield plain.replace(label, workspace, dtypes=(F16,) if dtype is F16 else (F32,), smoke=False)
     yield plain.replace("fused", {"fusion_level": 1}, dtypes=(F32, F16), smoke=False)
     yield plain.replace("fused-further", {"fusion_level": 2}, dtypes=(F32,), smoke=False)
 
 
-def basic(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate:
+def basic(label: str, *sizes: int, arguments: Mapping[str, Any] | None = None) -> CaseTemplate[Any]:
     """A basic case in every element type."""
     return CaseTemplate(label, sizes, arguments or {}, **SMOKE_IN_ALL_DTYPES)
 
 
-def calls(*templates: CaseTemplate, dtypes: Sequence[Dtype]) -> list[CaseTemplate]:
+def calls(*templates: CaseTemplate[Any], dtypes: Sequence[Dtype]) -> list[CaseTemplate[Any]]:
     """The templates for these element types."""
     return [template.replace(dtypes=dtypes) for template in templates]

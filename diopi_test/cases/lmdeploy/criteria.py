@@ -41,7 +41,7 @@ def table(values: Any, layout: Layout = contiguous) -> ByDtype:
     return ByDtype(lambda dtype: literal(values, dtype, layout))
 
 
-def _stopping(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _stopping(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     return {
         "output_ids": literal(HISTORY, dtype),
         "stop_words": literal(STOPS, dtype),
@@ -53,7 +53,7 @@ def _stopping(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def stop(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
+def stop(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Any]:
     """Return a template that looks for stop words; `arguments` replace the usual ones."""
     return CaseTemplate(label, (), arguments or {}, **fields)
 
@@ -104,7 +104,7 @@ register(
 
 def length(
     label: str, limits: Sequence[int], finished: Any, step: int, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template that compares the step with the length limits of sequences."""
     results = {name: ResultOverride(layout=layout) for name in ("should_stop", "finished_sum")}
     arguments = {

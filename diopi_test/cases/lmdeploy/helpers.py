@@ -9,7 +9,15 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import full_range, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, I64, basic, integers
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    Arguments,
+    ByDtype,
+    CaseTemplate,
+    DtypeSelection,
+    register,
+    tensor,
+)
 from diopi_test.cases.tensors import arbitrary, literal
 
 
@@ -28,10 +36,10 @@ def gather(
     room: int,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Prompts of these lengths in `longest` times, of `times` in all; `room` for the tokens of a sequence."""
     batch, overrides = len(lengths), fields.pop("arguments", {})
-    arguments = {
+    arguments: Arguments = {
         "output_ids": tensor(batch, room, domain=full_range, layout=layout),
         "ids": tensor(times + 1, batch, domain=full_range, layout=layout),
         "context_length": _lengths(lengths, layout),
@@ -71,10 +79,10 @@ register(
 # A number added
 
 
-def plus(label: str, length: int, size: int, val: int, layout: Layout = contiguous, **fields: Any) -> CaseTemplate:
+def plus(label: str, length: int, size: int, val: int, layout: Layout = contiguous, **fields: Any) -> CaseTemplate[Any]:
     """Return a template that adds `val` to the first `size` of `length` numbers."""
     domain = fields.pop("domain", integer_values(-1000, 1000))
-    arguments = {"inoutput": tensor(length, domain=domain, layout=layout), "val": val, "size": size}
+    arguments: Arguments = {"inoutput": tensor(length, domain=domain, layout=layout), "val": val, "size": size}
     return CaseTemplate(label, (), arguments, **fields)
 
 
@@ -105,9 +113,9 @@ register(
 
 def padding(
     label: str, lengths: Sequence[int], longest: int, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template that counts the padding of sequences of these lengths, which are padded to `longest`."""
-    arguments = {
+    arguments: Arguments = {
         "total_padding_count": ByDtype(lambda dtype: literal([0] * len(lengths), dtype, layout)),
         "input_lengths": _lengths(lengths, layout),
         "max_input_length": longest,
@@ -141,7 +149,7 @@ register(
 # Axes swapped
 
 
-def _swapped(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _swapped(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     dim0, dim1, dim2 = template.sizes
     return {
         "input": arbitrary(dim0, dim1, dim2, layout=template.layout),
@@ -175,7 +183,7 @@ register(
 # Embeddings
 
 
-def _at_a_time(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _at_a_time(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     rows, width, batch, times = template.sizes
     return {
         "embedding_table": arbitrary(rows, width, layout=template.layout),
@@ -209,7 +217,7 @@ register(
 )
 
 
-def _of_a_prompt(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _of_a_prompt(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     rows, width, length = template.sizes
     return {
         "input_ids": integers(length, low=0, high=rows - 1),

@@ -21,7 +21,7 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, te
 EPS = 2.0**-17
 
 
-def _rows(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _rows(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     rows, width = template.sizes
     data = tensor(rows, width, domain=normal(2), layout=template.layout)
     parameter = tensor(width, domain=avoid_points([0], normal()))
@@ -76,7 +76,7 @@ register(
 # The feed-forward layer
 
 
-def _ffn(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _ffn(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     rows, width, inner = template.sizes
     weights: dict[str, Any] = {"layout": template.layout, "domain": normal(0.5)}
     return {

@@ -17,7 +17,7 @@ from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, te
 # Temperature
 
 
-def _warm(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _warm(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     rows, used, padded = template.sizes
     return {
         "logits": tensor(rows, padded, domain=normal(4), layout=template.layout),
@@ -65,7 +65,7 @@ AGAIN = "every token comes again"
 KINDS = {"none": 0, "additive": 1, "multiplicative": 2}
 
 
-def _repeated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _repeated(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     rows, vocabulary, longest, times = template.sizes
     return {
         "logits": tensor(rows, vocabulary, domain=avoid_points([0], normal(3)), layout=template.layout),
@@ -80,7 +80,7 @@ def _repeated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def _penalty(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **fields: Any) -> CaseTemplate:
+def _penalty(label: str, sizes: Sequence[int] = (3, 17, 4, 8), kind: int = 2, **fields: Any) -> CaseTemplate[Any]:
     arguments = {"penalty_type": kind, **fields.pop("arguments", {})}
     return CaseTemplate(label, tuple(sizes), arguments, **fields)
 
@@ -145,7 +145,7 @@ BANNED = (
 """Words of one to five tokens: some begun by step 4, some not, some nearly."""
 
 
-def _banned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _banned(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     return {
         "logits": tensor(3, 12, layout=template.layout),
         "output_ids": table(HISTORY),
@@ -159,7 +159,7 @@ def _banned(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def ban(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate:
+def ban(label: str, arguments: Mapping[str, Any] | None = None, **fields: Any) -> CaseTemplate[Any]:
     """Return a template that bans words; `arguments` replace the usual ones."""
     return CaseTemplate(label, (), arguments or {}, **fields)
 

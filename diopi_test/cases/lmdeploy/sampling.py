@@ -72,7 +72,7 @@ def sampling(
     layout: Layout = contiguous,
     without: Sequence[str] = (),
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """A call; `without` names what is left out, `k` and `p` are one for all or what each sequence's is drawn from."""
     of_k, of_p = (value if callable(value) else cycle_values(value) for value in (k, p))
     arguments = _arguments(batch, width, logits or normal(2), of_k, of_p, layout)
@@ -80,7 +80,7 @@ def sampling(
     return CaseTemplate(label, (), {**arguments, **overrides}, **fields)
 
 
-def sample(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **fields: Any) -> CaseTemplate:
+def sample(label: str, k: Domain | int = 5, p: Domain | float = 0.875, **fields: Any) -> CaseTemplate[Any]:
     """A call whose tokens are left to chance, often enough to count them."""
     return sampling(label, BATCH, len(LOGITS), permuted(LOGITS), k, p, **fields)
 
@@ -95,10 +95,10 @@ def _twins(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     return np.repeat(permuted(LOGITS)(rng, count // 2, dtype).reshape(-1, len(LOGITS)), 2, axis=0).reshape(-1)
 
 
-def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
+def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate[Any]]:
     """The cases of both ways of sampling; with `likely`, the most probable token is certain."""
 
-    def certain(label: str, batch: int = 9, width: int = 17, **fields: Any) -> CaseTemplate:
+    def certain(label: str, batch: int = 9, width: int = 17, **fields: Any) -> CaseTemplate[Any]:
         return sampling(label, batch, width, **{**likely, **fields})
 
     yield sample("sample", dtypes=DtypeSelection.all, smoke=True)
@@ -129,7 +129,7 @@ def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     yield from workspaces(plain.replace(smoke=False))
 
 
-def top_k_cases() -> Iterator[CaseTemplate]:
+def top_k_cases() -> Iterator[CaseTemplate[Any]]:
     """Yield the templates of sampling among the k most probable tokens."""
     yield from common({"k": 1})
     yield sample("own-limits", k=cycle_values(2, 9, 4, 3), p=1.0)
@@ -141,7 +141,7 @@ def top_k_cases() -> Iterator[CaseTemplate]:
 PERSISTENT_WORKSPACE_QUERY = {"persistent_workspace_size": -1}
 
 
-def top_p_cases() -> Iterator[CaseTemplate]:
+def top_p_cases() -> Iterator[CaseTemplate[Any]]:
     """Yield the templates of sampling among the most probable tokens with a total probability of p."""
     yield from common({"p": 0.0078125})
     yield sampling("first-of-equals", 12, 8, TIED, p=0.0625)

@@ -19,7 +19,7 @@ BUFFERS: Mapping[str, Any] = {"top_p_decay": 0.75, "top_p_min": 0.25, "top_p_res
 
 def of_each(
     label: str, batch: int = 40, ks: Sequence[int] = KS, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """A k and a p for each sequence; what stands for all of them would be others."""
     arguments = {
         "top_ks": tensor(batch, domain=choice(ks), layout=layout),
@@ -32,7 +32,7 @@ def of_each(
     return CaseTemplate(label, (), arguments, result_layout=layout, **fields)
 
 
-def of_all(label: str, k: int | None, p: float | None, **fields: Any) -> CaseTemplate:
+def of_all(label: str, k: int | None, p: float | None, **fields: Any) -> CaseTemplate[Any]:
     """One k, or one p, for all sequences; None for one that each has."""
     each_k = {} if k is None else {"top_k": k, "top_ks_size": 0}
     each_p = {} if p is None else {"top_p": p, "top_ps_size": 0}

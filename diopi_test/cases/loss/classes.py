@@ -41,7 +41,7 @@ def classes(
     layout: Layout = contiguous,
     total: ResultOverride | None = SCALAR,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template of a loss over classes.
 
     Args:
@@ -84,7 +84,7 @@ def _probabilities(shape: tuple[int, ...], axis: int, layout: Layout) -> dict[st
     return {"_scores": tensor(*shape, dtype=F32), "target": softmax}
 
 
-def with_logits(templates: Iterable[CaseTemplate], logits: Domain) -> list[CaseTemplate]:
+def with_logits(templates: Iterable[CaseTemplate[Any]], logits: Domain) -> list[CaseTemplate[Any]]:
     """The templates with inputs of a domain."""
     return [template.replace(domains={"input": logits}) for template in templates]
 

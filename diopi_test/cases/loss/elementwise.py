@@ -28,7 +28,7 @@ LOGITS, PROBABLE, CERTAIN = normal(1.5), uniform(0, 1), choice([0.0, 1.0])
 
 def pattern(
     label: str, reduction: Reduction, shape: tuple[int, ...], layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template with this reduction and shape; the template's arguments are added later."""
     return CaseTemplate(label, shape, {"reduction": reduction}, layout=layout, **{"result_layout": layout, **fields})
 
@@ -72,23 +72,23 @@ def like(domain: Domain, **fields: Any) -> TensorTemplate:
     return TensorTemplate(SAME, domain, **fields)
 
 
-def variant(label: str = "", dtypes: Sequence[Dtype] = (F32,), **arguments: Any) -> CaseTemplate:
+def variant(label: str = "", dtypes: Sequence[Dtype] = (F32,), **arguments: Any) -> CaseTemplate[Any]:
     """A call in any shape; a domain stands for a tensor like the input."""
     placed = {name: like(value) if callable(value) else value for name, value in arguments.items()}
     return CaseTemplate(label, arguments=placed, dtypes=dtypes)
 
 
-def shaped(variant: CaseTemplate, pattern: CaseTemplate) -> CaseTemplate:
+def shaped(variant: CaseTemplate[Any], pattern: CaseTemplate[Any]) -> CaseTemplate[Any]:
     """A variant in the shape, layouts and reduction of a pattern; the gradient of its result is of the common type."""
     placed = {name: _placed(value, pattern) for name, value in variant.arguments.items()}
     wide = F64 if placed["target"].dtype is F64 else None
-    outer = tensor(*result_shape(pattern.arguments["reduction"], pattern.sizes), dtype=wide)
+    outer = tensor(*result_shape(pattern.argument("reduction"), pattern.sizes), dtype=wide)
     label = "-".join(filter(None, [variant.label, pattern.label]))
-    geometry = {"sizes": pattern.sizes, "layout": pattern.layout, "result_layout": pattern.result_layout}
-    return variant.replace(label, {**placed, "grad_output": outer, **pattern.arguments}, **geometry)
+    changed = variant.replace(label, {**placed, "grad_output": outer, **pattern.arguments})
+    return replace(changed, sizes=pattern.sizes, layout=pattern.layout, result_layout=pattern.result_layout)
 
 
-def _placed(value: Any, pattern: CaseTemplate) -> Any:
+def _placed(value: Any, pattern: CaseTemplate[Any]) -> Any:
     if not isinstance(value, TensorTemplate):
         return value
     shape, rank = pattern.sizes, len(value.shape)
@@ -97,29 +97,29 @@ def _placed(value: Any, pattern: CaseTemplate) -> Any:
     return replace(value, shape=tuple(shape[i - rank] if n == -1 else n for i, n in enumerate(value.shape)))
 
 
-def usual(variant: CaseTemplate) -> list[CaseTemplate]:
+def usual(variant: CaseTemplate[Any]) -> list[CaseTemplate[Any]]:
     """In all patterns, with their element types."""
     return [shaped(variant.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in PATTERNS]
 
 
-def plain(*variants: CaseTemplate) -> list[CaseTemplate]:
+def plain(*variants: CaseTemplate[Any]) -> list[CaseTemplate[Any]]:
     """In the plain patterns."""
     return [shaped(variant, p) for variant in variants for p in PLAIN]
 
 
-def exact(variant: CaseTemplate) -> list[CaseTemplate]:
+def exact(variant: CaseTemplate[Any]) -> list[CaseTemplate[Any]]:
     """Long sums of a loss; its gradient sums nothing."""
     return [shaped(variant.replace("exact", dtypes=floating, exact=True), p) for p in EXACT]
 
 
-def called(variants: Iterable[CaseTemplate]) -> Iterator[CaseTemplate]:
+def called(variants: Iterable[CaseTemplate[Any]]) -> Iterator[CaseTemplate[Any]]:
     """Variants that only callers ask for, in two patterns; the mean in one element type."""
     for variant in variants:
         habit = variant.replace(case_class=CaseClass.callers)
         yield from (shaped(habit, PLAIN[0]), shaped(habit.replace(dtypes=DtypeSelection.leading), PLAIN[1]))
 
 
-def of_other_types(variant: CaseTemplate, name: str, other_dtypes: Sequence[Dtype]) -> Iterator[CaseTemplate]:
+def of_other_types(variant: CaseTemplate[Any], name: str, other_dtypes: Sequence[Dtype]) -> Iterator[CaseTemplate[Any]]:
     """Variants in which argument `name` is of another type than the input."""
     for dtype in other_dtypes:
         # PyTorch subtracts 1 from a pos_weight, which wraps 0 around in uint8
@@ -134,7 +134,7 @@ ROW, COLUMN, FULL, SCALAR = (tensor(*shape, domain=uniform(0.25, 3)) for shape i
 """Weights."""
 
 
-def other_targets(variant: CaseTemplate) -> Iterator[CaseTemplate]:
+def other_targets(variant: CaseTemplate[Any]) -> Iterator[CaseTemplate[Any]]:
     """Targets of all other types, and targets that are broadcast."""
     yield from called(of_other_types(variant, "target", (*integral, F64)))
     shapes = {"row": (5,), "column": (-1, 1), "scalar": (), "one": (1,)}
@@ -157,12 +157,12 @@ def mse(prototype: Prototype) -> Iterator[Case]:
 BEYOND_GAP = like(normal(), compute=lambda values: values["input"] - values["_gap"])
 
 
-def gap(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> CaseTemplate:
+def gap(label: str, dtypes: Sequence[Dtype], beta: float, domain: Domain) -> CaseTemplate[Any]:
     """The difference of input and target is of `domain`, but for rounding."""
     return variant(label, dtypes, _gap=domain, input=normal(), target=BEYOND_GAP, beta=beta)
 
 
-def ties(beta: float) -> CaseTemplate:
+def ties(beta: float) -> CaseTemplate[Any]:
     """Return a template whose differences are 0, or exactly beta in magnitude."""
     equal = variant(input=choice([1.0, 2.0, 2.5, 3.0]), target=choice([1.0, 1.5, 2.0]), beta=beta)
     domains = {"grad_output": choice([1.0, 2.0, 3.0])}
@@ -258,7 +258,7 @@ def focal(
     target: Domain = CERTAIN,
     alpha: float = 0.25,
     gamma: float = 2.0,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """The loss and its gradient have different names for input and target."""
     tensors = {"inputs": input, "targets": target, "input": input, "target": target}
     return variant(label, dtypes, **tensors, alpha=alpha, gamma=gamma)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Reduction
@@ -29,5 +30,5 @@ def loss_cases(
     return expand(prototype, map(_own_layout, (*templates, *of_loss)))
 
 
-def _own_layout(template: CaseTemplate) -> CaseTemplate:
-    return template if template.arguments["reduction"] == NONE else template.replace(result_layout=contiguous)
+def _own_layout(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
+    return template if template.argument("reduction") == NONE else template.replace(result_layout=contiguous)

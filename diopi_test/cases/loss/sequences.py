@@ -15,7 +15,7 @@ from diopi_test.cases.domains import normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values, cases_for
-from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
+from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def alignment(
     layout: Layout = contiguous,
     out: tuple[int, ...] = (),
     smoke: bool = False,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template of the CTC loss or its gradient.
 
     Args:
@@ -71,7 +71,7 @@ def alignment(
         The template.
     """
     count, lengths = len(samples.targets), [len(target) for target in samples.targets]
-    arguments = {
+    arguments: Arguments = {
         "_logits": tensor(samples.steps, count, samples.classes, domain=normal(1.5), dtype=Dtype.float64),
         "log_probs": tensor(samples.steps, count, samples.classes, layout=layout, compute=_log_softmax),
         "targets": _constant(samples.table(spare, blank), index),

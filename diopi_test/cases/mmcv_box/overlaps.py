@@ -12,6 +12,7 @@ from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import ANGLES, QUADRILATERALS, boxes, convex, diamonds, turned
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
+    Arguments,
     CaseTemplate,
     DtypeSelection,
     TensorTemplate,
@@ -33,7 +34,7 @@ def overlapping(
     aligned: bool = False,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template of two sets of boxes from these domains or lists; `aligned` sets have equal numbers."""
 
     def boxes_from(rows: int, source: Any) -> TensorTemplate:
@@ -41,7 +42,7 @@ def overlapping(
             return tensor(rows, columns, domain=source, layout=layout)
         return tensor(len(source), columns, compute=lambda values: source)
 
-    arguments = {
+    arguments: Arguments = {
         "bboxes1": boxes_from(n, domain),
         "bboxes2": boxes_from(n if aligned else m, domain if second_domain is None else second_domain),
         "mode": mode,
@@ -52,7 +53,7 @@ def overlapping(
     return CaseTemplate(label, arguments=arguments, result_layout=result, **fields)
 
 
-def upright(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
+def upright(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate[Any]:
     """Return a template of n and m axis-aligned boxes."""
     return overlapping(label, n, m, domain or boxes(uniform(0, 5), uniform(1, 6)), columns=4, **fields)
 
@@ -87,7 +88,7 @@ register("diopiBboxOverlapsMmcv", templates=UPRIGHT)
 USUAL = turned(uniform(0, 5), uniform(1, 6), ANGLES)
 
 
-def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
+def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate[Any]:
     """Return a template of n and m rotated boxes."""
     return overlapping(label, n, m, USUAL if domain is None else domain, columns=5, **fields)
 
@@ -134,7 +135,7 @@ register("diopiBoxIouRotatedMmcv", templates=ROTATED)
 WITHIN_AND_AROUND = alternating_rows(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
 
 
-def quadri(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
+def quadri(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate[Any]:
     """Return a template of n and m quadrilaterals."""
     return overlapping(label, n, m, QUADRILATERALS if domain is None else domain, columns=8, **fields)
 

@@ -42,7 +42,7 @@ def containment(
     shapes: Domain = QUADRILATERALS,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Points that keep away from the edges of polygons."""
     arguments = {
         "_points": tensor(3 * points, 2, domain=places, dtype=F64),
@@ -98,7 +98,7 @@ def around(
     rows: bool = False,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Sets of nine points, and quadrilaterals, one for each set if they are compared by `rows`."""
     arguments = {
         "pointsets": tensor(n, 18, domain=points, layout=layout),
@@ -137,7 +137,7 @@ def _in_triangle(rng: Generator, count: int, dtype: Dtype) -> Array:
 IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all}
 
 
-def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
+def hull_cases(rows: bool) -> Sequence[CaseTemplate[Any]]:
     """Of functions of point sets, with quadrilaterals for each set or for all of them."""
     return (
         around("plain", rows=rows, **SMOKE_IN_ALL_DTYPES),

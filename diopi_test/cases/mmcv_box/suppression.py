@@ -13,7 +13,7 @@ from diopi_test.cases.domains import Domain, choice, distinct, integer_values, u
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, turned
 from diopi_test.cases.model import ResultOf, Values
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, CaseTemplate, DtypeSelection, register, tensor
 
 Array = NDArray[Any]
 NEAR_THRESHOLD = 1e-3
@@ -48,7 +48,7 @@ def suppression(
     layout: Layout = contiguous,
     exact_boxes: bool = False,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template whose boxes have no overlap near the threshold, unless the boxes are exact (`exact_boxes`)."""
     box_domain = domain or boxes(uniform(0, 8), uniform(2, 6))
     selected = {
@@ -66,7 +66,7 @@ def suppression(
         ),
         "dets": tensor(n, 4, layout=layout, compute=kept_apart(n, "_boxes", "_overlaps", threshold)),
     }
-    arguments = {
+    arguments: Arguments = {
         **({"dets": tensor(n, 4, domain=box_domain, layout=layout)} if exact_boxes else selected),
         "scores": tensor(n, domain=scores, layout=contiguous if layout is contiguous else strided),
         "iou_threshold": threshold,
@@ -122,7 +122,7 @@ def rotated_suppression(
     labels: bool = True,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Boxes of which no overlap is near the threshold, with one label if there is one in each row."""
 
     def labelled(values: Values) -> Array:
@@ -131,7 +131,7 @@ def rotated_suppression(
 
     columns, count = 6 if multi_label else 5, 2 * n
     vector = contiguous if layout is contiguous else strided
-    arguments = {
+    arguments: Arguments = {
         "_boxes": tensor(count, 5, domain=domain, dtype=F64),
         "_overlaps": tensor(
             count,

@@ -39,7 +39,7 @@ def _round_the_centre(values: Values) -> Array:
 
 def sorting(
     label: str, batches: int, n: int, counts: Sequence[int], layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Rows with so many valid entries, the counts again and again."""
     shape = (batches, n, CORNERS)
     arguments = {

@@ -78,7 +78,7 @@ def containment(
     *,
     per_box: bool = False,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template of points and boxes; the result holds −1 before the call, or 0 with one entry `per_box`."""
     shape = (batches, m, t) if per_box else (batches, m)
     arguments = {
@@ -90,7 +90,7 @@ def containment(
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-def containments(per_box: bool) -> list[CaseTemplate]:
+def containments(per_box: bool) -> list[CaseTemplate[Any]]:
     """Return the templates of the first box that contains a point, or of one entry `per_box`."""
     cases: dict[str, tuple[tuple[Any, ...], Mapping[str, Any]]] = {
         "plain": ((), SMOKE_IN_ALL_DTYPES),

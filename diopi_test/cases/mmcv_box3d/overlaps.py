@@ -12,7 +12,7 @@ from diopi_test.cases.domains import Domain, choice, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, boxes
 from diopi_test.cases.model import ResultOf, Values
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, CaseTemplate, DtypeSelection, register, tensor
 
 Array = NDArray[Any]
 NEAR_EDGE = 0.05
@@ -73,9 +73,9 @@ def _others_apart(count: int) -> Callable[[Values], Array]:
 
 def seen_from_above(
     label: str, m: int = 5, n: int = 6, domain: Domain = USUAL, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Boxes with others, whose corners keep away from their edges."""
-    arguments = {
+    arguments: Arguments = {
         "boxes_a": tensor(m, 7, domain=domain, layout=layout),
         "_boxes": tensor(12 * n, 7, domain=domain, dtype=F64),
         "boxes_b": tensor(n, 7, layout=layout, compute=_others_apart(n)),
@@ -162,11 +162,11 @@ def suppression(
     domain: Domain = CROWDED,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Boxes as they are `seen`: with their headings or without."""
     count = 8 * n
     overlaps = ResultOf("diopiIou3dBoxesOverlapBevMmcv", "ans_overlap", {"boxes_a": "_seen", "boxes_b": "_seen"})
-    arguments = {
+    arguments: Arguments = {
         "_boxes": tensor(count, 7, domain=domain, dtype=F64),
         "_seen": tensor(count, 7, dtype=F64, compute=seen),
         "_common": tensor(count, count, dtype=F64, compute=overlaps),
@@ -176,7 +176,7 @@ def suppression(
     return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
 
 
-def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
+def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate[Any]]:
     """The cases of a function that sees boxes so."""
     crowded, wide = uniform(0, 9), uniform(0, 30)
     return [

@@ -12,6 +12,7 @@ from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
 from diopi_test.cases.model import ResultOf
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
+    Arguments,
     CaseTemplate,
     DtypeSelection,
     TensorTemplate,
@@ -39,10 +40,10 @@ def pooling(
     features: Domain = NORMAL,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Points in the voxels of boxes; for the gradient, the lists and positions that the forward function gives."""
     of_points, of_lists = (n, *grid, channels), (n, *grid, slots)
-    inputs = {
+    inputs: Arguments = {
         "_rois": tensor(n, 7, domain=domain),
         "_points": tensor(6 * points, 3, domain=LATTICE, dtype=F64),
         "_pts": tensor(points, 3, compute=points_off_faces(points, "_rois", grid)),
@@ -99,7 +100,7 @@ def backward_pooling(
     }
 
 
-def poolings(backward: bool) -> list[CaseTemplate]:
+def poolings(backward: bool) -> list[CaseTemplate[Any]]:
     """The cases of the function or of its gradient."""
     mean, all_dtypes = 1, {"dtypes": DtypeSelection.all}
     dense = boxes(uniform(-2, -1), uniform(4, 6), ANGLES)
@@ -154,7 +155,7 @@ def sampling(
     features: Domain = any_value,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Points in boxes, so many samples of each; features are only moved."""
     arguments = {
         "boxes3d": tensor(batches, m, 7, domain=domain, layout=layout),

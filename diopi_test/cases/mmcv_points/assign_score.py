@@ -39,7 +39,7 @@ class Scores:
         return indices.reshape(-1)
 
 
-def scored(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def scored(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiAssignScoreWithkMmcv` and its gradient from the sizes of a template."""
     sizes: Scores = template.sizes
     features, result = (sizes.B, sizes.N, sizes.M, sizes.out_dim), (sizes.B, sizes.out_dim, sizes.npoint, sizes.K)
@@ -67,23 +67,25 @@ GROWING = {"points": uniform(0.7, 0.74), "centers": choice([0.0]), "scores": cho
 
 ASSIGNED = (
     SCORED,
-    SCORED.replace("some-outside", K=6, outside=2, smoke=False),
+    SCORED.with_sizes("some-outside", K=6, outside=2).replace(smoke=False),
     SCORED.replace("exact", domains=WHOLE, exact=True, smoke=False),
-    SCORE.replace("one-set", B=1, aggregate=1, N=7),
-    SCORE.replace("four-sets", B=4, N=3, out_dim=2, aggregate=2),
-    SCORE.replace("one-matrix", M=1, npoint=5),
-    SCORE.replace("many-matrices", M=17, npoint=2, K=2),
-    SCORE.replace("one-neighbour", K=1, npoint=5),
-    SCORE.replace("one-channel", out_dim=1),
-    SCORE.replace("one-group", npoint=1, K=7),
+    SCORE.with_sizes("one-set", B=1, aggregate=1, N=7),
+    SCORE.with_sizes("four-sets", B=4, N=3, out_dim=2, aggregate=2),
+    SCORE.with_sizes("one-matrix", M=1, npoint=5),
+    SCORE.with_sizes("many-matrices", M=17, npoint=2, K=2),
+    SCORE.with_sizes("one-neighbour", K=1, npoint=5),
+    SCORE.with_sizes("one-channel", out_dim=1),
+    SCORE.with_sizes("one-group", npoint=1, K=7),
     SCORE.replace("strided", layout=strided, result_layout=transposed),
     SCORE.replace("transposed", layout=transposed, result_layout=strided),
     SCORE.replace("undefined-scores", domains={"scores": half_nan}),
-    SCORE.replace("long", B=1, N=70, npoint=66, M=8, K=5, out_dim=17),
-    SCORE.replace("long-sum", B=1, N=2, npoint=60, M=33, K=9, out_dim=2, dtypes=half),
-    SCORE.replace("long-sum-of-matrices", B=1, N=2, npoint=3, M=300, K=2, out_dim=2, domains=GROWING, dtypes=half),
-    SCORE.replace("no-groups", npoint=0),
-    SCORE.replace("no-neighbours", K=0),
+    SCORE.with_sizes("long", B=1, N=70, npoint=66, M=8, K=5, out_dim=17),
+    SCORE.with_sizes("long-sum", B=1, N=2, npoint=60, M=33, K=9, out_dim=2).replace(dtypes=half),
+    SCORE.with_sizes("long-sum-of-matrices", B=1, N=2, npoint=3, M=300, K=2, out_dim=2).replace(
+        domains=GROWING, dtypes=half
+    ),
+    SCORE.with_sizes("no-groups", npoint=0),
+    SCORE.with_sizes("no-neighbours", K=0),
 )
 
 register(

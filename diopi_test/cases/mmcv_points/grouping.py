@@ -41,7 +41,7 @@ class Chosen:
         return random_positions(self.b, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
 
 
-def _features(template: CaseTemplate) -> dict[str, Any]:
+def _features(template: CaseTemplate[Any]) -> dict[str, Any]:
     """What reading and adding to chosen points have in common."""
     sizes: Chosen = template.sizes
     features, layout = (sizes.b, sizes.c, sizes.points), template.layout
@@ -56,16 +56,16 @@ def _features(template: CaseTemplate) -> dict[str, Any]:
     }
 
 
-def gathered(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def gathered(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of gathering and grouping points, and of their gradients, from the sizes of a template."""
     sizes: Chosen = template.sizes
     return {**_features(template), "npoints": sizes.shape[0], "nsample": sizes.shape[-1]}
 
 
-def interpolated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def interpolated(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiThreeInterpolateMmcv` and its gradient, in which n and m are exchanged."""
     sizes: Chosen = template.sizes
-    three = template.replace(shape=(*sizes.shape, 3))
+    three = template.with_sizes(shape=(*sizes.shape, 3))
     return {
         **_features(three),
         "points": tensor(sizes.b, sizes.c, sizes.points, layout=template.layout),
@@ -81,29 +81,29 @@ CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
 SUMMANDS = dict.fromkeys(("grad_out", "weight", "points"), integer_values(-3, 3))
 
 
-def choices(*shape: int) -> tuple[CaseTemplate, ...]:
+def choices(*shape: int) -> tuple[CaseTemplate[Any], ...]:
     """Calls in which this many points are chosen of each set, most of them several times."""
     return (
-        CHOSEN.replace(shape=shape),
-        CHOSEN.replace("exact", shape=shape, points=4, domains=SUMMANDS, exact=True, smoke=False),
+        CHOSEN.with_sizes(shape=shape),
+        CHOSEN.with_sizes("exact", shape=shape, points=4).replace(domains=SUMMANDS, exact=True, smoke=False),
         *cycle_layouts(
             (
-                CHOSEN.replace("few-of-many", shape=shape, points=40, smoke=False),
-                CHOICE.replace("one-set", b=1, c=5, shape=shape),
-                CHOICE.replace("four-sets", b=4, c=2, points=6, shape=shape),
-                CHOICE.replace("one-channel", c=1, shape=shape),
-                CHOICE.replace("many-channels", c=33, shape=shape),
+                CHOSEN.with_sizes("few-of-many", shape=shape, points=40).replace(smoke=False),
+                CHOICE.with_sizes("one-set", b=1, c=5, shape=shape),
+                CHOICE.with_sizes("four-sets", b=4, c=2, points=6, shape=shape),
+                CHOICE.with_sizes("one-channel", c=1, shape=shape),
+                CHOICE.with_sizes("many-channels", c=33, shape=shape),
             ),
             *LAYOUTS,
         ),
-        CHOICE.replace("one-point", points=1, shape=shape),
-        CHOICE.replace("always-the-same", low=3, high=4, shape=shape),
-        CHOICE.replace("never-the-first-nor-the-last", points=12, low=1, high=11, shape=shape),
-        CHOICE.replace("long", c=2, points=1100, shape=(515, *shape[1:])),
-        CHOICE.replace("long-sum", b=1, c=2, points=2, shape=(300, *shape[1:]), dtypes=half),
-        CHOICE.replace("none-chosen", shape=(0, *shape[1:])),
-        CHOICE.replace("no-channels", c=0, shape=shape),
-        CHOICE.replace("no-sets", b=0, shape=shape),
+        CHOICE.with_sizes("one-point", points=1, shape=shape),
+        CHOICE.with_sizes("always-the-same", low=3, high=4, shape=shape),
+        CHOICE.with_sizes("never-the-first-nor-the-last", points=12, low=1, high=11, shape=shape),
+        CHOICE.with_sizes("long", c=2, points=1100, shape=(515, *shape[1:])),
+        CHOICE.with_sizes("long-sum", b=1, c=2, points=2, shape=(300, *shape[1:])).replace(dtypes=half),
+        CHOICE.with_sizes("none-chosen", shape=(0, *shape[1:])),
+        CHOICE.with_sizes("no-channels", c=0, shape=shape),
+        CHOICE.with_sizes("no-sets", b=0, shape=shape),
     )
 
 
@@ -141,7 +141,7 @@ def _any_index(sizes: Stack) -> Domain:
     return integer_values(-2, max(*sizes.points, 1) + 1) if sizes.outside else integer_values(0, below - 1)
 
 
-def stacked_groups(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def stacked_groups(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiStackGroupPointsMmcv` and its gradient from the sizes of a template."""
     sizes: Stack = template.sizes
     rows, points, layout = sum(sizes.centers), sum(sizes.points), template.layout
@@ -165,23 +165,23 @@ def stacked_groups(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 SUMS = {"grad_out_tensor": integer_values(-3, 3)}
 
 STACKED_GROUPS = (
-    STACKED.replace(points=(7, 5)),
-    STACKED.replace("some-outside", points=(7, 5), outside=True, smoke=False),
-    STACKED.replace("exact", points=(3, 4), domains=SUMS, exact=True, smoke=False),
-    STACK.replace("other-sizes", centers=(4, 3), points=(5, 7)),
-    STACK.replace("one-set", centers=(7,), points=(12,)),
-    STACK.replace("four-sets", centers=(2, 1, 5, 3), points=(6, 9, 3, 8), sample_num=5, outside=True),
-    STACK.replace("a-set-without-points", centers=(3, 4, 2), points=(6, 0, 5), outside=True),
-    STACK.replace("a-set-without-rows", centers=(3, 0, 4), points=(6, 4, 5)),
-    STACK.replace("one-sample", sample_num=1, points=(6, 5)),
-    STACK.replace("one-channel", channels=1, points=(6, 5)),
-    STACK.replace("many-channels", channels=33, points=(6, 5)),
-    STACK.replace("strided", points=(6, 5), layout=strided, result_layout=transposed),
-    STACK.replace("transposed", points=(6, 5), layout=transposed, result_layout=strided),
-    STACK.replace("long", centers=(300, 280), points=(600, 515), outside=True),
-    STACK.replace("long-sum", centers=(100, 90), points=(2, 1), dtypes=half),
-    STACK.replace("no-rows", centers=(0, 0), points=(6, 5)),
-    STACK.replace("no-samples", sample_num=0, points=(6, 5)),
+    STACKED.with_sizes(points=(7, 5)),
+    STACKED.with_sizes("some-outside", points=(7, 5), outside=True).replace(smoke=False),
+    STACKED.with_sizes("exact", points=(3, 4)).replace(domains=SUMS, exact=True, smoke=False),
+    STACK.with_sizes("other-sizes", centers=(4, 3), points=(5, 7)),
+    STACK.with_sizes("one-set", centers=(7,), points=(12,)),
+    STACK.with_sizes("four-sets", centers=(2, 1, 5, 3), points=(6, 9, 3, 8), sample_num=5, outside=True),
+    STACK.with_sizes("a-set-without-points", centers=(3, 4, 2), points=(6, 0, 5), outside=True),
+    STACK.with_sizes("a-set-without-rows", centers=(3, 0, 4), points=(6, 4, 5)),
+    STACK.with_sizes("one-sample", sample_num=1, points=(6, 5)),
+    STACK.with_sizes("one-channel", channels=1, points=(6, 5)),
+    STACK.with_sizes("many-channels", channels=33, points=(6, 5)),
+    STACK.with_sizes("strided", points=(6, 5)).replace(layout=strided, result_layout=transposed),
+    STACK.with_sizes("transposed", points=(6, 5)).replace(layout=transposed, result_layout=strided),
+    STACK.with_sizes("long", centers=(300, 280), points=(600, 515), outside=True),
+    STACK.with_sizes("long-sum", centers=(100, 90), points=(2, 1)).replace(dtypes=half),
+    STACK.with_sizes("no-rows", centers=(0, 0), points=(6, 5)),
+    STACK.with_sizes("no-samples", sample_num=0, points=(6, 5)),
 )
 
 register(

@@ -49,7 +49,7 @@ def _own_points(values: Mapping[str, Any]) -> Any:
     return values["xyz"][:, : values["_centers"].shape[1]]
 
 
-def ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def ball(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiBallQueryMmcv` from the sizes of a template."""
     sizes: Ball = template.sizes
     centers = tensor(sizes.B, sizes.npoint, 3, domain=sizes.centers, layout=template.layout)
@@ -64,40 +64,39 @@ def ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 
 BALL = CaseTemplate("ball", Ball(), **SMOKE_IN_ALL_DTYPES)
-SHELL = BALL.replace("shell", min_radius=0.75, max_radius=1.75, smoke=False)
+SHELL = BALL.with_sizes("shell", min_radius=0.75, max_radius=1.75).replace(smoke=False)
 
 BALLS = (
     BALL,
     SHELL,
-    SHELL.replace("around-own-points", is_own_center=True),
-    SHELL.replace("on-a-lattice", min_radius=2.0, max_radius=3.0, points=LATTICE, centers=LATTICE),
-    BALL.replace("on-a-lattice-wide", max_radius=3.0, N=40, sample_num=9, points=LATTICE, centers=LATTICE, smoke=False),
-    BALL.replace("few-hits", max_radius=0.5, npoint=20, dtypes=DtypeSelection.leading, smoke=False),
-    BALL.replace("no-hits", max_radius=0.0625, npoint=3, dtypes=DtypeSelection.leading, smoke=False),
-    BALL.replace("one-sample", sample_num=1, B=1, N=40, npoint=12, dtypes=DtypeSelection.leading, smoke=False),
-    BALL.replace("more-samples-than-points", sample_num=30, N=9, dtypes=DtypeSelection.leading, smoke=False),
-    BALL.replace("one-point", N=1, npoint=16, dtypes=DtypeSelection.leading, smoke=False),
-    BALL.replace("undefined-points", points=some_undefined, dtypes=DtypeSelection.leading, smoke=False),
-    BALL.replace("undefined-centres", centers=some_undefined, dtypes=DtypeSelection.leading, smoke=False),
-    BALL.replace(
-        "far-away", points=normal(mean=50.0), centers=normal(mean=50.0), dtypes=DtypeSelection.leading, smoke=False
+    SHELL.with_sizes("around-own-points", is_own_center=True),
+    SHELL.with_sizes("on-a-lattice", min_radius=2.0, max_radius=3.0, points=LATTICE, centers=LATTICE),
+    BALL.with_sizes("on-a-lattice-wide", max_radius=3.0, N=40, sample_num=9, points=LATTICE, centers=LATTICE).replace(
+        smoke=False
+    ),
+    BALL.with_sizes("few-hits", max_radius=0.5, npoint=20).replace(dtypes=DtypeSelection.leading, smoke=False),
+    BALL.with_sizes("no-hits", max_radius=0.0625, npoint=3).replace(dtypes=DtypeSelection.leading, smoke=False),
+    BALL.with_sizes("one-sample", sample_num=1, B=1, N=40, npoint=12).replace(
+        dtypes=DtypeSelection.leading, smoke=False
+    ),
+    BALL.with_sizes("more-samples-than-points", sample_num=30, N=9).replace(dtypes=DtypeSelection.leading, smoke=False),
+    BALL.with_sizes("one-point", N=1, npoint=16).replace(dtypes=DtypeSelection.leading, smoke=False),
+    BALL.with_sizes("undefined-points", points=some_undefined).replace(dtypes=DtypeSelection.leading, smoke=False),
+    BALL.with_sizes("undefined-centres", centers=some_undefined).replace(dtypes=DtypeSelection.leading, smoke=False),
+    BALL.with_sizes("far-away", points=normal(mean=50.0), centers=normal(mean=50.0)).replace(
+        dtypes=DtypeSelection.leading, smoke=False
     ),
     BALL.replace("strided", dtypes=DtypeSelection.leading, smoke=False, **same_layout(strided)),
     SHELL.replace("transposed", dtypes=DtypeSelection.leading, layout=transposed, result_layout=strided),
-    BALL.replace(
-        "three-sets",
-        B=3,
-        N=11,
-        npoint=7,
-        dtypes=DtypeSelection.leading,
-        layout=strided,
-        result_layout=transposed,
-        smoke=False,
+    BALL.with_sizes("three-sets", B=3, N=11, npoint=7).replace(
+        dtypes=DtypeSelection.leading, layout=strided, result_layout=transposed, smoke=False
     ),
-    BALL.replace("long", N=1100, npoint=9, sample_num=33, max_radius=0.5, dtypes=DtypeSelection.leading, smoke=False),
-    BALL.replace("no-centres", npoint=0, dtypes=DtypeSelection.leading, smoke=False),
-    BALL.replace("no-points", N=0, dtypes=DtypeSelection.leading, smoke=False),
-    BALL.replace("no-sets", B=0, dtypes=DtypeSelection.leading, smoke=False),
+    BALL.with_sizes("long", N=1100, npoint=9, sample_num=33, max_radius=0.5).replace(
+        dtypes=DtypeSelection.leading, smoke=False
+    ),
+    BALL.with_sizes("no-centres", npoint=0).replace(dtypes=DtypeSelection.leading, smoke=False),
+    BALL.with_sizes("no-points", N=0).replace(dtypes=DtypeSelection.leading, smoke=False),
+    BALL.with_sizes("no-sets", B=0).replace(dtypes=DtypeSelection.leading, smoke=False),
 )
 
 register(
@@ -111,7 +110,7 @@ register(
 )
 
 
-def stacked_ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def stacked_ball(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiStackBallQueryMmcv` from the sizes of a template."""
     sizes: Stack = template.sizes
     rows = sum(sizes.centers)
@@ -127,24 +126,24 @@ def stacked_ball(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 
 STACKED_BALLS = (
     STACKED,
-    STACKED.replace("on-a-lattice", max_radius=2.0, points=(30, 25), domain=LATTICE, smoke=False),
-    STACK.replace("other-sizes", centers=(4, 3), points=(11, 17)),
-    STACK.replace("other-radius", max_radius=0.875),
-    STACK.replace("one-set", centers=(7,), points=(28,)),
-    STACK.replace("four-sets", centers=(2, 1, 5, 3), points=(9, 14, 3, 8), sample_num=5),
-    STACK.replace("a-set-without-points", centers=(3, 4, 2), points=(12, 0, 15)),
-    STACK.replace("a-set-without-centres", centers=(3, 0, 4), points=(12, 8, 15)),
-    STACK.replace("few-hits", max_radius=0.5, centers=(12, 8)),
-    STACK.replace("no-hits", max_radius=0.0625, sample_num=1),
-    STACK.replace("one-sample", sample_num=1, centers=(9, 8)),
-    STACK.replace("more-samples-than-points", sample_num=30),
-    STACK.replace("undefined", domain=some_undefined),
-    STACK.replace("far-away", domain=normal(mean=50.0)),
+    STACKED.with_sizes("on-a-lattice", max_radius=2.0, points=(30, 25), domain=LATTICE).replace(smoke=False),
+    STACK.with_sizes("other-sizes", centers=(4, 3), points=(11, 17)),
+    STACK.with_sizes("other-radius", max_radius=0.875),
+    STACK.with_sizes("one-set", centers=(7,), points=(28,)),
+    STACK.with_sizes("four-sets", centers=(2, 1, 5, 3), points=(9, 14, 3, 8), sample_num=5),
+    STACK.with_sizes("a-set-without-points", centers=(3, 4, 2), points=(12, 0, 15)),
+    STACK.with_sizes("a-set-without-centres", centers=(3, 0, 4), points=(12, 8, 15)),
+    STACK.with_sizes("few-hits", max_radius=0.5, centers=(12, 8)),
+    STACK.with_sizes("no-hits", max_radius=0.0625, sample_num=1),
+    STACK.with_sizes("one-sample", sample_num=1, centers=(9, 8)),
+    STACK.with_sizes("more-samples-than-points", sample_num=30),
+    STACK.with_sizes("undefined", domain=some_undefined),
+    STACK.with_sizes("far-away", domain=normal(mean=50.0)),
     STACK.replace("strided", **same_layout(strided)),
     STACK.replace("transposed", layout=transposed, result_layout=strided),
-    STACK.replace("long", centers=(5, 6), points=(1100, 700), sample_num=33, max_radius=0.5),
-    STACK.replace("no-centres", centers=(0, 0)),
-    STACK.replace("no-points", points=(0, 0)),
+    STACK.with_sizes("long", centers=(5, 6), points=(1100, 700), sample_num=33, max_radius=0.5),
+    STACK.with_sizes("no-centres", centers=(0, 0)),
+    STACK.with_sizes("no-points", points=(0, 0)),
 )
 
 register(
@@ -171,7 +170,7 @@ class Nearest:
     domain: Domain = CLOUD
 
 
-def nearest(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def nearest(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiKnnMmcv` from the sizes of a template."""
     sizes: Nearest = template.sizes
     return {
@@ -184,7 +183,7 @@ def nearest(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def three_nearest(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def three_nearest(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiThreeNnMmcv` from the sizes of a template."""
     sizes: Nearest = template.sizes
     return {
@@ -201,26 +200,28 @@ NEAR = NEAREST.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 NEIGHBOURS = (
     NEAREST,
-    NEAREST.replace("on-a-lattice", points=40, centers=8, nsample=7, domain=LATTICE, exact=True, smoke=False),
-    NEAR.replace("one-set", b=1, points=30, centers=9, nsample=6),
-    NEAR.replace("four-sets", b=4, points=7, centers=5, nsample=5),
-    NEAR.replace("one-neighbour", nsample=1, centers=12),
-    NEAR.replace("all-points", points=9, nsample=9),
-    NEAR.replace("one-point", points=1, nsample=3, centers=10),
-    NEAR.replace("two-points", points=2, nsample=3, centers=10),
-    NEAR.replace("one-centre", centers=1, points=40, nsample=9),
-    NEAR.replace("far-away", domain=normal(mean=50.0)),
-    NEAR.replace("of-all-sizes", domain=log_uniform(-12, 12)),
+    NEAREST.with_sizes("on-a-lattice", points=40, centers=8, nsample=7, domain=LATTICE).replace(
+        exact=True, smoke=False
+    ),
+    NEAR.with_sizes("one-set", b=1, points=30, centers=9, nsample=6),
+    NEAR.with_sizes("four-sets", b=4, points=7, centers=5, nsample=5),
+    NEAR.with_sizes("one-neighbour", nsample=1, centers=12),
+    NEAR.with_sizes("all-points", points=9, nsample=9),
+    NEAR.with_sizes("one-point", points=1, nsample=3, centers=10),
+    NEAR.with_sizes("two-points", points=2, nsample=3, centers=10),
+    NEAR.with_sizes("one-centre", centers=1, points=40, nsample=9),
+    NEAR.with_sizes("far-away", domain=normal(mean=50.0)),
+    NEAR.with_sizes("of-all-sizes", domain=log_uniform(-12, 12)),
     NEAR.replace("strided", **same_layout(strided)),
     NEAR.replace("transposed", layout=transposed, result_layout=strided),
     NEAR.replace("transposed-results", layout=strided, result_layout=transposed),
-    NEAR.replace("long", b=1, points=700, centers=11, nsample=33),
-    NEAR.replace("no-centres", centers=0),
-    NEAR.replace("no-points", points=0, nsample=3),
-    NEAR.replace("no-sets", b=0),
+    NEAR.with_sizes("long", b=1, points=700, centers=11, nsample=33),
+    NEAR.with_sizes("no-centres", centers=0),
+    NEAR.with_sizes("no-points", points=0, nsample=3),
+    NEAR.with_sizes("no-sets", b=0),
 )
 
-ALL_NEIGHBOURS = (*NEIGHBOURS, NEAR.replace("hundred", b=1, points=130, centers=3, nsample=100))
+ALL_NEIGHBOURS = (*NEIGHBOURS, NEAR.with_sizes("hundred", b=1, points=130, centers=3, nsample=100))
 
 ONE_NEIGHBOR = {"one-point": "all centres have the one neighbour"}
 

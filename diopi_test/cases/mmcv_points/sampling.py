@@ -35,7 +35,7 @@ def _distances(values: Mapping[str, Any]) -> Any:
     return np.square(points[:, :, np.newaxis] - points[:, np.newaxis]).sum(-1) * values["_factors"]
 
 
-def sampling(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def sampling(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the furthest point samplings from the sizes of a template."""
     sizes: Sampling = template.sizes
     points = tensor(sizes.B, sizes.N, 3, domain=sizes.domain, layout=template.layout)
@@ -54,20 +54,20 @@ SAMPLE = SAMPLED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 SAMPLINGS = (
     SAMPLED,
-    SAMPLED.replace("on-a-lattice", domain=LATTICE, N=30, num_points=12, smoke=False),
-    SAMPLE.replace("one-set", B=1, N=40, num_points=12),
-    SAMPLE.replace("four-sets", B=4, N=9, num_points=5),
-    SAMPLE.replace("all-points", N=11, num_points=11),
-    SAMPLE.replace("two", B=9, num_points=2),
-    SAMPLE.replace("one", num_points=1, B=3),
-    SAMPLE.replace("of-one-point", N=1, num_points=1),
-    SAMPLE.replace("far-away", domain=normal(mean=50.0)),
-    SAMPLE.replace("of-all-sizes", domain=log_uniform(-12, 12), N=30),
+    SAMPLED.with_sizes("on-a-lattice", domain=LATTICE, N=30, num_points=12).replace(smoke=False),
+    SAMPLE.with_sizes("one-set", B=1, N=40, num_points=12),
+    SAMPLE.with_sizes("four-sets", B=4, N=9, num_points=5),
+    SAMPLE.with_sizes("all-points", N=11, num_points=11),
+    SAMPLE.with_sizes("two", B=9, num_points=2),
+    SAMPLE.with_sizes("one", num_points=1, B=3),
+    SAMPLE.with_sizes("of-one-point", N=1, num_points=1),
+    SAMPLE.with_sizes("far-away", domain=normal(mean=50.0)),
+    SAMPLE.with_sizes("of-all-sizes", domain=log_uniform(-12, 12), N=30),
     SAMPLE.replace("strided", layout=strided, result_layout=strided),
     SAMPLE.replace("transposed", layout=transposed, result_layout=strided),
     SAMPLE.replace("transposed-result", layout=strided, result_layout=transposed),
-    SAMPLE.replace("long", B=1, N=600, num_points=70),
-    SAMPLE.replace("no-sets", B=0),
+    SAMPLE.with_sizes("long", B=1, N=600, num_points=70),
+    SAMPLE.with_sizes("no-sets", B=0),
 )
 
 FIRST = {"one|of-one-point": "point 0 comes first, wherever it is"}

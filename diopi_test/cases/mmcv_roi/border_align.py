@@ -39,7 +39,7 @@ class Borders:
         return np.rint(4 * corners) / 4 if self.quarters else corners
 
 
-def border(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def border(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiBorderAlignMmcv` and its gradient from the sizes of a template."""
     sizes: Borders = template.sizes
     n, c, h, w = sizes.shape
@@ -63,22 +63,24 @@ BORDERED = BORDER.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 BORDERS = (
     BORDER,
-    BORDER.replace("exact", quarters=True, pool_size=2, domains=WHOLE, exact=True, smoke=False),
-    BORDER.replace("exact-around", quarters=True, pool_size=4, starts=(-2, 4), domains=WHOLE, exact=True, smoke=False),
-    BORDERED.replace("two-points", pool_size=1),
-    BORDERED.replace("many-points", pool_size=10, shape=(1, 2, 3, 3)),
-    BORDERED.replace("small-boxes", extent=(0.05, 0.4)),
-    BORDERED.replace("large-boxes", starts=(-3, 0), extent=(3, 7)),
-    BORDERED.replace("without-extent", extent=(0, 0)),
-    BORDERED.replace("inverted", starts=(1, 3), extent=(-2, 1)),
-    BORDERED.replace("one-channel", shape=(3, 1, 2, 5)),
-    BORDERED.replace("many-channels", shape=(1, 9, 2, 3)),
-    BORDERED.replace("one-place", shape=(4, 2, 1, 1), starts=(-0.4, 0.2), extent=(0.1, 0.6)),
+    BORDER.with_sizes("exact", quarters=True, pool_size=2).replace(domains=WHOLE, exact=True, smoke=False),
+    BORDER.with_sizes("exact-around", quarters=True, pool_size=4, starts=(-2, 4)).replace(
+        domains=WHOLE, exact=True, smoke=False
+    ),
+    BORDERED.with_sizes("two-points", pool_size=1),
+    BORDERED.with_sizes("many-points", pool_size=10, shape=(1, 2, 3, 3)),
+    BORDERED.with_sizes("small-boxes", extent=(0.05, 0.4)),
+    BORDERED.with_sizes("large-boxes", starts=(-3, 0), extent=(3, 7)),
+    BORDERED.with_sizes("without-extent", extent=(0, 0)),
+    BORDERED.with_sizes("inverted", starts=(1, 3), extent=(-2, 1)),
+    BORDERED.with_sizes("one-channel", shape=(3, 1, 2, 5)),
+    BORDERED.with_sizes("many-channels", shape=(1, 9, 2, 3)),
+    BORDERED.with_sizes("one-place", shape=(4, 2, 1, 1), starts=(-0.4, 0.2), extent=(0.1, 0.6)),
     BORDERED.replace("strided", **same_layout(strided)),
     BORDERED.replace("transposed", layout=transposed, result_layout=strided),
-    BORDERED.replace("long", shape=(1, 5, 11, 10), pool_size=5, starts=(-0.5, 8)),
-    BORDERED.replace("no-images", shape=(0, 2, 3, 4)),
-    BORDERED.replace("no-channels", shape=(2, 0, 3, 4)),
+    BORDERED.with_sizes("long", shape=(1, 5, 11, 10), pool_size=5, starts=(-0.5, 8)),
+    BORDERED.with_sizes("no-images", shape=(0, 2, 3, 4)),
+    BORDERED.with_sizes("no-channels", shape=(2, 0, 3, 4)),
 )
 
 register(

@@ -28,7 +28,7 @@ class GridRegions(Regions):
         return np.concatenate([samples, low / self.scale, high / self.scale], -1)
 
 
-def deform(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def deform(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDeformRoiPoolMmcv` and its gradient from the sizes of a template."""
     sizes: Regions = template.sizes
     shape = (sizes.number, 2, *sizes.bins)
@@ -55,39 +55,32 @@ THREE_CELLS: Mapping[str, Any] = {"shape": (2, 2, 8, 9), "extent": (3, 4), "star
 
 SHIFTED = (
     GRID,
-    GRID.replace(
-        "exact",
-        scale=0.5,
-        gamma=0.25,
-        extent=(2, 3),
-        offset=integer_values(-1, 1),
-        domains=WHOLE,
-        exact=True,
-        smoke=False,
+    GRID.with_sizes("exact", scale=0.5, gamma=0.25, extent=(2, 3), offset=integer_values(-1, 1)).replace(
+        domains=WHOLE, exact=True, smoke=False
     ),
-    GRID.replace("without-offset", offset=None, smoke=False, layout=strided, result_layout=transposed),
+    GRID.with_sizes("without-offset", offset=None).replace(smoke=False, layout=strided, result_layout=transposed),
     GRIDS.replace("offset-without-elements", arguments=NOTHING),
-    GRIDS.replace("one-sample", ratio=1, **THREE_CELLS),
-    GRIDS.replace("three-samples", ratio=3, **THREE_CELLS),
-    GRIDS.replace("adaptive", ratio=0, bins=(3, 2), shape=(2, 1, 9, 7), gamma=0.015625),
-    GRIDS.replace("halved", scale=0.5, bins=(1, 3), shape=(2, 2, 6, 9)),
-    GRIDS.replace("doubled", scale=2.0, bins=(3, 1), shape=(2, 2, 10, 6)),
-    GRIDS.replace("other-way", gamma=-0.03125),
-    GRIDS.replace("many-channels", shape=(2, 9, 7, 7)),
-    GRIDS.replace("one-bin", bins=(1, 1), regions=6),
+    GRIDS.with_sizes("one-sample", ratio=1, **THREE_CELLS),
+    GRIDS.with_sizes("three-samples", ratio=3, **THREE_CELLS),
+    GRIDS.with_sizes("adaptive", ratio=0, bins=(3, 2), shape=(2, 1, 9, 7), gamma=0.015625),
+    GRIDS.with_sizes("halved", scale=0.5, bins=(1, 3), shape=(2, 2, 6, 9)),
+    GRIDS.with_sizes("doubled", scale=2.0, bins=(3, 1), shape=(2, 2, 10, 6)),
+    GRIDS.with_sizes("other-way", gamma=-0.03125),
+    GRIDS.with_sizes("many-channels", shape=(2, 9, 7, 7)),
+    GRIDS.with_sizes("one-bin", bins=(1, 1), regions=6),
     GRIDS.replace("channels-last", **same_layout(channels_last)),
     GRIDS.replace("transposed", layout=transposed, result_layout=strided),
-    GRIDS.replace("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, gamma=0.015625),
-    GRIDS.replace("no-regions", regions=0),
+    GRIDS.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, gamma=0.015625),
+    GRIDS.with_sizes("no-regions", regions=0),
 )
 
-ANYWHERE = REGIONS.replace("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), gamma=0.25)
+ANYWHERE = REGIONS.with_sizes("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), gamma=0.25)
 
 FREE = (
     ANYWHERE,
-    ANYWHERE.replace("anywhere-adaptive", ratio=-1, scale=0.3, bins=(3, 2)),
-    ANYWHERE.replace("anywhere-flat", fixed=FLAT, ratio=0),
-    ANYWHERE.replace("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
+    ANYWHERE.with_sizes("anywhere-adaptive", ratio=-1, scale=0.3, bins=(3, 2)),
+    ANYWHERE.with_sizes("anywhere-flat", fixed=FLAT, ratio=0),
+    ANYWHERE.with_sizes("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
 )
 """Samples anywhere, between the features and outside."""
 

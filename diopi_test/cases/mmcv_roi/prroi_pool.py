@@ -15,7 +15,7 @@ from diopi_test.cases.template import CaseTemplate, register, same_layout, tenso
 from diopi_test.cases.tensors import zeros
 
 
-def precise(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def precise(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPrroiPoolMmcv` and its gradients from the sizes of a template."""
     sizes: Regions = template.sizes
     forward = ResultOf("diopiPrroiPoolMmcv", "output")
@@ -36,21 +36,25 @@ LONG_REGION, CHANNELS = (
 
 PRECISE = (
     REGION,
-    EXACT.replace("exact", shape=(2, 3, 5, 6), bins=(2, 2), scale=0.5, fixed=WHOLE_CELLS, domains=WHOLE, exact=True),
-    REGION.replace("halved", scale=0.5, bins=(3, 2), smoke=False, layout=strided, result_layout=transposed),
-    REGIONS.replace("tenths", scale=0.3, bins=(3, 2)),
-    REGIONS.replace("doubled", scale=2.0, bins=(1, 3)),
-    REGIONS.replace("within-cells", extent=(0.1, 0.4), regions=5),
-    REGIONS.replace("beyond-the-features", regions=6, extent=(2, 6)),
-    REGIONS.replace("inverted", fixed=INVERTED),
-    REGIONS.replace("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
-    REGIONS.replace("one-bin", bins=(1, 1), extent=(1, 4), regions=5),
-    REGIONS.replace("many-channels", shape=(2, 9, 5, 4)),
+    EXACT.with_sizes("exact", shape=(2, 3, 5, 6), bins=(2, 2), scale=0.5, fixed=WHOLE_CELLS).replace(
+        domains=WHOLE, exact=True
+    ),
+    REGION.with_sizes("halved", scale=0.5, bins=(3, 2)).replace(smoke=False, layout=strided, result_layout=transposed),
+    REGIONS.with_sizes("tenths", scale=0.3, bins=(3, 2)),
+    REGIONS.with_sizes("doubled", scale=2.0, bins=(1, 3)),
+    REGIONS.with_sizes("within-cells", extent=(0.1, 0.4), regions=5),
+    REGIONS.with_sizes("beyond-the-features", regions=6, extent=(2, 6)),
+    REGIONS.with_sizes("inverted", fixed=INVERTED),
+    REGIONS.with_sizes("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
+    REGIONS.with_sizes("one-bin", bins=(1, 1), extent=(1, 4), regions=5),
+    REGIONS.with_sizes("many-channels", shape=(2, 9, 5, 4)),
     REGIONS.replace("channels-last", **same_layout(channels_last)),
-    REGIONS.replace("transposed", shape=(3, 2, 5, 4), layout=transposed, result_layout=strided),
-    REGIONS.replace("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, extent=(1, 3)),
-    REGIONS.replace("long-sum", shape=(1, 24, 2, 400), bins=(1, 1), fixed=LONG_REGION, features=CHANNELS, dtypes=half),
-    REGIONS.replace("no-regions", regions=0),
+    REGIONS.with_sizes("transposed", shape=(3, 2, 5, 4)).replace(layout=transposed, result_layout=strided),
+    REGIONS.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, extent=(1, 3)),
+    REGIONS.with_sizes("long-sum", shape=(1, 24, 2, 400), bins=(1, 1), fixed=LONG_REGION, features=CHANNELS).replace(
+        dtypes=half
+    ),
+    REGIONS.with_sizes("no-regions", regions=0),
 )
 
 register(

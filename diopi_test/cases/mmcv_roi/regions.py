@@ -58,7 +58,7 @@ class Regions(Pooling):
         return self.drawn_regions(layout)
 
 
-def common_tensors(template: CaseTemplate) -> dict[str, Any]:
+def common_tensors(template: CaseTemplate[Any]) -> dict[str, Any]:
     """What the functions of this family have in common."""
     sizes: Regions = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
@@ -83,7 +83,9 @@ WHOLE = dict.fromkeys(("input", "_input", "grad_output"), NONZERO)
 FLAT = [0, 1, 3, 3, 1.5], [1, 4, 1, 2, 3.25], [0, 0.5, 0.5, 4.125, 2.875]
 """Three regions, two of which end before they begin: no samples, where their number follows from the extent."""
 
-EXACT = REGION.replace("exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed=HALVES, smoke=False)
+EXACT = REGION.with_sizes("exact", shape=(2, 3, 5, 6), bins=(2, 1), scale=0.5, aligned=False, fixed=HALVES).replace(
+    smoke=False
+)
 
 INVERTED = [0, 1, 1.25, 3.75, 3.9375], [1, 4, 1, 1, 3], [0, 1.25, 4, 3.0625, 1], [1, 2, 2, 1, 1]
 """A region, and three that end before they begin, of which the last covers nothing."""

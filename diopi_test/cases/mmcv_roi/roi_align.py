@@ -32,7 +32,7 @@ def _place(sizes: Regions, result: str) -> TensorTemplate:
     return tensor(*sizes.pooled, compute=ResultOf("diopiRoiAlignMmcv", result, {"input": "_input"}))
 
 
-def align(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def align(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiAlignMmcv` and its gradient from the sizes of a template."""
     sizes: Regions = template.sizes
     return {
@@ -47,7 +47,7 @@ def align(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-LARGEST = REGION.replace("maximum", mode=MAXIMUM, features=distinct)
+LARGEST = REGION.with_sizes("maximum", mode=MAXIMUM, features=distinct)
 
 
 def places(shape: tuple[int, ...]) -> dict[str, Any]:
@@ -56,35 +56,35 @@ def places(shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 MEANS = (
-    REGIONS.replace("one-sample", bins=(3, 1), ratio=1),
-    REGIONS.replace("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
-    REGIONS.replace("no-regions", regions=0),
-    REGIONS.replace("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
+    REGIONS.with_sizes("one-sample", bins=(3, 1), ratio=1),
+    REGIONS.with_sizes("one-element", shape=(1, 2, 1, 1), extent=(0.2, 0.6)),
+    REGIONS.with_sizes("no-regions", regions=0),
+    REGIONS.with_sizes("undefined", extent=(0.2, 0.8), starts=(0.1, 0.4), features=half_nan),
     REGIONS.replace("channels-last", **same_layout(channels_last)),
-    REGIONS.replace("places-not-wanted", argmax_given=True, results=places((3, 2, 2, 3)), smoke=True),
+    REGIONS.with_sizes("places-not-wanted", argmax_given=True).replace(results=places((3, 2, 2, 3)), smoke=True),
 )
 
 BOTH_MODES = (
-    REGIONS.replace("adaptive", shape=(2, 1, 5, 4), ratio=0),
-    REGIONS.replace("adaptive-unaligned", bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5)),
-    REGIONS.replace("adaptive-flat", fixed=FLAT, ratio=0),
-    REGIONS.replace("three-samples", bins=(1, 2), scale=2.0, ratio=3),
-    REGIONS.replace("smaller-than-one", regions=5, aligned=False, extent=(0.05, 0.25)),
-    REGIONS.replace("beyond-the-features", regions=6, extent=(2, 6)),
-    REGIONS.replace("scaled-by-tenths", bins=(3, 2), scale=0.3),
-    REGIONS.replace("many-channels", shape=(2, 9, 5, 4), regions=4),
-    REGIONS.replace("transposed", shape=(3, 2, 5, 4), regions=4, layout=transposed, result_layout=strided),
+    REGIONS.with_sizes("adaptive", shape=(2, 1, 5, 4), ratio=0),
+    REGIONS.with_sizes("adaptive-unaligned", bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5)),
+    REGIONS.with_sizes("adaptive-flat", fixed=FLAT, ratio=0),
+    REGIONS.with_sizes("three-samples", bins=(1, 2), scale=2.0, ratio=3),
+    REGIONS.with_sizes("smaller-than-one", regions=5, aligned=False, extent=(0.05, 0.25)),
+    REGIONS.with_sizes("beyond-the-features", regions=6, extent=(2, 6)),
+    REGIONS.with_sizes("scaled-by-tenths", bins=(3, 2), scale=0.3),
+    REGIONS.with_sizes("many-channels", shape=(2, 9, 5, 4), regions=4),
+    REGIONS.with_sizes("transposed", shape=(3, 2, 5, 4), regions=4).replace(layout=transposed, result_layout=strided),
 )
-EXACT_EDGES = EXACT.replace("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, fixed=EDGES)
-LONG = REGIONS.replace("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
-UNALIGNED = REGION.replace(
-    "unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False, smoke=False, **same_layout(strided)
+EXACT_EDGES = EXACT.with_sizes("exact-edges", shape=(2, 3, 5, 4), bins=(2, 3), scale=1.0, ratio=1, fixed=EDGES)
+LONG = REGIONS.with_sizes("long", shape=(2, 8, 6, 7), bins=(3, 2), regions=9, ratio=0)
+UNALIGNED = REGION.with_sizes("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligned=False).replace(
+    smoke=False, **same_layout(strided)
 )
 
 
-def of_maxima(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
+def of_maxima(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[Any]]:
     """The same calls with maxima of clearly different numbers."""
-    return [template.replace(f"maximum-{template.label}", mode=MAXIMUM, features=distinct) for template in templates]
+    return [template.with_sizes(f"maximum-{template.label}", mode=MAXIMUM, features=distinct) for template in templates]
 
 
 TWICE = (

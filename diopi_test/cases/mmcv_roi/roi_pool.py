@@ -29,7 +29,7 @@ class CellRegions(Regions):
         return np.concatenate([samples, low / self.scale, high / self.scale - 1], -1)
 
 
-def pool(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def pool(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiPoolMmcv` from the sizes of a template."""
     sizes: Regions = template.sizes
     results = {name: zeros(*sizes.pooled, dtype=kind, layout=template.result_layout) for name, kind in RESULTS.items()}
@@ -39,7 +39,7 @@ def pool(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
 RESULTS = {"output": None, "argmax": I32}
 
 
-def pool_backward(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def pool_backward(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiPoolBackwardMmcv` from the sizes of a template."""
     sizes: Regions = template.sizes
     forward = ResultOf(
@@ -55,28 +55,23 @@ WIDE = [1, 0, 0, 7, 3], [0, 2, 0, 5, 7], [1, -4, -4, 1, 9]
 
 POOLS = (
     CELLS,
-    CELLS.replace("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), fixed=WIDE, smoke=False),
-    CELLS.replace(
-        "equal-cells",
-        features=integer_values(-1, 1),
-        extent=(1, 3),
-        smoke=False,
-        layout=strided,
-        result_layout=transposed,
+    CELLS.with_sizes("whole-cells", shape=(2, 2, 8, 8), bins=(4, 2), fixed=WIDE).replace(smoke=False),
+    CELLS.with_sizes("equal-cells", features=integer_values(-1, 1), extent=(1, 3)).replace(
+        smoke=False, layout=strided, result_layout=transposed
     ),
-    CELL.replace("halved", scale=0.5, extent=(1, 3.5)),
-    CELL.replace("quartered", scale=0.25, bins=(3, 2), regions=5),
-    CELL.replace("inverted", fixed=INVERTED),
-    CELL.replace("one-bin", bins=(1, 1), extent=(2, 4), regions=6),
-    CELL.replace("more-bins-than-cells", bins=(5, 4), extent=(0.1, 0.6)),
-    CELL.replace("beyond-the-features", regions=6, starts=(-0.6, 0.9), extent=(1, 4)),
-    CELL.replace("one-cell", shape=(1, 3, 1, 1), extent=(0.3, 0.9), starts=(-0.4, 0.4)),
-    CELL.replace("many-channels", shape=(2, 9, 5, 4)),
+    CELL.with_sizes("halved", scale=0.5, extent=(1, 3.5)),
+    CELL.with_sizes("quartered", scale=0.25, bins=(3, 2), regions=5),
+    CELL.with_sizes("inverted", fixed=INVERTED),
+    CELL.with_sizes("one-bin", bins=(1, 1), extent=(2, 4), regions=6),
+    CELL.with_sizes("more-bins-than-cells", bins=(5, 4), extent=(0.1, 0.6)),
+    CELL.with_sizes("beyond-the-features", regions=6, starts=(-0.6, 0.9), extent=(1, 4)),
+    CELL.with_sizes("one-cell", shape=(1, 3, 1, 1), extent=(0.3, 0.9), starts=(-0.4, 0.4)),
+    CELL.with_sizes("many-channels", shape=(2, 9, 5, 4)),
     CELL.replace("channels-last", **same_layout(channels_last)),
     CELL.replace("strided", **same_layout(strided)),
-    CELL.replace("transposed", shape=(3, 2, 5, 4), layout=transposed, result_layout=strided),
-    CELL.replace("long", shape=(2, 8, 12, 13), bins=(3, 2), regions=9, extent=(1, 4)),
-    CELL.replace("no-regions", regions=0),
+    CELL.with_sizes("transposed", shape=(3, 2, 5, 4)).replace(layout=transposed, result_layout=strided),
+    CELL.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 2), regions=9, extent=(1, 4)),
+    CELL.with_sizes("no-regions", regions=0),
 )
 
 register("diopiRoiPoolMmcv", templates=POOLS, derive=pool)

@@ -33,7 +33,7 @@ class Carafe:
     flat: bool = False
 
 
-def carafe(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def carafe(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of both forms of CARAFE and of their gradients from the sizes of a template."""
     sizes: Carafe = template.sizes
     n, c, h, w = sizes.shape
@@ -60,28 +60,28 @@ WHOLE_MAPS = dict.fromkeys(("features", "rfeatures", "masks", "top_grad"), WHOLE
 
 UPSAMPLINGS = (
     UPSAMPLED,
-    UPSAMPLED.replace("exact", shape=(1, 4, 3, 2), g=2, domains=WHOLE_MAPS, exact=True, smoke=False),
-    UP.replace("groups", shape=(2, 6, 3, 4), g=3, **same_layout(strided)),
-    UP.replace("one-cell-each", shape=(2, 4, 5, 4), s=1, g=2),
-    UP.replace("three-times", shape=(1, 4, 3, 2), s=3, g=2),
-    UP.replace("wide-kernel", shape=(1, 2, 6, 7), k=5),
-    UP.replace("wider-than-the-map", shape=(2, 2, 2, 3), k=7),
-    UP.replace("pointwise", shape=(3, 4, 3, 5), k=1, g=2),
-    UP.replace("group-of-each-channel", shape=(2, 3, 4, 2), g=3),
-    UP.replace("one-channel", shape=(3, 1, 3, 4)),
-    UP.replace("many-channels", shape=(1, 33, 3, 2)),
-    UP.replace("one-row", shape=(2, 2, 1, 9)),
-    UP.replace("one-column", shape=(2, 2, 9, 1)),
-    UP.replace("no-room-to-work-in", workspace=(0,)),
-    UP.replace("rows-in-a-vector", shape=(2, 4, 3, 2), g=2, flat=True),
-    UP.replace("channels-last", shape=(2, 4, 3, 5), g=2, **same_layout(channels_last)),
-    UP.replace("transposed", shape=(2, 4, 3, 5), layout=transposed, result_layout=strided),
-    UP.replace("long", shape=(1, 5, 17, 13), k=5),
-    UP.replace("long-sum", shape=(1, 66, 6, 5), k=9, s=1, dtypes=half),
-    UP.replace("growing-sum", shape=(1, 2, 14, 13), k=13, s=1, domains=GROWING, dtypes=half),
-    UP.replace("growing-sum-of-channels", shape=(1, 250, 2, 3), k=1, domains=GROWING, dtypes=half),
-    UP.replace("no-samples", shape=(0, 2, 3, 4)),
-    UP.replace("no-channels", shape=(2, 0, 3, 4)),
+    UPSAMPLED.with_sizes("exact", shape=(1, 4, 3, 2), g=2).replace(domains=WHOLE_MAPS, exact=True, smoke=False),
+    UP.with_sizes("groups", shape=(2, 6, 3, 4), g=3).replace(**same_layout(strided)),
+    UP.with_sizes("one-cell-each", shape=(2, 4, 5, 4), s=1, g=2),
+    UP.with_sizes("three-times", shape=(1, 4, 3, 2), s=3, g=2),
+    UP.with_sizes("wide-kernel", shape=(1, 2, 6, 7), k=5),
+    UP.with_sizes("wider-than-the-map", shape=(2, 2, 2, 3), k=7),
+    UP.with_sizes("pointwise", shape=(3, 4, 3, 5), k=1, g=2),
+    UP.with_sizes("group-of-each-channel", shape=(2, 3, 4, 2), g=3),
+    UP.with_sizes("one-channel", shape=(3, 1, 3, 4)),
+    UP.with_sizes("many-channels", shape=(1, 33, 3, 2)),
+    UP.with_sizes("one-row", shape=(2, 2, 1, 9)),
+    UP.with_sizes("one-column", shape=(2, 2, 9, 1)),
+    UP.with_sizes("no-room-to-work-in", workspace=(0,)),
+    UP.with_sizes("rows-in-a-vector", shape=(2, 4, 3, 2), g=2, flat=True),
+    UP.with_sizes("channels-last", shape=(2, 4, 3, 5), g=2).replace(**same_layout(channels_last)),
+    UP.with_sizes("transposed", shape=(2, 4, 3, 5)).replace(layout=transposed, result_layout=strided),
+    UP.with_sizes("long", shape=(1, 5, 17, 13), k=5),
+    UP.with_sizes("long-sum", shape=(1, 66, 6, 5), k=9, s=1).replace(dtypes=half),
+    UP.with_sizes("growing-sum", shape=(1, 2, 14, 13), k=13, s=1).replace(domains=GROWING, dtypes=half),
+    UP.with_sizes("growing-sum-of-channels", shape=(1, 250, 2, 3), k=1).replace(domains=GROWING, dtypes=half),
+    UP.with_sizes("no-samples", shape=(0, 2, 3, 4)),
+    UP.with_sizes("no-channels", shape=(2, 0, 3, 4)),
 )
 
 register(

@@ -33,7 +33,7 @@ class Correlated:
         return [(length + 2 * pad - far * (k - 1) - 1) // step + 1 for length, k, step, pad, far in axes]
 
 
-def correlated(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def correlated(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiCorrelationMmcv` and its gradient from the sizes of a template."""
     sizes: Correlated = template.sizes
     pairs = {
@@ -60,7 +60,7 @@ WHOLE_PAIRS = dict.fromkeys(("input1", "input2", "grad_output"), WHOLE)
 
 CORRELATIONS = (
     CORRELATED,
-    CORRELATED.replace(
+    CORRELATED.with_sizes(
         "all",
         shape=(2, 3, 9, 8),
         kernel=(2, 3),
@@ -69,44 +69,41 @@ CORRELATIONS = (
         dilation=(3, 1),
         dilation_patch=(1, 2),
         stride=(2, 1),
-        smoke=False,
-        layout=strided,
-        result_layout=transposed,
-    ),
-    CORRELATED.replace("exact", kernel=(2, 2), padding=(1, 1), domains=WHOLE_PAIRS, exact=True, smoke=False),
-    CORRELATE.replace("kernel", shape=(2, 2, 5, 6), kernel=(3, 2)),
-    CORRELATE.replace("kernel-the-other-way", shape=(2, 2, 5, 6), kernel=(2, 3)),
-    CORRELATE.replace("tall-patch", patch=(5, 1)),
-    CORRELATE.replace("wide-patch", patch=(1, 5)),
-    CORRELATE.replace("padded", padding=(2, 0)),
-    CORRELATE.replace("padded-the-other-way", padding=(0, 2)),
-    CORRELATE.replace("dilated", shape=(2, 2, 6, 7), kernel=(3, 2), dilation=(2, 3)),
-    CORRELATE.replace("dilated-the-other-way", shape=(2, 2, 6, 7), kernel=(2, 3), dilation=(3, 2)),
-    CORRELATE.replace("far-patch", shape=(2, 2, 6, 7), dilation_patch=(2, 3)),
-    CORRELATE.replace("far-patch-the-other-way", shape=(2, 2, 6, 7), dilation_patch=(3, 2)),
-    CORRELATE.replace("strided-result", shape=(2, 2, 7, 6), stride=(2, 3)),
-    CORRELATE.replace("strided-the-other-way", shape=(2, 2, 7, 6), stride=(3, 2)),
-    CORRELATE.replace("two-ways-to-a-size", shape=(2, 2, 7, 7), kernel=(3, 3), padding=(1, 1)),
-    CORRELATE.replace("dilated-to-a-size", shape=(2, 2, 7, 7), kernel=(3, 3), padding=(2, 2), dilation=(2, 2)),
-    CORRELATE.replace("dilated-kernel", shape=(2, 2, 8, 8), kernel=(3, 3), dilation=(2, 2)),
-    CORRELATE.replace("large-kernel", shape=(2, 2, 8, 8), kernel=(5, 5)),
+    ).replace(smoke=False, layout=strided, result_layout=transposed),
+    CORRELATED.with_sizes("exact", kernel=(2, 2), padding=(1, 1)).replace(domains=WHOLE_PAIRS, exact=True, smoke=False),
+    CORRELATE.with_sizes("kernel", shape=(2, 2, 5, 6), kernel=(3, 2)),
+    CORRELATE.with_sizes("kernel-the-other-way", shape=(2, 2, 5, 6), kernel=(2, 3)),
+    CORRELATE.with_sizes("tall-patch", patch=(5, 1)),
+    CORRELATE.with_sizes("wide-patch", patch=(1, 5)),
+    CORRELATE.with_sizes("padded", padding=(2, 0)),
+    CORRELATE.with_sizes("padded-the-other-way", padding=(0, 2)),
+    CORRELATE.with_sizes("dilated", shape=(2, 2, 6, 7), kernel=(3, 2), dilation=(2, 3)),
+    CORRELATE.with_sizes("dilated-the-other-way", shape=(2, 2, 6, 7), kernel=(2, 3), dilation=(3, 2)),
+    CORRELATE.with_sizes("far-patch", shape=(2, 2, 6, 7), dilation_patch=(2, 3)),
+    CORRELATE.with_sizes("far-patch-the-other-way", shape=(2, 2, 6, 7), dilation_patch=(3, 2)),
+    CORRELATE.with_sizes("strided-result", shape=(2, 2, 7, 6), stride=(2, 3)),
+    CORRELATE.with_sizes("strided-the-other-way", shape=(2, 2, 7, 6), stride=(3, 2)),
+    CORRELATE.with_sizes("two-ways-to-a-size", shape=(2, 2, 7, 7), kernel=(3, 3), padding=(1, 1)),
+    CORRELATE.with_sizes("dilated-to-a-size", shape=(2, 2, 7, 7), kernel=(3, 3), padding=(2, 2), dilation=(2, 2)),
+    CORRELATE.with_sizes("dilated-kernel", shape=(2, 2, 8, 8), kernel=(3, 3), dilation=(2, 2)),
+    CORRELATE.with_sizes("large-kernel", shape=(2, 2, 8, 8), kernel=(5, 5)),
     *(
-        CORRELATE.replace(f"kernel-{h}-{w}-by-twos", shape=(2, 2, 7, 7), kernel=(h, w), stride=(2, 2))
+        CORRELATE.with_sizes(f"kernel-{h}-{w}-by-twos", shape=(2, 2, 7, 7), kernel=(h, w), stride=(2, 2))
         for h, w in ((2, 2), (2, 3), (3, 2))
     ),
     *(
-        CORRELATE.replace(f"two-places-by-{h}-{w}", shape=(2, 2, 4, 4), stride=(h, w))
+        CORRELATE.with_sizes(f"two-places-by-{h}-{w}", shape=(2, 2, 4, 4), stride=(h, w))
         for h, w in ((2, 2), (2, 3), (3, 2))
     ),
-    CORRELATE.replace("no-displacement", shape=(3, 3, 4, 3), patch=(1, 1)),
-    CORRELATE.replace("beyond-the-map", shape=(1, 2, 3, 2), patch=(7, 9)),
-    CORRELATE.replace("one-channel", shape=(3, 1, 4, 3)),
-    CORRELATE.replace("many-channels", shape=(1, 33, 3, 4)),
+    CORRELATE.with_sizes("no-displacement", shape=(3, 3, 4, 3), patch=(1, 1)),
+    CORRELATE.with_sizes("beyond-the-map", shape=(1, 2, 3, 2), patch=(7, 9)),
+    CORRELATE.with_sizes("one-channel", shape=(3, 1, 4, 3)),
+    CORRELATE.with_sizes("many-channels", shape=(1, 33, 3, 4)),
     CORRELATE.replace("channels-last", **same_layout(channels_last)),
     CORRELATE.replace("transposed", layout=transposed, result_layout=strided),
-    CORRELATE.replace("long", shape=(1, 8, 17, 19), patch=(5, 5), kernel=(3, 3), padding=(1, 1)),
-    CORRELATE.replace("long-sum", shape=(1, 130, 5, 6), kernel=(3, 3), padding=(1, 1), dtypes=half),
-    CORRELATE.replace("no-samples", shape=(0, 2, 4, 5)),
+    CORRELATE.with_sizes("long", shape=(1, 8, 17, 19), patch=(5, 5), kernel=(3, 3), padding=(1, 1)),
+    CORRELATE.with_sizes("long-sum", shape=(1, 130, 5, 6), kernel=(3, 3), padding=(1, 1)).replace(dtypes=half),
+    CORRELATE.with_sizes("no-samples", shape=(0, 2, 4, 5)),
 )
 
 register("diopiCorrelationMmcv", "diopiCorrelationBackwardMmcv", templates=CORRELATIONS, derive=correlated)

@@ -37,7 +37,7 @@ class Masked:
         return shuffled // max(self.image[2], 1), shuffled % max(self.image[2], 1)
 
 
-def masked(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def masked(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments that both functions of masked convolution have in common."""
     sizes: Masked = template.sizes
     (c, h, w), (rows, columns) = sizes.image, sizes.chosen
@@ -55,12 +55,12 @@ def masked(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def to_columns(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def to_columns(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMaskedIm2colMmcv` from the sizes of a template."""
     return {**masked(template, dtype), "im": arbitrary(1, *template.sizes.image, layout=template.layout)}
 
 
-def to_image(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def to_image(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMaskedCol2imMmcv` from the sizes of a template."""
     return {**masked(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result_layout)}
 
@@ -70,28 +70,30 @@ CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 MASKED = (
     CHOSEN,
-    CHOSEN.replace("all", image=(2, 3, 4), count=None, smoke=False, layout=strided, result_layout=transposed),
-    CHOICE.replace("one", count=1),
-    CHOICE.replace("one-channel", image=(1, 5, 4)),
-    CHOICE.replace("many-channels", image=(33, 3, 4), count=5),
-    CHOICE.replace("wide", image=(2, 2, 17), count=11),
-    CHOICE.replace("tall", image=(2, 17, 2), count=11),
-    CHOICE.replace("one-row", image=(3, 1, 9)),
-    CHOICE.replace("one-column", image=(3, 9, 1)),
+    CHOSEN.with_sizes("all", image=(2, 3, 4), count=None).replace(
+        smoke=False, layout=strided, result_layout=transposed
+    ),
+    CHOICE.with_sizes("one", count=1),
+    CHOICE.with_sizes("one-channel", image=(1, 5, 4)),
+    CHOICE.with_sizes("many-channels", image=(33, 3, 4), count=5),
+    CHOICE.with_sizes("wide", image=(2, 2, 17), count=11),
+    CHOICE.with_sizes("tall", image=(2, 17, 2), count=11),
+    CHOICE.with_sizes("one-row", image=(3, 1, 9)),
+    CHOICE.with_sizes("one-column", image=(3, 9, 1)),
     CHOICE.replace("channels-last", **same_layout(channels_last)),
     CHOICE.replace("transposed", layout=transposed, result_layout=strided),
-    CHOICE.replace("long", image=(3, 40, 41), count=1100),
-    CHOICE.replace("none", count=0),
-    CHOICE.replace("no-channels", image=(0, 4, 5)),
+    CHOICE.with_sizes("long", image=(3, 40, 41), count=1100),
+    CHOICE.with_sizes("none", count=0),
+    CHOICE.with_sizes("no-channels", image=(0, 4, 5)),
 )
 
 KERNELS = (
-    CHOICE.replace("one-weight", kernel=(1, 1), padding=(0, 0)),
-    CHOICE.replace("kernel-the-other-way", kernel=(2, 3)),
-    CHOICE.replace("without-padding", padding=(0, 0)),
-    CHOICE.replace("more-padding", padding=(2, 0)),
-    CHOICE.replace("more-padding-the-other-way", padding=(0, 2)),
-    CHOICE.replace("larger-than-the-image", image=(2, 2, 3), count=4, kernel=(5, 7), padding=(2, 3)),
+    CHOICE.with_sizes("one-weight", kernel=(1, 1), padding=(0, 0)),
+    CHOICE.with_sizes("kernel-the-other-way", kernel=(2, 3)),
+    CHOICE.with_sizes("without-padding", padding=(0, 0)),
+    CHOICE.with_sizes("more-padding", padding=(2, 0)),
+    CHOICE.with_sizes("more-padding-the-other-way", padding=(0, 2)),
+    CHOICE.with_sizes("larger-than-the-image", image=(2, 2, 3), count=4, kernel=(5, 7), padding=(2, 3)),
 )
 
 register("diopiMaskedIm2colMmcv", templates=(*MASKED, *KERNELS), derive=to_columns)

@@ -24,7 +24,7 @@ class Psa:
     psa_type: int = 0
 
 
-def psa(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def psa(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPsamaskMmcv` and its gradient from the sizes of a template."""
     sizes: Psa = template.sizes
     masks = (sizes.n, sizes.mask[0] * sizes.mask[1], *sizes.feature)
@@ -47,25 +47,25 @@ COLLECT = COLLECTED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 PSA = (
     COLLECTED,
-    COLLECTED.replace("distributed", psa_type=1, smoke=False),
-    COLLECT.replace("collected-whole", feature=(3, 4), mask=(5, 7), half=(2, 3)),
-    COLLECT.replace("distributed-whole", feature=(3, 4), mask=(5, 7), half=(2, 3), psa_type=1),
-    COLLECT.replace("small-masks", feature=(4, 5), mask=(3, 3), half=(1, 1)),
-    COLLECT.replace("small-masks-distributed", feature=(4, 5), mask=(3, 3), half=(1, 1), psa_type=1),
-    COLLECT.replace("to-the-right", feature=(4, 5), mask=(3, 3), half=(0, 0)),
-    COLLECT.replace("to-the-left", feature=(4, 5), mask=(3, 3), half=(2, 2)),
-    COLLECT.replace("up-and-right", feature=(4, 5), mask=(3, 3), half=(2, 0), psa_type=1),
-    COLLECT.replace("tall-masks", feature=(4, 5), mask=(7, 1), half=(3, 0)),
-    COLLECT.replace("wide-masks", feature=(4, 5), mask=(1, 7), half=(0, 3), psa_type=1),
-    COLLECT.replace("even-masks", feature=(4, 3), mask=(4, 2), half=(2, 1)),
-    COLLECT.replace("large-masks", feature=(2, 2), mask=(7, 9), half=(3, 4), n=1),
-    COLLECT.replace("one-row", feature=(1, 6), mask=(1, 5), half=(0, 2), n=3),
-    COLLECT.replace("one-column", feature=(6, 1), mask=(5, 1), half=(2, 0), psa_type=1, n=1),
+    COLLECTED.with_sizes("distributed", psa_type=1).replace(smoke=False),
+    COLLECT.with_sizes("collected-whole", feature=(3, 4), mask=(5, 7), half=(2, 3)),
+    COLLECT.with_sizes("distributed-whole", feature=(3, 4), mask=(5, 7), half=(2, 3), psa_type=1),
+    COLLECT.with_sizes("small-masks", feature=(4, 5), mask=(3, 3), half=(1, 1)),
+    COLLECT.with_sizes("small-masks-distributed", feature=(4, 5), mask=(3, 3), half=(1, 1), psa_type=1),
+    COLLECT.with_sizes("to-the-right", feature=(4, 5), mask=(3, 3), half=(0, 0)),
+    COLLECT.with_sizes("to-the-left", feature=(4, 5), mask=(3, 3), half=(2, 2)),
+    COLLECT.with_sizes("up-and-right", feature=(4, 5), mask=(3, 3), half=(2, 0), psa_type=1),
+    COLLECT.with_sizes("tall-masks", feature=(4, 5), mask=(7, 1), half=(3, 0)),
+    COLLECT.with_sizes("wide-masks", feature=(4, 5), mask=(1, 7), half=(0, 3), psa_type=1),
+    COLLECT.with_sizes("even-masks", feature=(4, 3), mask=(4, 2), half=(2, 1)),
+    COLLECT.with_sizes("large-masks", feature=(2, 2), mask=(7, 9), half=(3, 4), n=1),
+    COLLECT.with_sizes("one-row", feature=(1, 6), mask=(1, 5), half=(0, 2), n=3),
+    COLLECT.with_sizes("one-column", feature=(6, 1), mask=(5, 1), half=(2, 0), psa_type=1, n=1),
     COLLECT.replace("strided", layout=strided, result_layout=transposed),
-    COLLECT.replace("transposed", layout=transposed, result_layout=strided, psa_type=1),
+    COLLECT.with_sizes("transposed", psa_type=1).replace(layout=transposed, result_layout=strided),
     COLLECT.replace("channels-last", **same_layout(channels_last)),
-    COLLECT.replace("long", feature=(9, 7), mask=(17, 13), half=(8, 6), n=1),
-    COLLECT.replace("no-samples", n=0),
+    COLLECT.with_sizes("long", feature=(9, 7), mask=(17, 13), half=(8, 6), n=1),
+    COLLECT.with_sizes("no-samples", n=0),
 )
 
 register("diopiPsamaskMmcv", "diopiPsamaskBackwardMmcv", templates=PSA, derive=psa)

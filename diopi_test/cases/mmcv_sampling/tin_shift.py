@@ -24,7 +24,7 @@ class Shifted:
     high: int = 2
 
 
-def shifted(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def shifted(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiTinShiftMmcv` and its gradient from the sizes of a template."""
     sizes: Shifted = template.sizes
     return {
@@ -47,24 +47,24 @@ SHIFT = SHIFTED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 SHIFTS = (
     SHIFTED,
-    SHIFTED.replace(
-        "far", low=-7, high=7, shape=(3, 4, 6, 2), groups=3, smoke=False, layout=strided, result_layout=transposed
+    SHIFTED.with_sizes("far", low=-7, high=7, shape=(3, 4, 6, 2), groups=3).replace(
+        smoke=False, layout=strided, result_layout=transposed
     ),
-    SHIFT.replace("forward", low=1, high=3),
-    SHIFT.replace("back", low=-3, high=-1),
-    SHIFT.replace("not-at-all", low=0, high=0),
-    SHIFT.replace("out", low=5, high=9),
-    SHIFT.replace("one-group", groups=1, shape=(4, 6, 3, 2)),
-    SHIFT.replace("group-of-each-channel", groups=4),
-    SHIFT.replace("many-groups", groups=16, shape=(1, 4, 32, 2)),
-    SHIFT.replace("one-frame", shape=(3, 1, 4, 5)),
-    SHIFT.replace("two-frames", shape=(3, 2, 4, 5)),
-    SHIFT.replace("one-place", shape=(2, 6, 4, 1)),
+    SHIFT.with_sizes("forward", low=1, high=3),
+    SHIFT.with_sizes("back", low=-3, high=-1),
+    SHIFT.with_sizes("not-at-all", low=0, high=0),
+    SHIFT.with_sizes("out", low=5, high=9),
+    SHIFT.with_sizes("one-group", groups=1, shape=(4, 6, 3, 2)),
+    SHIFT.with_sizes("group-of-each-channel", groups=4),
+    SHIFT.with_sizes("many-groups", groups=16, shape=(1, 4, 32, 2)),
+    SHIFT.with_sizes("one-frame", shape=(3, 1, 4, 5)),
+    SHIFT.with_sizes("two-frames", shape=(3, 2, 4, 5)),
+    SHIFT.with_sizes("one-place", shape=(2, 6, 4, 1)),
     SHIFT.replace("channels-last", **same_layout(channels_last)),
     SHIFT.replace("transposed", layout=transposed, result_layout=strided),
-    SHIFT.replace("long", shape=(1, 16, 12, 49), groups=4, low=-4, high=4),
-    SHIFT.replace("no-samples", shape=(0, 5, 4, 3)),
-    SHIFT.replace("no-places", shape=(2, 5, 4, 0)),
+    SHIFT.with_sizes("long", shape=(1, 16, 12, 49), groups=4, low=-4, high=4),
+    SHIFT.with_sizes("no-samples", shape=(0, 5, 4, 3)),
+    SHIFT.with_sizes("no-places", shape=(2, 5, 4, 0)),
 )
 
 register(

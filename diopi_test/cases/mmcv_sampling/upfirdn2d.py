@@ -32,7 +32,7 @@ class Filtered:
     columns: Pair = (0, 0)
 
 
-def filtered(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def filtered(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiUpfirdn2dOpMmcv` from the sizes of a template."""
     sizes: Filtered = template.sizes
     batch, channels, *plane = sizes.shape
@@ -54,51 +54,37 @@ FILTER = FILTERED.replace(dtypes=DtypeSelection.leading, smoke=False)
 
 FILTERS = (
     FILTERED,
-    FILTERED.replace(
-        "all",
-        shape=(2, 3, 5, 4),
-        kernel=(3, 4),
-        up=(2, 3),
-        down=(3, 2),
-        rows=(2, 1),
-        columns=(1, 3),
-        smoke=False,
-        layout=strided,
+    FILTERED.with_sizes(
+        "all", shape=(2, 3, 5, 4), kernel=(3, 4), up=(2, 3), down=(3, 2), rows=(2, 1), columns=(1, 3)
+    ).replace(smoke=False, layout=strided),
+    FILTERED.with_sizes("exact", up=(2, 2), rows=(1, 2), columns=(2, 0)).replace(
+        domains={"input": WHOLE, "kernel": WHOLE}, exact=True, smoke=False
     ),
-    FILTERED.replace(
-        "exact",
-        up=(2, 2),
-        rows=(1, 2),
-        columns=(2, 0),
-        domains={"input": WHOLE, "kernel": WHOLE},
-        exact=True,
-        smoke=False,
-    ),
-    FILTER.replace("up", up=(2, 3)),
-    FILTER.replace("up-the-other-way", up=(3, 2)),
-    FILTER.replace("down", shape=(2, 2, 7, 8), down=(2, 3)),
-    FILTER.replace("down-the-other-way", shape=(2, 2, 7, 8), down=(3, 2)),
-    FILTER.replace("margins-before", rows=(2, 0), columns=(1, 0)),
-    FILTER.replace("margins-after", rows=(0, 2), columns=(0, 1)),
-    FILTER.replace("more-columns", rows=(0, 1), columns=(2, 0)),
-    FILTER.replace("cut-before", shape=(2, 2, 6, 7), rows=(-1, 0), columns=(-2, 0)),
-    FILTER.replace("cut-after", shape=(2, 2, 6, 7), rows=(0, -1), columns=(0, -2)),
-    FILTER.replace("cut-and-padded", shape=(2, 2, 6, 7), up=(2, 1), rows=(-3, 2), columns=(2, -1)),
-    FILTER.replace("up-and-down", shape=(2, 2, 4, 3), up=(2, 2), down=(2, 2), rows=(1, 1), columns=(1, 2)),
-    FILTER.replace("one-weight", kernel=(1, 1), shape=(2, 3, 4, 3)),
-    FILTER.replace("one-place", kernel=(4, 5)),
-    FILTER.replace("row-of-weights", kernel=(1, 4)),
-    FILTER.replace("column-of-weights", kernel=(4, 1)),
-    FILTER.replace("larger-than-the-map", shape=(2, 2, 2, 3), kernel=(4, 5), rows=(2, 2), columns=(3, 1)),
-    FILTER.replace("one-plane", shape=(1, 1, 6, 5)),
+    FILTER.with_sizes("up", up=(2, 3)),
+    FILTER.with_sizes("up-the-other-way", up=(3, 2)),
+    FILTER.with_sizes("down", shape=(2, 2, 7, 8), down=(2, 3)),
+    FILTER.with_sizes("down-the-other-way", shape=(2, 2, 7, 8), down=(3, 2)),
+    FILTER.with_sizes("margins-before", rows=(2, 0), columns=(1, 0)),
+    FILTER.with_sizes("margins-after", rows=(0, 2), columns=(0, 1)),
+    FILTER.with_sizes("more-columns", rows=(0, 1), columns=(2, 0)),
+    FILTER.with_sizes("cut-before", shape=(2, 2, 6, 7), rows=(-1, 0), columns=(-2, 0)),
+    FILTER.with_sizes("cut-after", shape=(2, 2, 6, 7), rows=(0, -1), columns=(0, -2)),
+    FILTER.with_sizes("cut-and-padded", shape=(2, 2, 6, 7), up=(2, 1), rows=(-3, 2), columns=(2, -1)),
+    FILTER.with_sizes("up-and-down", shape=(2, 2, 4, 3), up=(2, 2), down=(2, 2), rows=(1, 1), columns=(1, 2)),
+    FILTER.with_sizes("one-weight", kernel=(1, 1), shape=(2, 3, 4, 3)),
+    FILTER.with_sizes("one-place", kernel=(4, 5)),
+    FILTER.with_sizes("row-of-weights", kernel=(1, 4)),
+    FILTER.with_sizes("column-of-weights", kernel=(4, 1)),
+    FILTER.with_sizes("larger-than-the-map", shape=(2, 2, 2, 3), kernel=(4, 5), rows=(2, 2), columns=(3, 1)),
+    FILTER.with_sizes("one-plane", shape=(1, 1, 6, 5)),
     FILTER.replace("undefined", domains={"input": half_nan}),
     FILTER.replace("channels-last", layout=channels_last),
     FILTER.replace("transposed", layout=transposed),
-    FILTER.replace("long", shape=(1, 3, 31, 29), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)),
-    FILTER.replace("long-sum", shape=(1, 1, 21, 20), kernel=(19, 17), dtypes=half),
-    FILTER.replace("growing-sum", shape=(1, 1, 21, 20), kernel=(19, 17), domains=GROWING, dtypes=half),
-    FILTER.replace("no-samples", shape=(0, 2, 4, 5)),
-    FILTER.replace("no-channels", shape=(2, 0, 4, 5)),
+    FILTER.with_sizes("long", shape=(1, 3, 31, 29), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)),
+    FILTER.with_sizes("long-sum", shape=(1, 1, 21, 20), kernel=(19, 17)).replace(dtypes=half),
+    FILTER.with_sizes("growing-sum", shape=(1, 1, 21, 20), kernel=(19, 17)).replace(domains=GROWING, dtypes=half),
+    FILTER.with_sizes("no-samples", shape=(0, 2, 4, 5)),
+    FILTER.with_sizes("no-channels", shape=(2, 0, 4, 5)),
 )
 
 register(

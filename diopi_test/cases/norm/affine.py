@@ -36,7 +36,7 @@ def layer(
     layout: Layout = contiguous,
     dtypes: Sequence[Dtype] = (F32,),
     **attributes: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Return a template of a normalization.
 
     Args:
@@ -67,11 +67,11 @@ def layer(
 
 
 def layers(
-    *names: str, templates: Sequence[CaseTemplate], derive: Derive, non_discriminating: Reasons | None = None
+    *names: str, templates: Sequence[CaseTemplate[Any]], derive: Derive[Any], non_discriminating: Reasons | None = None
 ) -> None:
     """As `register`: all derived tensors have the template's layout, of the results the first."""
 
-    def laid(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+    def laid(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         derived = derive(template, dtype).items()
         return {n: replace(v, layout=template.layout) if isinstance(v, TensorTemplate) else v for n, v in derived}
 
@@ -81,7 +81,7 @@ def layers(
         return expand(prototype, (t.replace(results={**other_results, **t.results}) for t in templates), laid)
 
 
-def common(template: CaseTemplate, affine: Sequence[int]) -> dict[str, Any]:
+def common(template: CaseTemplate[Any], affine: Sequence[int]) -> dict[str, Any]:
     """The arguments all layers have; `affine` is the shape of weight and bias."""
     data = tensor(*template.sizes.shape, domain=SHIFTED)
     parameter = tensor(*affine, dtype=template.sizes.parameters)
@@ -89,10 +89,10 @@ def common(template: CaseTemplate, affine: Sequence[int]) -> dict[str, Any]:
 
 
 def found(
-    template: CaseTemplate, result: tuple[str, str], shape: Sequence[int], dtype: Dtype | None, **attributes: Any
+    template: CaseTemplate[Any], result: tuple[str, str], shape: Sequence[int], dtype: Dtype | None, **attributes: Any
 ) -> TensorTemplate:
     """A statistic as a forward function gives it, which no weight has a part in; `result` is (function, result)."""
-    forward_arguments = {"eps": template.arguments.get("eps", EPS), "weight": None, "bias": None, **attributes}
+    forward_arguments = {"eps": template.argument("eps", EPS), "weight": None, "bias": None, **attributes}
     return tensor(*shape, dtype=dtype, compute=ResultOf(*result, extra_arguments=forward_arguments))
 
 

@@ -28,7 +28,7 @@ EPSILONS = (0.0, 1e-8, 1e-3, 1.0, -0.0625)
 SAVED = ("save_mean", "save_invstd")
 
 
-def _arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     channels, parameter_dtype, wide = template.sizes.shape[1:2], template.sizes.parameters, statistic(dtype)
     return {
         "training": True,
@@ -82,7 +82,7 @@ FORWARD = (
 )
 
 
-def of_epsilons() -> Iterator[CaseTemplate]:
+def of_epsilons() -> Iterator[CaseTemplate[Any]]:
     """Yield a template per value of eps, in training and in evaluation mode."""
     for eps in EPSILONS:
         yield layer(f"eps-{eps}", (3, 4, 5), eps=eps)
@@ -132,7 +132,7 @@ batch_norm(
 # Several workers
 
 
-def _gather_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _gather_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """The template's shape is (workers, channels)."""
     (workers, channels), parameter_dtype, wide = template.sizes.shape, template.sizes.parameters, statistic(dtype)
     return {
@@ -150,7 +150,7 @@ def _gather_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]
 gathering = partial(layers, derive=_gather_arguments)
 
 
-def _gathered(label: str, workers: int, channels: int, means: Domain = SHIFTED, **fields: Any) -> CaseTemplate:
+def _gathered(label: str, workers: int, channels: int, means: Domain = SHIFTED, **fields: Any) -> CaseTemplate[Any]:
     """Statistics of several workers, the means drawn from `means`."""
     return layer(label, (workers, channels), **fields).replace(domains={"mean_all": means})
 
@@ -185,7 +185,7 @@ GATHERED = (
 gathering("diopiBatchNormGatherStatsWithCounts", templates=GATHERED)
 
 
-def _synchronised_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _synchronised_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Statistics of all workers are not those of this worker's input."""
     channels, wide = template.sizes.shape[1:2], statistic(dtype)
     arguments = common(template, channels)

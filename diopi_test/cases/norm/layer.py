@@ -38,10 +38,11 @@ USUAL = (*COMMON, NO_AFFINE, layer("eps", (3, 4, 5), eps=0.5), layer("small-eps"
 # Layer norm
 
 
-def _layer_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _layer_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     shape = template.sizes.shape
-    begin = template.arguments.get("begin_norm_axis", 1) % len(shape)
-    decided = template.results.get("save_mean") or ResultOverride()
+    begin = template.argument("begin_norm_axis", 1) % len(shape)
+    override = template.results.get("save_mean")
+    decided = override if isinstance(override, ResultOverride) else ResultOverride()
     statistics_shape, statistics_dtype = (
         shape[:begin] if decided.shape is None else decided.shape,
         decided.dtype or statistic(dtype),
@@ -121,9 +122,9 @@ layer_norm(
 # Group norm
 
 
-def _group_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _group_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     shape, parameter_dtype = template.sizes.shape, template.sizes.parameters
-    groups = template.arguments.get("num_groups", 2)
+    groups = template.argument("num_groups", 2)
     statistics_shape = (shape[0], groups)
     return {
         "num_groups": groups,
@@ -187,8 +188,8 @@ group_norm(
 # Instance norm
 
 
-def _instance_arguments(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
-    axis = template.arguments.get("axis", 2)
+def _instance_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    axis = template.argument("axis", 2)
     arguments = common(template, (prod(template.sizes.shape[1:axis]),))
     return {"axis": axis, **arguments, "scale": arguments["weight"]}
 

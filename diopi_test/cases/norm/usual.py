@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import nan
+from typing import Any
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
@@ -32,7 +33,7 @@ NO_WEIGHT = layer("no-weight", (3, 4, 5), without=["weight"])
 NO_BIAS = layer("no-bias", (3, 4, 5), without=["bias", "grad_bias"])
 
 
-def long(shape: tuple[int, ...], very_long: tuple[int, ...], mean: float = 8) -> tuple[CaseTemplate, ...]:
+def long(shape: tuple[int, ...], very_long: tuple[int, ...], mean: float = 8) -> tuple[CaseTemplate[Any], ...]:
     """Many elements; in half precision off centre, so that sums kept in half precision go wrong."""
     return (
         layer("long", shape, normal(1, mean), dtypes=half),
@@ -41,12 +42,12 @@ def long(shape: tuple[int, ...], very_long: tuple[int, ...], mean: float = 8) ->
     )
 
 
-def large(shape: tuple[int, ...], parameters: Dtype | None = None) -> CaseTemplate:
+def large(shape: tuple[int, ...], parameters: Dtype | None = None) -> CaseTemplate[Any]:
     """Numbers that float16 can't square."""
     return layer("large", shape, BEYOND_ITS_SQUARE, parameters=parameters, dtypes=(F16,))
 
 
-def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate:
+def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate[Any]:
     """Return a template whose statistics and sums are exact in float32; in half types the sums are not.
 
     It is for functions that receive the statistics: a sound algorithm that computes them, Welford's, rounds.
@@ -68,7 +69,7 @@ def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemp
     return template.replace(domains={"input": two_values(length), **domains}, exact=True)
 
 
-def single(names: Sequence[str]) -> Iterator[CaseTemplate]:
+def single(names: Sequence[str]) -> Iterator[CaseTemplate[Any]]:
     """Every gradient on its own."""
     for wanted in names:
         yield layer(f"only-{wanted}", (3, 4, 5), without=[name for name in names if name != wanted])

@@ -30,7 +30,7 @@ from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided,
 from diopi_test.cases.model import ResultOf, ResultOverride
 from diopi_test.cases.norm.values import POSITIVE_INTEGERS, half_zero, rows, with_first
 from diopi_test.cases.products import fixed_values
-from diopi_test.cases.template import CaseTemplate, register, tensor
+from diopi_test.cases.template import Arguments, CaseTemplate, register, tensor
 
 F16, BF16, F32, F64 = floating
 
@@ -73,7 +73,7 @@ def vectors(
     result_layout: Layout = contiguous,
     wide: Dtype | None = None,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """The norm over the axes `dim`, or all of them, of elements drawn from `domain`; `wide` is the result's type."""
     sizes = Axes(shape, dim, keepdim)
     return CaseTemplate(
@@ -139,12 +139,12 @@ NORMS = (
 """The last is exact in float64 only."""
 
 
-def of_further_orders() -> list[CaseTemplate]:
+def of_further_orders() -> list[CaseTemplate[Any]]:
     """Return a template per further order of the norm."""
     return [vectors(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(F32, F16)) for p in FURTHER_ORDERS]
 
 
-def along_untried(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
+def along_untried(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[Any]]:
     """Norms over each single axis that none of the templates is over alone, in turn in order 2 and in order 3."""
     tried = {
         (len(template.sizes.shape), template.sizes.axes[0]) for template in templates if len(template.sizes.axes) == 1
@@ -155,7 +155,7 @@ def along_untried(templates: Sequence[CaseTemplate]) -> list[CaseTemplate]:
     ]
 
 
-def _input(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _input(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     return {"input": tensor(*template.sizes.shape, layout=template.layout), "dim": template.sizes.axes}
 
 
@@ -180,7 +180,7 @@ def lengths(
     first: Domain | None = None,
     layout: Layout = contiguous,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Norms of tensors of these shapes, drawn from `domain`, the first from `first` if that is given."""
     inputs = [
         tensor(*shape, domain=domain if number else first or domain, layout=layout)
@@ -218,7 +218,7 @@ register("diopiForeachnormScalar", templates=LENGTHS)
 
 def slope(
     label: str, shape: tuple[int, ...], order: float, domain: Domain, gradient: Domain, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """The gradient of norms of rows, where that of the result is drawn from `gradient`."""
     return vectors(label, shape, order=order, **fields).replace(domains={"self": domain, "grad_output": gradient})
 
@@ -249,12 +249,12 @@ SLOPES = (
 )
 
 
-def _gradient(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def _gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     sizes, layout = template.sizes, template.layout
     return {
         "self": tensor(*sizes.shape, layout=layout),
         "dim": sizes.axes,
-        "p": template.arguments["p"],
+        "p": template.argument("p"),
         "norm": tensor(
             *sizes.reduced_shape, layout=layout, compute=ResultOf("diopiNorm", argument_names={"input": "self"})
         ),
@@ -284,10 +284,10 @@ def scaled(
     layout: Layout = contiguous,
     exact: bool = False,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Vectors along `axis`, scaled by their norm of an order; along axis 0 they are multiplied by `factors` in turn."""
     column = np.resize(factors, (*shape[:1], *[1] * (len(shape) - 1)))
-    arguments = {
+    arguments: Arguments = {
         "_drawn": tensor(*shape, domain=domain, dtype=F64),
         "input": tensor(*shape, layout=layout, compute=lambda values: values["_drawn"] * column),
         "p": order,
@@ -345,7 +345,7 @@ SCALED_FURTHER = (
     *(
         scaled(label, shape, axis, order=2 + axis % 2)
         for label, shape, axis in untested_axes(
-            {(len(template.sizes), template.arguments["axis"]) for template in SCALED}
+            {(len(template.sizes), template.argument("axis")) for template in SCALED}
         )
     ),
 )

@@ -27,7 +27,7 @@ def constructed(
     layout: Layout = contiguous,
     arguments: Mapping[str, Any] | None = None,
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """A tensor that the caller makes, of this shape and the element type under test, to be filled."""
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
     names = ("out", "input", "self")
@@ -86,7 +86,7 @@ FILL = (
 ALIKE = {".*": "all elements are to be alike"}
 
 
-def size_and_value(template: CaseTemplate, dtype: Dtype) -> Mapping[str, Any]:
+def size_and_value(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of functions that fill a tensor of a size with a value."""
     return {"size": template.sizes, "value": 1}
 
@@ -97,7 +97,7 @@ register("diopiFill", templates=FILL, derive=size_and_value, non_discriminating=
 
 def counted(
     label: str, start: float, end: float, step: float, length: int, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """From start to end, which is not reached, `length` numbers."""
     return constructed(label, (length,), layout, {"start": start, "end": end, "step": step}, **fields)
 
@@ -132,7 +132,7 @@ register(
 
 def spaced(
     label: str, start: float, end: float, steps: int, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """As many numbers from start to end."""
     return constructed(label, (steps,), layout, {"start": start, "end": end, "steps": steps}, **fields)
 

@@ -62,7 +62,7 @@ def conversion(
     layouts: tuple[Layout, Layout] = (contiguous, contiguous),
     to: Shape | None = None,
     smoke: bool = False,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """A conversion of numbers from `domain`, to a tensor of shape `to` if that is another."""
     input_layout, output_layout = layouts
     numbers = tensor(*shape, domain=domain, layout=input_layout)
@@ -98,7 +98,7 @@ SPECIAL_TARGETS = (Dtype.bool, Dtype.int32, Dtype.int64, *floating)
 EXTREME_TARGETS = (*half, F32, Dtype.uint8, Dtype.bool)
 
 
-def basic_conversions(all_pairs: bool) -> Iterator[CaseTemplate]:
+def basic_conversions(all_pairs: bool) -> Iterator[CaseTemplate[Any]]:
     """From each element type to every other, or to the next one and from float32 alone."""
     for number, source in enumerate(all_dtypes):
         for target in all_dtypes:

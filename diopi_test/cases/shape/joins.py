@@ -23,14 +23,14 @@ def join(
     layouts: Sequence[Layout] = (contiguous,),
     kinds: Sequence[Dtype | None] = (None,),
     **fields: Any,
-) -> CaseTemplate:
+) -> CaseTemplate[Any]:
     """Tensors of these shapes, layouts and element types, of which the last ones repeat."""
     rows = zip(shapes, chain(layouts, repeat(layouts[-1])), chain(kinds, repeat(kinds[-1])), strict=False)
     tensors = [tensor(*shape, domain=any_value, layout=layout, dtype=kind) for shape, layout, kind in rows]
     return CaseTemplate(label, (), {"tensors": tensors, "inputs": tensors, **(arguments or {})}, **fields)
 
 
-def mixed(label: str, shapes: Sequence[tuple[int, ...]], dim: int, *kinds: Dtype) -> CaseTemplate:
+def mixed(label: str, shapes: Sequence[tuple[int, ...]], dim: int, *kinds: Dtype) -> CaseTemplate[Any]:
     """Tensors of several element types."""
     return join(f"mixed-{label}", shapes, {"dim": dim}, kinds=kinds, dtypes=kinds[:1])
 
@@ -125,9 +125,9 @@ MESH_GRID = (
 )
 
 
-def ranks_and_axes(templates: Iterable[CaseTemplate], more: int = 0) -> set[tuple[int, int]]:
+def ranks_and_axes(templates: Iterable[CaseTemplate[Any]], more: int = 0) -> set[tuple[int, int]]:
     """Of the tensors to join, with so many `more` axes, and of the axis to join them along."""
-    return {(len(template.arguments["tensors"][0].shape) + more, template.arguments["dim"]) for template in templates}
+    return {(len(template.argument("tensors")[0].shape) + more, template.argument("dim")) for template in templates}
 
 
 def with_axis(shape: tuple[int, ...], dim: int, length: int | None) -> tuple[int, ...]:
@@ -172,7 +172,7 @@ SPLIT = (
 
 SPLIT_ALONG = tuple(
     CaseTemplate(label, shape, split((1, shape[dim] - 1), dim))
-    for label, shape, dim in untested_axes({(len(template.sizes), template.arguments["dim"]) for template in SPLIT})
+    for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in SPLIT})
 )
 
 register("diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG), derive=derive_single_tensor())

@@ -144,7 +144,7 @@ UNFOLD = (
 )
 
 
-def stretched(label: str, shape: Shape, target: Shape, layout: Layout = contiguous, **fields: Any) -> CaseTemplate:
+def stretched(label: str, shape: Shape, target: Shape, layout: Layout = contiguous, **fields: Any) -> CaseTemplate[Any]:
     """To a result of shape `target`, in the layout of the input."""
     result = ResultOverride(layout=layout, shape=target)
     return CaseTemplate(label, shape, layout=layout, results={"out": result}, **fields)
@@ -167,7 +167,7 @@ EXPAND = (
 )
 
 
-def transposed_along(label: str, axis: int, rank: int, **arguments: Any) -> CaseTemplate:
+def transposed_along(label: str, axis: int, rank: int, **arguments: Any) -> CaseTemplate[Any]:
     """Return a template along one axis of a tensor of this rank."""
     return CaseTemplate(f"{label}{axis}-of-{rank}", SHAPES[rank - 1], arguments)
 
@@ -190,7 +190,7 @@ FLIP_ALONG = tuple(transposed_along("axis", a, rank, dims=(a,)) for rank, a in r
 ROLL_ALONG = tuple(transposed_along("axis", a, rank, shifts=(7 * a + 1,), dims=(a,)) for rank, a in rank_axis_pairs())
 UNFOLD_ALONG = tuple(
     CaseTemplate(label, shape, {"dim": dim, "size": 2, "step": 1 + dim % 2})
-    for label, shape, dim in untested_axes({(len(template.sizes), template.arguments["dim"]) for template in UNFOLD})
+    for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in UNFOLD})
 )
 
 FURTHER_ROLLS = tuple(
@@ -237,9 +237,9 @@ def windows(sizes: Shape, dim: int, size: int, step: int) -> Shape:
     return (*((n - size) // step + 1 if i == axis else n for i, n in enumerate(sizes)), size)
 
 
-def backward(unfold: CaseTemplate, **changes: Any) -> CaseTemplate:
+def backward(unfold: CaseTemplate[Any], **changes: Any) -> CaseTemplate[Any]:
     """The gradient of a call of unfold."""
-    shape = windows(unfold.sizes, **unfold.arguments)
+    shape = windows(unfold.sizes, *(unfold.argument(name) for name in ("dim", "size", "step")))
     arguments = {"input_sizes": unfold.sizes, **unfold.arguments}
     return replace(unfold, sizes=shape, arguments=arguments, **{"domains": {}, **changes})
 

@@ -1,5 +1,7 @@
 """Result sizes of convolutions and pooling, compared with windows that are counted one by one."""
 
+from typing import Any
+
 import pytest
 
 from diopi_test.cases.conv import IN_ALL_DTYPES, IN_SOME_DTYPES, PATCHES, TRANSPOSED, Convolution
@@ -16,22 +18,22 @@ def starts(size: int, kernel: int, stride: int, padding: int, dilation: int, bey
 @pytest.mark.parametrize(
     "template", [*IN_ALL_DTYPES, *IN_SOME_DTYPES, *PATCHES], ids=lambda template: str(template.label)
 )
-def test_convolution_has_one_result_per_window(template: CaseTemplate) -> None:
+def test_convolution_has_one_result_per_window(template: CaseTemplate[Any]) -> None:
     sizes: Convolution = template.sizes
     axes = zip(sizes.input, sizes.kernel, sizes.stride, sizes.padding, sizes.dilation, strict=True)
     assert sizes.convolved() == tuple(len(starts(*axis)) for axis in axes)
 
 
 @pytest.mark.parametrize("template", TRANSPOSED, ids=lambda template: str(template.label))
-def test_convolution_inverts_the_sizes_of_its_transpose(template: CaseTemplate) -> None:
+def test_convolution_inverts_the_sizes_of_its_transpose(template: CaseTemplate[Any]) -> None:
     sizes: Convolution = template.sizes
     fitting = zip(sizes.transposed(), sizes.output_padding, strict=True)
-    whole = template.replace(input=tuple(size - more for size, more in fitting)).sizes
+    whole = template.with_sizes(input=tuple(size - more for size, more in fitting)).sizes
     assert whole.convolved() == sizes.input
 
 
 @pytest.mark.parametrize("template", [*SLIDING, *EDGES], ids=lambda template: str(template.label))
-def test_pooling_has_a_result_for_every_window(template: CaseTemplate) -> None:
+def test_pooling_has_a_result_for_every_window(template: CaseTemplate[Any]) -> None:
     windows: Windows = template.sizes
     strides = windows.stride or windows.kernel
     axes = zip(windows.size, windows.kernel, strides, windows.padding, windows.dilation, strict=True)
