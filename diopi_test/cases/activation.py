@@ -37,7 +37,8 @@ from diopi_test.cases.elementwise import (
     with_domains,
 )
 from diopi_test.cases.formats import format_of
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, Values, cases_for
+from diopi_test.cases.layouts import strides, transposed
+from diopi_test.cases.model import LARGE, Case, CaseClass, ResultOverride, Values, cases_for
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]
@@ -238,7 +239,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Any]]] = {
 
 @cases_for(*ELEMENTWISE)
 def activation(prototype: Prototype) -> Iterator[Case]:
-    return elementwise_cases(prototype, ELEMENTWISE[prototype.base])
+    return elementwise_cases(prototype, ELEMENTWISE[prototype.base], huge=prototype.name == "diopiGelu")
 
 
 # Softmax
@@ -271,7 +272,7 @@ def _on_axis(
 ) -> CaseTemplate[Any]:
     """A template whose input, of a gradient that of the function before, is drawn from `domain`."""
     inputs = domain or normal(2)
-    usual = {"dtypes": call.dtypes, "smoke": call.smoke and label is None}
+    usual = {"dtypes": call.dtypes, "smoke": call.smoke and label is None, "level": call.level}
     return CaseTemplate(
         call.label if label is None else label,
         call.sizes.shape,
@@ -317,6 +318,10 @@ def _ordered(source: Dtype, target: Dtype) -> CaseTemplate[Any]:
     )
 
 
+ATTENTION = axes_template(
+    "attention", (2, 3, 5, 67, 129), (1,), layout=strides(301_003, 99_991, 19_973, 263, 2), level=LARGE
+)
+
 LOG_SOFTMAX = (
     *map(_on_axis, AXES),
     _on_axis(ROWS, "offset", normal(1, 100)),
@@ -333,6 +338,10 @@ LOG_SOFTMAX = (
     _ordered(Dtype.float64, Dtype.float32),
     _ordered(Dtype.float32, Dtype.float16),
     *map(_on_axis, OTHER_AXES),
+    _on_axis(axes_template("vocabulary", (7, 32_003), (1,), level=LARGE)),
+    _on_axis(axes_template("many-rows", (70_001, 3), (-1,), level=LARGE)),
+    _on_axis(axes_template("first-axis", (4097, 19), (0,), layout=transposed, level=LARGE)),
+    _on_axis(ATTENTION, dtypes=(Dtype.float16,)),
 )
 SOFTMAX = (
     *LOG_SOFTMAX,
@@ -355,6 +364,12 @@ GRADIENTS = (
     _on_axis(ROWS, "nan", choice([1.0, 2.0, nan, *range(9)])),
     _on_axis(LONG, "positive", normal(), uniform(0.5, 1), dtypes=half),
     *map(_on_axis, OTHER_AXES),
+    _on_axis(axes_template("vocabulary", (3, 32_003), (1,), level=LARGE)),
+    _on_axis(axes_template("many-rows", (70_001, 3), (1,), level=LARGE)),
+    _on_axis(
+        axes_template("attention", (30, 67, 129), (1,), layout=strides(19_973, 263, 2), level=LARGE),
+        dtypes=(Dtype.float16,),
+    ),
 )
 
 
@@ -368,7 +383,7 @@ def softmax_backward(prototype: Prototype) -> Iterator[Case]:
             "grad_output": tensor(*template.sizes, layout=template.layout),
             "output": tensor(
                 *template.sizes,
-                layout=template.layout,
+                layout=template.result_layout,
                 compute=lambda values: _shares(values, template.argument("dim"), is_log),
             ),
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +12,8 @@ from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, special
-from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
-from diopi_test.cases.model import Case, ResultOverride, cases_for
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
+from diopi_test.cases.model import LARGE, Case, ResultOverride, cases_for
 from diopi_test.cases.products import exact_numbers, partly_infinite
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
 from diopi_test.cases.windows import WINDOWS, WINDOWS_PER_AXIS
@@ -220,6 +220,38 @@ def _is_transposed(prototype: Prototype) -> bool:
     return "Transpose" in prototype.name
 
 
+LARGE_CONVOLUTIONS = (
+    CaseTemplate(
+        "images", Convolution(input=(2, 29, 31), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(37, 41), batch=2)
+    ),
+    CaseTemplate(
+        "half-points",
+        Convolution(input=(1, 7, 7), kernel=(1, 1, 1), channels=(512, 131), batch=11),
+        dtypes=(Dtype.float16,),
+    ),
+    CaseTemplate(
+        "wide",
+        Convolution(input=(1, 7, 7), kernel=(1, 3, 3), padding=(0, 1, 1), channels=(257, 37)),
+        layout=channels_last,
+    ),
+    CaseTemplate(
+        "by-channel",
+        Convolution(input=(2, 29, 31), kernel=(1, 3, 3), dilation=(1, 2, 2), channels=(131, 131), groups=131, batch=1),
+    ),
+    CaseTemplate(
+        "groups",
+        Convolution(
+            input=(3, 17, 19), kernel=(3, 3, 3), stride=(1, 2, 2), channels=(32, 64), groups=8, batch=1, bias=False
+        ),
+    ),
+)
+STEM = CaseTemplate(
+    "stem",
+    Convolution(input=(1, 113, 112), kernel=(1, 7, 7), stride=(1, 2, 2), padding=(0, 3, 3), channels=(3, 23), batch=1),
+)
+"""The first layer of a network; for a transposed convolution it would produce an image of a million elements."""
+
+
 def _arguments(prototype: Prototype) -> Derive[Any]:
     """The arguments of convolutions and of their gradients."""
     rank = 2 if "2d" in prototype.name else 3
@@ -263,6 +295,8 @@ def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Any]]:
 def _more(prototype: Prototype) -> Iterator[CaseTemplate[Any]]:
     """Further attributes that convolutions and their gradients share."""
     yield from (*windowed(_is_transposed(prototype)), *GROUPED)
+    for template in LARGE_CONVOLUTIONS if _is_transposed(prototype) else (*LARGE_CONVOLUTIONS, STEM):
+        yield template.replace(level=LARGE)
 
 
 @cases_for("diopiConvolution2d", "diopiConvolution3d", "diopiConvTranspose2d", "diopiConvTranspose3d")
@@ -334,6 +368,16 @@ PATCHES_FEW = also_in(
 )
 
 
+LARGE_PATCHES = Convolution(input=(1, 67, 41), kernel=(1, 3, 5), stride=(1, 1, 2), padding=(0, 1, 2), channels=(7, 7))
+LARGE_IMAGE_OF_PATCHES = CaseTemplate("images", LARGE_PATCHES, level=LARGE)
+HALF_IMAGE = LARGE_IMAGE_OF_PATCHES.with_sizes(input=(1, 67, 71), channels=(3, 3)).replace(dtypes=(Dtype.float16,))
+LARGE_IMAGES = (
+    LARGE_IMAGE_OF_PATCHES,
+    HALF_IMAGE.replace("half-far-apart", layout=strides(100_003, 20_011, 263, 2)),
+)
+LARGE_COLUMNS = (LARGE_IMAGE_OF_PATCHES, HALF_IMAGE.replace("half"))
+
+
 def _of_rows(template: CaseTemplate[Any]) -> Layout:
     """Where the unrolled patches of images in the template's layout lie."""
     return transposed if template.layout is channels_last else template.layout
@@ -362,9 +406,5 @@ def unrolled(prototype: Prototype) -> Iterator[Case]:
     placed = (
         template.replace(result_layout=_of_rows(template) if unrolls else template.layout) for template in templates
     )
-    return expand(prototype, placed, arguments)
-
-
-def convolution_cases(prototype: Prototype, templates: Iterable[CaseTemplate[Any]]) -> Iterator[Case]:
-    """The cases of all templates, of a convolution or of the gradient of one."""
-    return expand(prototype, map(_with_results, templates), _arguments(prototype))
+    large = LARGE_IMAGES if unrolls else LARGE_COLUMNS
+    return expand(prototype, [*placed, *large], arguments)

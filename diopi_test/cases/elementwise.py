@@ -19,11 +19,21 @@ from numpy.typing import NDArray
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, special_values
-from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, transposed
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec
-from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, leading_dtype, tensor
+from diopi_test.cases.layouts import Layout, contiguous, expanded, is_non_overlapping, strided, strides, transposed
+from diopi_test.cases.model import LARGE, Case, CaseClass, ResultOverride, TensorSpec
+from diopi_test.cases.template import (
+    Arguments,
+    CaseTemplate,
+    DtypeSelection,
+    TensorTemplate,
+    expand,
+    leading_dtype,
+    tensor,
+)
 
-Arguments = Mapping[str, Any]
+Operands = tuple[TensorTemplate, ...]
+"""The tensor arguments in order; the last operand repeats."""
+
 Labelled = Mapping[str, Arguments]
 """Sets of arguments by case label."""
 
@@ -32,7 +42,7 @@ Domains = Mapping[str, Domain]
 
 def pattern(
     label: str, *shapes: tuple[int, ...], layouts: Sequence[Layout] = (contiguous,), **attributes: Any
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Operands]:
     """Return a template of operands with these shapes and layouts; the last shape and layout repeat."""
     count = max(len(shapes), len(layouts))
     operands = (tensor(*_item_or_last(shapes, i), layout=_item_or_last(layouts, i)) for i in range(count))
@@ -76,15 +86,79 @@ BROADCAST = (
 """Patterns of tensors with different shapes or layouts."""
 
 
-def elementwise_cases(prototype: Prototype, templates: Iterable[CaseTemplate[Any]]) -> Iterator[Case]:
-    """Yield the cases of all templates that are applicable to the prototype."""
+FAR_APART = strides(17_000_023, 30_011, 3_001, 503, 97, 13, 1)
+"""The last elements of a tensor with this layout lie beyond 2^24 elements, which float32 cannot count exactly."""
+
+RANK_7 = (2, 5, 7, 3, 5, 7, 11)
+
+LARGE_UNIFORM = (
+    pattern("vector", (70_001,)),
+    pattern("expanded-rows", (311, 227), layouts=[strides(0, 1)]),
+)
+LARGE_BROADCAST = (
+    pattern("vector", (70_001,)),
+    pattern("expanded-columns", (263, 257), layouts=[contiguous, strides(1, 0)]),
+)
+FAR_APART_UNIFORM = pattern("rank7-far-apart", RANK_7, layouts=[FAR_APART])
+FAR_APART_BROADCAST = pattern("rank7-far-apart", RANK_7, (7, 3, 1, 7, 1), layouts=[FAR_APART, contiguous])
+
+HUGE = pattern("huge", (70_001, 3), layouts=[strides(7_703, 1), contiguous])
+"""Rows so far apart that they span more than 2^31 bytes."""
+
+
+def elementwise_cases(
+    prototype: Prototype,
+    templates: Iterable[CaseTemplate[Operands]],
+    *,
+    huge: bool = False,
+) -> Iterator[Case]:
+    """Yield the cases of all templates that are applicable to the prototype, and of large tensors.
+
+    Args:
+        prototype: The prototype of the function.
+        templates: The templates of the small cases.
+        huge: Whether a large case has a storage that 32-bit offsets cannot address.
+
+    Returns:
+        The cases.
+    """
     names = tensor_arguments(prototype)
 
-    def operands(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, TensorTemplate]:
+    def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, TensorTemplate]:
         return {name: _item_or_last(template.sizes, i) for i, name in enumerate(names)}
 
-    suitable = (_drop_numbers(template, names) for template in templates if is_applicable(prototype, template))
-    return expand(prototype, _drop_duplicates(suitable), operands)
+    suitable = [_drop_numbers(template, names) for template in templates if is_applicable(prototype, template)]
+    large = _large_templates(prototype, suitable, huge)
+    return expand(prototype, [*_drop_duplicates(suitable), *large], operands)
+
+
+def narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
+    """Return float16, or the function's last type if it does not accept float16."""
+    return Dtype.float16 if Dtype.float16 in dtypes else dtypes[-1]
+
+
+def _large_templates(
+    prototype: Prototype, templates: Sequence[CaseTemplate[Operands]], huge: bool
+) -> Iterator[CaseTemplate[Operands]]:
+    """Yield the first ordinary template of two element types with large operands."""
+    is_uniform = len(tensor_arguments(prototype)) == 1 or prototype.is_gradient
+    patterns = [*(LARGE_UNIFORM if is_uniform else LARGE_BROADCAST), *([HUGE] if huge else [])]
+    far_apart = FAR_APART_UNIFORM if is_uniform else FAR_APART_BROADCAST
+    for dtype, shapes in (
+        *((leading_dtype(prototype.dtypes), shapes) for shapes in patterns),
+        (narrow_type(prototype.dtypes), far_apart),
+    ):
+        usual = (t for t in templates if dtype in t.dtypes_for(prototype) and _is_ordinary(t))
+        if (small := next(usual, None)) is not None and is_applicable(prototype, shapes):
+            yield with_domains(shapes, small.domains, "", small.arguments, [dtype], level=LARGE)
+
+
+def _is_ordinary(template: CaseTemplate[Operands]) -> bool:
+    """Return whether the values of a template are ordinary, and its result has the default type."""
+    words = ("special", "ends", "again", "empty", "ordered", "with", "number-as")
+    is_typed = any(isinstance(result, ResultOverride) and result.dtype for result in template.results.values())
+    is_basic = template.case_class is CaseClass.basic and not (template.exact or template.non_discriminating)
+    return is_basic and not is_typed and not any(word in template.label for word in words)
 
 
 def tensor_arguments(prototype: Prototype) -> list[str]:
@@ -92,16 +166,16 @@ def tensor_arguments(prototype: Prototype) -> list[str]:
     return [p.name for p in prototype.arguments if p.is_tensor]
 
 
-def is_applicable(prototype: Prototype, template: CaseTemplate[Any]) -> bool:
+def is_applicable(prototype: Prototype, template: CaseTemplate[Operands]) -> bool:
     """Return whether the prototype accepts the operands: an in-place result must have the broadcast shape."""
     if not prototype.is_inplace:
         return True
     operands = [_item_or_last(template.sizes, i) for i in range(len(tensor_arguments(prototype)))]
     shape = np.broadcast_shapes(*(operand.shape for operand in operands))
-    return shape == operands[0].shape and operands[0].layout is not expanded
+    return shape == operands[0].shape and is_non_overlapping(operands[0].layout(shape), shape)
 
 
-def _drop_numbers(template: CaseTemplate[Any], names: Collection[str]) -> CaseTemplate[Any]:
+def _drop_numbers(template: CaseTemplate[Operands], names: Collection[str]) -> CaseTemplate[Operands]:
     """Return the template without numbers for these arguments."""
     accepted = (TensorTemplate, TensorSpec, type(None))
     remaining = {
@@ -110,9 +184,9 @@ def _drop_numbers(template: CaseTemplate[Any], names: Collection[str]) -> CaseTe
     return replace(template, arguments=remaining)
 
 
-def _drop_duplicates(templates: Iterable[CaseTemplate[Any]]) -> Iterator[CaseTemplate[Any]]:
+def _drop_duplicates(templates: Iterable[CaseTemplate[Operands]]) -> Iterator[CaseTemplate[Operands]]:
     """Yield templates, skipping those that differ from an earlier one only in their labels."""
-    seen: list[tuple[CaseTemplate[Any], str]] = []
+    seen: list[tuple[CaseTemplate[Operands], str]] = []
     for template in templates:
         call = (
             replace(template, label="", arguments={}),
@@ -127,13 +201,13 @@ def _drop_duplicates(templates: Iterable[CaseTemplate[Any]]) -> Iterator[CaseTem
 
 
 def with_domains(
-    shapes: CaseTemplate[Any],
+    shapes: CaseTemplate[Operands],
     domains: Domains,
     label: str = "",
     arguments: Arguments | None = None,
     dtypes: DtypeSelection | Sequence[Dtype] | None = None,
     **attributes: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Operands]:
     """Return a pattern whose operands are drawn from domains.
 
     Args:
@@ -157,9 +231,9 @@ def argument_variants(
     domains: Domains,
     values: Labelled,
     dtypes: DtypeSelection | Sequence[Dtype] | None = None,
-    shapes: CaseTemplate[Any] = ROW,
+    shapes: CaseTemplate[Operands] = ROW,
     **attributes: Any,
-) -> list[CaseTemplate[Any]]:
+) -> list[CaseTemplate[Operands]]:
     """Return one template per set of arguments in `values`; the keys of `values` begin the labels."""
     return [
         with_domains(shapes, domains, label, arguments, dtypes, **attributes) for label, arguments in values.items()
@@ -177,7 +251,7 @@ def distribute_patterns(
     domains: Domains,
     arguments: Arguments | None = None,
     dtypes: Sequence[Dtype] | None = None,
-) -> Iterator[CaseTemplate[Any]]:
+) -> Iterator[CaseTemplate[Operands]]:
     """Yield every pattern in the leading type, and in each other type the basic pattern and one more in rotation."""
     selected = [dtype for dtype in dtypes or prototype.dtypes if dtype in prototype.dtypes]
     several = len(tensor_arguments(prototype)) > 1
@@ -194,7 +268,7 @@ def special_value_pairs(
     arguments: Arguments | None = None,
     dtypes: Sequence[Dtype] | None = None,
     smoke: bool | Collection[Dtype] = True,
-) -> Iterator[CaseTemplate[Any]]:
+) -> Iterator[CaseTemplate[Operands]]:
     """Yield one template per element type that combines each special value of a tensor with those of the others."""
     names = tensor_arguments(prototype)
     for dtype in prototype.dtypes if dtypes is None else dtypes:
@@ -247,7 +321,7 @@ def mixed_types(
     pairs: Sequence[tuple[Dtype, Dtype]] | None = None,
     include_bool: bool = True,
     **attributes: Any,
-) -> Iterator[CaseTemplate[Any]]:
+) -> Iterator[CaseTemplate[Operands]]:
     """Yield templates in which the first tensor has one element type and the others another type.
 
     Args:
@@ -281,7 +355,7 @@ def mixed_types(
 
 def with_wider_scalar_tensor(
     prototype: Prototype, domains: Domains, arguments: Arguments | None = None, **attributes: Any
-) -> Iterator[CaseTemplate[Any]]:
+) -> Iterator[CaseTemplate[Operands]]:
     """Yield a template whose second tensor has no axes and a wider type, which takes part in type promotion."""
     first_dtype, second_dtype = Dtype.float16, Dtype.float32
     if len(tensor_arguments(prototype)) > 1 and not prototype.is_inplace:
@@ -294,7 +368,9 @@ def with_wider_scalar_tensor(
         )
 
 
-def operands_of_two_types(relation: str, first_dtype: Dtype, second_dtype: Dtype, *shape: int) -> CaseTemplate[Any]:
+def operands_of_two_types(
+    relation: str, first_dtype: Dtype, second_dtype: Dtype, *shape: int
+) -> CaseTemplate[Operands]:
     """Return operands of two element types.
 
     Args:
@@ -310,7 +386,7 @@ def operands_of_two_types(relation: str, first_dtype: Dtype, second_dtype: Dtype
     return CaseTemplate(f"{relation}-{second_dtype.name}", operands, dtypes=[first_dtype])
 
 
-def with_result_dtype(dtype: Dtype, template: CaseTemplate[Any]) -> CaseTemplate[Any]:
+def with_result_dtype(dtype: Dtype, template: CaseTemplate[Operands]) -> CaseTemplate[Operands]:
     """Return the template with a result tensor of type `dtype`, which in-place forms don't have."""
     results = {"out": ResultOverride(dtype, template.result_layout)}
     return template.replace(f"{template.label}-into-{dtype.name}", results=results, inplace=False)

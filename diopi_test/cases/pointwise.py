@@ -127,7 +127,9 @@ def unary(prototype: Prototype) -> Iterator[Case]:
         if prototype.base.removeprefix("diopi") in functions.split()
     ]
     usual = (with_domains(shapes, {"input": DOMAINS[prototype.base]}) for shapes in ALL)
-    cases = elementwise_cases(prototype, [*usual, *special_value_pairs(prototype), *further])
+    cases = elementwise_cases(
+        prototype, [*usual, *special_value_pairs(prototype), *further], huge=prototype.name == "diopiAbs"
+    )
     return (_annotate(prototype.base, case) for case in cases)
 
 

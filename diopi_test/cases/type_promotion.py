@@ -14,9 +14,9 @@ from typing import Any
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice
-from diopi_test.cases.elementwise import Arguments, Domains, operands_of_two_types, tensor_arguments, with_domains
+from diopi_test.cases.elementwise import Domains, operands_of_two_types, tensor_arguments, with_domains
 from diopi_test.cases.formats import format_of
-from diopi_test.cases.template import CaseTemplate
+from diopi_test.cases.template import Arguments, CaseTemplate
 
 PROMOTED_PAIRS = (
     (Dtype.int32, Dtype.float16),

@@ -87,7 +87,8 @@ def clamp(prototype: Prototype) -> Iterator[Case]:
     domains = _around_bounds(prototype)
     usual = distribute_patterns(prototype, domains, {"min": middle(0, 60, 2, -0.3), "max": middle(1, 180, 90, 1.1)})
     clamp_cases = _clamp_by_tensors if "min" in domains else _clamp_by_numbers
-    return elementwise_cases(prototype, [*usual, *clamp_cases(prototype, domains)])
+    templates = [*usual, *clamp_cases(prototype, domains)]
+    return elementwise_cases(prototype, templates, huge=prototype.name == "diopiClampScalar")
 
 
 def _clamp_by_tensors(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate[Any]]:

@@ -109,7 +109,7 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
         templates += mixed_types(
             prototype, for_both_operands(integer_values(-1, 1)), {"alpha": 1}, [(Dtype.bool, Dtype.int32)], smoke=True
         )
-    return elementwise_cases(prototype, templates)
+    return elementwise_cases(prototype, templates, huge=prototype.name == "diopiAdd")
 
 
 FACTORS = for_both_operands(by_kind(log_uniform(-6, 6), truths_or(True, full_range)))
@@ -141,7 +141,7 @@ def mul(prototype: Prototype) -> Iterator[Case]:
             prototype, lambda dtype: for_both_operands(by_kind(choice([3, -3]), unrepresentable_integers(dtype)))
         ),
     ]
-    return elementwise_cases(prototype, templates)
+    return elementwise_cases(prototype, templates, huge=prototype.name == "diopiMulInp")
 
 
 THREE = {"input": normal(3), "tensor1": normal(2), "tensor2": log_uniform(-2, 2)}

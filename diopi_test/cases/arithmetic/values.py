@@ -14,10 +14,10 @@ from diopi_proto.dtypes import category, floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_range, integer_values
-from diopi_test.cases.elementwise import Arguments, Domains, pattern, special_value_pairs
+from diopi_test.cases.elementwise import Domains, pattern, special_value_pairs
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.model import CaseClass
-from diopi_test.cases.template import ByDtype, CaseTemplate, leading_dtype
+from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, leading_dtype
 from diopi_test.cases.type_promotion import representable_neighbors, unrepresentable_integers
 
 CALLERS = CaseClass.callers

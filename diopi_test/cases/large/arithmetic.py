@@ -1,22 +1,9 @@
 """Large cases of arithmetic on two tensors, or a tensor and a number."""
 
-from diopi_proto.interface import prototypes
 from diopi_proto.types import Dtype
-from diopi_test.cases.large.makers import PlacedShape, grow, register_grown, register_stretched
+from diopi_test.cases.large.makers import PlacedShape, grow, register_grown
 from diopi_test.cases.layouts import strides
 
-OTHER_TABLES = ("diopiEqual", "diopiForeach")
-
-register_stretched(
-    *(
-        name
-        for name, prototype in prototypes().items()
-        if prototype.family == "arithmetic"
-        and prototype.elementwise
-        and name == prototype.base
-        and not name.startswith(OTHER_TABLES)
-    )
-)
 register_grown(
     "diopiEqual",
     cases=[
