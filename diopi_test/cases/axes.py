@@ -8,6 +8,7 @@ from typing import Any
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.model import FULL
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 
 
@@ -49,7 +50,7 @@ def axes_template(
     all_dtypes: bool = False,
     smoke: bool = False,
     **attributes: Any,
-) -> CaseTemplate[Any]:
+) -> CaseTemplate[Axes]:
     """Return the template of a call along axes.
 
     Args:
@@ -89,10 +90,12 @@ def untested_axes(tested: Collection[tuple[int, int]]) -> Iterator[tuple[str, tu
             yield f"axis{axis}-of-{rank}", SHAPES[rank - 1], axis
 
 
-def untested_axes_templates(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[Any]]:
+def untested_axes_templates(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
     """Return calls along the axes that no template uses, alternately with and without `keepdim`."""
     tested = {
-        (len(template.sizes.shape), template.sizes.axis) for template in templates if template.sizes.axis is not None
+        (len(template.sizes.shape), template.sizes.axis)
+        for template in templates
+        if template.sizes.axis is not None and template.level == FULL
     }
     return [axes_template(label, shape, (axis,), keepdim=axis % 2 == 0) for label, shape, axis in untested_axes(tested)]
 
@@ -143,7 +146,7 @@ NO_ELEMENTS = (
 )
 
 
-def restrict_dtypes(template: CaseTemplate[Any], dtypes: Sequence[Dtype]) -> CaseTemplate[Any]:
+def restrict_dtypes(template: CaseTemplate[Axes], dtypes: Sequence[Dtype]) -> CaseTemplate[Axes]:
     """Return the template restricted to the element types in `dtypes`."""
     return template.replace(
         dtypes=dtypes if template.dtypes is DtypeSelection.all else [d for d in dtypes if d is Dtype.float32]

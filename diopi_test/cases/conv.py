@@ -77,7 +77,9 @@ class Convolution:
 ATTRIBUTES = ("stride", "padding", "dilation", "groups", "output_padding")
 
 
-def also_in(dtypes: Sequence[Dtype], step: int, *templates: CaseTemplate[Any]) -> tuple[CaseTemplate[Any], ...]:
+def also_in(
+    dtypes: Sequence[Dtype], step: int, *templates: CaseTemplate[Convolution]
+) -> tuple[CaseTemplate[Convolution], ...]:
     """Return the templates for float32; every `step`-th of them is for these types too."""
     return tuple(
         template.replace(dtypes=(Dtype.float32, *(() if number % step else dtypes)))
@@ -85,7 +87,9 @@ def also_in(dtypes: Sequence[Dtype], step: int, *templates: CaseTemplate[Any]) -
     )
 
 
-def from_domain(template: CaseTemplate[Any], words: str, domain: Domain, **changes: Any) -> CaseTemplate[Any]:
+def from_domain(
+    template: CaseTemplate[Convolution], words: str, domain: Domain, **changes: Any
+) -> CaseTemplate[Convolution]:
     """Return the template with all tensors drawn from `domain`; its cases are not basic ones."""
     label = f"{template.label}-{words}" if words else template.label
     domains = dict.fromkeys(("grad_output", "input", "weight", "bias"), domain)
@@ -209,7 +213,7 @@ GROUPED = (
 """More groups, and several channels in and out of each."""
 
 
-def windowed(is_transposed: bool) -> Iterator[CaseTemplate[Any]]:
+def windowed(is_transposed: bool) -> Iterator[CaseTemplate[Convolution]]:
     """Convolutions with all the windows; transposed ones are given what the others make."""
     for label, window in WINDOWS.items():
         size = WINDOWS_PER_AXIS if is_transposed else window.lengths
@@ -252,12 +256,12 @@ STEM = CaseTemplate(
 """The first layer of a network; for a transposed convolution it would produce an image of a million elements."""
 
 
-def _arguments(prototype: Prototype) -> Derive[Any]:
+def _arguments(prototype: Prototype) -> Derive[Convolution]:
     """The arguments of convolutions and of their gradients."""
     rank = 2 if "2d" in prototype.name else 3
     attributes = [p.name for p in prototype.arguments if p.name in ATTRIBUTES]
 
-    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Convolution], dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes.over(rank)
         shapes = sizes.shapes(_is_transposed(prototype))
         tensors = {name: tensor(*shape, layout=template.layout) for name, shape in shapes.items()}
@@ -272,17 +276,17 @@ def _arguments(prototype: Prototype) -> Derive[Any]:
     return arguments
 
 
-def _of_vectors(template: CaseTemplate[Any]) -> Layout:
+def _of_vectors(template: CaseTemplate[Convolution]) -> Layout:
     return strided if template.layout is strided else contiguous
 
 
-def _with_results(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
+def _with_results(template: CaseTemplate[Convolution]) -> CaseTemplate[Convolution]:
     """The template with results in its layout, but for the bias's gradient, if there is one."""
     bias = ResultOverride(layout=_of_vectors(template)) if template.sizes.bias else None
     return template.replace(result_layout=template.layout, results={"grad_bias": bias, **template.results})
 
 
-def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Any]]:
+def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Convolution]]:
     """What convolutions and their gradients share; `first` is the tensor that is not all finite, or expanded."""
     yield from (*IN_ALL_DTYPES, *IN_SOME_DTYPES, *(TRANSPOSED if _is_transposed(prototype) else ()))
     yield from (from_domain(template, "exact", exact_numbers, exact=True) for template in IN_ALL_DTYPES)
@@ -292,7 +296,7 @@ def _common(prototype: Prototype, first: str) -> Iterator[CaseTemplate[Any]]:
     yield plain.replace("plain-expanded", {first: view}, dtypes=DtypeSelection.leading)
 
 
-def _more(prototype: Prototype) -> Iterator[CaseTemplate[Any]]:
+def _more(prototype: Prototype) -> Iterator[CaseTemplate[Convolution]]:
     """Further attributes that convolutions and their gradients share."""
     yield from (*windowed(_is_transposed(prototype)), *GROUPED)
     for template in LARGE_CONVOLUTIONS if _is_transposed(prototype) else (*LARGE_CONVOLUTIONS, STEM):
@@ -306,7 +310,7 @@ def convolutions(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, map(_with_results, templates), _arguments(prototype))
 
 
-def without(template: CaseTemplate[Any], *absent: str) -> CaseTemplate[Any]:
+def without(template: CaseTemplate[Convolution], *absent: str) -> CaseTemplate[Convolution]:
     """The template, of which the caller does not want these gradients."""
     label = "-".join([template.label, *(f"no-{name}" for name in absent)])
     return template.replace(label, results=dict.fromkeys(absent), smoke=False)
@@ -378,7 +382,7 @@ LARGE_IMAGES = (
 LARGE_COLUMNS = (LARGE_IMAGE_OF_PATCHES, HALF_IMAGE.replace("half"))
 
 
-def _of_rows(template: CaseTemplate[Any]) -> Layout:
+def _of_rows(template: CaseTemplate[Convolution]) -> Layout:
     """Where the unrolled patches of images in the template's layout lie."""
     return transposed if template.layout is channels_last else template.layout
 
@@ -387,7 +391,7 @@ def _of_rows(template: CaseTemplate[Any]) -> Layout:
 def unrolled(prototype: Prototype) -> Iterator[Case]:
     unrolls = prototype.name == "diopiIm2Col"
 
-    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Convolution], dtype: Dtype) -> Mapping[str, Any]:
         sizes = template.sizes.over(2)
         rows, columns = sizes.channels[0] * int(np.prod(sizes.kernel)), int(np.prod(sizes.convolved()))
         image = tensor(*sizes.lead, sizes.channels[0], *sizes.input, layout=template.layout)

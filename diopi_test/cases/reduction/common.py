@@ -1,0 +1,118 @@
+"""Shared parts of the cases of reductions: axes, types of results, and how templates become cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from diopi_proto.dtypes import complexes, floating
+from diopi_proto.parameters import Size
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.axes import (
+    ALL_AXES,
+    KEEPDIM,
+    NO_ELEMENTS,
+    ONE_AXIS,
+    ROWS,
+    SEVERAL_AXES,
+    Axes,
+    axes_template,
+    restrict_dtypes,
+    untested_axes_templates,
+)
+from diopi_test.cases.domains import (
+    Domain,
+)
+from diopi_test.cases.layouts import strides
+from diopi_test.cases.model import FULL, LARGE, Case, ResultOverride
+from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
+
+F16, BF16, F32, F64 = floating
+INEXACT = (*floating, *complexes)
+
+LONG = axes_template("long", (1031,), (0,))
+LONG_COLUMNS = axes_template("long-columns", (517, 3), (0,))
+LONG_ROWS = axes_template("long-rows", (24, 130), (-1,))
+COLUMNS = axes_template("", (6, 19), (0,))
+COLUMNS_OF_16 = axes_template("", (16, 5), (0,))
+ALL = ALL_AXES[0]
+KEPT_COLUMNS = KEEPDIM[0]
+ORDERED = axes_template("", (11, 4), (1,))
+
+SUMMABLE = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *NO_ELEMENTS)
+ONE_OR_ALL = (*ONE_AXIS, *KEEPDIM, *ALL_AXES, *NO_ELEMENTS)
+
+SIX_AXES = (7, 3, 11, 5, 13, 17)
+FAR_ROWS = axes_template("half-far-apart", (263, 4097), (1,), layout=strides(5003, 1), level=LARGE)
+
+
+def reductions(
+    prototype: Prototype,
+    templates: Iterable[CaseTemplate[Axes]],
+    shape: Callable[[Axes], tuple[int, ...]] = lambda sizes: sizes.reduced_shape,
+) -> Iterator[Case]:
+    """Return the cases of a function of one tensor, drawn from the templates' domains of "input".
+
+    Cases along the axes that no template covers follow; their data are drawn like those of the template of rows.
+
+    Args:
+        prototype: the function.
+        templates: the templates of its cases.
+        shape: returns the shape of the result.
+
+    Returns:
+        The cases.
+    """
+    first, names = prototype.arguments[0].name, {p.name: p.annotation for p in prototype.arguments}
+    listed = list(templates)
+    rows = next((template for template in listed if template.label == ROWS.label), None)
+    untried = [
+        template.replace(arguments=rows.arguments, domains=rows.domains)
+        for template in untested_axes_templates(listed)
+        if rows
+    ]
+
+    def arguments(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
+        sizes = template.sizes
+        return {
+            first: tensor(*sizes.shape, domain=template.domains["input"], layout=template.layout),
+            "dim": sizes.axes if names.get("dim") is Size else sizes.axis,
+            "keepdim": sizes.keepdim,
+        }
+
+    def decided(template: CaseTemplate[Axes]) -> CaseTemplate[Axes]:
+        result_shape = shape(template.sizes) if template.level == FULL else None
+        usual = ResultOverride(layout=template.result_layout, shape=result_shape)
+        return template.replace(results={**{p.name: usual for p in prototype.results}, **template.results})
+
+    return expand(prototype, map(decided, [*listed, *untried]), arguments)
+
+
+def from_domain(
+    pattern: CaseTemplate[Axes],
+    domain: Domain,
+    dtypes: DtypeSelection | Sequence[Dtype] = (F32,),
+    label: str = "",
+    **fields: Any,
+) -> CaseTemplate[Axes]:
+    """A pattern with numbers of `domain`; it is a basic case under its own label alone."""
+    smoke = pattern.smoke and not label
+    return pattern.replace(label or pattern.label, domains={"input": domain}, dtypes=dtypes, smoke=smoke, **fields)
+
+
+def patterns_from_domain(
+    patterns: Iterable[CaseTemplate[Axes]], domain: Domain, dtypes: Sequence[Dtype], **fields: Any
+) -> Iterator[CaseTemplate[Axes]]:
+    """All patterns in float32, the common ones in the other element types."""
+    return (restrict_dtypes(pattern, dtypes).replace(domains={"input": domain}, **fields) for pattern in patterns)
+
+
+def by_type(domain_of: Callable[[Dtype], Domain]) -> Domain:
+    """Another domain for each element type."""
+    return lambda rng, count, dtype: domain_of(dtype)(rng, count, dtype)
+
+
+def to_type(dtype: Dtype, shape: tuple[int, ...]) -> dict[str, ResultOverride]:
+    """The result, or the position of the extremum, in an element type the caller chooses."""
+    return dict.fromkeys(("out", "min_indices", "max_indices"), ResultOverride(dtype, shape=shape))

@@ -1,0 +1,272 @@
+"""Extrema, their positions, and truth values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import category, floating, half, integral
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.axes import (
+    ALL_AXES,
+    KEEPDIM,
+    ONE_AXIS,
+    ROWS,
+    SEVERAL_AXES,
+    Axes,
+    axes_template,
+)
+from diopi_test.cases.domains import (
+    Domain,
+    choice,
+    distinct,
+    full_range,
+    integer_values,
+    special_except,
+    subnormal,
+    uniform,
+    with_value_in_middle,
+)
+from diopi_test.cases.layouts import strides, transposed
+from diopi_test.cases.model import LARGE, Case, ResultOverride, cases_for
+from diopi_test.cases.reduction.common import (
+    ALL,
+    COLUMNS,
+    F16,
+    F32,
+    FAR_ROWS,
+    KEPT_COLUMNS,
+    LONG,
+    LONG_COLUMNS,
+    LONG_ROWS,
+    ONE_OR_ALL,
+    SIX_AXES,
+    by_type,
+    from_domain,
+    patterns_from_domain,
+    reductions,
+    to_type,
+)
+from diopi_test.cases.template import CaseTemplate, DtypeSelection
+
+EXTREMES = {
+    "infinite": choice([nan, inf, -inf, *[2.0, -1.0, 0.5] * 7]),
+    "all-high": choice([inf]),
+    "all-low": choice([-inf]),
+}
+"""Floating values among which extrema are hard to find; several may be equal."""
+
+NAN_OF_MANY = with_value_in_middle(nan, choice([0.0, 1.0, 2.0, 3.0]))
+MANY_ROWS = axes_template("one-nan-of-many", (5, 1031), (1,))
+"""Extrema are found by vectors, or by a library, where there are many elements."""
+
+EQUAL_SLICES = {
+    "length-one": "one element is its own extremum, at 0",
+    "first-of-equals-long-columns": "where the extremum is, not which number it is, is in question",
+    "all-high|all-low": "no element exceeds what a search for the extremum starts from",
+}
+
+NEIGHBOURS = choice([2**62 + i for i in range(-20, 20)])
+"""Different numbers of int64, equal as float64."""
+
+
+LARGE_AXES = (
+    axes_template("long-rows", (5, 65_537), (1,), level=LARGE),
+    axes_template("many-rows", (70_001, 3), (1,), level=LARGE),
+    axes_template("long-columns", (32_003, 7), (0,), level=LARGE),
+    axes_template("long-rows-compared", (17, 50_021), (0,), level=LARGE),
+    axes_template("five-axes", (11, 7, 67, 3, 17), (2,), level=LARGE),
+)
+"""Calls along one axis; not in float16, which has too few numbers for all to differ."""
+
+
+def _peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw numbers near 0, and a few of either sign far from it."""
+    return np.where(
+        rng.random(count) < 1 / 512,
+        rng.choice([-1.0, 1.0], count) * rng.uniform(8, 2000, count),
+        rng.normal(0, 1, count),
+    )
+
+
+def positions(prototype: Prototype, patterns: Sequence[CaseTemplate[Axes]]) -> Iterator[CaseTemplate[Axes]]:
+    """Where extrema are; only the cases that say so, and those of bool, have several equal numbers in a slice."""
+    rarely = [0, 1, 0, 0, 0, 0] if "max" in prototype.name.lower() else [1, 0, 1, 1, 1, 1]
+    yield from patterns_from_domain(
+        (*patterns, *LARGE_AXES), distinct, [dtype for dtype in prototype.dtypes if dtype is not Dtype.bool]
+    )
+    yield from_domain(FAR_ROWS, _peaks, (F16,))
+    yield from patterns_from_domain(patterns, choice(rarely), (Dtype.bool,))
+    yield from_domain(ROWS, choice([0, 1, 1, 1, 2]), DtypeSelection.all, "first-of-equals")
+    for pattern in (LONG, LONG_COLUMNS):
+        yield from_domain(pattern, integer_values(0, 9), (*half, F32, Dtype.int64), f"first-of-equals-{pattern.label}")
+    yield from_domain(COLUMNS, EXTREMES["infinite"], floating, "infinite")
+    for label in ("all-high", "all-low"):
+        yield from_domain(KEPT_COLUMNS, EXTREMES[label], label=label)
+    yield from_domain(COLUMNS, subnormal, floating, "subnormal")
+    yield from_domain(MANY_ROWS, NAN_OF_MANY, floating)
+    yield from_domain(KEPT_COLUMNS, full_range, integral, "whole-range")
+    yield from_domain(ROWS, NEIGHBOURS, (Dtype.int64,), "neighbours")
+    yield from_domain(
+        ROWS, distinct, (F32, Dtype.int64), "int32-positions", results=to_type(Dtype.int32, ROWS.sizes.reduced_shape)
+    )
+
+
+@cases_for("diopiMax", "diopiMin", non_discriminating=EQUAL_SLICES)
+def extremum_and_position(prototype: Prototype) -> Iterator[Case]:
+    return reductions(prototype, positions(prototype, (*ONE_AXIS, *KEEPDIM)))
+
+
+@cases_for("diopiArgmax", "diopiArgmin", non_discriminating=EQUAL_SLICES)
+def position(prototype: Prototype) -> Iterator[Case]:
+    further = (
+        from_domain(
+            ALL, distinct, (F32, F16, Dtype.int64), "all-to-vector", results={"out": ResultOverride(shape=(1,))}
+        ),
+        from_domain(ALL, integer_values(0, 2), label="first-of-all"),
+        from_domain(ALL, EXTREMES["infinite"], label="infinite-of-all"),
+    )
+    return reductions(prototype, (*positions(prototype, (*ONE_AXIS, *KEEPDIM, *ALL_AXES)), *further))
+
+
+def extrema(
+    prototype: Prototype, patterns: Iterable[CaseTemplate[Axes]], whole_tensor: CaseTemplate[Axes]
+) -> Iterator[CaseTemplate[Axes]]:
+    """The values of extrema; no slice has zeros of both signs."""
+    yield from patterns_from_domain(patterns, full_range, prototype.dtypes)
+    ranges = {
+        "special": special_except(0.0, -0.0, nan),
+        "subnormal": subnormal,
+        "negative": uniform(-9, -1),
+        "positive": uniform(1, 9),
+    }
+    for label, domain in {**EXTREMES, **ranges}.items():
+        yield from_domain(whole_tensor, domain, floating, label)
+    yield from_domain(whole_tensor, NEIGHBOURS, (Dtype.int64,), "neighbours")
+
+
+LARGE_SIX_AXES = axes_template("six-axes", SIX_AXES, (1, 3, 4), level=LARGE)
+
+
+@cases_for("diopiAmax", non_discriminating=EQUAL_SLICES)
+def amax(prototype: Prototype) -> Iterator[Case]:
+    patterns = (*ONE_AXIS, *KEEPDIM, *SEVERAL_AXES, *ALL_AXES, *LARGE_AXES[:2], LARGE_SIX_AXES)
+    further = from_domain(MANY_ROWS, NAN_OF_MANY, floating), from_domain(FAR_ROWS, _peaks, (F16,))
+    return reductions(prototype, (*extrema(prototype, patterns, COLUMNS), *further))
+
+
+def _ascending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """The extrema are the first and last element."""
+    return np.sort(distinct(rng, count, dtype))
+
+
+def _descending(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    return _ascending(rng, count, dtype)[::-1]
+
+
+WHOLE_TENSORS = (
+    axes_template("matrix", (7, 5), (), all_dtypes=True, smoke=True),
+    *(pattern for pattern in ALL_AXES if not pattern.sizes.keepdim),
+    axes_template("rank5", (2, 1, 3, 2, 2), ()),
+    axes_template("one", (1,), ()),
+    axes_template("long", (1031,), ()),
+    axes_template("all", (263, 257), (), level=LARGE),
+    axes_template("six-axes", SIX_AXES, (), layout=transposed, level=LARGE),
+)
+FAR_APART = axes_template("half-far-apart", (70_001,), (), layout=strides(31), level=LARGE)
+
+
+@cases_for(
+    "diopiMaxAll", "diopiMinAll", non_discriminating={"infinite|one-nan-of-many": "a NaN is the extremum of all"}
+)
+def extremum_of_all(prototype: Prototype) -> Iterator[Case]:
+    further = (
+        from_domain(LONG, domain, (F16, F32, Dtype.int32), label)
+        for label, domain in {"ascending": _ascending, "descending": _descending}.items()
+    )
+    one_nan = from_domain(axes_template("one-nan-of-many", (5, 1031), ()), NAN_OF_MANY, floating)
+    return reductions(
+        prototype,
+        (
+            *extrema(prototype, WHOLE_TENSORS, axes_template("", (19,), ())),
+            *further,
+            one_nan,
+            from_domain(FAR_APART, full_range, (F16,)),
+        ),
+    )
+
+
+TRUTHS: dict[int, list[complex]] = {
+    0: [1],
+    1: [1, 2, -1, 2, 4],
+    2: [1.0, 0.25, -0.5, nan, inf],
+    3: [1.0, 1j, -0.25j, complex(0, nan)],
+}
+"""Elements that count as true, by category of the element type: also those no integer or no real number equals."""
+
+
+def _mostly(rare: Sequence[complex], frequent: Sequence[complex], times: int = 6) -> Domain:
+    """A seventh of the elements, or one for that many `times` others, from the one, all others from the other."""
+    return choice([*rare, *(frequent[i % len(frequent)] for i in range(times * len(rare)))])
+
+
+HIGH_BITS = {Dtype.int16: 2**8, Dtype.int32: 2**16, Dtype.int64: 2**32}
+"""Numbers that are zero when cut down to the next narrower type."""
+
+
+def _true(dtype: Dtype) -> Sequence[complex]:
+    return TRUTHS[category(dtype)]
+
+
+def _false(dtype: Dtype) -> Sequence[complex]:
+    return [0.0, -0.0] if category(dtype) > 1 else [0]
+
+
+def _rarely(rare: float, frequent: float, count: int) -> Domain:
+    """Return a domain with `rare` at one random place of every `count` elements, and `frequent` elsewhere."""
+
+    def draw(rng: Generator, size: int, dtype: Dtype) -> NDArray[Any]:
+        return np.where(rng.random(size) * count < 1, rare, frequent)
+
+    return draw
+
+
+LARGE_TRUTHS = (
+    axes_template("long-rows", (67, 4097), (1,), level=LARGE),
+    axes_template("many-rows", (70_001, 3), (1,), level=LARGE),
+    axes_template("long-columns", (32_003, 7), (0,), level=LARGE),
+    axes_template("five-axes", (11, 7, 67, 3, 17), (2,), level=LARGE),
+)
+
+
+def _large_truths(is_any: bool) -> Iterator[CaseTemplate[Axes]]:
+    """Yield slices of which few have the element that decides the result."""
+    values = (0.25, 0.0) if is_any else (0.0, 0.25)
+    for pattern in LARGE_TRUTHS:
+        yield from_domain(pattern, _rarely(*values, pattern.sizes.shape[pattern.sizes.axes[0]]))
+    yield from_domain(FAR_ROWS, _rarely(*values, 4097), (F16,))
+
+
+@cases_for("diopiAny", "diopiAll")
+def truth(prototype: Prototype) -> Iterator[Case]:
+    is_any = prototype.base == "diopiAny"
+    rare, frequent = (_true, _false) if is_any else (_false, _true)
+    short = [pattern for pattern in ONE_OR_ALL if pattern.label != "long-rows"]
+    templates = (
+        *patterns_from_domain(short, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype))), prototype.dtypes),
+        from_domain(LONG_ROWS, by_type(lambda dtype: _mostly(rare(dtype), frequent(dtype), 200))),
+        from_domain(ROWS, by_type(lambda dtype: choice(_false(dtype))), DtypeSelection.all, "false"),
+        from_domain(ROWS, by_type(lambda dtype: choice(_true(dtype))), DtypeSelection.all, "true"),
+        *(
+            from_domain(ROWS, choice([high, *[0] * (6 * is_any)]), (dtype,), "high-bits")
+            for dtype, high in HIGH_BITS.items()
+        ),
+        *_large_truths(is_any),
+    )
+    return reductions(prototype, templates)

@@ -1,0 +1,266 @@
+"""Sums, means, standard deviations, products and running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import category, complexes, floating, half, integer, integral
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.axes import (
+    NO_ELEMENTS,
+    ONE_AXIS,
+    ROWS,
+    Axes,
+    axes_template,
+)
+from diopi_test.cases.domains import (
+    Domain,
+    choice,
+    full_range,
+    integer_values,
+    log_uniform,
+    normal,
+    uniform,
+)
+from diopi_test.cases.layouts import strides
+from diopi_test.cases.model import LARGE, Case, CaseClass, cases_for
+from diopi_test.cases.reduction.common import (
+    ALL,
+    BF16,
+    COLUMNS,
+    COLUMNS_OF_16,
+    F16,
+    F32,
+    F64,
+    FAR_ROWS,
+    INEXACT,
+    KEPT_COLUMNS,
+    LONG,
+    LONG_ROWS,
+    ONE_OR_ALL,
+    ORDERED,
+    SIX_AXES,
+    SUMMABLE,
+    by_type,
+    from_domain,
+    patterns_from_domain,
+    reductions,
+    to_type,
+)
+from diopi_test.cases.template import CaseTemplate, DtypeSelection
+from diopi_test.cases.type_promotion import first_gap
+
+POWERS = axes_template("", (2, 1024), (1,))
+WIDER = {F16: F32, BF16: F32, F32: F64}
+"""Types of a result that hold a sum exactly which the summands' own type can't hold."""
+
+INFINITE = choice([inf, -inf, nan, *[0.5, 1.0, -2.0, 3.0, -0.25] * 6])
+
+
+def _cancelling(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Columns of 16 numbers that add up to 16 or less, while partial sums leave the range of float16."""
+    large = [32768.0] * 7 + [-32768.0] * 7
+    columns = [[*large, 3.0, 13.0 - 2 * number] for number in range(count // 16)]
+    return rng.permuted(np.array(columns), axis=1).T.reshape(-1)
+
+
+def _largest(dtype: Dtype) -> Domain:
+    """Whole numbers of which a type that is not wider holds no sum."""
+    largest = 2**24 if dtype is F32 else 9
+    return integer_values(largest // 2, largest)
+
+
+LARGE_AXES = (
+    axes_template("long-rows", (5, 65_537), (1,), level=LARGE),
+    axes_template("many-rows", (70_001, 3), (1,), level=LARGE),
+    axes_template("long-columns", (32_003, 7), (0,), level=LARGE),
+    axes_template("long-rows-added", (17, 50_021), (0,), level=LARGE),
+    axes_template("six-axes", SIX_AXES, (1, 3, 4), level=LARGE),
+)
+"""Calls along several axes: in one case sums as long as an axis can be, in another as many results as rows."""
+
+
+def large_sums(domain: Domain, **fields: Any) -> Iterator[CaseTemplate[Axes]]:
+    """Yield sums of many numbers from `domain`."""
+    yield from patterns_from_domain(LARGE_AXES, domain, INEXACT, **fields)
+    yield from_domain(FAR_ROWS, domain, (F16,), **fields)
+
+
+ALL_OF_PLANE = axes_template("all", (263, 257), (), level=LARGE)
+HUGE_ROWS = axes_template("huge", (70_001, 3), (1,), layout=strides(7_703, 1), level=LARGE)
+"""Rows so far apart that they span more than 2^31 bytes."""
+
+SUMS = (
+    *patterns_from_domain(SUMMABLE, normal(mean=0.5), INEXACT),
+    from_domain(POWERS, integer_values(1, 9), INEXACT, "exact", exact=True),
+    from_domain(COLUMNS_OF_16, _cancelling, INEXACT, "exact-cancelling", exact=True),
+    from_domain(LONG_ROWS, log_uniform(-6, 4, signed=False), (*half, F32, Dtype.complex64), "long-rows-positive"),
+    *(
+        from_domain(POWERS, _largest(narrow), (narrow,), f"to-{wide.name}", results=to_type(wide, (2,)), exact=True)
+        for narrow, wide in WIDER.items()
+    ),
+    from_domain(COLUMNS, INFINITE, floating, "infinite"),
+    *large_sums(normal(mean=0.5)),
+    *patterns_from_domain((ALL_OF_PLANE, HUGE_ROWS), normal(mean=0.5), INEXACT),
+)
+"""Sums of floating numbers; the exact ones show any accumulator that is too narrow."""
+
+
+def _rounded(dtype: Dtype) -> Domain:
+    """Whole numbers that a floating type can't hold while it holds sums and means of four of what they become."""
+    twice = 2 * first_gap(dtype)
+    return choice([sign * (twice + more) for more in (1, 15) for sign in (1, -1)])
+
+
+FRACTIONS = choice([1.7, -2.7, 3.5, -0.9, 2.2])
+PARTS = choice([1.5 + 2j, -0.5 - 1j, 2 + 1j])
+
+ADDED: dict[tuple[Dtype, Dtype], Domain] = {
+    (F32, Dtype.int32): FRACTIONS,
+    (F64, Dtype.uint8): choice([1.7, 2.7, 3.5, 1.9]),
+    (F32, Dtype.bool): choice([0.5, -0.25, *[0.0] * 12]),
+    (F64, F32): _rounded(F32),
+    (F32, F16): _rounded(F16),
+    (Dtype.int32, F16): _rounded(F16),
+    (Dtype.int32, Dtype.int8): choice([300, 7, -3, 1, 515]),
+    (Dtype.complex64, F32): PARTS,
+}
+"""Numbers to add by the element types of the input and of the result that the caller orders: convert them first."""
+
+MULTIPLIED: dict[tuple[Dtype, Dtype], Domain] = {
+    **ADDED,
+    (F32, Dtype.bool): choice([*[0.5, -0.25] * 6, 0.0]),
+    (F64, F32): choice([1e39, -1e-3, 0.5, 3.0]),
+    (F32, F16): choice([7e4, -1e-3, 0.5, 3.0]),
+    (Dtype.int32, F16): choice([3, -2, 1]),
+}
+"""As `ADDED`, the factors of products; some are infinite in the type of the result."""
+
+
+def ordered(
+    prototype: Prototype,
+    numbers: Mapping[tuple[Dtype, Dtype], Domain],
+    shape: tuple[int, ...] = ORDERED.sizes.reduced_shape,
+) -> Iterator[CaseTemplate[Axes]]:
+    """Templates whose result has an element type that the caller orders."""
+    for (source, target), domain in numbers.items():
+        if target in prototype.selectable_dtypes:
+            template = from_domain(ORDERED, domain, (source,), f"ordered-{target.name}", case_class=CaseClass.callers)
+            exact = numbers is not MULTIPLIED and domain is not PARTS
+            yield template.replace(results=to_type(target, shape), exact=exact)
+
+
+@cases_for("diopiSum")
+def sum_(prototype: Prototype) -> Iterator[Case]:
+    integers = (
+        *(from_domain(pattern, full_range, integral) for pattern in (ROWS, KEPT_COLUMNS, ALL, NO_ELEMENTS[0])),
+        from_domain(LONG, full_range, (Dtype.bool, Dtype.uint8, Dtype.int32)),
+    )
+    return reductions(prototype, (*SUMS, *ordered(prototype, ADDED), *integers))
+
+
+@cases_for("diopiMean")
+def mean(prototype: Prototype) -> Iterator[Case]:
+    # PyTorch's means in half precision are of the input in float32, whatever its own type
+    added = {types: domain for types, domain in ADDED.items() if types[1] not in half}
+    # their sum is beyond the range of the type, their mean is not
+    large = from_domain(ROWS, uniform(50000, 65000), (F16,), "large")
+    return reductions(prototype, (*SUMS, *ordered(prototype, added), large))
+
+
+STANDARD = normal()
+
+NO_DEVIATION = {
+    "length-one|one-element": "one element doesn't deviate from itself",
+    "correction-[57]": "5 elements less 5 or more leave a divisor of 0",
+}
+
+
+def _ever_wider(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Normal numbers, deviating eight times more at the end than at the beginning."""
+    return rng.normal(0, 1, count) * np.linspace(0.5, 4, count)
+
+
+def deviation(
+    label: str, pattern: CaseTemplate[Axes], correction: float | None, domain: Domain = STANDARD, **fields: Any
+) -> CaseTemplate[Axes]:
+    """Return a template of a standard deviation with this correction."""
+    return from_domain(pattern, domain, label=label, arguments={"correction": correction}).replace(**fields)
+
+
+ROW = axes_template("", (7, 5), (1,))
+DEVIATIONS = (
+    *patterns_from_domain(SUMMABLE, STANDARD, INEXACT, arguments={"correction": None}),
+    *(deviation(f"correction-{number}", ROW, number, dtypes=DtypeSelection.all) for number in (0, 1.5)),
+    *(deviation(f"correction-{number}", ROW, number) for number in (1, 2, 1.0, 5, 7)),
+    deviation("far-from-zero", LONG_ROWS, 0, normal(1, 16), dtypes=DtypeSelection.all),
+    deviation("one-element", axes_template("", (3, 1), (1,)), None),
+    deviation("one-element-correction-0", axes_template("", (1, 3), (0,)), 0),
+    deviation("very-long-rows", axes_template("", (20, 400), (1,)), None, _ever_wider, dtypes=half),
+    deviation("large", ROW, 0, uniform(300, 3000), dtypes=(F16,)),  # their squares are beyond the range of the type
+    deviation("infinite", COLUMNS, 1, choice([nan, inf, -inf, *[1.0, -2.0, 0.5, -3.0] * 7]), dtypes=floating),
+    *large_sums(STANDARD, arguments={"correction": None}),
+)
+
+
+@cases_for("diopiStd", non_discriminating=NO_DEVIATION)
+def std(prototype: Prototype) -> Iterator[Case]:
+    return reductions(prototype, DEVIATIONS)
+
+
+def _balanced(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Rows of 18 factors whose product is small, while partial products leave the range of float16, not of float32."""
+    rows = [[16.0] * 8 + [1 / 16] * 8 + [3.0, 1.0 - 2 * number] for number in range(count // 18)]
+    return rng.permuted(np.array(rows), axis=1)
+
+
+LARGE_PRODUCTS = (
+    axes_template("many-rows", (70_001, 3), (1,), level=LARGE),
+    axes_template("long-rows", (257, 263), (1,), level=LARGE),
+    axes_template("long-columns", (131, 517), (0,), level=LARGE),
+)
+
+PRODUCTS = (
+    *patterns_from_domain(ONE_OR_ALL, log_uniform(-1, 1), INEXACT),
+    *patterns_from_domain(ONE_OR_ALL, choice([1, 1, 1, 1, 1, 1, 1, 0]), (Dtype.bool,)),
+    *patterns_from_domain(ONE_OR_ALL, full_range, integer),
+    from_domain(ROWS, choice([3.0, 5.0, -7.0]), floating, "exact", exact=True),
+    from_domain(ROWS, choice([1 + 2j, -3j, 2 - 1j]), complexes, "exact", exact=True),
+    from_domain(COLUMNS, choice([inf, nan, -inf, *[0.5, -2.0, 4.0, 1.0] * 6]), floating, "infinite"),
+    from_domain(COLUMNS, choice([0.0, -0.0, *[0.5, -2.0, 4.0] * 4]), floating, "zeros", exact=True),
+    from_domain(axes_template("", (5, 18), (1,)), _balanced, (F16,), "partial-overflow", exact=True),
+    *patterns_from_domain(LARGE_PRODUCTS, log_uniform(-1, 1), INEXACT),
+)
+
+
+@cases_for("diopiProd")
+def prod(prototype: Prototype) -> Iterator[Case]:
+    return reductions(prototype, (*ordered(prototype, MULTIPLIED), *PRODUCTS))
+
+
+LARGE_RUNNING = (
+    axes_template("long-rows", (5, 32_003), (1,), level=LARGE),
+    axes_template("many-rows", (70_001, 3), (1,), level=LARGE),
+    axes_template("middle", (7, 1031, 11), (1,), level=LARGE),
+)
+RUNNING = (*ONE_AXIS, axes_template("empty-slices", (3, 0), (1,), all_dtypes=True))
+
+
+@cases_for("diopiCumsum", "diopiCumsumBackward")
+def cumsum(prototype: Prototype) -> Iterator[Case]:
+    domain = by_type(lambda dtype: normal() if category(dtype) > 1 else full_range)
+    templates = (
+        *ordered(prototype, ADDED, ORDERED.sizes.shape),
+        *patterns_from_domain((*RUNNING, *LARGE_RUNNING), domain, prototype.dtypes),
+        from_domain(axes_template("half", (67, 1031), (1,), level=LARGE), domain, (F16,)),
+        from_domain(LONG, integer_values(0, 9), (*INEXACT, Dtype.bool), "exact", exact=True),
+        from_domain(COLUMNS, choice([nan, inf, -inf, *[1.0, -2.0, 0.5] * 9]), floating, "infinite"),
+    )
+    return reductions(prototype, templates, lambda sizes: sizes.shape)
