@@ -10,12 +10,14 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from itertools import cycle
 from typing import Any, Generic, Self, TypedDict, Unpack, cast
 
 from typing_extensions import TypeVar
 
 from diopi_proto.dtypes import DtypeSet
+from diopi_proto.interface import prototypes
 from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
@@ -235,12 +237,40 @@ Derive = Callable[[CaseTemplate[Sizes], Dtype], Mapping[str, Any]]
 def expand(
     prototype: Prototype, templates: Iterable[CaseTemplate[Sizes]], derive: Derive[Sizes] | None = None
 ) -> Iterator[Case]:
-    """Yield the cases of all templates; `derive` computes the arguments that a template does not name."""
+    """Yield the cases of all templates.
+
+    Args:
+        prototype: The prototype of the function or form.
+        templates: The templates. They may name arguments that only other functions of the family have.
+        derive: Computes the arguments that a template does not name.
+
+    Yields:
+        The cases, with the arguments that the function has.
+
+    Raises:
+        ValueError: A template names an argument that no function of the family has.
+    """
     for template in templates:
+        _check_names(prototype, template)
         if template.inplace or not prototype.is_inplace:
             for dtype in template.dtypes_for(prototype):
                 derived = {} if derive is None else derive(template, dtype)
                 yield _case(prototype, template, dtype, {**derived, **template.arguments})
+
+
+def _check_names(prototype: Prototype, template: CaseTemplate[Any]) -> None:
+    named = {name for name in (*template.arguments, *template.domains, *template.results) if not name.startswith("_")}
+    if unknown := named - _parameter_names(prototype.family):
+        raise ValueError(
+            f"the template {template.label!r} of {prototype.name} names {', '.join(sorted(unknown))}, expected "
+            f"parameters of functions of the family {prototype.family}"
+        )
+
+
+@cache
+def _parameter_names(family: str) -> frozenset[str]:
+    functions = [prototype for prototype in prototypes().values() if prototype.family == family]
+    return frozenset(parameter.name for function in functions for parameter in function.parameters)
 
 
 def register(

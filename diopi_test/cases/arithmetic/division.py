@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import inf, nan
 from typing import Any
@@ -44,9 +44,11 @@ from diopi_test.cases.elementwise import (
     ROW,
     Domains,
     Labelled,
+    Operands,
     argument_variants,
     distribute_patterns,
     elementwise_cases,
+    large_patterns,
     mixed_types,
     pattern,
     vary_argument,
@@ -56,7 +58,7 @@ from diopi_test.cases.elementwise import (
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import Case, cases_for
-from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
+from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, expand, tensor
 from diopi_test.cases.type_promotion import (
     ABOVE_FLOAT16,
     first_gap,
@@ -78,27 +80,32 @@ OFF_JUMPS = (
 )
 
 
-def off_jumps(prototype: Prototype, label: str = "", **arguments: Any) -> Iterator[Case]:
+def off_jumps(
+    prototype: Prototype,
+    label: str = "",
+    patterns: Iterable[CaseTemplate[Operands]] = OFF_JUMPS,
+    **arguments: Any,
+) -> Iterator[Case]:
     """Cases of functions that jump where the quotient of `input` and `other` is whole, away from there."""
 
-    def operands(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    def operands(template: CaseTemplate[Operands], dtype: Dtype) -> Mapping[str, Any]:
         dividend, divisor = template.sizes[0], template.sizes[-1]
         shape = np.broadcast_shapes(dividend.shape, divisor.shape)
         by_tensor = prototype.parameter("other").is_tensor
         return {
-            "_quotient": tensor(*shape, dtype=F64, domain=non_integers(-6, 6, margin=0.15)),
+            "_quotient": tensor(*shape, dtype=F64, domain=non_integers(-6, 6, margin=0.15), layout=dividend.layout),
             "other": replace(divisor, domain=log_uniform(-2, 2)) if by_tensor else -1.375,
             "input": replace(dividend, shape=shape, compute=lambda values: values["_quotient"] * values["other"]),
         }
 
-    return expand(prototype, [with_domains(shapes, {}, label, arguments) for shapes in OFF_JUMPS], operands)
+    return expand(prototype, [with_domains(shapes, {}, label, arguments) for shapes in patterns], operands)
 
 
 DIVISION: Domains = {
     "input": by_kind(log_uniform(-6, 6), integer_values(-99, 99)),
     "other": by_kind(log_uniform(-6, 6), nonzero(integer_values(-9, 9))),
 }
-TRUE = {"rounding_mode": RoundMode.none}
+TRUE: Arguments = {"rounding_mode": RoundMode.none}
 DIVISORS = vary_argument("by", "other", {"0": 0.0, "inf": -inf, "nan": nan, "third": 1 / 3, "int": 3}, **TRUE)
 
 
@@ -136,7 +143,7 @@ def dividends(dtype: Dtype) -> dict[str, Domain]:
 def _rounded(mode: RoundMode) -> list[CaseTemplate[Any]]:
     """Exact quotients, rounded."""
     rounding = {"rounding_mode": mode}
-    negative = {"other": ByDtype(lambda dtype: 3 if dtype is Dtype.uint8 else -3), **rounding}
+    negative: Arguments = {"other": ByDtype(lambda dtype: 3 if dtype is Dtype.uint8 else -3), **rounding}
     by_ends = f"{mode.name}-ends-by"
     return [
         with_domains(EXACT_TABLE, WHOLE, f"{mode.name}-whole", negative, numeric),
@@ -149,7 +156,7 @@ def _rounded(mode: RoundMode) -> list[CaseTemplate[Any]]:
 
 def _by_wrapped_number(mode: RoundMode) -> CaseTemplate[Any]:
     """Integers divided by a number out of their range: a true quotient is that by the number itself."""
-    arguments = {"other": wrapping_to(7), "rounding_mode": mode}
+    arguments: Arguments = {"other": wrapping_to(7), "rounding_mode": mode}
     return with_domains(ROW, {"input": full_range}, f"{mode.name}-wrapped-number", arguments, INTEGERS)
 
 
@@ -162,7 +169,7 @@ NEAR_LEAST = {"input": tiny_multiples(2.5, -2.5, 3.5), "other": tiny_multiples(2
 
 OF_LEAST = ByDtype(lambda dtype: 3.5 * format_of(dtype).tiny)
 TWICE_LEAST = {"other": ByDtype(lambda dtype: -2 * format_of(dtype).tiny)}
-BY_LEAST = {"floor-near-least": {**TWICE_LEAST, "rounding_mode": RoundMode.floor}}
+BY_LEAST: Labelled = {"floor-near-least": {**TWICE_LEAST, "rounding_mode": RoundMode.floor}}
 
 ROUNDED = (
     *_rounded(RoundMode.trunc),
@@ -262,8 +269,8 @@ def remainder(prototype: Prototype) -> Iterator[Case]:
         )
         templates += mixed_types(prototype, TRUTHS_BY_NUMBER, {}, truths, smoke=True, case_class=CALLERS)
         templates += mixed_types(prototype, by_truths, {}, [(Dtype.int32, Dtype.bool)], case_class=CALLERS)
-    yield from off_jumps(prototype)
-    yield from elementwise_cases(prototype, templates)
+    yield from off_jumps(prototype, patterns=(*OFF_JUMPS, *large_patterns(prototype)))
+    yield from elementwise_cases(prototype, templates, large=False)
 
 
 OF_NUMBER = (

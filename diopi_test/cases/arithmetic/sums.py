@@ -39,7 +39,7 @@ from diopi_test.cases.elementwise import (
     with_wider_scalar_tensor,
 )
 from diopi_test.cases.model import Case, cases_for
-from diopi_test.cases.template import DtypeSelection
+from diopi_test.cases.template import Arguments, DtypeSelection
 from diopi_test.cases.type_promotion import first_gap, promotion_templates, unrepresentable_integers
 
 F16, F32 = Dtype.float16, Dtype.float32
@@ -75,7 +75,7 @@ TRUTHS = (
 UNHELD = {"input": choice([2**24 + 1, 2**24 + 3, 2**24 + 2])}
 """Integers of which float32 holds the last alone: beside a floating number they are converted before anything else."""
 
-WRAPPED = {"other": wrapping_to(99), "alpha": 1}
+WRAPPED: Arguments = {"other": wrapping_to(99), "alpha": 1}
 
 LIFTS = vary_argument("", "alpha", {"float-number": 1.5, "float-number-alpha-int": 2}, other=2.5)
 

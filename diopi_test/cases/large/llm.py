@@ -28,7 +28,7 @@ TOKENS = (
 register_large("diopiTokenAttentionInference", "diopiTokenSoftmaxReduceVInference", templates=TOKENS, derive=of_tokens)
 register_large(
     "diopiContextAttentionInference",
-    templates=[t.replace(arguments={"context": None}) for t in TOKENS],
+    templates=[t.with_sizes(is_context=True) for t in TOKENS],
     derive=of_tokens,
 )
 register_large(

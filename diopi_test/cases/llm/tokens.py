@@ -29,6 +29,7 @@ class Tokens:
         spare: columns of the table that no sequence uses, after them.
         gap: columns of packed data between sequences.
         index: element type of tables.
+        is_context: Whether each token of the sequences attends to the tokens before it, instead of only the last token.
     """
 
     lengths: Sequence[int]
@@ -37,6 +38,7 @@ class Tokens:
     spare: int = 1
     gap: int = 1
     index: Dtype = I32
+    is_context: bool = False
 
     @property
     def longest(self) -> int:
@@ -83,7 +85,7 @@ def of_tokens(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     one_per_sequence = tensor(len(sizes.lengths), sizes.heads, sizes.size, layout=layout)
     rows = tensor(sizes.packed, sizes.heads, sizes.size, layout=layout)
     scores = tensor(sizes.heads, sizes.packed, layout=layout)
-    is_context = "context" in template.arguments
+    is_context = sizes.is_context
     return {
         "token_attention_out": scores,
         "logics": scores,
@@ -196,7 +198,7 @@ PAIRS = tokens("exact", 7, 4, 5, domains={"q": ONES, "v": SMALL}, dtypes=DtypeSe
 register(
     "diopiContextAttentionInference",
     templates=tuple(
-        t.replace(arguments={**t.arguments, "context": None})
+        t.with_sizes(is_context=True)
         for t in (
             *TOKENS,
             PAIRS.replace(arguments={"k": in_pairs(_places(PAIRS.sizes), 2, 4)}),

@@ -29,7 +29,7 @@ HALVES = argument_variants(NORMAL_INPUTS, vary_argument("by", "other", (0.5, 2.5
 
 
 def cases(function: str, *templates: CaseTemplate) -> list[Case]:
-    return list(elementwise_cases(lookup(function), templates))
+    return list(elementwise_cases(lookup(function), templates, large=False))
 
 
 def test_the_last_operand_repeats() -> None:

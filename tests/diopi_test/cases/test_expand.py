@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
+from diopi_test.cases.axes import Axes
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.model import ResultOverride
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, cycle_layouts, expand, tensor
@@ -39,3 +42,22 @@ def test_results_may_depend_on_the_element_type():
     template = CaseTemplate("made", arguments={"size": (3,)}, results={"out": result}, dtypes=(Dtype.int8,))
     (case,) = expand(lookup("diopiOnes"), [template])
     assert case.results == {"out": ResultOverride(Dtype.int8, strided, (3,))}
+
+
+def test_template_with_an_argument_that_no_function_of_the_family_has_is_rejected():
+    template = CaseTemplate("typo", arguments={"input": tensor(2, 2), "diagnal": 0})
+    with pytest.raises(ValueError, match="'typo' of diopiTril names diagnal"):
+        list(expand(lookup("diopiTril"), [template]))
+
+
+def test_replace_and_with_sizes_reject_unknown_names():
+    template = CaseTemplate("rows", Axes((7, 5), (1,)))
+    assert template.with_sizes("columns", axes=(0,)).replace(smoke=True) == CaseTemplate(
+        "columns", Axes((7, 5), (0,)), smoke=True
+    )
+    with pytest.raises(TypeError, match="axes"):
+        template.replace(axes=(0,))
+    with pytest.raises(TypeError, match="smoke"):
+        template.with_sizes(smoke=True)
+    with pytest.raises(TypeError, match="with_sizes"):
+        template.replace(sizes=Axes((7, 5), (0,)))

@@ -7,8 +7,9 @@ import pytest
 
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
+from diopi_test.cases.elementwise import LARGE_BROADCAST, LARGE_UNIFORM
 from diopi_test.cases.large import reason_without_large
-from diopi_test.cases.large.makers import EXEMPT, ONE_OPERAND, SEVERAL_OPERANDS, PlacedShape, grow
+from diopi_test.cases.large.makers import EXEMPT, PlacedShape, grow
 from diopi_test.cases.layouts import strides
 from diopi_test.cases.model import Case, ResultOf, is_huge, registered_cases, tensor_specs
 from diopi_test.cases.selection import select_cases
@@ -63,7 +64,7 @@ def test_large_cases_are_large(family: str) -> None:
 
 
 def test_computed_arguments_grow_with_the_case() -> None:
-    """Stretched cases keep the functions that compute arguments."""
+    """Large cases keep the functions that compute arguments."""
     for prototype in (lookup(name) for name in FUNCTIONS):
         for case in select_cases(prototype.name, "large"):
             computes = [spec.compute for value in case.arguments.values() for spec in tensor_specs(value)]
@@ -92,9 +93,10 @@ def test_functions_without_small_nan_cases_have_no_large_ones() -> None:
         assert not any(case.label.endswith("few-nans") for case in select_cases(function, "large"))
 
 
-def test_stretched_sizes_are_no_multiples_of_block_sizes() -> None:
-    for stretch in (*ONE_OPERAND, *SEVERAL_OPERANDS):
-        assert all(math.prod(stretch.shapes[0]) % block for block in (4, 16, 32, 256, 1024, 2000, 4096, 65_536))
+def test_large_operands_are_no_multiples_of_block_sizes() -> None:
+    for pattern in (*LARGE_UNIFORM, *LARGE_BROADCAST):
+        size = math.prod(pattern.sizes[0].shape)
+        assert all(size % block for block in (4, 16, 32, 256, 1024, 2000, 4096, 65_536))
 
 
 def test_operands_of_gradients_have_one_shape() -> None:
