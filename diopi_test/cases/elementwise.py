@@ -136,7 +136,7 @@ def elementwise_cases(
     return (case for case in cases if case.level == FULL or not reason_open(prototype, case))
 
 
-def narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
+def _narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
     """Return float16, or the function's last type if it does not accept float16."""
     return Dtype.float16 if Dtype.float16 in dtypes else dtypes[-1]
 
@@ -147,7 +147,7 @@ def large_patterns(prototype: Prototype, huge: bool = False) -> Iterator[CaseTem
     leading = [*(LARGE_UNIFORM if is_uniform else LARGE_BROADCAST), *([HUGE] if huge else [])]
     for dtype, shapes in (
         *((leading_dtype(prototype.dtypes), shapes) for shapes in leading),
-        (narrow_type(prototype.dtypes), FAR_APART_UNIFORM if is_uniform else FAR_APART_BROADCAST),
+        (_narrow_type(prototype.dtypes), FAR_APART_UNIFORM if is_uniform else FAR_APART_BROADCAST),
     ):
         if is_applicable(prototype, shapes):
             yield shapes.replace(dtypes=[dtype], level=LARGE)
