@@ -9,7 +9,7 @@ from diopi_proto.families import load_families
 
 
 def import_validators() -> None:
-    """Import the validators of all families, and with them `scipy.stats`."""
+    """Import the validators of all families."""
     load_families("diopi_test.oracle.validators")
 
 
