@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sampling import OPERATORS, sampled
 
 from diopi_proto.interface import lookup
 from diopi_test.baseline import manifest
@@ -23,12 +24,15 @@ SMOKE = Path(__file__).parent.parent / "baseline_data" / "smoke"
 LIMIT = 12_000_000
 """Bytes the committed files may take together."""
 
-FUNCTIONS = functions_with_cases("smoke")
-
 
 def test_every_function_has_its_file_and_nothing_else_is_there() -> None:
-    files = (baseline_file(SMOKE, name).name for name in FUNCTIONS)
+    files = (baseline_file(SMOKE, name).name for name in OPERATORS)
     assert sorted(path.name for path in SMOKE.iterdir()) == sorted([*files, manifest.MANIFEST_NAME])
+
+
+@pytest.mark.exhaustive
+def test_every_operator_has_cases() -> None:
+    assert functions_with_cases("full") == functions_with_cases("smoke") == OPERATORS
 
 
 def test_the_files_are_those_of_the_manifest() -> None:
@@ -36,7 +40,7 @@ def test_the_files_are_those_of_the_manifest() -> None:
     level.verify(level.functions)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", OPERATORS)
 def test_the_manifest_lists_the_cases_that_a_file_gives(function: str) -> None:
     """Those made of stored ones depend on today's sources: `diopi-test gen-data` lists them anew."""
     level = open_level(SMOKE)
@@ -47,14 +51,14 @@ def test_the_files_are_small() -> None:
     assert sum(path.stat().st_size for path in SMOKE.iterdir()) <= LIMIT
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", OPERATORS)
 def test_a_file_holds_the_cases_of_its_function(function: str) -> None:
     file = BaselineFile(baseline_file(SMOKE, function))
     file.verify()
     assert list(file.labels) == [case.label for case in select_cases(function, "smoke")]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS[::9])
+@pytest.mark.parametrize("function", sampled(OPERATORS, 20))
 def test_inputs_are_drawn_again_as_they_are_stored(function: str) -> None:
     """To the last place, in which the mathematical library of another machine may differ."""
     file = BaselineFile(baseline_file(SMOKE, function))

@@ -6,33 +6,29 @@ import pytest
 
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import NewOuts, Role
-from diopi_proto.prototype import Prototype
-
-EACH_PROTOTYPE = pytest.mark.parametrize("prototype", prototypes().values(), ids=lambda prototype: prototype.name)
 
 
-@EACH_PROTOTYPE
-def test_argument_dtypes_name_tensor_arguments(prototype: Prototype) -> None:
-    tensors = {p.name for p in prototype.parameters if p.is_argument and (p.is_tensor or p.is_tensor_array)}
-    scalars = {p.name for p in prototype.parameters} if prototype.form in ("scalar", "inplace_scalar") else set()
-    assert prototype.argument_dtypes.keys() <= tensors | scalars
+def test_argument_dtypes_name_tensor_arguments() -> None:
+    for prototype in prototypes().values():
+        tensors = {p.name for p in prototype.parameters if p.is_argument and (p.is_tensor or p.is_tensor_array)}
+        scalars = {p.name for p in prototype.parameters} if prototype.form in ("scalar", "inplace_scalar") else set()
+        assert prototype.argument_dtypes.keys() <= tensors | scalars, prototype.name
 
 
-@EACH_PROTOTYPE
-def test_result_rules_name_every_result(prototype: Prototype) -> None:
+def test_result_rules_name_every_result() -> None:
     """A result updated in place keeps its dtype, so it may go unnamed; entries of `NewOuts` have their own names."""
-    if not isinstance(prototype.result, Mapping) or any(p.annotation is NewOuts for p in prototype.parameters):
-        return
-    written = {p.name for p in prototype.results if p.is_tensor or p.is_tensor_array}
-    outputs = {p.name for p in prototype.results if p.name in written and p.role is Role.output}
-    assert outputs <= prototype.result.keys()
-    assert prototype.result.keys() <= written or prototype.is_inplace
+    for prototype in prototypes().values():
+        if not isinstance(prototype.result, Mapping) or any(p.annotation is NewOuts for p in prototype.parameters):
+            continue
+        written = {p.name for p in prototype.results if p.is_tensor or p.is_tensor_array}
+        outputs = {p.name for p in prototype.results if p.name in written and p.role is Role.output}
+        assert outputs <= prototype.result.keys(), prototype.name
+        assert prototype.result.keys() <= written or prototype.is_inplace, prototype.name
 
 
-@EACH_PROTOTYPE
-def test_tensor_arguments_have_dtypes(prototype: Prototype) -> None:
-    without = [p.name for p in prototype.arguments if p.is_tensor and not prototype.dtypes_of(p.name)]
-    assert without == []
+def test_tensor_arguments_have_dtypes() -> None:
+    arguments = [(prototype, p) for prototype in prototypes().values() for p in prototype.arguments if p.is_tensor]
+    assert [(prototype.name, p.name) for prototype, p in arguments if not prototype.dtypes_of(p.name)] == []
 
 
 @pytest.mark.parametrize(

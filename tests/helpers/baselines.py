@@ -1,10 +1,15 @@
 """Levels of a few functions, as `gen-data` makes them, but in this process."""
 
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from diopi_test.baseline.generate import generate_function
 from diopi_test.baseline.manifest_writer import ManifestWriter
 from diopi_test.execution.listing import list_cases
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 def make_level(folder: Path, *functions: str) -> Path:
@@ -13,6 +18,11 @@ def make_level(folder: Path, *functions: str) -> Path:
         generate_function(function, folder.name, folder)
     enter(folder, *functions)
     return folder
+
+
+def map_in_this_process(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[tuple[Item, Result]]:
+    """Yield each item with the result of `work(item)`, as a `ParallelMap` does, without starting a process."""
+    return ((item, work(item)) for item in items)
 
 
 def enter(folder: Path, *functions: str) -> None:

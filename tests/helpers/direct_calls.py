@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from diopi_impl.aten_cpu import vendor
-from diopi_proto.interface import prototypes
 from diopi_test.baseline.location import folder_to_read
 from diopi_test.baseline.store import BaselineFile, baseline_file
 from diopi_test.cases.model import CaseClass
@@ -14,11 +13,6 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.run.run_case import run_case
-
-
-def functions_with_equivalent() -> list[str]:
-    """Return the functions that have an equivalent operator in PyTorch and cases at the smoke level."""
-    return [name for name in prototypes() if vendor.has(name) and select_cases(name, "smoke")]
 
 
 def outcomes(functions: Iterable[str]) -> Iterator[tuple[BaselineCase, CaseClass, Outcome]]:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from baselines import enter, make_level
+from baselines import enter, make_level, map_in_this_process
 
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
@@ -37,7 +37,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_number_of_workers_does_not_change_the_files(tmp_path: Path) -> None:
     single, two = tmp_path / "one", tmp_path / "two"
-    computed = generate.generate(FUNCTIONS, "smoke", single, process_map(1), ignore, list_cases)
+    computed = generate.generate(FUNCTIONS, "smoke", single, map_in_this_process, ignore, list_cases)
     assert generate.generate(list(reversed(FUNCTIONS)), "smoke", two, process_map(2), ignore, list_cases) == computed
     assert contents(single) == contents(two)
     assert sorted(contents(single)) == sorted([*(f"{name}.h5" for name in FUNCTIONS), manifest.MANIFEST_NAME])
@@ -48,7 +48,7 @@ def test_the_order_does_not_change_the_files(tmp_path: Path) -> None:
     for name, seed in (("plain", None), ("one", 1), ("other", 2)):
         order.append([])
         note = partial(lambda computed, function, cases: computed.append(function), order[-1])
-        generate.generate(FUNCTIONS, "smoke", tmp_path / name, process_map(1), note, list_cases, seed)
+        generate.generate(FUNCTIONS, "smoke", tmp_path / name, map_in_this_process, note, list_cases, seed)
     assert contents(tmp_path / "one") == contents(tmp_path / "other") == contents(tmp_path / "plain")
     assert any(order != order[0] for order in order)
 
@@ -78,9 +78,9 @@ def test_an_error_names_the_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def make(folder: Path, *functions: str) -> dict[str, int]:
-    """Generate with one process; the number of cases made by function."""
+    """Generate in this process; the number of cases made by function."""
     computed: dict[str, int] = {}
-    generate.generate(functions, folder.name, folder, process_map(1), computed.__setitem__, list_cases)
+    generate.generate(functions, folder.name, folder, map_in_this_process, computed.__setitem__, list_cases)
     return computed
 
 
@@ -129,7 +129,7 @@ def test_an_interrupted_run_keeps_finished_files(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        generate.generate(FUNCTIONS, "smoke", folder, process_map(1), interrupt, list_cases)
+        generate.generate(FUNCTIONS, "smoke", folder, map_in_this_process, interrupt, list_cases)
     found, _ = read_manifest(folder)
     assert len(found.files) == 1
     computed = make(folder, *FUNCTIONS)
@@ -152,7 +152,7 @@ def test_entries_of_functions_without_cases_are_removed(tmp_path: Path, monkeypa
 def test_the_cases_of_an_unchanged_file_are_listed_again(tmp_path: Path) -> None:
     folder = make_level(tmp_path / "smoke", "diopiSin")
     before = open_level(folder).cases("diopiSin")
-    generate.generate(["diopiSin"], "smoke", folder, process_map(1), ignore, lambda file: list_cases(file)[:2])
+    generate.generate(["diopiSin"], "smoke", folder, map_in_this_process, ignore, lambda file: list_cases(file)[:2])
     assert open_level(folder).cases("diopiSin") == before[:2]
 
 

@@ -1,0 +1,32 @@
+"""Samples of what a test could try exhaustively; `pytest -m exhaustive` tries the rest."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from diopi_proto.interface import prototypes
+
+OPERATORS = [name for name, prototype in prototypes().items() if prototype.parameters]
+"""All functions except those that only return a text; each has cases. Selecting the cases to know this takes long."""
+
+SEED = "DIOPI_SAMPLE_SEED"
+"""The environment variable with the seed. The processes of pytest-xdist inherit it, so all of them draw the same."""
+
+os.environ.setdefault(SEED, str(random.SystemRandom().randrange(10**9)))
+
+
+def draw_sample(items: Iterable[Any], size: int) -> list[Any]:
+    """Return `size` of the items, drawn with the seed."""
+    return random.Random(os.environ[SEED]).sample(list(items), size)
+
+
+def sampled(items: Iterable[Any], size: int) -> list[Any]:
+    """Return the items as parameters of a test; those that are not in the sample are marked `exhaustive`."""
+    parameters = list(items)
+    sample = draw_sample(parameters, size)
+    return [item if item in sample else pytest.param(item, marks=pytest.mark.exhaustive) for item in parameters]
