@@ -1,8 +1,9 @@
-"""The references of reductions and the running sum: against independent computations, and what the caller decides."""
+"""The references of reductions and running sums: results without elements, ties and error terms.
+
+`diopi-test run --vendor torch_cpu` compares their values and gradients with PyTorch.
+"""
 
 import itertools
-import statistics
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,32 +31,10 @@ def cube() -> Array:
     return np.random.default_rng(3).normal(size=(2, 3, 4))
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("diopiSum", sum), ("diopiMean", statistics.fmean), ("diopiStd", statistics.stdev)],
-)
-def test_statistics_along_two_axes(name: str, expected: Callable[[Any], float], cube: Array) -> None:
-    arguments = (None,) if name == "diopiStd" else ()
-    actual = _call(name, cube, (-1, 0), *arguments, out=_out(3))
-    np.testing.assert_allclose(actual, [expected(cube[:, i].ravel().tolist()) for i in range(3)])
-
-
-def test_correction(cube: Array) -> None:
-    values = cube.ravel().tolist()
-    assert _call("diopiStd", cube, (), 0, out=_out()) == pytest.approx(statistics.pstdev(values))
-    scaled = statistics.pstdev(values) * np.sqrt(24 / 23.5)
-    assert _call("diopiStd", cube, (), 0.5, out=_out()) == pytest.approx(scaled)
-
-
 @pytest.mark.parametrize(("values", "expected"), [([[2.0]], np.nan), ([[1.0, 2.0]], np.inf)])
 def test_no_degrees_of_freedom(values: list[list[float]], expected: float) -> None:
     with np.errstate(all="ignore"):
         np.testing.assert_equal(_call("diopiStd", np.array(values), (1,), 2, out=_out(1)), [expected])
-
-
-def test_complex_deviation_is_real() -> None:
-    z = np.array([1 + 1j, -1 - 1j])
-    assert _call("diopiStd", z, (0,), 0, out=_out()) == pytest.approx(np.sqrt(2))
 
 
 @pytest.mark.parametrize("name", ["diopiSum", "diopiMean", "diopiAny", "diopiAll", "diopiProd"])
@@ -96,23 +75,10 @@ def test_no_elements() -> None:
     np.testing.assert_equal(_call("diopiAll", none, 0, out=_out(2)), [True] * 2)
 
 
-def test_truth_of_unusual_numbers() -> None:
-    np.testing.assert_equal(_call("diopiAny", np.array([[1j, 0], [0, 0]]), 1, out=_out(2)), [True, False])
-    np.testing.assert_equal(_call("diopiAll", np.array([[np.nan, 0.25], [1, -0.0]]), 1, out=_out(2)), [True, False])
-
-
 def test_integers_wrap_in_int64() -> None:
     large = np.array([2**62, 2**62, 5])
     assert _call("diopiSum", large, (), out=_out()) == -(2**63) + 5
     assert _call("diopiSum", np.ones(300, bool), (), out=_out()) == 300
-
-
-@pytest.mark.parametrize("dim", [0, 1, -1])
-def test_cumsum_and_its_adjoint(dim: int, cube: Array) -> None:
-    grad = np.random.default_rng(4).normal(size=cube.shape)
-    total = _call("diopiCumsum", cube, dim)
-    np.testing.assert_allclose(np.diff(total, axis=dim), cube.take(range(1, cube.shape[dim]), dim))
-    np.testing.assert_allclose(np.vdot(grad, total), np.vdot(_call("diopiCumsumBackward", grad, dim), cube))
 
 
 def test_terms_of_a_sum_are_those_of_its_values_and_of_its_partial_sums() -> None:
