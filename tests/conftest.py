@@ -1,8 +1,10 @@
-"""Prints the seed of the samples that tests draw."""
+"""Prints the seed of the samples that tests draw, and shares fork servers between tests."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
+from fork_servers import ForkServerPool
 from sampling import SEED
 
 
@@ -13,3 +15,13 @@ def pytest_report_header() -> str:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if terminalreporter.stats.get("failed"):
         terminalreporter.write_line(f"repeat the samples of this run with {SEED}={os.environ[SEED]}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_fork_servers() -> Iterator[None]:
+    """Let runs in the process of the tests use the fork server of an earlier run."""
+    pool = ForkServerPool()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("diopi_test.run.isolation.executor.ForkServer", pool.lease)
+        yield
+    pool.close()

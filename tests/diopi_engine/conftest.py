@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from shared_folders import fill_once
 
 import diopi_engine
 from diopi_engine import Engine, Input
@@ -31,11 +32,11 @@ def engine() -> Engine:
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The path of libhgrt.so; what uses it sees no cores but its own."""
-    from diopi_engine.runtime.build import build
+    from diopi_engine.runtime.build import LIBRARY, build
 
     if shutil.which("cc") is None:
         pytest.skip("there is no C compiler here")
-    return build(tmp_path_factory.mktemp("hgrt"))
+    return fill_once(tmp_path_factory, "hgrt", build) / LIBRARY
 
 
 @pytest.fixture(scope="session")
@@ -50,11 +51,11 @@ def locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def nvdla_library(tmp_path_factory: pytest.TempPathFactory, locks: Path) -> Path:
     """The path of libnvdla_runtime.so; the devices that it finds are those of these tests, as `locks` says."""
-    from diopi_engine.runtime.nvdla.build import build
+    from diopi_engine.runtime.nvdla.build import LIBRARY, build
 
     if shutil.which("cc") is None or shutil.which("c++") is None:
         pytest.skip("there is no compiler of C and C++ here")
-    return build(tmp_path_factory.mktemp("nvdla"))
+    return fill_once(tmp_path_factory, "nvdla", build) / LIBRARY
 
 
 @pytest.fixture

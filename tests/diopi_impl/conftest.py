@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from shared_folders import fill_once
 from toolchain import VENDORS, WARNINGS, build
 
 from diopi_impl.export import export
@@ -22,17 +23,20 @@ def exported_without_warnings() -> Iterator[None]:
 def c_vendor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vendor in C that registers its functions."""
     sources = sorted((VENDORS / "c").glob("*.c"))
-    return build(tmp_path_factory.mktemp("c") / "libdiopi_impl.so", "c", sources, "-O1")
+    name = "libdiopi_impl.so"
+    return fill_once(tmp_path_factory, "c", lambda folder: build(folder / name, "c", sources, "-O1")) / name
 
 
 @pytest.fixture(scope="session")
 def cpp_vendor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vendor in C++ that exports the well-known names."""
     sources = sorted((VENDORS / "cpp").glob("*.cpp"))
-    return build(tmp_path_factory.mktemp("cpp") / "libdiopi_impl.so", "c++", sources)
+    name = "libdiopi_impl.so"
+    return fill_once(tmp_path_factory, "cpp", lambda folder: build(folder / name, "c++", sources)) / name
 
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built-in vendor as a library."""
-    return export("diopi_impl.jax_cpu:vendor", tmp_path_factory.mktemp("exported"))
+    folder = fill_once(tmp_path_factory, "exported", lambda folder: export("diopi_impl.jax_cpu:vendor", folder))
+    return folder / "libdiopi_impl.so"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from baselines import make_level
+from commands import run_here
 from reports import read_report
 
 from diopi_test.baseline.shuffle import parse_seed, sample_functions, shuffle_by_seed
@@ -26,15 +27,15 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def in_process(module: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def run_pytest(*arguments: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-m", module, *map(str, arguments)]
+    command = [sys.executable, "-m", "pytest", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
 
 
 def run(data: Path, vendor: str, tmp_path: Path, *more: object) -> tuple[int, dict[str, Any], str]:
     report = tmp_path / "report.json"
-    done = in_process("diopi_test", "run", "--data", data, "--vendor", vendor, "--json", report, *more)
+    done = run_here("run", "--data", data, "--vendor", vendor, "--json", report, *more)
     assert report.exists(), done.stdout + done.stderr
     return done.returncode, read_report(report), done.stdout
 
@@ -98,11 +99,10 @@ def test_shuffling_detects_results_that_depend_on_earlier_calls(data: Path, tmp_
     assert (again, verdicts(report)) == (seen[0][0], verdicts(seen[0][1]))
 
 
-@pytest.mark.parametrize("more", [["--shuffle", "7"], ["-n", "2", "--shuffle"]])
-def test_the_plugin_shuffles_too(data: Path, more: list[str]) -> None:
+def test_the_plugin_shuffles_too(data: Path) -> None:
     plugins = ["-p", "no:cacheprovider", "-c", os.devnull, "-p", "diopi_test.run.plugin"]
     vendor = ["--vendor", STUB_VENDOR, "-v"]
-    done = in_process("pytest", data / "smoke", *plugins, *vendor, *more)
+    done = run_pytest(data / "smoke", *plugins, *vendor, "-n", "2", "--shuffle")
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"diopi: cases shuffled with --shuffle \d+", done.stdout)
     functions = re.findall(r"::(diopi\w+)\[.*PASSED|PASSED .*::(diopi\w+)\[", done.stdout)
@@ -111,7 +111,7 @@ def test_the_plugin_shuffles_too(data: Path, more: list[str]) -> None:
 
 
 def test_the_plugin_rejects_an_invalid_seed(data: Path) -> None:
-    done = in_process("pytest", data / "smoke", "-p", "diopi_test.run.plugin", "-c", os.devnull, "--shuffle", "soon")
+    done = run_pytest(data / "smoke", "-p", "diopi_test.run.plugin", "-c", os.devnull, "--shuffle", "soon")
     assert done.returncode == 4
     assert "--shuffle: seed is 'soon', expected an integer or 'random'" in done.stderr
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import io
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from baselines import make_level
+from commands import run_here
 from reports import read_report
 from rich.console import Console
 
@@ -25,8 +23,6 @@ from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.results.claims import compare_claims, show
 from diopi_test.results.records import CaseRecord, ClaimsReport
 from diopi_test.run.collection import Collected
-
-HELPERS = Path(__file__).parents[2] / "helpers"
 
 
 @pytest.fixture(scope="module")
@@ -139,16 +135,9 @@ def test_long_lists_are_cut(data: Path) -> None:
 
 
 def test_the_report_has_both_lists(data: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
     file = tmp_path / "report.json"
-    command = [sys.executable, "-m", "diopi_test", "run", "--data", str(data), "--vendor", "claiming:vendor"]
-    done = subprocess.run(
-        [*command, "-n", "1", "-k", "not runtime", "--json", str(file)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=300,
-    )
+    selection = ("-n", 1, "-k", "not runtime")
+    done = run_here("run", "--data", data, "--vendor", "claiming:vendor", *selection, "--json", file)
     assert done.returncode == 0, done.stdout + done.stderr
     claims = read_report(file)["claims"]
     assert claims["declared"] == [

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+from shared_folders import fill_once
 from toolchain import VENDORS, build
+
+NAME = "libdiopi_impl.so"
 
 SOURCES = sorted((VENDORS / "faulty").glob("*.c"))
 
@@ -11,10 +14,10 @@ SOURCES = sorted((VENDORS / "faulty").glob("*.c"))
 @pytest.fixture(scope="session")
 def faulty_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """In C."""
-    return build(tmp_path_factory.mktemp("faulty_c") / "libdiopi_impl.so", "c", SOURCES, "-O1")
+    return fill_once(tmp_path_factory, "faulty_c", lambda folder: build(folder / NAME, "c", SOURCES, "-O1")) / NAME
 
 
 @pytest.fixture(scope="session")
 def faulty_cpp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same sources in C++, where they can throw."""
-    return build(tmp_path_factory.mktemp("faulty_cpp") / "libdiopi_impl.so", "c++", SOURCES, "-O1")
+    return fill_once(tmp_path_factory, "faulty_cpp", lambda folder: build(folder / NAME, "c++", SOURCES, "-O1")) / NAME

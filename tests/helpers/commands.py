@@ -1,0 +1,24 @@
+"""`diopi-test` in the process of the tests, for tests that need no process of its own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from subprocess import CompletedProcess
+
+from click.testing import CliRunner
+
+from diopi_test.cli import main
+
+
+def run_here(*arguments: object, **environment: str) -> CompletedProcess[str]:
+    """Run a command line in this process; raise what it does not report itself."""
+    words = list(map(str, arguments))
+    folder = os.getcwd()
+    try:
+        done = CliRunner().invoke(main, words, env={"XDG_STATE_HOME": tempfile.gettempdir(), **environment})
+    finally:
+        os.chdir(folder)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return CompletedProcess(words, done.exit_code, done.stdout, done.stderr)

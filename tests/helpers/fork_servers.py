@@ -1,0 +1,97 @@
+"""Fork servers that serve several executors of the tests, one after the other: the imports of each take a second."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Hashable, Iterator
+from contextlib import suppress
+
+from diopi_test.run.isolation.fork_server import Ended, ForkServer, ForkServerError, WorkerProcess
+from diopi_test.run.options import CaseOptions
+
+UNREAD = {"PYTEST_CURRENT_TEST", "XDG_STATE_HOME", "COLUMNS"}
+"""Environment variables that no worker reads."""
+
+END_SECONDS = 5.0
+"""Seconds that killed workers have to end, before the fork server is ended too."""
+
+
+def surroundings() -> Hashable:
+    """Return what a fork server inherits: a fork server that was started with something else can't be used again."""
+    environment = {name: value for name, value in os.environ.items() if name not in UNREAD}
+    return tuple(sys.path), os.getcwd(), tuple(sorted(environment.items()))
+
+
+class LeasedForkServer:
+    """A fork server that is given back when it is closed, if all its workers have ended."""
+
+    def __init__(self, pool: ForkServerPool, key: Hashable, server: ForkServer) -> None:
+        self._pool, self._key, self._server = pool, key, server
+        self._workers: dict[int, WorkerProcess] = {}
+
+    def fileno(self) -> int:
+        return self._server.fileno()
+
+    def start(self, vendor: str, options: CaseOptions) -> WorkerProcess:
+        worker = self._server.start(vendor, options)
+        self._workers[worker.number] = worker
+        return worker
+
+    def signal(self, process: WorkerProcess, number: int) -> None:
+        self._server.signal(process, number)
+
+    def ended(self) -> Iterator[Ended]:
+        for ended in self._server.ended():
+            self._workers.pop(ended.process, None)
+            yield ended
+
+    def close(self) -> None:
+        with suppress(ForkServerError):
+            self._end_workers()
+            self._pool.give_back(self._key, self._server)
+            return
+        self._server.close()
+
+    def _end_workers(self) -> None:
+        """Kill the workers, as the end of a fork server does, and wait until it has noticed."""
+        for worker in self._workers.values():
+            self._server.signal(worker, signal.SIGKILL)
+        deadline = time.monotonic() + END_SECONDS
+        while True:
+            for _ in self.ended():
+                pass
+            if not self._workers:
+                return
+            if not select.select([self._server], [], [], max(deadline - time.monotonic(), 0))[0]:
+                raise ForkServerError("workers have not ended")
+
+
+class ForkServerPool:
+    """At most one idle fork server per surroundings, and only the latest few."""
+
+    LARGEST = 3
+
+    def __init__(self) -> None:
+        self._idle: dict[Hashable, ForkServer] = {}
+
+    def lease(self) -> LeasedForkServer:
+        """Return an idle fork server with the present surroundings, or a new one."""
+        key = surroundings()
+        return LeasedForkServer(self, key, self._idle.pop(key, None) or ForkServer())
+
+    def give_back(self, key: Hashable, server: ForkServer) -> None:
+        if key in self._idle:
+            server.close()
+            return
+        self._idle[key] = server
+        if len(self._idle) > self.LARGEST:
+            self._idle.pop(next(iter(self._idle))).close()
+
+    def close(self) -> None:
+        for server in self._idle.values():
+            server.close()
+        self._idle.clear()

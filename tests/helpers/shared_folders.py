@@ -1,0 +1,36 @@
+"""Folders that one process of pytest-xdist fills, and the others use."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def fill_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], Any]) -> Path:
+    """Return a folder of this session that `fill` has filled; call it unless another process has.
+
+    Args:
+        factory: The fixture `tmp_path_factory`.
+        name: A name that no other shared folder has.
+        fill: Fills the empty folder; if it raises, the next process tries again.
+
+    Returns:
+        The folder, which tests must not change.
+    """
+    root = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    done = root / f"{name}.done"
+    with open(root / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder = root / name
+        if not done.exists():
+            folder.mkdir(exist_ok=True)
+            fill(folder)
+            done.touch()
+    return folder
