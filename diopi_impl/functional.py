@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -14,6 +13,7 @@ from diopi_impl.arguments import Perform, Prepare
 from diopi_impl.base import Box
 from diopi_impl.conversion import convert_array
 from diopi_impl.results import Results
+from diopi_proto.implementations import takes_out
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Scalar
@@ -50,12 +50,6 @@ Compute = Callable[[Sequence[Any]], Sequence[Any]]
 """Returns the results for argument values; the result specs were fixed before."""
 
 Adapter = Callable[[Prototype, Callable[..., Any]], Adapted]
-
-
-def takes_out(function: Callable[..., Any]) -> bool:
-    """Return whether `function` has the keyword-only parameter `out`."""
-    parameter = inspect.signature(function).parameters.get("out")
-    return parameter is not None and parameter.kind is parameter.KEYWORD_ONLY
 
 
 def split_results(prototype: Prototype, value: Any) -> Sequence[Any]:

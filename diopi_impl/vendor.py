@@ -12,14 +12,16 @@ from diopi_impl.arguments import Prepare, add_argument_checks
 from diopi_impl.base import TEXT_QUERIES, BaseVendor, Waiver
 from diopi_impl.claims import Claim
 from diopi_impl.errors import VendorError, error_code
-from diopi_impl.functional import Adapter, apply_directly, bind
+from diopi_impl.functional import Adapted, Adapter, apply_directly, bind
+from diopi_proto.implementations import ParameterError, accept_all
 from diopi_proto.interface import lookup, prototypes
+from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Error
 from lib_rt import Context, Device, RuntimeFunctions
 
 Implementation = Callable[..., Error | None]
-"""A raw implementation: takes exactly the prototype's parameters and returns an error code (None means success).
+"""A raw implementation: takes parameters of the prototype and returns an error code (None means success).
 
 `BaseVendor.call` describes the values. Arguments that the call does not read are None.
 """
@@ -61,40 +63,35 @@ class Vendor(BaseVendor):
         self._source_modules: dict[str, str] = {}
         self._failure = _Failure()
 
-    def implements(self, name: str, *, adapt: Adapter | None = None) -> Callable[[F], F]:
-        """Register the decorated *functional* implementation of `name` and of its derived forms.
+    def implements(self, *names: str, adapt: Adapter | None = None) -> Callable[[F], F]:
+        """Register the decorated *functional* implementation of these functions and of their derived forms.
 
-        The implementation takes the values of the prototype's inputs and attributes (arrays, plain numbers, tuples),
-        with the same names in the same order, and returns the results in order. A keyword-only parameter `out` receives
-        the `ResultSpec` of each result tensor. Arguments that a call does not read (`Prototype.unread_arguments`) are
-        None.
+        The implementation declares those of the prototype's inputs and attributes that it uses, by name and in any
+        order. It receives their values (arrays, plain numbers, tuples) and returns the results in order. A keyword-only
+        parameter `out` receives the `ResultSpec` of each result tensor. Arguments that a call does not read
+        (`Prototype.unread_arguments`) are None.
 
         Args:
-            name: the standard function.
-            adapt: the adapter for this function; the vendor's adapter by default.
+            names: the standard functions.
+            adapt: the adapter for these functions; the vendor's adapter by default.
 
         Returns:
             A decorator that returns the implementation unchanged. It raises VendorError if there is no such prototype,
-            if the parameters differ from the prototype, or if the function is already implemented.
+            if the prototype lacks one of the parameters, or if the function is already implemented.
         """
 
         def register(function: F) -> F:
-            base = _prototype(name)
-            check_parameters(function, base, [p.name for p in base.arguments])
-            adapted = (adapt or self._adapt)(base, function)
-            for form in _forms(base):
-                if form is base:
-                    self._enter(base, bind(form, adapted), function)
-                elif form.name not in self._implementations:
-                    self._implementations[form.name] = add_argument_checks(form, bind(form, adapted))
-                    self._derived.add(form.name)
-                    self._source_modules[form.name] = _module_of(function)
+            for base in map(_prototype, names):
+                adapted = (adapt or self._adapt)(base, _accept_all(function, base, base.arguments))
+                self._enter_forms(base, adapted, function)
             return function
 
         return register
 
     def implements_raw(self, name: str) -> Callable[[F], F]:
         """Register the decorated *raw* implementation of `name`: see `Implementation`.
+
+        The implementation declares those of the prototype's parameters that it uses, by name and in any order.
 
         Args:
             name: the standard function.
@@ -105,11 +102,20 @@ class Vendor(BaseVendor):
 
         def register(function: F) -> F:
             prototype = _prototype(name)
-            check_parameters(function, prototype, [p.name for p in prototype.parameters])
-            self._enter(prototype, lambda values: lambda context, arguments: function(context, *arguments), function)
+            accept = _accept_all(function, prototype, prototype.parameters)
+            self._enter(prototype, lambda values: lambda context, arguments: accept(context, *arguments), function)
             return function
 
         return register
+
+    def _enter_forms(self, base: Prototype, adapted: Adapted, function: Callable[..., Any]) -> None:
+        for form in _forms(base):
+            if form is base:
+                self._enter(base, bind(form, adapted), function)
+            elif form.name not in self._implementations:
+                self._implementations[form.name] = add_argument_checks(form, bind(form, adapted))
+                self._derived.add(form.name)
+                self._source_modules[form.name] = _module_of(function)
 
     def _enter(self, prototype: Prototype, prepare: Prepare, function: Callable[..., Any]) -> None:
         if prototype.name in self._implementations and prototype.name not in self._derived:
@@ -178,16 +184,11 @@ def _forms(base: Prototype) -> Iterable[Prototype]:
     return (form for form in prototypes().values() if form.base == base.name)
 
 
-def check_parameters(function: Callable[..., Any], prototype: Prototype, expected: Sequence[str]) -> None:
-    """Raise VendorError unless the positional parameters of `function` are exactly `expected`."""
-    signature = inspect.signature(function)
-    names = [
-        parameter.name
-        for parameter in signature.parameters.values()
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    ]
-    if names != list(expected):
-        raise VendorError(
-            f"{prototype.name}: the implementation takes ({', '.join(names)}), "
-            f"the prototype says ({', '.join(expected)})"
-        )
+def _accept_all(
+    function: Callable[..., Any], prototype: Prototype, parameters: Sequence[Parameter]
+) -> Callable[..., Any]:
+    """Return an implementation as a function of all of these parameters; raise VendorError if it declares another."""
+    try:
+        return accept_all(function, prototype.name, [p.name for p in parameters])
+    except ParameterError as unknown:
+        raise VendorError(str(unknown)) from None

@@ -202,3 +202,29 @@ def test_every_reader_of_a_baseline_file_compares_its_digest() -> None:
             if is_reader and len(node.args) < 2:
                 found.add(str(path.relative_to(ROOT)))
     assert found == UNVERIFIED
+
+
+UNTYPED = ("diopi_impl/jax_cpu", "diopi_impl/torch_cpu", "diopi_test/oracle/reference")
+"""Packages whose registered implementations have no annotations: the prototypes have the types."""
+
+
+def decorators(function: ast.FunctionDef) -> set[str]:
+    called = (node.func if isinstance(node, ast.Call) else node for node in function.decorator_list)
+    return {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in called}
+
+
+@pytest.mark.parametrize("package", UNTYPED)
+def test_only_registered_implementations_lack_annotations(package: str) -> None:
+    functions = (
+        (path, node)
+        for path in modules(package)
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef)
+    )
+    untyped = [
+        f"{path.relative_to(ROOT)}: {function.name}"
+        for path, function in functions
+        if function.returns is None
+        and not any(name.startswith(("implements", "reference")) for name in decorators(function))
+    ]
+    assert untyped == []

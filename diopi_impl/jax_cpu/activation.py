@@ -15,12 +15,12 @@ from diopi_impl.jax_cpu.axes import check_axes
 
 
 @vendor.implements("diopiRelu")
-def relu(input: Array) -> Array:
+def relu(input):
     return clamp_min(input, 0)
 
 
 @vendor.implements("diopiHardtanh")
-def hardtanh(input: Array, min_val: float, max_val: float) -> Array:
+def hardtanh(input, min_val, max_val):
     if not jnp.issubdtype(input.dtype, jnp.floating):
         return jnp.clip(input, min_val, max_val)
     raised = keep_zeros(jnp.maximum(input, min_val), input, min_val)
@@ -28,28 +28,28 @@ def hardtanh(input: Array, min_val: float, max_val: float) -> Array:
 
 
 @vendor.implements("diopiHardtanhBackward")
-def hardtanh_backward(grad_output: Array, input: Array, min_val: float, max_val: float) -> Array:
+def hardtanh_backward(grad_output, input, min_val, max_val):
     return jnp.where((input <= min_val) | (input >= max_val), 0, grad_output)
 
 
 @vendor.implements("diopiHardswish")
-def hardswish(input: Array) -> Array:
+def hardswish(input):
     return input * jnp.clip(input + 3, 0, 6) / 6
 
 
 @vendor.implements("diopiHardswishBackward")
-def hardswish_backward(grad_output: Array, input: Array) -> Array:
+def hardswish_backward(grad_output, input):
     inside = grad_output * (input / 3 + 0.5)
     return jnp.where(input <= -3, 0, jnp.where(input >= 3, grad_output, inside))
 
 
 @vendor.implements("diopiThreshold")
-def threshold(input: Array, threshold: float, value: float) -> Array:
+def threshold(input, threshold, value):
     return jnp.where(input <= threshold, value, input)
 
 
 @vendor.implements("diopiThresholdBackward")
-def threshold_backward(grad_output: Array, input: Array, threshold: float) -> Array:
+def threshold_backward(grad_output, input, threshold):
     return jnp.where(input <= threshold, 0, grad_output)
 
 
@@ -71,46 +71,46 @@ def _gelu_tanh(x: Array) -> Array:
 
 
 @vendor.implements("diopiGelu")
-def gelu(input: Array, approximate: str) -> Array:
+def gelu(input, approximate):
     return _gelu(approximate)(input)
 
 
 @vendor.implements("diopiGeluBackward")
-def gelu_backward(grad_output: Array, input: Array, approximate: str) -> Array:
+def gelu_backward(grad_output, input, approximate):
     return _vjp(_gelu(approximate), input, grad_output)
 
 
 @vendor.implements("diopiLeakyRelu")
-def leaky_relu(input: Array, negative_slope: float) -> Array:
+def leaky_relu(input, negative_slope):
     return jnp.where(input > 0, input, negative_slope * input)
 
 
 @vendor.implements("diopiLeakyReluBackward")
-def leaky_relu_backward(grad_output: Array, input: Array, negative_slope: float, input_is_result: bool) -> Array:
+def leaky_relu_backward(grad_output, input, negative_slope, input_is_result):
     if input_is_result and negative_slope < 0:
         raise ValueError(f"negative_slope is {negative_slope}, but input_is_result needs one of at least 0")
     return jnp.where(input > 0, grad_output, negative_slope * grad_output)
 
 
 @vendor.implements("diopiSigmoid")
-def sigmoid(input: Array) -> Array:
+def sigmoid(input):
     if jnp.issubdtype(input.dtype, jnp.complexfloating):
         return 1 / (1 + jnp.exp(-input))
     return jax.nn.sigmoid(input if jnp.issubdtype(input.dtype, jnp.floating) else input.astype(jnp.float32))
 
 
 @vendor.implements("diopiSigmoidBackward")
-def sigmoid_backward(grad_output: Array, output: Array) -> Array:
+def sigmoid_backward(grad_output, output):
     return grad_output * jnp.conj((1 - output) * output)
 
 
 @vendor.implements("diopiSilu")
-def silu(input: Array) -> Array:
+def silu(input):
     return jax.nn.silu(input)
 
 
 @vendor.implements("diopiSiluBackward")
-def silu_backward(grad_output: Array, input: Array) -> Array:
+def silu_backward(grad_output, input):
     return _vjp(jax.nn.silu, input, grad_output)
 
 
@@ -129,12 +129,12 @@ def _softmax(x: Array, dim: int) -> Array:
 
 
 @vendor.implements("diopiSoftmax")
-def softmax(input: Array, dim: int) -> Array:
+def softmax(input, dim):
     return _apply_along(_softmax, dim, input)
 
 
 @vendor.implements("diopiSoftmaxBackward")
-def softmax_backward(grad_output: Array, output: Array, dim: int) -> Array:
+def softmax_backward(grad_output, output, dim):
     def gradient(g: Array, y: Array, dim: int) -> Array:
         return y * (g - jnp.sum(g * y, dim, keepdims=True))
 
@@ -163,12 +163,12 @@ def stable_log_softmax(x: Array, dim: int) -> Array:
 
 
 @vendor.implements("diopiLogSoftmax")
-def log_softmax(input: Array, dim: int) -> Array:
+def log_softmax(input, dim):
     return _apply_along(stable_log_softmax, dim, input)
 
 
 @vendor.implements("diopiLogSoftmaxBackward")
-def log_softmax_backward(grad_output: Array, output: Array, dim: int) -> Array:
+def log_softmax_backward(grad_output, output, dim):
     def gradient(g: Array, y: Array, dim: int) -> Array:
         return g - jnp.exp(y) * jnp.sum(g, dim, keepdims=True)
 

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jax import Array
 
 from diopi_impl.jax_cpu import vendor
 
 
 @vendor.implements("diopiAmpForeachNonFiniteCheckAndUnscaleInp")
-def unscale(scaled_grads: list[Array], found_inf: Array, inv_scale: Array) -> tuple[list[Array], Array]:
+def unscale(scaled_grads, found_inf, inv_scale):
     finite = jnp.array([jnp.isfinite(grad).all() for grad in scaled_grads], bool).all()
     grads = [grad * inv_scale.reshape(()).astype(grad.dtype) for grad in scaled_grads]
     return grads, jnp.where(finite, found_inf, 1)
 
 
 @vendor.implements("diopiAmpUpdateScaleInp")
-def update_scale(
-    current_scale: Array,
-    growth_tracker: Array,
-    found_inf: Array,
-    scale_growth_factor: float,
-    scale_backoff_factor: float,
-    growth_interval: int,
-) -> tuple[Array, Array]:
+def update_scale(current_scale, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
     overflowed, steps = (found_inf != 0).reshape(()), growth_tracker + 1
     is_growth_step = steps == growth_interval
     grown = current_scale * scale_growth_factor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -82,19 +82,19 @@ def _reject_floating(name: str, number: float, *operands: Operand) -> None:
 
 
 @vendor.implements("diopiMul", adapt=binary_ufunc(np.multiply))
-def mul(input: Array, other: Operand) -> Array:
+def mul(input, other):
     return jnp.multiply(*_promote(input, other))  # for bool, the logical and
 
 
 @vendor.implements("diopiAdd", adapt=binary_ufunc(np.add, 1))
-def add(input: Array, other: Operand, alpha: float) -> Array:
+def add(input, other, alpha):
     _reject_floating("alpha", alpha, input, other)
     x, y = _promote(input, other)
     return x | (y & bool(alpha)) if _all_of_kind(jnp.bool_, x) else x + alpha * y
 
 
 @vendor.implements("diopiSub", adapt=binary_ufunc(np.subtract, 1))
-def sub(input: Array, other: Operand, alpha: float) -> Array:
+def sub(input, other, alpha):
     _reject_floating("alpha", alpha, input, other)
     x, y = _promote(input, other)
     return x - alpha * y
@@ -132,7 +132,7 @@ _ROUNDED_DIVISION = {RoundMode.trunc: _trunc_divide, RoundMode.floor: _floor_div
 
 
 @vendor.implements("diopiDiv", adapt=binary_ufunc(np.divide, RoundMode.none))
-def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Array:
+def div(input, other, rounding_mode):
     if rounding_mode == RoundMode.none:
         wide = (jnp.float32,) if _all_integral(input, other) else ()
         return jnp.true_divide(*_promote(*(jnp.asarray(operand, *wide) for operand in (input, other))))
@@ -179,29 +179,29 @@ def _reject_negative_exponent(input: HostArray, exponent: HostArray | float) -> 
 
 
 @vendor.implements("diopiPowTensor", adapt=check_on_host(_reject_negative_exponent))
-def power(input: Array, exponent: Operand) -> Array:
+def power(input, exponent):
     return _power(input, exponent)
 
 
 @vendor.implements("diopiPowScalar")
-def power_of_number(input: float, exponent: Array) -> Array:
+def power_of_number(input, exponent):
     return _power(input, exponent)
 
 
 @vendor.implements("diopiAddcmul")
-def addcmul(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+def addcmul(input, tensor1, tensor2, value):
     base, factor1, factor2 = _promote(input, tensor1, tensor2)
     return base + (int(value) if _all_integral(base) else value) * factor1 * factor2
 
 
 @vendor.implements("diopiAddcdiv", adapt=partial(compiled, traced=["value"]))  # optimizers change it at each step
-def addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+def addcdiv(input, tensor1, tensor2, value):
     base, numerator, denominator = _promote(input, tensor1, tensor2)
     return base + value * numerator / denominator
 
 
 @vendor.implements("diopiLerpTensor")
-def lerp(input: Array, end: Array, weight: Operand) -> Array:
+def lerp(input, end, weight):
     near_end = jnp.abs(jnp.asarray(weight)) >= 0.5
     return jnp.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
 
@@ -220,17 +220,17 @@ def _with_divisor_sign(fmod: Array, divisor: Array) -> Array:
 
 
 @vendor.implements("diopiRemainderTensor")
-def remainder(input: Array, other: Operand) -> Array:
+def remainder(input, other):
     return _remainder(input, other)
 
 
 @vendor.implements("diopiRemainder")
-def remainder_of_number(input: float, other: Array) -> Array:
+def remainder_of_number(input, other):
     return _remainder(input, other)
 
 
 @vendor.implements("diopiClamp")
-def clamp(input: Array, min: Operand | None, max: Operand | None) -> Array:
+def clamp(input, min, max):
     if min is None and max is None:
         raise ValueError("min and max are both NULL, at least one is expected")
     raised = input if min is None else clamp_min(input, min)
@@ -238,12 +238,12 @@ def clamp(input: Array, min: Operand | None, max: Operand | None) -> Array:
 
 
 @vendor.implements("diopiClampMin")
-def clamp_min(input: Array, min: Operand) -> Array:
+def clamp_min(input, min):
     return _clip_integers(input, min, input < min) if _clips_integers(input, min) else _clip(input, min, jnp.maximum)
 
 
 @vendor.implements("diopiClampMax")
-def clamp_max(input: Array, max: Operand) -> Array:
+def clamp_max(input, max):
     return _clip_integers(input, max, input > max) if _clips_integers(input, max) else _clip(input, max, jnp.minimum)
 
 
@@ -272,17 +272,17 @@ def _clip_integers(input: Array, bound: Operand, beyond: Array) -> Array:
 
 
 @vendor.implements("diopiEqual")
-def equal(input: Array, other: Array) -> Array:
+def equal(input, other):
     return jnp.array_equal(input, other)
 
 
 @vendor.implements("diopiForeachaddScalar")
-def foreach_add(inputs: Sequence[Array], other: float) -> list[Array]:
+def foreach_add(inputs, other):
     return [jnp.add(*_promote(_promote_entry(input, other), other)) for input in inputs]
 
 
 @vendor.implements("diopiForeachmulScalar")
-def foreach_mul(inputs: Sequence[Array], other: float) -> list[Array]:
+def foreach_mul(inputs, other):
     return [jnp.multiply(*_promote(_promote_entry(input, other), other)) for input in inputs]
 
 
@@ -292,5 +292,5 @@ def _promote_entry(input: Array, number: float) -> Array:
 
 
 @vendor.implements("diopiForeachmulTensor")
-def foreach_mul_by_tensor(inputs: Sequence[Array], other: Array) -> list[Array]:
+def foreach_mul_by_tensor(inputs, other):
     return [jnp.multiply(*_promote(input, other.reshape(()))) for input in inputs]

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import lax
 
 from diopi_impl.jax_cpu import vendor
 
 
 @vendor.implements("diopiComplex")
-def complex_(real: Array, imag: Array) -> Array:
+def complex_(real, imag):
     return lax.complex(*jnp.broadcast_arrays(real, imag))
 
 
 @vendor.implements("diopiPolar")
-def polar(abs: Array, angle: Array) -> Array:
+def polar(abs, angle):
     return lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))
 
 
 @vendor.implements("diopiConj")
-def conj(input: Array) -> Array:
+def conj(input):
     return jnp.conj(input) if jnp.iscomplexobj(input) else input
 
 
 @vendor.implements("diopiReal")
-def real(input: Array) -> Array:
+def real(input):
     return jnp.real(input)
 
 
 @vendor.implements("diopiImag")
-def imag(input: Array) -> Array:
+def imag(input):
     return jnp.imag(input)

@@ -118,7 +118,7 @@ for _rank in (2, 3):
 
 
 @vendor.implements("diopiIm2Col")
-def im2col(input: Array, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Array:
+def im2col(input, kernel_size, dilation, padding, stride):
     if min(padding) < 0:
         raise ValueError(f"padding is {padding}, expected 0 or more along every axis")
     pads = [(0, 0)] * (input.ndim - 2) + [(size, size) for size in padding]
@@ -143,9 +143,7 @@ def _window_positions(size: int, kernel: int, dilation: int, stride: int) -> Arr
 
 
 @vendor.implements("diopiCol2Im")
-def col2im(
-    input: Array, output_size: Sizes, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes
-) -> Array:
+def col2im(input, output_size, kernel_size, dilation, padding, stride):
     if min(output_size) < 0 or min(kernel_size) < 1:
         raise ValueError(f"output_size {output_size} or kernel_size {kernel_size} is too small")
     shape = (*input.shape[:-2], input.shape[-2] // (kernel_size[0] * kernel_size[1]), *output_size)

@@ -27,7 +27,7 @@ def _intersections(boxes: NDArray[Any]) -> NDArray[Any]:
 
 
 @vendor.implements("diopiNms", adapt=apply_directly)
-def nms(boxes: NDArray[Any], confidence: NDArray[Any], iou_threshold: float) -> NDArray[np.int64]:
+def nms(boxes, confidence, iou_threshold):
     if boxes.shape != (*confidence.shape, 4) or confidence.ndim != 1:
         raise ValueError(f"boxes have shape {boxes.shape} and confidence {confidence.shape}, expected (N, 4) and (N)")
     boxes = boxes.astype(np.float64)
@@ -80,33 +80,15 @@ def _pool(input: Array, rois: Array, axes: list[Array]) -> Array:
 
 
 @vendor.implements("diopiRoiAlign")
-def roi_align(
-    input: Array,
-    rois: Array,
-    spatial_scale: float,
-    pooled_height: int,
-    pooled_width: int,
-    sampling_ratio: int,
-    aligned: bool,
-) -> Array:
+def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned):
     bins, lengths = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
     return _pool(input, rois, _axis_weights(rois, spatial_scale, bins, sampling_ratio, aligned, lengths))
 
 
 @vendor.implements("diopiRoiAlignBackward")
 def roi_align_backward(
-    grad: Array,
-    rois: Array,
-    spatial_scale: float,
-    pooled_height: int,
-    pooled_width: int,
-    batch_size: int,
-    channels: int,
-    height: int,
-    width: int,
-    sampling_ratio: int,
-    aligned: bool,
-) -> Array:
+    grad, rois, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width, sampling_ratio, aligned
+):
     bins, lengths = (pooled_height, pooled_width), (height, width)
     axes = _axis_weights(rois, spatial_scale, bins, sampling_ratio, aligned, lengths)
     features = jnp.zeros((batch_size, channels, *lengths), grad.dtype)

@@ -109,7 +109,7 @@ def _as_index(places: Sequence[Any]) -> tuple[Any, ...]:
 
 
 @vendor.implements("diopiIndex", adapt=apply_directly)
-def index(input: HostArray, indices: list[HostArray | None]) -> HostArray:
+def index(input, indices):
     return np.array(input[_as_index(_expand_indices(input.shape, indices))], order="C")
 
 
@@ -126,12 +126,12 @@ def _add(base: Array, places: tuple[Any, ...], values: Array) -> Array:
 
 
 @vendor.implements("diopiIndexBackward", adapt=_expand_masks("zeros_like_input"))
-def index_backward(zeros_like_input: Array, indices: list[Array | None], grad_output: Array) -> Array:
+def index_backward(zeros_like_input, indices, grad_output):
     return _add(zeros_like_input, _as_index(indices), grad_output)
 
 
 @vendor.implements("diopiIndexPut", adapt=_expand_masks("input"))
-def index_put(input: Array, values: Array, indices: list[Array | None], accumulate: bool) -> Array:
+def index_put(input, values, indices, accumulate):
     places = _as_index(indices)
     return _add(input, places, values) if accumulate else input.at[places].set(values)
 
@@ -159,12 +159,12 @@ def _check_slices_of_sizes(arguments: dict[str, Any]) -> None:
 
 
 @vendor.implements("diopiIndexSelect", adapt=prepare_on_host(_check_slices))
-def index_select(input: Array, dim: int, index: Array) -> Array:
+def index_select(input, dim, index):
     return jnp.take(_at_least_1d(input), index, dim)
 
 
 @vendor.implements("diopiIndexSelectBackward", adapt=prepare_on_host(_check_slices_of_sizes))
-def index_select_backward(grad: Array, input_sizes: tuple[int, ...], dim: int, index: Array) -> Array:
+def index_select_backward(grad, input_sizes, dim, index):
     zeros = jnp.zeros(input_sizes or (1,), grad.dtype)
     return zeros.at[_axis_index(dim, index, zeros.ndim)].add(_at_least_1d(grad))
 
@@ -194,34 +194,32 @@ def _set_elements(base: Array, places: tuple[Any, ...], src: Array) -> Array:
 
 
 @vendor.implements("diopiSelect")
-def select(input: Array, dim: int, index: int) -> Array:
+def select(input, dim, index):
     return input[_slice_index(input.shape, dim, index)]
 
 
 @vendor.implements("diopiSelectBackward")
-def select_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, index: int) -> Array:
+def select_backward(grad_output, input_sizes, dim, index):
     return select_scatter(jnp.zeros(input_sizes, grad_output.dtype), grad_output, dim, index)
 
 
 @vendor.implements("diopiSelectScatter")
-def select_scatter(input: Array, src: Array, dim: int, index: int) -> Array:
+def select_scatter(input, src, dim, index):
     return _set_elements(input, _slice_index(input.shape, dim, index), src)
 
 
 @vendor.implements("diopiSlice")
-def slice_(input: Array, dim: int, start: int, end: int, step: int) -> Array:
+def slice_(input, dim, start, end, step):
     return input[_range_index(input.shape, dim, start, end, step)]
 
 
 @vendor.implements("diopiSliceBackward")
-def slice_backward(
-    grad_output: Array, input_sizes: tuple[int, ...], dim: int, start: int, end: int, step: int
-) -> Array:
+def slice_backward(grad_output, input_sizes, dim, start, end, step):
     return slice_scatter(jnp.zeros(input_sizes, grad_output.dtype), grad_output, dim, start, end, step)
 
 
 @vendor.implements("diopiSliceScatter")
-def slice_scatter(input: Array, src: Array, dim: int, start: int, end: int, step: int) -> Array:
+def slice_scatter(input, src, dim, start, end, step):
     return _set_elements(input, _range_index(input.shape, dim, start, end, step), src)
 
 
@@ -238,7 +236,7 @@ def _normalize_negative_index(arguments: dict[str, Any]) -> None:
 
 
 @vendor.implements("diopiIndexFill", adapt=prepare_on_host(_normalize_negative_index))
-def index_fill(input: Array, dim: int, index: Array, value: Any) -> Array:
+def index_fill(input, dim, index, value):
     rows = _at_least_1d(input)
     return rows.at[_axis_index(dim, index, rows.ndim)].set(_scalar_like(value, rows)).reshape(input.shape)
 
@@ -247,7 +245,7 @@ def index_fill(input: Array, dim: int, index: Array, value: Any) -> Array:
 
 
 @vendor.implements("diopiMaskedFill", adapt=prepare_on_host(_check_value))
-def masked_fill(input: Array, mask: Array, value: Any) -> Array:
+def masked_fill(input, mask, value):
     return jnp.where(mask, _scalar_like(value, input), input)
 
 
@@ -267,20 +265,20 @@ def _scatter_to_mask(mask: Array, elements: Array) -> Array:
 
 
 @vendor.implements("diopiMaskedScatter", adapt=prepare_on_host(_check_source_size))
-def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
+def masked_scatter(input, mask, source):
     elements, full_mask = jnp.broadcast_arrays(input, mask)
     return jnp.where(full_mask, _scatter_to_mask(full_mask, source.reshape(-1)), elements) if source.size else elements
 
 
 @vendor.implements("diopiMaskedSelect", adapt=apply_directly)
-def masked_select(input: HostArray, mask: HostArray) -> HostArray:
+def masked_select(input, mask):
     elements, full_mask = np.broadcast_arrays(input, mask)
     selected: HostArray = elements[full_mask]
     return selected
 
 
 @vendor.implements("diopiMaskedSelectBackward")
-def masked_select_backward(grad_output: Array, input: Array, mask: Array) -> Array:
+def masked_select_backward(grad_output, input, mask):
     shape = jnp.broadcast_shapes(input.shape, mask.shape)
     if not grad_output.size:
         return jnp.zeros_like(input)
@@ -291,7 +289,7 @@ def masked_select_backward(grad_output: Array, input: Array, mask: Array) -> Arr
 
 
 @vendor.implements("diopiWhere")
-def elementwise_where(condition: Array, input: Array, other: Array) -> Array:
+def elementwise_where(condition, input, other):
     return jnp.where(condition != 0, input, other)
 
 
@@ -324,14 +322,14 @@ def _element_index(index: Array, dim: int) -> tuple[Array, ...]:
 
 
 @vendor.implements("diopiGather", adapt=prepare_on_host(_check_element_index))
-def gather(input: Array, dim: int, index: Array) -> Array:
+def gather(input, dim, index):
     if not index.size:
         return jnp.zeros(index.shape, input.dtype)
     return _at_least_1d(input)[_element_index(_at_least_1d(index), dim)].reshape(index.shape)
 
 
 @vendor.implements("diopiGatherBackward", adapt=prepare_on_host(_check_element_index))
-def gather_backward(grad_output: Array, input: Array, dim: int, index: Array) -> Array:
+def gather_backward(grad_output, input, dim, index):
     return _scatter("add", jnp.zeros(input.shape, grad_output.dtype), dim, grad_output, index)
 
 
@@ -349,12 +347,12 @@ def _scatter(reduce: str | None, input: Array, dim: int, src: Array, index: Arra
 
 
 @vendor.implements("diopiScatter", adapt=prepare_on_host(_check_element_index))
-def scatter(input: Array, dim: int, src: Array, index: Array, reduce: str | None) -> Array:
+def scatter(input, dim, src, index, reduce):
     return _scatter(reduce, input, dim, src, index)
 
 
 @vendor.implements("diopiScatterScalar", adapt=prepare_on_host(_check_value_and_index))
-def scatter_scalar(input: Array, dim: int, value: float, index: Array, reduce: str | None) -> Array:
+def scatter_scalar(input, dim, value, index, reduce):
     return _scatter(reduce, input, dim, jnp.broadcast_to(_scalar_like(value, input), index.shape), index)
 
 
@@ -374,15 +372,13 @@ def _check_table(table: Array) -> None:
 
 
 @vendor.implements("diopiEmbedding", adapt=_check_table_rows(lambda arguments: len(arguments["weight"]), table_rows))
-def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_byfreq: bool, sparse: bool) -> Array:
+def embedding(weight, indices):
     _check_table(weight)
     return jnp.take(weight, indices, 0, mode="clip")
 
 
 @vendor.implements("diopiEmbeddingBackward", adapt=_check_table_rows(lambda arguments: arguments["num_weights"]))
-def embedding_backward(
-    grad: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_byfreq: bool, sparse: bool
-) -> Array:
+def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfreq):
     rows, numbers = grad.reshape(indices.size, grad.shape[-1]), indices.reshape(-1)
     table = jnp.zeros((num_weights, grad.shape[-1]), grad.dtype).at[numbers].add(rows)
     if scale_grad_byfreq:
@@ -392,7 +388,7 @@ def embedding_backward(
 
 
 @vendor.implements("diopiEmbeddingRenorm_", adapt=_check_table_rows(lambda arguments: len(arguments["inout"])))
-def embedding_renorm(inout: Array, indices: Array, max_norm: float, norm_type: float) -> Array:
+def embedding_renorm(inout, indices, max_norm, norm_type):
     _check_table(inout)
     norms = vector_norm(inout, norm_type, (1,))[:, 0]
     named = jnp.zeros(len(inout), bool).at[indices].set(True)
@@ -407,10 +403,10 @@ def _infer_class_count(arguments: dict[str, Any]) -> None:
 
 
 @vendor.implements("diopiOneHot", adapt=prepare_on_host(_infer_class_count))
-def one_hot(input: Array, num_classes: int) -> Array:
+def one_hot(input, num_classes):
     return input[..., None] == jnp.arange(num_classes)
 
 
 @vendor.implements("diopiNonzero", adapt=apply_directly)
-def nonzero(input: HostArray) -> HostArray:
+def nonzero(input):
     return np.argwhere(input != 0)

@@ -28,7 +28,7 @@ def _check_size(input_shape: Sizes, size: Sizes) -> None:
 
 
 @vendor.implements("diopiUpsampleNearest")
-def upsample_nearest(input: Array, size: Sizes) -> Array:
+def upsample_nearest(input, size):
     _check_size(input.shape, size)
     for axis, length in enumerate(size, 2):
         input = jnp.take(input, np.arange(length) * input.shape[axis] // length, axis)
@@ -43,7 +43,7 @@ def _transpose(function: Callable[[Array], Array], in_size: Sizes, grad_output: 
 
 
 @vendor.implements("diopiUpsampleNearestBackward")
-def upsample_nearest_backward(grad_output: Array, out_size: Sizes, in_size: Sizes) -> Array:
+def upsample_nearest_backward(grad_output, out_size, in_size):
     return _transpose(lambda x: upsample_nearest(x, out_size), in_size, grad_output)
 
 
@@ -84,7 +84,7 @@ def _resize_axis(input: Array, axis: int, taps: Taps) -> Array:
 
 
 @vendor.implements("diopiUpsampleLinear")
-def upsample_linear(input: Array, size: Sizes, align_corners: bool, mode: str) -> Array:
+def upsample_linear(input, size, align_corners, mode):
     _check_size(input.shape, size)
     if RANK.get(mode) != input.ndim:
         raise ValueError(f"mode is {mode!r} for an input of shape {input.shape}, expected one of {RANK} (mode: rank)")
@@ -95,9 +95,7 @@ def upsample_linear(input: Array, size: Sizes, align_corners: bool, mode: str) -
 
 
 @vendor.implements("diopiUpsampleLinearBackward")
-def upsample_linear_backward(
-    grad_output: Array, out_size: Sizes, in_size: Sizes, align_corners: bool, mode: str
-) -> Array:
+def upsample_linear_backward(grad_output, out_size, in_size, align_corners, mode):
     return _transpose(lambda x: upsample_linear(x, out_size, align_corners, mode), in_size, grad_output)
 
 
@@ -123,7 +121,7 @@ def _bilinear(input: Array, positions: Sequence[Array]) -> Array:
 
 
 @vendor.implements("diopiGridSample")
-def grid_sample(input: Array, grid: Array, mode: str) -> Array:
+def grid_sample(input, grid, mode):
     axes = input.ndim - 2
     if axes not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != axes or len(grid) != len(input):
         raise ValueError(f"a grid of shape {grid.shape} does not fit an input of shape {input.shape}")

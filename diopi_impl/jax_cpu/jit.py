@@ -22,11 +22,11 @@ from diopi_impl.functional import (
     ResultSpec,
     out_keyword,
     split_results,
-    takes_out,
 )
 from diopi_impl.jax_cpu.convert import convert_to_dtype, promote_arguments, widen_half
 from diopi_impl.jax_cpu.programs import Options, ProgramCache
 from diopi_impl.results import check_entry_count, check_shape
+from diopi_proto.implementations import takes_out
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import from_numpy

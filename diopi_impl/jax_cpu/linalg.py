@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from diopi_impl.functional import Adapted, OutSpec, ResultSpec
+from diopi_impl.functional import Adapted, OutSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.extremes import flush_subnormals, nan_propagating_max
 from diopi_impl.jax_cpu.jit import compiled
@@ -37,13 +37,13 @@ def _conjugate_vjp(function: Callable[..., Array], *primals: Array) -> Callable[
 
 
 @implements_product("diopiMm")
-def mm(input: Array, mat2: Array) -> Array:
+def mm(input, mat2):
     check_rank(2, input=input, mat2=mat2)
     return jnp.matmul(input, mat2)
 
 
 @implements_product("diopiBmm")
-def bmm(input: Array, mat2: Array) -> Array:
+def bmm(input, mat2):
     check_rank(3, input=input, mat2=mat2)
     return lax.batch_matmul(input, mat2)
 
@@ -56,27 +56,27 @@ def _add_product(input: Array, product: Array, beta: float, alpha: float) -> Arr
 
 
 @implements_product("diopiBaddbmm")
-def baddbmm(input: Array, batch1: Array, batch2: Array, beta: float, alpha: float) -> Array:
+def baddbmm(input, batch1, batch2, beta, alpha):
     return _add_product(input, bmm(batch1, batch2), beta, alpha)
 
 
 @implements_product("diopiAddmm")
-def addmm(input: Array, mat1: Array, mat2: Array, beta: float, alpha: float) -> Array:
+def addmm(input, mat1, mat2, beta, alpha):
     return _add_product(input, mm(mat1, mat2), beta, alpha)
 
 
 @implements_product("diopiMatmul")
-def matmul(input: Array, other: Array) -> Array:
+def matmul(input, other):
     return jnp.matmul(input, other)
 
 
 @vendor.implements("diopiMatmulBackward")
-def matmul_backward(grad_out: Array, input: Array, other: Array) -> tuple[Array, ...]:
+def matmul_backward(grad_out, input, other):
     return _conjugate_vjp(jnp.matmul, input, other)(grad_out)
 
 
 @implements_product("diopiLinear")
-def linear(input: Array, weight: Array, bias: Array | None) -> Array:
+def linear(input, weight, bias):
     check_rank(2, weight=weight)
     if input.shape[-1:] != weight.shape[1:]:
         raise ValueError(f"rows of input have {input.shape[-1:]} elements, those of weight {weight.shape[1:]}")
@@ -96,9 +96,7 @@ def _matmul_transposed(a: Array, b: Array) -> Array:
 
 
 @vendor.implements("diopiLinearBackward")
-def linear_backward(
-    grad_output: Array, input: Array, weight: Array, *, out: tuple[ResultSpec | None, ...]
-) -> tuple[Array, ...]:
+def linear_backward(grad_output, input, weight, *, out):
     bias = jnp.zeros(weight.shape[:1] if out[2] is None else out[2].shape, weight.dtype)
     return _conjugate_vjp(lambda x, w, b: _add_bias(jnp.matmul(x, w.T), b), input, weight, bias)(grad_output)
 
@@ -118,7 +116,7 @@ def _raise_on_info(prototype: Prototype, function: Callable[..., Any]) -> Adapte
 
 
 @vendor.implements("diopiCholesky", adapt=_raise_on_info)
-def cholesky(mat: Array, upper: bool, checkerror: bool) -> tuple[Array, Array]:
+def cholesky(mat, upper):
     factor, info = jnp.vectorize(_cholesky_factor, signature="(n,n)->(n,n),()")(_adjoint(mat) if upper else mat)
     return (_adjoint(factor) if upper else factor), info
 
@@ -150,7 +148,7 @@ def _cholesky_factor(mat: Array) -> tuple[Array, Array]:
 
 
 @vendor.implements("diopiCholeskyBackward", adapt=with_lapack)
-def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> Array:
+def cholesky_backward(grad_output, L, upper):
     factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
     product = jnp.tril(_adjoint(factor) @ jnp.tril(grad))
     halved = jnp.where(jnp.eye(L.shape[-1], dtype=bool), product / 2, product)
@@ -161,7 +159,7 @@ def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> Array:
 
 
 @vendor.implements("diopiTriangularSolve", adapt=with_lapack)
-def triangular_solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Array, Array]:
+def triangular_solve(b, mat, upper, transpose, unitriangular):
     return _solve(b, mat, upper, transpose, unitriangular), _broadcast_batch(mat, b)
 
 
@@ -183,18 +181,7 @@ def _solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bo
 
 
 @vendor.implements("diopiTriangularSolveBackward", adapt=with_lapack)
-def triangular_solve_backward(
-    grad_x: Array | None,
-    grad_cloned_mat: Array | None,
-    x: Array,
-    b: Array | None,
-    mat: Array,
-    upper: bool,
-    transpose: bool,
-    unitriangular: bool,
-    *,
-    out: tuple[ResultSpec | None, ...],
-) -> tuple[Array, Array]:
+def triangular_solve_backward(grad_x, grad_cloned_mat, x, mat, upper, transpose, unitriangular, *, out):
     grad, grad_mat = jnp.zeros_like(x), jnp.zeros(mat.shape, mat.dtype)
     if grad_x is not None:
         grad = _solve(grad_x, mat.conj(), upper, not transpose, unitriangular)
@@ -213,7 +200,7 @@ def _sum_to(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 @vendor.implements("diopiLinalgQR", adapt=with_lapack)
-def qr(A: Array, mode: str) -> tuple[Array, Array]:
+def qr(A, mode):
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"mode is {mode!r}, expected 'reduced', 'complete' or 'r'")
     scaled, scale = _scale_columns(A)
@@ -239,7 +226,7 @@ def _scale_columns(matrix: Array) -> tuple[Array, Array]:
 
 
 @vendor.implements("diopiCdist")
-def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> Array:
+def cdist(input1, input2, p, compute_mode):
     if not p >= 0:
         raise ValueError(f"p is {p}, expected a number that is not negative")
     if compute_mode not in (None, 0, 1, 2):
@@ -271,7 +258,7 @@ def _scaled_differences(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 @vendor.implements("diopiCdistBackward")
-def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, cdist: Array | None) -> Array:
+def cdist_backward(grad_output, input1, input2, p, cdist):
     x, y = input1[..., :, None, :], input2[..., None, :, :]
     difference = x - y
     if p == 0:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +15,7 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 
 
 @vendor.implements("diopiDestIndexCopyKV")
-def dest_index_copy_kv(out: Array, k: Array, dest_loc: Array) -> Array:
+def dest_index_copy_kv(out, k, dest_loc):
     check_shapes((*dest_loc.shape, *out.shape[1:]), k=k)
     return out.at[dest_loc].set(k)
 
@@ -36,15 +34,7 @@ def _token_slots(b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_l
 
 
 @vendor.implements("diopiTokenAttentionInference")
-def token_attention_inference(
-    token_attention_out: Array,
-    q: Array,
-    k: Array,
-    b_loc: Array,
-    b_start_loc: Array,
-    b_seq_len: Array,
-    max_input_len: int,
-) -> Array:
+def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_seq_len, max_input_len):
     check_shapes((*k.shape[:1], *q.shape[1:]), k=k)
     check_shapes((b_loc.shape[0], *q.shape[1:]), q=q)
     is_token, slots, places = _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len)
@@ -54,15 +44,7 @@ def token_attention_inference(
 
 
 @vendor.implements("diopiTokenSoftmaxReduceVInference")
-def token_softmax_reduce_v_inference(
-    logics: Array,
-    v: Array,
-    b_loc: Array,
-    b_start_loc: Array,
-    b_seq_len: Array,
-    max_input_len: int,
-    other_kv_index: int,
-) -> Array:
+def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, max_input_len):
     check_shapes((*v.shape[:1], logics.shape[0], *v.shape[2:]), v=v)
     is_token, slots, places = _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len)
     scores = jnp.where(is_token, jnp.take(logics, places, axis=1, mode="fill", fill_value=0), -jnp.inf)
@@ -71,15 +53,7 @@ def token_softmax_reduce_v_inference(
 
 
 @vendor.implements("diopiContextAttentionInference")
-def context_attention_inference(
-    context_attention_out: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    b_start_loc: Array,
-    b_seq_len: Array,
-    max_input_len: int,
-) -> Array:
+def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_seq_len):
     check_shapes(context_attention_out.shape, q=q, k=k, v=v)
     check_shapes(b_start_loc.shape, b_seq_len=b_seq_len)
     row = jnp.arange(len(q))
@@ -110,18 +84,7 @@ def _check_heads(num_heads: int, num_kv_heads: int, dim: int) -> None:
 
 
 @vendor.implements("diopiPagedAttention")
-def paged_attention(
-    q: Array,
-    k: Array,
-    v: Array,
-    attenMask: Array | None,
-    actual_seq_lengths: Sequence[int],
-    num_heads: int,
-    num_kv_heads: int,
-    dim: int,
-    block_table: Array | None,
-    block_size: int,
-) -> Array:
+def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_heads, dim, block_table, block_size):
     _check_heads(num_heads, num_kv_heads, dim)
     batch, longest = len(actual_seq_lengths), max(actual_seq_lengths, default=0)
     if min(actual_seq_lengths, default=1) < 1 or block_size < 1:
@@ -164,16 +127,8 @@ def _hidden_tokens(mask: Array | None, batch: int, longest: int) -> Array | None
 
 @vendor.implements("diopiPromptFlashAttention")
 def prompt_flash_attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    atten_mask: Array | None,
-    actual_seq_lengths: Sequence[int],
-    max_input_len: int,
-    num_heads: int,
-    num_kv_heads: int,
-    dim: int,
-) -> Array:
+    query, key, value, atten_mask, actual_seq_lengths, max_input_len, num_heads, num_kv_heads, dim
+):
     _check_heads(num_heads, num_kv_heads, dim)
     length = max_input_len
     if length < 1 or not all(0 <= seq_length <= length for seq_length in actual_seq_lengths):
@@ -207,15 +162,7 @@ def _hidden_pairs(mask: Array | None, batch: int, length: int) -> Array | None:
 
 
 @vendor.implements("diopiApplyPenalty")
-def apply_penalty(
-    logits: Array,
-    presence_penalty: Array,
-    frequency_penalty: Array,
-    p_token_ids: Array,
-    p_token_counts: Array,
-    p_cumsum_seq_len: Array,
-    p_max_len_in_batch: int,
-) -> Array:
+def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_token_counts, p_cumsum_seq_len):
     check_shapes(logits.shape[:1], presence_penalty=presence_penalty, frequency_penalty=frequency_penalty)
     check_shapes(p_token_ids.shape, p_token_counts=p_token_counts)
     check_shapes((logits.shape[0] + 1,), p_cumsum_seq_len=p_cumsum_seq_len)
@@ -226,14 +173,7 @@ def apply_penalty(
 
 
 @vendor.implements("diopiApplyPenaltyV2")
-def apply_penalty_v2(
-    logits: Array,
-    presence_penalty: Array,
-    frequency_penalty: Array,
-    repetition_penalty: Array,
-    p_token_ids: Array,
-    p_token_counts: Array,
-) -> Array:
+def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_penalty, p_token_ids, p_token_counts):
     check_shapes(
         presence_penalty.shape,
         frequency_penalty=frequency_penalty,
@@ -249,9 +189,7 @@ def apply_penalty_v2(
 
 
 @vendor.implements("diopiMatmulAllReduce")
-def matmul_all_reduce(
-    x1: Array, x2: Array, bias: Array | None, group: str, reduce_op: str, comm_turn: int, stream_mode: int
-) -> Any:
+def matmul_all_reduce(x1, x2, bias, reduce_op):
     if reduce_op != "sum":
         raise ValueError(f"reduce_op is {reduce_op!r}, expected 'sum'")
     if x2.ndim != 2 or x1.ndim not in (2, 3) or x1.shape[-1] != x2.shape[0]:

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array, lax
 from numpy.typing import NDArray
 
-from diopi_impl.functional import Adapted, OutSpec, ResultSpec
+from diopi_impl.functional import Adapted, OutSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.activation import stable_log_softmax
 from diopi_impl.jax_cpu.jit import compiled
@@ -60,12 +60,12 @@ def _broadcast_weight(input: Array, weight: Array | None) -> Any:
 
 
 @vendor.implements("diopiMSELoss")
-def mse_loss(input: Array, target: Array, reduction: Reduction) -> Array:
+def mse_loss(input, target, reduction):
     return _reduce(jnp.square(input - target), reduction)
 
 
 @vendor.implements("diopiMSELossBackward")
-def mse_loss_backward(grad_output: Array, input: Array, target: Array, reduction: Reduction) -> Array:
+def mse_loss_backward(grad_output, input, target, reduction):
     return _vjp(lambda x: mse_loss(x, target, reduction), input, grad_output)
 
 
@@ -75,32 +75,28 @@ def _check_beta(beta: float) -> None:
 
 
 @vendor.implements("diopiSmoothL1Loss")
-def smooth_l1_loss(input: Array, target: Array, reduction: Reduction, beta: float) -> Array:
+def smooth_l1_loss(input, target, reduction, beta):
     _check_beta(beta)
     d = jnp.abs(input - target)
     return _reduce(jnp.where(d < beta, d * d / (2 * (beta or 1)), d - beta / 2), reduction)
 
 
 @vendor.implements("diopiSmoothL1LossBackward")
-def smooth_l1_loss_backward(
-    grad_output: Array, input: Array, target: Array, reduction: Reduction, beta: float
-) -> Array:
+def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
     _check_beta(beta)
     d = input - target
     return jnp.where(jnp.abs(d) < beta, d / (beta or 1), jnp.sign(d)) * _element_gradient(grad_output, input, reduction)
 
 
 @vendor.implements("diopiBCELoss")
-def bce_loss(input: Array, target: Array, weight: Array | None, reduction: Reduction) -> Array:
+def bce_loss(input, target, weight, reduction):
     check_shapes(input.shape, target=target)
     log, log_complement = jnp.maximum(jnp.log(input), -100), jnp.maximum(log1p(-input), -100)
     return _reduce(-_broadcast_weight(input, weight) * (target * log + (1 - target) * log_complement), reduction)
 
 
 @vendor.implements("diopiBCELossBackward")
-def bce_loss_backward(
-    grad_output: Array, input: Array, target: Array, weight: Array | None, reduction: Reduction
-) -> Array:
+def bce_loss_backward(grad_output, input, target, weight, reduction):
     check_shapes(input.shape, target=target)
     slope = (input - target) / jnp.maximum(input * (1 - input), 1e-12)
     return _broadcast_weight(input, weight) * slope * _element_gradient(grad_output, input, reduction)
@@ -111,9 +107,7 @@ def _bce(logit: Array, target: Array, pos_weight: Any = 1) -> Array:
 
 
 @vendor.implements("diopiBCEWithLogits")
-def bce_with_logits(
-    input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: Reduction
-) -> Array:
+def bce_with_logits(input, target, weight, pos_weight, reduction):
     check_shapes(input.shape, target=target)
     return _reduce(
         _broadcast_weight(input, weight) * _bce(input, target, _broadcast_weight(input, pos_weight)), reduction
@@ -121,14 +115,7 @@ def bce_with_logits(
 
 
 @vendor.implements("diopiBCEWithLogitsBackward")
-def bce_with_logits_backward(
-    grad_output: Array,
-    input: Array,
-    target: Array,
-    weight: Array | None,
-    pos_weight: Array | None,
-    reduction: Reduction,
-) -> Array:
+def bce_with_logits_backward(grad_output, input, target, weight, pos_weight, reduction):
     return _vjp(lambda x: bce_with_logits(x, target, weight, pos_weight, reduction), input, grad_output)
 
 
@@ -138,16 +125,14 @@ def _focal_factor(t: Array, not_p_t: Array, alpha: float, gamma: float) -> Array
 
 
 @vendor.implements("diopiSigmoidFocalLoss")
-def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float, reduction: Reduction) -> Array:
+def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
     check_shapes(inputs.shape, targets=targets)
     not_p_t = jax.nn.sigmoid(-inputs) * targets + jax.nn.sigmoid(inputs) * (1 - targets)
     return _reduce(_focal_factor(targets, not_p_t, alpha, gamma) * _bce(inputs, targets), reduction)
 
 
 @vendor.implements("diopiSigmoidFocalLossBackward")
-def sigmoid_focal_loss_backward(
-    grad_output: Array, input: Array, target: Array, gamma: float, alpha: float, reduction: Reduction
-) -> Array:
+def sigmoid_focal_loss_backward(grad_output, input, target, gamma, alpha, reduction):
     check_shapes(input.shape, target=target)
     # JAX's derivative of the sigmoid, σ·(1 − σ), is 0 where σ rounds to 1
     p, not_p = jax.nn.sigmoid(input), jax.nn.sigmoid(-input)
@@ -182,9 +167,7 @@ def _checked_classes(input: Array, target: Array, weight: Array | None) -> Array
 
 
 @vendor.implements("diopiNLLLossV2")
-def nll_loss_v2(
-    input: Array, target: Array, weight: Array | None, reduction: Reduction, ignore_index: int
-) -> tuple[Array, Array]:
+def nll_loss_v2(input, target, weight, reduction, ignore_index):
     target = _checked_classes(input, target, weight)
     axis = min(1, input.ndim - 1)
     counts = (target != ignore_index) & (target >= 0) & (target < input.shape[axis])
@@ -199,28 +182,18 @@ def nll_loss_v2(
 
 
 @vendor.implements("diopiNLLLoss")
-def nll_loss(input: Array, target: Array, weight: Array | None, reduction: Reduction, ignore_index: int) -> Array:
+def nll_loss(input, target, weight, reduction, ignore_index):
     return nll_loss_v2(input, target, weight, reduction, ignore_index)[0]
 
 
 @vendor.implements("diopiNLLLossBackward")
-def nll_loss_backward(
-    grad_output: Array, input: Array, target: Array, weight: Array | None, reduction: Reduction, ignore_index: int
-) -> Array:
+def nll_loss_backward(grad_output, input, target, weight, reduction, ignore_index):
     total = nll_loss_v2(input, target, weight, Reduction.mean, ignore_index)[1]
     return nll_loss_v2_backward(grad_output, input, target, weight, total, reduction, ignore_index)
 
 
 @vendor.implements("diopiNLLLossV2Backward")
-def nll_loss_v2_backward(
-    grad_output: Array,
-    input: Array,
-    target: Array,
-    weight: Array | None,
-    totalWeight: Array,
-    reduction: Reduction,
-    ignore_index: int,
-) -> Array:
+def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduction, ignore_index):
     target = _checked_classes(input, target, weight)
     check_size(1, totalWeight=totalWeight)
     check_shapes(target.shape if reduction == Reduction.none else (), grad_output=grad_output)
@@ -248,14 +221,7 @@ def _class_terms(
 
 
 @vendor.implements("diopiCrossEntropyLoss")
-def cross_entropy(
-    input: Array,
-    target: Array,
-    weight: Array | None,
-    reduction: Reduction,
-    ignore_index: int,
-    label_smoothing: float,
-) -> Array:
+def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing):
     if label_smoothing > 1:
         raise ValueError(f"label_smoothing is {label_smoothing}, expected at most 1")
     weights, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
@@ -264,15 +230,7 @@ def cross_entropy(
 
 
 @vendor.implements("diopiCrossEntropyLossBackward")
-def cross_entropy_backward(
-    grad_output: Array,
-    input: Array,
-    target: Array,
-    weight: Array | None,
-    reduction: Reduction,
-    ignore_index: int,
-    label_smoothing: float,
-) -> Array:
+def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore_index, label_smoothing):
     return _vjp(
         lambda x: cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing), input, grad_output
     )
@@ -356,17 +314,7 @@ def _check_alignment_on_host(prototype: Prototype, function: Callable[..., Any])
 
 
 @vendor.implements("diopiCTCLoss", adapt=_check_alignment_on_host)
-def ctc_loss(
-    log_probs: Array,
-    targets: Array,
-    input_lengths: Array,
-    target_lengths: Array,
-    blank: int,
-    reduction: Reduction,
-    zero_infinity: bool,
-    *,
-    out: tuple[ResultSpec, ...],
-) -> tuple[Array, Array, Array]:
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, *, out):
     longest = (out[2].shape[2] - 1) // 2
     labels, lengths = _extended_targets(targets, target_lengths, longest, blank)
     log_alpha = _log_alpha(_emissions(log_probs, labels), labels, blank).swapaxes(0, 1)
@@ -396,17 +344,17 @@ def _reverse_prefix(array: Array, lengths: Array, axis: int) -> Array:
 
 @vendor.implements("diopiCTCLossBackward", adapt=_check_alignment_on_host)
 def ctc_loss_backward(
-    grad_output: Array,
-    log_probs: Array,
-    targets: Array,
-    input_lengths: Array,
-    target_lengths: Array,
-    neg_log_likelihood: Array,
-    log_alpha: Array,
-    blank: int,
-    reduction: Reduction,
-    zero_infinity: bool,
-) -> Array:
+    grad_output,
+    log_probs,
+    targets,
+    input_lengths,
+    target_lengths,
+    neg_log_likelihood,
+    log_alpha,
+    blank,
+    reduction,
+    zero_infinity,
+):
     steps, samples, classes = log_probs.shape
     check_shapes((samples,), neg_log_likelihood=neg_log_likelihood)
     check_size(samples if reduction == Reduction.none else 1, grad_output=grad_output)

@@ -63,7 +63,7 @@ def _pairwise(ratios: Callable[[Array, Array], Array], a: Array, b: Array, align
 
 
 @vendor.implements("diopiBboxOverlapsMmcv")
-def bbox_overlaps(bboxes1: Array, bboxes2: Array, mode: int, offset: int, aligned: bool) -> Array:
+def bbox_overlaps(bboxes1, bboxes2, mode, offset, aligned):
     _check_columns(4, bboxes1=bboxes1, bboxes2=bboxes2)
     _check_mode(mode)
     _check_pairs(aligned, bboxes1, bboxes2)
@@ -92,7 +92,7 @@ def _overlap_ratios(area_a: Array, area_b: Array, common: Array, mode: int) -> A
 
 
 @vendor.implements("diopiBoxIouRotatedMmcv")
-def box_iou_rotated(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> Array:
+def box_iou_rotated(bboxes1, bboxes2, mode, aligned):
     _check_columns(5, bboxes1=bboxes1, bboxes2=bboxes2)
     _check_mode(mode)
     _check_pairs(aligned, bboxes1, bboxes2)
@@ -105,7 +105,7 @@ def box_iou_rotated(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) ->
 
 
 @vendor.implements("diopiBoxIouQuadriMmcv")
-def box_iou_quadri(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> Array:
+def box_iou_quadri(bboxes1, bboxes2, mode, aligned):
     _check_columns(8, bboxes1=bboxes1, bboxes2=bboxes2)
     _check_mode(mode)
     _check_pairs(aligned, bboxes1, bboxes2)
@@ -127,7 +127,7 @@ def _drop_negative_indices(prototype: Prototype, function: Callable[..., Any]) -
 
 
 @vendor.implements("diopiNmsMmcv", adapt=_drop_negative_indices)
-def nms(dets: Array, scores: Array, iou_threshold: float, offset: int) -> Array:
+def nms(dets, scores, iou_threshold, offset):
     _check_columns(4, dets=dets)
     check_shapes(dets.shape[:1], scores=scores)
     order = jnp.argsort(ranks(scores), descending=True)
@@ -137,15 +137,7 @@ def nms(dets: Array, scores: Array, iou_threshold: float, offset: int) -> Array:
 
 
 @vendor.implements("diopiNmsRotatedMmcv", adapt=_drop_negative_indices)
-def nms_rotated(
-    dets: Array,
-    scores: Array,
-    order: Array,
-    dets_sorted: Array,
-    labels: Array,
-    iou_threshold: float,
-    multi_label: bool,
-) -> Array:
+def nms_rotated(dets, scores, order, dets_sorted, iou_threshold, multi_label):
     _check_columns(6 if multi_label else 5, dets=dets, dets_sorted=dets_sorted)
     check_shapes(dets.shape, dets_sorted=dets_sorted)
     check_shapes(dets.shape[:1], scores=scores, order=order)
@@ -156,7 +148,7 @@ def nms_rotated(
 
 
 @vendor.implements("diopiPointsInPolygonsMmcv")
-def points_in_polygons(points: Array, polygons: Array) -> Array:
+def points_in_polygons(points, polygons):
     _check_columns(2, points=points)
     _check_columns(8, polygons=polygons)
     ends = polygons.reshape(-1, 4, 2)
@@ -172,7 +164,7 @@ def points_in_polygons(points: Array, polygons: Array) -> Array:
 
 
 @vendor.implements("diopiMinAreaPolygonsMmcv")
-def min_area_polygons(pointsets: Array) -> Array:
+def min_area_polygons(pointsets):
     _check_columns(18, pointsets=pointsets)
     points = pointsets.reshape(-1, 9, 2)
     hull = select_points(points, hull_indices(points))
@@ -197,7 +189,7 @@ def _rotate_by_quarter(vectors: Array) -> Array:
 
 
 @vendor.implements("diopiConvexIouMmcv")
-def convex_iou(pointsets: Array, polygons: Array) -> Array:
+def convex_iou(pointsets, polygons):
     _check_columns(18, pointsets=pointsets)
     _check_columns(8, polygons=polygons)
     points = pointsets.reshape(-1, 9, 2)
@@ -205,7 +197,7 @@ def convex_iou(pointsets: Array, polygons: Array) -> Array:
 
 
 @vendor.implements("diopiConvexGiouMmcv")
-def convex_giou(pointsets: Array, polygons: Array) -> Array:
+def convex_giou(pointsets, polygons):
     _check_columns(18, pointsets=pointsets)
     _check_columns(8, polygons=polygons)
     check_shapes((len(pointsets), 8), polygons=polygons)
@@ -230,7 +222,7 @@ def convex_giou(pointsets: Array, polygons: Array) -> Array:
 
 
 @vendor.implements("diopiDiffIouRotatedSortVerticesMmcv")
-def diff_iou_rotated_sort_vertices(vertices: Array, mask: Array, num_valid: Array) -> Array:
+def diff_iou_rotated_sort_vertices(vertices, mask, num_valid):
     check_shapes((*num_valid.shape, 24, 2), vertices=vertices)
     check_shapes((*num_valid.shape, 24), mask=mask)
     if num_valid.ndim != 2:

@@ -35,7 +35,7 @@ def _birds_eye_boxes(boxes: Array) -> Array:
 
 
 @vendor.implements("diopiIou3dBoxesOverlapBevMmcv")
-def iou3d_boxes_overlap_bev(boxes_a: Array, boxes_b: Array) -> Array:
+def iou3d_boxes_overlap_bev(boxes_a, boxes_b):
     _check_columns(2, 7, boxes_a=boxes_a, boxes_b=boxes_b)
     rects_a, rects_b = _birds_eye_boxes(boxes_a), _birds_eye_boxes(boxes_b)
     if not len(rects_a) or not len(rects_b):
@@ -49,7 +49,7 @@ def _selected_rows(keeps: Array) -> tuple[Array, Array]:
 
 
 @vendor.implements("diopiIou3dNms3dMmcv")
-def iou3d_nms3d(boxes: Array, nms_overlap_thresh: float) -> tuple[Array, Array]:
+def iou3d_nms3d(boxes, nms_overlap_thresh):
     _check_columns(2, 7, boxes=boxes)
     return _selected_rows(
         non_maximum_suppression(
@@ -59,7 +59,7 @@ def iou3d_nms3d(boxes: Array, nms_overlap_thresh: float) -> tuple[Array, Array]:
 
 
 @vendor.implements("diopiIou3dNms3dNormalMmcv")
-def iou3d_nms3d_normal(boxes: Array, nms_overlap_thresh: float) -> tuple[Array, Array]:
+def iou3d_nms3d_normal(boxes, nms_overlap_thresh):
     _check_columns(2, 7, boxes=boxes)
     centres, halves = boxes[:, :2], boxes[:, 3:5] / 2
     upright = jnp.concatenate([centres - halves, centres + halves], 1)
@@ -96,7 +96,7 @@ def _check_points(boxes: Array, pts: Array) -> None:
 
 
 @vendor.implements("diopiPointsInBoxesPartMmcv")
-def points_in_boxes_part(box_idx_of_points: Array, boxes: Array, pts: Array) -> Array:
+def points_in_boxes_part(box_idx_of_points, boxes, pts):
     _check_points(boxes, pts)
     check_shapes(pts.shape[:2], box_idx_of_points=box_idx_of_points)
 
@@ -109,7 +109,7 @@ def points_in_boxes_part(box_idx_of_points: Array, boxes: Array, pts: Array) -> 
 
 
 @vendor.implements("diopiPointsInBoxesAllMmcv")
-def points_in_boxes_all(box_idx_of_points: Array, boxes: Array, pts: Array) -> Array:
+def points_in_boxes_all(box_idx_of_points, boxes, pts):
     _check_points(boxes, pts)
     check_shapes((*pts.shape[:2], boxes.shape[1]), box_idx_of_points=box_idx_of_points)
     contains_points = jax.vmap(_contains, in_axes=(0, None), out_axes=-1)
@@ -140,15 +140,7 @@ def _ranks(voxels: Array) -> Array:
 
 
 @vendor.implements("diopiRoiawarePool3dMmcv")
-def roiaware_pool3d(
-    argmax: Array,
-    pts_idx_of_voxels: Array,
-    pooled_features: Array,
-    rois: Array,
-    pts: Array,
-    pts_feature: Array,
-    pool_method: int,
-) -> tuple[Array, Array, Array]:
+def roiaware_pool3d(argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_feature, pool_method):
     _check_method(pool_method)
     _check_columns(2, 7, rois=rois)
     _check_columns(2, 3, pts=pts)
@@ -182,9 +174,7 @@ def roiaware_pool3d(
 
 
 @vendor.implements("diopiRoiawarePool3dBackwardMmcv")
-def roiaware_pool3d_backward(
-    grad_in: Array, pts_idx_of_voxels: Array, argmax: Array, grad_out: Array, pool_method: int
-) -> Array:
+def roiaware_pool3d_backward(grad_in, pts_idx_of_voxels, argmax, grad_out, pool_method):
     _check_method(pool_method)
     check_shapes(grad_out.shape, argmax=argmax)
     check_shapes((*grad_out.shape[:4], *pts_idx_of_voxels.shape[4:]), pts_idx_of_voxels=pts_idx_of_voxels)
@@ -214,9 +204,7 @@ def _channels(grad_in: Array, grad_out: Array) -> int:
 
 
 @vendor.implements("diopiRoipointPool3dMmcv")
-def roipoint_pool3d(
-    pooled_features: Array, pooled_empty_flag: Array, xyz: Array, boxes3d: Array, pts_feature: Array
-) -> tuple[Array, Array]:
+def roipoint_pool3d(pooled_features, pooled_empty_flag, xyz, boxes3d, pts_feature):
     _check_columns(3, 3, xyz=xyz)
     _check_columns(3, 7, boxes3d=boxes3d)
     check_shapes((xyz.shape[0], *boxes3d.shape[1:]), boxes3d=boxes3d)

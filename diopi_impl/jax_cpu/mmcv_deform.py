@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import jax
 import jax.numpy as jnp
@@ -101,23 +101,8 @@ def _gradients(function: Callable[..., Array], grad: Array, *primals: Array) -> 
 
 @vendor.implements("diopiDeformConvMmcv")
 def deform_conv(
-    columns: Array,
-    ones: Array,
-    input: Array,
-    weight: Array,
-    offset: Array,
-    kW: int,
-    kH: int,
-    dW: int,
-    dH: int,
-    padW: int,
-    padH: int,
-    dilationW: int,
-    dilationH: int,
-    groups: int,
-    deform_groups: int,
-    im2col_step: int,
-) -> Array:
+    input, weight, offset, kW, kH, dW, dH, padW, padH, dilationW, dilationH, groups, deform_groups, im2col_step
+):
     _check_step(len(input), im2col_step)
     convolution = _DeformableConvolution(
         (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
@@ -128,25 +113,22 @@ def deform_conv(
 
 @vendor.implements("diopiDeformConvBackwardInputMmcv")
 def deform_conv_backward_input(
-    gradInput: Array,
-    gradOffset: Array,
-    input: Array,
-    offset: Array,
-    gradOutput: Array,
-    weight: Array,
-    columns: Array,
-    kW: int,
-    kH: int,
-    dW: int,
-    dH: int,
-    padW: int,
-    padH: int,
-    dilationW: int,
-    dilationH: int,
-    groups: int,
-    deform_groups: int,
-    im2col_step: int,
-) -> tuple[Array, ...]:
+    input,
+    offset,
+    gradOutput,
+    weight,
+    kW,
+    kH,
+    dW,
+    dH,
+    padW,
+    padH,
+    dilationW,
+    dilationH,
+    groups,
+    deform_groups,
+    im2col_step,
+):
     _check_step(len(input), im2col_step)
     convolution = _DeformableConvolution(
         (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
@@ -157,25 +139,23 @@ def deform_conv_backward_input(
 
 @vendor.implements("diopiDeformConvBackwardParametersMmcv")
 def deform_conv_backward_parameters(
-    gradOutput: Array,
-    gradWeight: Array,
-    input: Array,
-    offset: Array,
-    columns: Array,
-    ones: Array,
-    kW: int,
-    kH: int,
-    dW: int,
-    dH: int,
-    padW: int,
-    padH: int,
-    dilationW: int,
-    dilationH: int,
-    groups: int,
-    deform_groups: int,
-    im2col_step: int,
-    scale: float,
-) -> Array:
+    gradOutput,
+    gradWeight,
+    input,
+    offset,
+    kW,
+    kH,
+    dW,
+    dH,
+    padW,
+    padH,
+    dilationW,
+    dilationH,
+    groups,
+    deform_groups,
+    im2col_step,
+    scale,
+):
     _check_step(len(input), im2col_step)
     convolution = _DeformableConvolution(
         (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
@@ -187,25 +167,22 @@ def deform_conv_backward_parameters(
 
 @vendor.implements("diopiModulatedDeformConvMmcv")
 def modulated_deform_conv(
-    columns: Array,
-    ones: Array,
-    input: Array,
-    weight: Array,
-    bias: Array | None,
-    offset: Array,
-    mask: Array,
-    kernel_h: int,
-    kernel_w: int,
-    stride_h: int,
-    stride_w: int,
-    pad_h: int,
-    pad_w: int,
-    dilation_h: int,
-    dilation_w: int,
-    group: int,
-    deformable_group: int,
-    with_bias: bool,
-) -> Array:
+    input,
+    weight,
+    bias,
+    offset,
+    mask,
+    kernel_h,
+    kernel_w,
+    stride_h,
+    stride_w,
+    pad_h,
+    pad_w,
+    dilation_h,
+    dilation_w,
+    group,
+    deformable_group,
+):
     sizes = (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
     convolution = _DeformableConvolution(*sizes, group, deformable_group)
     convolution.check(input, weight.shape, offset, mask)
@@ -215,31 +192,24 @@ def modulated_deform_conv(
 
 @vendor.implements("diopiModulatedDeformConvBackwardMmcv")
 def modulated_deform_conv_backward(
-    grad_input: Array,
-    grad_weight: Array,
-    grad_bias: Array,
-    grad_offset: Array,
-    grad_mask: Array,
-    input: Array,
-    weight: Array,
-    bias: Array | None,
-    ones: Array,
-    offset: Array,
-    mask: Array,
-    columns: Array,
-    grad_output: Array,
-    kernel_h: int,
-    kernel_w: int,
-    stride_h: int,
-    stride_w: int,
-    pad_h: int,
-    pad_w: int,
-    dilation_h: int,
-    dilation_w: int,
-    group: int,
-    deformable_group: int,
-    with_bias: bool,
-) -> tuple[Array, ...]:
+    grad_bias,
+    input,
+    weight,
+    offset,
+    mask,
+    grad_output,
+    kernel_h,
+    kernel_w,
+    stride_h,
+    stride_w,
+    pad_h,
+    pad_w,
+    dilation_h,
+    dilation_w,
+    group,
+    deformable_group,
+    with_bias,
+):
     sizes = (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
     convolution = _DeformableConvolution(*sizes, group, deformable_group)
     convolution.check(input, weight.shape, offset, mask)
@@ -274,14 +244,7 @@ def _deformable_attention(value: Array, locations: Array, weights: Array, shapes
 
 
 @vendor.implements("diopiMsDeformAttnMmcv")
-def ms_deform_attn(
-    value: Array,
-    spatial_shapes: Array,
-    level_start_index: Array,
-    sampling_loc: Array,
-    attn_weight: Array,
-    im2col_step: int,
-) -> Array:
+def ms_deform_attn(value, spatial_shapes, level_start_index, sampling_loc, attn_weight, im2col_step):
     _check_step(len(value), im2col_step)
     b, q, heads, *_ = attn_weight.shape
     if not attn_weight.size:
@@ -292,17 +255,8 @@ def ms_deform_attn(
 
 @vendor.implements("diopiMsDeformAttnBackwardMmcv")
 def ms_deform_attn_backward(
-    grad_value: Array,
-    grad_sampling_loc: Array,
-    grad_attn_weight: Array,
-    value: Array,
-    spatial_shapes: Array,
-    level_start_index: Array,
-    sampling_loc: Array,
-    attn_weight: Array,
-    grad_output: Array,
-    im2col_step: int,
-) -> Any:
+    value, spatial_shapes, level_start_index, sampling_loc, attn_weight, grad_output, im2col_step
+):
     _check_step(len(value), im2col_step)
     if not (attn_weight.size and value.size):
         return jnp.zeros(value.shape), jnp.zeros(sampling_loc.shape), jnp.zeros(attn_weight.shape)

@@ -36,7 +36,7 @@ def _log_sigmoid(x: Array) -> Array:
 
 
 @vendor.implements("diopiSigmoidFocalLossMmcv")
-def sigmoid_focal_loss(input: Array, target: Array, weight: Array, gamma: float, alpha: float) -> Array:
+def sigmoid_focal_loss(input, target, weight, gamma, alpha):
     _check_rows("input", input, target)
     is_target = target[:, None] == jnp.arange(input.shape[1])
     x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, alpha, 1 - alpha)
@@ -45,7 +45,7 @@ def sigmoid_focal_loss(input: Array, target: Array, weight: Array, gamma: float,
 
 
 @vendor.implements("diopiSigmoidFocalLossBackwardMmcv")
-def sigmoid_focal_loss_backward(input: Array, target: Array, weight: Array, gamma: float, alpha: float) -> Array:
+def sigmoid_focal_loss_backward(input, target, weight, gamma, alpha):
     _check_rows("input", input, target)
     is_target = target[:, None] == jnp.arange(input.shape[1])
     x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, -alpha, 1 - alpha)
@@ -61,7 +61,7 @@ def _target_probability(softmax: Array, target: Array) -> Array:
 
 
 @vendor.implements("diopiSoftmaxFocalLossMmcv")
-def softmax_focal_loss(softmax: Array, target: Array, weight: Array, gamma: float, alpha: float) -> Array:
+def softmax_focal_loss(softmax, target, weight, gamma, alpha):
     _check_rows("softmax", softmax, target)
     p = _target_probability(softmax, target)
     scale = alpha * _weights(target, weight, softmax.shape[1])
@@ -69,9 +69,7 @@ def softmax_focal_loss(softmax: Array, target: Array, weight: Array, gamma: floa
 
 
 @vendor.implements("diopiSoftmaxFocalLossBackwardMmcv")
-def softmax_focal_loss_backward(
-    buff: Array, softmax: Array, target: Array, weight: Array, gamma: float, alpha: float
-) -> Array:
+def softmax_focal_loss_backward(softmax, target, weight, gamma, alpha):
     _check_rows("softmax", softmax, target)
     p = _target_probability(softmax, target)
     scale = alpha * _weights(target, weight, softmax.shape[1])
@@ -96,23 +94,14 @@ def _nearest(points: Array, candidates: Array) -> tuple[Array, Array]:
 
 
 @vendor.implements("diopiChamferDistanceMmcv")
-def chamfer_distance(xyz1: Array, xyz2: Array) -> tuple[Array, ...]:
+def chamfer_distance(xyz1, xyz2):
     _check_points(xyz1, xyz2)
     (dist1, idx1), (dist2, idx2) = _nearest(xyz1, xyz2), _nearest(xyz2, xyz1)
     return dist1, dist2, idx1, idx2
 
 
 @vendor.implements("diopiChamferDistanceBackwardMmcv")
-def chamfer_distance_backward(
-    grad_xyz1: Array,
-    grad_xyz2: Array,
-    xyz1: Array,
-    xyz2: Array,
-    idx1: Array,
-    idx2: Array,
-    grad_dist1: Array,
-    grad_dist2: Array,
-) -> tuple[Array, Array]:
+def chamfer_distance_backward(grad_xyz1, grad_xyz2, xyz1, xyz2, idx1, idx2, grad_dist1, grad_dist2):
     _check_points(xyz1, xyz2)
     check_shapes(xyz1.shape, grad_xyz1=grad_xyz1)
     check_shapes(xyz2.shape, grad_xyz2=grad_xyz2)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 from jax import Array
 
@@ -27,30 +25,19 @@ def _per_channel(values: Array) -> Array:
 
 
 @vendor.implements("diopiSyncBnMeanMmcv")
-def sync_bn_mean(input: Array) -> Array:
+def sync_bn_mean(input):
     _check("input", input)
     return input.mean(SAMPLES)
 
 
 @vendor.implements("diopiSyncBnVarMmcv")
-def sync_bn_var(input: Array, mean: Array) -> Array:
+def sync_bn_var(input, mean):
     _check("input", input, mean=mean)
     return jnp.square(input - _per_channel(mean)).mean(SAMPLES)
 
 
 @vendor.implements("diopiSyncBnOutputMmcv")
-def sync_bn_output(
-    running_mean: Array | None,
-    running_var: Array | None,
-    input: Array,
-    mean: Array,
-    var: Array,
-    weight: Array | None,
-    bias: Array | None,
-    eps: float,
-    momentum: float,
-    group_size: int,
-) -> Any:
+def sync_bn_output(running_mean, running_var, input, mean, var, weight, bias, eps, momentum, group_size):
     statistics = {"mean": mean, "var": var, "weight": weight, "bias": bias}
     _check("input", input, running_mean=running_mean, running_var=running_var, **statistics)
     std = jnp.sqrt(var + eps)
@@ -72,16 +59,14 @@ def _update_running(running: Array | None, new: Array, momentum: float) -> Array
 
 
 @vendor.implements("diopiSyncBnBackwardParamMmcv")
-def sync_bn_backward_param(grad_output: Array, norm: Array) -> tuple[Array, Array]:
+def sync_bn_backward_param(grad_output, norm):
     _check("grad_output", grad_output)
     check_shapes(grad_output.shape, norm=norm)
     return (grad_output * norm).sum(SAMPLES), grad_output.sum(SAMPLES)
 
 
 @vendor.implements("diopiSyncBnBackwardDataMmcv")
-def sync_bn_backward_data(
-    grad_output: Array, weight: Array, grad_weight: Array, grad_bias: Array, norm: Array, std: Array
-) -> Array:
+def sync_bn_backward_data(grad_output, weight, grad_weight, grad_bias, norm, std):
     _check("grad_output", grad_output, weight=weight, grad_weight=grad_weight, grad_bias=grad_bias, std=std)
     check_shapes(grad_output.shape, norm=norm)
     mean = (_per_channel(grad_weight) * norm + _per_channel(grad_bias)) / (norm.shape[0] * norm.shape[2])
@@ -89,9 +74,7 @@ def sync_bn_backward_data(
 
 
 @vendor.implements("diopiFusedBiasLeakyreluMmcv")
-def fused_bias_leakyrelu(
-    input: Array, bias: Array, refer: Array, act: int, grad: int, alpha: float, scale: float
-) -> Array:
+def fused_bias_leakyrelu(input, bias, refer, act, grad, alpha, scale):
     if act not in (1, 3) or grad not in (0, 1, 2):
         raise ValueError(f"act is {act} and grad {grad}, expected 1 or 3, and 0, 1 or 2")
     if input.ndim < 2:

@@ -50,17 +50,7 @@ def _first_hits(hits: Array, count: int) -> tuple[Array, Array]:
 
 
 @vendor.implements("diopiBallQueryMmcv")
-def ball_query(
-    idx: Array,
-    center_xyz: Array,
-    xyz: Array,
-    B: int,
-    N: int,
-    npoint: int,
-    sample_num: int,
-    min_radius: float,
-    max_radius: float,
-) -> Array:
+def ball_query(center_xyz, xyz, sample_num, min_radius, max_radius):
     def row(points: Array, center: Array) -> Array:
         distances = _squared_distances(points, center)
         hits = (distances == 0) | ((distances >= min_radius**2) & (distances < max_radius**2))
@@ -76,15 +66,7 @@ def _set_of_rows(counts: Array, rows: int) -> Array:
 
 
 @vendor.implements("diopiStackBallQueryMmcv")
-def stack_ball_query(
-    idx: Array,
-    center_xyz: Array,
-    center_xyz_batch_cnt: Array,
-    xyz: Array,
-    xyz_batch_cnt: Array,
-    max_radius: float,
-    sample_num: int,
-) -> Array:
+def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, max_radius, sample_num):
     if not center_xyz.size:
         return jnp.zeros(idx.shape, int)
     set_of_point = _set_of_rows(xyz_batch_cnt, len(xyz))
@@ -113,7 +95,7 @@ def _furthest(distances_from: Callable[[Array], Array], points: int, count: int,
 
 
 @vendor.implements("diopiFurthestPointSamplingMmcv")
-def furthest_point_sampling(temp_tensor: Array, points_xyz: Array, B: int, N: int, num_points: int) -> Array:
+def furthest_point_sampling(points_xyz, num_points):
     def sample_set(points: Array) -> Array:
         return _furthest(lambda i: _squared_distances(points, points[i]), len(points), num_points, points.dtype)
 
@@ -121,7 +103,7 @@ def furthest_point_sampling(temp_tensor: Array, points_xyz: Array, B: int, N: in
 
 
 @vendor.implements("diopiFurthestPointSamplingWithDistMmcv")
-def furthest_point_sampling_with_dist(temp_tensor: Array, points_dist: Array, B: int, N: int, num_points: int) -> Array:
+def furthest_point_sampling_with_dist(points_dist, num_points):
     return lax.map(
         lambda distances: _furthest(lambda i: distances[i], len(distances), num_points, distances.dtype), points_dist
     )
@@ -140,7 +122,7 @@ def _nearest(points: Array, centers: Array, count: int, missing: float) -> tuple
 
 
 @vendor.implements("diopiKnnMmcv")
-def knn(xyz_tensor: Array, new_xyz_tensor: Array, b: int, n: int, m: int, nsample: int) -> tuple[Array, Array]:
+def knn(xyz_tensor, new_xyz_tensor, nsample):
     if not 1 <= nsample <= MAX_NEIGHBOURS:
         raise ValueError(f"nsample is {nsample}, expected 1 to {MAX_NEIGHBOURS}")
     distances, indices = _nearest(xyz_tensor, new_xyz_tensor, nsample, UNKNOWN_DISTANCE)
@@ -148,7 +130,7 @@ def knn(xyz_tensor: Array, new_xyz_tensor: Array, b: int, n: int, m: int, nsampl
 
 
 @vendor.implements("diopiThreeNnMmcv")
-def three_nn(unknown: Array, known: Array, b: int, n: int, m: int) -> tuple[Array, Array]:
+def three_nn(unknown, known):
     return _nearest(known, unknown, 3, jnp.inf)
 
 
@@ -166,38 +148,32 @@ def _gather_adjoint(values: Array, indices: Array, length: int) -> Array:
 
 
 @vendor.implements("diopiGatherPointsMmcv")
-def gather_points(points: Array, idx: Array, b: int, c: int, n: int, npoints: int) -> Array:
+def gather_points(points, idx):
     return _gather(points, idx)
 
 
 @vendor.implements("diopiGatherPointsBackwardMmcv")
-def gather_points_backward(
-    grad_points: Array, grad_out: Array, idx: Array, b: int, c: int, n: int, npoints: int
-) -> Array:
+def gather_points_backward(grad_out, idx, n):
     return _gather_adjoint(grad_out, idx, n)
 
 
 @vendor.implements("diopiGroupPointsMmcv")
-def group_points(points: Array, idx: Array, b: int, c: int, n: int, npoints: int, nsample: int) -> Array:
+def group_points(points, idx):
     return _gather(points, idx)
 
 
 @vendor.implements("diopiGroupPointsBackwardMmcv")
-def group_points_backward(
-    grad_points: Array, grad_out: Array, idx: Array, b: int, c: int, n: int, npoints: int, nsample: int
-) -> Array:
+def group_points_backward(grad_out, idx, n):
     return _gather_adjoint(grad_out, idx, n)
 
 
 @vendor.implements("diopiThreeInterpolateMmcv")
-def three_interpolate(points: Array, idx: Array, weight: Array, b: int, c: int, m: int, n: int) -> Array:
+def three_interpolate(points, idx, weight):
     return jnp.sum(_gather(points, idx) * weight[:, jnp.newaxis], -1)
 
 
 @vendor.implements("diopiThreeInterpolateBackwardMmcv")
-def three_interpolate_backward(
-    grad_points: Array, grad_out: Array, idx: Array, weight: Array, b: int, c: int, n: int, m: int
-) -> Array:
+def three_interpolate_backward(grad_out, idx, weight, m):
     return _gather_adjoint(grad_out[..., jnp.newaxis] * weight[:, jnp.newaxis], idx, m)
 
 
@@ -210,17 +186,7 @@ def _stacked_rows(idx: Array, idx_counts: Array, feature_counts: Array) -> tuple
 
 
 @vendor.implements("diopiStackGroupPointsMmcv")
-def stack_group_points(
-    out_tensor: Array,
-    features_tensor: Array,
-    features_batch_cnt_tensor: Array,
-    idx_tensor: Array,
-    idx_batch_cnt_tensor: Array,
-    b: int,
-    c: int,
-    m: int,
-    nsample: int,
-) -> Array:
+def stack_group_points(out_tensor, features_tensor, features_batch_cnt_tensor, idx_tensor, idx_batch_cnt_tensor):
     if not features_tensor.size:
         return jnp.zeros(out_tensor.shape)
     places, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
@@ -229,17 +195,8 @@ def stack_group_points(
 
 @vendor.implements("diopiStackGroupPointsBackwardMmcv")
 def stack_group_points_backward(
-    grad_features_tensor: Array,
-    grad_out_tensor: Array,
-    idx_tensor: Array,
-    idx_batch_cnt_tensor: Array,
-    features_batch_cnt_tensor: Array,
-    b: int,
-    c: int,
-    m: int,
-    n: int,
-    nsample: int,
-) -> Array:
+    grad_features_tensor, grad_out_tensor, idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor, n
+):
     places, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
     grad = jnp.moveaxis(grad_out_tensor, 1, 2)
     zeros = jnp.zeros(grad_features_tensor.shape, grad.dtype)
@@ -265,41 +222,12 @@ def _assign_scores(points: Array, centers: Array, scores: Array, knn_idx: Array)
 
 
 @vendor.implements("diopiAssignScoreWithkMmcv")
-def assign_score_withk(
-    output: Array,
-    points: Array,
-    centers: Array,
-    scores: Array,
-    knn_idx: Array,
-    B: int,
-    N: int,
-    npoint: int,
-    M: int,
-    K: int,
-    out_dim: int,
-    aggregate: int,
-) -> Array:
+def assign_score_withk(output, points, centers, scores, knn_idx, K):
     return _assign_scores(points, centers, scores, knn_idx) if points.size and K else jnp.zeros(output.shape)
 
 
 @vendor.implements("diopiAssignScoreWithkBackwardMmcv")
-def assign_score_withk_backward(
-    grad_points: Array,
-    grad_centers: Array,
-    grad_scores: Array,
-    grad_out: Array,
-    points: Array,
-    centers: Array,
-    scores: Array,
-    knn_idx: Array,
-    B: int,
-    N: int,
-    npoint: int,
-    M: int,
-    K: int,
-    out_dim: int,
-    aggregate: int,
-) -> Any:
+def assign_score_withk_backward(grad_out, points, centers, scores, knn_idx, K):
     if not (points.size and K):
         return jnp.zeros(points.shape), jnp.zeros(centers.shape), jnp.zeros(scores.shape)
 

@@ -46,32 +46,15 @@ def _grid_options(scale: float, aligned: bool, clockwise: bool) -> tuple[float, 
 
 
 @vendor.implements("diopiRoiAlignRotatedMmcv")
-def roi_align_rotated(
-    input: Array,
-    rois: Array,
-    aligned_height: int,
-    aligned_width: int,
-    sampling_ratio: int,
-    spatial_scale: float,
-    aligned: bool,
-    clockwise: bool,
-) -> Array:
+def roi_align_rotated(input, rois, aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise):
     bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
     return _rotated_grid(feature_map_shape(input), rois, bins, sampling_ratio, *options).mean(input, bins)
 
 
 @vendor.implements("diopiRoiAlignRotatedBackwardMmcv")
 def roi_align_rotated_backward(
-    bottom_grad: Array,
-    top_grad: Array,
-    rois: Array,
-    aligned_height: int,
-    aligned_width: int,
-    sampling_ratio: int,
-    spatial_scale: float,
-    aligned: bool,
-    clockwise: bool,
-) -> Array:
+    bottom_grad, top_grad, rois, aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise
+):
     bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
     return _rotated_grid(feature_map_shape(bottom_grad), rois, bins, sampling_ratio, *options).adjoint_of_mean(top_grad)
 
@@ -94,15 +77,8 @@ def _blend_orientations(channels: Array, theta: Array, orientations: int) -> Arr
 
 @vendor.implements("diopiRiroiAlignRotatedMmcv")
 def riroi_align_rotated(
-    features: Array,
-    rois: Array,
-    pooled_height: int,
-    pooled_width: int,
-    num_samples: int,
-    num_orientations: int,
-    spatial_scale: float,
-    clockwise: bool,
-) -> Array:
+    features, rois, pooled_height, pooled_width, num_samples, num_orientations, spatial_scale, clockwise
+):
     bins = (pooled_height, pooled_width)
     grid = _rotated_grid(feature_map_shape(features), rois, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
     return _blend_orientations(grid.mean(features, bins), rois[:, 5], num_orientations)
@@ -110,16 +86,8 @@ def riroi_align_rotated(
 
 @vendor.implements("diopiRiroiAlignRotatedBackwardMmcv")
 def riroi_align_rotated_backward(
-    bottom_grad: Array,
-    top_grad: Array,
-    rois: Array,
-    pooled_height: int,
-    pooled_width: int,
-    num_samples: int,
-    num_orientations: int,
-    spatial_scale: float,
-    clockwise: bool,
-) -> Array:
+    bottom_grad, top_grad, rois, pooled_height, pooled_width, num_samples, num_orientations, spatial_scale, clockwise
+):
     grad_means = adjoint(
         lambda means: _blend_orientations(means, rois[:, 5], num_orientations), jnp.zeros_like(top_grad), top_grad
     )
@@ -151,15 +119,13 @@ def _sum_box_samples(rows: Array, shape: Shape, boxes: Array, scale: float, poin
 
 
 @vendor.implements("diopiRotatedFeatureAlignMmcv")
-def rotated_feature_align(features: Array, best_bboxes: Array, spatial_scale: float, points: int) -> Array:
+def rotated_feature_align(features, best_bboxes, spatial_scale, points):
     sums = _sum_box_samples(planes_to_rows(features), feature_map_shape(features), best_bboxes, spatial_scale, points)
     return features + jnp.moveaxis(sums, -1, 1)
 
 
 @vendor.implements("diopiRotatedFeatureAlignBackwardMmcv")
-def rotated_feature_align_backward(
-    bottom_grad: Array, top_grad: Array, best_bboxes: Array, spatial_scale: float, points: int
-) -> Array:
+def rotated_feature_align_backward(bottom_grad, top_grad, best_bboxes, spatial_scale, points):
     shape = feature_map_shape(bottom_grad)
     zeros = jnp.zeros((shape[0] * shape[2] * shape[3], shape[1]), top_grad.dtype)
     grad_rows = jnp.moveaxis(top_grad, 1, -1)
@@ -171,7 +137,7 @@ def rotated_feature_align_backward(
 
 
 @vendor.implements("diopiActiveRotatedFilterMmcv")
-def active_rotated_filter(input: Array, indices: Array) -> Array:
+def active_rotated_filter(input, indices):
     p, q, o, *kernel = input.shape
     rotations, entries = indices.shape[-1], indices.size // max(indices.shape[-1], 1)
     sources = jnp.argsort(indices.reshape(entries, rotations), 0)
@@ -180,7 +146,7 @@ def active_rotated_filter(input: Array, indices: Array) -> Array:
 
 
 @vendor.implements("diopiActiveRotatedFilterBackwardMmcv")
-def active_rotated_filter_backward(grad_out: Array, indices: Array) -> Array:
+def active_rotated_filter_backward(grad_out, indices):
     o, *kernel, rotations = indices.shape
     if grad_out.shape[0] % rotations or grad_out.shape[1] % o:
         raise ValueError(f"a gradient of shape {grad_out.shape} does not fit indices of shape {indices.shape}")

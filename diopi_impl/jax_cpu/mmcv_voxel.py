@@ -40,18 +40,7 @@ def _begins(rows: Array) -> Array:
 
 
 @vendor.implements("diopiHardVoxelizeMmcv")
-def hard_voxelize(
-    voxels: Array,
-    coors: Array,
-    num_points_per_voxel: Array,
-    points: Array,
-    voxel_size: Array,
-    coors_range: Array,
-    max_points: int,
-    max_voxels: int,
-    NDim: int,
-    deterministic: bool,
-) -> tuple[Array, Array, Array, Array]:
+def hard_voxelize(voxels, coors, num_points_per_voxel, points, voxel_size, coors_range, max_points, max_voxels, NDim):
     """Sort the points by cell; a cell's voxel is the rank of its first point among all first points."""
     cells, numbers = _cells(points, voxel_size, coors_range, NDim), jnp.arange(len(points))
     order = jnp.lexsort((*reversed(cells.T),))
@@ -69,7 +58,7 @@ def hard_voxelize(
 
 
 @vendor.implements("diopiDynamicVoxelizeMmcv")
-def dynamic_voxelize(coors: Array, points: Array, voxel_size: Array, coors_range: Array, NDim: int) -> Array:
+def dynamic_voxelize(points, voxel_size, coors_range, NDim):
     return _cells(points, voxel_size, coors_range, NDim)
 
 
@@ -96,7 +85,7 @@ def _drop_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adap
 
 
 @vendor.implements("diopiDynamicPointToVoxelMmcv", adapt=_drop_empty_rows)
-def dynamic_point_to_voxel(feats: Array, coors: Array, reduce_type: int) -> Any:
+def dynamic_point_to_voxel(feats, coors, reduce_type):
     """Sort the points by their coordinates, with the invalid points last."""
     _check_reduction(reduce_type)
     count, left_out = len(feats), (coors < 0).any(1)
@@ -118,14 +107,7 @@ def _reduce(feats: Array, places: Array, counts: Array, reduce_type: int) -> Arr
 
 
 @vendor.implements("diopiDynamicPointToVoxelBackwardMmcv")
-def dynamic_point_to_voxel_backward(
-    grad_reduced_feats: Array,
-    feats: Array,
-    reduced_feats: Array,
-    coors_idx: Array,
-    reduce_count: Array,
-    reduce_type: int,
-) -> Array:
+def dynamic_point_to_voxel_backward(grad_reduced_feats, feats, reduced_feats, coors_idx, reduce_count, reduce_type):
     _check_reduction(reduce_type)
     rows, count = len(grad_reduced_feats), len(feats)
     place = jnp.where(coors_idx < 0, rows, coors_idx)
@@ -197,15 +179,7 @@ def _positions(
 
 
 @vendor.implements("diopiIndiceConvMmcv")
-def indice_conv(
-    features: Array,
-    filters: Array,
-    indicePairs: Array,
-    indiceNum: Array,
-    numActOut: int,
-    _inverse: int,
-    _subM: int,
-) -> Array:
+def indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM):
     _check_count(numActOut=numActOut)
     matrices = _matrices(features, filters, indicePairs, indiceNum)
     rows, co = len(features), filters.shape[-1]
@@ -225,15 +199,7 @@ def indice_conv(
 
 
 @vendor.implements("diopiIndiceConvBackwardMmcv")
-def indice_conv_backward(
-    features: Array,
-    filters: Array,
-    outGrad: Array,
-    indicePairs: Array,
-    indiceNum: Array,
-    _inverse: int,
-    _subM: int,
-) -> Any:
+def indice_conv_backward(features, filters, outGrad, indicePairs, indiceNum, _inverse, _subM):
     matrices = _matrices(features, filters, indicePairs, indiceNum)
     _check_rows(outGrad=outGrad)
     check_shapes((len(features) if _subM else len(outGrad), filters.shape[-1]), outGrad=outGrad)
@@ -257,22 +223,13 @@ def indice_conv_backward(
 
 
 @vendor.implements("diopiFusedIndiceConvBatchnormMmcv")
-def fused_indice_conv_batchnorm(
-    features: Array,
-    filters: Array,
-    bias: Array,
-    indicePairs: Array,
-    indiceNum: Array,
-    numActOut: int,
-    _inverse: int,
-    _subM: int,
-) -> Array:
+def fused_indice_conv_batchnorm(features, filters, bias, indicePairs, indiceNum, numActOut, _inverse, _subM):
     check_shapes(filters.shape[-1:], bias=bias)
     return indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM) + bias
 
 
 @vendor.implements("diopiIndiceMaxpoolMmcv")
-def indice_maxpool(features: Array, indicePairs: Array, indiceNum: Array, numAct: int) -> Array:
+def indice_maxpool(features, indicePairs, indiceNum, numAct):
     _check_pairs(indicePairs, indiceNum)
     _check_rows(features=features)
     _check_count(numAct=numAct)
@@ -288,9 +245,7 @@ def indice_maxpool(features: Array, indicePairs: Array, indiceNum: Array, numAct
 
 
 @vendor.implements("diopiIndiceMaxpoolBackwardMmcv")
-def indice_maxpool_backward(
-    features: Array, outFeatures: Array, outGrad: Array, indicePairs: Array, indiceNum: Array
-) -> Array:
+def indice_maxpool_backward(features, outFeatures, outGrad, indicePairs, indiceNum):
     _check_pairs(indicePairs, indiceNum)
     _check_rows(features=features, outFeatures=outFeatures)
     check_shapes((len(outFeatures), features.shape[1]), outFeatures=outFeatures, outGrad=outGrad)

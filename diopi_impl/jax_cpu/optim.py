@@ -16,16 +16,7 @@ from diopi_impl.jax_cpu.registration import implements_optimizer
 
 
 @implements_optimizer("diopiSgd")
-def sgd(
-    param: Array,
-    grad: Array,
-    buf: Array | None,
-    lr: float,
-    momentum: float,
-    dampening: float,
-    weight_decay: float,
-    nesterov: bool,
-) -> tuple[Array, Array | None]:
+def sgd(param, grad, buf, lr, momentum, dampening, weight_decay, nesterov):
     d = grad + weight_decay * param
     if momentum == 0:
         return param - lr * d, buf
@@ -61,59 +52,33 @@ def _adam(
 
 
 @implements_optimizer("diopiAdam")
-def adam(
-    param: Array,
-    grad: Array,
-    exp_avg: Array,
-    exp_avg_sq: Array,
-    max_exp_avg_sq: Array | None,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    step: int,
-    amsgrad: bool,
-) -> tuple[Array, Array, Array, Array | None]:
+def adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step, amsgrad):
     grad = grad + weight_decay * param
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
 
 @implements_optimizer("diopiAdamW")
-def adamw(
-    param: Array,
-    grad: Array,
-    exp_avg: Array,
-    exp_avg_sq: Array,
-    max_exp_avg_sq: Array | None,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    step: Any,
-    amsgrad: bool,
-) -> tuple[Array, Array, Array, Array | None]:
+def adamw(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step, amsgrad):
     param = param * (1 - lr * weight_decay)
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
 
 @implements_optimizer("diopiFusedAdamW")
 def fused_adamw(
-    params: list[Array],
-    grads: list[Array],
-    exp_avgs: list[Array],
-    exp_avg_sqs: list[Array],
-    max_exp_avg_sqs: list[Array] | None,
-    state_steps: list[Array],
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    amsgrad: bool,
-    maximize: bool,
-) -> tuple[list[Any] | None, ...]:
+    params,
+    grads,
+    exp_avgs,
+    exp_avg_sqs,
+    max_exp_avg_sqs,
+    state_steps,
+    lr,
+    beta1,
+    beta2,
+    eps,
+    weight_decay,
+    amsgrad,
+    maximize,
+):
     steps = [step.astype(jnp.float64).reshape(()) for step in state_steps]
     updates = [
         adamw(p, -g if maximize else g, m, v, largest, lr, beta1, beta2, eps, weight_decay, step, amsgrad)
@@ -126,16 +91,7 @@ def fused_adamw(
 
 
 @implements_optimizer("diopiAdadelta")
-def adadelta(
-    param: Array,
-    grad: Array,
-    square_avg: Array,
-    acc_delta: Array,
-    lr: float,
-    rho: float,
-    eps: float,
-    weight_decay: float,
-) -> tuple[Array, Array, Array]:
+def adadelta(param, grad, square_avg, acc_delta, lr, rho, eps, weight_decay):
     grad = grad + weight_decay * param
     square = rho * square_avg + (1 - rho) * grad**2
     delta = jnp.sqrt(acc_delta + eps) / jnp.sqrt(square + eps) * grad
@@ -143,19 +99,7 @@ def adadelta(
 
 
 @implements_optimizer("diopiRmsprop")
-def rmsprop(
-    param: Array,
-    grad: Array,
-    square_avg: Array,
-    grad_avg: Array | None,
-    momentum_buf: Array | None,
-    lr: float,
-    alpha: float,
-    eps: float,
-    weight_decay: float,
-    momentum: float,
-    centered: bool,
-) -> tuple[Array, Array, Array | None, Array | None]:
+def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, weight_decay, momentum, centered):
     for name, needed, state in (("grad_avg", centered, grad_avg), ("momentum_buf", momentum > 0, momentum_buf)):
         if needed and state is None:
             raise ValueError(f"{name} is required with centered {centered} and momentum {momentum}, NULL was given")
@@ -174,9 +118,7 @@ HostArray = NDArray[Any]
 
 
 @vendor.implements("diopiClipGradNorm", adapt=apply_directly)  # NumPy: the norm decides whether anything is written
-def clip_grad_norm(
-    grads: list[HostArray], max_norm: float, norm_type: float, error_if_nonfinite: bool
-) -> tuple[float, list[HostArray]]:
+def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
     with np.errstate(all="ignore"):
         wide = [grad.astype(np.float64) for grad in grads]
         total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in wide]), norm_type)

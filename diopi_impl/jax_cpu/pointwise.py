@@ -129,7 +129,7 @@ for _name, _function in ANY_DTYPE.items():
 
 
 @vendor.implements("diopiAbs")
-def absolute(input: Array) -> Array:
+def absolute(input):
     if not jnp.issubdtype(input.dtype, jnp.complexfloating):
         return jnp.abs(input)
     infinite = jnp.isinf(input.real) | jnp.isinf(input.imag)  # even if the other part is NaN
@@ -137,14 +137,14 @@ def absolute(input: Array) -> Array:
 
 
 @vendor.implements("diopiSign")
-def sign(input: Array) -> Array:
+def sign(input):
     if input.dtype == bool:
         return input
     return ((input > 0).astype(input.dtype) - (input < 0).astype(input.dtype)).astype(input.dtype)
 
 
 @vendor.implements("diopiSgn")
-def sgn(input: Array) -> Array:
+def sgn(input):
     if not jnp.issubdtype(input.dtype, jnp.complexfloating):
         return sign(input)
     modulus = jnp.abs(input)
@@ -152,5 +152,5 @@ def sgn(input: Array) -> Array:
 
 
 @vendor.implements("diopiTanhBackward")
-def tanh_backward(grad_output: Array, output: Array) -> Array:
+def tanh_backward(grad_output, output):
     return grad_output * (1 - output * output)

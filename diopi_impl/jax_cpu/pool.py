@@ -144,26 +144,12 @@ def _padded(axes: Sequence[Windows]) -> NDArray[Any]:
 
 
 @implements_ranks("diopiMaxPool*d")
-def max_pool(
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-) -> Array:
+def max_pool(input, kernel_size, stride, padding, dilation, ceil_mode):
     return _sliding_max(input, sliding_windows(input.shape, kernel_size, stride, padding, dilation, ceil_mode))
 
 
 @implements_ranks("diopiMaxPool*dWithIndices")
-def max_pool_with_indices(
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-) -> Any:
+def max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode):
     windows = sliding_windows(input.shape, kernel_size, stride, padding, dilation, ceil_mode)
     if math.prod(kernel_size) > MAX_UNROLLED:
         return _gathered_argmax(input, windows.axes)
@@ -171,75 +157,34 @@ def max_pool_with_indices(
 
 
 @implements_ranks("diopiMaxPool*dBackward")
-def max_pool_backward(
-    grad_output: Array,
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-    indices: Array,
-) -> Array:
+def max_pool_backward(grad_output, input, kernel_size, indices):
     return _scatter_to_indices(grad_output, input, indices, len(kernel_size))
 
 
 @implements_ranks("diopiAvgPool*d", [1])
-def avg_pool1d(
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-) -> Array:
+def avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad):
     return avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @implements_ranks("diopiAvgPool*dBackward", [1])
-def avg_pool1d_backward(
-    grad_output: Array,
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-) -> Array:
+def avg_pool1d_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad):
     return avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @implements_ranks("diopiAvgPool*d", [2, 3])
-def avg_pool(
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Array:
+def avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     axes = sliding_axes(input.shape, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
     return _means(input, axes, _divisor(axes, count_include_pad, divisor_override))
 
 
 @implements_ranks("diopiAvgPool*dBackward", [2, 3])
-def avg_pool_backward(
-    grad_output: Array,
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Array:
+def avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     axes = sliding_axes(input.shape, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
     return _means_gradient(grad_output, input, axes, _divisor(axes, count_include_pad, divisor_override))
 
 
 @implements_ranks("diopiAdaptiveAvgPool*d")
-def adaptive_avg_pool(input: Array, output_size: Sequence[int]) -> Array:
+def adaptive_avg_pool(input, output_size):
     axes = adaptive_axes(input.shape, output_size)
     return _means(input, axes, _divisor(axes, False, None))
 
@@ -250,12 +195,12 @@ def _adaptive_avg_pool_backward(grad_output: Array, input: Array, rank: int) -> 
 
 
 @implements_ranks("diopiAdaptiveMaxPool*d")
-def adaptive_max_pool(input: Array, output_size: Sequence[int]) -> Array:
+def adaptive_max_pool(input, output_size):
     return _gathered_argmax(input, adaptive_axes(input.shape, output_size))[0]
 
 
 @implements_ranks("diopiAdaptiveMaxPool*dWithIndices")
-def adaptive_max_pool_with_indices(input: Array, output_size: Sequence[int]) -> Any:
+def adaptive_max_pool_with_indices(input, output_size):
     return _gathered_argmax(input, adaptive_axes(input.shape, output_size))
 
 
@@ -265,18 +210,7 @@ def _check_mode(mode: str) -> None:
 
 
 @implements_ranks("diopiPool*d")
-def pool(
-    input: Array,
-    mode: str,
-    ksize: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-    exclusive: bool,
-    adaptive: bool,
-    output_size: Sequence[int],
-) -> Array:
+def pool(input, mode, ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive, output_size):
     _check_mode(mode)
     if adaptive:
         return adaptive_max_pool(input, output_size) if mode == "max" else adaptive_avg_pool(input, output_size)
@@ -289,27 +223,15 @@ def _implement_gradients(rank: int) -> None:
     """Register the gradients for `rank` spatial axes, a number that their arguments do not contain."""
 
     @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
-    def average(grad_output: Array, input: Array) -> Array:
+    def average(grad_output, input):
         return _adaptive_avg_pool_backward(grad_output, input, rank)
 
     @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
-    def maximum(grad_output: Array, input: Array, indices: Array) -> Array:
+    def maximum(grad_output, input, indices):
         return _scatter_to_indices(grad_output, input, indices, rank)
 
     @vendor.implements(f"diopiPool{rank}dBackward")
-    def pool_backward(
-        grad_output: Array,
-        input: Array,
-        mode: str,
-        ksize: Sequence[int],
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        ceil_mode: bool,
-        exclusive: bool,
-        adaptive: bool,
-        indices: Array | None,
-    ) -> Array:
+    def pool_backward(grad_output, input, mode, ksize, stride, padding, ceil_mode, exclusive, adaptive, indices):
         _check_mode(mode)
         if mode == "max":
             if indices is None:

@@ -10,7 +10,6 @@ import numpy as np
 from jax import Array, lax
 from jax.extend.random import threefry_2x32
 
-from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu.registration import implements_random
 from diopi_proto.dtypes import is_floating
 from diopi_proto.types import Dtype
@@ -38,10 +37,8 @@ def _check_probability(p: float) -> None:
         raise ValueError(f"p is {p}, expected a probability from 0 to 1")
 
 
-def dropout(
-    input: Array, p: float, train: bool, generator: Array, *, out: tuple[ResultSpec, ResultSpec | None]
-) -> tuple[Array, Array | None]:
-    """Return the input after dropout and the mask; the prototype documents the arguments."""
+@implements_random("diopiDropout", "diopiDropoutInp")
+def dropout(input, p, train, generator, *, out):
     _check_probability(p)
     if not train:
         return input, None
@@ -50,7 +47,7 @@ def dropout(
 
 
 @implements_random("diopiRandomInp")
-def random(from_: int, to: int | None, generator: Array, *, out: ResultSpec) -> Array:
+def random(from_, to, generator, *, out):
     """Return remainders of 64 random bits, indistinguishable from uniform numbers for spans below 2^40."""
     span = _count_integers(from_, to, out.dtype)
     bits = jax.random.bits(derive_key(generator), out.shape, jnp.uint64)
@@ -78,7 +75,7 @@ def _integer_range(dtype: Dtype) -> tuple[int, int]:
 
 
 @implements_random("diopiUniformInp")
-def uniform(from_: float, to: float, generator: Array, *, out: ResultSpec) -> Array:
+def uniform(from_, to, generator, *, out):
     dtype = to_numpy(out.dtype)
     largest = float(jnp.finfo(dtype).max)
     if not (-largest <= from_ <= to <= largest and to - from_ <= largest):
@@ -89,37 +86,37 @@ def uniform(from_: float, to: float, generator: Array, *, out: ResultSpec) -> Ar
 
 
 @implements_random("diopiBernoulli")
-def bernoulli(input: Array, generator: Array) -> Array:
+def bernoulli(input, generator):
     return _sample_bernoulli(generator, input, input.shape)
 
 
 @implements_random("diopiBernoulliInp")
-def bernoulli_inp(inout: Array, generator: Array) -> Array:
+def bernoulli_inp(inout, generator):
     return bernoulli(inout, generator)
 
 
 @implements_random("diopiBernoulliScalar")
-def bernoulli_scalar(p: float, generator: Array, *, out: ResultSpec) -> Array:
+def bernoulli_scalar(p, generator, *, out):
     _check_probability(p)
     return _sample_bernoulli(generator, p, out.shape)
 
 
-def normal(mean: Any, std: Any, generator: Array, *, out: ResultSpec) -> Array:
-    """Return normally distributed numbers; the prototypes document the arguments."""
+@implements_random(*(f"diopiNormal{form}" for form in ("", "Inp", "TensorScalar", "ScalarTensor", "Tensor")))
+def normal(mean, std, generator, *, out):
     if isinstance(std, float) and not std >= 0:
         raise ValueError(f"std is {std}, expected no negative number")
     return mean + std * jax.random.normal(derive_key(generator), out.shape, _draw_dtype(out.dtype))
 
 
 @implements_random("diopiRandperm")
-def randperm(n: int, generator: Array) -> Array:
+def randperm(n, generator):
     if n < 0:
         raise ValueError(f"n is {n}, expected no negative number")
     return jax.random.permutation(derive_key(generator), n)
 
 
 @implements_random("diopiMultinomial")
-def multinomial(input: Array, num_samples: int, replacement: bool, generator: Array) -> Array:
+def multinomial(input, num_samples, replacement, generator):
     """Sample by Gumbel's trick: the largest of the log-weights plus −ln(−ln u) is a sample."""
     categories = input.shape[-1]
     if num_samples < 1 or (num_samples > categories and not replacement):
@@ -130,9 +127,3 @@ def multinomial(input: Array, num_samples: int, replacement: bool, generator: Ar
         return lax.top_k(logits + noise, num_samples)[1]
     samples = jax.random.categorical(derive_key(generator), logits, shape=(num_samples, *input.shape[:-1]))
     return jnp.moveaxis(samples, 0, -1)
-
-
-for _name in ("diopiDropout", "diopiDropoutInp"):
-    implements_random(_name)(dropout)
-for _name in ("", "Inp", "TensorScalar", "ScalarTensor", "Tensor"):
-    implements_random(f"diopiNormal{_name}")(normal)

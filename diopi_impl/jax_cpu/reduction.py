@@ -30,17 +30,17 @@ def _keeps_axes(input: Array, out: ResultSpec) -> bool:
 
 
 @vendor.implements("diopiSum")
-def sum_(input: Array, dim: tuple[int, ...], *, out: ResultSpec) -> Array:
+def sum_(input, dim, *, out):
     return jnp.sum(input, _axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiMean")
-def mean(input: Array, dim: tuple[int, ...], *, out: ResultSpec) -> Array:
+def mean(input, dim, *, out):
     return jnp.mean(input, _axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiStd")
-def std(input: Array, dim: tuple[int, ...], correction: float | None, *, out: ResultSpec) -> Array:
+def std(input, dim, correction, *, out):
     axes = _axes(input, dim)
     centered = input - jnp.mean(input, axes, keepdims=True)
     squares = jnp.real(centered * jnp.conj(centered))
@@ -61,52 +61,52 @@ def _take_extreme(
 
 
 @vendor.implements("diopiMax")
-def max_(input: Array, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Array, Array]:
+def max_(input, dim, *, out):
     return _take_extreme(_argmax_with_nan, input, dim, _keeps_axes(input, out[0]))
 
 
 @vendor.implements("diopiMin")
-def min_(input: Array, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Array, Array]:
+def min_(input, dim, *, out):
     return _take_extreme(_argmin_with_nan, input, dim, _keeps_axes(input, out[0]))
 
 
 @vendor.implements("diopiMaxAll")
-def max_all(input: Array) -> Array:
+def max_all(input):
     return nan_propagating_max(input)
 
 
 @vendor.implements("diopiMinAll")
-def min_all(input: Array) -> Array:
+def min_all(input):
     return nan_propagating_min(input)
 
 
 @vendor.implements("diopiAmax")
-def amax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
+def amax(self, dim, keepdim):
     return nan_propagating_max(self, _axes(self, dim), keepdims=keepdim)
 
 
 @vendor.implements("diopiAny")
-def any_(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
+def any_(input, dim, *, out):
     return jnp.any(input != 0, _axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiAll")
-def all_(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
+def all_(input, dim, *, out):
     return jnp.all(input != 0, _axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiProd")
-def prod(input: Array, dim: int | None, *, out: ResultSpec) -> Array:
+def prod(input, dim, *, out):
     return jnp.prod(input, _axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiArgmax")
-def argmax(input: Array, dim: int | None, keepdim: bool) -> Array:
+def argmax(input, dim, keepdim):
     return _position(_argmax_with_nan, input, dim, keepdim)
 
 
 @vendor.implements("diopiArgmin")
-def argmin(input: Array, dim: int | None, keepdim: bool) -> Array:
+def argmin(input, dim, keepdim):
     return _position(_argmin_with_nan, input, dim, keepdim)
 
 
@@ -132,13 +132,13 @@ def _argmin_with_nan(x: Array, dim: int | None, keepdims: bool) -> Array:
 
 
 @vendor.implements("diopiCumsum")
-def cumsum(input: Array, dim: int) -> Array:
+def cumsum(input, dim):
     check_axes(input, dim)
     return jnp.cumsum(jnp.atleast_1d(input), dim).reshape(input.shape)
 
 
 @vendor.implements("diopiCumsumBackward")
-def cumsum_backward(grad_output: Array, dim: int) -> Array:
+def cumsum_backward(grad_output, dim):
     check_axes(grad_output, dim)
     rows = jnp.atleast_1d(grad_output)
     return jnp.flip(jnp.cumsum(jnp.flip(rows, dim), dim), dim).reshape(grad_output.shape)

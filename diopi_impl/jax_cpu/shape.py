@@ -12,7 +12,6 @@ import numpy as np
 from jax import Array, lax
 from numpy.typing import NDArray
 
-from diopi_impl.base import Box
 from diopi_impl.functional import Adapted, OutSpec, ResultSpec, apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes, normalize_axes
@@ -22,24 +21,23 @@ from diopi_impl.jax_cpu.ranges import check_in_range
 from diopi_proto.dtypes import category, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
-from lib_rt import Context, Tensor
 from lib_rt.dtypes import to_numpy
 
 
 @vendor.implements("diopiCat")
-def cat(tensors: list[Array], dim: int) -> Array:
+def cat(tensors, dim):
     common = jnp.result_type(*tensors)
     joined = [tensor for tensor in tensors if tensor.shape != (0,)] or tensors[:1]
     return jnp.concatenate([tensor.astype(common) for tensor in joined], dim)
 
 
 @vendor.implements("diopiStack")
-def stack(tensors: list[Array], dim: int) -> Array:
+def stack(tensors, dim):
     return jnp.stack(tensors, dim)
 
 
 @vendor.implements("diopiSplitWithSizes")
-def split_with_sizes(input: Array, splitSizes: tuple[int, ...], dim: int) -> list[Array]:
+def split_with_sizes(input, splitSizes, dim):
     check_axes(input, dim)
     if sum(splitSizes) != input.shape[dim] or min(splitSizes) < 0:
         raise ValueError(f"splitSizes {splitSizes} do not make up axis {dim} of shape {input.shape}")
@@ -51,7 +49,7 @@ def split_with_sizes(input: Array, splitSizes: tuple[int, ...], dim: int) -> lis
 
 
 @vendor.implements("diopiTranspose")
-def transpose(input: Array, dim0: int, dim1: int) -> Array:
+def transpose(input, dim0, dim1):
     for dim in (dim0, dim1):
         check_axes(input, dim)
     return jnp.swapaxes(input, dim0, dim1) if input.ndim else input
@@ -70,29 +68,29 @@ def _permute_as_view(prototype: Prototype, function: Callable[..., Any]) -> Adap
 
 
 @vendor.implements("diopiPermute", adapt=_permute_as_view)
-def permute(input: Array, dims: tuple[int, ...]) -> Array:
+def permute(input, dims):
     return jnp.transpose(input, dims)
 
 
 @vendor.implements("diopiExpand")
-def expand(input: Array, *, out: ResultSpec) -> Array:
+def expand(input, *, out):
     return jnp.broadcast_to(input, out.shape)
 
 
 @vendor.implements("diopiFlip")
-def flip(input: Array, dims: tuple[int, ...]) -> Array:
+def flip(input, dims):
     return jnp.flip(input, normalize_axes(input, dims))
 
 
 @vendor.implements("diopiRoll")
-def roll(input: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+def roll(input, shifts, dims):
     if len(shifts) != (len(dims) or 1):
         raise ValueError(f"shifts {shifts} and dims {dims} differ in length")
     return jnp.roll(input, shifts, dims) if dims else jnp.roll(input, shifts[0])
 
 
 @vendor.implements("diopiRepeat")
-def repeat(input: Array, repeats_size: tuple[int, ...]) -> Array:
+def repeat(input, repeats_size):
     if len(repeats_size) < input.ndim or min(repeats_size, default=0) < 0:
         raise ValueError(f"repeats_size {repeats_size} does not fit an input of shape {input.shape}")
     return jnp.tile(input, repeats_size)
@@ -121,7 +119,7 @@ def _check_value(arguments: dict[str, Any]) -> None:
 
 
 @vendor.implements("diopiPad", adapt=prepare_on_host(_check_value))
-def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> Array:
+def pad(input, pad, mode, value):
     margins = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
     if len(margins) > input.ndim:
         raise ValueError(f"pad {pad} has more than two entries an axis of shape {input.shape}")
@@ -140,7 +138,7 @@ def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> A
 
 
 @vendor.implements("diopiUnfold")
-def unfold(input: Array, dim: int, size: int, step: int) -> Array:
+def unfold(input, dim, size, step):
     row = jnp.moveaxis(jnp.atleast_1d(input), dim, 0)
     if not 0 <= size <= row.shape[0] or step < 1:
         raise ValueError(f"windows of {size} every {step} do not fit axis {dim} of shape {input.shape}")
@@ -151,7 +149,7 @@ def unfold(input: Array, dim: int, size: int, step: int) -> Array:
 
 
 @vendor.implements("diopiUnfoldBackward")
-def unfold_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, size: int, step: int) -> Array:
+def unfold_backward(grad_output, input_sizes, dim, size, step):
     _, pull = jax.vjp(lambda x: unfold(x, dim, size, step), jnp.zeros(input_sizes, grad_output.dtype))
     (gradient,) = pull(grad_output)
     return gradient
@@ -166,17 +164,17 @@ def _triangle(input: Array, diagonal: int, upper: bool) -> Array:
 
 
 @vendor.implements("diopiTril")
-def tril(input: Array, diagonal: int) -> Array:
+def tril(input, diagonal):
     return _triangle(input, diagonal, upper=False)
 
 
 @vendor.implements("diopiTriu")
-def triu(input: Array, diagonal: int) -> Array:
+def triu(input, diagonal):
     return _triangle(input, diagonal, upper=True)
 
 
 @vendor.implements("diopiMeshGrid")
-def mesh_grid(inputs: list[Array]) -> list[Array]:
+def mesh_grid(inputs):
     if any(tensor.ndim > 1 or tensor.dtype != inputs[0].dtype for tensor in inputs):
         raise ValueError(
             f"inputs have shapes {[tensor.shape for tensor in inputs]}, expected one axis each, and one type"
@@ -222,7 +220,7 @@ def _convert_scalar(name: str, value: float, dtype: Dtype) -> bool | int | float
 
 
 @vendor.implements("diopiArange")
-def arange(start: float, end: float, step: float, *, out: ResultSpec) -> Array:
+def arange(start, end, step, *, out):
     if not all(map(math.isfinite, (start, end, step))) or (end - start) * step < 0:
         raise ValueError(f"the numbers from {start} to {end} can't be listed in steps of {step}")
     if _is_integer(out):
@@ -234,7 +232,7 @@ def arange(start: float, end: float, step: float, *, out: ResultSpec) -> Array:
 
 
 @vendor.implements("diopiLinspace", adapt=apply_directly)
-def linspace(start: float, end: float, steps: int, *, out: ResultSpec) -> NDArray[Any]:
+def linspace(start, end, steps, *, out):
     if steps < 0:
         raise ValueError(f"steps is {steps}, expected at least 0")
     if not _is_integer(out):
@@ -262,27 +260,27 @@ def _fused_multiply_add(a: NDArray[np.float64], b: float, c: float) -> NDArray[n
 
 
 @vendor.implements("diopiFill")
-def fill(value: float, *, out: ResultSpec) -> Array:
+def fill(value, *, out):
     return jnp.full(out.shape, _convert_scalar("value", value, out.dtype), _compute_dtype(out))
 
 
 @vendor.implements("diopiOnes")
-def ones(size: tuple[int, ...]) -> Array:
+def ones(size):
     return jnp.ones(size)
 
 
 @vendor.implements("diopiZeros")
-def zeros(size: tuple[int, ...]) -> Array:
+def zeros(size):
     return jnp.zeros(size)
 
 
 @vendor.implements("diopiZeroInp")
-def zero_(*, out: ResultSpec) -> Array:
+def zero_(*, out):
     return jnp.zeros(out.shape)
 
 
 @vendor.implements("diopiCastDtype")
-def cast_dtype(input: Array) -> Array:
+def cast_dtype(input):
     return input
 
 
@@ -303,7 +301,7 @@ def _copy_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapte
 
 
 @vendor.implements("diopiCopyInp", adapt=_copy_directly)
-def copy_(src: Array, *, out: ResultSpec) -> Array:
+def copy_(src, *, out):
     return jnp.broadcast_to(src, out.shape)
 
 
@@ -335,7 +333,7 @@ def _memory_order(array: NDArray[Any], memory_format: MemoryFormat) -> list[int]
 
 
 @vendor.implements("diopiContiguous", adapt=apply_directly)
-def contiguous(input: NDArray[Any], memoryFormat: MemoryFormat) -> NDArray[Any]:
+def contiguous(input, memoryFormat):
     order = _memory_order(input, memoryFormat)
     return np.ascontiguousarray(input.transpose(order)).transpose(np.argsort(order)) if input.ndim else input
 
@@ -345,17 +343,17 @@ PLAIN = 0
 
 
 @vendor.implements_raw("diopiNativeMemoryFormatCast")
-def native_memory_format_cast(ctx: Context, out: Box, in_: Tensor, format: int) -> None:
+def native_memory_format_cast(out, in_, format):
     if format != PLAIN:
         raise ValueError(f"format is {format}, this device only knows {PLAIN}")
     out.value = in_
 
 
 @vendor.implements("diopiGetNativeMemoryFormat", adapt=apply_directly)
-def get_native_memory_format(input: NDArray[Any]) -> int:
+def get_native_memory_format():
     return PLAIN
 
 
 @vendor.implements("diopiTensorDestructionHook", adapt=apply_directly)
-def tensor_destruction_hook(ptr: int) -> tuple[()]:
+def tensor_destruction_hook():
     return ()  # this device keeps no data about memory

@@ -36,17 +36,17 @@ def _sort(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
 
 
 @vendor.implements("diopiSort")
-def sort(input: Array, dim: int, descending: bool, pStable: bool | None) -> tuple[Array, Array]:
+def sort(input, dim, descending):
     return _sort(input, dim, descending)
 
 
 @vendor.implements("diopiArgsort")
-def argsort(input: Array, stable: bool, dim: int | None, descending: bool) -> Array:
+def argsort(input, dim, descending):
     return _sort(input, -1 if dim is None else dim, descending)[1]
 
 
 @vendor.implements("diopiTopk")
-def topk(input: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Array, Array]:
+def topk(input, k, dim, largest):
     _check_dim(input, dim)
     rows = jnp.moveaxis(jnp.atleast_1d(input), dim, -1)
     if not 0 <= k <= rows.shape[-1]:
@@ -89,7 +89,7 @@ def _check_indices(arguments: dict[str, Any]) -> None:
 
 
 @vendor.implements("diopiSortBackward", adapt=prepare_on_host(_check_indices))
-def sort_backward(grad_output: Array, dim: int, indices: Array, sizes: tuple[int, ...], keepdim: bool) -> Array:
+def sort_backward(grad_output, dim, indices, sizes, keepdim):
     if not sizes:
         return grad_output
     if not keepdim:
@@ -99,9 +99,7 @@ def sort_backward(grad_output: Array, dim: int, indices: Array, sizes: tuple[int
 
 
 @vendor.implements("diopiUnique", adapt=apply_directly)
-def unique(
-    input: HostArray, dim: int | None, sorted: bool, return_counts: bool
-) -> tuple[HostArray, HostArray, HostArray | None]:
+def unique(input, dim, return_counts):
     elements = input.astype(np.float32) if input.dtype in _HALF else input  # NumPy can't compare rows of bfloat16
     out, inverse, counts = np.unique(elements, return_inverse=True, return_counts=True, axis=dim)
     inverse = inverse.reshape(input.shape if dim is None else input.shape[dim])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
-from jax import Array
 
 from diopi_impl.jax_cpu import vendor
 
 
 @vendor.implements("diopiSpMM")
-def spmm(input: Any, mat2: Any) -> Array:
+def spmm(input, mat2):
     if not isinstance(input, list) or isinstance(mat2, list):
         raise NotImplementedError("input must be sparse, and mat2 dense")
     crow, col, values = input

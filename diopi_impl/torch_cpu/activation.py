@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - the name PyTorch's documentation gives it
 from torch import Tensor
 
-from diopi_impl.functional import ResultSpec
 from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.adapter import torch_dtype
 
@@ -49,65 +47,65 @@ for _name, _gradient_function in GRADIENTS.items():
 
 
 @vendor.implements("diopiHardtanh")
-def hardtanh(input: Tensor, min_val: float, max_val: float) -> Tensor:
+def hardtanh(input, min_val, max_val):
     return F.hardtanh(input, min_val, max_val)
 
 
 @vendor.implements("diopiHardtanhBackward")
-def hardtanh_backward(grad_output: Tensor, input: Tensor, min_val: float, max_val: float) -> Any:
+def hardtanh_backward(grad_output, input, min_val, max_val):
     return aten.hardtanh_backward(grad_output, input, min_val, max_val)
 
 
 @vendor.implements("diopiThreshold")
-def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+def threshold(input, threshold, value):
     return F.threshold(input, threshold, value)
 
 
 @vendor.implements("diopiThresholdBackward")
-def threshold_backward(grad_output: Tensor, input: Tensor, threshold: float) -> Any:
+def threshold_backward(grad_output, input, threshold):
     return aten.threshold_backward(grad_output, input, threshold)
 
 
 @vendor.implements("diopiGelu")
-def gelu(input: Tensor, approximate: str) -> Tensor:
+def gelu(input, approximate):
     return F.gelu(input, approximate=approximate)
 
 
 @vendor.implements("diopiGeluBackward")
-def gelu_backward(grad_output: Tensor, input: Tensor, approximate: str) -> Any:
+def gelu_backward(grad_output, input, approximate):
     return aten.gelu_backward(grad_output, input, approximate=approximate)
 
 
 @vendor.implements("diopiLeakyRelu")
-def leaky_relu(input: Tensor, negative_slope: float) -> Tensor:
+def leaky_relu(input, negative_slope):
     return F.leaky_relu(input, negative_slope)
 
 
 @vendor.implements("diopiLeakyReluBackward")
-def leaky_relu_backward(grad_output: Tensor, input: Tensor, negative_slope: float, input_is_result: bool) -> Any:
+def leaky_relu_backward(grad_output, input, negative_slope, input_is_result):
     return aten.leaky_relu_backward(grad_output, input, negative_slope, input_is_result)
 
 
 @vendor.implements("diopiSigmoidBackward")
-def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Any:
+def sigmoid_backward(grad_output, output):
     return aten.sigmoid_backward(grad_output, output)
 
 
 @vendor.implements("diopiSoftmax")
-def softmax(input: Tensor, dim: int, *, out: ResultSpec) -> Tensor:
+def softmax(input, dim, *, out):
     return torch.softmax(input, dim, dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiLogSoftmax")
-def log_softmax(input: Tensor, dim: int, *, out: ResultSpec) -> Tensor:
+def log_softmax(input, dim, *, out):
     return torch.log_softmax(input, dim, dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiSoftmaxBackward")
-def softmax_backward(grad_output: Tensor, output: Tensor, dim: int) -> Any:
+def softmax_backward(grad_output, output, dim):
     return aten._softmax_backward_data(grad_output, output, dim, output.dtype)
 
 
 @vendor.implements("diopiLogSoftmaxBackward")
-def log_softmax_backward(grad_output: Tensor, output: Tensor, dim: int) -> Any:
+def log_softmax_backward(grad_output, output, dim):
     return aten._log_softmax_backward_data(grad_output, output, dim, output.dtype)

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from diopi_impl.errors import UnsupportedDtypeError
-from diopi_impl.functional import Adapted, OutSpec, out_keyword, split_results, takes_out
+from diopi_impl.functional import Adapted, OutSpec, out_keyword, split_results
+from diopi_proto.implementations import takes_out
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from lib_rt.dtypes import to_numpy

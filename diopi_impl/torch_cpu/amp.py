@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from diopi_impl.torch_cpu import vendor
 
@@ -13,21 +12,14 @@ aten: Any = torch.ops.aten
 
 
 @vendor.implements("diopiAmpForeachNonFiniteCheckAndUnscaleInp")
-def unscale(scaled_grads: list[Tensor], found_inf: Tensor, inv_scale: Tensor) -> tuple[list[Tensor], Tensor]:
+def unscale(scaled_grads, found_inf, inv_scale):
     if scaled_grads:  # an empty list is an error in PyTorch
         aten._amp_foreach_non_finite_check_and_unscale_(scaled_grads, found_inf, inv_scale)
     return scaled_grads, found_inf
 
 
 @vendor.implements("diopiAmpUpdateScaleInp")
-def update_scale(
-    current_scale: Tensor,
-    growth_tracker: Tensor,
-    found_inf: Tensor,
-    scale_growth_factor: float,
-    scale_backoff_factor: float,
-    growth_interval: int,
-) -> tuple[Tensor, Tensor]:
+def update_scale(current_scale, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
     aten._amp_update_scale_(
         current_scale, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval
     )

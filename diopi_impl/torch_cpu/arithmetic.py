@@ -43,76 +43,76 @@ for _name, _function in BINARY.items():
 
 
 @vendor.implements("diopiAdd")
-def add(input: Tensor, other: Operand, alpha: float) -> Tensor:
+def add(input, other, alpha):
     return torch.add(input, other, alpha=alpha)
 
 
 @vendor.implements("diopiSub")
-def sub(input: Tensor, other: Operand, alpha: float) -> Tensor:
+def sub(input, other, alpha):
     return torch.add(input, other, alpha=-alpha)  # torch.sub rejects bool
 
 
 @vendor.implements("diopiDiv")
-def div(input: Tensor, other: Operand, rounding_mode: RoundMode) -> Tensor:
+def div(input, other, rounding_mode):
     name = None if rounding_mode == RoundMode.none else RoundMode(rounding_mode).name
     return torch.div(input, other, rounding_mode=name)
 
 
 @vendor.implements("diopiPowTensor")
-def power(input: Tensor, exponent: Operand) -> Tensor:
+def power(input, exponent):
     return torch.pow(input, exponent)
 
 
 @vendor.implements("diopiPowScalar")
-def power_of_number(input: float, exponent: Tensor) -> Tensor:
+def power_of_number(input, exponent):
     return torch.pow(input, exponent)
 
 
 @vendor.implements("diopiAddcmul")
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+def addcmul(input, tensor1, tensor2, value):
     return torch.addcmul(input, tensor1, tensor2, value=value)
 
 
 @vendor.implements("diopiAddcdiv")
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, value: float) -> Tensor:
+def addcdiv(input, tensor1, tensor2, value):
     return torch.addcdiv(input, tensor1, tensor2, value=value)
 
 
 @vendor.implements("diopiLerpTensor")
-def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
+def lerp(input, end, weight):
     return torch.lerp(input, end, weight)
 
 
 @vendor.implements("diopiClamp")
-def clamp(input: Tensor, min: Operand | None, max: Operand | None) -> Tensor:
-    return torch.clamp(input, min, max)  # type: ignore[arg-type]  # bounds are two numbers or two tensors, never mixed
+def clamp(input, min, max):
+    return torch.clamp(input, min, max)
 
 
 @vendor.implements("diopiClampMin")
-def clamp_min(input: Tensor, min: Operand) -> Tensor:
+def clamp_min(input, min):
     return torch.clamp_min(input, min)
 
 
 @vendor.implements("diopiClampMax")
-def clamp_max(input: Tensor, max: Operand) -> Tensor:
+def clamp_max(input, max):
     return torch.clamp_max(input, max)
 
 
 @vendor.implements("diopiEqual")
-def equal(input: Tensor, other: Tensor) -> bool:
+def equal(input, other):
     return input.shape == other.shape and bool(torch.eq(input, other).all())  # torch.equal wants one element type
 
 
 @vendor.implements("diopiForeachaddScalar")
-def foreach_add(inputs: list[Tensor], other: float) -> list[Tensor]:
+def foreach_add(inputs, other):
     return list(torch._foreach_add(inputs, other)) if inputs else []
 
 
 @vendor.implements("diopiForeachmulScalar")
-def foreach_mul(inputs: list[Tensor], other: float) -> list[Tensor]:
+def foreach_mul(inputs, other):
     return list(torch._foreach_mul(inputs, other)) if inputs else []
 
 
 @vendor.implements("diopiForeachmulTensor")
-def foreach_mul_by_tensor(inputs: list[Tensor], other: Tensor) -> list[Tensor]:
+def foreach_mul_by_tensor(inputs, other):
     return list(torch._foreach_mul(inputs, other.reshape(()))) if inputs else []

@@ -38,9 +38,7 @@ def _widen_half(*tensors: Tensor | None) -> list[Any]:
 
 
 @vendor.implements("diopiRMSNorm")
-def rms_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
-) -> Any:
+def rms_norm(input, normalized_shape, weight, bias, eps):
     if not normalized_shape or input.shape[-len(normalized_shape) :] != tuple(normalized_shape):
         raise ValueError(f"input of shape {tuple(input.shape)} does not end in {tuple(normalized_shape)}")
     check_shapes(normalized_shape, weight=weight, bias=bias)
@@ -220,17 +218,8 @@ def _backward(
 
 @implements_flash("diopiFlashAttention")
 def flash_attention(
-    gen: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    alibi_slopes: Tensor | None,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    gen, q, k, v, alibi_slopes, p_dropout, softmax_scale, is_causal, window_size_left, window_size_right
+):
     _check_inputs(q, k, v, 4, alibi_slopes)
     window = window_size_left, window_size_right
     settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
@@ -239,20 +228,20 @@ def flash_attention(
 
 @implements_flash("diopiFlashAttentionBackward")
 def flash_attention_backward(
-    grad_output: Tensor,
-    gen: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    alibi_slopes: Tensor | None,
-    attention_out: Tensor,
-    softmax_lse: Tensor,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    grad_output,
+    gen,
+    q,
+    k,
+    v,
+    alibi_slopes,
+    attention_out,
+    softmax_lse,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     _check_inputs(q, k, v, 4, alibi_slopes)
     check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
     window = window_size_left, window_size_right
@@ -262,21 +251,20 @@ def flash_attention_backward(
 
 @implements_flash("diopiFlashAttentionVarLen")
 def flash_attention_var_len(
-    gen: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    cum_seq_q: Tensor,
-    cum_seq_kv: Tensor,
-    alibi_slopes: Tensor | None,
-    max_seqlen_q: int,
-    max_seqlen_kv: int,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    gen,
+    q,
+    k,
+    v,
+    cum_seq_q,
+    cum_seq_kv,
+    alibi_slopes,
+    max_seqlen_q,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     _check_inputs(q, k, v, 3, alibi_slopes)
     window = window_size_left, window_size_right
     settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
@@ -285,24 +273,23 @@ def flash_attention_var_len(
 
 @implements_flash("diopiFlashAttentionVarLenBackward")
 def flash_attention_var_len_backward(
-    grad_output: Tensor,
-    gen: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    cum_seq_q: Tensor,
-    cum_seq_kv: Tensor,
-    alibi_slopes: Tensor | None,
-    attention_out: Tensor,
-    softmax_lse: Tensor,
-    max_seqlen_q: int,
-    max_seqlen_kv: int,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    grad_output,
+    gen,
+    q,
+    k,
+    v,
+    cum_seq_q,
+    cum_seq_kv,
+    alibi_slopes,
+    attention_out,
+    softmax_lse,
+    max_seqlen_q,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     _check_inputs(q, k, v, 3, alibi_slopes)
     check_shapes((len(cum_seq_q) - 1, q.shape[1], max_seqlen_q), softmax_lse=softmax_lse)
     window = window_size_left, window_size_right
@@ -323,18 +310,7 @@ def _debug_mask(spec: ResultSpec | None) -> Tensor | None:
 
 
 @implements_multi_head("diopiMultiHeadAttention")
-def multi_head_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    dropout_p: float,
-    is_causal: bool,
-    return_debug_mask: bool,
-    scale: float,
-    gen: Tensor,
-    *,
-    out: Out,
-) -> Any:
+def multi_head_attention(q, k, v, dropout_p, is_causal, scale, gen, *, out):
     _check_inputs(q, k, v, 4)
     _check_equal_heads(q, k)
     settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
@@ -342,18 +318,7 @@ def multi_head_attention(
 
 
 @implements_multi_head("diopiMultiHeadAttentionBackward")
-def multi_head_attention_backward(
-    grad_out: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    out: Tensor,
-    softmax_lse: Tensor,
-    dropout_p: float,
-    is_causal: bool,
-    gen: Tensor,
-    scale: float,
-) -> Any:
+def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p, is_causal, gen, scale):
     _check_inputs(q, k, v, 4)
     _check_equal_heads(q, k)
     check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
@@ -362,22 +327,7 @@ def multi_head_attention_backward(
 
 
 @implements_multi_head("diopiMultiHeadAttentionVarLen")
-def multi_head_attention_var_len(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    cum_seq_q: Tensor,
-    cum_seq_k: Tensor,
-    max_q: int,
-    max_k: int,
-    dropout_p: float,
-    is_causal: bool,
-    return_debug_mask: bool,
-    scale: float,
-    gen: Tensor,
-    *,
-    out: Out,
-) -> Any:
+def multi_head_attention_var_len(q, k, v, cum_seq_q, cum_seq_k, max_q, dropout_p, is_causal, scale, gen, *, out):
     _check_inputs(q, k, v, 3)
     _check_equal_heads(q, k)
     settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
@@ -388,21 +338,8 @@ def multi_head_attention_var_len(
 
 @implements_multi_head("diopiMultiHeadAttentionVarLenBackward")
 def multi_head_attention_var_len_backward(
-    grad_out: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    out: Tensor,
-    softmax_lse: Tensor,
-    cum_seq_q: Tensor,
-    cum_seq_k: Tensor,
-    max_q: int,
-    max_k: int,
-    dropout_p: float,
-    is_causal: bool,
-    gen: Tensor,
-    scale: float,
-) -> Any:
+    grad_out, q, k, v, out, softmax_lse, cum_seq_q, cum_seq_k, max_q, dropout_p, is_causal, gen, scale
+):
     _check_inputs(q, k, v, 3)
     _check_equal_heads(q, k)
     check_shapes((len(cum_seq_q) - 1, q.shape[1], max_q), softmax_lse=softmax_lse)

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from diopi_impl.torch_cpu import vendor
 
 
 @vendor.implements("diopiComplex")
-def complex_(real: Tensor, imag: Tensor) -> Tensor:
+def complex_(real, imag):
     return torch.complex(real, imag)
 
 
 @vendor.implements("diopiPolar")
-def polar(abs: Tensor, angle: Tensor) -> Tensor:
+def polar(abs, angle):
     return torch.polar(abs, angle)
 
 
 @vendor.implements("diopiConj")
-def conj(input: Tensor) -> Tensor:
+def conj(input):
     return torch.conj_physical(input)
 
 
 @vendor.implements("diopiReal")
-def real(input: Tensor) -> Tensor:
+def real(input):
     return torch.real(input)
 
 
 @vendor.implements("diopiImag")
-def imag(input: Tensor) -> Tensor:
+def imag(input):
     return torch.imag(input)

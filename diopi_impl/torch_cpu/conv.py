@@ -96,12 +96,10 @@ for _rank, _conv, _conv_transpose in (
 
 
 @vendor.implements("diopiIm2Col")
-def im2col(input: Tensor, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Tensor:
+def im2col(input, kernel_size, dilation, padding, stride):
     return torch.ops.aten.im2col(input, kernel_size, dilation, padding, stride)
 
 
 @vendor.implements("diopiCol2Im")
-def col2im(
-    input: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes
-) -> Tensor:
+def col2im(input, output_size, kernel_size, dilation, padding, stride):
     return torch.ops.aten.col2im(input, output_size, kernel_size, dilation, padding, stride)

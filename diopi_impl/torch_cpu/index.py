@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.autograd import gradients
@@ -14,110 +13,108 @@ aten = torch.ops.aten
 
 
 @vendor.implements("diopiIndex")
-def index(input: Tensor, indices: list[Tensor | None]) -> Tensor:
+def index(input, indices):
     return aten.index(input, indices)
 
 
 @vendor.implements("diopiIndexBackward")
-def index_backward(zeros_like_input: Tensor, indices: list[Tensor | None], grad_output: Tensor) -> Tensor:
+def index_backward(zeros_like_input, indices, grad_output):
     return aten.index_put(zeros_like_input, indices, grad_output, accumulate=True)
 
 
 @vendor.implements("diopiIndexPut")
-def index_put(input: Tensor, values: Tensor, indices: list[Tensor | None], accumulate: bool) -> Tensor:
+def index_put(input, values, indices, accumulate):
     return aten.index_put(input, indices, values, accumulate)
 
 
 @vendor.implements("diopiIndexSelect")
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+def index_select(input, dim, index):
     return torch.index_select(input, dim, index)
 
 
 @vendor.implements("diopiIndexSelectBackward")
-def index_select_backward(grad: Tensor, input_sizes: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
+def index_select_backward(grad, input_sizes, dim, index):
     return aten.index_select_backward(grad, input_sizes, dim, index)
 
 
 @vendor.implements("diopiSelect")
-def select(input: Tensor, dim: int, index: int) -> Tensor:
+def select(input, dim, index):
     return torch.select(input, dim, index)
 
 
 @vendor.implements("diopiSelectBackward")
-def select_backward(grad_output: Tensor, input_sizes: tuple[int, ...], dim: int, index: int) -> Tensor:
+def select_backward(grad_output, input_sizes, dim, index):
     return aten.select_backward(grad_output, input_sizes, dim, index)
 
 
 @vendor.implements("diopiSelectScatter")
-def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+def select_scatter(input, src, dim, index):
     return torch.select_scatter(input, src, dim, index)
 
 
 @vendor.implements("diopiSlice")
-def slice_(input: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
+def slice_(input, dim, start, end, step):
     return aten.slice(input, dim, start, end, step)
 
 
 @vendor.implements("diopiSliceBackward")
-def slice_backward(
-    grad_output: Tensor, input_sizes: tuple[int, ...], dim: int, start: int, end: int, step: int
-) -> Tensor:
+def slice_backward(grad_output, input_sizes, dim, start, end, step):
     return aten.slice_backward(grad_output, input_sizes, dim, start, end, step)
 
 
 @vendor.implements("diopiSliceScatter")
-def slice_scatter(input: Tensor, src: Tensor, dim: int, start: int, end: int, step: int) -> Tensor:
+def slice_scatter(input, src, dim, start, end, step):
     return torch.slice_scatter(input, src, dim, start, end, step)
 
 
 @vendor.implements("diopiIndexFill")
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+def index_fill(input, dim, index, value):
     return torch.index_fill(input, dim, index.long(), value)  # PyTorch accepts only int64
 
 
 @vendor.implements("diopiMaskedFill")
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill(input, mask, value):
     return torch.masked_fill(input, mask, value)
 
 
 @vendor.implements("diopiMaskedScatter")
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+def masked_scatter(input, mask, source):
     return torch.masked_scatter(input, mask, source)
 
 
 @vendor.implements("diopiMaskedSelect")
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+def masked_select(input, mask):
     return torch.masked_select(input, mask)
 
 
 @vendor.implements("diopiMaskedSelectBackward")
-def masked_select_backward(grad_output: Tensor, input: Tensor, mask: Tensor) -> Tensor:
+def masked_select_backward(grad_output, input, mask):
     gradient: Any = gradients(lambda x: torch.masked_select(x, mask), grad_output, input)[0]
     return gradient
 
 
 @vendor.implements("diopiWhere")
-def elementwise_where(condition: Tensor, input: Tensor, other: Tensor) -> Tensor:
+def elementwise_where(condition, input, other):
     return torch.where(condition, input, other)
 
 
 @vendor.implements("diopiGather")
-def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
+def gather(input, dim, index):
     return torch.gather(input, dim, index)
 
 
 @vendor.implements("diopiGatherBackward")
-def gather_backward(grad_output: Tensor, input: Tensor, dim: int, index: Tensor) -> Tensor:
+def gather_backward(grad_output, input, dim, index):
     return aten.gather_backward(grad_output, input, dim, index, sparse_grad=False)
 
 
 @vendor.implements("diopiScatter")
-def scatter(input: Tensor, dim: int, src: Tensor, index: Tensor, reduce: str | None) -> Tensor:
+def scatter(input, dim, src, index, reduce):
     return aten.scatter(input, dim, index, src, **_reduce_keyword(reduce))
 
 
 @vendor.implements("diopiScatterScalar")
-def scatter_scalar(input: Tensor, dim: int, value: float, index: Tensor, reduce: str | None) -> Tensor:
+def scatter_scalar(input, dim, value, index, reduce):
     return aten.scatter(input, dim, index, value, **_reduce_keyword(reduce))
 
 
@@ -126,27 +123,25 @@ def _reduce_keyword(reduce: str | None) -> dict[str, str]:
 
 
 @vendor.implements("diopiEmbedding")
-def embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_byfreq: bool, sparse: bool) -> Tensor:
+def embedding(weight, indices):
     return aten.embedding(weight, indices)  # the other arguments only affect the gradient
 
 
 @vendor.implements("diopiEmbeddingBackward")
-def embedding_backward(
-    grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int, scale_grad_byfreq: bool, sparse: bool
-) -> Tensor:
+def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfreq):
     return aten.embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_byfreq)
 
 
 @vendor.implements("diopiEmbeddingRenorm_")
-def embedding_renorm(inout: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+def embedding_renorm(inout, indices, max_norm, norm_type):
     return aten.embedding_renorm(inout, indices, max_norm, norm_type)
 
 
 @vendor.implements("diopiOneHot")
-def one_hot(input: Tensor, num_classes: int) -> Tensor:
+def one_hot(input, num_classes):
     return torch.nn.functional.one_hot(input.long(), num_classes)  # PyTorch accepts only int64
 
 
 @vendor.implements("diopiNonzero")
-def nonzero(input: Tensor) -> Tensor:
+def nonzero(input):
     return torch.nonzero(input)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from diopi_impl.functional import ResultSpec
 from diopi_impl.torch_cpu import vendor
 from diopi_impl.torch_cpu.autograd import gradients
 
@@ -29,48 +28,46 @@ for _name, _function in PRODUCTS.items():
 
 
 @vendor.implements("diopiBaddbmm")
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: float, alpha: float) -> Tensor:
+def baddbmm(input, batch1, batch2, beta, alpha):
     if not input.dtype.is_floating_point and not input.dtype.is_complex:
         beta, alpha = int(beta), int(alpha)
     return torch.baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
 @vendor.implements("diopiAddmm")
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: float, alpha: float) -> Tensor:
+def addmm(input, mat1, mat2, beta, alpha):
     return torch.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @vendor.implements("diopiMatmul")
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input, other):
     return torch.matmul(input, other)
 
 
 @vendor.implements("diopiMatmulBackward")
-def matmul_backward(grad_out: Tensor, input: Tensor, other: Tensor) -> list[Tensor | None]:
+def matmul_backward(grad_out, input, other):
     return gradients(torch.matmul, grad_out, input, other)
 
 
 @vendor.implements("diopiLinear")
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def linear(input, weight, bias):
     return torch.nn.functional.linear(input, weight, bias)
 
 
 @vendor.implements("diopiLinearBackward")
-def linear_backward(
-    grad_output: Tensor, input: Tensor, weight: Tensor, *, out: tuple[ResultSpec | None, ...]
-) -> list[Tensor | None]:
+def linear_backward(grad_output, input, weight, *, out):
     bias = torch.zeros(weight.shape[:1] if out[2] is None else out[2].shape, dtype=weight.dtype)
     return gradients(torch.nn.functional.linear, grad_output, input, weight, bias)
 
 
 @vendor.implements("diopiCholesky")
-def cholesky(mat: Tensor, upper: bool, checkerror: bool) -> tuple[Tensor, Tensor]:
+def cholesky(mat, upper, checkerror):
     factor, info = torch.linalg.cholesky_ex(mat, upper=upper, check_errors=checkerror)
     return factor, info
 
 
 @vendor.implements("diopiCholeskyBackward")
-def cholesky_backward(grad_output: Tensor, L: Tensor, upper: bool) -> Tensor:
+def cholesky_backward(grad_output, L, upper):
     mat = L.mH @ L if upper else L @ L.mH
     (grad_mat,) = gradients(lambda m: torch.linalg.cholesky(m, upper=upper), grad_output, mat)
     assert grad_mat is not None
@@ -78,26 +75,13 @@ def cholesky_backward(grad_output: Tensor, L: Tensor, upper: bool) -> Tensor:
 
 
 @vendor.implements("diopiTriangularSolve")
-def triangular_solve(
-    b: Tensor, mat: Tensor, upper: bool, transpose: bool, unitriangular: bool
-) -> tuple[Tensor, Tensor]:
+def triangular_solve(b, mat, upper, transpose, unitriangular):
     x, cloned_mat = torch.triangular_solve(b, mat, upper, transpose, unitriangular)
     return x, cloned_mat
 
 
 @vendor.implements("diopiTriangularSolveBackward")
-def triangular_solve_backward(
-    grad_x: Tensor | None,
-    grad_cloned_mat: Tensor | None,
-    x: Tensor,
-    b: Tensor | None,
-    mat: Tensor,
-    upper: bool,
-    transpose: bool,
-    unitriangular: bool,
-    *,
-    out: tuple[ResultSpec | None, ...],
-) -> tuple[Tensor, ...]:
+def triangular_solve_backward(grad_x, grad_cloned_mat, x, mat, upper, transpose, unitriangular, *, out):
     """Compute PyTorch's formula: autograd would solve for x again, from b, which may be missing."""
     grad, grad_mat = torch.zeros_like(x), torch.zeros_like(mat)
     if grad_x is not None:
@@ -112,19 +96,19 @@ def triangular_solve_backward(
 
 
 @vendor.implements("diopiLinalgQR")
-def qr(A: Tensor, mode: str) -> tuple[Tensor, Tensor]:
+def qr(A, mode):
     q, r = torch.linalg.qr(A, mode)
     return q, r
 
 
 @vendor.implements("diopiCdist")
-def cdist(input1: Tensor, input2: Tensor, p: float, compute_mode: int | None) -> Tensor:
+def cdist(input1, input2, p, compute_mode):
     distances: Tensor = torch.ops.aten._cdist_forward(input1, input2, p, compute_mode)
     return distances
 
 
 @vendor.implements("diopiCdistBackward")
-def cdist_backward(grad_output: Tensor, input1: Tensor, input2: Tensor, p: float, cdist: Tensor | None) -> Tensor:
+def cdist_backward(grad_output, input1, input2, p, cdist):
     cdist = torch.empty_like(grad_output) if cdist is None else cdist  # p is 0 or 1
     grad_input: Tensor = torch.ops.aten._cdist_backward(grad_output, input1, input2, p, cdist)
     return grad_input

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from diopi_impl.torch_cpu.attention import attend, check_shapes
 
 
 @vendor.implements("diopiDestIndexCopyKV")
-def dest_index_copy_kv(out: Tensor, k: Tensor, dest_loc: Tensor) -> Tensor:
+def dest_index_copy_kv(out, k, dest_loc):
     return out.index_copy(0, dest_loc.long(), k)
 
 
@@ -26,15 +25,7 @@ def _token_slots(b_loc: Tensor, b_start_loc: Tensor, b_seq_len: Tensor, max_inpu
 
 
 @vendor.implements("diopiTokenAttentionInference")
-def token_attention_inference(
-    token_attention_out: Tensor,
-    q: Tensor,
-    k: Tensor,
-    b_loc: Tensor,
-    b_start_loc: Tensor,
-    b_seq_len: Tensor,
-    max_input_len: int,
-) -> Tensor:
+def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_seq_len, max_input_len):
     check_shapes((k.shape[0], *q.shape[1:]), k=k)
     scores = token_attention_out.clone()
     for query, (columns, slots) in zip(q, _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len), strict=True):
@@ -45,15 +36,7 @@ def token_attention_inference(
 
 
 @vendor.implements("diopiTokenSoftmaxReduceVInference")
-def token_softmax_reduce_v_inference(
-    logics: Tensor,
-    v: Tensor,
-    b_loc: Tensor,
-    b_start_loc: Tensor,
-    b_seq_len: Tensor,
-    max_input_len: int,
-    other_kv_index: int,
-) -> Any:
+def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, max_input_len):
     check_shapes((v.shape[0], logics.shape[0], v.shape[2]), v=v)
     wide = torch.float64 if logics.dtype is torch.float64 else torch.float32
     sums = [
@@ -64,15 +47,7 @@ def token_softmax_reduce_v_inference(
 
 
 @vendor.implements("diopiContextAttentionInference")
-def context_attention_inference(
-    context_attention_out: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    b_start_loc: Tensor,
-    b_seq_len: Tensor,
-    max_input_len: int,
-) -> Tensor:
+def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_seq_len):
     check_shapes(context_attention_out.shape, q=q, k=k, v=v)
     check_shapes(b_start_loc.shape, b_seq_len=b_seq_len)
     out = context_attention_out.clone()
@@ -84,18 +59,7 @@ def context_attention_inference(
 
 
 @vendor.implements("diopiPagedAttention")
-def paged_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    attenMask: Tensor | None,
-    actual_seq_lengths: Sequence[int],
-    num_heads: int,
-    num_kv_heads: int,
-    dim: int,
-    block_table: Tensor | None,
-    block_size: int,
-) -> Tensor:
+def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_heads, dim, block_table, block_size):
     check_shapes((*k.shape[:-1], num_kv_heads * dim), k=k, v=v)
     if min(block_size, num_heads, num_kv_heads, *actual_seq_lengths) < 1 or num_heads % num_kv_heads:
         raise ValueError(f"block_size {block_size}, lengths {actual_seq_lengths} or {num_kv_heads} heads do not fit")
@@ -117,16 +81,8 @@ def paged_attention(
 
 @vendor.implements("diopiPromptFlashAttention")
 def prompt_flash_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    atten_mask: Tensor | None,
-    actual_seq_lengths: Sequence[int],
-    max_input_len: int,
-    num_heads: int,
-    num_kv_heads: int,
-    dim: int,
-) -> Tensor:
+    query, key, value, atten_mask, actual_seq_lengths, max_input_len, num_heads, num_kv_heads, dim
+):
     length = max_input_len
     if min(length, num_heads, num_kv_heads) < 1 or min(actual_seq_lengths, default=0) < 0 or num_heads % num_kv_heads:
         raise ValueError(f"lengths {actual_seq_lengths} of at most {length} or {num_kv_heads} heads do not fit")
@@ -157,9 +113,7 @@ def prompt_flash_attention(
 
 
 @vendor.implements("diopiMatmulAllReduce")
-def matmul_all_reduce(
-    x1: Tensor, x2: Tensor, bias: Tensor | None, group: str, reduce_op: str, comm_turn: int, stream_mode: int
-) -> Tensor:
+def matmul_all_reduce(x1, x2, bias, reduce_op):
     if reduce_op != "sum":
         raise ValueError(f"reduce_op is {reduce_op!r}, expected 'sum'")
     if bias is None:

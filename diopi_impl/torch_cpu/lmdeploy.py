@@ -16,14 +16,12 @@ def _rms_norm(rows: Tensor, scale: Tensor, eps: float) -> Tensor:
 
 
 @vendor.implements("diopiRootMeanSquareNormInp")
-def root_mean_square_norm(inoutput: Tensor, scale: Tensor, eps: float) -> Tensor:
+def root_mean_square_norm(inoutput, scale, eps):
     return _rms_norm(inoutput.float(), scale, eps).to(inoutput.dtype)
 
 
 @vendor.implements("diopiFusedAddRootMeanSquareNormInp")
-def fused_add_root_mean_square_norm(
-    inoutput: Tensor, residual: Tensor, bias: Tensor | None, scale: Tensor, eps: float
-) -> tuple[Tensor, Tensor]:
+def fused_add_root_mean_square_norm(inoutput, residual, bias, scale, eps):
     check_shapes(inoutput.shape, residual=residual)
     check_shapes(inoutput.shape[-1:], bias=bias)
     total = residual.float() + inoutput.float()

@@ -17,22 +17,22 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 @vendor.implements("diopiMSELoss")
-def mse_loss(input: Tensor, target: Tensor, reduction: int) -> Any:
+def mse_loss(input, target, reduction):
     return aten.mse_loss(input, target, reduction)
 
 
 @vendor.implements("diopiMSELossBackward")
-def mse_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, reduction: int) -> Any:
+def mse_loss_backward(grad_output, input, target, reduction):
     return aten.mse_loss_backward(grad_output, input, target, reduction)
 
 
 @vendor.implements("diopiSmoothL1Loss")
-def smooth_l1_loss(input: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
+def smooth_l1_loss(input, target, reduction, beta):
     return functional.smooth_l1_loss(input, target, reduction=REDUCTIONS[reduction], beta=beta)
 
 
 @vendor.implements("diopiSmoothL1LossBackward")
-def smooth_l1_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, reduction: int, beta: float) -> Any:
+def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
     if beta < 0:  # PyTorch checks it in the forward function only
         raise ValueError(f"beta is {beta}, expected at least 0")
     if beta == 0:  # as torch.nn.functional does; the operator itself gives ±1 at the kink
@@ -43,40 +43,31 @@ def smooth_l1_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, 
 
 
 @vendor.implements("diopiBCELoss")
-def bce_loss(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Any:
+def bce_loss(input, target, weight, reduction):
     return functional.binary_cross_entropy(input, target, weight, reduction=REDUCTIONS[reduction])
 
 
 @vendor.implements("diopiBCELossBackward")
-def bce_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Any:
+def bce_loss_backward(grad_output, input, target, weight, reduction):
     if target.shape != input.shape:  # PyTorch checks it in the forward function only
         raise ValueError(f"target has shape {tuple(target.shape)}, expected {tuple(input.shape)}")
     return aten.binary_cross_entropy_backward(grad_output, input, target, weight, reduction)
 
 
 @vendor.implements("diopiBCEWithLogits")
-def bce_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
-) -> Any:
+def bce_with_logits(input, target, weight, pos_weight, reduction):
     return functional.binary_cross_entropy_with_logits(
         input, target, weight, reduction=REDUCTIONS[reduction], pos_weight=pos_weight
     )
 
 
 @vendor.implements("diopiBCEWithLogitsBackward")
-def bce_with_logits_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    pos_weight: Tensor | None,
-    reduction: int,
-) -> Any:
+def bce_with_logits_backward(grad_output, input, target, weight, pos_weight, reduction):
     return gradients(lambda x: bce_with_logits(x, target, weight, pos_weight, reduction), grad_output, input)[0]
 
 
 @vendor.implements("diopiSigmoidFocalLoss")
-def sigmoid_focal_loss(inputs: Tensor, targets: Tensor, alpha: float, gamma: float, reduction: int) -> Any:
+def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
     """Compute the published formula operator by operator, as torchvision does."""
     p = torch.sigmoid(inputs)
     p_t = p * targets + (1 - p) * (1 - targets)
@@ -87,9 +78,7 @@ def sigmoid_focal_loss(inputs: Tensor, targets: Tensor, alpha: float, gamma: flo
 
 
 @vendor.implements("diopiSigmoidFocalLossBackward")
-def sigmoid_focal_loss_backward(
-    grad_output: Tensor, input: Tensor, target: Tensor, gamma: float, alpha: float, reduction: int
-) -> Any:
+def sigmoid_focal_loss_backward(grad_output, input, target, gamma, alpha, reduction):
     return gradients(lambda x: sigmoid_focal_loss(x, target, alpha, gamma, reduction), grad_output, input)[0]
 
 
@@ -99,50 +88,31 @@ def _classes(target: Tensor) -> Tensor:
 
 
 @vendor.implements("diopiCrossEntropyLoss")
-def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    reduction: int,
-    ignore_index: int | None,
-    label_smoothing: float,
-) -> Any:
+def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing):
     ignore_index = -100 if ignore_index is None else ignore_index
     return aten.cross_entropy_loss(input, _classes(target), weight, reduction, ignore_index, label_smoothing)
 
 
 @vendor.implements("diopiCrossEntropyLossBackward")
-def cross_entropy_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    reduction: int,
-    ignore_index: int,
-    label_smoothing: float,
-) -> Any:
+def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore_index, label_smoothing):
     return gradients(
         lambda x: cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing), grad_output, input
     )[0]
 
 
 @vendor.implements("diopiNLLLoss")
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Any:
+def nll_loss(input, target, weight, reduction, ignore_index):
     return aten.nll_loss_nd(input, _classes(target), weight, reduction, ignore_index)
 
 
 @vendor.implements("diopiNLLLossBackward")
-def nll_loss_backward(
-    grad_output: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
-) -> Any:
+def nll_loss_backward(grad_output, input, target, weight, reduction, ignore_index):
     dense = input.contiguous()  # nll_loss2d_backward does not support channels-last
     return gradients(lambda x: nll_loss(x, target, weight, reduction, ignore_index), grad_output, dense)[0]
 
 
 @vendor.implements("diopiNLLLossV2")
-def nll_loss_v2(
-    input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
-) -> tuple[Any, Any]:
+def nll_loss_v2(input, target, weight, reduction, ignore_index):
     flat, classes = _flatten_classes(input, _classes(target))
     out, total = aten.nll_loss_forward(flat, classes, weight, reduction, ignore_index)
     return out.reshape(target.shape if reduction == 0 else ()), total
@@ -156,15 +126,7 @@ def _flatten_classes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @vendor.implements("diopiNLLLossV2Backward")
-def nll_loss_v2_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    totalWeight: Tensor | None,
-    reduction: int,
-    ignore_index: int,
-) -> Tensor:
+def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduction, ignore_index):
     flat, classes = _flatten_classes(input, _classes(target))
     totalWeight = input.new_empty(()) if totalWeight is None else totalWeight
     outer = grad_output.reshape(classes.shape) if reduction == 0 else grad_output
@@ -176,15 +138,7 @@ def nll_loss_v2_backward(
 
 
 @vendor.implements("diopiCTCLoss")
-def ctc_loss(
-    log_probs: Tensor,
-    targets: Tensor,
-    input_lengths: Tensor,
-    target_lengths: Tensor,
-    blank: int,
-    reduction: int,
-    zero_infinity: bool,
-) -> tuple[Tensor, Any, Any]:
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
     losses, log_alpha = aten._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     counted = torch.where(losses == torch.inf, 0, losses) if zero_infinity else losses
     if reduction == 1:
@@ -194,17 +148,17 @@ def ctc_loss(
 
 @vendor.implements("diopiCTCLossBackward")
 def ctc_loss_backward(
-    grad_output: Tensor,
-    log_probs: Tensor,
-    targets: Tensor,
-    input_lengths: Tensor,
-    target_lengths: Tensor,
-    neg_log_likelihood: Tensor,
-    log_alpha: Tensor,
-    blank: int,
-    reduction: int,
-    zero_infinity: bool,
-) -> Any:
+    grad_output,
+    log_probs,
+    targets,
+    input_lengths,
+    target_lengths,
+    neg_log_likelihood,
+    log_alpha,
+    blank,
+    reduction,
+    zero_infinity,
+):
     # PyTorch checks the arguments in the forward function only
     _, alpha = aten._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     samples = log_probs.shape[1]

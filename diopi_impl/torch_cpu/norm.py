@@ -40,18 +40,7 @@ def _check_shapes(shape: Sequence[int], **tensors: Tensor | None) -> None:
 
 
 @vendor.implements("diopiBatchNorm")
-def batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    *,
-    out: Saved,
-) -> Any:
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out):
     _check_shapes(input.shape[1:2], weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     weight = _weight(input, weight, input.shape[1:2])
     bias, running_mean, running_var = _widen_parameters(input, bias, running_mean, running_var)
@@ -63,17 +52,7 @@ def batch_norm(
 
 
 @vendor.implements("diopiBatchNormBackward")
-def batch_norm_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    weight: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    save_mean: Tensor | None,
-    save_invstd: Tensor | None,
-    training: bool,
-    eps: float | None,
-) -> Any:
+def batch_norm_backward(grad_output, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps):
     _check_shapes(input.shape, grad_output=grad_output)
     if training:
         _check_shapes(input.shape[1:2], weight=weight, save_mean=save_mean, save_invstd=save_invstd)
@@ -113,48 +92,22 @@ def _layer_norm_backward(
 
 
 @vendor.implements("diopiLayerNorm")
-def layer_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    normalized_shape: Sequence[int],
-    eps: float,
-    *,
-    out: Saved,
-) -> Any:
+def layer_norm(input, weight, bias, normalized_shape, eps, *, out):
     return _layer_norm(input, weight, bias, normalized_shape, eps, out)
 
 
 @vendor.implements("diopiLayerNormBackward")
-def layer_norm_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    mean: Tensor,
-    rstd: Tensor,
-    normalized_shape: Sequence[int],
-) -> Any:
+def layer_norm_backward(grad_output, input, weight, mean, rstd, normalized_shape):
     return _layer_norm_backward(grad_output, input, weight, mean, rstd, normalized_shape)
 
 
 @vendor.implements("diopiLayerNormGB")
-def layer_norm_gb(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, begin_norm_axis: int, *, out: Saved
-) -> Any:
+def layer_norm_gb(input, weight, bias, eps, begin_norm_axis, *, out):
     return _layer_norm(input, weight, bias, input.shape[begin_norm_axis:], eps, out)
 
 
 @vendor.implements("diopiLayerNormGBBackward")
-def layer_norm_gb_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor,
-    running_std: Tensor,
-    begin_norm_axis: int,
-) -> Any:
+def layer_norm_gb_backward(grad_output, input, weight, running_mean, running_std, begin_norm_axis):
     return _layer_norm_backward(grad_output, input, weight, running_mean, running_std, input.shape[begin_norm_axis:])
 
 
@@ -164,16 +117,14 @@ def _group_sizes(input: Tensor) -> tuple[int, int, int]:
 
 
 @vendor.implements("diopiGroupNorm")
-def group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, num_groups: int, eps: float) -> Any:
+def group_norm(input, weight, bias, num_groups, eps):
     (bias,) = _widen_parameters(input, bias)
     weight = _weight(input, weight, input.shape[1:2])
     return torch.native_group_norm(input.contiguous(), weight, bias, *_group_sizes(input), num_groups, eps)
 
 
 @vendor.implements("diopiGroupNormBackward")
-def group_norm_backward(
-    grad_output: Tensor, input: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor, num_groups: int
-) -> Any:
+def group_norm_backward(grad_output, input, weight, mean, rstd, num_groups):
     _check_shapes((input.shape[0], num_groups), mean=mean, rstd=rstd)
     _check_shapes(input.shape, grad_output=grad_output)
     mean, rstd = _widen_parameters(input, mean.contiguous(), rstd.contiguous())
@@ -198,25 +149,23 @@ def _scale_and_bias(input: Tensor, scale: Tensor | None, bias: Tensor | None, ax
 
 
 @vendor.implements("diopiInstanceNorm")
-def instance_norm(input: Tensor, axis: int, scale: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
+def instance_norm(input, axis, scale, bias, eps):
     return _instance_norm(input, *_scale_and_bias(input, scale, bias, axis), axis, eps)
 
 
 @vendor.implements("diopiInstanceNormBackward")
-def instance_norm_backward(
-    grad_output: Tensor, input: Tensor, scale: Tensor | None, bias: Tensor | None, axis: int, eps: float
-) -> Any:
+def instance_norm_backward(grad_output, input, scale, bias, axis, eps):
     parameters = _scale_and_bias(input, scale, bias, axis)
     return gradients(lambda x, w, b: _instance_norm(x, w, b, axis, eps), grad_output, input, *parameters)
 
 
 @vendor.implements("diopiNorm")
-def norm(input: Tensor, p: float, dim: Sequence[int], *, out: ResultSpec) -> Any:
+def norm(input, p, dim, *, out):
     return linalg_vec_norm(input, p, dim, out.ndim == input.ndim, out=out)
 
 
 @vendor.implements("diopiNormBackward")
-def norm_backward(grad_output: Tensor, self: Tensor, norm: Tensor, dim: Sequence[int], p: float) -> Any:
+def norm_backward(grad_output, self, norm, dim, p):
     def norm_of(x: Tensor) -> Tensor:
         result = torch.linalg.vector_norm(x, p, dim or None, keepdim=norm.ndim == x.ndim)
         _check_shapes(result.shape, norm=norm)
@@ -227,20 +176,20 @@ def norm_backward(grad_output: Tensor, self: Tensor, norm: Tensor, dim: Sequence
 
 
 @vendor.implements("diopiLinalgVecNorm")
-def linalg_vec_norm(input: Tensor, ord: float, dim: Sequence[int], keepdim: bool, *, out: ResultSpec) -> Any:
+def linalg_vec_norm(input, ord, dim, keepdim, *, out):
     return torch.linalg.vector_norm(input, ord, dim or None, keepdim, dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiForeachnormScalar")
-def foreachnorm_scalar(inputs: list[Tensor], ord: float, *, out: Sequence[ResultSpec]) -> Any:
+def foreachnorm_scalar(inputs, ord, *, out):
     return torch._foreach_norm(inputs, ord, torch_dtype(out[0].dtype) if out else None)
 
 
 @vendor.implements("diopiNormalize")
-def normalize(input: Tensor, p: float, axis: int, eps: float) -> Tensor:
+def normalize(input, p, axis, eps):
     return functional.normalize(input, p, axis, eps)
 
 
 @vendor.implements("diopiNormalizeBackward")
-def normalize_backward(grad_output: Tensor, input: Tensor, p: float, axis: int, eps: float) -> Any:
+def normalize_backward(grad_output, input, p, axis, eps):
     return gradients(lambda x: functional.normalize(x, p, axis, eps), grad_output, input)[0]

@@ -15,16 +15,7 @@ from diopi_impl.torch_cpu import vendor
 
 
 @vendor.implements("diopiSgd")
-def sgd(
-    param: Tensor,
-    grad: Tensor,
-    buf: Tensor | None,
-    lr: float,
-    momentum: float,
-    dampening: float,
-    weight_decay: float,
-    nesterov: bool,
-) -> tuple[Tensor, Tensor | None]:
+def sgd(param, grad, buf, lr, momentum, dampening, weight_decay, nesterov):
     sgd_module.sgd(
         [param],
         [grad],
@@ -40,73 +31,31 @@ def sgd(
     return param, buf
 
 
-@vendor.implements("diopiAdam")
-def adam(
-    param: Tensor,
-    grad: Tensor,
-    exp_avg: Tensor,
-    exp_avg_sq: Tensor,
-    max_exp_avg_sq: Tensor | None,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    step: int,
-    amsgrad: bool,
-    *,
-    decoupled_weight_decay: bool = False,
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    adam_module.adam(
-        [param],
-        [grad],
-        [exp_avg],
-        [exp_avg_sq],
-        [max_exp_avg_sq] if amsgrad and max_exp_avg_sq is not None else [],
-        [torch.tensor(float(step - 1))],  # PyTorch increments the step itself
-        foreach=False,
-        decoupled_weight_decay=decoupled_weight_decay,
-        amsgrad=amsgrad,
-        beta1=beta1,
-        beta2=beta2,
-        lr=lr,
-        weight_decay=weight_decay,
-        eps=eps,
-        maximize=False,
-    )
-    return param, exp_avg, exp_avg_sq, max_exp_avg_sq
+def _implement_adam(name: str, decoupled_weight_decay: bool) -> None:
+    @vendor.implements(name)
+    def adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step, amsgrad):
+        adam_module.adam(
+            [param],
+            [grad],
+            [exp_avg],
+            [exp_avg_sq],
+            [max_exp_avg_sq] if amsgrad and max_exp_avg_sq is not None else [],
+            [torch.tensor(float(step - 1))],  # PyTorch increments the step itself
+            foreach=False,
+            decoupled_weight_decay=decoupled_weight_decay,
+            amsgrad=amsgrad,
+            beta1=beta1,
+            beta2=beta2,
+            lr=lr,
+            weight_decay=weight_decay,
+            eps=eps,
+            maximize=False,
+        )
+        return param, exp_avg, exp_avg_sq, max_exp_avg_sq
 
 
-@vendor.implements("diopiAdamW")
-def adamw(
-    param: Tensor,
-    grad: Tensor,
-    exp_avg: Tensor,
-    exp_avg_sq: Tensor,
-    max_exp_avg_sq: Tensor | None,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    step: int,
-    amsgrad: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    return adam(
-        param,
-        grad,
-        exp_avg,
-        exp_avg_sq,
-        max_exp_avg_sq,
-        lr,
-        beta1,
-        beta2,
-        eps,
-        weight_decay,
-        step,
-        amsgrad,
-        decoupled_weight_decay=True,
-    )
+_implement_adam("diopiAdam", decoupled_weight_decay=False)
+_implement_adam("diopiAdamW", decoupled_weight_decay=True)
 
 
 def _row_by_row(tensors: list[Tensor]) -> list[Tensor]:
@@ -115,20 +64,20 @@ def _row_by_row(tensors: list[Tensor]) -> list[Tensor]:
 
 @vendor.implements("diopiFusedAdamW")
 def fused_adamw(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_avg_sqs: list[Tensor],
-    max_exp_avg_sqs: list[Tensor] | None,
-    state_steps: list[Tensor],
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    amsgrad: bool,
-    maximize: bool,
-) -> tuple[Any, ...]:
+    params,
+    grads,
+    exp_avgs,
+    exp_avg_sqs,
+    max_exp_avg_sqs,
+    state_steps,
+    lr,
+    beta1,
+    beta2,
+    eps,
+    weight_decay,
+    amsgrad,
+    maximize,
+):
     fused: Any = torch.ops.aten._fused_adamw_
     # the kernel reads all tensors with the strides of the parameter
     params, grads, exp_avgs, exp_avg_sqs = map(_row_by_row, (params, grads, exp_avgs, exp_avg_sqs))
@@ -152,16 +101,7 @@ def fused_adamw(
 
 
 @vendor.implements("diopiAdadelta")
-def adadelta(
-    param: Tensor,
-    grad: Tensor,
-    square_avg: Tensor,
-    acc_delta: Tensor,
-    lr: float,
-    rho: float,
-    eps: float,
-    weight_decay: float,
-) -> tuple[Tensor, Tensor, Tensor]:
+def adadelta(param, grad, square_avg, acc_delta, lr, rho, eps, weight_decay):
     adadelta_module.adadelta(
         [param],
         [grad],
@@ -179,19 +119,7 @@ def adadelta(
 
 
 @vendor.implements("diopiRmsprop")
-def rmsprop(
-    param: Tensor,
-    grad: Tensor,
-    square_avg: Tensor,
-    grad_avg: Tensor | None,
-    momentum_buf: Tensor | None,
-    lr: float,
-    alpha: float,
-    eps: float,
-    weight_decay: float,
-    momentum: float,
-    centered: bool,
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, weight_decay, momentum, centered):
     rmsprop_module.rmsprop(
         [param],
         [grad],
@@ -211,9 +139,7 @@ def rmsprop(
 
 
 @vendor.implements("diopiClipGradNorm")
-def clip_grad_norm(
-    grads: list[Tensor], max_norm: float, norm_type: float, error_if_nonfinite: bool
-) -> tuple[Tensor, list[Tensor]]:
+def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
     params = [torch.empty_like(grad, requires_grad=True) for grad in grads]
     for param, grad in zip(params, grads, strict=True):
         param.grad = grad

@@ -57,5 +57,5 @@ for _name, _function in UNARY.items():
 
 
 @vendor.implements("diopiTanhBackward")
-def tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
+def tanh_backward(grad_output, output):
     return torch.ops.aten.tanh_backward(grad_output, output)

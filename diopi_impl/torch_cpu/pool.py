@@ -25,31 +25,20 @@ def _pooling_function(name: str, rank: int) -> Callable[..., Any]:
 
 
 @implements_ranks("diopiMaxPool*d")
-def max_pool(input: Tensor, kernel_size: Size, stride: Size, padding: Size, dilation: Size, ceil_mode: bool) -> Any:
+def max_pool(input, kernel_size, stride, padding, dilation, ceil_mode):
     return _pooling_function("max_pool", len(kernel_size))(
         input, kernel_size, stride or None, padding, dilation, ceil_mode
     )
 
 
 @implements_ranks("diopiMaxPool*dWithIndices")
-def max_pool_with_indices(
-    input: Tensor, kernel_size: Size, stride: Size, padding: Size, dilation: Size, ceil_mode: bool
-) -> Any:
+def max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode):
     pooling = _pooling_function("max_pool", len(kernel_size))
     return pooling(input, kernel_size, stride or None, padding, dilation, ceil_mode, return_indices=True)
 
 
 @implements_ranks("diopiMaxPool*dBackward")
-def max_pool_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    kernel_size: Size,
-    stride: Size,
-    padding: Size,
-    dilation: Size,
-    ceil_mode: bool,
-    indices: Tensor,
-) -> Any:
+def max_pool_backward(grad_output, input, kernel_size, stride, padding, dilation, ceil_mode, indices):
     stride = stride or kernel_size
     if len(kernel_size) == 1:  # PyTorch has no operator for one axis
         dy, x, positions = (tensor.unsqueeze(-2) for tensor in (grad_output, input, indices))
@@ -62,67 +51,40 @@ def max_pool_backward(
 
 
 @implements_ranks("diopiAvgPool*d", [1])
-def avg_pool1d(
-    input: Tensor, kernel_size: Size, stride: Size, padding: Size, ceil_mode: bool, count_include_pad: bool
-) -> Any:
+def avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad):
     return _pooling_function("avg_pool", 1)(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad)
 
 
 @implements_ranks("diopiAvgPool*dBackward", [1])
-def avg_pool1d_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    kernel_size: Size,
-    stride: Size,
-    padding: Size,
-    ceil_mode: bool,
-    count_include_pad: bool,
-) -> Any:
+def avg_pool1d_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad):
     pooled = (kernel_size, stride, padding, ceil_mode, count_include_pad)
     return gradients(lambda x: avg_pool1d(x, *pooled), grad_output, input)[0]
 
 
 @implements_ranks("diopiAvgPool*d", [2, 3])
-def avg_pool(
-    input: Tensor,
-    kernel_size: Size,
-    stride: Size,
-    padding: Size,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Any:
+def avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     pooling = _pooling_function("avg_pool", len(kernel_size))
     return pooling(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 @implements_ranks("diopiAvgPool*dBackward", [2, 3])
-def avg_pool_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    kernel_size: Size,
-    stride: Size,
-    padding: Size,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Any:
+def avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     pooled = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return gradients(lambda x: avg_pool(x, *pooled), grad_output, input)[0]
 
 
 @implements_ranks("diopiAdaptiveAvgPool*d")
-def adaptive_avg_pool(input: Tensor, output_size: Size) -> Any:
+def adaptive_avg_pool(input, output_size):
     return _pooling_function("adaptive_avg_pool", len(output_size))(input, output_size)
 
 
 @implements_ranks("diopiAdaptiveMaxPool*d")
-def adaptive_max_pool(input: Tensor, output_size: Size) -> Any:
+def adaptive_max_pool(input, output_size):
     return _pooling_function("adaptive_max_pool", len(output_size))(input, output_size)
 
 
 @implements_ranks("diopiAdaptiveMaxPool*dWithIndices")
-def adaptive_max_pool_with_indices(input: Tensor, output_size: Size) -> Any:
+def adaptive_max_pool_with_indices(input, output_size):
     return _pooling_function("adaptive_max_pool", len(output_size))(input, output_size, return_indices=True)
 
 
@@ -142,18 +104,7 @@ def _adaptive_max_backward(grad_output: Tensor, input: Tensor, indices: Tensor, 
 
 
 @implements_ranks("diopiPool*d")
-def pool(
-    input: Tensor,
-    mode: str,
-    ksize: Size,
-    stride: Size,
-    padding: Size,
-    dilation: Size,
-    ceil_mode: bool,
-    exclusive: bool,
-    adaptive: bool,
-    output_size: Size,
-) -> Any:
+def pool(input, mode, ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive, output_size):
     if adaptive:
         return _pooling_function(f"adaptive_{mode}_pool", len(output_size))(input, output_size)
     if mode == "max":
@@ -167,27 +118,17 @@ def _implement_gradients(rank: int) -> None:
     """Register the gradients for `rank` spatial axes, a number that their arguments do not contain."""
 
     @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
-    def average(grad_output: Tensor, input: Tensor) -> Any:
+    def average(grad_output, input):
         return _adaptive_avg_backward(grad_output, input, rank)
 
     @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
-    def maximum(grad_output: Tensor, input: Tensor, indices: Tensor) -> Any:
+    def maximum(grad_output, input, indices):
         return _adaptive_max_backward(grad_output, input, indices, rank)
 
     @vendor.implements(f"diopiPool{rank}dBackward")
     def pool_backward(
-        grad_output: Tensor,
-        input: Tensor,
-        mode: str,
-        ksize: Size,
-        stride: Size,
-        padding: Size,
-        dilation: Size,
-        ceil_mode: bool,
-        exclusive: bool,
-        adaptive: bool,
-        indices: Tensor | None,
-    ) -> Any:
+        grad_output, input, mode, ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive, indices
+    ):
         if mode == "max" and indices is not None:
             if adaptive:
                 return _adaptive_max_backward(grad_output, input, indices, rank)

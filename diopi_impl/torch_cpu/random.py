@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Generator, Tensor
@@ -23,10 +21,8 @@ def _empty(out: ResultSpec) -> Tensor:
     return torch.empty(out.shape, dtype=torch_dtype(out.dtype))
 
 
-def dropout(
-    input: Tensor, p: float, train: bool, generator: Tensor, *, out: tuple[ResultSpec, ResultSpec | None]
-) -> tuple[Tensor, Tensor | None]:
-    """Return the input after dropout and the mask; the prototype documents the arguments."""
+@implements_random("diopiDropout", "diopiDropoutInp")
+def dropout(input, p, train, generator, *, out):
     if not train:
         return input, None
     mask = input.new_empty(out[1].shape if out[1] else input.shape).bernoulli_(
@@ -36,7 +32,7 @@ def dropout(
 
 
 @implements_random("diopiRandomInp")
-def random(from_: int, to: int | None, generator: Tensor, *, out: ResultSpec) -> Tensor:
+def random(from_, to, generator, *, out):
     numbers = _empty(out)
     if from_ == 0 and to is None:
         return numbers.random_(generator=_seeded_generator(generator))
@@ -44,48 +40,40 @@ def random(from_: int, to: int | None, generator: Tensor, *, out: ResultSpec) ->
 
 
 @implements_random("diopiUniformInp")
-def uniform(from_: float, to: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
+def uniform(from_, to, generator, *, out):
     return _empty(out).uniform_(from_, to, generator=_seeded_generator(generator))
 
 
 @implements_random("diopiBernoulli")
-def bernoulli(input: Tensor, generator: Tensor) -> Tensor:
+def bernoulli(input, generator):
     return torch.bernoulli(input, generator=_seeded_generator(generator))
 
 
 @implements_random("diopiBernoulliInp")
-def bernoulli_inp(inout: Tensor, generator: Tensor) -> Tensor:
+def bernoulli_inp(inout, generator):
     return torch.bernoulli(inout, generator=_seeded_generator(generator))
 
 
 @implements_random("diopiBernoulliScalar")
-def bernoulli_scalar(p: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
+def bernoulli_scalar(p, generator, *, out):
     return _empty(out).bernoulli_(p, generator=_seeded_generator(generator))
 
 
-def filled_normal(mean: float, std: float, generator: Tensor, *, out: ResultSpec) -> Tensor:
-    """Return normally distributed numbers in the type of the result, for numbers mean and std."""
+@implements_random("diopiNormal", "diopiNormalInp")
+def filled_normal(mean, std, generator, *, out):
     return _empty(out).normal_(mean, std, generator=_seeded_generator(generator))
 
 
-def normal(mean: Any, std: Any, generator: Tensor) -> Tensor:
-    """Return normally distributed numbers, where mean or std is a tensor."""
+@implements_random("diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor")
+def normal(mean, std, generator):
     return torch.normal(mean, std, generator=_seeded_generator(generator))
 
 
 @implements_random("diopiRandperm")
-def randperm(n: int, generator: Tensor, *, out: ResultSpec) -> Tensor:
+def randperm(n, generator, *, out):
     return torch.randperm(n, generator=_seeded_generator(generator), dtype=torch_dtype(out.dtype))
 
 
 @implements_random("diopiMultinomial")
-def multinomial(input: Tensor, num_samples: int, replacement: bool, generator: Tensor) -> Tensor:
+def multinomial(input, num_samples, replacement, generator):
     return torch.multinomial(input, num_samples, replacement, generator=_seeded_generator(generator))
-
-
-for _name in ("diopiDropout", "diopiDropoutInp"):
-    implements_random(_name)(dropout)
-for _name in ("diopiNormal", "diopiNormalInp"):
-    implements_random(_name)(filled_normal)
-for _name in ("diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor"):
-    implements_random(_name)(normal)

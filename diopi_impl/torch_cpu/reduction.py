@@ -20,57 +20,57 @@ def _all_axes(input: Tensor, dim: int | None) -> tuple[int, ...]:
 
 
 @vendor.implements("diopiSum")
-def sum_(input: Tensor, dim: tuple[int, ...], *, out: ResultSpec) -> Tensor:
+def sum_(input, dim, *, out):
     return torch.sum(input, dim, _keeps_axes(input, out), dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiMean")
-def mean(input: Tensor, dim: tuple[int, ...], *, out: ResultSpec) -> Tensor:
+def mean(input, dim, *, out):
     return torch.mean(input, dim, _keeps_axes(input, out), dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiStd")
-def std(input: Tensor, dim: tuple[int, ...], correction: float | None, *, out: ResultSpec) -> Tensor:
+def std(input, dim, correction, *, out):
     return torch.std(input, dim, correction=1 if correction is None else correction, keepdim=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiMax")
-def max_(input: Tensor, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Tensor, ...]:
+def max_(input, dim, *, out):
     return tuple(torch.max(input, dim, _keeps_axes(input, out[0])))
 
 
 @vendor.implements("diopiMin")
-def min_(input: Tensor, dim: int, *, out: tuple[ResultSpec, ...]) -> tuple[Tensor, ...]:
+def min_(input, dim, *, out):
     return tuple(torch.min(input, dim, _keeps_axes(input, out[0])))
 
 
 @vendor.implements("diopiMaxAll")
-def max_all(input: Tensor) -> Tensor:
+def max_all(input):
     return torch.max(input)
 
 
 @vendor.implements("diopiMinAll")
-def min_all(input: Tensor) -> Tensor:
+def min_all(input):
     return torch.min(input)
 
 
 @vendor.implements("diopiAmax")
-def amax(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+def amax(self, dim, keepdim):
     return torch.amax(self, dim, keepdim)
 
 
 @vendor.implements("diopiAny")
-def any_(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
+def any_(input, dim, *, out):
     return torch.any(input, _all_axes(input, dim), _keeps_axes(input, out))
 
 
 @vendor.implements("diopiAll")
-def all_(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
+def all_(input, dim, *, out):
     return torch.all(input, _all_axes(input, dim), _keeps_axes(input, out))
 
 
 @vendor.implements("diopiProd")
-def prod(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
+def prod(input, dim, *, out):
     dtype = torch_dtype(out.dtype)
     if dim is None:
         return torch.prod(input, dtype=dtype).reshape(out.shape)
@@ -78,12 +78,12 @@ def prod(input: Tensor, dim: int | None, *, out: ResultSpec) -> Tensor:
 
 
 @vendor.implements("diopiArgmax")
-def argmax(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+def argmax(input, dim, keepdim):
     return torch.argmax(_comparable(input), dim, keepdim)
 
 
 @vendor.implements("diopiArgmin")
-def argmin(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+def argmin(input, dim, keepdim):
     return torch.argmin(_comparable(input), dim, keepdim)
 
 
@@ -93,10 +93,10 @@ def _comparable(input: Tensor) -> Tensor:
 
 
 @vendor.implements("diopiCumsum")
-def cumsum(input: Tensor, dim: int, *, out: ResultSpec) -> Tensor:
+def cumsum(input, dim, *, out):
     return torch.cumsum(input, dim, dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiCumsumBackward")
-def cumsum_backward(grad_output: Tensor, dim: int) -> Tensor:
+def cumsum_backward(grad_output, dim):
     return grad_output.flip(dim).cumsum(dim).flip(dim) if grad_output.ndim else grad_output

@@ -32,10 +32,4 @@ def implements_ranks(pattern: str, ranks: Sequence[int] = (1, 2, 3)) -> Callable
     Returns:
         A decorator that returns the function unchanged.
     """
-
-    def register(function: F) -> F:
-        for rank in ranks:
-            vendor.implements(pattern.replace("*", str(rank)))(function)
-        return function
-
-    return register
+    return vendor.implements(*(pattern.replace("*", str(rank)) for rank in ranks))

@@ -15,82 +15,82 @@ Sizes = tuple[int, ...]
 
 
 @vendor.implements("diopiCat")
-def cat(tensors: list[Tensor], dim: int) -> Tensor:
+def cat(tensors, dim):
     return torch.cat(tensors, dim)
 
 
 @vendor.implements("diopiStack")
-def stack(tensors: list[Tensor], dim: int) -> Tensor:
+def stack(tensors, dim):
     return torch.stack(tensors, dim)
 
 
 @vendor.implements("diopiSplitWithSizes")
-def split_with_sizes(input: Tensor, splitSizes: Sizes, dim: int) -> list[Tensor]:
+def split_with_sizes(input, splitSizes, dim):
     return list(input.split_with_sizes(splitSizes, dim))
 
 
 @vendor.implements("diopiTranspose")
-def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+def transpose(input, dim0, dim1):
     return input.transpose(dim0, dim1)
 
 
 @vendor.implements("diopiPermute")
-def permute(input: Tensor, dims: Sizes) -> Tensor:
+def permute(input, dims):
     return input.permute(dims)
 
 
 @vendor.implements("diopiExpand")
-def expand(input: Tensor, *, out: ResultSpec) -> Tensor:
+def expand(input, *, out):
     return input.expand(out.shape)
 
 
 @vendor.implements("diopiFlip")
-def flip(input: Tensor, dims: Sizes) -> Tensor:
+def flip(input, dims):
     return input.flip(dims)
 
 
 @vendor.implements("diopiRoll")
-def roll(input: Tensor, shifts: Sizes, dims: Sizes) -> Tensor:
+def roll(input, shifts, dims):
     return input.roll(shifts, dims)
 
 
 @vendor.implements("diopiRepeat")
-def repeat(input: Tensor, repeats_size: Sizes) -> Tensor:
+def repeat(input, repeats_size):
     return input.repeat(repeats_size)
 
 
 @vendor.implements("diopiPad")
-def pad(input: Tensor, pad: Sizes, mode: str, value: float | None) -> Tensor:
+def pad(input, pad, mode, value):
     return torch.nn.functional.pad(input, pad, mode, value)
 
 
 @vendor.implements("diopiUnfold")
-def unfold(input: Tensor, dim: int, size: int, step: int) -> Tensor:
+def unfold(input, dim, size, step):
     return input.unfold(dim, size, step)
 
 
 @vendor.implements("diopiUnfoldBackward")
-def unfold_backward(grad_output: Tensor, input_sizes: Sizes, dim: int, size: int, step: int) -> Tensor:
+def unfold_backward(grad_output, input_sizes, dim, size, step):
     return torch.ops.aten.unfold_backward(grad_output, input_sizes, dim, size, step)
 
 
 @vendor.implements("diopiTril")
-def tril(input: Tensor, diagonal: int) -> Tensor:
+def tril(input, diagonal):
     return input.tril(diagonal)
 
 
 @vendor.implements("diopiTriu")
-def triu(input: Tensor, diagonal: int) -> Tensor:
+def triu(input, diagonal):
     return input.triu(diagonal)
 
 
 @vendor.implements("diopiMeshGrid")
-def mesh_grid(inputs: list[Tensor]) -> list[Tensor]:
+def mesh_grid(inputs):
     return list(torch.meshgrid(*inputs, indexing="ij"))
 
 
 @vendor.implements("diopiArange")
-def arange(start: float, end: float, step: float, *, out: ResultSpec) -> Tensor:
+def arange(start, end, step, *, out):
     dtype, (length,) = torch_dtype(out.dtype), out.shape
     numbers = torch.arange(start, end, step, dtype=dtype)
     if len(numbers) == length:
@@ -101,7 +101,7 @@ def arange(start: float, end: float, step: float, *, out: ResultSpec) -> Tensor:
 
 
 @vendor.implements("diopiLinspace")
-def linspace(start: float, end: float, steps: int, *, out: ResultSpec) -> Tensor:
+def linspace(start, end, steps, *, out):
     return torch.linspace(start, end, steps, dtype=torch_dtype(out.dtype))
 
 
@@ -110,22 +110,22 @@ def _empty(out: ResultSpec) -> Tensor:
 
 
 @vendor.implements("diopiFill")
-def fill(value: float, *, out: ResultSpec) -> Tensor:
+def fill(value, *, out):
     return _empty(out).fill_(value)
 
 
 @vendor.implements("diopiOnes")
-def ones(size: Sizes, *, out: ResultSpec) -> Tensor:
+def ones(size, *, out):
     return torch.ones(size, dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiZeros")
-def zeros(size: Sizes, *, out: ResultSpec) -> Tensor:
+def zeros(size, *, out):
     return torch.zeros(size, dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiZeroInp")
-def zero_(*, out: ResultSpec) -> Tensor:
+def zero_(*, out):
     return _empty(out).zero_()
 
 
@@ -135,12 +135,12 @@ def _convertible_part(values: Tensor, out: ResultSpec) -> Tensor:
 
 
 @vendor.implements("diopiCastDtype")
-def cast_dtype(input: Tensor, *, out: ResultSpec) -> Tensor:
+def cast_dtype(input, *, out):
     return _convertible_part(input, out).to(torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiCopyInp")
-def copy_(src: Tensor, *, out: ResultSpec) -> Tensor:
+def copy_(src, *, out):
     return _empty(out).copy_(_convertible_part(src, out))
 
 
@@ -154,7 +154,7 @@ FORMATS = {
 
 
 @vendor.implements("diopiContiguous")
-def contiguous(input: Tensor, memoryFormat: MemoryFormat) -> Tensor:
+def contiguous(input, memoryFormat):
     if memoryFormat is MemoryFormat.ChannelsLast1d:
         return input.transpose(1, 2).contiguous().transpose(1, 2)
     return input.clone(memory_format=FORMATS[memoryFormat])

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch import Tensor
 
 from diopi_impl.torch_cpu import vendor
 
 
 @vendor.implements("diopiSpMM")
-def spmm(input: Any, mat2: Any) -> Tensor:
+def spmm(input, mat2):
     if not isinstance(input, list) or isinstance(mat2, list):
         raise NotImplementedError("input must be sparse, and mat2 dense")
     crow, col, values = input

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import is_complex
+from diopi_proto.implementations import takes_out
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -36,7 +37,6 @@ from diopi_test.oracle.reference import (
     WithTerms,
     find_reference,
     strip_remarks,
-    takes_out,
 )
 from lib_rt.dtypes import to_numpy
 

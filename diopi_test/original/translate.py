@@ -16,6 +16,7 @@ from diopi_proto import facts
 from diopi_proto import parameters as kinds
 from diopi_proto.aten.table import find_form
 from diopi_proto.dtypes import is_complex, is_floating
+from diopi_proto.implementations import takes_out
 from diopi_proto.messages import suggest
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
@@ -23,7 +24,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.descriptions import PendingTensor
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, tensor_specs
 from diopi_test.cases.open_calls import reason_open
-from diopi_test.oracle.reference import find_reference, takes_out
+from diopi_test.oracle.reference import find_reference
 from diopi_test.original.adapters import CallDraft, adapt_call
 from diopi_test.original.attributes import convert_attribute, default_of, has_default
 from diopi_test.original.entries import ConfigEntry, EntryError, TensorArguments, count_cases, dtypes_by_tensor

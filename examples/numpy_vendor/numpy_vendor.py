@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from diopi_impl import Vendor
-from lib_rt import Context, RuntimeFunctions, Tensor
+from lib_rt import RuntimeFunctions
 
 Array = np.ndarray[Any, Any]
 
@@ -81,11 +81,11 @@ class HostDevice:
 vendor = Vendor("numpy_vendor", "0.1.0", HostDevice().functions())
 
 
-# 3. Operators. The usual kind is functional: it takes the prototype's inputs and attributes, by these names and in this
-# order (arrays, plain numbers, tuples, None for what the caller left out), and returns the results. Around it tensors
-# are read, operands of several element types converted to their common one, and results converted and written; the
-# in-place form and the one with a number for a tensor come by themselves. A signature that is not the prototype's is
-# refused here and now.
+# 3. Operators. The usual kind is functional: it declares those of the prototype's inputs and attributes that it uses,
+# by name and in any order. It receives arrays, plain numbers and tuples, or None for an argument that the caller omits,
+# and returns the results. The vendor reads the tensors, converts operands of several element types to their common
+# type, and converts and writes the results. It also derives the in-place form and the form with a number in place of a
+# tensor. A parameter that the prototype lacks is an error at registration.
 #
 # To refuse a call, raise: an exception is an error, `NotImplementedError` means not implemented, and
 # `diopi_impl.UnsupportedDtypeError` that the operator does not take these element types. Then nothing is written.
@@ -97,41 +97,42 @@ def floating(input: Array) -> Array:
 
 
 @vendor.implements("diopiSqrt")  # and so diopiSqrtInp
-def sqrt(input: Array) -> Array:
+def sqrt(input):
     return np.sqrt(floating(input))
 
 
 @vendor.implements("diopiExp")
-def exp(input: Array) -> Array:
+def exp(input):
     return np.exp(floating(input))
 
 
 @vendor.implements("diopiReciprocal")
-def reciprocal(input: Array) -> Array:
+def reciprocal(input):
     return 1 / floating(input)
 
 
 @vendor.implements("diopiMul")  # and diopiMulInp, diopiMulScalar and diopiMulInpScalar, where `other` is a number
-def mul(input: Array, other: Array | float) -> Array:
+def mul(input, other):
     return input * np.asarray(other)  # NumPy would refuse numbers that don't fit the type of `input`
 
 
 @vendor.implements("diopiTanhBackward")
-def tanh_backward(grad_output: Array, output: Array) -> Array:
+def tanh_backward(grad_output, output):
     return grad_output * (1 - output * output)
 
 
 @vendor.implements("diopiSoftmax")
-def softmax(input: Array, dim: int) -> Array:
+def softmax(input, dim):
     wide = input.astype(np.float64)  # sums in half precision would lose too much
     powers = np.exp(wide - wide.max(dim, keepdims=True, initial=-np.inf))
     return powers / powers.sum(dim, keepdims=True)
 
 
-# The other kind is raw: all of the prototype's parameters, tensors as `lib_rt.Tensor`. It launches kernels itself, on
-# `ctx.stream.native` with addresses (`input.data_ptr`), shapes and strides. It may return an error code.
+# The other kind is raw: it may declare all parameters of the prototype, and tensors are `lib_rt.Tensor`. It launches
+# kernels itself, on `ctx.stream.native` with addresses (`input.data_ptr`), shapes and strides. It may return an error
+# code.
 
 
 @vendor.implements_raw("diopiIsNan")
-def is_nan(ctx: Context, out: Tensor, input: Tensor) -> None:
+def is_nan(out, input):
     out.write(np.isnan(input.numpy()))  # reading waits for the stream, writing need not

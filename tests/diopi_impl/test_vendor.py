@@ -10,6 +10,7 @@ import pytest
 
 from diopi_impl import UnsupportedDtypeError, Vendor, VendorError, Waiver, find_vendor
 from diopi_impl.base import TEXT_QUERIES
+from diopi_impl.functional import ResultSpec
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import prototypes
 from diopi_proto.types import Dtype, Error, Scalar
@@ -32,32 +33,76 @@ def context(vendor: Vendor) -> Iterator[Context]:
 # Registration.
 
 SIGNATURES: dict[str, tuple[Callable[..., Any], str]] = {
-    "diopiAdd": (lambda input, other: input, "(input, other), the prototype says (input, other, alpha)"),
-    "diopiMul": (lambda input, other, alpha: input, "(input, other, alpha), the prototype says (input, other)"),
-    "diopiTanhBackward": (
-        lambda output, grad_output: output,
-        "(output, grad_output), the prototype says (grad_output, output)",
+    "diopiMul": (lambda input, other, alpha: input, "declares 'alpha', the prototype has (input, other)."),
+    "diopiSoftmax": (lambda inptu: inptu, "declares 'inptu', the prototype has (input, dim). Did you mean 'input'?"),
+    "diopiSqrt": (lambda out, input: input, "declares 'out', the prototype has (input)."),
+    "diopiNeg": (
+        lambda *input: input,
+        "declares '*input' as variadic positional, expected parameters by name, and only `out` as keyword-only; "
+        "the prototype has (input)",
     ),
-    "diopiSqrt": (lambda x: x, "(x), the prototype says (input)"),
-    "diopiNeg": (lambda *input: input, "(), the prototype says (input)"),
-    "diopiClamp": (lambda input, *, min, max: input, "(input), the prototype says (input, min, max)"),
+    "diopiClamp": (
+        lambda input, *, min: input,
+        "declares 'min' as keyword-only, expected parameters by name, and only `out` as keyword-only; "
+        "the prototype has (input, min, max)",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
-def test_implements_rejects_wrong_parameters(vendor: Vendor, name: str) -> None:
+def test_implements_rejects_unknown_parameters(vendor: Vendor, name: str) -> None:
     function, message = SIGNATURES[name]
     with pytest.raises(VendorError) as caught:
         vendor.implements(name)(function)
-    assert str(caught.value) == f"{name}: the implementation takes {message}"
+    assert str(caught.value) == f"{name}: the implementation {message}"
     assert not vendor.has(name)
 
 
-def test_implements_raw_rejects_wrong_parameters(vendor: Vendor) -> None:
+def test_implements_raw_rejects_unknown_parameters(vendor: Vendor) -> None:
     with pytest.raises(VendorError) as caught:
-        vendor.implements_raw("diopiSqrt")(lambda ctx, input, out: None)
-    assert str(caught.value).endswith("takes (ctx, input, out), the prototype says (ctx, out, input)")
+        vendor.implements_raw("diopiSqrt")(lambda context, input, out: None)
+    assert str(caught.value).endswith("declares 'context', the prototype has (ctx, out, input). Did you mean 'ctx'?")
     assert not vendor.has("diopiSqrt")
+
+
+def test_implementation_declares_the_parameters_it_uses_in_any_order(vendor: Vendor, context: Context) -> None:
+    received: dict[str, Any] = {}
+
+    @vendor.implements("diopiSoftmaxBackward")
+    def gradient(dim: int, grad_output: Array) -> Array:
+        received.update(dim=dim, grad_output=grad_output)
+        return grad_output
+
+    @vendor.implements("diopiClamp")
+    def clamp(max: Array, *, out: ResultSpec) -> Array:
+        received.update(max=max, out=out)
+        return max
+
+    @vendor.implements("diopiRandperm")
+    def order(*, out: ResultSpec) -> Array:
+        return np.arange(*out.shape)
+
+    @vendor.implements_raw("diopiNegInp")
+    def negate(input: Tensor, ctx: Context) -> None:
+        received.update(ctx=ctx)
+        input.write(-input.numpy())
+
+    grad, other, out = (Tensor.from_numpy(context, np.float32([[1, 2]]) * factor) for factor in (1, 2, 0))
+    assert vendor.call("diopiSoftmaxBackward", context, out, grad, other, -1) is Error.Success
+    assert (received["dim"], received["grad_output"].tolist(), out.numpy().tolist()) == (-1, [[1, 2]], [[1, 2]])
+    assert vendor.call("diopiClamp", context, out, grad, None, other) is Error.Success
+    assert received["out"].shape == (1, 2)
+    assert (received["max"].tolist(), out.numpy().tolist()) == ([[2, 4]], [[2, 4]])
+    assert vendor.call("diopiNegInp", context, out) is Error.Success
+    assert (received["ctx"], out.numpy().tolist()) == (context, [[-2, -4]])
+    positions = Tensor.empty(context, (3,), Dtype.int64)
+    assert vendor.call("diopiRandperm", context, positions, 3, None) is Error.Success
+    assert positions.numpy().tolist() == [0, 1, 2]
+
+
+def test_implements_registers_a_function_under_several_names(vendor: Vendor) -> None:
+    vendor.implements("diopiSin", "diopiCos")(lambda input: input)
+    assert [vendor.has(name) for name in ("diopiSin", "diopiCosInp", "diopiTan")] == [True, True, False]
 
 
 @pytest.mark.parametrize("register", [Vendor.implements, Vendor.implements_raw])

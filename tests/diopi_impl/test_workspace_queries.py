@@ -68,11 +68,7 @@ def vendor(states: list[list[list[int]]]) -> Vendor:
     vendor = Vendor("drawing", "1", HostRuntime().functions(), host_addressable=True)
 
     @vendor.implements("diopiTopKSampling", adapt=answer_workspace_queries(pass_generator_states(apply_directly)))
-    def top_k(  # type: ignore[no-untyped-def]  # as vendors write them
-        output_ids, logits, workspace, workspace_size, fusion_level, end_ids, finished, sequence_lengths, step,
-        batch_size, vocab_size_padded, runtime_top_k, runtime_top_p, skip_decode, cum_log_probs, output_log_probs,
-        generators,
-    ):  # fmt: skip
+    def top_k(output_ids, finished, sequence_lengths, step, cum_log_probs, output_log_probs, generators):  # type: ignore[no-untyped-def]  # as vendors write them
         states.append(generators.tolist())
         if step == 13:
             raise ValueError("unlucky")

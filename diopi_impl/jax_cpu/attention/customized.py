@@ -133,20 +133,20 @@ def _batched_visibility(
 
 @implements_flash("diopiCustomizedFlashAttention")
 def customized_flash_attention(
-    gen: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    alibi_slopes: Array | None,
-    attention_mask: Array | None,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-    head_num: int,
-    input_layout: str,
-) -> Any:
+    gen,
+    q,
+    k,
+    v,
+    alibi_slopes,
+    attention_mask,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+    head_num,
+    input_layout,
+):
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     queries, keys, values = _inputs_to_bsnd(q, k, v, input_layout, head_num)
     visibility = _batched_visibility(queries, keys, alibi_slopes, attention_mask, is_causal, gen)
@@ -158,25 +158,24 @@ def customized_flash_attention(
 
 @vendor.implements("diopiCustomizedFlashAttentionBackward")
 def customized_flash_attention_backward(
-    grad_output: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    alibi_slopes: Array | None,
-    attention_out: Array,
-    attention_mask: Array | None,
-    dropout_mask: Array | None,
-    softmax_max: Array,
-    softmax_sum: Array,
-    softmax_out: Array,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-    head_num: int,
-    input_layout: str,
-) -> Any:
+    grad_output,
+    q,
+    k,
+    v,
+    alibi_slopes,
+    attention_out,
+    attention_mask,
+    dropout_mask,
+    softmax_max,
+    softmax_sum,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+    head_num,
+    input_layout,
+):
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     check_shapes(q.shape, grad_output=grad_output, attention_out=attention_out)
     queries, keys, values = _inputs_to_bsnd(q, k, v, input_layout, head_num)
@@ -210,22 +209,22 @@ def _packed_visibility(
 
 @implements_flash("diopiCustomizedFlashAttentionVarLen")
 def customized_flash_attention_var_len(
-    gen: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    cum_seq_q: Sequence[int],
-    cum_seq_kv: Sequence[int],
-    alibi_slopes: Array | None,
-    attention_mask: Array | None,
-    max_seqlen_q: int,
-    max_seqlen_kv: int,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    gen,
+    q,
+    k,
+    v,
+    cum_seq_q,
+    cum_seq_kv,
+    alibi_slopes,
+    attention_mask,
+    max_seqlen_q,
+    max_seqlen_kv,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     ends, longest = (cum_seq_q, cum_seq_kv), (max_seqlen_q, max_seqlen_kv)
     visibility = _packed_visibility(q, k, ends, alibi_slopes, attention_mask, is_causal, longest, gen)
@@ -236,27 +235,26 @@ def customized_flash_attention_var_len(
 
 @vendor.implements("diopiCustomizedFlashAttentionVarLenBackward")
 def customized_flash_attention_var_len_backward(
-    grad_output: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    cum_seq_q: Sequence[int],
-    cum_seq_kv: Sequence[int],
-    alibi_slopes: Array | None,
-    attention_out: Array,
-    attention_mask: Array | None,
-    dropout_mask: Array | None,
-    softmax_max: Array,
-    softmax_sum: Array,
-    softmax_out: Array,
-    max_seqlen_q: int,
-    max_seqlen_kv: int,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    grad_output,
+    q,
+    k,
+    v,
+    cum_seq_q,
+    cum_seq_kv,
+    alibi_slopes,
+    attention_out,
+    attention_mask,
+    dropout_mask,
+    softmax_max,
+    softmax_sum,
+    max_seqlen_q,
+    max_seqlen_kv,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     ends, longest = (cum_seq_q, cum_seq_kv), (max_seqlen_q, max_seqlen_kv)
     gen = _saved_generator(dropout_mask, p_dropout)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from jax import Array
-
 from diopi_impl.jax_cpu.attention.core import attend, attend_backward
 from diopi_impl.jax_cpu.attention.sequences import (
     attention_parameters,
@@ -20,17 +16,8 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 
 @implements_flash("diopiFlashAttention")
 def flash_attention(
-    gen: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    alibi_slopes: Array | None,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    gen, q, k, v, alibi_slopes, p_dropout, softmax_scale, is_causal, window_size_left, window_size_right
+):
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     out, lse = attend(q, k, v, batched_visibility(q, k, alibi_slopes, gen), parameters)
     return out, lse.swapaxes(1, 2)
@@ -38,20 +25,20 @@ def flash_attention(
 
 @implements_flash("diopiFlashAttentionBackward")
 def flash_attention_backward(
-    grad_output: Array,
-    gen: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    alibi_slopes: Array | None,
-    attention_out: Array,
-    softmax_lse: Array,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    grad_output,
+    gen,
+    q,
+    k,
+    v,
+    alibi_slopes,
+    attention_out,
+    softmax_lse,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     visibility = batched_visibility(q, k, alibi_slopes, gen)
     check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
@@ -60,21 +47,20 @@ def flash_attention_backward(
 
 @implements_flash("diopiFlashAttentionVarLen")
 def flash_attention_var_len(
-    gen: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    cum_seq_q: Array,
-    cum_seq_kv: Array,
-    alibi_slopes: Array | None,
-    max_seqlen_q: int,
-    max_seqlen_kv: int,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    gen,
+    q,
+    k,
+    v,
+    cum_seq_q,
+    cum_seq_kv,
+    alibi_slopes,
+    max_seqlen_q,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     visibility = packed_visibility(q, k, (cum_seq_q, cum_seq_kv), alibi_slopes, gen)
     out, lse = attend(q[None], k[None], v[None], visibility, parameters)
@@ -83,24 +69,23 @@ def flash_attention_var_len(
 
 @implements_flash("diopiFlashAttentionVarLenBackward")
 def flash_attention_var_len_backward(
-    grad_output: Array,
-    gen: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    cum_seq_q: Array,
-    cum_seq_kv: Array,
-    alibi_slopes: Array | None,
-    attention_out: Array,
-    softmax_lse: Array,
-    max_seqlen_q: int,
-    max_seqlen_kv: int,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    grad_output,
+    gen,
+    q,
+    k,
+    v,
+    cum_seq_q,
+    cum_seq_kv,
+    alibi_slopes,
+    attention_out,
+    softmax_lse,
+    max_seqlen_q,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     visibility = packed_visibility(q, k, (cum_seq_q, cum_seq_kv), alibi_slopes, gen)
     check_shapes((len(cum_seq_q) - 1, q.shape[1], max_seqlen_q), softmax_lse=softmax_lse)

@@ -17,14 +17,12 @@ def _is_masked(x: Array, mask: Array, fixed_triu_mask: bool) -> Array:
 
 
 @vendor.implements("diopiScaledMaskedSoftmax")
-def scaled_masked_softmax(input: Array, mask: Array, scale: float, fixed_triu_mask: bool) -> Array:
+def scaled_masked_softmax(input, mask, scale, fixed_triu_mask):
     return jax.nn.softmax(jnp.where(_is_masked(input, mask, fixed_triu_mask), -10000.0, scale * input), -1)
 
 
 @vendor.implements("diopiScaledMaskedSoftmaxBackward")
-def scaled_masked_softmax_backward(
-    grad_output: Array, output: Array, mask: Array, scale: float, fixed_triu_mask: bool
-) -> Array:
+def scaled_masked_softmax_backward(grad_output, output, mask, scale, fixed_triu_mask):
     check_shapes(grad_output.shape, output=output)
     slopes = scale * output * (grad_output - (grad_output * output).sum(-1, keepdims=True))
     return jnp.where(_is_masked(output, mask, fixed_triu_mask), 0, slopes)

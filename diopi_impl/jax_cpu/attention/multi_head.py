@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 from jax import Array
 
@@ -29,36 +27,14 @@ def _debug_mask(spec: ResultSpec | None, is_written: bool, *shape: int) -> Array
 
 
 @implements_multi_head("diopiMultiHeadAttention")
-def multi_head_attention(
-    q: Array,
-    k: Array,
-    v: Array,
-    dropout_p: float,
-    is_causal: bool,
-    return_debug_mask: bool,
-    scale: float,
-    gen: Array,
-    *,
-    out: Out,
-) -> Any:
+def multi_head_attention(q, k, v, dropout_p, is_causal, return_debug_mask, scale, gen, *, out):
     _check_heads_equal(q, k)
     results = flash.flash_attention(gen, q, k, v, None, dropout_p, scale, is_causal, *NO_WINDOW)
     return *results, _debug_mask(out[2], return_debug_mask, q.shape[0], q.shape[2], q.shape[1], k.shape[1])
 
 
 @implements_multi_head("diopiMultiHeadAttentionBackward")
-def multi_head_attention_backward(
-    grad_out: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    out: Array,
-    softmax_lse: Array,
-    dropout_p: float,
-    is_causal: bool,
-    gen: Array,
-    scale: float,
-) -> Any:
+def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p, is_causal, gen, scale):
     _check_heads_equal(q, k)
     return flash.flash_attention_backward(
         grad_out, gen, q, k, v, None, out, softmax_lse, dropout_p, scale, is_causal, *NO_WINDOW
@@ -67,48 +43,20 @@ def multi_head_attention_backward(
 
 @implements_multi_head("diopiMultiHeadAttentionVarLen")
 def multi_head_attention_var_len(
-    q: Array,
-    k: Array,
-    v: Array,
-    cum_seq_q: Array,
-    cum_seq_k: Array,
-    max_q: int,
-    max_k: int,
-    dropout_p: float,
-    is_causal: bool,
-    return_debug_mask: bool,
-    scale: float,
-    gen: Array,
-    *,
-    out: Out,
-) -> Any:
+    q, k, v, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, return_debug_mask, scale, gen, *, out
+):
     _check_heads_equal(q, k)
     begins = cum_seq_q, cum_seq_k
-    results = flash.flash_attention_var_len(
-        gen, q, k, v, *begins, None, max_q, max_k, dropout_p, scale, is_causal, *NO_WINDOW
-    )
+    results = flash.flash_attention_var_len(gen, q, k, v, *begins, None, max_q, dropout_p, scale, is_causal, *NO_WINDOW)
     return *results, _debug_mask(out[2], return_debug_mask, len(cum_seq_q) - 1, q.shape[1], max_q, max_k)
 
 
 @implements_multi_head("diopiMultiHeadAttentionVarLenBackward")
 def multi_head_attention_var_len_backward(
-    grad_out: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    out: Array,
-    softmax_lse: Array,
-    cum_seq_q: Array,
-    cum_seq_k: Array,
-    max_q: int,
-    max_k: int,
-    dropout_p: float,
-    is_causal: bool,
-    gen: Array,
-    scale: float,
-) -> Any:
+    grad_out, q, k, v, out, softmax_lse, cum_seq_q, cum_seq_k, max_q, dropout_p, is_causal, gen, scale
+):
     _check_heads_equal(q, k)
     begins, records = (cum_seq_q, cum_seq_k), (out, softmax_lse)
     return flash.flash_attention_var_len_backward(
-        grad_out, gen, q, k, v, *begins, None, *records, max_q, max_k, dropout_p, scale, is_causal, *NO_WINDOW
+        grad_out, gen, q, k, v, *begins, None, *records, max_q, dropout_p, scale, is_causal, *NO_WINDOW
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
 from jax import Array
@@ -18,9 +17,7 @@ def _normalized_axes(input: Array, normalized_shape: Sequence[int]) -> tuple[int
 
 
 @vendor.implements("diopiRMSNorm")
-def rms_norm(
-    input: Array, normalized_shape: Sequence[int], weight: Array | None, bias: Array | None, eps: float
-) -> Any:
+def rms_norm(input, normalized_shape, weight, bias, eps):
     axes = _normalized_axes(input, normalized_shape)
     check_shapes(normalized_shape, weight=weight, bias=bias)
     inv_rms = 1 / jnp.sqrt(jnp.square(input).mean(axes, keepdims=True) + eps)
@@ -29,15 +26,7 @@ def rms_norm(
 
 
 @vendor.implements("diopiRMSNormBackward")
-def rms_norm_backward(
-    grad_output: Array,
-    input: Array,
-    weight: Array | None,
-    bias: Array | None,
-    inv_rms: Array,
-    normalized_shape: Sequence[int],
-    eps: float,
-) -> Any:
+def rms_norm_backward(grad_output, input, weight, inv_rms, normalized_shape):
     axes = _normalized_axes(input, normalized_shape)
     leading = tuple(range(axes[0]))
     check_shapes(normalized_shape, weight=weight)

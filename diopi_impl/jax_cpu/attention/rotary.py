@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
 from jax import Array
@@ -18,7 +17,7 @@ def _rotate_pairs(a: Array, b: Array, cos: Sequence[Array], sin: Sequence[Array]
 
 
 @vendor.implements("diopiRotaryEmbedding")
-def rotary_embedding(x: Array, cos: Array, sin: Array, conj: bool, interleaved: bool) -> Array:
+def rotary_embedding(x, cos, sin, conj, interleaved):
     if x.shape[-1] % 2:
         raise ValueError(f"x has shape {x.shape}, expected an even number of elements in the last axis")
     for name, tensor in (("cos", cos), ("sin", sin)):
@@ -32,7 +31,7 @@ def rotary_embedding(x: Array, cos: Array, sin: Array, conj: bool, interleaved: 
 
 
 @vendor.implements("diopiRotaryEmbeddingV2")
-def rotary_embedding_v2(query: Array, key: Array, cos: Array, sin: Array, dim: int) -> Any:
+def rotary_embedding_v2(query, key, cos, sin, dim):
     if dim < 1 or dim % 2:
         raise ValueError(f"dim is {dim}, expected an even number of at least 2")
     return tuple(_rotate_heads(name, x, cos, sin, dim) for name, x in (("query", query), ("key", key)))

@@ -61,27 +61,21 @@ def _attend(q: Array, k: Array, v: Array, visible: Array) -> Array:
 
 @implements_workspace_free("diopiFusedContextAttentionInp")
 def fused_context_attention(
-    inoutput: Array,
-    qkv_weight: Array,
-    qkv_bias: Array | None,
-    pre_work: Array | None,
-    pre_work_size: int,
-    is_prepared: bool,
-    workspace: Array | None,
-    workspace_size: int,
-    fusion_level: int,
-    key_cache: Array,
-    value_cache: Array,
-    layer_id: int,
-    local_head_num: int,
-    local_kv_head_num: int,
-    size_per_head: int,
-    max_seq_len: int,
-    max_q_len: int,
-    max_kv_len: int,
-    rotary_embedding: int,
-    rope_theta: float,
-) -> tuple[Array, Array, Array]:
+    inoutput,
+    qkv_weight,
+    qkv_bias,
+    key_cache,
+    value_cache,
+    layer_id,
+    local_head_num,
+    local_kv_head_num,
+    size_per_head,
+    max_seq_len,
+    max_q_len,
+    max_kv_len,
+    rotary_embedding,
+    rope_theta,
+):
     history = max_kv_len - max_q_len
     if not 0 <= history <= max_kv_len <= max_seq_len or max_q_len < 1 or inoutput.shape[0] % max_q_len:
         sizes = f"max_q_len {max_q_len}, max_kv_len {max_kv_len}, max_seq_len {max_seq_len}, {inoutput.shape[0]} rows"
@@ -110,26 +104,23 @@ def fused_context_attention(
 
 @implements_workspace_free_step("diopiFusedDecoderAttentionInp")
 def fused_decoder_attention(
-    inoutput: Array,
-    qkv_weight: Array,
-    qkv_bias: Array | None,
-    workspace: Array | None,
-    workspace_size: int,
-    fusion_level: int,
-    key_cache: Array,
-    value_cache: Array,
-    finished: Array | None,
-    total_padding_tokens: Array | None,
-    sequence_lengths: Array,
-    step: int,
-    layer_id: int,
-    local_head_num: int,
-    local_kv_head_num: int,
-    size_per_head: int,
-    max_seq_len: int,
-    rotary_embedding: int,
-    rope_theta: float,
-) -> tuple[Array, Array, Array]:
+    inoutput,
+    qkv_weight,
+    qkv_bias,
+    key_cache,
+    value_cache,
+    finished,
+    total_padding_tokens,
+    sequence_lengths,
+    step,
+    layer_id,
+    local_head_num,
+    local_kv_head_num,
+    size_per_head,
+    max_seq_len,
+    rotary_embedding,
+    rope_theta,
+):
     batch = inoutput.shape[0]
     _check_cache(key_cache, value_cache, layer_id, batch, local_kv_head_num, size_per_head)
     check_shapes(

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.lmdeploy.common import check_batch, check_number, time_major
 from diopi_impl.jax_cpu.registration import implements_step, implements_workspace_free
@@ -24,14 +23,12 @@ def _rms_norm(x: Array, scale: Array, eps: float) -> Array:
 
 
 @vendor.implements("diopiRootMeanSquareNormInp")
-def root_mean_square_norm(inoutput: Array, scale: Array, eps: float) -> Array:
+def root_mean_square_norm(inoutput, scale, eps):
     return _rms_norm(inoutput, scale, eps)
 
 
 @vendor.implements("diopiFusedAddRootMeanSquareNormInp")
-def fused_add_root_mean_square_norm(
-    inoutput: Array, residual: Array, bias: Array | None, scale: Array, eps: float
-) -> tuple[Array, Array]:
+def fused_add_root_mean_square_norm(inoutput, residual, bias, scale, eps):
     check_shapes(inoutput.shape, residual=residual)
     check_shapes(inoutput.shape[-1:], bias=bias)
     total = residual + inoutput + (0 if bias is None else bias)
@@ -39,15 +36,7 @@ def fused_add_root_mean_square_norm(
 
 
 @implements_workspace_free("diopiFusedSiluFfnInp")
-def fused_silu_ffn(
-    inoutput: Array,
-    weight1: Array,
-    weight2: Array,
-    weight3: Array,
-    workspace: Array | None,
-    workspace_size: int,
-    fusion_level: int,
-) -> tuple[Array]:
+def fused_silu_ffn(inoutput, weight1, weight2, weight3):
     check_shapes(weight1.shape[::-1], weight2=weight2)
     check_shapes(weight1.shape, weight3=weight3)
     return ((jax.nn.silu(inoutput @ weight1) * (inoutput @ weight3)) @ weight2,)
@@ -62,9 +51,7 @@ def _expand_argument(values: Array, size: int, value: float) -> Array:
 
 
 @vendor.implements("diopiSetupTopkRuntimeArgsInp")
-def setup_topk_runtime_args(
-    top_ks: Array, top_ps: Array, batch_size: int, top_k: int, top_ks_size: int, top_p: float, top_ps_size: int
-) -> tuple[Array, Array, Array]:
+def setup_topk_runtime_args(top_ks, top_ps, batch_size, top_k, top_ks_size, top_p, top_ps_size):
     check_batch(batch_size, top_ks, top_ps=top_ps)
     k, p = _expand_argument(top_ks, top_ks_size, top_k), _expand_argument(top_ps, top_ps_size, top_p)
     k = jnp.where((k == 0) & (p == 0), 1, k)
@@ -74,17 +61,8 @@ def setup_topk_runtime_args(
 
 @vendor.implements("diopiSetupToppRuntimeArgsInp")
 def setup_topp_runtime_args(
-    top_ks: Array,
-    top_ps: Array,
-    batch_size: int,
-    top_k: int,
-    top_ks_size: int,
-    top_p: float,
-    top_ps_size: int,
-    top_p_decay: float,
-    top_p_min: float,
-    top_p_reset_ids: int,
-) -> tuple[Array, ...]:
+    top_ks, top_ps, batch_size, top_k, top_ks_size, top_p, top_ps_size, top_p_decay, top_p_min, top_p_reset_ids
+):
     check_batch(batch_size, top_ks, top_ps=top_ps)
     k, p = _expand_argument(top_ks, top_ks_size, top_k), _expand_argument(top_ps, top_ps_size, top_p)
     k = jnp.where((k == 0) & (p == 0), 1, k)
@@ -98,16 +76,7 @@ def setup_topp_runtime_args(
 
 
 @vendor.implements("diopiBatchApplyTemperaturePenaltyInp")
-def batch_apply_temperature_penalty(
-    logits: Array,
-    bias: Array | None,
-    temperatures: Array,
-    batch_size: int,
-    vocab_size: int,
-    vocab_size_padd: int,
-    *,
-    out: ResultSpec,
-) -> Array:
+def batch_apply_temperature_penalty(logits, bias, temperatures, batch_size, vocab_size, vocab_size_padd, *, out):
     check_batch(batch_size, logits, temperatures=temperatures)
     check_number("vocab_size_padd", vocab_size_padd, logits.shape[1])
     check_shapes(logits.shape[1:], bias=bias)
@@ -118,16 +87,8 @@ def batch_apply_temperature_penalty(
 
 @implements_step("diopiBatchApplyRepetitionPenaltyInp")
 def batch_apply_repetition_penalty(
-    logits: Array,
-    penalties: Array,
-    output_ids: Array,
-    batch_size: int,
-    vocab_size: int,
-    input_lengths: Array | None,
-    max_input_length: int,
-    step: int,
-    penalty_type: int,
-) -> Array:
+    logits, penalties, output_ids, batch_size, vocab_size, input_lengths, max_input_length, step, penalty_type
+):
     check_batch(batch_size, logits, penalties=penalties, input_lengths=input_lengths)
     check_number("vocab_size", vocab_size, logits.shape[1])
     if penalty_type not in (0, 1, 2):
@@ -163,17 +124,7 @@ def _words(table: Array) -> tuple[Array, Array, Array]:
 
 
 @implements_step("diopiBanBadWordsInp")
-def ban_bad_words(
-    logits: Array,
-    output_ids: Array,
-    bad_words: Array,
-    id_offset: int,
-    bad_words_len: int,
-    share_words: bool,
-    batch_size: int,
-    vocab_size: int,
-    step: int,
-) -> Array:
+def ban_bad_words(logits, output_ids, bad_words, id_offset, bad_words_len, share_words, batch_size, vocab_size, step):
     check_batch(batch_size, logits)
     check_number("vocab_size", vocab_size, logits.shape[1])
     check_number("bad_words_len", bad_words_len, bad_words.shape[-1])
@@ -195,15 +146,7 @@ def ban_bad_words(
 
 
 @implements_step("diopiStopWordsCriterion")
-def stop_words_criterion(
-    output_ids: Array,
-    stop_words: Array,
-    finished: Array,
-    id_offset: int,
-    stop_words_len: int,
-    batch_size: int,
-    step: int,
-) -> Array:
+def stop_words_criterion(output_ids, stop_words, finished, id_offset, stop_words_len, batch_size, step):
     check_shapes((batch_size, 2, stop_words_len), stop_words=stop_words)
     check_shapes((batch_size,), finished=finished)
     ids = output_ids.reshape(-1)
@@ -219,9 +162,7 @@ def stop_words_criterion(
 
 
 @implements_step("diopiLengthCriterion")
-def length_criterion(
-    finished: Array, sequence_limit_length: Array, batch_size: int, step: int
-) -> tuple[Array, Array, Array]:
+def length_criterion(finished, sequence_limit_length, batch_size, step):
     check_batch(batch_size, finished, sequence_limit_length=sequence_limit_length)
     ended = finished | (step >= sequence_limit_length)
     return ended, jnp.all(ended)[None], jnp.sum(ended)[None]
@@ -231,15 +172,7 @@ def length_criterion(
 
 
 @vendor.implements("diopiGatherOutput")
-def gather_output(
-    output_ids: Array,
-    ids: Array,
-    context_length: Array,
-    max_context_len: int,
-    max_gen_step: int,
-    max_output_len: int,
-    batch_size: int,
-) -> Array:
+def gather_output(output_ids, ids, context_length, max_context_len, max_gen_step, max_output_len, batch_size):
     check_shapes((batch_size, max_output_len), output_ids=output_ids)
     check_shapes((batch_size,), context_length=context_length)
     if max_gen_step <= 0 or not output_ids.size:
@@ -255,22 +188,20 @@ def gather_output(
 
 
 @vendor.implements("diopiPlusScalarInp")
-def plus_scalar(inoutput: Array, val: int, size: int) -> Array:
+def plus_scalar(inoutput, val, size):
     if inoutput.ndim != 1 or not 0 <= size <= inoutput.shape[0]:
         raise ValueError(f"size is {size}, expected 0 to the length of inoutput, which has shape {inoutput.shape}")
     return jnp.where(jnp.arange(inoutput.shape[0]) < size, inoutput.astype(jnp.int64) + val, inoutput)
 
 
 @vendor.implements("diopiUpdatePaddingCount")
-def update_padding_count(
-    total_padding_count: Array, input_lengths: Array, max_input_length: int, batch_size: int
-) -> Array:
+def update_padding_count(total_padding_count, input_lengths, max_input_length, batch_size):
     check_batch(batch_size, total_padding_count, input_lengths=input_lengths)
     return max_input_length - input_lengths
 
 
 @vendor.implements("diopiTransposeAxis01")
-def transpose_axis_01(input: Array, dim0: int, dim1: int, dim2: int, *, out: ResultSpec) -> Array:
+def transpose_axis_01(input, dim0, dim1, dim2, *, out):
     check_shapes((dim0, dim1, dim2), input=input)
     if out.shape != (dim1, dim0, dim2):
         raise ValueError(f"output has shape {out.shape}, expected {(dim1, dim0, dim2)}")
@@ -278,18 +209,14 @@ def transpose_axis_01(input: Array, dim0: int, dim1: int, dim2: int, *, out: Res
 
 
 @implements_step("diopiEmbeddingLookupPosEncoding")
-def embedding_lookup_pos_encoding(
-    embedding_table: Array, all_ids: Array, batch_size: int, hidden_units: int, step: int, *, out: ResultSpec
-) -> Array:
+def embedding_lookup_pos_encoding(embedding_table, all_ids, batch_size, hidden_units, step, *, out):
     check_number("hidden_units", hidden_units, embedding_table.shape[1])
     check_number("batch_size", batch_size, out.shape[0])
     return embedding_table[all_ids.reshape(-1)[step * batch_size + jnp.arange(batch_size)]]
 
 
 @vendor.implements("diopiInputIdsEmbeddingLookupPosEncoding")
-def input_ids_embedding_lookup_pos_encoding(
-    input_ids: Array, embedding_table: Array, input_lengths: int, hidden_units: int
-) -> Array:
+def input_ids_embedding_lookup_pos_encoding(input_ids, embedding_table, input_lengths, hidden_units):
     check_number("hidden_units", hidden_units, embedding_table.shape[1])
     check_shapes((input_lengths,), input_ids=input_ids)
     return embedding_table[input_ids]

@@ -76,24 +76,21 @@ def _flags(flags: Array | None, batch: int) -> Array:
 
 @implements_sampling("diopiTopKSampling")
 def top_k_sampling(
-    output_ids: Array,
-    logits: Array,
-    workspace: Array | None,
-    workspace_size: int,
-    fusion_level: int,
-    end_ids: Array,
-    finished: Array | None,
-    sequence_lengths: Array | None,
-    step: int,
-    batch_size: int,
-    vocab_size_padded: int,
-    runtime_top_k: Array,
-    runtime_top_p: Array,
-    skip_decode: Array | None,
-    cum_log_probs: Array | None,
-    output_log_probs: Array | None,
-    generators: Array,
-) -> SamplingState:
+    output_ids,
+    logits,
+    end_ids,
+    finished,
+    sequence_lengths,
+    step,
+    batch_size,
+    vocab_size_padded,
+    runtime_top_k,
+    runtime_top_p,
+    skip_decode,
+    cum_log_probs,
+    output_log_probs,
+    generators,
+):
     state = output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs
     named_state = dict(
         zip(("finished", "sequence_lengths", "cum_log_probs", "output_log_probs"), state[1:], strict=True)
@@ -115,25 +112,20 @@ def top_k_sampling(
 
 @implements_sampling("diopiTopPSampling")
 def top_p_sampling(
-    output_ids: Array,
-    logits: Array,
-    persistent_workspace: Array | None,
-    persistent_workspace_size: int,
-    workspace: Array | None,
-    workspace_size: int,
-    fusion_level: int,
-    end_ids: Array,
-    finished: Array | None,
-    sequence_lengths: Array | None,
-    step: int,
-    batch_size: int,
-    vocab_size_padded: int,
-    runtime_top_p: Array,
-    skip_decode: Array | None,
-    cum_log_probs: Array | None,
-    output_log_probs: Array | None,
-    generators: Array,
-) -> SamplingState:
+    output_ids,
+    logits,
+    end_ids,
+    finished,
+    sequence_lengths,
+    step,
+    batch_size,
+    vocab_size_padded,
+    runtime_top_p,
+    skip_decode,
+    cum_log_probs,
+    output_log_probs,
+    generators,
+):
     state = output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs
     named_state = dict(
         zip(("finished", "sequence_lengths", "cum_log_probs", "output_log_probs"), state[1:], strict=True)

@@ -22,7 +22,7 @@ def _border_points(boxes: Array, pool_size: int, number: Array) -> tuple[Array, 
 
 
 @vendor.implements("diopiBorderAlignMmcv")
-def border_align(input: Array, boxes: Array, pool_size: int) -> tuple[Array, Array]:
+def border_align(input, boxes, pool_size):
     n, c, h, w = input.shape
     rows = planes_to_rows(input.reshape(n * 4, c // 4, h, w))
     first = (jnp.arange(n * 4) * h * w).reshape(n, 1, 4)
@@ -42,9 +42,7 @@ def border_align(input: Array, boxes: Array, pool_size: int) -> tuple[Array, Arr
 
 
 @vendor.implements("diopiBorderAlignBackwardMmcv")
-def border_align_backward(
-    grad_input: Array, grad_output: Array, boxes: Array, argmax_idx: Array, pool_size: int
-) -> Array:
+def border_align_backward(grad_input, grad_output, boxes, argmax_idx, pool_size):
     n, c, h, w = grad_input.shape
     planes = jnp.moveaxis(jnp.arange(n * c).reshape(n, 4, c // 4, 1), 1, -1)
     y, x = _border_points(boxes[:, jnp.newaxis], pool_size, argmax_idx)

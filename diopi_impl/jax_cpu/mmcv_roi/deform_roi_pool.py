@@ -25,16 +25,7 @@ def _check_offset(offset: Array | None, rois: Array, bins: Pair) -> None:
 
 
 @vendor.implements("diopiDeformRoiPoolMmcv")
-def deform_roi_pool(
-    input: Array,
-    rois: Array,
-    offset: Array | None,
-    pooled_height: int,
-    pooled_width: int,
-    sampling_ratio: int,
-    spatial_scale: float,
-    gamma: float,
-) -> Array:
+def deform_roi_pool(input, rois, offset, pooled_height, pooled_width, sampling_ratio, spatial_scale, gamma):
     bins = (pooled_height, pooled_width)
     _check_offset(offset, rois, bins)
     shifts = _shifts(rois, offset, spatial_scale, gamma)
@@ -45,18 +36,8 @@ def deform_roi_pool(
 
 @vendor.implements("diopiDeformRoiPoolBackwardMmcv")
 def deform_roi_pool_backward(
-    grad_input: Array,
-    grad_offset: Array | None,
-    grad_output: Array,
-    input: Array,
-    rois: Array,
-    offset: Array | None,
-    pooled_height: int,
-    pooled_width: int,
-    sampling_ratio: int,
-    spatial_scale: float,
-    gamma: float,
-) -> tuple[Array, Array | None]:
+    grad_offset, grad_output, input, rois, offset, pooled_height, pooled_width, sampling_ratio, spatial_scale, gamma
+):
     bins = (pooled_height, pooled_width)
     _check_offset(offset, rois, bins)
     shifts = _shifts(rois, offset, spatial_scale, gamma)

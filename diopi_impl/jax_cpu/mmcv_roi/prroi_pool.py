@@ -43,34 +43,18 @@ def _pool(input: Array, rois: Array, scale: float, bins: Pair) -> Array:
 
 
 @vendor.implements("diopiPrroiPoolMmcv")
-def prroi_pool(input: Array, rois: Array, pooled_height: int, pooled_width: int, spatial_scale: float) -> Array:
+def prroi_pool(input, rois, pooled_height, pooled_width, spatial_scale):
     return _pool(input, rois, spatial_scale, (pooled_height, pooled_width))
 
 
 @vendor.implements("diopiPrroiPoolbackwardMmcv")
-def prroi_pool_backward(
-    grad_input: Array,
-    grad_output: Array,
-    rois: Array,
-    pooled_height: int,
-    pooled_width: int,
-    spatial_scale: float,
-) -> Array:
+def prroi_pool_backward(grad_input, grad_output, rois, pooled_height, pooled_width, spatial_scale):
     zeros = jnp.zeros(grad_input.shape, grad_output.dtype)
     return adjoint(lambda maps: _pool(maps, rois, spatial_scale, (pooled_height, pooled_width)), zeros, grad_output)
 
 
 @vendor.implements("diopiPrroiPoolCoorBackwardMmcv")
-def prroi_pool_coor_backward(
-    grad_rois: Array,
-    output: Array,
-    grad_output: Array,
-    input: Array,
-    rois: Array,
-    pooled_height: int,
-    pooled_width: int,
-    spatial_scale: float,
-) -> Array:
+def prroi_pool_coor_backward(output, grad_output, input, rois, pooled_height, pooled_width, spatial_scale):
     edges, widths = _edges(rois, spatial_scale, (pooled_height, pooled_width))
     has_area = (widths[0] > 0) & (widths[1] > 0)
     maps, columns = input[rois[:, 0].astype(int)], [jnp.zeros(len(rois), input.dtype)] * 5

@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import detection, vendor
 from diopi_impl.jax_cpu.mmcv_roi.grid import feature_map_shape, plane_numbers, roi_sample_grid, scatter_to_maps
 from diopi_impl.jax_cpu.sampling import planes_to_rows
@@ -19,18 +18,7 @@ NO_SAMPLE = -float(np.finfo(np.float32).max)
 
 
 @vendor.implements("diopiRoiAlignMmcv")
-def roi_align(
-    input: Array,
-    rois: Array,
-    aligned_height: int,
-    aligned_width: int,
-    sampling_ratio: int,
-    pool_mode: int,
-    spatial_scale: float,
-    aligned: bool,
-    *,
-    out: tuple[ResultSpec, ...],
-) -> tuple[Array, ...]:
+def roi_align(input, rois, aligned_height, aligned_width, sampling_ratio, pool_mode, spatial_scale, aligned, *, out):
     if pool_mode == MEAN:
         attributes = spatial_scale, aligned_height, aligned_width, sampling_ratio, aligned
         return detection.roi_align(input, rois, *attributes), jnp.zeros(out[1].shape), jnp.zeros(out[2].shape)
@@ -55,18 +43,18 @@ def roi_align(
 
 @vendor.implements("diopiRoiAlignBackwardMmcv")
 def roi_align_backward(
-    grad_input: Array,
-    grad_output: Array,
-    rois: Array,
-    argmax_y: Array | None,
-    argmax_x: Array | None,
-    aligned_height: int,
-    aligned_width: int,
-    sampling_ratio: int,
-    pool_mode: int,
-    spatial_scale: float,
-    aligned: bool,
-) -> Array:
+    grad_input,
+    grad_output,
+    rois,
+    argmax_y,
+    argmax_x,
+    aligned_height,
+    aligned_width,
+    sampling_ratio,
+    pool_mode,
+    spatial_scale,
+    aligned,
+):
     if pool_mode == MEAN or argmax_y is None or argmax_x is None:
         bins, shape = (aligned_height, aligned_width), feature_map_shape(grad_input)
         return detection.roi_align_backward(grad_output, rois, spatial_scale, *bins, *shape, sampling_ratio, aligned)

@@ -19,15 +19,7 @@ def _cell_ranges(start: Array, extent: Array, bins: int, length: int) -> tuple[A
 
 
 @vendor.implements("diopiRoiPoolMmcv")
-def roi_pool(
-    output: Array,
-    argmax: Array,
-    input: Array,
-    rois: Array,
-    pooled_height: int,
-    pooled_width: int,
-    spatial_scale: float,
-) -> tuple[Array, Array]:
+def roi_pool(input, rois, pooled_height, pooled_width, spatial_scale):
     _, c, h, w = input.shape
     low = [rois[:, 2] * spatial_scale, rois[:, 1] * spatial_scale]
     sizes = [(rois[:, 4] + 1) * spatial_scale - low[0], (rois[:, 3] + 1) * spatial_scale - low[1]]
@@ -56,15 +48,7 @@ def roi_pool(
 
 
 @vendor.implements("diopiRoiPoolBackwardMmcv")
-def roi_pool_backward(
-    grad_input: Array,
-    grad_output: Array,
-    rois: Array,
-    argmax: Array,
-    pooled_height: int,
-    pooled_width: int,
-    spatial_scale: float,
-) -> Array:
+def roi_pool_backward(grad_input, grad_output, rois, argmax):
     n, c, h, w = grad_input.shape
     places = jnp.where(argmax < 0, n * c * h * w, plane_numbers(rois, grad_output.shape) * h * w + argmax)
     return jnp.zeros(n * c * h * w, grad_output.dtype).at[places].add(grad_output, mode="drop").reshape(n, c, h, w)

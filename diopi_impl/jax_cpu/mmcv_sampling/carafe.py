@@ -40,41 +40,20 @@ def _reassemble(features: Array, masks: Array, k: int, g: int, s: int) -> Array:
 
 
 @vendor.implements("diopiCarafeMmcv")
-def carafe(
-    routput: Array,
-    rmasks: Array,
-    features: Array,
-    masks: Array,
-    kernel_size: int,
-    group_size: int,
-    scale_factor: int,
-) -> tuple[Array, Array]:
+def carafe(features, masks, kernel_size, group_size, scale_factor):
     output = carafe_naive(features, masks, kernel_size, group_size, scale_factor)
     return jnp.moveaxis(features, 1, 3), output
 
 
 @vendor.implements("diopiCarafeNaiveMmcv")
-def carafe_naive(features: Array, masks: Array, kernel_size: int, group_size: int, scale_factor: int) -> Array:
+def carafe_naive(features, masks, kernel_size, group_size, scale_factor):
     check_rank(4, features=features)
     _check_carafe(features.shape, masks, kernel_size, group_size, scale_factor)
     return _reassemble(features, masks, kernel_size, group_size, scale_factor)
 
 
 @vendor.implements("diopiCarafeBackwardMmcv")
-def carafe_backward(
-    rtop_grad: Array,
-    rbottom_grad_hs: Array,
-    rbottom_grad: Array,
-    rmask_grad: Array,
-    bottom_grad: Array,
-    mask_grad: Array,
-    top_grad: Array,
-    rfeatures: Array,
-    masks: Array,
-    kernel_size: int,
-    group_size: int,
-    scale_factor: int,
-) -> tuple[Array, ...]:
+def carafe_backward(bottom_grad, mask_grad, top_grad, rfeatures, masks, kernel_size, group_size, scale_factor):
     check_rank(4, bottom_grad=bottom_grad)
     n, c, h, w = bottom_grad.shape
     check_size(bottom_grad.size, rfeatures=rfeatures)
@@ -84,16 +63,7 @@ def carafe_backward(
 
 
 @vendor.implements("diopiCarafeNaiveBackwardMmcv")
-def carafe_naive_backward(
-    bottom_grad: Array,
-    mask_grad: Array,
-    top_grad: Array,
-    features: Array,
-    masks: Array,
-    kernel_size: int,
-    group_size: int,
-    scale_factor: int,
-) -> tuple[Array, ...]:
+def carafe_naive_backward(bottom_grad, mask_grad, top_grad, features, masks, kernel_size, group_size, scale_factor):
     check_rank(4, features=features)
     _check_carafe(features.shape, masks, kernel_size, group_size, scale_factor)
     check_shapes(features.shape, bottom_grad=bottom_grad)

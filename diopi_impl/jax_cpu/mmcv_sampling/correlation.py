@@ -72,45 +72,32 @@ class _Correlation:
 
 @vendor.implements("diopiCorrelationMmcv")
 def correlation(
-    input1: Array,
-    input2: Array,
-    kH: int,
-    kW: int,
-    patchH: int,
-    patchW: int,
-    padH: int,
-    padW: int,
-    dilationH: int,
-    dilationW: int,
-    dilation_patchH: int,
-    dilation_patchW: int,
-    dH: int,
-    dW: int,
-) -> Array:
+    input1, input2, kH, kW, patchH, patchW, padH, padW, dilationH, dilationW, dilation_patchH, dilation_patchW, dH, dW
+):
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
     return _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))(input1, input2)
 
 
 @vendor.implements("diopiCorrelationBackwardMmcv")
 def correlation_backward(
-    grad_input1: Array,
-    grad_input2: Array,
-    grad_output: Array,
-    input1: Array,
-    input2: Array,
-    kH: int,
-    kW: int,
-    patchH: int,
-    patchW: int,
-    padH: int,
-    padW: int,
-    dilationH: int,
-    dilationW: int,
-    dilation_patchH: int,
-    dilation_patchW: int,
-    dH: int,
-    dW: int,
-) -> tuple[Array, ...]:
+    grad_input1,
+    grad_input2,
+    grad_output,
+    input1,
+    input2,
+    kH,
+    kW,
+    patchH,
+    patchW,
+    padH,
+    padW,
+    dilationH,
+    dilationW,
+    dilation_patchH,
+    dilation_patchW,
+    dH,
+    dW,
+):
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
     sums = _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
     size = sums.size(input1, input2)

@@ -15,9 +15,7 @@ def _check_positions(mask_h_idx: Array, mask_w_idx: Array) -> None:
 
 
 @vendor.implements("diopiMaskedIm2colMmcv")
-def masked_im2col(
-    im: Array, mask_h_idx: Array, mask_w_idx: Array, kernel_h: int, kernel_w: int, pad_h: int, pad_w: int
-) -> Array:
+def masked_im2col(im, mask_h_idx, mask_w_idx, kernel_h, kernel_w, pad_h, pad_w):
     check_rank(4, im=im)
     _check_positions(mask_h_idx, mask_w_idx)
     check_positive(kernel_h=kernel_h, kernel_w=kernel_w)
@@ -32,9 +30,7 @@ def masked_im2col(
 
 
 @vendor.implements("diopiMaskedCol2imMmcv")
-def masked_col2im(
-    im: Array, col: Array, mask_h_idx: Array, mask_w_idx: Array, height: int, width: int, channels: int
-) -> Array:
+def masked_col2im(im, col, mask_h_idx, mask_w_idx, height, width, channels):
     _check_positions(mask_h_idx, mask_w_idx)
     check_shapes((1, channels, height, width), im=im)
     check_shapes((channels, len(mask_h_idx)), col=col)

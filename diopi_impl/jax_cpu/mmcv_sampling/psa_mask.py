@@ -32,18 +32,7 @@ def _offsets(size: int, entries: int, half: int) -> tuple[Array, Array]:
 
 
 @vendor.implements("diopiPsamaskMmcv")
-def psamask(
-    output: Array,
-    input: Array,
-    psa_type: int,
-    num_: int,
-    h_feature: int,
-    w_feature: int,
-    h_mask: int,
-    w_mask: int,
-    half_h_mask: int,
-    half_w_mask: int,
-) -> Array:
+def psamask(output, input, psa_type, num_, h_feature, w_feature, h_mask, w_mask, half_h_mask, half_w_mask):
     _check_psa(psa_type, input, output, (num_, h_feature, w_feature), (h_mask, w_mask))
     if not input.size:
         return jnp.zeros(output.shape, input.dtype)
@@ -59,17 +48,8 @@ def psamask(
 
 @vendor.implements("diopiPsamaskBackwardMmcv")
 def psamask_backward(
-    grad_input: Array,
-    grad_output: Array,
-    psa_type: int,
-    num_: int,
-    h_feature: int,
-    w_feature: int,
-    h_mask: int,
-    w_mask: int,
-    half_h_mask: int,
-    half_w_mask: int,
-) -> Array:
+    grad_input, grad_output, psa_type, num_, h_feature, w_feature, h_mask, w_mask, half_h_mask, half_w_mask
+):
     _check_psa(psa_type, grad_input, grad_output, (num_, h_feature, w_feature), (h_mask, w_mask))
     if not grad_output.size:
         return jnp.zeros(grad_input.shape, grad_output.dtype)

@@ -30,10 +30,10 @@ def _shift_frames(frames: Array, shift: Array, result: Any) -> Array:
 
 
 @vendor.implements("diopiTinShiftMmcv")
-def tin_shift(output: Array, input: Array, shift: Array) -> Array:
+def tin_shift(output, input, shift):
     return _shift_frames(input, shift, output)
 
 
 @vendor.implements("diopiTinShiftBackwardMmcv")
-def tin_shift_backward(grad_input: Array, grad_output: Array, shift: Array) -> Array:
+def tin_shift_backward(grad_input, grad_output, shift):
     return _shift_frames(grad_output, shift, grad_input)

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import lax
 
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.sizes import check_positive, check_rank
 
 
 @vendor.implements("diopiUpfirdn2dOpMmcv")
-def upfirdn2d(
-    input: Array,
-    kernel: Array,
-    up_x: int,
-    up_y: int,
-    down_x: int,
-    down_y: int,
-    pad_x0: int,
-    pad_x1: int,
-    pad_y0: int,
-    pad_y1: int,
-) -> Array:
+def upfirdn2d(input, kernel, up_x, up_y, down_x, down_y, pad_x0, pad_x1, pad_y0, pad_y1):
     check_rank(4, input=input)
     check_rank(2, kernel=kernel)
     check_positive(up_x=up_x, up_y=up_y, down_x=down_x, down_y=down_y)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import jax.numpy as jnp
 from jax import Array
@@ -22,18 +21,7 @@ def _per_channel(input: Array, *values: Array) -> list[Array]:
 
 
 @vendor.implements("diopiBatchNorm")
-def batch_norm(
-    input: Array,
-    weight: Array | None,
-    bias: Array | None,
-    running_mean: Array | None,
-    running_var: Array | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    *,
-    out: Saved,
-) -> Any:
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out):
     shape = channel_shape(input)
     if not training:
         if running_mean is None or running_var is None:
@@ -62,17 +50,7 @@ def _update_running(running: Array | None, new: Array, momentum: float) -> Array
 
 
 @vendor.implements("diopiBatchNormBackward")
-def batch_norm_backward(
-    grad_output: Array,
-    input: Array,
-    weight: Array | None,
-    running_mean: Array | None,
-    running_var: Array | None,
-    save_mean: Array | None,
-    save_invstd: Array | None,
-    training: bool,
-    eps: float,
-) -> Any:
+def batch_norm_backward(grad_output, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps):
     check_shapes(input.shape, grad_output=grad_output)
     mean, spread = (save_mean, save_invstd) if training else (running_mean, running_var)
     if mean is None or spread is None:
@@ -87,22 +65,13 @@ def batch_norm_backward(
 
 
 @vendor.implements("diopiBatchNormStats")
-def batch_norm_stats(input: Array, eps: float) -> Any:
+def batch_norm_stats(input, eps):
     _, mean, _, invstd = standardize(input, non_channel_axes(input), eps)
     return mean.ravel(), invstd.ravel()
 
 
 @vendor.implements("diopiBatchNormGatherStatsWithCounts")
-def batch_norm_gather_stats_with_counts(
-    input: Array,
-    mean_all: Array,
-    invstd_all: Array,
-    running_mean: Array | None,
-    running_var: Array | None,
-    momentum: float,
-    eps: float,
-    counts: Array,
-) -> Any:
+def batch_norm_gather_stats_with_counts(input, mean_all, invstd_all, running_mean, running_var, momentum, eps, counts):
     check_shapes(counts.shape + mean_all.shape[-1:], mean_all=mean_all, invstd_all=invstd_all)
     wide = jnp.result_type(input, mean_all)
     counts, mean_all, invstd_all = (x.astype(wide) for x in (counts, mean_all, invstd_all))
@@ -118,16 +87,7 @@ def batch_norm_gather_stats_with_counts(
 
 
 @vendor.implements("diopiBatchNormBackwardReduce")
-def batch_norm_backward_reduce(
-    grad_out: Array,
-    input: Array,
-    mean: Array,
-    invstd: Array,
-    weight: Array | None,
-    input_g: bool,
-    weight_g: bool,
-    bias_g: bool,
-) -> Any:
+def batch_norm_backward_reduce(grad_out, input, mean, invstd):
     check_shapes(input.shape, grad_out=grad_out)
     check_shapes(input.shape[1:2], mean=mean, invstd=invstd)
     (centre,) = _per_channel(input, mean)
@@ -137,16 +97,7 @@ def batch_norm_backward_reduce(
 
 
 @vendor.implements("diopiBatchNormBackwardElemt")
-def batch_norm_backward_elemt(
-    grad_out: Array,
-    input: Array,
-    mean: Array,
-    invstd: Array,
-    weight: Array | None,
-    sum_dy: Array,
-    sum_dy_xmu: Array,
-    count: Array,
-) -> Array:
+def batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
     check_shapes(input.shape, grad_out=grad_out)
     check_shapes(input.shape[1:2], sum_dy=sum_dy, sum_dy_xmu=sum_dy_xmu, mean=mean, invstd=invstd)
     n = count.sum()
@@ -156,8 +107,6 @@ def batch_norm_backward_elemt(
 
 
 @vendor.implements("diopiBatchNormElemt")
-def batch_norm_elemt(
-    input: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array, eps: float
-) -> Array:
+def batch_norm_elemt(input, weight, bias, mean, invstd):
     centre, scale = _per_channel(input, mean, invstd)
     return affine((input - centre) * scale, weight, bias, channel_shape(input))

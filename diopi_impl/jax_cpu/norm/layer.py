@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from jax import Array, lax
@@ -48,49 +47,23 @@ def _first_axis(input: Array, begin_norm_axis: int) -> int:
 
 
 @vendor.implements("diopiLayerNorm")
-def layer_norm(
-    input: Array,
-    weight: Array | None,
-    bias: Array | None,
-    normalized_shape: Sequence[int],
-    eps: float,
-    *,
-    out: Saved,
-) -> Any:
+def layer_norm(input, weight, bias, normalized_shape, eps, *, out):
     return _layer_norm(input, weight, bias, first_normalized_axis(input, normalized_shape), eps, out)
 
 
 @vendor.implements("diopiLayerNormBackward")
-def layer_norm_backward(
-    grad_output: Array,
-    input: Array,
-    weight: Array | None,
-    bias: Array | None,
-    mean: Array,
-    rstd: Array,
-    normalized_shape: Sequence[int],
-) -> Any:
+def layer_norm_backward(grad_output, input, weight, mean, rstd, normalized_shape):
     begin = first_normalized_axis(input, normalized_shape)
     return _layer_norm_backward(grad_output, input, weight, mean, rstd, begin)
 
 
 @vendor.implements("diopiLayerNormGB")
-def layer_norm_gb(
-    input: Array, weight: Array | None, bias: Array | None, eps: float, begin_norm_axis: int, *, out: Saved
-) -> Any:
+def layer_norm_gb(input, weight, bias, eps, begin_norm_axis, *, out):
     return _layer_norm(input, weight, bias, _first_axis(input, begin_norm_axis), eps, out)
 
 
 @vendor.implements("diopiLayerNormGBBackward")
-def layer_norm_gb_backward(
-    grad_output: Array,
-    input: Array,
-    weight: Array | None,
-    bias: Array | None,
-    running_mean: Array,
-    running_std: Array,
-    begin_norm_axis: int,
-) -> Any:
+def layer_norm_gb_backward(grad_output, input, weight, running_mean, running_std, begin_norm_axis):
     begin = _first_axis(input, begin_norm_axis)
     return _layer_norm_backward(grad_output, input, weight, running_mean, running_std, begin)
 
@@ -110,7 +83,7 @@ def _group_shape(channels: int, num_groups: int) -> tuple[int, ...]:
 
 
 @vendor.implements("diopiGroupNorm")
-def group_norm(input: Array, weight: Array | None, bias: Array | None, num_groups: int, eps: float) -> Any:
+def group_norm(input, weight, bias, num_groups, eps):
     x, shape = _split_groups(input, num_groups), _group_shape(input.shape[1], num_groups)
     _, mean, _, invstd = standardize(x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]), (2,), eps)
     factor = lax.optimization_barrier(affine(invstd[..., None], weight, None, shape))  # one for each channel
@@ -119,9 +92,7 @@ def group_norm(input: Array, weight: Array | None, bias: Array | None, num_group
 
 
 @vendor.implements("diopiGroupNormBackward")
-def group_norm_backward(
-    grad_output: Array, input: Array, weight: Array | None, mean: Array, rstd: Array, num_groups: int
-) -> Any:
+def group_norm_backward(grad_output, input, weight, mean, rstd, num_groups):
     check_shapes(input.shape, grad_output=grad_output)
     check_shapes((input.shape[0], num_groups), mean=mean, rstd=rstd)
     dy, x = _split_groups(grad_output, num_groups), _split_groups(input, num_groups)
@@ -142,15 +113,13 @@ def _instance_shape(input: Array, axis: int) -> tuple[int, ...]:
 
 
 @vendor.implements("diopiInstanceNorm")
-def instance_norm(input: Array, axis: int, scale: Array | None, bias: Array | None, eps: float) -> Array:
+def instance_norm(input, axis, scale, bias, eps):
     shape = _instance_shape(input, axis)
     return affine(standardize(input, tuple(range(axis, input.ndim)), eps)[0], scale, bias, shape)
 
 
 @vendor.implements("diopiInstanceNormBackward")
-def instance_norm_backward(
-    grad_output: Array, input: Array, scale: Array | None, bias: Array | None, axis: int, eps: float
-) -> Any:
+def instance_norm_backward(grad_output, input, scale, axis, eps):
     check_shapes(input.shape, grad_output=grad_output)
     shape, normalised = _instance_shape(input, axis), tuple(range(axis, input.ndim))
     x_hat, _, _, rstd = standardize(input, normalised, eps)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
 from jax import Array, lax
@@ -63,22 +62,22 @@ def _widen(input: Array, out: ResultSpec) -> Array:
 
 
 @vendor.implements("diopiNorm")
-def norm(input: Array, p: float, dim: Sequence[int], *, out: ResultSpec) -> Array:
+def norm(input, p, dim, *, out):
     return vector_norm(_widen(input, out), p, _axes(input, dim)).reshape(out.shape)
 
 
 @vendor.implements("diopiLinalgVecNorm")
-def linalg_vec_norm(input: Array, ord: float, dim: Sequence[int], keepdim: bool, *, out: ResultSpec) -> Array:
+def linalg_vec_norm(input, ord, dim, *, out):
     return norm(input, ord, dim, out=out)
 
 
 @vendor.implements("diopiForeachnormScalar")
-def foreachnorm_scalar(inputs: Sequence[Array], ord: float, *, out: Sequence[ResultSpec]) -> Any:
+def foreachnorm_scalar(inputs, ord, *, out):
     return [norm(x, ord, (), out=spec) for x, spec in zip(inputs, out, strict=True)]
 
 
 @vendor.implements("diopiNormBackward")
-def norm_backward(grad_output: Array, self: Array, norm: Array, dim: Sequence[int], p: float) -> Array:
+def norm_backward(grad_output, self, norm, dim, p):
     axes = _axes(self, dim)
     _check_elements(self, p, axes)
     keepdims_shape = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
@@ -86,12 +85,12 @@ def norm_backward(grad_output: Array, self: Array, norm: Array, dim: Sequence[in
 
 
 @vendor.implements("diopiNormalize")
-def normalize(input: Array, p: float, axis: int, eps: float) -> Array:
+def normalize(input, p, axis, eps):
     return input / jnp.maximum(vector_norm(input, p, normalize_axes(input, (axis,))), eps)
 
 
 @vendor.implements("diopiNormalizeBackward")
-def normalize_backward(grad_output: Array, input: Array, p: float, axis: int, eps: float) -> Array:
+def normalize_backward(grad_output, input, p, axis, eps):
     check_shapes(input.shape, grad_output=grad_output)
     axes = normalize_axes(input, (axis,))
     r = vector_norm(input, p, axes)

@@ -1,11 +1,11 @@
 """References: every function in float64, complex128 and int64 with NumPy, with one module or package per family.
 
-A reference takes the prototype's arguments by name and returns its results in order. Readability is its first aim.
+A reference declares the arguments of the prototype that it uses, by name and in any order, and returns the results in
+the prototype's order. Readability is its first aim.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from typing import Any, TypeVar, final
 import numpy as np
 
 from diopi_proto.families import load_families
+from diopi_proto.implementations import accept_all_by_name
 from diopi_proto.interface import lookup
 
 Reference = Callable[..., Any]
@@ -102,19 +103,12 @@ def reference(*names: str) -> Callable[[F], F]:
         A decorator that returns the function unchanged.
 
     Raises:
-        ValueError: The function's parameters are not the prototype's arguments.
+        ValueError: The prototype lacks one of the function's parameters.
     """
 
     def register(function: F) -> F:
         for name in names:
-            prototype = lookup(name)
-            expected = [parameter.name for parameter in prototype.arguments]
-            parameters = [
-                p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY
-            ]
-            if parameters != expected:
-                raise ValueError(f"{name}: the reference takes {parameters}, the prototype says {expected}")
-            _references[name] = function
+            _references[name] = accept_all_by_name(function, name, [p.name for p in lookup(name).arguments])
         return function
 
     return register
@@ -131,13 +125,16 @@ def separate_registry() -> Iterator[Mapping[str, Reference]]:
         _references = previous
 
 
-def takes_out(function: Reference) -> bool:
-    """Return whether a reference has the keyword-only parameter `out`."""
-    parameter = inspect.signature(function).parameters.get("out")
-    return parameter is not None and parameter.kind is parameter.KEYWORD_ONLY
-
-
 def find_reference(name: str) -> Reference | None:
-    """Return the reference of a function, or of the function that it is a form of; None if there is none."""
+    """Return the reference of a function, or of the function that it is a form of; None if there is none.
+
+    It takes all arguments of the prototype, also those that the registered function does not declare.
+
+    Args:
+        name: the name of the function.
+
+    Returns:
+        The reference as a function of all arguments.
+    """
     load_families(__name__)
     return _references.get(name) or _references.get(lookup(name).base)

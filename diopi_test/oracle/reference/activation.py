@@ -10,7 +10,6 @@ from scipy import special
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import format_of
-from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 
@@ -18,29 +17,29 @@ Array = NDArray[Any]
 
 
 @reference("diopiRelu")
-def relu(input: Array) -> Any:
+def relu(input):
     return np.where(input < 0, 0, input)  # keeps −0
 
 
 @reference("diopiHardtanh")
-def hardtanh(input: Array, min_val: float, max_val: float) -> Any:
+def hardtanh(input, min_val, max_val):
     if min_val > max_val:
         raise ValueError(f"min_val is {min_val}, expected at most {max_val}, which is max_val")
     return np.where(input < min_val, min_val, np.where(input > max_val, max_val, input))  # −0 stays where a bound is 0
 
 
 @reference("diopiHardtanhBackward")
-def hardtanh_backward(grad_output: Array, input: Array, min_val: float, max_val: float) -> Any:
+def hardtanh_backward(grad_output, input, min_val, max_val):
     return np.where((input <= min_val) | (input >= max_val), 0, grad_output)
 
 
 @reference("diopiHardswish")
-def hardswish(input: Array) -> Any:
+def hardswish(input):
     return input * np.minimum(np.maximum(input + 3, 0), 6) / 6
 
 
 @reference("diopiHardswishBackward")
-def hardswish_backward(grad_output: Array, input: Array) -> WithTerms:
+def hardswish_backward(grad_output, input):
     inside = grad_output * (input / 3 + 0.5)
     value = np.where(input <= -3, 0, np.where(input >= 3, grad_output, inside))
     # input / 3, which may be rounded, cancels ½ at −1.5, so the remaining zero has either sign
@@ -48,12 +47,12 @@ def hardswish_backward(grad_output: Array, input: Array) -> WithTerms:
 
 
 @reference("diopiThreshold")
-def threshold(input: Array, threshold: float, value: float) -> Any:
+def threshold(input, threshold, value):
     return np.where(input <= threshold, value, input)
 
 
 @reference("diopiThresholdBackward")
-def threshold_backward(grad_output: Array, input: Array, threshold: float) -> Any:
+def threshold_backward(grad_output, input, threshold):
     return np.where(input <= threshold, 0, grad_output)
 
 
@@ -64,14 +63,14 @@ def _tanh_argument(x: Array) -> tuple[Array, Array]:
 
 
 @reference("diopiGelu")
-def gelu(input: Array, approximate: str) -> WithTerms:
+def gelu(input, approximate):
     weight = special.ndtr(input) if approximate == "none" else special.expit(2 * _tanh_argument(input)[0])
     # 1 + erf and 1 + tanh cancel at negative x, and leave terms of size x/2 behind
     return WithTerms(input * weight, np.where((input < 0) & (weight > 0), -input / 2, 0), signed=True)
 
 
 @reference("diopiGeluBackward")
-def gelu_backward(grad_output: Array, input: Array, approximate: str) -> WithTerms:
+def gelu_backward(grad_output, input, approximate):
     if approximate == "none":
         weight = special.ndtr(input)
         slope = np.exp(-(input**2) / 2) / np.sqrt(2 * np.pi)
@@ -87,19 +86,19 @@ def gelu_backward(grad_output: Array, input: Array, approximate: str) -> WithTer
 
 
 @reference("diopiLeakyRelu")
-def leaky_relu(input: Array, negative_slope: float) -> Any:
+def leaky_relu(input, negative_slope):
     return np.where(input > 0, input, negative_slope * input)
 
 
 @reference("diopiLeakyReluBackward")
-def leaky_relu_backward(grad_output: Array, input: Array, negative_slope: float, input_is_result: bool) -> Any:
+def leaky_relu_backward(grad_output, input, negative_slope, input_is_result):
     if input_is_result and negative_slope < 0:
         raise ValueError(f"negative_slope is {negative_slope}, expected at least 0 where the input is the result")
     return np.where(input > 0, grad_output, negative_slope * grad_output)
 
 
 @reference("diopiSigmoid")
-def sigmoid(input: Array, *, out: ResultOverride) -> Any:
+def sigmoid(input, *, out):
     if not np.iscomplexobj(input):
         return special.expit(input.astype(np.float64))
     result = 1 / (1 + np.exp(-input))
@@ -109,17 +108,17 @@ def sigmoid(input: Array, *, out: ResultOverride) -> Any:
 
 
 @reference("diopiSigmoidBackward")
-def sigmoid_backward(grad_output: Array, output: Array) -> Any:
+def sigmoid_backward(grad_output, output):
     return grad_output * np.conj((1 - output) * output)
 
 
 @reference("diopiSilu")
-def silu(input: Array) -> Any:
+def silu(input):
     return input * special.expit(input)
 
 
 @reference("diopiSiluBackward")
-def silu_backward(grad_output: Array, input: Array) -> WithTerms:
+def silu_backward(grad_output, input):
     s, complement = special.expit(input), special.expit(-input)
     # 1 - s cancels at positive x, and the sum 1 + x · (1 - s) near x = -1.28
     terms = np.where(complement > 0, np.abs(grad_output) * s * (1 + np.abs(input)), 0)
@@ -132,7 +131,7 @@ def _subtract_max(input: Array, dim: int) -> Any:
 
 
 @reference("diopiSoftmax")
-def softmax(input: Array, dim: int) -> WithTerms:
+def softmax(input, dim):
     e = np.exp(_subtract_max(np.atleast_1d(input), dim))
     total = np.sum(e, axis=dim, keepdims=True)
     # the relative error of the divisor
@@ -141,7 +140,7 @@ def softmax(input: Array, dim: int) -> WithTerms:
 
 
 @reference("diopiSoftmaxBackward")
-def softmax_backward(grad_output: Array, output: Array, dim: int) -> WithTerms:
+def softmax_backward(grad_output, output, dim):
     g, y = np.atleast_1d(grad_output), np.atleast_1d(output)
     total = np.sum(g * y, axis=dim, keepdims=True)
     # a dot product of the slice's length, which cancels against grad_output
@@ -150,7 +149,7 @@ def softmax_backward(grad_output: Array, output: Array, dim: int) -> WithTerms:
 
 
 @reference("diopiLogSoftmax")
-def log_softmax(input: Array, dim: int) -> WithTerms:
+def log_softmax(input, dim):
     shifted = _subtract_max(np.atleast_1d(input), dim)
     e = np.exp(shifted)
     total = np.sum(e, axis=dim, keepdims=True)
@@ -161,7 +160,7 @@ def log_softmax(input: Array, dim: int) -> WithTerms:
 
 
 @reference("diopiLogSoftmaxBackward")
-def log_softmax_backward(grad_output: Array, output: Array, dim: int) -> WithTerms:
+def log_softmax_backward(grad_output, output, dim):
     g, y = np.atleast_1d(grad_output), np.atleast_1d(output)
     total = np.sum(g, axis=dim, keepdims=True)
     # the sum of a slice, then a product that cancels against grad_output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ Array = NDArray[Any]
 
 
 @reference("diopiAmpForeachNonFiniteCheckAndUnscaleInp")
-def unscale(scaled_grads: Sequence[Array], found_inf: Array, inv_scale: Array) -> tuple[list[Array], Exact]:
+def unscale(scaled_grads, found_inf, inv_scale):
     overflowed = any(not np.isfinite(grad).all() for grad in scaled_grads)
     return [grad * inv_scale.item() for grad in scaled_grads], Exact(
         np.ones_like(found_inf) if overflowed else found_inf
@@ -22,14 +21,7 @@ def unscale(scaled_grads: Sequence[Array], found_inf: Array, inv_scale: Array) -
 
 
 @reference("diopiAmpUpdateScaleInp")
-def update_scale(
-    current_scale: Array,
-    growth_tracker: Array,
-    found_inf: Array,
-    scale_growth_factor: float,
-    scale_backoff_factor: float,
-    growth_interval: int,
-) -> tuple[Any, Array]:
+def update_scale(current_scale, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
     if found_inf.item() != 0:
         return current_scale * scale_backoff_factor, np.zeros_like(growth_tracker)
     if growth_tracker.item() + 1 != growth_interval:

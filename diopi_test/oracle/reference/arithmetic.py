@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,19 +49,19 @@ def _have_kinds(kinds: str, *operands: Operand) -> bool:
 
 
 @reference("diopiAdd")
-def add(input: Array, other: Operand, alpha: float) -> Array:
+def add(input, other, alpha):
     if _have_kinds("b", input, other):
         return input | (other & np.bool_(alpha))
     return input + alpha * other
 
 
 @reference("diopiSub")
-def sub(input: Array, other: Operand, alpha: float) -> Array:
+def sub(input, other, alpha):
     return input - alpha * other
 
 
 @reference("diopiDiv")
-def div(input: Array, other: Operand, rounding_mode: RoundMode) -> Any:
+def div(input, other, rounding_mode):
     if rounding_mode == RoundMode.none:
         return np.true_divide(input, other)
     _check_divisor(input, other)
@@ -83,7 +83,7 @@ def _truncate_quotient(input: Array, divisor: Operand) -> Array:
 
 
 @reference("diopiPowTensor", "diopiPowScalar")
-def power(input: Operand, exponent: Operand) -> Array:
+def power(input, exponent):
     if _have_kinds("bi", input, exponent):
         return _integer_power(np.asarray(input, np.int64), np.asarray(exponent, np.int64))
     wide = np.float64 if _have_kinds("bif", input, exponent) else np.complex128
@@ -97,19 +97,19 @@ def _integer_power(input: Array, exponent: Array) -> Array:
 
 
 @reference("diopiAddcmul")
-def addcmul(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+def addcmul(input, tensor1, tensor2, value):
     if _have_kinds("i", input, tensor1, tensor2):
         value = int(value)
     return input + value * tensor1 * tensor2
 
 
 @reference("diopiAddcdiv")
-def addcdiv(input: Array, tensor1: Array, tensor2: Array, value: float) -> Array:
+def addcdiv(input, tensor1, tensor2, value):
     return input + value * tensor1 / tensor2
 
 
 @reference("diopiLerpTensor")
-def lerp(input: Array, end: Array, weight: Operand) -> WithTerms:
+def lerp(input, end, weight):
     near_end = np.abs(weight) >= 0.5
     result = np.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
     # a sum in both forms, fused or not, so zeros have no sign
@@ -117,7 +117,7 @@ def lerp(input: Array, end: Array, weight: Operand) -> WithTerms:
 
 
 @reference("diopiRemainderTensor", "diopiRemainder")
-def remainder(input: Operand, other: Operand) -> Array:
+def remainder(input, other):
     _check_divisor(input, other)
     remainder = np.fmod(input, other)  # with the sign of input
     signed = np.where((remainder != 0) & ((remainder < 0) != (np.asarray(other) < 0)), remainder + other, remainder)
@@ -128,12 +128,12 @@ def remainder(input: Operand, other: Operand) -> Array:
 
 
 @reference("diopiMaximum")
-def maximum(input: Array, other: Array) -> Any:
+def maximum(input, other):
     return _open_zero_signs(np.maximum(input, other), input, other)
 
 
 @reference("diopiMinimum")
-def minimum(input: Array, other: Array) -> Any:
+def minimum(input, other):
     return _open_zero_signs(np.minimum(input, other), input, other)
 
 
@@ -147,7 +147,7 @@ def _open_zero_signs(result: Array, *operands: Array) -> Any:
 
 
 @reference("diopiClamp")
-def clamp(input: Array, min: Operand | None, max: Operand | None) -> Any:
+def clamp(input, min, max):
     bounds = [bound for bound in (min, max) if bound is not None]
     raised = input if min is None else _apply_bound(input, min, np.maximum)
     result = raised if max is None else _apply_bound(raised, max, np.minimum)
@@ -160,27 +160,27 @@ def _apply_bound(input: Array, bound: Operand, choose: Callable[..., Array]) -> 
 
 
 @reference("diopiClampMin")
-def clamp_min(input: Array, min: Operand) -> Any:
+def clamp_min(input, min):
     return clamp(input, min, None)
 
 
 @reference("diopiClampMax")
-def clamp_max(input: Array, max: Operand) -> Any:
+def clamp_max(input, max):
     return clamp(input, None, max)
 
 
 @reference("diopiEqual")
-def equal(input: Array, other: Array) -> bool:
+def equal(input, other):
     return input.shape == other.shape and bool((input == other).all())
 
 
 @reference("diopiForeachaddScalar")
-def foreach_add(inputs: Sequence[Array], other: float) -> list[Array]:
+def foreach_add(inputs, other):
     return [add(_promote_with(input, other), other, 1) for input in inputs]
 
 
 @reference("diopiForeachmulScalar")
-def foreach_mul(inputs: Sequence[Array], other: float) -> list[Array]:
+def foreach_mul(inputs, other):
     return [_promote_with(input, other) * other for input in inputs]
 
 
@@ -190,5 +190,5 @@ def _promote_with(input: Array, number: float) -> Array:
 
 
 @reference("diopiForeachmulTensor")
-def foreach_mul_by_tensor(inputs: Sequence[Array], other: Array) -> list[Array]:
+def foreach_mul_by_tensor(inputs, other):
     return [input * other.reshape(()) for input in inputs]

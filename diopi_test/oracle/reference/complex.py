@@ -13,27 +13,27 @@ Array = NDArray[Any]
 
 
 @reference("diopiComplex")
-def complex_(real: Array, imag: Array) -> Array:
+def complex_(real, imag):
     numbers = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex128)  # real + 1j * imag loses infinities
     numbers.real, numbers.imag = real, imag
     return numbers
 
 
 @reference("diopiPolar")
-def polar(abs: Array, angle: Array) -> Array:
+def polar(abs, angle):
     return complex_(abs * np.cos(angle), abs * np.sin(angle))
 
 
 @reference("diopiConj")
-def conj(input: Array) -> Array:
+def conj(input):
     return complex_(input.real, -input.imag) if np.iscomplexobj(input) else input
 
 
 @reference("diopiReal")
-def real(input: Array) -> Array:
+def real(input):
     return input.real
 
 
 @reference("diopiImag")
-def imag(input: Array) -> Array:
+def imag(input):
     return input.imag

@@ -181,24 +181,13 @@ def _sum_over_bias_axes(grad_output: Array, bias_sizes: Sizes | None, spatial: i
 
 
 @reference("diopiConvolution2d", "diopiConvolution3d")
-def convolution(
-    input: Array, weight: Array, bias: Array | None, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
-) -> Any:
+def convolution(input, weight, bias, stride, padding, dilation, groups):
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
     return _with_bias(_image_sums(sliding, SlidingKernel.result, input, weight), bias, weight.ndim - 2)
 
 
 @reference("diopiConvolution2dBackward", "diopiConvolution3dBackward")
-def convolution_backward(
-    grad_output: Array,
-    input: Array,
-    weight: Array,
-    bias_sizes: Sizes | None,
-    stride: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    groups: int,
-) -> tuple[Any, ...]:
+def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, groups):
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
     return (
         sum_products(sliding.image_of, grad_output, weight),
@@ -208,16 +197,7 @@ def convolution_backward(
 
 
 @reference("diopiConvTranspose2d", "diopiConvTranspose3d")
-def conv_transpose(
-    input: Array,
-    weight: Array,
-    bias: Array | None,
-    stride: Sizes,
-    padding: Sizes,
-    output_padding: Sizes,
-    groups: int,
-    dilation: Sizes,
-) -> WithTerms:
+def conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation):
     if any(extra >= max(step, spread) for extra, step, spread in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(f"output_padding is {output_padding}, expected less than the larger of stride and dilation")
     sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
@@ -225,17 +205,7 @@ def conv_transpose(
 
 
 @reference("diopiConvTranspose2dBackward", "diopiConvTranspose3dBackward")
-def conv_transpose_backward(
-    grad_output: Array,
-    input: Array,
-    weight: Array,
-    bias_sizes: Sizes | None,
-    stride: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    output_padding: Sizes,
-    groups: int,
-) -> tuple[Any, ...]:
+def conv_transpose_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, output_padding, groups):
     sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
     return (
         _image_sums(sliding, SlidingKernel.result, grad_output, weight),
@@ -251,16 +221,14 @@ def _patches(image: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, strid
 
 
 @reference("diopiIm2Col")
-def im2col(input: Array, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> Array:
+def im2col(input, kernel_size, dilation, padding, stride):
     windows = _patches(input.shape[-2:], kernel_size, dilation, padding, stride).windows(input)
     channels, kh, kw, lh, lw = windows.shape[-5:]
     return windows.reshape(*input.shape[:-3], channels * kh * kw, lh * lw)
 
 
 @reference("diopiCol2Im")
-def col2im(
-    input: Array, output_size: Sizes, kernel_size: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes
-) -> WithTerms:
+def col2im(input, output_size, kernel_size, dilation, padding, stride):
     sliding = _patches(output_size, kernel_size, dilation, padding, stride)
     channels = input.shape[-2] // (kernel_size[0] * kernel_size[1])
     windows = input.reshape(*input.shape[:-2], channels, *kernel_size, *sliding.positions)

@@ -25,7 +25,7 @@ def _overlap(box: Array, boxes: Array) -> tuple[Array, Array]:
 
 
 @reference("diopiNms")
-def nms(boxes: Array, confidence: Array, iou_threshold: float) -> Array:
+def nms(boxes, confidence, iou_threshold):
     selected: list[int] = []
     for candidate in np.argsort(-confidence, kind="stable"):
         intersection, union = _overlap(boxes[candidate], boxes[selected])
@@ -69,15 +69,7 @@ def _sample(roi: Array) -> int:
 
 
 @reference("diopiRoiAlign")
-def roi_align(
-    input: Array,
-    rois: Array,
-    spatial_scale: float,
-    pooled_height: int,
-    pooled_width: int,
-    sampling_ratio: int,
-    aligned: bool,
-) -> WithTerms:
+def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned):
     bins, lengths = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
     pooled = [
         weighted_sum(_axes(roi, spatial_scale, bins, sampling_ratio, aligned, lengths), input[_sample(roi)])
@@ -89,18 +81,8 @@ def roi_align(
 
 @reference("diopiRoiAlignBackward")
 def roi_align_backward(
-    grad: Array,
-    rois: Array,
-    spatial_scale: float,
-    pooled_height: int,
-    pooled_width: int,
-    batch_size: int,
-    channels: int,
-    height: int,
-    width: int,
-    sampling_ratio: int,
-    aligned: bool,
-) -> WithTerms:
+    grad, rois, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width, sampling_ratio, aligned
+):
     values, terms = np.zeros((2, batch_size, channels, height, width))
     for roi, gradient in zip(rois, grad, strict=True):
         axes = _axes(roi, spatial_scale, (pooled_height, pooled_width), sampling_ratio, aligned, (height, width))

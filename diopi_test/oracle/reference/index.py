@@ -76,19 +76,17 @@ def selection(indices: Sequence[Array | None]) -> Places:
 
 
 @reference("diopiIndex")
-def index(input: Array, indices: Sequence[Array | None]) -> Array:
+def index(input, indices):
     return np.asarray(input[selection(indices)])
 
 
 @reference("diopiIndexBackward")
-def index_backward(zeros_like_input: Array, indices: Sequence[Array | None], grad_output: Array) -> WithTerms | Exact:
+def index_backward(zeros_like_input, indices, grad_output):
     return _add_at(zeros_like_input, selection(indices), grad_output)
 
 
 @reference("diopiIndexPut")
-def index_put(
-    input: Array, values: Array, indices: Sequence[Array | None], accumulate: bool
-) -> WithTerms | Exact | AnyOf:
+def index_put(input, values, indices, accumulate):
     put = _add_at if accumulate else _write_at
     return put(input, selection(indices), values)
 
@@ -97,7 +95,7 @@ def index_put(
 
 
 @reference("diopiIndexSelect")
-def index_select(input: Array, dim: int, index: Array) -> Array:
+def index_select(input, dim, index):
     length = np.atleast_1d(input).shape[dim]
     if ((index < 0) | (index >= length)).any():  # NumPy does not check indices of an empty array
         raise ValueError(f"index holds {index.tolist()}, expected places of an axis of length {length}")
@@ -106,7 +104,7 @@ def index_select(input: Array, dim: int, index: Array) -> Array:
 
 
 @reference("diopiIndexSelectBackward")
-def index_select_backward(grad: Array, input_sizes: tuple[int, ...], dim: int, index: Array) -> WithTerms | Exact:
+def index_select_backward(grad, input_sizes, dim, index):
     if not input_sizes:
         return Exact(grad)
     places = _index_along(dim, np.atleast_1d(index), len(input_sizes))
@@ -115,34 +113,32 @@ def index_select_backward(grad: Array, input_sizes: tuple[int, ...], dim: int, i
 
 
 @reference("diopiSelect")
-def select(input: Array, dim: int, index: int) -> Array:
+def select(input, dim, index):
     return np.asarray(input[_index_along(dim, index, input.ndim)])
 
 
 @reference("diopiSelectBackward")
-def select_backward(grad_output: Array, input_sizes: tuple[int, ...], dim: int, index: int) -> Array:
+def select_backward(grad_output, input_sizes, dim, index):
     return _embed_slice(grad_output, input_sizes, dim, index)
 
 
 @reference("diopiSelectScatter")
-def select_scatter(input: Array, src: Array, dim: int, index: int, *, out: ResultOverride) -> Any:
+def select_scatter(input, src, dim, index, *, out):
     return _replace_slice(input, _index_along(dim, index, input.ndim), src, out)
 
 
 @reference("diopiSlice")
-def slice_(input: Array, dim: int, start: int, end: int, step: int) -> Array:
+def slice_(input, dim, start, end, step):
     return input[_index_along(dim, slice(start, end, step), input.ndim)]
 
 
 @reference("diopiSliceBackward")
-def slice_backward(
-    grad_output: Array, input_sizes: tuple[int, ...], dim: int, start: int, end: int, step: int
-) -> Array:
+def slice_backward(grad_output, input_sizes, dim, start, end, step):
     return _embed_slice(grad_output, input_sizes, dim, slice(start, end, step))
 
 
 @reference("diopiSliceScatter")
-def slice_scatter(input: Array, src: Array, dim: int, start: int, end: int, step: int, *, out: ResultOverride) -> Any:
+def slice_scatter(input, src, dim, start, end, step, *, out):
     return _replace_slice(input, _index_along(dim, slice(start, end, step), input.ndim), src, out)
 
 
@@ -172,7 +168,7 @@ def _replace_converted(base: Array, places: Any, values: Array, out: ResultOverr
 
 
 @reference("diopiIndexFill")
-def index_fill(input: Array, dim: int, index: Array, value: Any, *, out: ResultOverride) -> Any:
+def index_fill(input, dim, index, value, *, out):
     if index.ndim > 1:
         raise ValueError(f"index has shape {index.shape}, expected at most one axis")
     return _replace_converted(input, _index_along(dim, index, max(input.ndim, 1)), value, out)
@@ -182,13 +178,13 @@ def index_fill(input: Array, dim: int, index: Array, value: Any, *, out: ResultO
 
 
 @reference("diopiMaskedFill")
-def masked_fill(input: Array, mask: Array, value: Any, *, out: ResultOverride) -> Any:
+def masked_fill(input, mask, value, *, out):
     base, selected = np.broadcast_arrays(input, mask)
     return _replace_converted(base, selected if selected.ndim else selected.reshape(1), value, out)
 
 
 @reference("diopiMaskedScatter")
-def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
+def masked_scatter(input, mask, source):
     out, selected = map(np.array, np.broadcast_arrays(input, mask))
     if source.size < selected.sum():
         raise ValueError(f"source has {source.size} elements for {selected.sum()} places")
@@ -197,13 +193,13 @@ def masked_scatter(input: Array, mask: Array, source: Array) -> Array:
 
 
 @reference("diopiMaskedSelect")
-def masked_select(input: Array, mask: Array) -> Array:
+def masked_select(input, mask):
     elements, selected = np.broadcast_arrays(input, mask)
     return elements[selected]
 
 
 @reference("diopiMaskedSelectBackward")
-def masked_select_backward(grad_output: Array, input: Array, mask: Array) -> WithTerms | Exact:
+def masked_select_backward(grad_output, input, mask):
     spread = np.zeros(np.broadcast_shapes(input.shape, mask.shape))
     spread[np.broadcast_to(mask, spread.shape)] = grad_output
     total = sum_to_shape(spread, input.shape)
@@ -217,7 +213,7 @@ def masked_select_backward(grad_output: Array, input: Array, mask: Array) -> Wit
 
 
 @reference("diopiWhere")
-def select_by_condition(condition: Array, input: Array, other: Array) -> Array:
+def select_by_condition(condition, input, other):
     return np.where(condition, input, other)
 
 
@@ -233,7 +229,7 @@ def positions_along_axis(index: Array, dim: int) -> Places:
 
 
 @reference("diopiGather")
-def gather(input: Array, dim: int, index: Array) -> Array:
+def gather(input, dim, index):
     if index.size == 0:
         return np.empty(index.shape, input.dtype)
     picked = np.atleast_1d(input)[positions_along_axis(index, dim)]
@@ -241,12 +237,12 @@ def gather(input: Array, dim: int, index: Array) -> Array:
 
 
 @reference("diopiGatherBackward")
-def gather_backward(grad_output: Array, input: Array, dim: int, index: Array) -> WithTerms | Exact:
+def gather_backward(grad_output, input, dim, index):
     return _scatter_values(_add_at, np.zeros(input.shape, grad_output.dtype), dim, grad_output, index)
 
 
 @reference("diopiScatter")
-def scatter(input: Array, dim: int, src: Array, index: Array, reduce: str | None, *, out: ResultOverride) -> Any:
+def scatter(input, dim, src, index, reduce, *, out):
     return _scatter_values(_scatter_operations(out)[reduce or ""], input, dim, crop_to_index(src, index), index)
 
 
@@ -256,7 +252,7 @@ def crop_to_index(src: Array, index: Array) -> Array:
 
 
 @reference("diopiScatterScalar")
-def scatter_scalar(input: Array, dim: int, value: Any, index: Array, reduce: str | None, *, out: ResultOverride) -> Any:
+def scatter_scalar(input, dim, value, index, reduce, *, out):
     src = np.full(index.shape, np.asarray(value).astype(input.dtype))
     result = _scatter_values(_scatter_operations(out)[reduce or ""], input, dim, src, index)
     return Exact(result.value) if isinstance(result, AnyOf) else result  # all values are equal
@@ -290,14 +286,12 @@ def _scatter_values(put: Any, base: Array, dim: int, values: Array, index: Array
 
 
 @reference("diopiEmbedding")
-def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_byfreq: bool, sparse: bool) -> Array:
+def embedding(weight, indices):
     return weight[indices]
 
 
 @reference("diopiEmbeddingBackward")
-def embedding_backward(
-    grad: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_byfreq: bool, sparse: bool
-) -> WithTerms | Exact:
+def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfreq):
     width = grad.shape[-1]
     rows, places = grad.reshape(indices.size, width), indices.reshape(-1)
     if scale_grad_byfreq:
@@ -307,7 +301,7 @@ def embedding_backward(
 
 
 @reference("diopiEmbeddingRenorm_")
-def embedding_renorm(inout: Array, indices: Array, max_norm: float, norm_type: float) -> WithTerms:
+def embedding_renorm(inout, indices, max_norm, norm_type):
     norms = np.linalg.norm(inout, norm_type, axis=1, keepdims=True)
     too_long = np.isin(np.arange(len(inout)), indices)[:, np.newaxis] & (norms > max_norm)
     renormed = np.where(too_long, inout * max_norm / (norms + 1e-7), inout)
@@ -316,11 +310,11 @@ def embedding_renorm(inout: Array, indices: Array, max_norm: float, norm_type: f
 
 
 @reference("diopiOneHot")
-def one_hot(input: Array, num_classes: int) -> Array:
+def one_hot(input, num_classes):
     classes = num_classes if num_classes != -1 else input.max() + 1
     return (input[..., np.newaxis] == np.arange(classes)).astype(np.int64)
 
 
 @reference("diopiNonzero")
-def nonzero(input: Array) -> Array:
+def nonzero(input):
     return np.argwhere(input != 0)

@@ -58,7 +58,7 @@ def _combine_axes(axes: Sequence[Array], shape: tuple[int, ...]) -> Array:
 
 
 @reference("diopiUpsampleNearest")
-def upsample_nearest(input: Array, size: tuple[int, ...]) -> PartlySpecified:
+def upsample_nearest(input, size):
     undecided = [_is_decided_by_rounding(d, length) for d, length in zip(input.shape[2:], size, strict=True)]
     for axis, length in enumerate(size, 2):
         input = np.take(input, _nearest_indices(input.shape[axis], length), axis)
@@ -66,9 +66,7 @@ def upsample_nearest(input: Array, size: tuple[int, ...]) -> PartlySpecified:
 
 
 @reference("diopiUpsampleNearestBackward")
-def upsample_nearest_backward(
-    grad_output: Array, out_size: tuple[int, ...], in_size: tuple[int, ...]
-) -> PartlySpecified:
+def upsample_nearest_backward(grad_output, out_size, in_size):
     sizes = list(zip(in_size[2:], out_size, strict=True))
     gathered = _gather_gradient([_nearest_weights(d, size) for d, size in sizes], grad_output)
     specified = gathered.specified if isinstance(gathered, PartlySpecified) else True
@@ -149,20 +147,14 @@ def _place_in_rows(values: Array, places: Array, d: int) -> Array:
 
 
 @reference("diopiUpsampleLinear")
-def upsample_linear(input: Array, size: tuple[int, ...], align_corners: bool, mode: str) -> WithTerms | PartlySpecified:
+def upsample_linear(input, size, align_corners, mode):
     axes = zip(input.shape[2:], size, strict=True)
     weights = [_linear_weights(d, n, align_corners, mode) for d, n in axes]
     return add_nonfinite(weights, input, weighted_sum(weights, replace_nonfinite(input)))
 
 
 @reference("diopiUpsampleLinearBackward")
-def upsample_linear_backward(
-    grad_output: Array,
-    out_size: tuple[int, ...],
-    in_size: tuple[int, ...],
-    align_corners: bool,
-    mode: str,
-) -> WithTerms | PartlySpecified:
+def upsample_linear_backward(grad_output, out_size, in_size, align_corners, mode):
     axes = zip(in_size[2:], out_size, strict=True)
     return _gather_gradient([_linear_weights(d, n, align_corners, mode) for d, n in axes], grad_output)
 
@@ -206,7 +198,7 @@ def _has_certain_parts(input: Array, indices: Sequence[Array]) -> Array:
 
 
 @reference("diopiGridSample")
-def grid_sample(input: Array, grid: Array, mode: str) -> WithTerms | PartlySpecified | Exact:
+def grid_sample(input, grid, mode):
     indices = _grid_indices(input, grid)
 
     def shaped(samples: Array) -> Array:

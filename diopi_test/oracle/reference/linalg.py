@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, leave_open, reference
 from diopi_test.oracle.reference.products import add_rounded, scale_result, sum_products, sum_to_shape
 from diopi_test.oracle.reference.sums import norm_terms, sum_terms
@@ -26,12 +24,12 @@ def _adjoint(a: Array) -> Array:
 
 
 @reference("diopiMm", "diopiBmm")
-def mm(input: Array, mat2: Array) -> WithTerms:
+def mm(input, mat2):
     return sum_products(np.matmul, input, mat2)
 
 
 @reference("diopiMatmul")
-def matmul(input: Array, other: Array) -> WithTerms:
+def matmul(input, other):
     return sum_products(np.matmul, input, other)
 
 
@@ -44,17 +42,17 @@ def _add_product(input: Array, a: Array, b: Array, beta: float, alpha: float) ->
 
 
 @reference("diopiAddmm")
-def addmm(input: Array, mat1: Array, mat2: Array, beta: float, alpha: float) -> WithTerms:
+def addmm(input, mat1, mat2, beta, alpha):
     return _add_product(input, mat1, mat2, beta, alpha)
 
 
 @reference("diopiBaddbmm")
-def baddbmm(input: Array, batch1: Array, batch2: Array, beta: float, alpha: float) -> WithTerms:
+def baddbmm(input, batch1, batch2, beta, alpha):
     return _add_product(input, batch1, batch2, beta, alpha)
 
 
 @reference("diopiMatmulBackward")
-def matmul_backward(grad_out: Array, input: Array, other: Array) -> tuple[WithTerms, WithTerms]:
+def matmul_backward(grad_out, input, other):
     a = input[np.newaxis] if input.ndim == 1 else input
     b = other[:, np.newaxis] if other.ndim == 1 else other
     g = grad_out[..., np.newaxis] if other.ndim == 1 else grad_out
@@ -66,15 +64,13 @@ def matmul_backward(grad_out: Array, input: Array, other: Array) -> tuple[WithTe
 
 
 @reference("diopiLinear")
-def linear(input: Array, weight: Array, bias: Array | None) -> WithTerms:
+def linear(input, weight, bias):
     product = sum_products(lambda x, w: x @ w.T, input, weight)
     return product if bias is None else add_rounded(product, bias)
 
 
 @reference("diopiLinearBackward")
-def linear_backward(
-    grad_output: Array, input: Array, weight: Array, *, out: Sequence[ResultOverride | None]
-) -> tuple[WithTerms, WithTerms, WithTerms]:
+def linear_backward(grad_output, input, weight, *, out):
     shape = out[2].shape if out[2] else None
     rows = math.prod(input.shape[:-1])
     g, x = (array.reshape(rows, array.shape[-1]) for array in (grad_output, input))
@@ -88,7 +84,7 @@ def linear_backward(
 
 
 @reference("diopiCholesky")
-def cholesky(mat: Array, upper: bool, checkerror: bool) -> tuple[PartlySpecified, Array]:
+def cholesky(mat, upper):
     lower = _adjoint(mat) if upper else mat
     factors, info = np.zeros_like(mat), np.zeros(mat.shape[:-2], np.int64)
     terms = np.zeros(mat.shape)
@@ -134,7 +130,7 @@ def _factor_terms(factor: Array) -> Array:
 
 
 @reference("diopiCholeskyBackward")
-def cholesky_backward(grad_output: Array, L: Array, upper: bool) -> WithTerms:
+def cholesky_backward(grad_output, L, upper):
     factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
     product = sum_products(np.matmul, _adjoint(factor), np.tril(grad))
     lower = np.tril(np.ones(L.shape)) - np.eye(L.shape[-1]) / 2
@@ -187,25 +183,14 @@ class TriangularSystem:
 
 
 @reference("diopiTriangularSolve")
-def triangular_solve(
-    b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool
-) -> tuple[WithTerms, Exact]:
+def triangular_solve(b, mat, upper, transpose, unitriangular):
     batch = np.broadcast_shapes(b.shape[:-2], mat.shape[:-2])
     solution = TriangularSystem(mat, upper, transpose, unitriangular).solve(WithTerms(b, 0.0))
     return solution, Exact(np.broadcast_to(mat, batch + mat.shape[-2:]))
 
 
 @reference("diopiTriangularSolveBackward")
-def triangular_solve_backward(
-    grad_x: Array | None,
-    grad_cloned_mat: Array | None,
-    x: Array,
-    b: Array,
-    mat: Array,
-    upper: bool,
-    transpose: bool,
-    unitriangular: bool,
-) -> tuple[Any, Any]:
+def triangular_solve_backward(grad_x, grad_cloned_mat, x, b, mat, upper, transpose, unitriangular):
     grad = WithTerms(np.zeros_like(x), np.zeros(x.shape))
     if grad_x is not None:
         grad = TriangularSystem(mat.conj(), upper, not transpose, unitriangular).solve(WithTerms(grad_x, 0.0))
@@ -225,7 +210,7 @@ def triangular_solve_backward(
 
 
 @reference("diopiLinalgQR")
-def qr(A: Array, mode: str) -> tuple[Any, WithTerms]:
+def qr(A, mode):
     q, r = _decompose(A, mode)
     q_terms, r_terms = _perturbation_response(A, mode)
     q_terms = q_terms + np.eye(*q.shape[-2:])  # reflections are subtracted from the identity
@@ -265,7 +250,7 @@ def _perturbation_response(a: Array, mode: str, step: float = 2.0**-26) -> tuple
 
 
 @reference("diopiCdist")
-def cdist(input1: Array, input2: Array, p: float, compute_mode: int | None) -> Any:
+def cdist(input1, input2, p, compute_mode):
     x, y = input1[..., :, np.newaxis, :], input2[..., np.newaxis, :, :]
     differences = np.abs(x - y)
     if p == 0:
@@ -288,7 +273,7 @@ def _may_multiply(input1: Array, input2: Array, compute_mode: int | None) -> boo
 
 
 @reference("diopiCdistBackward")
-def cdist_backward(grad_output: Array, input1: Array, input2: Array, p: float, cdist: Array) -> Any:
+def cdist_backward(grad_output, input1, input2, p, cdist):
     difference = input1[..., :, np.newaxis, :] - input2[..., np.newaxis, :, :]
     g, distance = grad_output[..., np.newaxis], cdist[..., np.newaxis]
     if p == 0:

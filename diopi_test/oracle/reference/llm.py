@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 @reference("diopiDestIndexCopyKV")
-def dest_index_copy_kv(out: Array, k: Array, dest_loc: Array) -> Array:
+def dest_index_copy_kv(out, k, dest_loc):
     copied = out.copy()
     copied[dest_loc] = k
     return copied
@@ -36,15 +36,7 @@ def _locate_tokens(
 
 
 @reference("diopiTokenAttentionInference")
-def token_attention_inference(
-    token_attention_out: Array,
-    q: Array,
-    k: Array,
-    b_loc: Array,
-    b_start_loc: Array,
-    b_seq_len: Array,
-    max_input_len: int,
-) -> WithTerms:
+def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_seq_len, max_input_len):
     scores, terms = token_attention_out.copy(), np.zeros(token_attention_out.shape)
     scale = 1 / np.sqrt(q.shape[-1])
     for number, (columns, slots) in enumerate(_locate_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
@@ -54,15 +46,7 @@ def token_attention_inference(
 
 
 @reference("diopiTokenSoftmaxReduceVInference")
-def token_softmax_reduce_v_inference(
-    logics: Array,
-    v: Array,
-    b_loc: Array,
-    b_start_loc: Array,
-    b_seq_len: Array,
-    max_input_len: int,
-    other_kv_index: int,
-) -> WithTerms:
+def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, max_input_len):
     values, terms = (np.zeros((len(b_loc), *v.shape[1:])) for _ in range(2))
     for number, (columns, slots) in enumerate(_locate_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
         shifted = logics[:, columns] - logics[:, columns].max(1, keepdims=True)
@@ -78,15 +62,7 @@ def token_softmax_reduce_v_inference(
 
 
 @reference("diopiContextAttentionInference")
-def context_attention_inference(
-    context_attention_out: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    b_start_loc: Array,
-    b_seq_len: Array,
-    max_input_len: int,
-) -> WithTerms:
+def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_seq_len):
     rows = [slice(start, start + length) for start, length in zip(b_start_loc, b_seq_len, strict=True)]
     if any(span.start < 0 or span.stop > len(q) for span in rows):
         raise ValueError(f"sequences lie in rows {rows}, expected rows of {len(q)}")
@@ -109,18 +85,7 @@ def _split_heads(x: Array, heads: int, dim: int) -> Array:
 
 
 @reference("diopiPagedAttention")
-def paged_attention(
-    q: Array,
-    k: Array,
-    v: Array,
-    attenMask: Array | None,
-    actual_seq_lengths: Sequence[int],
-    num_heads: int,
-    num_kv_heads: int,
-    dim: int,
-    block_table: Array | None,
-    block_size: int,
-) -> WithTerms:
+def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_heads, dim, block_table, block_size):
     queries, keys, values = _split_heads(q, num_heads, dim), *(_split_heads(x, num_kv_heads, dim) for x in (k, v))
     places = [np.arange(length) for length in actual_seq_lengths]
     slots = places
@@ -141,16 +106,8 @@ def paged_attention(
 
 @reference("diopiPromptFlashAttention")
 def prompt_flash_attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    atten_mask: Array | None,
-    actual_seq_lengths: Sequence[int],
-    max_input_len: int,
-    num_heads: int,
-    num_kv_heads: int,
-    dim: int,
-) -> PartlySpecified:
+    query, key, value, atten_mask, actual_seq_lengths, max_input_len, num_heads, num_kv_heads, dim
+):
     length = max_input_len
     batch = query.size // (length * num_heads * dim)
     q, k, v = (
@@ -170,29 +127,14 @@ def prompt_flash_attention(
 
 
 @reference("diopiApplyPenalty")
-def apply_penalty(
-    logits: Array,
-    presence_penalty: Array,
-    frequency_penalty: Array,
-    p_token_ids: Array,
-    p_token_counts: Array,
-    p_cumsum_seq_len: Array,
-    p_max_len_in_batch: int,
-) -> WithTerms:
+def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_token_counts, p_cumsum_seq_len):
     rows = np.repeat(np.arange(len(logits)), np.diff(p_cumsum_seq_len))
     frequent = p_token_counts * frequency_penalty[rows]
     return _subtract_penalties(logits, (rows, p_token_ids), logits[rows, p_token_ids], frequent, presence_penalty[rows])
 
 
 @reference("diopiApplyPenaltyV2")
-def apply_penalty_v2(
-    logits: Array,
-    presence_penalty: Array,
-    frequency_penalty: Array,
-    repetition_penalty: Array,
-    p_token_ids: Array,
-    p_token_counts: Array,
-) -> WithTerms:
+def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_penalty, p_token_ids, p_token_counts):
     places = np.unravel_index(p_token_ids, logits.shape)
     x = logits[places]
     repeated = np.where(x > 0, x / repetition_penalty, x * repetition_penalty)
@@ -210,8 +152,6 @@ def _subtract_penalties(
 
 
 @reference("diopiMatmulAllReduce")
-def matmul_all_reduce(
-    x1: Array, x2: Array, bias: Array | None, group: str, reduce_op: str, comm_turn: int, stream_mode: int
-) -> WithTerms:
+def matmul_all_reduce(x1, x2, bias):
     product = sum_products(np.matmul, x1, x2)
     return product if bias is None else add_rounded(product, bias)

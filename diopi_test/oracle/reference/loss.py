@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -68,45 +68,43 @@ def _softplus(x: Array) -> Array:
 
 
 @reference("diopiMSELoss")
-def mse_loss(input: Array, target: Array, reduction: int) -> WithTerms:
+def mse_loss(input, target, reduction):
     return _reduce(np.square(input - target), reduction)
 
 
 @reference("diopiMSELossBackward")
-def mse_loss_backward(grad_output: Array, input: Array, target: Array, reduction: int) -> Array:
+def mse_loss_backward(grad_output, input, target, reduction):
     return 2 * (input - target) * _reduction_factor(reduction, input.size) * grad_output
 
 
 @reference("diopiSmoothL1Loss")
-def smooth_l1_loss(input: Array, target: Array, reduction: int, beta: float) -> WithTerms:
+def smooth_l1_loss(input, target, reduction, beta):
     d = np.abs(input - target)
     return _reduce(np.where(d < beta, d * d / (2 * np.float64(beta)), d - beta / 2), reduction)
 
 
 @reference("diopiSmoothL1LossBackward")
-def smooth_l1_loss_backward(grad_output: Array, input: Array, target: Array, reduction: int, beta: float) -> Array:
+def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
     d = input - target
     slope = np.where(np.abs(d) < beta, d / np.float64(beta), np.sign(d))
     return slope * _reduction_factor(reduction, input.size) * grad_output
 
 
 @reference("diopiBCELoss")
-def bce_loss(input: Array, target: Array, weight: Array | None, reduction: int) -> WithTerms:
+def bce_loss(input, target, weight, reduction):
     log, log_complement = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
     return _reduce(_weight_or_one(weight) * -(target * log + (1 - target) * log_complement), reduction)
 
 
 @reference("diopiBCELossBackward")
-def bce_loss_backward(
-    grad_output: Array, input: Array, target: Array, weight: Array | None, reduction: int
-) -> WithTerms:
+def bce_loss_backward(grad_output, input, target, weight, reduction):
     slope = (input - target) / np.maximum(input * (1 - input), 1e-12)
     gradient = _weight_or_one(weight) * slope * _reduction_factor(reduction, input.size) * grad_output
     return WithTerms(gradient, _unsigned_zeros(weight))
 
 
 @reference("diopiBCEWithLogits")
-def bce_with_logits(input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int) -> Any:
+def bce_with_logits(input, target, weight, pos_weight, reduction):
     loss = _weight_or_one(pos_weight) * target * _softplus(-input) + (1 - target) * _softplus(input)
     # PyTorch's form is (1 − t)·x + (1 − t + p·t)·ln(1 + e⁻ˣ): where x < 0, (1 − t)·x cancels
     cancelled = np.where(input < 0, np.abs((1 - target) * input), 0)
@@ -121,9 +119,7 @@ def _leave_undecided_open(logits: Array, target: Array, losses: WithTerms, reduc
 
 
 @reference("diopiBCEWithLogitsBackward")
-def bce_with_logits_backward(
-    grad_output: Array, input: Array, target: Array, weight: Array | None, pos_weight: Array | None, reduction: int
-) -> WithTerms:
+def bce_with_logits_backward(grad_output, input, target, weight, pos_weight, reduction):
     positive = _weight_or_one(pos_weight) * target
     up = (1 - target + positive) * special.expit(input)
     scale = _weight_or_one(weight) * _reduction_factor(reduction, input.size) * grad_output
@@ -143,7 +139,7 @@ def _bce(x: Array, t: Array) -> Array:
 
 
 @reference("diopiSigmoidFocalLoss")
-def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float, reduction: int) -> Any:
+def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
     alpha_t, _, modulation, cancelled = _focal(inputs, targets, alpha, gamma)
     loss = alpha_t * modulation * _bce(inputs, targets)
     # the terms of `bce_with_logits`, and of 1 − p_t
@@ -152,9 +148,7 @@ def sigmoid_focal_loss(inputs: Array, targets: Array, alpha: float, gamma: float
 
 
 @reference("diopiSigmoidFocalLossBackward")
-def sigmoid_focal_loss_backward(
-    grad_output: Array, input: Array, target: Array, gamma: float, alpha: float, reduction: int
-) -> WithTerms:
+def sigmoid_focal_loss_backward(grad_output, input, target, gamma, alpha, reduction):
     alpha_t, _, modulation, cancelled = _focal(input, target, alpha, gamma)
     p, not_p, sign = special.expit(input), special.expit(-input), 2 * target - 1
     # (1 − p_t)^gamma = M: M′ = −gamma·M/(1 − p_t)·p′_t with p′_t = p·(1 − p)·(2t − 1)
@@ -186,20 +180,12 @@ def _one_hot(target: Array, classes: int, ignore_index: int) -> Array:
 
 
 @reference("diopiNLLLoss")
-def nll_loss(input: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int) -> WithTerms:
+def nll_loss(input, target, weight, reduction, ignore_index):
     return nll_loss_v2(input, target, weight, reduction, ignore_index, out=(ResultOverride(), ResultOverride()))[0]
 
 
 @reference("diopiNLLLossV2")
-def nll_loss_v2(
-    input: Array,
-    target: Array,
-    weight: Array | None,
-    reduction: int,
-    ignore_index: int,
-    *,
-    out: Sequence[ResultOverride | None],
-) -> tuple[WithTerms, Any]:
+def nll_loss_v2(input, target, weight, reduction, ignore_index, *, out):
     log_probs = _classes_last(input)
     hot = _one_hot(target, log_probs.shape[-1], ignore_index)
     total = (hot * _weight_or_one(weight)).sum()
@@ -214,24 +200,14 @@ def nll_loss_v2(
 
 
 @reference("diopiNLLLossBackward")
-def nll_loss_backward(
-    grad_output: Array, input: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int
-) -> Array:
+def nll_loss_backward(grad_output, input, target, weight, reduction, ignore_index):
     hot = _one_hot(target, _classes_last(input).shape[-1], ignore_index)
     total = (hot * _weight_or_one(weight)).sum()
     return nll_loss_v2_backward(grad_output, input, target, weight, total, reduction, ignore_index)
 
 
 @reference("diopiNLLLossV2Backward")
-def nll_loss_v2_backward(
-    grad_output: Array,
-    input: Array,
-    target: Array,
-    weight: Array | None,
-    totalWeight: Array,
-    reduction: int,
-    ignore_index: int,
-) -> Array:
+def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduction, ignore_index):
     hot = _one_hot(target, _classes_last(input).shape[-1], ignore_index)
     scale = _reduction_factor(reduction, np.sum(totalWeight)) * grad_output[..., None]
     return _classes_second(np.where(hot, -_weight_or_one(weight) * scale, 0.0))
@@ -254,9 +230,7 @@ def _class_terms(
 
 
 @reference("diopiCrossEntropyLoss")
-def cross_entropy(
-    input: Array, target: Array, weight: Array | None, reduction: int, ignore_index: int, label_smoothing: float
-) -> WithTerms:
+def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing):
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
     losses = np.where(share == 0, 0.0, share * -_apply_to_rows(special.log_softmax, logits))
@@ -277,15 +251,7 @@ def _divisor_terms(logits: Array) -> Array:
 
 
 @reference("diopiCrossEntropyLossBackward")
-def cross_entropy_backward(
-    grad_output: Array,
-    input: Array,
-    target: Array,
-    weight: Array | None,
-    reduction: int,
-    ignore_index: int,
-    label_smoothing: float,
-) -> WithTerms:
+def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore_index, label_smoothing):
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
     spread = _apply_to_rows(special.softmax, logits) * share.sum(-1, keepdims=True)
@@ -348,17 +314,7 @@ def _minus_log_likelihood(alpha: Array) -> Any:
 
 
 @reference("diopiCTCLoss")
-def ctc_loss(
-    log_probs: Array,
-    targets: Array,
-    input_lengths: Array,
-    target_lengths: Array,
-    blank: int,
-    reduction: int,
-    zero_infinity: bool,
-    *,
-    out: Sequence[ResultOverride],
-) -> tuple[Any, Any, PartlySpecified]:
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, *, out):
     steps, samples, _ = log_probs.shape
     _check_lengths(steps, targets, input_lengths, target_lengths)
     alpha = np.full((samples, steps, 2 * max(target_lengths) + 1), -np.inf)
@@ -396,17 +352,17 @@ def _reduce_ctc(losses: WithTerms, target_lengths: Array, reduction: int, out: R
 
 @reference("diopiCTCLossBackward")
 def ctc_loss_backward(
-    grad_output: Array,
-    log_probs: Array,
-    targets: Array,
-    input_lengths: Array,
-    target_lengths: Array,
-    neg_log_likelihood: Array,
-    log_alpha: Array,
-    blank: int,
-    reduction: int,
-    zero_infinity: bool,
-) -> WithTerms:
+    grad_output,
+    log_probs,
+    targets,
+    input_lengths,
+    target_lengths,
+    neg_log_likelihood,
+    log_alpha,
+    blank,
+    reduction,
+    zero_infinity,
+):
     gradient, terms = np.zeros(log_probs.shape), np.zeros(log_probs.shape)
     steps, samples, _ = log_probs.shape
     _check_lengths(steps, targets, input_lengths, target_lengths)

@@ -46,7 +46,7 @@ def _intersection_area(boxes_a: Array, boxes_b: Array, offset: int) -> Array:
 
 
 @reference("diopiBboxOverlapsMmcv")
-def bbox_overlaps(bboxes1: Array, bboxes2: Array, mode: int, offset: int, aligned: bool) -> Array:
+def bbox_overlaps(bboxes1, bboxes2, mode, offset, aligned):
     boxes_a, boxes_b = (bboxes1, bboxes2) if aligned else (bboxes1[:, np.newaxis], bboxes2)
     areas = [np.prod(_sides(boxes, offset), -1) for boxes in (boxes_a, boxes_b)]
     intersection = _intersection_area(boxes_a, boxes_b, offset)
@@ -101,12 +101,12 @@ def _overlap_ratios(
 
 
 @reference("diopiBoxIouRotatedMmcv")
-def box_iou_rotated(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> WithTerms:
+def box_iou_rotated(bboxes1, bboxes2, mode, aligned):
     return _overlap_ratios(list(bboxes1), list(bboxes2), center_on_first, mode, aligned)
 
 
 @reference("diopiBoxIouQuadriMmcv")
-def box_iou_quadri(bboxes1: Array, bboxes2: Array, mode: int, aligned: bool) -> WithTerms:
+def box_iou_quadri(bboxes1, bboxes2, mode, aligned):
     return _overlap_ratios(
         _convex_quadrilaterals(bboxes1), _convex_quadrilaterals(bboxes2), _unchanged_pair, mode, aligned
     )
@@ -198,22 +198,14 @@ def polygon_overlap_test(
 
 
 @reference("diopiNmsMmcv")
-def nms(dets: Array, scores: Array, iou_threshold: float, offset: int) -> Array | AnyOf:
+def nms(dets, scores, iou_threshold, offset):
     order = np.argsort(-scores, kind="stable")
     survivors = np.array(suppress_nonmaxima(list(order), upright_overlap_test(dets, iou_threshold, offset)), np.int64)
     return survivors if len(np.unique(scores)) == len(scores) else AnyOf(survivors)
 
 
 @reference("diopiNmsRotatedMmcv")
-def nms_rotated(
-    dets: Array,
-    scores: Array,
-    order: Array,
-    dets_sorted: Array,
-    labels: Array,
-    iou_threshold: float,
-    multi_label: bool,
-) -> Array:
+def nms_rotated(order, dets_sorted, iou_threshold):
     corners = [rotated_box(*box[:5]) for box in dets_sorted]
     survivors = suppress_nonmaxima(range(len(corners)), polygon_overlap_test(corners, iou_threshold))
     return order[np.array(survivors, np.int64)]
@@ -223,7 +215,7 @@ def nms_rotated(
 
 
 @reference("diopiPointsInPolygonsMmcv")
-def points_in_polygons(points: Array, polygons: Array) -> Array:
+def points_in_polygons(points, polygons):
     x, y = points[:, 0, np.newaxis], points[:, 1, np.newaxis]
     corners = polygons.reshape(-1, 4, 2)
     crossings = np.zeros((len(points), len(polygons)))
@@ -236,7 +228,7 @@ def points_in_polygons(points: Array, polygons: Array) -> Array:
 
 
 @reference("diopiMinAreaPolygonsMmcv")
-def min_area_polygons(pointsets: Array) -> AnyOf:
+def min_area_polygons(pointsets):
     return AnyOf(np.reshape([_smallest_rectangle(to_points(row)) for row in pointsets], (len(pointsets), 8)))
 
 
@@ -262,14 +254,14 @@ def _convex_hull(row: Array) -> Polygon:
 
 
 @reference("diopiConvexIouMmcv")
-def convex_iou(pointsets: Array, polygons: Array) -> WithTerms:
+def convex_iou(pointsets, polygons):
     return _overlap_ratios(
         [_convex_hull(row) for row in pointsets], _convex_quadrilaterals(polygons), _unchanged_pair, 0, False
     )
 
 
 @reference("diopiConvexGiouMmcv")
-def convex_giou(pointsets: Array, polygons: Array) -> WithTerms:
+def convex_giou(pointsets, polygons):
     rows = [
         _giou(to_points(row), polygon) for row, polygon in zip(pointsets, _convex_quadrilaterals(polygons), strict=True)
     ]
@@ -363,7 +355,7 @@ SORTED_COUNT = 9
 
 
 @reference("diopiDiffIouRotatedSortVerticesMmcv")
-def diff_iou_rotated_sort_vertices(vertices: Array, mask: Array, num_valid: Array) -> Array:
+def diff_iou_rotated_sort_vertices(vertices, mask, num_valid):
     result = np.zeros((*num_valid.shape, SORTED_COUNT), np.int64)
     for index in np.ndindex(*num_valid.shape):
         result[index] = _sort_corners(vertices[index], mask[index], int(num_valid[index]))

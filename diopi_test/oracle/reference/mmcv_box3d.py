@@ -31,7 +31,7 @@ def _bev_rectangles(boxes: Array) -> list[Polygon]:
 
 
 @reference("diopiIou3dBoxesOverlapBevMmcv")
-def iou3d_boxes_overlap_bev(boxes_a: Array, boxes_b: Array) -> WithTerms:
+def iou3d_boxes_overlap_bev(boxes_a, boxes_b):
     rectangles_a, rectangles_b = boxes_a[:, BEV_FIELDS], boxes_b[:, BEV_FIELDS]
     pairs = [center_on_first(rectangle_a, rectangle_b) for rectangle_a in rectangles_a for rectangle_b in rectangles_b]
     shape = len(boxes_a), len(boxes_b)
@@ -50,12 +50,12 @@ def _nms_results(boxes: Array, find_overlaps: Callable[..., Any]) -> tuple[Partl
 
 
 @reference("diopiIou3dNms3dMmcv")
-def iou3d_nms3d(boxes: Array, nms_overlap_thresh: float) -> Any:
+def iou3d_nms3d(boxes, nms_overlap_thresh):
     return _nms_results(boxes, polygon_overlap_test(_bev_rectangles(boxes), nms_overlap_thresh, MIN_UNION))
 
 
 @reference("diopiIou3dNms3dNormalMmcv")
-def iou3d_nms3d_normal(boxes: Array, nms_overlap_thresh: float) -> Any:
+def iou3d_nms3d_normal(boxes, nms_overlap_thresh):
     centres, halves = boxes[:, :2], boxes[:, 3:5] / 2
     upright = np.concatenate([centres - halves, centres + halves], 1)
     return _nms_results(boxes, upright_overlap_test(upright, nms_overlap_thresh, 0, MIN_UNION))
@@ -84,13 +84,13 @@ def _points_in_boxes(boxes: Array, points: Array) -> Array:
 
 
 @reference("diopiPointsInBoxesPartMmcv")
-def points_in_boxes_part(box_idx_of_points: Array, boxes: Array, pts: Array) -> Array:
+def points_in_boxes_part(boxes, pts):
     inside = _points_in_boxes(boxes, pts)
     return np.where(inside.any(-1), inside.argmax(-1) if inside.shape[-1] else 0, -1)
 
 
 @reference("diopiPointsInBoxesAllMmcv")
-def points_in_boxes_all(box_idx_of_points: Array, boxes: Array, pts: Array) -> Array:
+def points_in_boxes_all(boxes, pts):
     return _points_in_boxes(boxes, pts).astype(np.int64)
 
 
@@ -113,15 +113,7 @@ def _fill_voxel_slots(box: Array, points: Array, slots: Array) -> None:
 
 
 @reference("diopiRoiawarePool3dMmcv")
-def roiaware_pool3d(
-    argmax: Array,
-    pts_idx_of_voxels: Array,
-    pooled_features: Array,
-    rois: Array,
-    pts: Array,
-    pts_feature: Array,
-    pool_method: int,
-) -> Any:
+def roiaware_pool3d(argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_feature, pool_method):
     voxel_points = np.zeros(pts_idx_of_voxels.shape, np.int64)
     for roi, slots in zip(rois, voxel_points, strict=True):
         _fill_voxel_slots(roi, pts, slots)
@@ -143,9 +135,7 @@ def roiaware_pool3d(
 
 
 @reference("diopiRoiawarePool3dBackwardMmcv")
-def roiaware_pool3d_backward(
-    grad_in: Array, pts_idx_of_voxels: Array, argmax: Array, grad_out: Array, pool_method: int
-) -> WithTerms:
+def roiaware_pool3d_backward(grad_in, pts_idx_of_voxels, argmax, grad_out, pool_method):
     gradient, squares, counts = np.zeros((3, *grad_in.shape))
 
     def add(point: Any, channel: Any, grad: Any) -> None:
@@ -165,9 +155,7 @@ def roiaware_pool3d_backward(
 
 
 @reference("diopiRoipointPool3dMmcv")
-def roipoint_pool3d(
-    pooled_features: Array, pooled_empty_flag: Array, xyz: Array, boxes3d: Array, pts_feature: Array
-) -> tuple[Array, Array]:
+def roipoint_pool3d(pooled_features, xyz, boxes3d, pts_feature):
     pooled, is_empty = pooled_features.copy(), np.zeros(boxes3d.shape[:2], np.int64)
     rows = np.concatenate([xyz, pts_feature], -1)
     if pooled.shape[-1] != rows.shape[-1]:

@@ -46,7 +46,7 @@ def _is_target(input: Array, target: Array) -> Array:
 
 
 @reference("diopiSigmoidFocalLossMmcv")
-def sigmoid_focal_loss(input: Array, target: Array, weight: Array, gamma: float, alpha: float) -> WithTerms:
+def sigmoid_focal_loss(input, target, weight, gamma, alpha):
     p, q, scale = special.expit(input), special.expit(-input), _row_weights(target, weight)[:, np.newaxis]
     positive, negative = -alpha * q**gamma * _log_expit(input), -(1 - alpha) * p**gamma * _log_expit(-input)
     # errors of the logarithm of p near 1, and of 1 − p computed from p
@@ -58,7 +58,7 @@ def sigmoid_focal_loss(input: Array, target: Array, weight: Array, gamma: float,
 
 
 @reference("diopiSigmoidFocalLossBackwardMmcv")
-def sigmoid_focal_loss_backward(input: Array, target: Array, weight: Array, gamma: float, alpha: float) -> WithTerms:
+def sigmoid_focal_loss_backward(input, target, weight, gamma, alpha):
     p, q, scale = special.expit(input), special.expit(-input), _row_weights(target, weight)[:, np.newaxis]
     positive = -alpha * q**gamma * (q - gamma * p * _log_expit(input))
     negative = -(1 - alpha) * p**gamma * (gamma * q * _log_expit(-input) - p)
@@ -82,16 +82,14 @@ def _target_probabilities(softmax: Array, target: Array) -> Array:
 
 
 @reference("diopiSoftmaxFocalLossMmcv")
-def softmax_focal_loss(softmax: Array, target: Array, weight: Array, gamma: float, alpha: float) -> WithTerms:
+def softmax_focal_loss(softmax, target, weight, gamma, alpha):
     p = _target_probabilities(softmax, target)
     loss = -alpha * (1 - p) ** gamma * _log(p) * _row_weights(np.maximum(target, 0), weight)
     return WithTerms(np.where(target >= 0, loss, 0), np.zeros(loss.shape))
 
 
 @reference("diopiSoftmaxFocalLossBackwardMmcv")
-def softmax_focal_loss_backward(
-    buff: Array, softmax: Array, target: Array, weight: Array, gamma: float, alpha: float
-) -> WithTerms:
+def softmax_focal_loss_backward(softmax, target, weight, gamma, alpha):
     p = _target_probabilities(softmax, target)
     q, scale = 1 - p, alpha * _row_weights(np.maximum(target, 0), weight)
     decay = gamma * q ** (gamma - 1) * p * _log(p)
@@ -115,7 +113,7 @@ def _nearest_neighbours(points: Array, candidates: Array) -> tuple[Array, Array 
 
 
 @reference("diopiChamferDistanceMmcv")
-def chamfer_distance(xyz1: Array, xyz2: Array) -> tuple[Any, ...]:
+def chamfer_distance(xyz1, xyz2):
     dist1, idx1 = _nearest_neighbours(xyz1, xyz2)
     dist2, idx2 = _nearest_neighbours(xyz2, xyz1)
     return dist1, dist2, idx1, idx2
@@ -148,16 +146,7 @@ def _add_gradients(point_gradient: Array, neighbour_gradient: Array, sums: Array
 
 
 @reference("diopiChamferDistanceBackwardMmcv")
-def chamfer_distance_backward(
-    grad_xyz1: Array,
-    grad_xyz2: Array,
-    xyz1: Array,
-    xyz2: Array,
-    idx1: Array,
-    idx2: Array,
-    grad_dist1: Array,
-    grad_dist2: Array,
-) -> tuple[WithTerms, WithTerms]:
+def chamfer_distance_backward(xyz1, xyz2, idx1, idx2, grad_dist1, grad_dist2):
     point_gradient1, neighbour_gradient2, sums2 = _distance_gradients(xyz1, xyz2, idx1, grad_dist1)
     point_gradient2, neighbour_gradient1, sums1 = _distance_gradients(xyz2, xyz1, idx2, grad_dist2)
     return _add_gradients(point_gradient1, neighbour_gradient1, sums1), _add_gradients(

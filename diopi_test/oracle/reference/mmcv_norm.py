@@ -32,28 +32,17 @@ def _channel_sum(values: Array, divisor: float = 1.0) -> WithTerms:
 
 
 @reference("diopiSyncBnMeanMmcv")
-def sync_bn_mean(input: Array) -> WithTerms:
+def sync_bn_mean(input):
     return _channel_sum(input, _channel_size(input))
 
 
 @reference("diopiSyncBnVarMmcv")
-def sync_bn_var(input: Array, mean: Array) -> WithTerms:
+def sync_bn_var(input, mean):
     return _channel_sum((input - _broadcast_channels(mean)) ** 2, _channel_size(input))
 
 
 @reference("diopiSyncBnOutputMmcv")
-def sync_bn_output(
-    running_mean: Array | None,
-    running_var: Array | None,
-    input: Array,
-    mean: Array,
-    var: Array,
-    weight: Array | None,
-    bias: Array | None,
-    eps: float,
-    momentum: float,
-    group_size: int,
-) -> Any:
+def sync_bn_output(running_mean, running_var, input, mean, var, weight, bias, eps, momentum, group_size):
     std = np.sqrt(var + eps)
     norm = (input - _broadcast_channels(mean)) / _broadcast_channels(std)
     terms = np.broadcast_to(np.abs(_broadcast_channels(mean / std)), norm.shape)  # (x − mean)/std as x/std − mean/std
@@ -75,14 +64,12 @@ def _update_running(running: Array | None, new: Array, momentum: float) -> Array
 
 
 @reference("diopiSyncBnBackwardParamMmcv")
-def sync_bn_backward_param(grad_output: Array, norm: Array) -> tuple[WithTerms, WithTerms]:
+def sync_bn_backward_param(grad_output, norm):
     return _channel_sum(grad_output * norm), _channel_sum(grad_output)
 
 
 @reference("diopiSyncBnBackwardDataMmcv")
-def sync_bn_backward_data(
-    grad_output: Array, weight: Array, grad_weight: Array, grad_bias: Array, norm: Array, std: Array
-) -> WithTerms:
+def sync_bn_backward_data(grad_output, weight, grad_weight, grad_bias, norm, std):
     mean_grad, mean_projection = (
         _broadcast_channels(grad_bias) / _channel_size(norm),
         _broadcast_channels(grad_weight) * norm / _channel_size(norm),
@@ -96,9 +83,7 @@ def sync_bn_backward_data(
 
 
 @reference("diopiFusedBiasLeakyreluMmcv")
-def fused_bias_leakyrelu(
-    input: Array, bias: Array, refer: Array, act: int, grad: int, alpha: float, scale: float
-) -> Array:
+def fused_bias_leakyrelu(input, bias, refer, act, grad, alpha, scale):
     if bias.size not in (0, input.shape[1]):
         raise ValueError(f"bias has {bias.size} elements, expected none or one for each of {input.shape[1]} channels")
     if grad == 2:

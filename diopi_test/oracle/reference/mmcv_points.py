@@ -34,17 +34,7 @@ def _fill_row(row: Array, hits: Array) -> None:
 
 
 @reference("diopiBallQueryMmcv")
-def ball_query(
-    idx: Array,
-    center_xyz: Array,
-    xyz: Array,
-    B: int,
-    N: int,
-    npoint: int,
-    sample_num: int,
-    min_radius: float,
-    max_radius: float,
-) -> Array:
+def ball_query(idx, center_xyz, xyz, min_radius, max_radius):
     distances = _squared_distances(center_xyz, xyz)
     hits = (distances == 0) | ((distances >= min_radius**2) & (distances < max_radius**2))
     result = np.zeros_like(idx)
@@ -64,15 +54,7 @@ def _set_slices(counts: Array, rows: Array) -> Iterator[slice]:
 
 
 @reference("diopiStackBallQueryMmcv")
-def stack_ball_query(
-    idx: Array,
-    center_xyz: Array,
-    center_xyz_batch_cnt: Array,
-    xyz: Array,
-    xyz_batch_cnt: Array,
-    max_radius: float,
-    sample_num: int,
-) -> Array:
+def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, max_radius):
     result = np.zeros_like(idx)
     for rows, points in zip(
         _set_slices(center_xyz_batch_cnt, center_xyz), _set_slices(xyz_batch_cnt, xyz), strict=True
@@ -99,7 +81,7 @@ def _furthest_points(distances_from: Callable[[int], Array], points: int, count:
 
 
 @reference("diopiFurthestPointSamplingMmcv")
-def furthest_point_sampling(temp_tensor: Array, points_xyz: Array, B: int, N: int, num_points: int) -> AnyOf:
+def furthest_point_sampling(points_xyz, num_points):
     def choose(points: Array) -> Array:
         return _furthest_points(lambda i: _squared_distances(points[i : i + 1], points)[0], len(points), num_points)
 
@@ -107,7 +89,7 @@ def furthest_point_sampling(temp_tensor: Array, points_xyz: Array, B: int, N: in
 
 
 @reference("diopiFurthestPointSamplingWithDistMmcv")
-def furthest_point_sampling_with_dist(temp_tensor: Array, points_dist: Array, B: int, N: int, num_points: int) -> AnyOf:
+def furthest_point_sampling_with_dist(points_dist, num_points):
     rows = [_furthest_points(distances.__getitem__, distances.shape[0], num_points) for distances in points_dist]
     return AnyOf(np.reshape(rows, (points_dist.shape[0], num_points)))
 
@@ -129,13 +111,13 @@ def _nearest_points(centers: Array, points: Array, count: int, missing: float) -
 
 
 @reference("diopiKnnMmcv")
-def knn(xyz_tensor: Array, new_xyz_tensor: Array, b: int, n: int, m: int, nsample: int) -> tuple[AnyOf, WithTerms]:
+def knn(xyz_tensor, new_xyz_tensor, nsample):
     nearest, indices = _nearest_points(new_xyz_tensor, xyz_tensor, nsample, UNKNOWN_DISTANCE)
     return AnyOf(indices), WithTerms(nearest, 0.0)
 
 
 @reference("diopiThreeNnMmcv")
-def three_nn(unknown: Array, known: Array, b: int, n: int, m: int) -> tuple[Array, Array]:
+def three_nn(unknown, known):
     return _nearest_points(unknown, known, 3, np.inf)
 
 
@@ -169,38 +151,32 @@ def _scatter_products(values: Array, weights: Array, indices: Array, length: int
 
 
 @reference("diopiGatherPointsMmcv")
-def gather_points(points: Array, idx: Array, b: int, c: int, n: int, npoints: int) -> Array:
+def gather_points(points, idx):
     return _gather(points, idx)
 
 
 @reference("diopiGatherPointsBackwardMmcv")
-def gather_points_backward(
-    grad_points: Array, grad_out: Array, idx: Array, b: int, c: int, n: int, npoints: int
-) -> WithTerms:
+def gather_points_backward(grad_points, grad_out, idx):
     return _scatter_products(grad_out, np.ones(1), idx, grad_points.shape[2])
 
 
 @reference("diopiGroupPointsMmcv")
-def group_points(points: Array, idx: Array, b: int, c: int, n: int, npoints: int, nsample: int) -> Array:
+def group_points(points, idx):
     return _gather(points, idx)
 
 
 @reference("diopiGroupPointsBackwardMmcv")
-def group_points_backward(
-    grad_points: Array, grad_out: Array, idx: Array, b: int, c: int, n: int, npoints: int, nsample: int
-) -> WithTerms:
+def group_points_backward(grad_points, grad_out, idx):
     return _scatter_products(grad_out, np.ones(1), idx, grad_points.shape[2])
 
 
 @reference("diopiThreeInterpolateMmcv")
-def three_interpolate(points: Array, idx: Array, weight: Array, b: int, c: int, m: int, n: int) -> WithTerms:
+def three_interpolate(points, idx, weight):
     return sum_products(lambda value, w: np.sum(_gather(value, idx) * w, -1), points, weight[:, np.newaxis])
 
 
 @reference("diopiThreeInterpolateBackwardMmcv")
-def three_interpolate_backward(
-    grad_points: Array, grad_out: Array, idx: Array, weight: Array, b: int, c: int, n: int, m: int
-) -> WithTerms:
+def three_interpolate_backward(grad_points, grad_out, idx, weight):
     return _scatter_products(grad_out[..., np.newaxis], weight[:, np.newaxis], idx, grad_points.shape[2])
 
 
@@ -217,17 +193,7 @@ def _stacked_rows(idx: Array, idx_counts: Array, features: Array, feature_counts
 
 
 @reference("diopiStackGroupPointsMmcv")
-def stack_group_points(
-    out_tensor: Array,
-    features_tensor: Array,
-    features_batch_cnt_tensor: Array,
-    idx_tensor: Array,
-    idx_batch_cnt_tensor: Array,
-    b: int,
-    c: int,
-    m: int,
-    nsample: int,
-) -> Array:
+def stack_group_points(features_tensor, features_batch_cnt_tensor, idx_tensor, idx_batch_cnt_tensor):
     positions, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_tensor, features_batch_cnt_tensor)
     result = np.zeros((len(idx_tensor), features_tensor.shape[1], idx_tensor.shape[1]))
     for row, slot in np.argwhere(inside):
@@ -237,17 +203,8 @@ def stack_group_points(
 
 @reference("diopiStackGroupPointsBackwardMmcv")
 def stack_group_points_backward(
-    grad_features_tensor: Array,
-    grad_out_tensor: Array,
-    idx_tensor: Array,
-    idx_batch_cnt_tensor: Array,
-    features_batch_cnt_tensor: Array,
-    b: int,
-    c: int,
-    m: int,
-    n: int,
-    nsample: int,
-) -> WithTerms:
+    grad_features_tensor, grad_out_tensor, idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor
+):
     positions, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, grad_features_tensor, features_batch_cnt_tensor)
     grads = np.moveaxis(grad_out_tensor, 1, 0)[:, inside]
     summed = _scatter_products(grads[np.newaxis], np.ones(1), positions[inside][np.newaxis], len(grad_features_tensor))
@@ -271,42 +228,13 @@ def _neighbours(knn_idx: Array, points: Array, centers: Array) -> tuple[Array, A
 
 
 @reference("diopiAssignScoreWithkMmcv")
-def assign_score_withk(
-    output: Array,
-    points: Array,
-    centers: Array,
-    scores: Array,
-    knn_idx: Array,
-    B: int,
-    N: int,
-    npoint: int,
-    M: int,
-    K: int,
-    out_dim: int,
-    aggregate: int,
-) -> WithTerms:
+def assign_score_withk(points, centers, scores, knn_idx):
     features, _ = _neighbours(knn_idx, points, centers)
     return sum_products(lambda values, mix: np.einsum("tbnkmo,bnkm->bonk", values, mix), features, scores)
 
 
 @reference("diopiAssignScoreWithkBackwardMmcv")
-def assign_score_withk_backward(
-    grad_points: Array,
-    grad_centers: Array,
-    grad_scores: Array,
-    grad_out: Array,
-    points: Array,
-    centers: Array,
-    scores: Array,
-    knn_idx: Array,
-    B: int,
-    N: int,
-    npoint: int,
-    M: int,
-    K: int,
-    out_dim: int,
-    aggregate: int,
-) -> tuple[WithTerms, WithTerms, WithTerms]:
+def assign_score_withk_backward(grad_out, points, centers, scores, knn_idx):
     features, is_valid = _neighbours(knn_idx, points, centers)
     center_idx = np.broadcast_to(knn_idx[..., :1], knn_idx.shape)
 

@@ -58,16 +58,7 @@ def _rotated_grid(
 
 
 @reference("diopiRoiAlignRotatedMmcv")
-def roi_align_rotated(
-    input: Array,
-    rois: Array,
-    aligned_height: int,
-    aligned_width: int,
-    sampling_ratio: int,
-    spatial_scale: float,
-    aligned: bool,
-    clockwise: bool,
-) -> WithTerms:
+def roi_align_rotated(input, rois, aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise):
     bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
 
     def pool_roi(number: int, roi: Array) -> WithTerms:
@@ -83,16 +74,8 @@ def _grid_options(scale: float, aligned: bool, clockwise: bool) -> tuple[float, 
 
 @reference("diopiRoiAlignRotatedBackwardMmcv")
 def roi_align_rotated_backward(
-    bottom_grad: Array,
-    top_grad: Array,
-    rois: Array,
-    aligned_height: int,
-    aligned_width: int,
-    sampling_ratio: int,
-    spatial_scale: float,
-    aligned: bool,
-    clockwise: bool,
-) -> WithTerms:
+    bottom_grad, top_grad, rois, aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise
+):
     bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
     size = (bottom_grad.shape[2], bottom_grad.shape[3])
 
@@ -130,15 +113,8 @@ def _mix_orientations(channels: WithTerms, matrix: WithTerms, subscripts: str) -
 
 @reference("diopiRiroiAlignRotatedMmcv")
 def riroi_align_rotated(
-    features: Array,
-    rois: Array,
-    pooled_height: int,
-    pooled_width: int,
-    num_samples: int,
-    num_orientations: int,
-    spatial_scale: float,
-    clockwise: bool,
-) -> WithTerms:
+    features, rois, pooled_height, pooled_width, num_samples, num_orientations, spatial_scale, clockwise
+):
     bins = (pooled_height, pooled_width)
 
     def pool_roi(number: int, roi: Array) -> WithTerms:
@@ -151,16 +127,8 @@ def riroi_align_rotated(
 
 @reference("diopiRiroiAlignRotatedBackwardMmcv")
 def riroi_align_rotated_backward(
-    bottom_grad: Array,
-    top_grad: Array,
-    rois: Array,
-    pooled_height: int,
-    pooled_width: int,
-    num_samples: int,
-    num_orientations: int,
-    spatial_scale: float,
-    clockwise: bool,
-) -> WithTerms:
+    bottom_grad, top_grad, rois, pooled_height, pooled_width, num_samples, num_orientations, spatial_scale, clockwise
+):
     bins, size = (pooled_height, pooled_width), (bottom_grad.shape[2], bottom_grad.shape[3])
 
     def roi_gradient(number: int, roi: Array) -> WithTerms:
@@ -188,7 +156,7 @@ def _alignment_samples(boxes: Array, scale: float, points: int, size: Pair) -> B
 
 
 @reference("diopiRotatedFeatureAlignMmcv")
-def rotated_feature_align(features: Array, best_bboxes: Array, spatial_scale: float, points: int) -> WithTerms:
+def rotated_feature_align(features, best_bboxes, spatial_scale, points):
     n, c, h, w = features.shape
     parts = []
     for maps, boxes in zip(features, best_bboxes, strict=True):
@@ -206,9 +174,7 @@ def _sum_points(index: Array) -> Any:
 
 
 @reference("diopiRotatedFeatureAlignBackwardMmcv")
-def rotated_feature_align_backward(
-    bottom_grad: Array, top_grad: Array, best_bboxes: Array, spatial_scale: float, points: int
-) -> WithTerms:
+def rotated_feature_align_backward(bottom_grad, top_grad, best_bboxes, spatial_scale, points):
     n, c, h, w = bottom_grad.shape
     parts = []
     for grad, boxes in zip(top_grad, best_bboxes, strict=True):
@@ -230,7 +196,7 @@ def _filter_positions(indices: Array) -> Array:
 
 
 @reference("diopiActiveRotatedFilterMmcv")
-def active_rotated_filter(input: Array, indices: Array) -> Array:
+def active_rotated_filter(input, indices):
     p, q, o, *kernel = input.shape
     filter_positions = _filter_positions(indices)
     result = np.zeros((p, len(filter_positions), q, filter_positions.shape[1]))
@@ -240,7 +206,7 @@ def active_rotated_filter(input: Array, indices: Array) -> Array:
 
 
 @reference("diopiActiveRotatedFilterBackwardMmcv")
-def active_rotated_filter_backward(grad_out: Array, indices: Array) -> WithTerms:
+def active_rotated_filter_backward(grad_out, indices):
     o, *kernel, rotations = indices.shape
     filter_positions = _filter_positions(indices)
     p, q = grad_out.shape[0] // rotations, grad_out.shape[1] // o

@@ -26,17 +26,8 @@ def _voxel_cells(points: Array, voxel_size: Array, coors_range: Array) -> tuple[
 
 @reference("diopiHardVoxelizeMmcv")
 def hard_voxelize(
-    voxels: Array,
-    coors: Array,
-    num_points_per_voxel: Array,
-    points: Array,
-    voxel_size: Array,
-    coors_range: Array,
-    max_points: int,
-    max_voxels: int,
-    NDim: int,
-    deterministic: bool,
-) -> tuple[Any, Any, Any, Array]:
+    voxels, coors, num_points_per_voxel, points, voxel_size, coors_range, max_points, max_voxels, deterministic
+):
     cells, inside = _voxel_cells(points, voxel_size, coors_range)
     cells, points = cells[inside], points[inside]
     first, cell_of_point, counts = np.unique(cells, axis=0, return_index=True, return_inverse=True, return_counts=True)[
@@ -54,7 +45,7 @@ def hard_voxelize(
 
 
 @reference("diopiDynamicVoxelizeMmcv")
-def dynamic_voxelize(coors: Array, points: Array, voxel_size: Array, coors_range: Array, NDim: int) -> PartlySpecified:
+def dynamic_voxelize(points, voxel_size, coors_range):
     cells, inside = _voxel_cells(points, voxel_size, coors_range)
     specified = inside[:, np.newaxis] | (np.arange(3) == 0)
     return PartlySpecified(np.where(inside[:, np.newaxis], cells, -1), specified)
@@ -66,7 +57,7 @@ SUM, MEAN, MAXIMUM = range(3)
 
 
 @reference("diopiDynamicPointToVoxelMmcv")
-def dynamic_point_to_voxel(feats: Array, coors: Array, reduce_type: int) -> list[Any]:
+def dynamic_point_to_voxel(feats, coors, reduce_type):
     is_valid = (coors >= 0).all(1)
     rows, row_of_point, counts = np.unique(coors[is_valid], axis=0, return_inverse=True, return_counts=True)
     voxel_of_point = np.full(len(coors), -1)
@@ -96,14 +87,7 @@ def _reduce_by_voxel(feats: Array, voxel_of_point: Array, counts: Array, reduce_
 
 
 @reference("diopiDynamicPointToVoxelBackwardMmcv")
-def dynamic_point_to_voxel_backward(
-    grad_reduced_feats: Array,
-    feats: Array,
-    reduced_feats: Array,
-    coors_idx: Array,
-    reduce_count: Array,
-    reduce_type: int,
-) -> Any:
+def dynamic_point_to_voxel_backward(grad_reduced_feats, feats, reduced_feats, coors_idx, reduce_count, reduce_type):
     grad, valid_points = np.zeros(feats.shape), np.flatnonzero(coors_idx >= 0)
     rows = coors_idx[valid_points]
     if reduce_type == SUM:
@@ -138,15 +122,7 @@ def _convolution_pairs(indice_pairs: Array, indice_num: Array, rows: int, invers
 
 
 @reference("diopiIndiceConvMmcv")
-def indice_conv(
-    features: Array,
-    filters: Array,
-    indicePairs: Array,
-    indiceNum: Array,
-    numActOut: int,
-    _inverse: int,
-    _subM: int,
-) -> WithTerms:
+def indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM):
     pairs = _convolution_pairs(indicePairs, indiceNum, len(features), _inverse, _subM)
 
     def convolve(rows: Array, weights: Array) -> Array:
@@ -159,15 +135,7 @@ def indice_conv(
 
 
 @reference("diopiIndiceConvBackwardMmcv")
-def indice_conv_backward(
-    features: Array,
-    filters: Array,
-    outGrad: Array,
-    indicePairs: Array,
-    indiceNum: Array,
-    _inverse: int,
-    _subM: int,
-) -> list[WithTerms]:
+def indice_conv_backward(features, filters, outGrad, indicePairs, indiceNum, _inverse, _subM):
     pairs = _convolution_pairs(indicePairs, indiceNum, len(features), _inverse, _subM)
 
     def features_gradient(grad: Array, weights: Array) -> Array:
@@ -185,21 +153,12 @@ def indice_conv_backward(
 
 
 @reference("diopiFusedIndiceConvBatchnormMmcv")
-def fused_indice_conv_batchnorm(
-    features: Array,
-    filters: Array,
-    bias: Array,
-    indicePairs: Array,
-    indiceNum: Array,
-    numActOut: int,
-    _inverse: int,
-    _subM: int,
-) -> WithTerms:
+def fused_indice_conv_batchnorm(features, filters, bias, indicePairs, indiceNum, numActOut, _inverse, _subM):
     return add_rounded(indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM), bias)
 
 
 @reference("diopiIndiceMaxpoolMmcv")
-def indice_maxpool(features: Array, indicePairs: Array, indiceNum: Array, numAct: int) -> Array:
+def indice_maxpool(features, indicePairs, indiceNum, numAct):
     largest = np.zeros((numAct, features.shape[1]))
     for inputs, outputs in _row_pairs(indicePairs, indiceNum):
         np.maximum.at(largest, outputs, features[inputs])
@@ -207,9 +166,7 @@ def indice_maxpool(features: Array, indicePairs: Array, indiceNum: Array, numAct
 
 
 @reference("diopiIndiceMaxpoolBackwardMmcv")
-def indice_maxpool_backward(
-    features: Array, outFeatures: Array, outGrad: Array, indicePairs: Array, indiceNum: Array
-) -> WithTerms:
+def indice_maxpool_backward(features, outFeatures, outGrad, indicePairs, indiceNum):
     def scatter_gradient(grad: Array, unit: Array) -> Array:
         sums = np.zeros(features.shape)
         for inputs, outputs in _row_pairs(indicePairs, indiceNum):

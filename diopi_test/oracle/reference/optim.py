@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
@@ -27,16 +26,7 @@ def _unchanged_state(state: Array | None) -> Exact | None:
 
 
 @reference("diopiSgd")
-def sgd(
-    param: Array,
-    grad: Array,
-    buf: Array | None,
-    lr: float,
-    momentum: float,
-    dampening: float,
-    weight_decay: float,
-    nesterov: bool,
-) -> tuple[Array, Any]:
+def sgd(param, grad, buf, lr, momentum, dampening, weight_decay, nesterov):
     d = grad + weight_decay * param
     if momentum == 0:
         return param - lr * d, _unchanged_state(buf)
@@ -67,59 +57,33 @@ def _adam(
 
 
 @reference("diopiAdam")
-def adam(
-    param: Array,
-    grad: Array,
-    exp_avg: Array,
-    exp_avg_sq: Array,
-    max_exp_avg_sq: Array | None,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    step: int,
-    amsgrad: bool,
-) -> tuple[Array, Array, Array, Any]:
+def adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step, amsgrad):
     grad = grad + weight_decay * param
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
 
 @reference("diopiAdamW")
-def adamw(
-    param: Array,
-    grad: Array,
-    exp_avg: Array,
-    exp_avg_sq: Array,
-    max_exp_avg_sq: Array | None,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    step: float,
-    amsgrad: bool,
-) -> tuple[Array, Array, Array, Any]:
+def adamw(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step, amsgrad):
     param = param * (1 - lr * weight_decay)
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
 
 @reference("diopiFusedAdamW")
 def fused_adamw(
-    params: Sequence[Array],
-    grads: Sequence[Array],
-    exp_avgs: Sequence[Array],
-    exp_avg_sqs: Sequence[Array],
-    max_exp_avg_sqs: Sequence[Array] | None,
-    state_steps: Sequence[Array],
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    amsgrad: bool,
-    maximize: bool,
-) -> tuple[list[Any] | None, ...]:
+    params,
+    grads,
+    exp_avgs,
+    exp_avg_sqs,
+    max_exp_avg_sqs,
+    state_steps,
+    lr,
+    beta1,
+    beta2,
+    eps,
+    weight_decay,
+    amsgrad,
+    maximize,
+):
     steps = [
         adamw(p, -g if maximize else g, m, v, largest, lr, beta1, beta2, eps, weight_decay, float(step.item()), amsgrad)
         for p, g, m, v, largest, step in zip(
@@ -131,16 +95,7 @@ def fused_adamw(
 
 
 @reference("diopiAdadelta")
-def adadelta(
-    param: Array,
-    grad: Array,
-    square_avg: Array,
-    acc_delta: Array,
-    lr: float,
-    rho: float,
-    eps: float,
-    weight_decay: float,
-) -> tuple[Array, Array, Array]:
+def adadelta(param, grad, square_avg, acc_delta, lr, rho, eps, weight_decay):
     grad = grad + weight_decay * param
     square = rho * square_avg + (1 - rho) * grad**2
     delta = np.sqrt(acc_delta + eps) / np.sqrt(square + eps) * grad
@@ -148,19 +103,7 @@ def adadelta(
 
 
 @reference("diopiRmsprop")
-def rmsprop(
-    param: Array,
-    grad: Array,
-    square_avg: Array,
-    grad_avg: Array | None,
-    momentum_buf: Array | None,
-    lr: float,
-    alpha: float,
-    eps: float,
-    weight_decay: float,
-    momentum: float,
-    centered: bool,
-) -> tuple[Array, Array, Any, Any]:
+def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, weight_decay, momentum, centered):
     grad = grad + weight_decay * param
     square = alpha * square_avg + (1 - alpha) * grad**2
     mean = alpha * _require_state(grad_avg) + (1 - alpha) * grad if centered else np.zeros(grad.shape)
@@ -175,9 +118,7 @@ def rmsprop(
 
 
 @reference("diopiClipGradNorm")
-def clip_grad_norm(
-    grads: Sequence[Array], max_norm: float, norm_type: float, error_if_nonfinite: bool
-) -> tuple[Any, list[Any]]:
+def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
     total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in grads]), norm_type) if grads else np.float64(0)
     if error_if_nonfinite and not np.isfinite(total):
         raise ValueError(f"the norm of the gradients is {total}, and error_if_nonfinite is set")

@@ -71,23 +71,23 @@ for _name, _function in EXACT_FUNCTIONS.items():
 
 
 @reference("diopiAbs")
-def abs(input: Array) -> Any:
+def abs(input):
     modulus = np.abs(input)
     return WithTerms(modulus, 0) if np.iscomplexobj(input) else modulus
 
 
 @reference("diopiSign")
-def sign(input: Array) -> Array:
+def sign(input):
     return (input > 0).astype(np.float64) - (input < 0)
 
 
 @reference("diopiSgn")
-def sgn(input: Array) -> Any:
+def sgn(input):
     if not np.iscomplexobj(input):
         return sign(input)
     return WithTerms(np.where(input == 0, 0, input / np.abs(input)), 0)
 
 
 @reference("diopiTanhBackward")
-def tanh_backward(grad_output: Array, output: Array) -> Array:
+def tanh_backward(grad_output, output):
     return grad_output * (1 - output * output)

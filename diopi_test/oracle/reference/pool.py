@@ -161,134 +161,72 @@ def _names(pattern: str) -> list[str]:
 
 
 @reference(*_names("diopiMaxPool*d"))
-def max_pool(
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-) -> Array:
+def max_pool(input, kernel_size, stride, padding, dilation, ceil_mode):
     return _window_maxima(input, _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode))[0]
 
 
 @reference("diopiMaxPool1dWithIndices", "diopiMaxPool2dWithIndices")
-def max_pool_with_indices(
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-) -> Any:
+def max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode):
     return _window_maxima(input, _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
 @reference("diopiMaxPool3dWithIndices")
-def max_pool3d_with_indices(
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-) -> Any:
+def max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode):
     maxima, positions = max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return maxima, leave_open(maxima == -np.inf, positions)
 
 
 @reference(*_names("diopiMaxPool*dBackward"))
-def max_pool_backward(
-    grad_output: Array,
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-    indices: Array,
-) -> WithTerms:
+def max_pool_backward(grad_output, input, kernel_size, indices):
     return _scatter_add(grad_output, input, indices, len(kernel_size))
 
 
 @reference("diopiAvgPool1d")
-def avg_pool1d(
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-) -> WithTerms:
+def avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad):
     return avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @reference("diopiAvgPool1dBackward")
-def avg_pool1d_backward(
-    grad_output: Array,
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-) -> WithTerms:
+def avg_pool1d_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad):
     return avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @reference("diopiAvgPool2d", "diopiAvgPool3d")
-def avg_pool(
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> WithTerms:
+def avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     axes = _sliding_axes(input, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
     return _window_means(input, axes, _window_divisor(count_include_pad, divisor_override))
 
 
 @reference("diopiAvgPool2dBackward", "diopiAvgPool3dBackward")
-def avg_pool_backward(
-    grad_output: Array,
-    input: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> WithTerms:
+def avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     axes = _sliding_axes(input, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
     return _distribute(grad_output, input, axes, _window_divisor(count_include_pad, divisor_override))
 
 
 @reference(*_names("diopiAdaptiveAvgPool*d"))
-def adaptive_avg_pool(input: Array, output_size: Sequence[int]) -> WithTerms:
+def adaptive_avg_pool(input, output_size):
     return _window_means(input, _adaptive_axes(input, output_size), _inside_size)
 
 
 def _adaptive_avg_pool_backward(rank: int) -> None:
     @reference(f"diopiAdaptiveAvgPool{rank}dBackward")
-    def backward(grad_output: Array, input: Array) -> WithTerms:
+    def backward(grad_output, input):
         return _distribute(grad_output, input, _adaptive_axes(input, grad_output.shape[-rank:]), _inside_size)
 
 
 @reference(*_names("diopiAdaptiveMaxPool*d"))
-def adaptive_max_pool(input: Array, output_size: Sequence[int]) -> Array:
+def adaptive_max_pool(input, output_size):
     return _window_maxima(input, _adaptive_axes(input, output_size))[0]
 
 
 @reference(*_names("diopiAdaptiveMaxPool*dWithIndices"))
-def adaptive_max_pool_with_indices(input: Array, output_size: Sequence[int]) -> Any:
+def adaptive_max_pool_with_indices(input, output_size):
     return _window_maxima(input, _adaptive_axes(input, output_size))
 
 
 def _adaptive_max_pool_backward(rank: int) -> None:
     @reference(f"diopiAdaptiveMaxPool{rank}dBackward")
-    def backward(grad_output: Array, input: Array, indices: Array) -> WithTerms:
+    def backward(grad_output, input, indices):
         return _scatter_add(grad_output, input, indices, rank)
 
 
@@ -298,18 +236,7 @@ for _rank in (1, 2, 3):  # the arguments of these functions do not determine the
 
 
 @reference(*_names("diopiPool*d"))
-def pool(
-    input: Array,
-    mode: str,
-    ksize: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-    exclusive: bool,
-    adaptive: bool,
-    output_size: Sequence[int],
-) -> Array | WithTerms:
+def pool(input, mode, ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive, output_size):
     if adaptive:
         return adaptive_max_pool(input, output_size) if mode == "max" else adaptive_avg_pool(input, output_size)
     if mode == "max":
@@ -318,19 +245,7 @@ def pool(
 
 
 @reference(*_names("diopiPool*dBackward"))
-def pool_backward(
-    grad_output: Array,
-    input: Array,
-    mode: str,
-    ksize: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    ceil_mode: bool,
-    exclusive: bool,
-    adaptive: bool,
-    indices: Array | None,
-) -> WithTerms:
+def pool_backward(grad_output, input, mode, ksize, stride, padding, ceil_mode, exclusive, adaptive, indices):
     if mode == "max":
         assert indices is not None
         return _scatter_add(grad_output, input, indices, len(ksize))

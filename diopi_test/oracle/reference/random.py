@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import AnyOf, PartlySpecified, reference
 
 Array = NDArray[Any]
@@ -27,9 +26,7 @@ def _random_unless_certain(shape: Shape | None, is_certain: bool, value: float) 
 
 
 @reference("diopiDropout", "diopiDropoutInp")
-def dropout(
-    input: Array, p: float, train: bool, generator: int | None, *, out: tuple[ResultOverride, ResultOverride | None]
-) -> tuple[Any, Any]:
+def dropout(input, p, train, *, out):
     shape = out[1].shape if out[1] and out[1].shape is not None else input.shape
     if not train:
         return input, PartlySpecified(np.zeros(shape, bool), False)
@@ -39,50 +36,50 @@ def dropout(
 
 
 @reference("diopiRandomInp")
-def random(from_: int, to: int | None, generator: int | None, *, out: ResultOverride) -> Any:
+def random(from_, to, *, out):
     return _random_unless_certain(out.shape, to == from_ + 1, from_)
 
 
 @reference("diopiUniformInp")
-def uniform(from_: float, to: float, generator: int | None, *, out: ResultOverride) -> Any:
+def uniform(from_, to, *, out):
     return _random_unless_certain(out.shape, to == from_, from_)
 
 
 @reference("diopiBernoulli")
-def bernoulli(input: Array, generator: int | None) -> Any:
+def bernoulli(input):
     is_certain = np.isin(input, (0, 1)).all()
     return input if is_certain else _random_result(input.shape)
 
 
 @reference("diopiBernoulliInp")
-def bernoulli_inp(inout: Array, generator: int | None) -> Any:
-    return bernoulli(inout, generator)
+def bernoulli_inp(inout):
+    return bernoulli(inout)
 
 
 @reference("diopiBernoulliScalar")
-def bernoulli_scalar(p: float, generator: int | None, *, out: ResultOverride) -> Any:
+def bernoulli_scalar(p, *, out):
     return _random_unless_certain(out.shape, p in (0, 1), p)
 
 
 @reference("diopiNormal", "diopiNormalInp")
-def normal(mean: float, std: float, generator: int | None, *, out: ResultOverride) -> Any:
+def normal(mean, std, *, out):
     return _random_unless_certain(out.shape, std == 0 or (np.isfinite(std) and not np.isfinite(mean)), mean)
 
 
 @reference("diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor")
-def normal_tensor(mean: Any, std: Any, generator: int | None) -> Any:
+def normal_tensor(mean, std):
     is_certain = (std == 0) | (np.isfinite(std) & ~np.isfinite(mean))
     means = np.broadcast_arrays(mean, std)[0]
     return means if np.all(is_certain) else _random_result(means.shape)
 
 
 @reference("diopiRandperm")
-def randperm(n: int, generator: int | None) -> Any:
+def randperm(n):
     return _random_result((n,)) if n > 1 else np.zeros(n, np.int64)
 
 
 @reference("diopiMultinomial")
-def multinomial(input: Array, num_samples: int, replacement: bool, generator: int | None) -> Any:
+def multinomial(input, num_samples, replacement):
     if not (np.isfinite(input).all() and (input >= 0).all() and (input.sum(-1) > 0).all()):
         raise ValueError(
             "the weights of a row are not a distribution: a weight is negative or not finite, or all weights are 0"

@@ -36,20 +36,20 @@ def _has_keepdims(input: Array, out: ResultOverride) -> bool:
 
 
 @reference("diopiSum")
-def sum_(input: Array, dim: tuple[int, ...], *, out: ResultOverride) -> WithTerms:
+def sum_(input, dim, *, out):
     axes, keepdims = _reduced_axes(input, dim), _has_keepdims(input, out)
     return WithTerms(np.sum(input, axis=axes, keepdims=keepdims), sum_terms(input, axes, keepdims))
 
 
 @reference("diopiMean")
-def mean(input: Array, dim: tuple[int, ...], *, out: ResultOverride) -> WithTerms:
+def mean(input, dim, *, out):
     total = sum_(input, dim, out=out)
     n = slice_size(input, _reduced_axes(input, dim))
     return WithTerms(np.divide(total.value, n), np.divide(total.terms, n))
 
 
 @reference("diopiStd")
-def std(input: Array, dim: tuple[int, ...], correction: float | None, *, out: ResultOverride) -> WithTerms:
+def std(input, dim, correction, *, out):
     axes, keepdims = _reduced_axes(input, dim), _has_keepdims(input, out)
     n = slice_size(input, axes)
     squares = np.abs(input - np.divide(np.sum(input, axis=axes, keepdims=True), n)) ** 2
@@ -60,12 +60,12 @@ def std(input: Array, dim: tuple[int, ...], correction: float | None, *, out: Re
 
 
 @reference("diopiMax")
-def max_(input: Array, dim: int, *, out: tuple[ResultOverride, ...]) -> tuple[Array, Array]:
+def max_(input, dim, *, out):
     return _select_extremes(np.argmax, input, dim, _has_keepdims(input, out[0]))
 
 
 @reference("diopiMin")
-def min_(input: Array, dim: int, *, out: tuple[ResultOverride, ...]) -> tuple[Array, Array]:
+def min_(input, dim, *, out):
     return _select_extremes(np.argmin, input, dim, _has_keepdims(input, out[0]))
 
 
@@ -78,32 +78,32 @@ def _select_extremes(position: Any, input: Array, dim: int, keepdims: bool) -> t
 
 
 @reference("diopiMaxAll")
-def max_all(input: Array) -> Array:
+def max_all(input):
     return np.asarray(np.max(input))
 
 
 @reference("diopiMinAll")
-def min_all(input: Array) -> Array:
+def min_all(input):
     return np.asarray(np.min(input))
 
 
 @reference("diopiAmax")
-def amax(self: Array, dim: tuple[int, ...], keepdim: bool) -> Array:
+def amax(self, dim, keepdim):
     return np.asarray(np.max(self, axis=_reduced_axes(self, dim), keepdims=keepdim))
 
 
 @reference("diopiAny")
-def any_(input: Array, dim: int | None, *, out: ResultOverride) -> Array:
+def any_(input, dim, *, out):
     return np.asarray(np.any(input != 0, axis=_reduced_axes(input, dim), keepdims=_has_keepdims(input, out)))
 
 
 @reference("diopiAll")
-def all_(input: Array, dim: int | None, *, out: ResultOverride) -> Array:
+def all_(input, dim, *, out):
     return np.asarray(np.all(input != 0, axis=_reduced_axes(input, dim), keepdims=_has_keepdims(input, out)))
 
 
 @reference("diopiProd")
-def prod(input: Array, dim: int | None, *, out: ResultOverride) -> Any:
+def prod(input, dim, *, out):
     axes, keepdims = _reduced_axes(input, dim), _has_keepdims(input, out)
     accumulator = Dtype.float32 if out.dtype is Dtype.float16 else out.dtype
     return multiply_in_any_order(
@@ -112,12 +112,12 @@ def prod(input: Array, dim: int | None, *, out: ResultOverride) -> Any:
 
 
 @reference("diopiArgmax")
-def argmax(input: Array, dim: int | None, keepdim: bool, *, out: ResultOverride) -> Array:
+def argmax(input, dim, keepdim, *, out):
     return _extreme_position(np.argmax, input, dim, keepdim, out)
 
 
 @reference("diopiArgmin")
-def argmin(input: Array, dim: int | None, keepdim: bool, *, out: ResultOverride) -> Array:
+def argmin(input, dim, keepdim, *, out):
     return _extreme_position(np.argmin, input, dim, keepdim, out)
 
 
@@ -129,12 +129,12 @@ def _extreme_position(function: Any, input: Array, dim: int | None, keepdim: boo
 
 
 @reference("diopiCumsum")
-def cumsum(input: Array, dim: int) -> WithTerms:
+def cumsum(input, dim):
     return _running_sum(input, dim)
 
 
 @reference("diopiCumsumBackward")
-def cumsum_backward(grad_output: Array, dim: int) -> WithTerms:
+def cumsum_backward(grad_output, dim):
     if grad_output.ndim == 0:
         return _running_sum(grad_output, dim)
     reversed_sum = _running_sum(np.flip(grad_output, dim), dim)

@@ -18,49 +18,49 @@ Array = NDArray[Any]
 
 
 @reference("diopiCat")
-def cat(tensors: list[Array], dim: int) -> Array:
+def cat(tensors, dim):
     joined = [tensor for tensor in tensors if tensor.shape != (0,)] or tensors[:1]
     common = np.result_type(*tensors)
     return np.concatenate([tensor.astype(common) for tensor in joined], dim)
 
 
 @reference("diopiStack")
-def stack(tensors: list[Array], dim: int) -> Array:
+def stack(tensors, dim):
     return np.stack(tensors, dim)
 
 
 @reference("diopiSplitWithSizes")
-def split_with_sizes(input: Array, splitSizes: tuple[int, ...], dim: int) -> list[Array]:
+def split_with_sizes(input, splitSizes, dim):
     return np.split(input, np.cumsum(splitSizes)[:-1], dim)
 
 
 @reference("diopiTranspose")
-def transpose(input: Array, dim0: int, dim1: int) -> Array:
+def transpose(input, dim0, dim1):
     return np.swapaxes(input, dim0, dim1) if input.ndim else input
 
 
 @reference("diopiPermute")
-def permute(input: Array, dims: tuple[int, ...]) -> Array:
+def permute(input, dims):
     return np.transpose(input, dims)
 
 
 @reference("diopiExpand")
-def expand(input: Array, *, out: ResultOverride) -> Array:
+def expand(input, *, out):
     return np.broadcast_to(input, out.shape or ())
 
 
 @reference("diopiFlip")
-def flip(input: Array, dims: tuple[int, ...]) -> Array:
+def flip(input, dims):
     return np.flip(input, dims) if input.ndim else input
 
 
 @reference("diopiRoll")
-def roll(input: Array, shifts: tuple[int, ...], dims: tuple[int, ...]) -> Array:
+def roll(input, shifts, dims):
     return np.roll(input, shifts, dims) if dims else np.roll(input, shifts[0])
 
 
 @reference("diopiRepeat")
-def repeat(input: Array, repeats_size: tuple[int, ...]) -> Array:
+def repeat(input, repeats_size):
     return np.tile(input, repeats_size)
 
 
@@ -70,7 +70,7 @@ def _crop(input: Array, margins: Array) -> Array:
 
 
 @reference("diopiPad")
-def pad(input: Array, pad: tuple[int, ...], mode: str, value: float | None) -> Array:
+def pad(input, pad, mode, value):
     margins = np.zeros((input.ndim, 2), int)
     margins[input.ndim - len(pad) // 2 :] = np.reshape(pad, (-1, 2))[::-1]
     added, cut = np.maximum(margins, 0), np.maximum(-margins, 0)
@@ -100,7 +100,7 @@ def _window_indices(length: int, size: int, step: int) -> Array:
 
 
 @reference("diopiUnfold")
-def unfold(input: Array, dim: int, size: int, step: int) -> Array:
+def unfold(input, dim, size, step):
     if input.ndim == 0:
         return input[np.newaxis][_window_indices(1, size, step)[0]]
     rows = np.moveaxis(input, dim, -1)[..., _window_indices(input.shape[dim], size, step)]
@@ -116,9 +116,7 @@ def _add_windows(rows: Array, windows: Array, length: int) -> Array:
 
 
 @reference("diopiUnfoldBackward")
-def unfold_backward(
-    grad_output: Array, input_sizes: tuple[int, ...], dim: int, size: int, step: int
-) -> WithTerms | Array:
+def unfold_backward(grad_output, input_sizes, dim, size, step):
     if not input_sizes:
         _window_indices(1, size, step)  # raises ValueError if the window does not fit
         return np.sum(grad_output)
@@ -139,17 +137,17 @@ def _diagonal_offsets(input: Array) -> Array:
 
 
 @reference("diopiTril")
-def tril(input: Array, diagonal: int) -> Array:
+def tril(input, diagonal):
     return np.where(_diagonal_offsets(input) <= diagonal, input, np.zeros_like(input))
 
 
 @reference("diopiTriu")
-def triu(input: Array, diagonal: int) -> Array:
+def triu(input, diagonal):
     return np.where(_diagonal_offsets(input) >= diagonal, input, np.zeros_like(input))
 
 
 @reference("diopiMeshGrid")
-def mesh_grid(inputs: list[Array]) -> list[Array]:
+def mesh_grid(inputs):
     return list(np.meshgrid(*inputs, indexing="ij"))
 
 
@@ -162,7 +160,7 @@ def _is_integer(out: ResultOverride) -> bool:
 
 
 @reference("diopiArange")
-def arange(start: float, end: float, step: float, *, out: ResultOverride) -> WithTerms:
+def arange(start, end, step, *, out):
     if _is_integer(out):
         start, end, step = int(start), int(end), int(step)
     steps = np.arange(*(out.shape or ())) * step
@@ -171,7 +169,7 @@ def arange(start: float, end: float, step: float, *, out: ResultOverride) -> Wit
 
 
 @reference("diopiLinspace")
-def linspace(start: float, end: float, steps: int, *, out: ResultOverride) -> WithTerms | PartlySpecified:
+def linspace(start, end, steps, *, out):
     if _is_integer(out):
         return _integer_linspace(int(start), int(end), steps)
     distances = np.arange(steps) * (end - start) / max(steps - 1, 1)
@@ -194,32 +192,32 @@ def _integer_linspace(start: int, end: int, steps: int) -> PartlySpecified:
 
 
 @reference("diopiFill")
-def fill(value: float, *, out: ResultOverride) -> Array:
+def fill(value, *, out):
     return np.full(out.shape or (), value).astype(reference_dtype(_dtype(out)))
 
 
 @reference("diopiOnes")
-def ones(size: tuple[int, ...]) -> Array:
+def ones(size):
     return np.ones(size)
 
 
 @reference("diopiZeros")
-def zeros(size: tuple[int, ...]) -> Array:
+def zeros(size):
     return np.zeros(size)
 
 
 @reference("diopiZeroInp")
-def zero_(*, out: ResultOverride) -> Array:
+def zero_(*, out):
     return np.zeros(out.shape or ())
 
 
 @reference("diopiCastDtype")
-def cast_dtype(input: Array, *, out: ResultOverride) -> Array | PartlySpecified:
+def cast_dtype(input, *, out):
     return convert(input, _dtype(out))
 
 
 @reference("diopiCopyInp")
-def copy_(src: Array, *, out: ResultOverride) -> Array | PartlySpecified:
+def copy_(src, *, out):
     return convert(np.broadcast_to(src, out.shape or ()), _dtype(out))
 
 
@@ -232,7 +230,7 @@ CHANNELS_LAST_RANKS: dict[int, int] = {
 
 
 @reference("diopiContiguous")
-def contiguous(input: Array, memoryFormat: int) -> Array:
+def contiguous(input, memoryFormat):
     if input.ndim != CHANNELS_LAST_RANKS.get(memoryFormat, input.ndim):
         raise ValueError(
             f"input has {input.ndim} axes, expected {CHANNELS_LAST_RANKS[memoryFormat]} for memoryFormat {memoryFormat}"
@@ -241,15 +239,15 @@ def contiguous(input: Array, memoryFormat: int) -> Array:
 
 
 @reference("diopiNativeMemoryFormatCast")
-def native_memory_format_cast(in_: Array, format: int) -> Array:
+def native_memory_format_cast(in_):
     return in_
 
 
 @reference("diopiGetNativeMemoryFormat")
-def get_native_memory_format(input: Array) -> PartlySpecified:
+def get_native_memory_format():
     return PartlySpecified(0, False)  # the format is a number that the device chooses
 
 
 @reference("diopiTensorDestructionHook")
-def tensor_destruction_hook(ptr: Array | int) -> tuple[()]:
+def tensor_destruction_hook():
     return ()

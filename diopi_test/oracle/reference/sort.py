@@ -39,19 +39,19 @@ def _restore_axis(rows: Array, dim: int, input: Array) -> Array:
 
 
 @reference("diopiSort")
-def sort(input: Array, dim: int, descending: bool, pStable: bool | None) -> tuple[Any, Any]:
+def sort(input, dim, descending, pStable):
     values, order = _sort_rows(input, dim, descending)
     results = _restore_axis(values, dim, input), _restore_axis(order, dim, input)
     return results if pStable or not _has_ties(values) else (AnyOf(results[0]), AnyOf(results[1]))
 
 
 @reference("diopiArgsort")
-def argsort(input: Array, stable: bool, dim: int | None, descending: bool) -> Any:
+def argsort(input, stable, dim, descending):
     return sort(input, -1 if dim is None else dim, descending, stable)[1]
 
 
 @reference("diopiTopk")
-def topk(input: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
+def topk(input, k, dim, largest, sorted):
     ranked, order = _sort_rows(input, dim, largest)
     if k > ranked.shape[-1]:
         raise ValueError(f"k is {k}, expected at most {ranked.shape[-1]}, the length of axis {dim}")
@@ -63,7 +63,7 @@ def topk(input: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[A
 
 
 @reference("diopiSortBackward")
-def sort_backward(grad_output: Array, dim: int, indices: Array, sizes: tuple[int, ...], keepdim: bool) -> Array:
+def sort_backward(grad_output, dim, indices, sizes, keepdim):
     if not sizes:
         return grad_output
     if not keepdim:
@@ -74,7 +74,7 @@ def sort_backward(grad_output: Array, dim: int, indices: Array, sizes: tuple[int
 
 
 @reference("diopiUnique")
-def unique(input: Array, dim: int | None, sorted: bool, return_counts: bool) -> tuple[Any, Array, Array | None]:
+def unique(input, dim, return_counts):
     if np.isnan(input).sum() > 1:
         raise ValueError(
             "input has several NaNs, expected at most 1: the standard does not define whether they are distinct"

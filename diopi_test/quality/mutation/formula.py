@@ -9,6 +9,7 @@ import ast
 import builtins
 import importlib
 import importlib.util
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
@@ -153,7 +154,7 @@ def _recompute_with_change(function: str, family: str, change: Change, call: Sim
 def _reached_lines(function: Any) -> dict[str, set[int]]:
     """Return the lines of the functions that a function may call, by the name of their reference module."""
     lines: dict[str, set[int]] = {}
-    todo, seen = [function], set()
+    todo, seen = [inspect.unwrap(function)], set()
     while todo:
         value = todo.pop()
         if id(value) in seen:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -88,20 +87,20 @@ def _saved_records(
 
 @reference("diopiCustomizedFlashAttention")
 def customized_flash_attention(
-    gen: int | None,
-    q: Array,
-    k: Array,
-    v: Array,
-    alibi_slopes: Array | None,
-    attention_mask: Array | None,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-    head_num: int,
-    input_layout: str,
-) -> Any:
+    gen,
+    q,
+    k,
+    v,
+    alibi_slopes,
+    attention_mask,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+    head_num,
+    input_layout,
+):
     rows = _view_all_as_rows(q, k, v, input_layout, head_num)
     batch, queries, heads, _ = rows[0].shape
     rule = AttentionRule(
@@ -116,25 +115,20 @@ def customized_flash_attention(
 
 @reference("diopiCustomizedFlashAttentionBackward")
 def customized_flash_attention_backward(
-    grad_output: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    alibi_slopes: Array | None,
-    attention_out: Array,
-    attention_mask: Array | None,
-    dropout_mask: Array | None,
-    softmax_max: Array,
-    softmax_sum: Array,
-    softmax_out: Array,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-    head_num: int,
-    input_layout: str,
-) -> Any:
+    grad_output,
+    q,
+    k,
+    v,
+    alibi_slopes,
+    attention_out,
+    attention_mask,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+    head_num,
+    input_layout,
+):
     rows = _view_all_as_rows(q, k, v, input_layout, head_num)
     queries, keys = rows[0].shape[1], rows[1].shape[1]
     rule = AttentionRule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
@@ -148,22 +142,22 @@ def customized_flash_attention_backward(
 
 @reference("diopiCustomizedFlashAttentionVarLen")
 def customized_flash_attention_var_len(
-    gen: int | None,
-    q: Array,
-    k: Array,
-    v: Array,
-    cum_seq_q: Sequence[int],
-    cum_seq_kv: Sequence[int],
-    alibi_slopes: Array | None,
-    attention_mask: Array | None,
-    max_seqlen_q: int,
-    max_seqlen_kv: int,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    gen,
+    q,
+    k,
+    v,
+    cum_seq_q,
+    cum_seq_kv,
+    alibi_slopes,
+    attention_mask,
+    max_seqlen_q,
+    max_seqlen_kv,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     rule = AttentionRule(
         softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes, None, True, p_dropout, gen
     )
@@ -176,27 +170,22 @@ def customized_flash_attention_var_len(
 
 @reference("diopiCustomizedFlashAttentionVarLenBackward")
 def customized_flash_attention_var_len_backward(
-    grad_output: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    cum_seq_q: Sequence[int],
-    cum_seq_kv: Sequence[int],
-    alibi_slopes: Array | None,
-    attention_out: Array,
-    attention_mask: Array | None,
-    dropout_mask: Array | None,
-    softmax_max: Array,
-    softmax_sum: Array,
-    softmax_out: Array,
-    max_seqlen_q: int,
-    max_seqlen_kv: int,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    grad_output,
+    q,
+    k,
+    v,
+    cum_seq_q,
+    cum_seq_kv,
+    alibi_slopes,
+    attention_out,
+    attention_mask,
+    max_seqlen_q,
+    max_seqlen_kv,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     rule = AttentionRule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
     rule = _masked_rule(rule, attention_mask, max_seqlen_q, max_seqlen_kv)
     sequences = checked_packed_sequences((0, *cum_seq_q), (0, *cum_seq_kv), q, k)

@@ -16,17 +16,8 @@ Array = NDArray[Any]
 
 @reference("diopiFlashAttention")
 def flash_attention(
-    gen: int | None,
-    q: Array,
-    k: Array,
-    v: Array,
-    alibi_slopes: Array | None,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    gen, q, k, v, alibi_slopes, p_dropout, softmax_scale, is_causal, window_size_left, window_size_right
+):
     window = window_size_left, window_size_right
     rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
     return _forward(q, k, v, batch_sequences(q), rule, q.shape[1])
@@ -39,20 +30,20 @@ def _forward(q: Array, k: Array, v: Array, sequences: Sequences, rule: Attention
 
 @reference("diopiFlashAttentionBackward")
 def flash_attention_backward(
-    grad_output: Array,
-    gen: int | None,
-    q: Array,
-    k: Array,
-    v: Array,
-    alibi_slopes: Array | None,
-    attention_out: Array,
-    softmax_lse: Array,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    grad_output,
+    gen,
+    q,
+    k,
+    v,
+    alibi_slopes,
+    attention_out,
+    softmax_lse,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     window = window_size_left, window_size_right
     rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
     grads = attention_gradients(grad_output, q, k, v, attention_out, softmax_lse, batch_sequences(q), rule)
@@ -61,21 +52,20 @@ def flash_attention_backward(
 
 @reference("diopiFlashAttentionVarLen")
 def flash_attention_var_len(
-    gen: int | None,
-    q: Array,
-    k: Array,
-    v: Array,
-    cum_seq_q: Array,
-    cum_seq_kv: Array,
-    alibi_slopes: Array | None,
-    max_seqlen_q: int,
-    max_seqlen_kv: int,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    gen,
+    q,
+    k,
+    v,
+    cum_seq_q,
+    cum_seq_kv,
+    alibi_slopes,
+    max_seqlen_q,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     window = window_size_left, window_size_right
     rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
     return _forward(q, k, v, checked_packed_sequences(cum_seq_q, cum_seq_kv, q, k), rule, max_seqlen_q)
@@ -83,24 +73,22 @@ def flash_attention_var_len(
 
 @reference("diopiFlashAttentionVarLenBackward")
 def flash_attention_var_len_backward(
-    grad_output: Array,
-    gen: int | None,
-    q: Array,
-    k: Array,
-    v: Array,
-    cum_seq_q: Array,
-    cum_seq_kv: Array,
-    alibi_slopes: Array | None,
-    attention_out: Array,
-    softmax_lse: Array,
-    max_seqlen_q: int,
-    max_seqlen_kv: int,
-    p_dropout: float,
-    softmax_scale: float,
-    is_causal: bool,
-    window_size_left: int,
-    window_size_right: int,
-) -> Any:
+    grad_output,
+    gen,
+    q,
+    k,
+    v,
+    cum_seq_q,
+    cum_seq_kv,
+    alibi_slopes,
+    attention_out,
+    softmax_lse,
+    p_dropout,
+    softmax_scale,
+    is_causal,
+    window_size_left,
+    window_size_right,
+):
     window = window_size_left, window_size_right
     rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
     sequences = checked_packed_sequences(cum_seq_q, cum_seq_kv, q, k)

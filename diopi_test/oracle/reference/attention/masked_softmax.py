@@ -23,7 +23,7 @@ def _is_masked(shape: tuple[int, ...], mask: Array, fixed_triu_mask: bool) -> Ar
 
 
 @reference("diopiScaledMaskedSoftmax")
-def scaled_masked_softmax(input: Array, mask: Array, scale: float, fixed_triu_mask: bool) -> WithTerms:
+def scaled_masked_softmax(input, mask, scale, fixed_triu_mask):
     scores = np.where(_is_masked(input.shape, mask, fixed_triu_mask), HIDDEN, scale * input)
     e = np.exp(scores - np.max(scores, -1, keepdims=True, initial=-np.inf))
     shares = e / e.sum(-1, keepdims=True)
@@ -33,9 +33,7 @@ def scaled_masked_softmax(input: Array, mask: Array, scale: float, fixed_triu_ma
 
 
 @reference("diopiScaledMaskedSoftmaxBackward")
-def scaled_masked_softmax_backward(
-    grad_output: Array, output: Array, mask: Array, scale: float, fixed_triu_mask: bool
-) -> WithTerms:
+def scaled_masked_softmax_backward(grad_output, output, mask, scale, fixed_triu_mask):
     weighted = grad_output * output
     slopes = scale * output * (grad_output - weighted.sum(-1, keepdims=True))
     terms = np.abs(scale * output) * sum_terms(weighted, -1, keepdims=True)

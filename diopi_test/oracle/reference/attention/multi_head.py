@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from diopi_test.oracle.reference.attention.flash import (
 from diopi_test.oracle.reference.attention.specified import leave_unspecified
 
 Array = NDArray[Any]
-Overrides = Sequence[ResultOverride | None]
 
 NO_WINDOW = -1, -1
 
@@ -33,36 +31,14 @@ def _debug_mask(is_written: bool, dropped: float, override: ResultOverride | Non
 
 
 @reference("diopiMultiHeadAttention")
-def multi_head_attention(
-    q: Array,
-    k: Array,
-    v: Array,
-    dropout_p: float,
-    is_causal: bool,
-    return_debug_mask: bool,
-    scale: float,
-    gen: int | None,
-    *,
-    out: Overrides,
-) -> Any:
+def multi_head_attention(q, k, v, dropout_p, is_causal, return_debug_mask, scale, gen, *, out):
     results = flash_attention(gen, q, k, v, None, dropout_p, scale, is_causal, *NO_WINDOW)
     shape = q.shape[0], q.shape[2], q.shape[1], k.shape[1]
     return *results, _debug_mask(return_debug_mask, dropout_p, out[2], *shape)
 
 
 @reference("diopiMultiHeadAttentionBackward")
-def multi_head_attention_backward(
-    grad_out: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    out: Array,
-    softmax_lse: Array,
-    dropout_p: float,
-    is_causal: bool,
-    gen: int | None,
-    scale: float,
-) -> Any:
+def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p, is_causal, gen, scale):
     return flash_attention_backward(
         grad_out, gen, q, k, v, None, out, softmax_lse, dropout_p, scale, is_causal, *NO_WINDOW
     )
@@ -70,46 +46,18 @@ def multi_head_attention_backward(
 
 @reference("diopiMultiHeadAttentionVarLen")
 def multi_head_attention_var_len(
-    q: Array,
-    k: Array,
-    v: Array,
-    cum_seq_q: Array,
-    cum_seq_k: Array,
-    max_q: int,
-    max_k: int,
-    dropout_p: float,
-    is_causal: bool,
-    return_debug_mask: bool,
-    scale: float,
-    gen: int | None,
-    *,
-    out: Overrides,
-) -> Any:
+    q, k, v, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, return_debug_mask, scale, gen, *, out
+):
     begins = cum_seq_q, cum_seq_k
-    results = flash_attention_var_len(
-        gen, q, k, v, *begins, None, max_q, max_k, dropout_p, scale, is_causal, *NO_WINDOW
-    )
+    results = flash_attention_var_len(gen, q, k, v, *begins, None, max_q, dropout_p, scale, is_causal, *NO_WINDOW)
     return *results, _debug_mask(return_debug_mask, dropout_p, out[2], len(cum_seq_q) - 1, q.shape[1], max_q, max_k)
 
 
 @reference("diopiMultiHeadAttentionVarLenBackward")
 def multi_head_attention_var_len_backward(
-    grad_out: Array,
-    q: Array,
-    k: Array,
-    v: Array,
-    out: Array,
-    softmax_lse: Array,
-    cum_seq_q: Array,
-    cum_seq_k: Array,
-    max_q: int,
-    max_k: int,
-    dropout_p: float,
-    is_causal: bool,
-    gen: int | None,
-    scale: float,
-) -> Any:
+    grad_out, q, k, v, out, softmax_lse, cum_seq_q, cum_seq_k, dropout_p, is_causal, gen, scale
+):
     begins, records = (cum_seq_q, cum_seq_k), (out, softmax_lse)
     return flash_attention_var_len_backward(
-        grad_out, gen, q, k, v, *begins, None, *records, max_q, max_k, dropout_p, scale, is_causal, *NO_WINDOW
+        grad_out, gen, q, k, v, *begins, None, *records, dropout_p, scale, is_causal, *NO_WINDOW
     )

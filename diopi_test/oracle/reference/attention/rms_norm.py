@@ -23,9 +23,7 @@ def _weight_or_one(weight: Array | None) -> Array:
 
 
 @reference("diopiRMSNorm")
-def rms_norm(
-    input: Array, normalized_shape: Sequence[int], weight: Array | None, bias: Array | None, eps: float
-) -> Any:
+def rms_norm(input, normalized_shape, weight, bias, eps):
     """Return the output, and the inverse root mean square of each normalized part."""
     axes = _normalized_axes(input, normalized_shape)
     inv_rms = 1 / np.sqrt((input**2).mean(axes, keepdims=True) + eps)
@@ -36,15 +34,7 @@ def rms_norm(
 
 
 @reference("diopiRMSNormBackward")
-def rms_norm_backward(
-    grad_output: Array,
-    input: Array,
-    weight: Array | None,
-    bias: Array | None,
-    inv_rms: Array,
-    normalized_shape: Sequence[int],
-    eps: float,
-) -> Any:
+def rms_norm_backward(grad_output, input, weight, inv_rms, normalized_shape):
     """Return the gradients of input, weight and bias."""
     axes = _normalized_axes(input, normalized_shape)
     leading = tuple(range(input.ndim - len(normalized_shape)))

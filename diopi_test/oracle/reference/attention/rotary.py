@@ -29,7 +29,7 @@ def _join_halves(first: WithTerms, second: WithTerms, axis: int) -> WithTerms:
 
 
 @reference("diopiRotaryEmbedding")
-def rotary_embedding(x: Array, cos: Array, sin: Array, conj: bool, interleaved: bool) -> WithTerms:
+def rotary_embedding(x, cos, sin, conj, interleaved):
     half = x.shape[-1] // 2
     if cos.shape[-1] != half:
         raise ValueError(f"cos has shape {cos.shape}, expected {half} in the last axis, half of {x.shape[-1]}")
@@ -39,7 +39,7 @@ def rotary_embedding(x: Array, cos: Array, sin: Array, conj: bool, interleaved: 
 
 
 @reference("diopiRotaryEmbeddingV2")
-def rotary_embedding_v2(query: Array, key: Array, cos: Array, sin: Array, dim: int) -> tuple[Any, Any]:
+def rotary_embedding_v2(query, key, cos, sin, dim):
     return _rotate_heads(query, cos, sin, dim), _rotate_heads(key, cos, sin, dim)
 
 

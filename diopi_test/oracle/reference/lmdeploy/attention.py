@@ -102,27 +102,22 @@ def _mean_terms(p: Array, scores: Array, v: Vectors) -> Array:
 
 @reference("diopiFusedContextAttentionInp")
 def fused_context_attention(
-    inoutput: Array,
-    qkv_weight: Array,
-    qkv_bias: Array | None,
-    pre_work: Array | None,
-    pre_work_size: int,
-    is_prepared: bool,
-    workspace: Array | None,
-    workspace_size: int,
-    fusion_level: int,
-    key_cache: Array,
-    value_cache: Array,
-    layer_id: int,
-    local_head_num: int,
-    local_kv_head_num: int,
-    size_per_head: int,
-    max_seq_len: int,
-    max_q_len: int,
-    max_kv_len: int,
-    rotary_embedding: int,
-    rope_theta: float,
-) -> Any:
+    inoutput,
+    qkv_weight,
+    qkv_bias,
+    pre_work_size,
+    workspace_size,
+    key_cache,
+    value_cache,
+    layer_id,
+    local_head_num,
+    local_kv_head_num,
+    size_per_head,
+    max_q_len,
+    max_kv_len,
+    rotary_embedding,
+    rope_theta,
+):
     sizes = size_after(pre_work_size), size_after(workspace_size)
     if pre_work_size < 0 or workspace_size < 0:
         return Exact(inoutput), *sizes, Exact(key_cache), Exact(value_cache)
@@ -145,26 +140,24 @@ def fused_context_attention(
 
 @reference("diopiFusedDecoderAttentionInp")
 def fused_decoder_attention(
-    inoutput: Array,
-    qkv_weight: Array,
-    qkv_bias: Array | None,
-    workspace: Array | None,
-    workspace_size: int,
-    fusion_level: int,
-    key_cache: Array,
-    value_cache: Array,
-    finished: Array | None,
-    total_padding_tokens: Array | None,
-    sequence_lengths: Array,
-    step: int,
-    layer_id: int,
-    local_head_num: int,
-    local_kv_head_num: int,
-    size_per_head: int,
-    max_seq_len: int,
-    rotary_embedding: int,
-    rope_theta: float,
-) -> Any:
+    inoutput,
+    qkv_weight,
+    qkv_bias,
+    workspace_size,
+    key_cache,
+    value_cache,
+    finished,
+    total_padding_tokens,
+    sequence_lengths,
+    step,
+    layer_id,
+    local_head_num,
+    local_kv_head_num,
+    size_per_head,
+    max_seq_len,
+    rotary_embedding,
+    rope_theta,
+):
     if workspace_size < 0:
         return Exact(inoutput), size_after(workspace_size), Exact(key_cache), Exact(value_cache)
     going_on = np.ones(len(inoutput), bool) if finished is None else ~finished

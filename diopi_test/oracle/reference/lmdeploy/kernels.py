@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy import special
 
 from diopi_test.cases.formats import format_of
-from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, WithTerms, reference
 from diopi_test.oracle.reference.lmdeploy.sizes import size_after
 from diopi_test.oracle.reference.products import sum_products
@@ -36,14 +35,12 @@ def _normalise(x: Array, scale: Array, eps: float, input_terms: Any = 0) -> With
 
 
 @reference("diopiRootMeanSquareNormInp")
-def root_mean_square_norm(inoutput: Array, scale: Array, eps: float) -> WithTerms:
+def root_mean_square_norm(inoutput, scale, eps):
     return _normalise(inoutput, scale, eps)
 
 
 @reference("diopiFusedAddRootMeanSquareNormInp")
-def fused_add_root_mean_square_norm(
-    inoutput: Array, residual: Array, bias: Array | None, scale: Array, eps: float
-) -> tuple[WithTerms, WithTerms]:
+def fused_add_root_mean_square_norm(inoutput, residual, bias, scale, eps):
     if bias is None:
         total, terms = residual + inoutput, np.zeros(residual.shape)
     else:
@@ -53,15 +50,7 @@ def fused_add_root_mean_square_norm(
 
 
 @reference("diopiFusedSiluFfnInp")
-def fused_silu_ffn(
-    inoutput: Array,
-    weight1: Array,
-    weight2: Array,
-    weight3: Array,
-    workspace: Array | None,
-    workspace_size: int,
-    fusion_level: int,
-) -> Any:
+def fused_silu_ffn(inoutput, weight1, weight2, weight3, workspace_size):
     if workspace_size < 0:
         return Exact(inoutput), size_after(workspace_size)
     gate, up = (sum_products(np.matmul, inoutput, weight) for weight in (weight1, weight3))
@@ -85,9 +74,7 @@ def _settings_per_sequence(values: Array, size: int, value: float) -> Array:
 
 
 @reference("diopiSetupTopkRuntimeArgsInp")
-def setup_topk_runtime_args(
-    top_ks: Array, top_ps: Array, batch_size: int, top_k: int, top_ks_size: int, top_p: float, top_ps_size: int
-) -> Any:
+def setup_topk_runtime_args(top_ks, top_ps, top_k, top_ks_size, top_p, top_ps_size):
     k, p = _settings_per_sequence(top_ks, top_ks_size, top_k), _settings_per_sequence(top_ps, top_ps_size, top_p)
     k = np.where((k == 0) & (p == 0), 1, k)
     p = np.where((k > 0) & (p == 0), 1, p)
@@ -96,17 +83,8 @@ def setup_topk_runtime_args(
 
 @reference("diopiSetupToppRuntimeArgsInp")
 def setup_topp_runtime_args(
-    top_ks: Array,
-    top_ps: Array,
-    batch_size: int,
-    top_k: int,
-    top_ks_size: int,
-    top_p: float,
-    top_ps_size: int,
-    top_p_decay: float,
-    top_p_min: float,
-    top_p_reset_ids: int,
-) -> Any:
+    top_ks, top_ps, top_k, top_ks_size, top_p, top_ps_size, top_p_decay, top_p_min, top_p_reset_ids
+):
     k, p = _settings_per_sequence(top_ks, top_ks_size, top_k), _settings_per_sequence(top_ps, top_ps_size, top_p)
     k = np.where((k == 0) & (p == 0), 1, k)
     p = np.minimum(np.maximum(p, 0), 1)
@@ -119,16 +97,7 @@ def setup_topp_runtime_args(
 
 
 @reference("diopiBatchApplyTemperaturePenaltyInp")
-def batch_apply_temperature_penalty(
-    logits: Array,
-    bias: Array | None,
-    temperatures: Array,
-    batch_size: int,
-    vocab_size: int,
-    vocab_size_padd: int,
-    *,
-    out: ResultOverride,
-) -> WithTerms:
+def batch_apply_temperature_penalty(logits, bias, temperatures, vocab_size, vocab_size_padd, *, out):
     assert out.dtype is not None
     cooled = (logits + (0 if bias is None else bias)) / (temperatures[:, np.newaxis] + 1e-6)
     padded = np.broadcast_to(np.arange(vocab_size_padd) >= vocab_size, logits.shape)
@@ -144,16 +113,8 @@ def _token_times(step: int, length: int, max_input_length: int) -> Iterator[int]
 
 @reference("diopiBatchApplyRepetitionPenaltyInp")
 def batch_apply_repetition_penalty(
-    logits: Array,
-    penalties: Array,
-    output_ids: Array,
-    batch_size: int,
-    vocab_size: int,
-    input_lengths: Array | None,
-    max_input_length: int,
-    step: int,
-    penalty_type: int,
-) -> WithTerms:
+    logits, penalties, output_ids, batch_size, input_lengths, max_input_length, step, penalty_type
+):
     ids, result, is_unchanged = _time_major(output_ids, batch_size), logits.copy(), np.ones(logits.shape, bool)
     for b, penalty in enumerate(penalties if penalty_type else ()):
         length = max_input_length if input_lengths is None else input_lengths[b]
@@ -186,17 +147,7 @@ def _is_at(ids: Array, word: Array, last: int, offset: int, batch_size: int) -> 
 
 
 @reference("diopiBanBadWordsInp")
-def ban_bad_words(
-    logits: Array,
-    output_ids: Array,
-    bad_words: Array,
-    id_offset: int,
-    bad_words_len: int,
-    share_words: bool,
-    batch_size: int,
-    vocab_size: int,
-    step: int,
-) -> Array:
+def ban_bad_words(logits, output_ids, bad_words, id_offset, share_words, batch_size, vocab_size, step):
     result = logits.copy()
     for b in range(batch_size):
         for word in _words(bad_words if share_words else bad_words[b]):
@@ -208,15 +159,7 @@ def ban_bad_words(
 
 
 @reference("diopiStopWordsCriterion")
-def stop_words_criterion(
-    output_ids: Array,
-    stop_words: Array,
-    finished: Array,
-    id_offset: int,
-    stop_words_len: int,
-    batch_size: int,
-    step: int,
-) -> Array:
+def stop_words_criterion(output_ids, stop_words, finished, id_offset, batch_size, step):
     stopped = [
         any(
             len(word) <= step + 1 and _is_at(output_ids, word, step, id_offset + b, batch_size)
@@ -228,7 +171,7 @@ def stop_words_criterion(
 
 
 @reference("diopiLengthCriterion")
-def length_criterion(finished: Array, sequence_limit_length: Array, batch_size: int, step: int) -> Any:
+def length_criterion(finished, sequence_limit_length, step):
     ended = finished | (step >= sequence_limit_length)
     return ended, np.array([ended.all()]), np.array([ended.sum()])
 
@@ -237,15 +180,7 @@ def length_criterion(finished: Array, sequence_limit_length: Array, batch_size: 
 
 
 @reference("diopiGatherOutput")
-def gather_output(
-    output_ids: Array,
-    ids: Array,
-    context_length: Array,
-    max_context_len: int,
-    max_gen_step: int,
-    max_output_len: int,
-    batch_size: int,
-) -> Array:
+def gather_output(output_ids, ids, context_length, max_context_len, max_gen_step, batch_size):
     result, table = output_ids.copy(), _time_major(ids, batch_size)
     for b, length in enumerate(context_length):
         tokens = [table[time, b] for time in _token_times(max_gen_step, length, max_context_len)]
@@ -254,31 +189,25 @@ def gather_output(
 
 
 @reference("diopiPlusScalarInp")
-def plus_scalar(inoutput: Array, val: int, size: int) -> Array:
+def plus_scalar(inoutput, val, size):
     return np.where(np.arange(len(inoutput)) < size, inoutput + val, inoutput)
 
 
 @reference("diopiUpdatePaddingCount")
-def update_padding_count(
-    total_padding_count: Array, input_lengths: Array, max_input_length: int, batch_size: int
-) -> Array:
+def update_padding_count(input_lengths, max_input_length):
     return max_input_length - input_lengths
 
 
 @reference("diopiTransposeAxis01")
-def transpose_axis_01(input: Array, dim0: int, dim1: int, dim2: int) -> Array:
+def transpose_axis_01(input):
     return input.transpose(1, 0, 2)
 
 
 @reference("diopiEmbeddingLookupPosEncoding")
-def embedding_lookup_pos_encoding(
-    embedding_table: Array, all_ids: Array, batch_size: int, hidden_units: int, step: int
-) -> Array:
+def embedding_lookup_pos_encoding(embedding_table, all_ids, batch_size, step):
     return embedding_table[_time_major(all_ids, batch_size)[step]]
 
 
 @reference("diopiInputIdsEmbeddingLookupPosEncoding")
-def input_ids_embedding_lookup_pos_encoding(
-    input_ids: Array, embedding_table: Array, input_lengths: int, hidden_units: int
-) -> Array:
+def input_ids_embedding_lookup_pos_encoding(input_ids, embedding_table):
     return embedding_table[input_ids]

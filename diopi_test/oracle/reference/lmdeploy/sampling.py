@@ -205,25 +205,7 @@ def _unchanged_results(arguments: Any, sizes: Sequence[Any]) -> tuple[Any, ...]:
 
 
 @reference("diopiTopKSampling")
-def top_k_sampling(
-    output_ids: Array,
-    logits: Array,
-    workspace: Array | None,
-    workspace_size: int,
-    fusion_level: int,
-    end_ids: Array,
-    finished: Array | None,
-    sequence_lengths: Array | None,
-    step: int,
-    batch_size: int,
-    vocab_size_padded: int,
-    runtime_top_k: Array,
-    runtime_top_p: Array,
-    skip_decode: Array | None,
-    cum_log_probs: Array | None,
-    output_log_probs: Array | None,
-    generators: Sequence[int],
-) -> Any:
+def top_k_sampling(workspace_size):
     arguments, sizes = locals(), [size_after(workspace_size)]
     if workspace_size < 0:
         return _unchanged_results(arguments, sizes)
@@ -232,26 +214,7 @@ def top_k_sampling(
 
 
 @reference("diopiTopPSampling")
-def top_p_sampling(
-    output_ids: Array,
-    logits: Array,
-    persistent_workspace: Array | None,
-    persistent_workspace_size: int,
-    workspace: Array | None,
-    workspace_size: int,
-    fusion_level: int,
-    end_ids: Array,
-    finished: Array | None,
-    sequence_lengths: Array | None,
-    step: int,
-    batch_size: int,
-    vocab_size_padded: int,
-    runtime_top_p: Array,
-    skip_decode: Array | None,
-    cum_log_probs: Array | None,
-    output_log_probs: Array | None,
-    generators: Sequence[int],
-) -> Any:
+def top_p_sampling(persistent_workspace_size, workspace_size):
     arguments, sizes = locals(), [size_after(persistent_workspace_size), size_after(workspace_size)]
     if persistent_workspace_size < 0 or workspace_size < 0:
         return _unchanged_results(arguments, sizes)

@@ -96,14 +96,7 @@ def _sample_level(level: _FeatureLevel, value: Array, select: Callable[[Bilinear
 
 
 @reference("diopiMsDeformAttnMmcv")
-def ms_deform_attn(
-    value: Array,
-    spatial_shapes: Array,
-    level_start_index: Array,
-    sampling_loc: Array,
-    attn_weight: Array,
-    im2col_step: int,
-) -> WithTerms:
+def ms_deform_attn(value, spatial_shapes, level_start_index, sampling_loc, attn_weight, im2col_step):
     b, q, heads, _, _ = attn_weight.shape
     check_step_divides_batch(b, im2col_step)
     if not attn_weight.size:
@@ -120,17 +113,8 @@ def ms_deform_attn(
 
 @reference("diopiMsDeformAttnBackwardMmcv")
 def ms_deform_attn_backward(
-    grad_value: Array,
-    grad_sampling_loc: Array,
-    grad_attn_weight: Array,
-    value: Array,
-    spatial_shapes: Array,
-    level_start_index: Array,
-    sampling_loc: Array,
-    attn_weight: Array,
-    grad_output: Array,
-    im2col_step: int,
-) -> tuple[WithTerms, PartlySpecified, WithTerms]:
+    value, spatial_shapes, level_start_index, sampling_loc, attn_weight, grad_output, im2col_step
+):
     b, q, heads, *_ = attn_weight.shape
     check_step_divides_batch(b, im2col_step)
     grad = grad_output.reshape(b, q, heads, value.shape[3])

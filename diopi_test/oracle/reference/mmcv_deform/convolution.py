@@ -206,24 +206,7 @@ class _Convolution:
 
 
 @reference("diopiDeformConvMmcv")
-def deform_conv(
-    columns: Array,
-    ones: Array,
-    input: Array,
-    weight: Array,
-    offset: Array,
-    kW: int,
-    kH: int,
-    dW: int,
-    dH: int,
-    padW: int,
-    padH: int,
-    dilationW: int,
-    dilationH: int,
-    groups: int,
-    deform_groups: int,
-    im2col_step: int,
-) -> WithTerms:
+def deform_conv(input, weight, offset, dW, dH, padW, padH, dilationW, dilationH, groups, deform_groups, im2col_step):
     check_step_divides_batch(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     return _Convolution(input, weight, offset, None, *sizes, groups, deform_groups).result()
@@ -231,25 +214,8 @@ def deform_conv(
 
 @reference("diopiDeformConvBackwardInputMmcv")
 def deform_conv_backward_input(
-    gradInput: Array,
-    gradOffset: Array,
-    input: Array,
-    offset: Array,
-    gradOutput: Array,
-    weight: Array,
-    columns: Array,
-    kW: int,
-    kH: int,
-    dW: int,
-    dH: int,
-    padW: int,
-    padH: int,
-    dilationW: int,
-    dilationH: int,
-    groups: int,
-    deform_groups: int,
-    im2col_step: int,
-) -> tuple[WithTerms, PartlySpecified]:
+    input, offset, gradOutput, weight, dW, dH, padW, padH, dilationW, dilationH, groups, deform_groups, im2col_step
+):
     check_step_divides_batch(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     convolution = _Convolution(input, weight, offset, None, *sizes, groups, deform_groups)
@@ -259,25 +225,21 @@ def deform_conv_backward_input(
 
 @reference("diopiDeformConvBackwardParametersMmcv")
 def deform_conv_backward_parameters(
-    gradOutput: Array,
-    gradWeight: Array,
-    input: Array,
-    offset: Array,
-    columns: Array,
-    ones: Array,
-    kW: int,
-    kH: int,
-    dW: int,
-    dH: int,
-    padW: int,
-    padH: int,
-    dilationW: int,
-    dilationH: int,
-    groups: int,
-    deform_groups: int,
-    im2col_step: int,
-    scale: float,
-) -> WithTerms:
+    gradOutput,
+    gradWeight,
+    input,
+    offset,
+    dW,
+    dH,
+    padW,
+    padH,
+    dilationW,
+    dilationH,
+    groups,
+    deform_groups,
+    im2col_step,
+    scale,
+):
     check_step_divides_batch(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     convolution = _Convolution(input, gradWeight, offset, None, *sizes, groups, deform_groups)
@@ -286,25 +248,21 @@ def deform_conv_backward_parameters(
 
 @reference("diopiModulatedDeformConvMmcv")
 def modulated_deform_conv(
-    columns: Array,
-    ones: Array,
-    input: Array,
-    weight: Array,
-    bias: Array,
-    offset: Array,
-    mask: Array,
-    kernel_h: int,
-    kernel_w: int,
-    stride_h: int,
-    stride_w: int,
-    pad_h: int,
-    pad_w: int,
-    dilation_h: int,
-    dilation_w: int,
-    group: int,
-    deformable_group: int,
-    with_bias: bool,
-) -> WithTerms:
+    input,
+    weight,
+    bias,
+    offset,
+    mask,
+    stride_h,
+    stride_w,
+    pad_h,
+    pad_w,
+    dilation_h,
+    dilation_w,
+    group,
+    deformable_group,
+    with_bias,
+):
     sizes = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
     product = _Convolution(input, weight, offset, mask, *sizes, group, deformable_group).result()
     return add_rounded(product, bias[:, np.newaxis, np.newaxis]) if with_bias else product
@@ -312,31 +270,22 @@ def modulated_deform_conv(
 
 @reference("diopiModulatedDeformConvBackwardMmcv")
 def modulated_deform_conv_backward(
-    grad_input: Array,
-    grad_weight: Array,
-    grad_bias: Array,
-    grad_offset: Array,
-    grad_mask: Array,
-    input: Array,
-    weight: Array,
-    bias: Array,
-    ones: Array,
-    offset: Array,
-    mask: Array,
-    columns: Array,
-    grad_output: Array,
-    kernel_h: int,
-    kernel_w: int,
-    stride_h: int,
-    stride_w: int,
-    pad_h: int,
-    pad_w: int,
-    dilation_h: int,
-    dilation_w: int,
-    group: int,
-    deformable_group: int,
-    with_bias: bool,
-) -> tuple[WithTerms | PartlySpecified, ...]:
+    grad_bias,
+    input,
+    weight,
+    offset,
+    mask,
+    grad_output,
+    stride_h,
+    stride_w,
+    pad_h,
+    pad_w,
+    dilation_h,
+    dilation_w,
+    group,
+    deformable_group,
+    with_bias,
+):
     sizes = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
     convolution = _Convolution(input, weight, offset, mask, *sizes, group, deformable_group)
     masked_gradient = convolution.masked_column_gradient(grad_output)

@@ -40,7 +40,7 @@ def _border_coordinate(coordinate: Coordinate, border: int) -> Coordinate:
 
 
 @reference("diopiBorderAlignMmcv")
-def border_align(input: Array, boxes: Array, pool_size: int) -> tuple[WithTerms, Array]:
+def border_align(input, boxes, pool_size):
     n, c, h, w = input.shape
     shape = (n, 4, c // 4, boxes.shape[1])
     planes = input.reshape(n, 4, c // 4, h * w)
@@ -66,9 +66,7 @@ def border_align(input: Array, boxes: Array, pool_size: int) -> tuple[WithTerms,
 
 
 @reference("diopiBorderAlignBackwardMmcv")
-def border_align_backward(
-    grad_input: Array, grad_output: Array, boxes: Array, argmax_idx: Array, pool_size: int
-) -> WithTerms:
+def border_align_backward(grad_input, grad_output, boxes, argmax_idx, pool_size):
     n, c, h, w = grad_input.shape
     parts = []
     for image, border in product(range(n), range(4)):

@@ -38,16 +38,7 @@ def _region_sizes(rois: Array, scale: float) -> Array:
 
 
 @reference("diopiDeformRoiPoolMmcv")
-def deform_roi_pool(
-    input: Array,
-    rois: Array,
-    offset: Array | None,
-    pooled_height: int,
-    pooled_width: int,
-    sampling_ratio: int,
-    spatial_scale: float,
-    gamma: float,
-) -> WithTerms:
+def deform_roi_pool(input, rois, offset, pooled_height, pooled_width, sampling_ratio, spatial_scale, gamma):
     bins = (pooled_height, pooled_width)
     shifts = _shifts(rois, offset, spatial_scale, gamma, bins)
 
@@ -61,18 +52,8 @@ def deform_roi_pool(
 
 @reference("diopiDeformRoiPoolBackwardMmcv")
 def deform_roi_pool_backward(
-    grad_input: Array,
-    grad_offset: Array | None,
-    grad_output: Array,
-    input: Array,
-    rois: Array,
-    offset: Array | None,
-    pooled_height: int,
-    pooled_width: int,
-    sampling_ratio: int,
-    spatial_scale: float,
-    gamma: float,
-) -> tuple[WithTerms, Any]:
+    grad_offset, grad_output, input, rois, offset, pooled_height, pooled_width, sampling_ratio, spatial_scale, gamma
+):
     bins, size = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
     shifts = _shifts(rois, offset, spatial_scale, gamma, bins)
     grids = [

@@ -56,7 +56,7 @@ def _region_weights(roi: Array, scale: float, bins: Pair, size: Pair) -> list[Ax
 
 
 @reference("diopiPrroiPoolMmcv")
-def prroi_pool(input: Array, rois: Array, pooled_height: int, pooled_width: int, spatial_scale: float) -> WithTerms:
+def prroi_pool(input, rois, pooled_height, pooled_width, spatial_scale):
     bins, size = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
 
     def pool_roi(number: int, roi: Array) -> WithTerms:
@@ -66,14 +66,7 @@ def prroi_pool(input: Array, rois: Array, pooled_height: int, pooled_width: int,
 
 
 @reference("diopiPrroiPoolbackwardMmcv")
-def prroi_pool_backward(
-    grad_input: Array,
-    grad_output: Array,
-    rois: Array,
-    pooled_height: int,
-    pooled_width: int,
-    spatial_scale: float,
-) -> WithTerms:
+def prroi_pool_backward(grad_input, grad_output, rois, pooled_height, pooled_width, spatial_scale):
     bins, size = (pooled_height, pooled_width), (grad_input.shape[2], grad_input.shape[3])
 
     def roi_gradient(number: int, roi: Array) -> WithTerms:
@@ -84,16 +77,7 @@ def prroi_pool_backward(
 
 
 @reference("diopiPrroiPoolCoorBackwardMmcv")
-def prroi_pool_coor_backward(
-    grad_rois: Array,
-    output: Array,
-    grad_output: Array,
-    input: Array,
-    rois: Array,
-    pooled_height: int,
-    pooled_width: int,
-    spatial_scale: float,
-) -> WithTerms:
+def prroi_pool_coor_backward(grad_rois, output, grad_output, input, rois, pooled_height, pooled_width, spatial_scale):
     values, terms = np.zeros((2, *grad_rois.shape))
     for number, roi in enumerate(rois):
         edges, widths = _bin_edges(roi, spatial_scale, (pooled_height, pooled_width))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.detection import roi_align as mean_roi_align
 from diopi_test.oracle.reference.detection import roi_align_backward as mean_roi_align_backward
@@ -38,18 +37,7 @@ NO_SAMPLE = -float(np.finfo(np.float32).max)
 
 
 @reference("diopiRoiAlignMmcv")
-def roi_align(
-    input: Array,
-    rois: Array,
-    aligned_height: int,
-    aligned_width: int,
-    sampling_ratio: int,
-    pool_mode: int,
-    spatial_scale: float,
-    aligned: bool,
-    *,
-    out: tuple[ResultOverride, ...],
-) -> tuple[Any, Any, Any]:
+def roi_align(input, rois, aligned_height, aligned_width, sampling_ratio, pool_mode, spatial_scale, aligned, *, out):
     if pool_mode == MEAN:
         attributes = spatial_scale, aligned_height, aligned_width, sampling_ratio, aligned
         unspecified = [PartlySpecified(np.zeros(override.shape or (0,)), specified=False) for override in out[1:]]
@@ -86,18 +74,18 @@ def _largest_samples(
 
 @reference("diopiRoiAlignBackwardMmcv")
 def roi_align_backward(
-    grad_input: Array,
-    grad_output: Array,
-    rois: Array,
-    argmax_y: Array,
-    argmax_x: Array,
-    aligned_height: int,
-    aligned_width: int,
-    sampling_ratio: int,
-    pool_mode: int,
-    spatial_scale: float,
-    aligned: bool,
-) -> WithTerms:
+    grad_input,
+    grad_output,
+    rois,
+    argmax_y,
+    argmax_x,
+    aligned_height,
+    aligned_width,
+    sampling_ratio,
+    pool_mode,
+    spatial_scale,
+    aligned,
+):
     shape = grad_input.shape
     if pool_mode == MEAN:
         attributes = spatial_scale, aligned_height, aligned_width, *shape, sampling_ratio, aligned

@@ -43,15 +43,7 @@ def _is_sure_edge(start: float, width: float, number: int) -> bool:
 
 
 @reference("diopiRoiPoolMmcv")
-def roi_pool(
-    output: Array,
-    argmax: Array,
-    input: Array,
-    rois: Array,
-    pooled_height: int,
-    pooled_width: int,
-    spatial_scale: float,
-) -> tuple[PartlySpecified, PartlySpecified]:
+def roi_pool(output, argmax, input, rois, pooled_height, pooled_width, spatial_scale):
     largest, positions = np.zeros(output.shape), np.zeros(argmax.shape, np.int64)
     specified = np.ones(output.shape, bool)
     for number, roi in enumerate(rois):
@@ -75,15 +67,7 @@ def roi_pool(
 
 
 @reference("diopiRoiPoolBackwardMmcv")
-def roi_pool_backward(
-    grad_input: Array,
-    grad_output: Array,
-    rois: Array,
-    argmax: Array,
-    pooled_height: int,
-    pooled_width: int,
-    spatial_scale: float,
-) -> WithTerms:
+def roi_pool_backward(grad_input, grad_output, rois, argmax):
     shape = grad_input.shape
 
     def channel_gradient(grad: Array, positions: Array) -> WithTerms:

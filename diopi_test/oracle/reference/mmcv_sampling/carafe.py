@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import Exact, WithTerms, reference
+from diopi_test.oracle.reference import Exact, reference
 from diopi_test.oracle.reference.products import sum_products
 
 Array = NDArray[Any]
@@ -72,57 +72,27 @@ class _Reassembly:
 
 
 @reference("diopiCarafeMmcv")
-def carafe(
-    routput: Array,
-    rmasks: Array,
-    features: Array,
-    masks: Array,
-    kernel_size: int,
-    group_size: int,
-    scale_factor: int,
-) -> tuple[Exact, WithTerms]:
+def carafe(features, masks, kernel_size, group_size, scale_factor):
     output = carafe_naive(features, masks, kernel_size, group_size, scale_factor)
     return Exact(np.moveaxis(features, 1, 3)), output
 
 
 @reference("diopiCarafeNaiveMmcv")
-def carafe_naive(features: Array, masks: Array, kernel_size: int, group_size: int, scale_factor: int) -> WithTerms:
+def carafe_naive(features, masks, kernel_size, group_size, scale_factor):
     reassembly = _Reassembly(features.shape, kernel_size, group_size, scale_factor)
     return sum_products(reassembly.forward, features, masks)
 
 
 @reference("diopiCarafeBackwardMmcv")
-def carafe_backward(
-    rtop_grad: Array,
-    rbottom_grad_hs: Array,
-    rbottom_grad: Array,
-    rmask_grad: Array,
-    bottom_grad: Array,
-    mask_grad: Array,
-    top_grad: Array,
-    rfeatures: Array,
-    masks: Array,
-    kernel_size: int,
-    group_size: int,
-    scale_factor: int,
-) -> tuple[WithTerms, WithTerms]:
+def carafe_backward(bottom_grad, top_grad, rfeatures, masks, kernel_size, group_size, scale_factor):
     n, c, h, w = bottom_grad.shape
     features = np.moveaxis(rfeatures.reshape(n, h, w, c), 3, 1)
     sizes = kernel_size, group_size, scale_factor
-    return carafe_naive_backward(bottom_grad, mask_grad, top_grad, features, masks, *sizes)
+    return carafe_naive_backward(bottom_grad, top_grad, features, masks, *sizes)
 
 
 @reference("diopiCarafeNaiveBackwardMmcv")
-def carafe_naive_backward(
-    bottom_grad: Array,
-    mask_grad: Array,
-    top_grad: Array,
-    features: Array,
-    masks: Array,
-    kernel_size: int,
-    group_size: int,
-    scale_factor: int,
-) -> tuple[WithTerms, WithTerms]:
+def carafe_naive_backward(bottom_grad, top_grad, features, masks, kernel_size, group_size, scale_factor):
     reassembly = _Reassembly(bottom_grad.shape, kernel_size, group_size, scale_factor)
     return (
         sum_products(reassembly.features_gradient, top_grad, masks),

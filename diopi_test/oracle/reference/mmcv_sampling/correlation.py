@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms, reference
+from diopi_test.oracle.reference import reference
 from diopi_test.oracle.reference.products import sum_products
 
 Array = NDArray[Any]
@@ -83,21 +83,8 @@ class _Correlation:
 
 @reference("diopiCorrelationMmcv")
 def correlation(
-    input1: Array,
-    input2: Array,
-    kH: int,
-    kW: int,
-    patchH: int,
-    patchW: int,
-    padH: int,
-    padW: int,
-    dilationH: int,
-    dilationW: int,
-    dilation_patchH: int,
-    dilation_patchW: int,
-    dH: int,
-    dW: int,
-) -> WithTerms:
+    input1, input2, kH, kW, patchH, patchW, padH, padW, dilationH, dilationW, dilation_patchH, dilation_patchW, dH, dW
+):
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
     sums = _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
     return sum_products(sums.forward, input1, input2)
@@ -105,24 +92,22 @@ def correlation(
 
 @reference("diopiCorrelationBackwardMmcv")
 def correlation_backward(
-    grad_input1: Array,
-    grad_input2: Array,
-    grad_output: Array,
-    input1: Array,
-    input2: Array,
-    kH: int,
-    kW: int,
-    patchH: int,
-    patchW: int,
-    padH: int,
-    padW: int,
-    dilationH: int,
-    dilationW: int,
-    dilation_patchH: int,
-    dilation_patchW: int,
-    dH: int,
-    dW: int,
-) -> tuple[WithTerms, WithTerms]:
+    grad_output,
+    input1,
+    input2,
+    kH,
+    kW,
+    patchH,
+    patchW,
+    padH,
+    padW,
+    dilationH,
+    dilationW,
+    dilation_patchH,
+    dilation_patchW,
+    dH,
+    dW,
+):
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
     sums = _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
     return sum_products(sums.gradient1, grad_output, input2), sum_products(sums.gradient2, grad_output, input1)

@@ -13,9 +13,7 @@ Array = NDArray[Any]
 
 
 @reference("diopiMaskedIm2colMmcv")
-def masked_im2col(
-    im: Array, mask_h_idx: Array, mask_w_idx: Array, kernel_h: int, kernel_w: int, pad_h: int, pad_w: int
-) -> Array:
+def masked_im2col(im, mask_h_idx, mask_w_idx, kernel_h, kernel_w, pad_h, pad_w):
     c, h, w = im.shape[1:]
     col = np.zeros((c, kernel_h, kernel_w, len(mask_h_idx)))
     for i, j, m in np.ndindex(*col.shape[1:]):
@@ -26,9 +24,7 @@ def masked_im2col(
 
 
 @reference("diopiMaskedCol2imMmcv")
-def masked_col2im(
-    im: Array, col: Array, mask_h_idx: Array, mask_w_idx: Array, height: int, width: int, channels: int
-) -> Array:
+def masked_col2im(col, mask_h_idx, mask_w_idx, height, width, channels):
     result = np.zeros((1, channels, height, width))
     result[0, :, mask_h_idx, mask_w_idx] = col.T
     return result

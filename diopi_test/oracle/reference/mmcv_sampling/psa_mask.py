@@ -24,18 +24,7 @@ def _copied_positions(shape: Shape, mask: Shape, half: Shape) -> tuple[Array, Ar
 
 
 @reference("diopiPsamaskMmcv")
-def psamask(
-    output: Array,
-    input: Array,
-    psa_type: int,
-    num_: int,
-    h_feature: int,
-    w_feature: int,
-    h_mask: int,
-    w_mask: int,
-    half_h_mask: int,
-    half_w_mask: int,
-) -> Array:
+def psamask(output, input, psa_type, num_, h_feature, w_feature, h_mask, w_mask, half_h_mask, half_w_mask):
     entry, center, target = _copied_positions((h_feature, w_feature), (h_mask, w_mask), (half_h_mask, half_w_mask))
     result_index = (target, center) if psa_type == 0 else (center, target)
     result = np.zeros((num_, h_feature * w_feature, h_feature * w_feature))
@@ -45,17 +34,8 @@ def psamask(
 
 @reference("diopiPsamaskBackwardMmcv")
 def psamask_backward(
-    grad_input: Array,
-    grad_output: Array,
-    psa_type: int,
-    num_: int,
-    h_feature: int,
-    w_feature: int,
-    h_mask: int,
-    w_mask: int,
-    half_h_mask: int,
-    half_w_mask: int,
-) -> Array:
+    grad_input, grad_output, psa_type, num_, h_feature, w_feature, h_mask, w_mask, half_h_mask, half_w_mask
+):
     entry, center, target = _copied_positions((h_feature, w_feature), (h_mask, w_mask), (half_h_mask, half_w_mask))
     result_index = (target, center) if psa_type == 0 else (center, target)
     result = np.zeros((num_, h_mask * w_mask, h_feature * w_feature))

@@ -28,10 +28,10 @@ def _shift_frames(frames: Array, shift: Array) -> Array:
 
 
 @reference("diopiTinShiftMmcv")
-def tin_shift(output: Array, input: Array, shift: Array) -> Array:
+def tin_shift(input, shift):
     return _shift_frames(input, shift)
 
 
 @reference("diopiTinShiftBackwardMmcv")
-def tin_shift_backward(grad_input: Array, grad_output: Array, shift: Array) -> AnyOf:
+def tin_shift_backward(grad_output, shift):
     return AnyOf(_shift_frames(grad_output, shift))

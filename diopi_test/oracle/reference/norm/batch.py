@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,18 +26,7 @@ Array = NDArray[Any]
 
 
 @reference("diopiBatchNorm")
-def batch_norm(
-    input: Array,
-    weight: Array | None,
-    bias: Array | None,
-    running_mean: Array | None,
-    running_var: Array | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    *,
-    out: Sequence[ResultOverride | None],
-) -> Any:
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out):
     w, b = broadcast_channels(weight, input, 1), broadcast_channels(bias, input)
     if not training:
         assert running_mean is not None and running_var is not None
@@ -72,17 +60,7 @@ def _update_running(running: Array | None, new: WithTerms, momentum: float) -> W
 
 
 @reference("diopiBatchNormBackward")
-def batch_norm_backward(
-    grad_output: Array,
-    input: Array,
-    weight: Array | None,
-    running_mean: Array | None,
-    running_var: Array | None,
-    save_mean: Array | None,
-    save_invstd: Array | None,
-    training: bool,
-    eps: float,
-) -> Any:
+def batch_norm_backward(grad_output, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps):
     axes = non_channel_axes(input)
     mean = save_mean if training else running_mean
     std_inverse = save_invstd if training or running_var is None else 1 / np.sqrt(running_var + eps)
@@ -94,22 +72,13 @@ def batch_norm_backward(
 
 
 @reference("diopiBatchNormStats")
-def batch_norm_stats(input: Array, eps: float) -> Any:
+def batch_norm_stats(input, eps):
     moments = compute_moments(input, non_channel_axes(input))
     return moments.saved_mean((-1,)), moments.saved_invstd(eps, (-1,))
 
 
 @reference("diopiBatchNormGatherStatsWithCounts")
-def batch_norm_gather_stats_with_counts(
-    input: Array,
-    mean_all: Array,
-    invstd_all: Array,
-    running_mean: Array | None,
-    running_var: Array | None,
-    momentum: float,
-    eps: float,
-    counts: Array,
-) -> Any:
+def batch_norm_gather_stats_with_counts(mean_all, invstd_all, running_mean, running_var, momentum, eps, counts):
     share = counts[:, None] / counts.sum()
     means = share * mean_all
     variances = share * (1 / invstd_all**2 - eps + (mean_all - means.sum(0)) ** 2)
@@ -123,16 +92,7 @@ def batch_norm_gather_stats_with_counts(
 
 
 @reference("diopiBatchNormBackwardReduce")
-def batch_norm_backward_reduce(
-    grad_out: Array,
-    input: Array,
-    mean: Array,
-    invstd: Array,
-    weight: Array | None,
-    input_g: bool,
-    weight_g: bool,
-    bias_g: bool,
-) -> Any:
+def batch_norm_backward_reduce(grad_out, input, mean, invstd, input_g, weight_g, bias_g):
     axes = non_channel_axes(input)
     x_hat = (input - broadcast_channels(mean, input)) * broadcast_channels(invstd, input)
     sum_dy = sum_along(grad_out, axes)
@@ -146,16 +106,7 @@ def batch_norm_backward_reduce(
 
 
 @reference("diopiBatchNormBackwardElemt")
-def batch_norm_backward_elemt(
-    grad_out: Array,
-    input: Array,
-    mean: Array,
-    invstd: Array,
-    weight: Array | None,
-    sum_dy: Array,
-    sum_dy_xmu: Array,
-    count: Array,
-) -> Array:
+def batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
     mean, invstd, sum_dy, sum_dy_xmu = (broadcast_channels(v, input) for v in (mean, invstd, sum_dy, sum_dy_xmu))
     n = count.sum()
     centred = grad_out - sum_dy / n - (input - mean) * invstd**2 * sum_dy_xmu / n
@@ -163,8 +114,6 @@ def batch_norm_backward_elemt(
 
 
 @reference("diopiBatchNormElemt")
-def batch_norm_elemt(
-    input: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array, eps: float
-) -> WithTerms:
+def batch_norm_elemt(input, weight, bias, mean, invstd):
     mean, invstd = broadcast_channels(mean, input), broadcast_channels(invstd, input)
     return apply_affine(input, mean, invstd, broadcast_channels(weight, input, 1), broadcast_channels(bias, input))

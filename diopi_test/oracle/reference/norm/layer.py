@@ -62,41 +62,17 @@ def _layer_norm_backward(
 
 
 @reference("diopiLayerNorm")
-def layer_norm(
-    input: Array,
-    weight: Array | None,
-    bias: Array | None,
-    normalized_shape: Sequence[int],
-    eps: float,
-    *,
-    out: Sequence[ResultOverride | None],
-) -> Any:
+def layer_norm(input, weight, bias, normalized_shape, eps, *, out):
     return _layer_norm(input, weight, bias, input.ndim - len(normalized_shape), eps, out)
 
 
 @reference("diopiLayerNormBackward")
-def layer_norm_backward(
-    grad_output: Array,
-    input: Array,
-    weight: Array | None,
-    bias: Array | None,
-    mean: Array,
-    rstd: Array,
-    normalized_shape: Sequence[int],
-) -> Any:
+def layer_norm_backward(grad_output, input, weight, mean, rstd, normalized_shape):
     return _layer_norm_backward(grad_output, input, weight, mean, rstd, input.ndim - len(normalized_shape))
 
 
 @reference("diopiLayerNormGB")
-def layer_norm_gb(
-    input: Array,
-    weight: Array | None,
-    bias: Array | None,
-    eps: float,
-    begin_norm_axis: int,
-    *,
-    out: Sequence[ResultOverride | None],
-) -> Any:
+def layer_norm_gb(input, weight, bias, eps, begin_norm_axis, *, out):
     begin = begin_norm_axis % input.ndim
     for name, parameter in (("weight", weight), ("bias", bias)):
         if parameter is not None and parameter.shape != input.shape[begin:]:
@@ -105,15 +81,7 @@ def layer_norm_gb(
 
 
 @reference("diopiLayerNormGBBackward")
-def layer_norm_gb_backward(
-    grad_output: Array,
-    input: Array,
-    weight: Array | None,
-    bias: Array | None,
-    running_mean: Array,
-    running_std: Array,
-    begin_norm_axis: int,
-) -> Any:
+def layer_norm_gb_backward(grad_output, input, weight, running_mean, running_std, begin_norm_axis):
     return _layer_norm_backward(grad_output, input, weight, running_mean, running_std, begin_norm_axis % input.ndim)
 
 
@@ -134,7 +102,7 @@ def _broadcast_groups(statistic: Array, input: Array) -> Array:
 
 
 @reference("diopiGroupNorm")
-def group_norm(input: Array, weight: Array | None, bias: Array | None, num_groups: int, eps: float) -> Any:
+def group_norm(input, weight, bias, num_groups, eps):
     moments = compute_moments(_group_channels(input, num_groups), (2,))
     w, b = broadcast_channels(weight, input, 1), broadcast_channels(bias, input)
     result = normalise(input, moments, eps, w, b, lambda statistic: _broadcast_groups(statistic, input))
@@ -143,9 +111,7 @@ def group_norm(input: Array, weight: Array | None, bias: Array | None, num_group
 
 
 @reference("diopiGroupNormBackward")
-def group_norm_backward(
-    grad_output: Array, input: Array, weight: Array | None, mean: Array, rstd: Array, num_groups: int
-) -> Any:
+def group_norm_backward(grad_output, input, weight, mean, rstd, num_groups):
     x_hat = (input - _broadcast_groups(mean, input)) * _broadcast_groups(rstd, input)
     g = grad_output * broadcast_channels(weight, input, 1)
     grad_input = input_gradient(
@@ -167,16 +133,14 @@ def _broadcast_instances(values: Array | None, input: Array, axis: int, default:
 
 
 @reference("diopiInstanceNorm")
-def instance_norm(input: Array, axis: int, scale: Array | None, bias: Array | None, eps: float) -> Any:
+def instance_norm(input, axis, scale, bias, eps):
     moments = compute_moments(input, tuple(range(axis, input.ndim)))
     w, b = _broadcast_instances(scale, input, axis, 1), _broadcast_instances(bias, input, axis, 0)
     return normalise(input, moments, eps, w, b)
 
 
 @reference("diopiInstanceNormBackward")
-def instance_norm_backward(
-    grad_output: Array, input: Array, scale: Array | None, bias: Array | None, axis: int, eps: float
-) -> Any:
+def instance_norm_backward(grad_output, input, scale, axis, eps):
     norm_axes = tuple(range(axis, input.ndim))
     moments = compute_moments(input, norm_axes)
     invstd, invstd_terms = moments.invstd(eps)

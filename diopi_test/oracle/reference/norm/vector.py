@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.cases.model import ResultOverride
 from diopi_test.oracle.reference import Exact, WithTerms, reference
 from diopi_test.oracle.reference.sums import SHARED_ERROR_SIGMAS, norm_terms, slice_size, sum_terms
 
@@ -51,30 +50,30 @@ def _norm_result(x: Array, p: float, axes: Axes, keepdims: bool) -> Any:
 
 
 @reference("diopiNorm")
-def norm(input: Array, p: float, dim: Sequence[int], *, out: ResultOverride) -> Any:
+def norm(input, p, dim, *, out):
     keepdims = out.shape is not None and len(out.shape) == input.ndim
     return _norm_result(input, p, _norm_axes(dim, input.ndim), keepdims)
 
 
 @reference("diopiLinalgVecNorm")
-def linalg_vec_norm(input: Array, ord: float, dim: Sequence[int], keepdim: bool) -> Any:
+def linalg_vec_norm(input, ord, dim, keepdim):
     return _norm_result(input, ord, _norm_axes(dim, input.ndim), keepdim)
 
 
 @reference("diopiForeachnormScalar")
-def foreachnorm_scalar(inputs: Sequence[Array], ord: float) -> Any:
+def foreachnorm_scalar(inputs, ord):
     return [_norm_result(x, ord, _norm_axes((), x.ndim), False) for x in inputs]
 
 
 @reference("diopiNormBackward")
-def norm_backward(grad_output: Array, self: Array, norm: Array, dim: Sequence[int], p: float) -> Array:
+def norm_backward(grad_output, self, norm, dim, p):
     axes = _norm_axes(dim, self.ndim)
     keepdims_shape = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
     return np.asarray(grad_output.reshape(keepdims_shape) * _norm_slope(self, norm.reshape(keepdims_shape), p, axes))
 
 
 @reference("diopiNormalize")
-def normalize(input: Array, p: float, axis: int, eps: float) -> WithTerms:
+def normalize(input, p, axis, eps):
     axes = _norm_axes((axis,), input.ndim)
     r = _vector_norm(input, p, axes)
     normalised, terms = input / np.maximum(r, eps), np.where(r < eps, 0, norm_terms(np.abs(input), p, axes))
@@ -82,7 +81,7 @@ def normalize(input: Array, p: float, axis: int, eps: float) -> WithTerms:
 
 
 @reference("diopiNormalizeBackward")
-def normalize_backward(grad_output: Array, input: Array, p: float, axis: int, eps: float) -> WithTerms:
+def normalize_backward(grad_output, input, p, axis, eps):
     axes = _norm_axes((axis,), input.ndim)
     r = _vector_norm(input, p, axes)
     projection = (grad_output * input).sum(axes, keepdims=True)

@@ -1,0 +1,30 @@
+"""Names that are used although nothing in the checked sources names them; vulture reads this file, nothing runs it."""
+
+_ = object()
+
+# called or read by a library
+_.__signature__  # inspect
+_.runtest, _.reportinfo, _.shouldstop  # pytest
+_.short_help  # click
+_.whitespace_split, _.commenters  # shlex
+_.on_config, _.on_files, _.on_page_markdown  # MkDocs
+_.get_code, _.fullname  # the import system
+_.handle_starttag, _.handle_data  # html.parser
+_.binary_location  # Selenium
+_.wrapper_set_seed, _._lazy_init, _._is_in_bad_fork, _.manual_seed_all, _.get_amp_supported_dtype  # PyTorch
+_.type_, _.__getattr__  # PyTorch
+
+# read by name: fields that the codec reads or writes, options that conversions name, vendors that tests name
+_.right_edge, _.cpus, _.aggregate
+_.nhwc
+_.hanging, _.keeping, _.declining, _.exiting, _.interrupting, _.skipping, _.slowly
+_.opening_busily, _.opening_never, _.of_rank_six, _.forgetful, _.aborting
+
+# used by the declarations of the standard, which vulture does not read
+_.index32, _.index64, _.prototype_per_rank
+_.Extent, _.ConstExtents, _.MaskInOut, _.MasksOrIndices, _.SizedInOut, _.ZerosInOut, _.HostIn, _.HostOut
+_.StoredIn, _.ConvertedScalar
+
+_.NotInited  # an enumerator of the C header
+_.implicit, _.half_to_float, _.sparse_grad  # arguments of ATen that no result depends on
+_._earlier  # keeps the tensors of earlier calls in memory
