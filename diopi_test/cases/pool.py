@@ -193,8 +193,8 @@ EDGES = (
     PADDED.replace("negative-padded", domains={"input": uniform(-9, -1)}),
     CEIL_PADDED.replace("negative-ceil-padded", domains={"input": uniform(-9, -1)}),
     PADDED.replace("minus-infinity-padded", domains={"input": _nothing_in_half}, dtypes=DtypeSelection.leading),
-    BOX.replace(
-        "minus-infinity-channels-last", leading=(2, 3), layout=channels_last, domains={"input": _nothing_in_half}
+    BOX.with_sizes("minus-infinity-channels-last", leading=(2, 3)).replace(
+        layout=channels_last, domains={"input": _nothing_in_half}
     ),
     PADDED.replace(
         "some-infinities", domains={"input": choice([*[-inf] * 12, -2.0, 1.5, 1.0, inf])}, dtypes=DtypeSelection.leading
