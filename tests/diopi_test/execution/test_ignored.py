@@ -1,6 +1,5 @@
 """Ignored arguments: the reference agrees with every fact, and calls with something strange in them are served."""
 
-import importlib.util
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -11,7 +10,7 @@ import negative_test_vendors
 import numpy as np
 import pytest
 
-from diopi_impl import BaseVendor, find_vendor
+from diopi_impl import BaseVendor
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.prototype import Prototype
@@ -188,21 +187,6 @@ def run_vendor_case() -> Iterator[Callable[..., Outcome]]:
     yield run
     for device in devices:
         device.close()
-
-
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_jax_cpu_serves(run_vendor_case: Callable[..., Outcome], function: str) -> None:
-    for label in labels(function):
-        outcome = run_vendor_case(find_vendor("diopi_impl.jax_cpu:vendor"), function, label)
-        assert outcome.verdict is Verdict.passed, f"{function}[{label}]: {outcome.message}"
-
-
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_torch_cpu_serves(run_vendor_case: Callable[..., Outcome], function: str) -> None:
-    for label in labels(function):
-        outcome = run_vendor_case(find_vendor("diopi_impl.torch_cpu:vendor"), function, label)
-        assert outcome.verdict in (Verdict.passed, Verdict.not_implemented), f"{function}[{label}]: {outcome.message}"
 
 
 def test_refusing_what_nobody_reads_fails(run_vendor_case: Callable[..., Outcome]) -> None:

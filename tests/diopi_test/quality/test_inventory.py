@@ -4,7 +4,9 @@ from functools import cache
 from typing import Any
 
 import pytest
+from sampling import sampled
 
+from diopi_impl import find_vendor
 from diopi_proto.interface import header_order, lookup
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.reference import find_reference
@@ -25,31 +27,31 @@ def test_functions_h_has_396_operators() -> None:
     assert len(OPERATORS) == 396
 
 
-@pytest.mark.parametrize("function", OPERATORS)
+@pytest.mark.exhaustive
+def test_every_function_is_listed() -> None:
+    assert len(rows()) == 541
+
+
+@pytest.mark.parametrize("function", sampled(OPERATORS, 40))
 def test_every_operator_is_complete(function: str) -> None:
-    row = rows()[function]
-    assert row["reference"]
-    assert row["cases"]["full"] >= 8
-    assert row["cases"]["smoke"] >= 1
-    assert row["vendors"]["jax_cpu"]
+    assert find_reference(function)
+    assert find_vendor("jax_cpu").has(function)
+    assert len(select_cases(function, "full")) >= 8
 
 
-@pytest.mark.parametrize("function", OPERATORS)
-def test_both_levels_cover_the_same_dtypes(function: str) -> None:
+@pytest.mark.parametrize("function", sampled(OPERATORS, 40))
+def test_both_levels_cover_the_dtypes_of_the_main_input(function: str) -> None:
     full, smoke = ({case.dtype for case in select_cases(function, level)} for level in ("full", "smoke"))
     assert smoke == full
+    assert set(lookup(function).dtypes) - full == set(), "no case for these"
 
 
-@pytest.mark.parametrize("function", OPERATORS)
-def test_cases_cover_the_dtypes_of_the_main_input(function: str) -> None:
-    tested = {case.dtype for case in select_cases(function, "full")}
-    assert set(lookup(function).dtypes) - tested == set(), "no case for these"
-
-
+@pytest.mark.exhaustive
 def test_the_suite_has_its_size() -> None:
     assert sum(len(select_cases(function, "full")) for function in OPERATORS) >= 11_000
 
 
+@pytest.mark.exhaustive
 def test_what_has_no_cases_yet_has_no_reference_either() -> None:
     """References and cases come together, so that nothing is referenced that is not tried."""
     unimplemented = [name for name in rows() if name not in OPERATORS]

@@ -300,5 +300,6 @@ def _examine_with_reason(function: str, reason: str) -> Iterator[ExaminedCase]:
             yield ExaminedCase(case, compute_baseline_case(lookup(function), case))
 
 
+@pytest.mark.exhaustive
 def test_every_reason_is_needed() -> None:
     assert not [key for key, functions in _reasons().items() if not _is_needed(functions, key[1])]
