@@ -71,6 +71,8 @@ diopiError_t stream_releasable(diopirt_stream_t stream);
 diopiError_t stream_synchronize(diopirt_stream_t stream);
 diopiError_t stream_copy(diopirt_stream_t stream, enum diopirt_service service, void* dst, const void* src,
                          uint64_t bytes);
+/* Destroy the stream and report `code` with the current message, whatever becomes of the stream. */
+diopiError_t stream_destroy_after_failure(diopirt_stream_t stream, diopiError_t code);
 /* Release `staging` once the stream was waited for. */
 void stream_keep(diopirt_stream_t stream, struct staging* staging);
 /* Enqueue the copy of `staging` to the device; takes it over in any case. */

@@ -1,5 +1,6 @@
 /* Streams: the vendor's queues, the copies enqueued on them, and the host memory those copies still read. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime.h"
 
@@ -108,4 +109,11 @@ diopiError_t diopiGetStream(diopiContextHandle_t ctx, diopiStreamHandle_t* strea
     EXPECT_RESULT(stream);
     *stream = ctx->stream->native;
     return diopiSuccess;
+}
+
+diopiError_t stream_destroy_after_failure(diopirt_stream_t stream, diopiError_t code) {
+    char reason[ERROR_BYTES];
+    strcpy(reason, diopirt_last_error());
+    diopirt_stream_destroy(stream);
+    return fail(code, "%s", reason);
 }
