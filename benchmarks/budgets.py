@@ -159,7 +159,7 @@ def median_units(paths: Iterable[Path]) -> Iterable[tuple[str, float]]:
         for case in open_level_of_file(path).open(path.stem):
             for name, expected in case.expected.items():
                 for result in expected if isinstance(expected, list) else [expected]:
-                    if isinstance(result, Expected) and result.unit is not None and np.isfinite(result.values).any():
+                    if isinstance(result, Expected) and result.budget is not None and np.isfinite(result.values).any():
                         yield f"{case.id} {name}", median_unit(result)
 
 
@@ -172,7 +172,8 @@ def median_unit(expected: Expected) -> float:
     values = expected.values[finite]
     with np.errstate(over="ignore"):
         scale = max(float(np.sqrt(np.mean(np.abs(values.astype(complex)) ** 2))), form.tiny)
-    unit = float(np.median(np.asarray(expected.unit)[finite]))
+    assert expected.budget is not None
+    unit = float(np.median(expected.budget.unit[finite]))
     return unit / (form.epsilon * (scale if unit > form.tiny else 1))
 
 

@@ -35,7 +35,7 @@ def compact_expected(expected: Expected) -> Expected:
     """Return the expected result with values that compress well; comparison with it gives the same verdict."""
     if not is_inexact(expected.dtype):
         return expected
-    shorter = _round_to_type if expected.unit is None else _drop_bits
+    shorter = _round_to_type if expected.budget is None else _drop_bits
     flushed = None if expected.flushed is None else shorter(expected.flushed, expected.dtype)
     return replace(expected, values=shorter(expected.values, expected.dtype), flushed=flushed)
 

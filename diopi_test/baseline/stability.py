@@ -36,7 +36,7 @@ def restrict_to_stable(computed: BaselineCase, evaluation: Evaluation, case: Bas
     """Restrict a case to what holds on both sides of a jump (a rounded quotient, the bound of a window).
 
     Authors keep the data of their cases away from jumps; random data may be near one. A jump within K half-ulps of the
-    inputs is added to the unit of an element, because both sides are valid. An integer or an infinity that changes is
+    inputs widens the budget of an element, because both sides are valid. An integer or an infinity that changes is
     unspecified.
 
     Args:
@@ -126,7 +126,7 @@ def _restrict(expected: Expected, jump: NDArray[Any]) -> Expected:
         expected = replace(
             expected, specified=~is_lost if expected.specified is None else expected.specified & ~is_lost
         )
-    if expected.unit is None:
+    if expected.budget is None:
         return expected
     with np.errstate(over="ignore"):  # a jump of the largest numbers, whose budget has no limit
-        return replace(expected, unit=expected.unit + np.where(is_lost, 0, jump))
+        return replace(expected, budget=expected.budget.widen(np.where(is_lost, 0, jump)))

@@ -30,12 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import VERSION_NUMBER, Dtype
-from diopi_test.baseline import compaction, units
+from diopi_test.baseline import compaction
 from diopi_test.baseline.errors import BaselineError as BaselineError
 from diopi_test.baseline.files import read_regular_file, read_verified_file, write_atomically
 from diopi_test.baseline.hdf5 import LIMIT as UNPACKED_LIMIT
 from diopi_test.baseline.hdf5 import dataset_size, open_hdf5, read_attribute, read_dataset
 from diopi_test.cases.model import CaseClass
+from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt.dtypes import to_numpy
 
@@ -300,10 +301,12 @@ class BaselineFile:
 
     def _decode_expected_array(self, value: Mapping[str, Any]) -> Expected:
         arrays = {name: self._array(value[name]) for name in ARRAYS if name in value}
-        values, dtype = arrays["values"], Dtype[value["dtype"]]
-        if "budget_ulps" in arrays:
-            arrays["unit"] = units.from_ulps(compaction.widen_ulps(arrays.pop("budget_ulps")), values, dtype)
-        return Expected(dtype=dtype, layout=value["layout"], needs_validator=value.get("judged", False), **arrays)
+        dtype, ulps, unit = Dtype[value["dtype"]], arrays.pop("budget_ulps", None), arrays.pop("unit", None)
+        budget = None if unit is None else Budget(unit)
+        if ulps is not None:
+            budget = Budget.from_ulps(compaction.widen_ulps(ulps), arrays["values"], dtype)
+        needs_validator = value.get("judged", False)
+        return Expected(dtype=dtype, layout=value["layout"], budget=budget, needs_validator=needs_validator, **arrays)
 
 
 def _encode_case(case: BaselineCase, block: _Block) -> dict[str, Any]:
@@ -346,11 +349,16 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _Block) -> 
 
 
 def _units(expected: Expected, block: _Block) -> dict[str, NDArray[Any]]:
-    """Return the units of a rounded result by the name under which they are stored."""
-    if expected.unit is None:
+    """Return the units of a budget by the name under which they are stored: in ulps, which compress well, or unchanged.
+
+    A unit in ulps is stored in float32, which is precise enough, unless it exceeds the range of float32.
+    """
+    if expected.budget is None:
         return {}
-    if (ulps := units.to_float32_ulps(expected)) is None:
-        return {"unit": expected.unit}
+    with np.errstate(over="ignore"):
+        ulps = expected.budget.to_ulps(expected.values, expected.dtype).astype(np.float32)
+    if not np.isfinite(ulps).all():
+        return {"unit": expected.budget.unit}
     return {"budget_ulps": compaction.round_up_ulps(ulps) if block.omits_inputs else ulps}
 
 

@@ -72,6 +72,6 @@ def _apart(
 def _outside(actual: NDArray[np.generic], truth: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
     shape = expected.values.shape
     scaled_expected = Expected(
-        truth.reshape(shape), expected.dtype, expected.layout, expected.unit, None, expected.specified
+        truth.reshape(shape), expected.dtype, expected.layout, expected.budget, None, expected.specified
     )
     return compare(actual.reshape(shape), scaled_expected).is_wrong.reshape(actual.shape)

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import COMPONENT
-from diopi_test.baseline.units import from_ulps, to_ulps
-from diopi_test.cases.formats import FloatArray, format_of, ulp
+from diopi_test.cases.formats import FloatArray, format_of
 from diopi_test.checks import location
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.difference import Difference
 from diopi_test.execution.verdict import CheckResult
-from diopi_test.oracle.budget import EXACT, R_ELEMENTS, K, R
+from diopi_test.oracle.budget import R_ELEMENTS, Budget, K, R
 from diopi_test.oracle.records import Expected
 from lib_rt.dtypes import to_numpy
 
@@ -33,8 +32,7 @@ class ResultComparison:
         is_wrong: which elements are outside their budget.
         ratio: the largest error / (K · unit) of the finite elements, where unit = s + ulp + eps·m.
         rms: the root mean square of error / unit over the elements that may be rounded. If it is above R, equal
-            elements
-            count once. None for exact results and for few elements.
+            elements count once. None for exact results and for few elements.
         flushed: how many subnormal elements are zero, or are computed from subnormal inputs replaced by zero.
     """
 
@@ -131,12 +129,13 @@ def compare(actual: NDArray[Any], expected: Expected) -> ResultComparison:
 
 def _part(expected: Expected, is_specified: Mask) -> Expected:
     """Return the expectation of the elements that `is_specified` selects."""
-    unit, flushed = (None if array is None else array[is_specified] for array in (expected.unit, expected.flushed))
-    return replace(expected, values=expected.values[is_specified], unit=unit, flushed=flushed, specified=None)
+    budget = None if expected.budget is None else expected.budget.select(is_specified)
+    flushed = None if expected.flushed is None else expected.flushed[is_specified]
+    return replace(expected, values=expected.values[is_specified], budget=budget, flushed=flushed, specified=None)
 
 
 def _compare_all(actual: NDArray[Any], expected: Expected) -> ResultComparison:
-    if expected.unit is None and expected.dtype in COMPONENT:
+    if expected.budget is None and expected.dtype in COMPONENT:
         return _compare_parts(actual, expected)
     if expected.values.dtype.kind not in "fc":
         is_wrong = actual != expected.values
@@ -144,7 +143,7 @@ def _compare_all(actual: NDArray[Any], expected: Expected) -> ResultComparison:
             return ResultComparison(is_wrong)
         flushed = is_wrong & (actual == expected.flushed)
         return ResultComparison(is_wrong & ~flushed, flushed=int(flushed.sum()))
-    if expected.unit is None:
+    if expected.budget is None:
         is_wrong = ~_same(actual, _narrow(expected.values, expected))
         if not is_wrong.any():
             return ResultComparison(is_wrong)
@@ -190,12 +189,12 @@ def _is_flushed_exactly(actual: NDArray[Any], expected: Expected) -> Mask:
 
 def _is_flushed(actual: NDArray[Any], expected: Expected) -> Mask:
     """Return which elements are zero where a subnormal number, or a result of subnormal inputs, is expected."""
-    restored, is_restored = _restored(actual, expected.values, format_of(expected.dtype).tiny + K * _unit(expected))
+    restored, is_restored = _restored(actual, expected.values, format_of(expected.dtype).tiny + _budget(expected).limit)
     flushed = is_restored & (_units(restored, expected) <= K)
     if expected.flushed is None:
         return flushed
-    unit = from_ulps(to_ulps(expected), expected.flushed, expected.dtype)
-    return flushed | (_units(actual, replace(expected, values=expected.flushed, unit=unit)) <= K)
+    budget = _budget(expected).rescale(expected.values, expected.flushed, expected.dtype)
+    return flushed | (_units(actual, replace(expected, values=expected.flushed, budget=budget)) <= K)
 
 
 def _restored(actual: NDArray[Any], values: NDArray[Any], limit: FloatArray) -> tuple[NDArray[Any], Mask]:
@@ -211,27 +210,26 @@ def _restored(actual: NDArray[Any], values: NDArray[Any], limit: FloatArray) -> 
     return np.where(is_restored, values, actual), is_restored
 
 
-def _unit(expected: Expected) -> FloatArray:
-    """Return the unit of the errors of a result that may be rounded."""
-    assert expected.unit is not None
-    return expected.unit
+def _budget(expected: Expected) -> Budget:
+    """Return the budget of a result that may be rounded."""
+    assert expected.budget is not None
+    return expected.budget
 
 
 def _units(actual: NDArray[Any], expected: Expected) -> FloatArray:
     """Return the error of each element in units of s + ulp + eps·m.
 
     The error is infinite if a NaN, an infinity or the sign of a zero is wrong. A zero that results from a cancellation
-    of
-    normal numbers, as its budget shows, may have either sign.
+    of normal numbers, as its budget shows, may have either sign.
     """
-    reference, unit = expected.values, _unit(expected)
+    reference, budget = expected.values, _budget(expected)
     with np.errstate(all="ignore"):
-        units = np.abs(_difference(actual, reference)) / unit
+        units = budget.in_units(np.abs(_difference(actual, reference)))
         if not np.isfinite(units).all():
             units = _units_beyond_numbers(units, actual, expected)
         zeros = (actual == 0) & (reference == 0)
         if zeros.any():
-            cancelled = K * unit >= format_of(expected.dtype).tiny
+            cancelled = budget.covers_subnormals(expected.dtype)
             units = np.where(zeros & ~cancelled & ~_same_sign(actual, reference), np.inf, units)
     return units
 
@@ -245,7 +243,7 @@ def _units_beyond_numbers(units: FloatArray, actual: NDArray[Any], expected: Exp
     overflowed = (
         infinite
         & np.isfinite(reference)
-        & (np.abs(reference) + K * _unit(expected) >= format_of(expected.dtype).overflow)
+        & (np.abs(reference) + _budget(expected).limit >= format_of(expected.dtype).overflow)
     )
     is_correct = _same(actual, reference) | (overflowed & _same_sign(actual, reference))
     return np.where(is_correct, 0, np.where(np.isfinite(units), units, np.inf))
@@ -277,14 +275,12 @@ def _rms(units: FloatArray, expected: Expected) -> float | None:
     """Return the root mean square of the errors of elements that may be rounded; None for few elements.
 
     Elements that are computed from equal numbers have equal errors. Therefore, if the root mean square is above R,
-    equal
-    elements count once.
+    equal elements count once.
 
     Returns:
         The root mean square in units.
     """
-    exact = _unit(expected) <= 2 * EXACT * ulp(expected.values, expected.dtype)
-    rounded = ~exact
+    rounded = ~_budget(expected).is_exact(expected.values, expected.dtype)
     squares = np.square(units[rounded])
     if squares.size >= R_ELEMENTS and np.mean(squares) > R**2:
         _, places = np.unique(expected.values[rounded], return_inverse=True)
@@ -295,7 +291,7 @@ def _rms(units: FloatArray, expected: Expected) -> float | None:
 def _locate(run: CallRecord, result: _Result, is_wrong: Mask, problem: str) -> Difference:
     """Return where a result is wrong, with its budgets."""
     expected = result.expected
-    budget = None if expected.unit is None else K * expected.unit
+    budget = None if expected.budget is None else expected.budget.limit
     return location.locate(
         run,
         result.name,

@@ -7,17 +7,16 @@ cancel. The reference declares m, which is zero for most functions. docs/budgets
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.data import TensorData
-from diopi_test.cases.formats import FloatArray, format_of, is_inexact, is_subnormal, ulp
-from diopi_test.oracle.perturbation import ROUNDS, exact_value, make_movers, step
+from diopi_test.cases.formats import FloatArray, format_of, ulp
+
+Mask = NDArray[np.bool_]
 
 K = 8.0
 """Largest accepted ratio of an element's error to s + ulp + eps · m."""
@@ -33,150 +32,107 @@ EXACT = 2.0**-10
 NEAR = 2.0**-20
 """Relative difference of squared distances below which rounding may decide which point is the nearest."""
 
-Evaluate = Callable[[Mapping[str, Any]], list[NDArray[Any]]]
-"""Maps argument values to the reference's result arrays."""
 
+@final
+@dataclass(frozen=True)
+class Budget:
+    """The error budget of the elements of a rounded result: an element's error may be at most K units.
 
-def amplification(
-    evaluate: Evaluate,
-    values: Mapping[str, Any],
-    results: Sequence[NDArray[Any]],
-    dtypes: Sequence[Dtype],
-    tested: Dtype,
-    seed: Callable[[], Generator],
-) -> list[FloatArray]:
-    """Return the amplification s of every element of every result.
-
-    Args:
-        evaluate: the reference.
-        values: the materialised arguments.
-        results: the reference's results for the unperturbed arguments.
-        dtypes: the element types of the results.
-        tested: the element type under test.
-        seed: returns a generator for the signs of the perturbations, with the same seed at every call.
-
-    Returns:
-        For each result an array of its shape, in the unit of the result. It is zero for exact results.
+    Attributes:
+        unit: s + ulp + eps · m for each element; NaN where the reference is not finite.
     """
-    amplified = [np.zeros(result.shape) for result in results]
-    for dtype in dict.fromkeys(dtype for dtype in dtypes if is_inexact(dtype)):
-        finer = dtype if not is_inexact(tested) or _precision(dtype) >= _precision(tested) else tested
-        for i, change in enumerate(_largest_changes(evaluate, values, results, tested, finer, seed())):
-            if dtypes[i] is dtype:
-                amplified[i] = change
-    return amplified
+
+    unit: FloatArray
+
+    @classmethod
+    def derive(
+        cls,
+        reference: NDArray[Any],
+        dtype: Dtype,
+        amplified: FloatArray,
+        *,
+        terms: Any = 0.0,
+        stored: Any = 0.0,
+        exact: Any = False,
+        is_sum: bool = False,
+    ) -> Budget:
+        """Derive the budget of a result.
+
+        Args:
+            reference: The reference's result.
+            dtype: The element type of the result.
+            amplified: s, of the shape of the result.
+            terms: Intermediate terms that are rounded to float32 or to a finer type; broadcasts to the result. NaN
+                terms count as no terms.
+            stored: Intermediate terms that are rounded to the result's type; broadcasts to the result.
+            exact: Which elements must be exact although others may be rounded.
+            is_sum: Whether the result is a sum, whose zeros have no sign.
+
+        Returns:
+            The budget. The unit is at least an ulp.
+        """
+        if is_sum:
+            amplified = _allow_subnormals(reference, amplified, dtype)
+        spacing, epsilon = ulp(reference, dtype), format_of(dtype).epsilon
+        finer = min(epsilon, format_of(Dtype.float32).epsilon)
+        with np.errstate(all="ignore"):
+            units = amplified + spacing + finer * np.asarray(terms) + epsilon * np.asarray(stored)
+            unit = np.where(np.isnan(units), spacing, np.minimum(units, np.finfo(np.float64).max))
+        return cls(np.where(exact, EXACT * spacing, unit) if np.any(exact) else unit)
+
+    @classmethod
+    def from_ulps(cls, ulps: NDArray[Any], values: NDArray[Any], dtype: Dtype) -> Budget:
+        """Return the budget of a result from its units in ulps of `values`; NaN where a value is not finite."""
+        with np.errstate(all="ignore"):
+            return cls(np.asarray(ulp(values, dtype) * ulps))
+
+    def to_ulps(self, values: NDArray[Any], dtype: Dtype) -> FloatArray:
+        """Return the unit of each element in ulps of `values`; 1 where a value is not finite, ∞ on overflow.
+
+        Next to an expected 0, where an ulp is the smallest number, a float64 unit may be more ulps than float64 can
+        represent.
+        """
+        with np.errstate(all="ignore"):
+            ulps = self.unit / ulp(values, dtype)
+        return np.where(np.isnan(ulps), 1.0, ulps)
+
+    @property
+    def limit(self) -> FloatArray:
+        """Return the largest error that each element may have."""
+        return K * self.unit
+
+    def in_units(self, error: NDArray[Any]) -> FloatArray:
+        """Return the error of each element in units."""
+        return np.asarray(error / self.unit)
+
+    def select(self, elements: slice | NDArray[Any]) -> Budget:
+        """Return the budget of the elements that a mask, an array of indices or a slice selects."""
+        return Budget(self.unit[elements])
+
+    def rescale(self, values: NDArray[Any], target: NDArray[Any], dtype: Dtype) -> Budget:
+        """Return the budget that has as many ulps of `target` as this budget has of `values`."""
+        return Budget.from_ulps(self.to_ulps(values, dtype), target, dtype)
+
+    def widen(self, amount: NDArray[Any]) -> Budget:
+        """Return the budget with larger units."""
+        return Budget(self.unit + amount)
+
+    def with_unsigned_zeros(self, reference: NDArray[Any], dtype: Dtype) -> Budget:
+        """Return the budget with units that allow a zero of either sign where the reference is 0."""
+        return Budget(_allow_subnormals(reference, self.unit, dtype))
+
+    def covers_subnormals(self, dtype: Dtype) -> Mask:
+        """Return which elements may be off by any subnormal number, so that a zero may have either sign."""
+        return np.asarray(self.limit >= format_of(dtype).tiny)
+
+    def is_exact(self, values: NDArray[Any], dtype: Dtype) -> Mask:
+        """Return which elements must be exact."""
+        return np.asarray(self.unit <= 2 * EXACT * ulp(values, dtype))
 
 
-def _largest_changes(
-    evaluate: Evaluate,
-    values: Mapping[str, Any],
-    results: Sequence[NDArray[Any]],
-    tested: Dtype,
-    dtype: Dtype,
-    rng: Generator,
-) -> list[FloatArray]:
-    """Return the largest change of each result if the inputs are perturbed in `dtype`, or in their own finer type."""
-    largest = [np.zeros(result.shape) for result in results]
-    moves = make_movers(values, tested, dtype, rng)
-    if not any(moves.values()) or not any(result.dtype.kind in "fc" for result in results):
-        return largest
-    # attributes may hide the change of an operand that they cancel, so one more round leaves them unperturbed
-    tensors = {name: None if isinstance(values[name], float) else move for name, move in moves.items()}
-    for number, moving in [*((n, moves) for n in range(ROUNDS)), *([(0, tensors)] if tensors != moves else [])]:
-        moved = evaluate({name: move(number) if move else exact_value(values[name]) for name, move in moving.items()})
-        largest = [
-            np.maximum(maximum, _absolute_change(a, b)) for maximum, a, b in zip(largest, results, moved, strict=True)
-        ]
-    return [0.5 / step(dtype) * maximum for maximum in largest]
-
-
-def _precision(dtype: Dtype) -> int:
-    return format_of(dtype).precision
-
-
-def _absolute_change(result: NDArray[Any], moved: NDArray[Any]) -> FloatArray:
-    """Return |moved − result|; 0 where either number or a part of it is not finite, and for exact results."""
-    if result.dtype.kind not in "fc" or result.shape != moved.shape:
-        return np.zeros(result.shape)
-    with np.errstate(all="ignore"):
-        change = np.asarray(moved - result)
-    if change.dtype.kind == "c":
-        return np.hypot(*(np.where(np.isfinite(part), part, 0) for part in (change.real, change.imag)))
-    return np.where(np.isfinite(change), np.abs(change), 0)
-
-
-def with_unsigned_zeros(reference: NDArray[Any], amplified: FloatArray, dtype: Dtype) -> FloatArray:
-    """Return the amplification of sums: the budget of a 0 allows any subnormal number, and so a 0 of either sign.
+def _allow_subnormals(reference: NDArray[Any], unit: FloatArray, dtype: Dtype) -> FloatArray:
+    """Return the unit, large enough for an error of any subnormal number, and so for a 0 of either sign, next to 0.
 
     The sign of a sum of zeros depends on the order of additions, and on whether an accumulator starts at +0.
-
-    Args:
-        reference: the reference's result.
-        amplified: the amplification of its elements, of the same shape.
-        dtype: the element type of the result.
-
-    Returns:
-        The amplification, raised where the reference is 0.
     """
-    return np.where(reference == 0, np.maximum(amplified, 2 / K * format_of(dtype).tiny), amplified)
-
-
-def error_unit(reference: NDArray[Any], amplified: FloatArray, terms: Any, stored: Any, dtype: Dtype) -> FloatArray:
-    """Return s + ulp + eps · m for each element, at least an ulp; NaN where the reference is not finite.
-
-    Args:
-        reference: the reference's result.
-        amplified: s, of the shape of the result.
-        terms: intermediate terms that are rounded to float32 or to a finer type; broadcasts to the result.
-        stored: intermediate terms that are rounded to the result's type; broadcasts to the result.
-        dtype: the element type of the result.
-
-    Returns:
-        The unit of the error of each element. NaN terms count as no terms.
-    """
-    spacing, epsilon = ulp(reference, dtype), format_of(dtype).epsilon
-    finer = min(epsilon, format_of(Dtype.float32).epsilon)
-    with np.errstate(all="ignore"):
-        units = amplified + spacing + finer * np.asarray(terms) + epsilon * np.asarray(stored)
-        return np.where(np.isnan(units), spacing, np.minimum(units, np.finfo(np.float64).max))
-
-
-def flush_subnormals(value: Any, number_dtype: Dtype = Dtype.float32) -> Any:
-    """Return an argument with subnormal numbers, or subnormal parts of complex numbers, flushed to zero.
-
-    Args:
-        value: The argument: a tensor, a list of arguments, or a plain value.
-        number_dtype: The element type that plain floating-point numbers are computed in.
-    """
-    if isinstance(value, list):
-        return [flush_subnormals(entry, number_dtype) for entry in value]
-    exact = exact_value(value)
-    if isinstance(exact, float):
-        return float(_flush(np.asarray(exact), number_dtype))
-    if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype):
-        return exact
-    if not np.iscomplexobj(exact):
-        return _flush(exact, value.spec.dtype)
-    parts = exact.copy()
-    parts.real, parts.imag = _flush(exact.real, value.spec.dtype), _flush(exact.imag, value.spec.dtype)
-    return parts
-
-
-def _flush(numbers: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
-    return np.where(is_subnormal(numbers, dtype), np.copysign(0.0, numbers), numbers)
-
-
-def has_subnormals(value: Any, number_dtype: Dtype = Dtype.float32) -> bool:
-    """Return whether an argument contains subnormal numbers of its element type, or complex numbers with such parts.
-
-    Args:
-        value: The argument: a tensor, a list of arguments, or a plain value.
-        number_dtype: The element type that plain floating-point numbers are computed in.
-    """
-    if isinstance(value, list):
-        return any(has_subnormals(entry, number_dtype) for entry in value)
-    if isinstance(value, float):
-        return bool(is_subnormal(np.asarray(value), number_dtype))
-    if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype):
-        return False
-    return any(bool(is_subnormal(part, value.spec.dtype).any()) for part in (value.exact.real, value.exact.imag))
+    return np.where(reference == 0, np.maximum(unit, 2 / K * format_of(dtype).tiny), unit)

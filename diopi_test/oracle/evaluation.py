@@ -25,9 +25,11 @@ from diopi_test.cases.data import (
     plain_values,
     random_generator,
 )
-from diopi_test.cases.formats import FloatArray, is_inexact, ulp
+from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values
-from diopi_test.oracle import budget, overflow
+from diopi_test.oracle import overflow
+from diopi_test.oracle.amplification import measure_amplification
+from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.oracle.reference import (
     AnyOf,
@@ -38,6 +40,7 @@ from diopi_test.oracle.reference import (
     find_reference,
     strip_remarks,
 )
+from diopi_test.oracle.subnormals import flush_subnormals, has_subnormals
 from lib_rt.dtypes import to_numpy
 
 ExpectedByName = dict[str, Expected | list[Expected] | None]
@@ -164,7 +167,7 @@ class Evaluation:
         outputs = self._run(plain_values(values))
         slots = _result_arrays(outputs)
         arrays = [slot.array for slot in slots]
-        amplified = budget.amplification(self.arrays, values, arrays, dtypes, self.case.dtype, self._seed)
+        amplified = measure_amplification(self.arrays, values, arrays, dtypes, self.case.dtype, self._seed)
         flushed = self._flushed_arrays(values) or [None for _ in slots]
         expected_arrays = [
             self._expected_array(slot, dtype, amplify, flushed_array)
@@ -221,9 +224,9 @@ class Evaluation:
 
     def _flushed_arrays(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
         number_dtype = Dtype.float64 if self.case.dtype in (Dtype.float64, Dtype.complex128) else Dtype.float32
-        if not any(budget.has_subnormals(value, number_dtype) for value in values.values()):
+        if not any(has_subnormals(value, number_dtype) for value in values.values()):
             return None
-        return self.arrays({name: budget.flush_subnormals(value, number_dtype) for name, value in values.items()})
+        return self.arrays({name: flush_subnormals(value, number_dtype) for name, value in values.items()})
 
     def _dtype(self, slot: _ResultArray, values: Mapping[str, Any]) -> Dtype:
         """Return the element type of a result tensor: the caller's choice, or the type that the standard infers."""
@@ -242,13 +245,11 @@ class Evaluation:
         values = _as_stored_numbers(slot.array, dtype)
         flushed_values = None if flushed is None else _as_stored_numbers(flushed, dtype)
         rounded = inexact and not self.case.is_exact(slot.name) and slot.is_rounded(guarantee)
-        if rounded and slot.is_sum:
-            amplified = budget.with_unsigned_zeros(values, amplified, dtype)
         return Expected(
             values,
             dtype,
             override.layout.__name__,
-            self._unit(slot, values, amplified, dtype) if rounded else None,
+            slot.derive_budget(values, dtype, amplified) if rounded else None,
             None
             if flushed_values is None or np.array_equal(values, flushed_values, equal_nan=inexact)
             else flushed_values,
@@ -256,18 +257,13 @@ class Evaluation:
             isinstance(slot.output, AnyOf),
         )
 
-    @staticmethod
-    def _unit(slot: _ResultArray, values: NDArray[Any], amplified: FloatArray, dtype: Dtype) -> FloatArray:
-        unit = budget.error_unit(values, amplified, slot.terms, slot.stored, dtype)
-        return np.where(slot.exact, budget.EXACT * ulp(values, dtype), unit) if np.any(slot.exact) else unit
-
 
 def _exclude_lost_elements(expected: Expected, in_range: NDArray[Any]) -> Expected:
     """Mark elements as unspecified where an intermediate overflow or underflow may destroy the result."""
     if expected.needs_validator:
         return expected
     lost = overflow.is_lost_to_overflow(
-        expected.values, _as_stored_numbers(in_range, expected.dtype), expected.unit, expected.dtype
+        expected.values, _as_stored_numbers(in_range, expected.dtype), expected.budget, expected.dtype
     )
     if not lost.any():
         return expected
@@ -320,25 +316,18 @@ class _ResultArray:
         """Return the reference's values."""
         return np.asarray(strip_remarks(self.output))
 
-    @property
-    def terms(self) -> Any:
-        """Return the declared intermediate terms; raise ValueError if they do not broadcast to the result."""
-        return np.broadcast_to(self._declared.terms, self.array.shape)
-
-    @property
-    def stored(self) -> Any:
-        """Return the terms rounded in the result's type; raise ValueError if they do not broadcast to the result."""
-        return np.broadcast_to(self._declared.stored, self.array.shape)
-
-    @property
-    def exact(self) -> Any:
-        """Return where a rounded result must be exact."""
-        return np.broadcast_to(self._declared.exact, self.array.shape)
-
-    @property
-    def is_sum(self) -> bool:
-        """Return whether the result is a sum of declared terms, whose zeros have no sign."""
-        return np.ndim(self._declared.terms) > 0 and not self._declared.signed
+    def derive_budget(self, values: NDArray[Any], dtype: Dtype, amplified: NDArray[np.float64]) -> Budget:
+        """Return the budget of the result; raise ValueError if declared terms do not broadcast to the result."""
+        declared, shape = self._declared, self.array.shape
+        return Budget.derive(
+            values,
+            dtype,
+            amplified,
+            terms=np.broadcast_to(declared.terms, shape),
+            stored=np.broadcast_to(declared.stored, shape),
+            exact=np.broadcast_to(declared.exact, shape),
+            is_sum=np.ndim(declared.terms) > 0 and not declared.signed,
+        )
 
     @property
     def specified(self) -> NDArray[np.bool_] | None:

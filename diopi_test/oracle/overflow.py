@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.formats import FloatArray, Format, format_of, is_inexact
-from diopi_test.oracle.budget import Evaluate, K
+from diopi_test.cases.formats import Format, format_of, is_inexact
+from diopi_test.oracle.amplification import Evaluate
+from diopi_test.oracle.budget import Budget
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -219,13 +220,13 @@ def _to_double(array: Array) -> Array:
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
-def is_lost_to_overflow(reference: Array, in_range: Array, unit: FloatArray | None, dtype: Dtype) -> Mask:
+def is_lost_to_overflow(reference: Array, in_range: Array, budget: Budget | None, dtype: Dtype) -> Mask:
     """Find elements whose result within the range of the type differs from the reference by more than rounding.
 
     Args:
         reference: the result in float64.
         in_range: the result of `evaluate_in_range`, of the same shape.
-        unit: the unit of the error budget of each element; None for exact results.
+        budget: the error budget of each element; None for exact results.
         dtype: the element type of the result.
 
     Returns:
@@ -237,7 +238,7 @@ def is_lost_to_overflow(reference: Array, in_range: Array, unit: FloatArray | No
         return np.asarray(reference != in_range)
     form = format_of(dtype)
     with np.errstate(all="ignore"):
-        near = np.abs(in_range - reference) <= (0 if unit is None else K * unit)
+        near = np.abs(in_range - reference) <= (0 if budget is None else budget.limit)
         infinite = (np.abs(reference) >= form.overflow) & (np.abs(in_range) >= form.overflow)
         same = (reference == in_range) | (np.isnan(reference) & np.isnan(in_range))
         vanished = (np.abs(reference) < form.tiny) & (in_range == 0)

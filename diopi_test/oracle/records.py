@@ -13,8 +13,8 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Generator
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import convert, is_mask, widen
-from diopi_test.cases.formats import FloatArray
 from diopi_test.cases.model import CaseClass
+from diopi_test.oracle.budget import Budget
 
 
 @final
@@ -33,10 +33,10 @@ class Expected:
     """An expected result array.
 
     Attributes:
-        values: The reference's result, in a wider type than `dtype`; exact if `unit` is None.
+        values: The reference's result, in a wider type than `dtype`; exact if `budget` is None.
         dtype: The element type of the result tensor.
         layout: The name of its layout.
-        unit: s + ulp + eps·m for each element, whose error is at most K units; None if the result must be exact.
+        budget: The error budget of each element; None if the result must be exact.
         flushed: The reference's result with subnormal inputs flushed to zero; None if it is the same.
         specified: Which elements the standard specifies; None if it specifies all of them.
         needs_validator: Whether `values` is one of several valid results, so that the function's validator decides
@@ -46,7 +46,7 @@ class Expected:
     values: NDArray[Any]
     dtype: Dtype
     layout: str = "contiguous"
-    unit: FloatArray | None = None
+    budget: Budget | None = None
     flushed: NDArray[Any] | None = None
     specified: NDArray[np.bool_] | None = None
     needs_validator: bool = False

@@ -30,7 +30,7 @@ from diopi_test.baseline.store import baseline_file
 from diopi_test.cases.model import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks.values import compare
-from diopi_test.oracle.budget import K, R
+from diopi_test.oracle.budget import R
 from diopi_test.oracle.evaluation import Evaluation
 from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays
 from diopi_test.oracle.reference import find_reference
@@ -256,13 +256,13 @@ def find_wide_budgets(cases: Sequence[ExaminedCase]) -> Iterator[tuple[ExaminedC
 def _has_wide_budget(expected: Expected) -> bool:
     """Return whether the median error budget covers the spread of the finite values."""
     values = _specified(expected)
-    if expected.unit is None or not np.isfinite(values).any():
+    if expected.budget is None or not np.isfinite(values).any():
         return False
-    unit = (expected.unit if expected.specified is None else expected.unit[expected.specified]).reshape(-1)
-    unit, values = unit[np.isfinite(values)], values[np.isfinite(values)]
+    budget = expected.budget if expected.specified is None else expected.budget.select(expected.specified)
+    limit, values = budget.limit.reshape(-1)[np.isfinite(values)], values[np.isfinite(values)]
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.abs(values - (values.mean() if values.size >= FEW_ELEMENTS else 0)).max()
-        return bool(spread > 0 and np.median(K * unit) >= spread)
+        return bool(spread > 0 and np.median(limit) >= spread)
 
 
 # Rules of arguments

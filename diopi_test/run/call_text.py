@@ -14,11 +14,10 @@ from diopi_proto.headers import declaration
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter
 from diopi_proto.types import Dtype
-from diopi_test.baseline.units import to_ulps
 from diopi_test.cases.formats import is_inexact
 from diopi_test.cases.layouts import layout_named
 from diopi_test.execution.description import describe_attribute, describe_tensor
-from diopi_test.oracle.budget import K
+from diopi_test.oracle.budget import Budget, K
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from diopi_test.run.lookup import MadeCase
 
@@ -116,21 +115,21 @@ def _demands(expected: Expected) -> Iterator[str]:
     """How exact a result must be."""
     if expected.needs_validator:
         yield "one of several valid results; a validator decides whether a result is valid. For example"
-    elif expected.unit is None:
+    elif expected.budget is None:
         yield "exact"
-    elif expected.unit.size:
-        yield f"within a budget of {_budget(expected)}, K = {K:g} included"
+    elif expected.budget.unit.size:
+        yield f"within a budget of {_budget_text(expected.budget, expected)}, K = {K:g} included"
     if expected.specified is not None:
         yield f"{int(expected.specified.sum())} of {expected.specified.size} elements are specified"
     if expected.flushed is not None:
         yield "subnormal inputs may be taken for zero"
 
 
-def _budget(expected: Expected) -> str:
+def _budget_text(budget: Budget, expected: Expected) -> str:
     """What errors may be, in ulps; beside 0, where ulps of float64 are minute and many, as it is."""
-    units, name = to_ulps(expected), " ulps"
+    units, name = budget.to_ulps(expected.values, expected.dtype), " ulps"
     if np.isinf(units).any():
-        units, name = np.asarray(expected.unit), ""
+        units, name = budget.unit, ""
     with np.errstate(over="ignore"):
         budgets = np.sort(K * units, axis=None)
     least, median, largest = (f"{budgets[i]:.3g}" for i in (0, budgets.size // 2, -1))

@@ -30,7 +30,6 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline.codec import to_json
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.description import describe_attribute, describe_tensor
-from diopi_test.oracle.budget import K
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt.dtypes import to_numpy
 
@@ -104,8 +103,8 @@ def _expected_arrays(case: BaselineCase) -> Arrays:
         for entry_name, entry in _entries(name, value):
             if isinstance(entry, Expected):
                 yield f"expected.{entry_name}", entry.values
-                if entry.unit is not None:
-                    yield f"budget.{entry_name}", K * entry.unit
+                if entry.budget is not None:
+                    yield f"budget.{entry_name}", entry.budget.limit
                 if entry.specified is not None:
                     yield f"specified.{entry_name}", entry.specified
 

@@ -12,7 +12,6 @@ from diopi_test.checks import CHECKS, form, gaps, inputs
 from diopi_test.execution.call_record import CallRecord
 from diopi_test.execution.verdict import Outcome
 from diopi_test.fuzz.relations import FAILURES
-from diopi_test.oracle.budget import with_unsigned_zeros
 from diopi_test.oracle.evaluation import Evaluation, compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, Expected
 from diopi_test.oracle.reference import find_reference
@@ -67,9 +66,9 @@ def _allow_zeros_of_either_sign(case: BaselineCase) -> BaselineCase:
 
 
 def _unsigned(expected: Expected) -> Expected:
-    if expected.unit is None:
+    if expected.budget is None:
         return expected
-    return replace(expected, unit=with_unsigned_zeros(expected.values, expected.unit, expected.dtype))
+    return replace(expected, budget=expected.budget.with_unsigned_zeros(expected.values, expected.dtype))
 
 
 def derive_call_outcome(record: CallRecord) -> Outcome:

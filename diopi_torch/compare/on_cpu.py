@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import random_generator, widen
-from diopi_test.cases.formats import FloatArray, is_inexact
-from diopi_test.oracle import budget
+from diopi_test.cases.formats import is_inexact
+from diopi_test.oracle.amplification import measure_amplification
+from diopi_test.oracle.budget import Budget
 from diopi_torch.compare.contents import Content, iterate_tensors, map_tensors, read_elements
 from diopi_torch.fallback import HIDDEN_WRITES, operator_name
 from diopi_torch.layout import DTYPES
@@ -104,10 +105,10 @@ class PreciseCall:
         self._numbers = {name: value for name, value in call.named.items() if type(value) is float}
         self.outputs = self._evaluate({name: data.exact for name, data in self._values.items()})
 
-    def unit(self, name: str, dtype: Dtype) -> FloatArray:
-        """Return s + ulp for each element of an output, as `diopi_test.oracle.budget` derives it."""
+    def budget(self, name: str, dtype: Dtype) -> Budget:
+        """Return the error budget of an output, without intermediate terms."""
         results = list(self.outputs.values())
-        amplified = budget.amplification(
+        amplified = measure_amplification(
             lambda inputs: list(self._evaluate(inputs).values()),
             {**self._values, **self._numbers},
             results,
@@ -115,7 +116,7 @@ class PreciseCall:
             next((data.dtype for data in self._values.values() if is_inexact(data.dtype)), dtype),
             self._seed,
         )[list(self.outputs).index(name)]
-        return budget.error_unit(self.outputs[name], amplified, 0.0, 0.0, dtype)
+        return Budget.derive(self.outputs[name], dtype, amplified)
 
     def _seed(self) -> Generator:
         return random_generator(operator_name(self._call.operator), "perturbation")

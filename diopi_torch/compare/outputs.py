@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import widen
 from diopi_test.cases.formats import FloatArray, format_of, is_inexact, ulp
-from diopi_test.oracle.budget import K
+from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.records import Expected
 from diopi_torch.compare.contents import read_elements
 from diopi_torch.compare.on_cpu import CpuCall, PreciseCall
@@ -72,7 +72,7 @@ class KnownResult:
         return replace(
             expected,
             values=moved(expected.values),
-            unit=moved(expected.unit),
+            budget=None if expected.budget is None else Budget(moved(expected.budget.unit)),
             flushed=moved(expected.flushed),
             specified=moved(expected.specified),
         )
@@ -141,12 +141,12 @@ class _Truth:
     Attributes:
         expected: the result according to the standard, if the output is a result of a function.
         exact: the output of the operator in float64; None if it is unknown.
-        unit: the unit of the error budget; an error of K units is allowed.
+        budget: the error budget; None if the operator has none.
     """
 
     expected: Expected | None
     exact: NDArray[Any] | None
-    unit: FloatArray | None
+    budget: Budget | None
 
     @classmethod
     def for_result(
@@ -161,16 +161,16 @@ class _Truth:
         if not is_inexact(dtype):
             return cls(expected, exact, None)
         if expected is not None:
-            return cls(expected, exact, expected.unit)
-        return cls(None, exact, precise.unit(name, dtype) if precise and exact is not None else None)
+            return cls(expected, exact, expected.budget)
+        return cls(None, exact, precise.budget(name, dtype) if precise and exact is not None else None)
 
     def exceeds_budget(self, actual: NDArray[Any], wanted: NDArray[Any], dtype: Dtype) -> NDArray[np.bool_]:
         """Return which elements differ too much from the CPU's result in this type and from the exact number."""
         if self.expected is not None and self.expected.needs_validator:
             return np.zeros(actual.shape, bool)
         if is_inexact(dtype):
-            unit = ulp(wanted, dtype) if self.unit is None else self.unit
-            allowed = K * unit + format_of(dtype).tiny
+            budget = Budget(ulp(wanted, dtype)) if self.budget is None else self.budget
+            allowed = budget.limit + format_of(dtype).tiny
             mask = _differs(actual, wanted, allowed)
             if self.exact is not None:
                 mask &= _differs(actual, self.exact, allowed)

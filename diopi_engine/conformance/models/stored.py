@@ -13,7 +13,7 @@ from diopi_engine.conformance.bench import NotConformingError
 from diopi_engine.engine import Array
 from diopi_proto.types import Dtype
 from diopi_test.checks.values import compare
-from diopi_test.oracle.budget import K, R
+from diopi_test.oracle.budget import Budget, R
 from diopi_test.oracle.records import Expected
 
 
@@ -28,7 +28,7 @@ class ReferenceSamples:
     def part(self, chosen: slice | Array) -> ReferenceSamples:
         """Return the selected samples."""
         outputs = [
-            replace(output, values=output.values[chosen], unit=np.asarray(output.unit)[chosen])
+            replace(output, values=output.values[chosen], budget=_budget(output).select(chosen))
             for output in self.outputs
         ]
         return ReferenceSamples([array[chosen] for array in self.inputs], outputs)
@@ -37,7 +37,7 @@ class ReferenceSamples:
         """Write the samples to a file."""
         arrays = {f"input{n}": array for n, array in enumerate(self.inputs)}
         for n, output in enumerate(self.outputs):
-            arrays |= {f"values{n}": output.values, f"unit{n}": np.asarray(output.unit)}
+            arrays |= {f"values{n}": output.values, f"unit{n}": _budget(output).unit}
         np.savez(path, allow_pickle=False, **arrays)
 
     @classmethod
@@ -46,7 +46,9 @@ class ReferenceSamples:
         with np.load(path, allow_pickle=False) as file:
             inputs = [file[f"input{n}"] for n in range(sum(name.startswith("input") for name in file))]
             count = sum(name.startswith("values") for name in file)
-            outputs = [Expected(file[f"values{n}"], Dtype.float32, unit=file[f"unit{n}"]) for n in range(count)]
+            outputs = [
+                Expected(file[f"values{n}"], Dtype.float32, budget=Budget(file[f"unit{n}"])) for n in range(count)
+            ]
         return cls(inputs, outputs)
 
     def check(self, subject: str, found: Sequence[Array]) -> float:
@@ -56,13 +58,19 @@ class ReferenceSamples:
         )
 
 
+def _budget(expected: Expected) -> Budget:
+    """Return the budget of an output; the outputs of networks are rounded."""
+    assert expected.budget is not None
+    return expected.budget
+
+
 def _check(subject: str, found: Array, expected: Expected) -> float:
     if found.shape != expected.values.shape:
         raise NotConformingError(f"{subject} has shape {list(found.shape)}, expected {list(expected.values.shape)}")
     comparison = compare(found, expected)
     if comparison.is_wrong.any():
         place = tuple(int(index) for index in np.argwhere(comparison.is_wrong)[0])
-        budget = K * np.asarray(expected.unit)[place]
+        budget = _budget(expected).limit[place]
         raise NotConformingError(
             f"{subject} has {comparison.is_wrong.sum()} wrong elements of {found.size}: at {place} {found[place]}, "
             f"expected {expected.values[place]:.9g} ± {budget:.2g}"

@@ -15,7 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from diopi_engine.conformance.models.rounding import Rounding
 from diopi_engine.conformance.models.zoo import Network, run_module
 from diopi_proto.types import Dtype
-from diopi_test.oracle.budget import error_unit
+from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.perturbation import ROUNDS
 from diopi_test.oracle.records import Expected
 
@@ -39,7 +39,7 @@ def compute_expected(network: Network, inputs: Sequence[Tensor]) -> list[Expecte
         moved = _evaluate(network, inputs, Rounding(np.random.default_rng(seed)))
         largest = [np.maximum(maximum, np.abs(a - b)) for maximum, a, b in zip(largest, exact, moved, strict=True)]
     return [
-        Expected(array, Dtype.float32, unit=error_unit(array, maximum, 0.0, 0.0, Dtype.float32))
+        Expected(array, Dtype.float32, budget=Budget.derive(array, Dtype.float32, maximum))
         for array, maximum in zip(exact, largest, strict=True)
     ]
 

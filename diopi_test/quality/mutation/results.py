@@ -11,9 +11,8 @@ import numpy as np
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype, MemoryFormat
-from diopi_test.cases.formats import FORMATS, format_of
+from diopi_test.cases.formats import FORMATS
 from diopi_test.cases.layouts import contiguous, layout_named
-from diopi_test.oracle.budget import K
 from diopi_test.oracle.records import Expected, expected_arrays, tensors_in
 from diopi_test.quality.mutation.mutant import (
     Array,
@@ -135,8 +134,8 @@ def _zeros_positive(array: Array, expected: Expected) -> Array | None:
     if not is_float(array) or array.dtype.kind == "c":
         return None
     zeros = (expected.values == 0) & np.signbit(expected.values)
-    if expected.unit is not None:
-        zeros &= K * expected.unit < format_of(expected.dtype).tiny
+    if expected.budget is not None:
+        zeros &= ~expected.budget.covers_subnormals(expected.dtype)
     return np.where(zeros, np.zeros_like(array), array)
 
 

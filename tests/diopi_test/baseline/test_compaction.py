@@ -15,6 +15,7 @@ from diopi_test.baseline.compaction import (
 )
 from diopi_test.cases.domains import log_uniform
 from diopi_test.cases.formats import format_of, ulp
+from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.records import BaselineTensor, Expected
 
 FLOATING = (Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64)
@@ -27,7 +28,7 @@ def random_values(dtype: Dtype) -> np.ndarray:
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_values_move_by_a_small_part_of_an_ulp(dtype: Dtype) -> None:
     values = random_values(dtype)
-    short = compact_expected(Expected(values, dtype, unit=ulp(values, dtype))).values
+    short = compact_expected(Expected(values, dtype, budget=Budget(ulp(values, dtype)))).values
     assert (np.abs(short - values) <= ulp(values, dtype) * 2.0 ** -(SPARE_BITS + 1)).all()
     assert (short != values).any() == (dtype is not Dtype.float64)
 
@@ -36,14 +37,14 @@ def test_values_move_by_a_small_part_of_an_ulp(dtype: Dtype) -> None:
 @pytest.mark.parametrize("shape", [(), (1,), (0, 3), (2, 1)])
 def test_compaction_keeps_the_shape(dtype: Dtype, shape: tuple[int, ...]) -> None:
     values = np.full(shape, 1.5)
-    for unit in (None, np.ones(shape)):
-        assert compact_expected(Expected(values, dtype, unit=unit, flushed=values)).values.shape == shape
+    for budget in (None, Budget(np.ones(shape))):
+        assert compact_expected(Expected(values, dtype, budget=budget, flushed=values)).values.shape == shape
     assert round_up_ulps(np.ones(shape, np.float32)).shape == shape
 
 
 def test_compaction_keeps_zeros_infinities_and_nan() -> None:
     values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, np.finfo(np.float64).max])
-    short = compact_expected(Expected(values, Dtype.float32, unit=ulp(values, Dtype.float32))).values
+    short = compact_expected(Expected(values, Dtype.float32, budget=Budget(ulp(values, Dtype.float32)))).values
     assert np.array_equal(short[:6], values[:6], equal_nan=True)
     assert (np.signbit(short) == np.signbit(values)).all()
     assert (np.isfinite(short) == np.isfinite(values)).all()
@@ -52,7 +53,7 @@ def test_compaction_keeps_zeros_infinities_and_nan() -> None:
 
 def test_compaction_shortens_real_and_imaginary_parts() -> None:
     values = random_values(Dtype.float32) + 1j * random_values(Dtype.float32)[::-1]
-    short = compact_expected(Expected(values, Dtype.complex64, unit=ulp(values, Dtype.complex64))).values
+    short = compact_expected(Expected(values, Dtype.complex64, budget=Budget(ulp(values, Dtype.complex64)))).values
     for real, imag in ((short.real, values.real), (short.imag, values.imag)):
         assert (np.abs(real - imag) <= ulp(imag, Dtype.float32) * 2.0 ** -(SPARE_BITS + 1)).all()
 

@@ -47,9 +47,9 @@ def test_stored_results_are_compacted(path: Path) -> None:
     assert isinstance(expected, Expected)
     small = compaction.compact_expected(computed)
     assert np.array_equal(expected.values, small.values)
-    assert small.unit is not None
-    assert expected.unit is not None
-    growth = expected.unit / small.unit
+    assert small.budget is not None
+    assert expected.budget is not None
+    growth = expected.budget.unit / small.budget.unit
     assert growth.min() >= 1 - 2**-24  # float32 on the way
     assert growth.max() <= 1 + 1 / 128
 

@@ -11,6 +11,7 @@ from diopi_proto.types import Dtype
 from diopi_test.baseline import store
 from diopi_test.baseline.store import BaselineError, BaselineFile, Provenance
 from diopi_test.cases.selection import select_cases
+from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 
@@ -31,7 +32,8 @@ def path(tmp_path: Path) -> Path:
 def assert_same_expected(actual: Expected, expected: Expected) -> None:
     assert (actual.dtype, actual.layout) == (expected.dtype, expected.layout)
     assert np.array_equal(actual.values.astype(expected.values.dtype), expected.values, equal_nan=True)
-    for mine, theirs, rtol in ((actual.unit, expected.unit, 2.0**-23), (actual.flushed, expected.flushed, 0)):
+    units = [None if result.budget is None else result.budget.unit for result in (actual, expected)]
+    for mine, theirs, rtol in ((*units, 2.0**-23), (actual.flushed, expected.flushed, 0)):
         assert (mine is None) == (theirs is None)
         assert mine is None or np.allclose(mine, theirs, rtol, atol=0, equal_nan=True)
 
@@ -181,7 +183,7 @@ def test_half_precision_expectations_keep_their_precision(path: Path) -> None:
 @pytest.mark.parametrize(("dtype", "array_name"), [(Dtype.float32, "budget_ulps"), (Dtype.float64, "unit")])
 def test_units_beside_zero_survive(tmp_path: Path, dtype: Dtype, array_name: str) -> None:
     """1e-10 is some 2^116 of float32's smallest numbers, and of float64's more than it can count."""
-    actual = Expected(np.array([0.0, -0.0, 1.0, np.inf]), dtype, unit=np.array([1e-10, 1e-13, 1e-5, np.nan]))
+    actual = Expected(np.array([0.0, -0.0, 1.0, np.inf]), dtype, budget=Budget(np.array([1e-10, 1e-13, 1e-5, np.nan])))
     path = tmp_path / "diopiAny.h5"
     store.write_baseline_file(path, "diopiAny", [BaselineCase("diopiAny", "x", dtype, {}, {"out": actual})], PROVENANCE)
     with h5py.File(path) as file:

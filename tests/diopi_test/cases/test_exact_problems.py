@@ -78,7 +78,7 @@ def test_case_can_be_exact_in_only_some_results(dtype: str) -> None:
     assert isinstance(out, Expected)
     assert isinstance(lse, Expected)
     assert (case.is_exact("attention_out"), case.is_exact("softmax_lse")) == (True, False)
-    assert (out.unit is None, lse.unit is None) == (True, False)
+    assert (out.budget is None, lse.budget is None) == (True, False)
     for batch, query, head in np.ndindex(out.values.shape[:3]):
         halves = [v[batch, first::2, head].mean(0).tolist() for first in (0, 1)]
         assert out.values[batch, query, head].tolist() in halves

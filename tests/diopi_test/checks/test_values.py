@@ -12,14 +12,14 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import ulp
 from diopi_test.checks.values import check, compare
-from diopi_test.oracle.budget import K
+from diopi_test.oracle.budget import Budget, K
 from diopi_test.oracle.records import Expected
 from lib_rt.dtypes import to_numpy
 
 
 def rounded(values: Any, dtype: Dtype = Dtype.float32, ulps: float = 1.0, flushed: Any = None) -> Expected:
     values = np.asarray(values, np.float64)
-    return Expected(values, dtype, unit=ulps * ulp(values, dtype), flushed=flushed)
+    return Expected(values, dtype, budget=Budget(ulps * ulp(values, dtype)), flushed=flushed)
 
 
 def wrong_elements(actual: Any, expected: Expected) -> list[bool]:
@@ -145,7 +145,7 @@ def test_complex_errors_are_measured_by_modulus() -> None:
 
 def complex_numbers(values: Any) -> Expected:
     values = np.asarray(values, np.complex128)
-    return Expected(values, Dtype.complex64, unit=ulp(values, Dtype.complex64))
+    return Expected(values, Dtype.complex64, budget=Budget(ulp(values, Dtype.complex64)))
 
 
 def test_beside_an_infinite_part_the_other_has_its_budget() -> None:
@@ -169,7 +169,7 @@ def test_each_part_of_an_exact_complex_number_is_compared() -> None:
 def test_subnormal_parts_of_complex_numbers_may_be_flushed() -> None:
     values = np.array([1e-37 + 1e-40j, 1e-40 + 1j, 1e-40 - 1e-41j])
     exact = Expected(values, Dtype.complex64)
-    rounded = replace(exact, unit=np.full(3, 2.0**-149))
+    rounded = replace(exact, budget=Budget(np.full(3, 2.0**-149)))
     for expected in (exact, rounded):
         actual = np.array([1e-37 + 0j, 1j, 0j], np.complex64)
         comparison = compare(actual, expected)

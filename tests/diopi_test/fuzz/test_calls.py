@@ -20,7 +20,7 @@ from diopi_test.fuzz.known import known
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case
 from diopi_test.fuzz.search import drawing_by_the_seed_alone
 from diopi_test.fuzz.statistics import Statistics
-from diopi_test.oracle import budget
+from diopi_test.oracle import amplification
 
 CALLS = 16
 SHARE = 8
@@ -73,7 +73,7 @@ def is_poor(function: str, found: Statistics, count: int) -> bool:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # domains and references at the ends of formats
 @pytest.mark.parametrize("function", sampled(OPERATORS, 25))
 def test_drawn_calls_are_legal_and_vary(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "ROUNDS", 1)  # no budget is needed here
+    monkeypatch.setattr(amplification, "ROUNDS", 1)  # no budget is needed here
     monkeypatch.setattr(stability, "ROUNDS", 1)
     if is_poor(function, draw_statistics(function), CALLS):
         found = draw_statistics(function, MANY_CALLS)

@@ -10,7 +10,9 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.data import TensorData, random_generator
 from diopi_test.cases.formats import FORMATS, ulp
 from diopi_test.cases.model import TensorSpec
-from diopi_test.oracle import budget
+from diopi_test.oracle.amplification import measure_amplification
+from diopi_test.oracle.budget import Budget
+from diopi_test.oracle.subnormals import flush_subnormals, has_subnormals
 from lib_rt.dtypes import to_numpy
 
 
@@ -25,7 +27,7 @@ def amplification(function: Any, values: Mapping[str, Any], dtype: Dtype = Dtype
 
     plain = {name: value.exact if isinstance(value, TensorData) else value for name, value in values.items()}
     result_dtype = dtype if dtype in FORMATS else Dtype.float32
-    return budget.amplification(
+    return measure_amplification(
         evaluate, values, evaluate(plain), [result_dtype], dtype, lambda: random_generator("test")
     )[0]
 
@@ -85,39 +87,43 @@ def test_nonfinite_results_do_not_widen_a_budget() -> None:
 def test_unit_is_amplification_plus_ulp_plus_terms() -> None:
     reference = np.array([1.0, 1.5, 0.0])
     step = 2.0**-23
-    unit = budget.error_unit(reference, np.array([0, 3 * step, 0]), np.array([2.0, 0, 0]), 0, Dtype.float32)
-    assert unit.tolist() == [3 * step, 4 * step, 2.0**-149]
+    amplified, terms = np.array([0, 3 * step, 0]), np.array([2.0, 0, 0])
+    assert Budget.derive(reference, Dtype.float32, amplified, terms=terms).unit.tolist() == [
+        3 * step,
+        4 * step,
+        2.0**-149,
+    ]
 
 
 def test_nan_terms_do_not_enter_the_unit() -> None:
-    assert budget.error_unit(np.ones(1), np.zeros(1), np.nan, 0, Dtype.float32) == 2.0**-23
+    assert Budget.derive(np.ones(1), Dtype.float32, np.zeros(1), terms=np.nan).unit == 2.0**-23
 
 
 def test_nonfinite_results_have_no_unit() -> None:
-    assert np.isnan(budget.error_unit(np.array([np.inf, np.nan]), np.zeros(2), 0, 0, Dtype.float32)).all()
+    assert np.isnan(Budget.derive(np.array([np.inf, np.nan]), Dtype.float32, np.zeros(2)).unit).all()
 
 
 def test_flush_subnormals_replaces_them_by_zero() -> None:
     data = tensor([1e-40, -1e-40, 1.0])
-    assert budget.has_subnormals(data)
-    assert not budget.has_subnormals(tensor([1e-40], Dtype.float64))
-    flushed = budget.flush_subnormals(data)
+    assert has_subnormals(data)
+    assert not has_subnormals(tensor([1e-40], Dtype.float64))
+    flushed = flush_subnormals(data)
     assert flushed.tolist() == [0.0, 0.0, 1.0]
     assert np.signbit(flushed).tolist() == [False, True, False]
 
 
 def test_subnormal_scalars_are_flushed_in_the_type_they_are_computed_in() -> None:
-    assert budget.has_subnormals(1e-40)
-    assert not budget.has_subnormals(1e-40, Dtype.float64)
-    assert budget.flush_subnormals(-1e-310, Dtype.float64) == 0.0
-    assert not budget.has_subnormals(1)
+    assert has_subnormals(1e-40)
+    assert not has_subnormals(1e-40, Dtype.float64)
+    assert flush_subnormals(-1e-310, Dtype.float64) == 0.0
+    assert not has_subnormals(1)
 
 
 @pytest.mark.parametrize("dtype", [Dtype.float32, Dtype.float64], ids=lambda dtype: dtype.name)
 def test_unit_near_zero_does_not_depend_on_its_ratio_to_the_ulp(dtype: Dtype) -> None:
     values = np.array([0.0, 1.0])
     epsilon = float(np.finfo(to_numpy(dtype)).eps)
-    units = budget.error_unit(values, np.zeros(2), 0, 1.0, dtype)
+    units = Budget.derive(values, dtype, np.zeros(2), stored=1.0).unit
     assert np.allclose(units, [epsilon, 2 * epsilon], rtol=1e-6, atol=0)
 
 
@@ -128,9 +134,13 @@ def test_narrow_input_is_perturbed_in_the_type_it_is_converted_to() -> None:
 
 
 def test_zero_sum_may_have_either_sign() -> None:
-    amplified = budget.with_unsigned_zeros(np.array([0.0, -0.0, 1.0]), np.zeros(3), Dtype.float16)
-    assert (budget.K * amplified[:2] >= FORMATS[Dtype.float16].tiny).all()
-    assert amplified[2] == 0
+    values = np.array([0.0, -0.0, 1.0])
+    spacing = ulp(values, Dtype.float16)
+    derived = Budget.derive(values, Dtype.float16, np.zeros(3), is_sum=True)
+    for budget in (derived, Budget(spacing).with_unsigned_zeros(values, Dtype.float16)):
+        assert budget.covers_subnormals(Dtype.float16)[:2].all()
+        assert budget.unit[2] == spacing[2]
+    assert not Budget(spacing).covers_subnormals(Dtype.float16)[:2].any()
 
 
 @pytest.mark.parametrize("sign", [1, -1], ids=["sum", "difference"])
@@ -150,7 +160,7 @@ def test_joint_effect_of_complex_parts_and_list_entries_is_measured() -> None:
     def differences(tensors: list[np.ndarray]) -> list[np.ndarray]:
         return [tensors[i] - tensors[j] for i in range(8) for j in range(i)]
 
-    found = budget.amplification(
+    found = measure_amplification(
         lambda arguments: differences(**arguments),
         {"tensors": listed},
         differences(**plain),

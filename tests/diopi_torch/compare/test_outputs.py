@@ -9,6 +9,7 @@ from torch_devices import Altered
 torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 from diopi_proto.types import Dtype  # noqa: E402  # behind the check for PyTorch
+from diopi_test.oracle.budget import Budget  # noqa: E402  # behind the check, too
 from diopi_test.oracle.records import Expected  # noqa: E402  # behind the check, too
 from diopi_torch.compare.on_cpu import CpuCall  # noqa: E402  # behind the check, too
 from diopi_torch.compare.outputs import KnownResult, compare_outputs  # noqa: E402  # behind the check, too
@@ -80,13 +81,13 @@ def test_changed_inputs_are_reported(vendor: Altered) -> None:
 
 def test_known_results_apply_to_views_with_permuted_axes() -> None:
     values = np.arange(24.0).reshape(2, 3, 4)
-    known = KnownResult(Expected(values, Dtype.float32, unit=values + 1), (12, 4, 1))
+    known = KnownResult(Expected(values, Dtype.float32, budget=Budget(values + 1)), (12, 4, 1))
     memory = torch.arange(24.0)
     found = known.view_as(memory.view(2, 3, 4).permute(2, 0, 1))
     assert found is not None
-    assert found.unit is not None
+    assert found.budget is not None
     np.testing.assert_array_equal(found.values, values.transpose(2, 0, 1))
-    np.testing.assert_array_equal(found.unit, values.transpose(2, 0, 1) + 1)
+    np.testing.assert_array_equal(found.budget.unit, values.transpose(2, 0, 1) + 1)
     assert known.view_as(memory.view(2, 3, 4)) is known.expected
     assert known.view_as(memory.view(2, 3, 4)[:, ::2]) is None
     assert known.view_as(memory.double().view(2, 3, 4)) is None

@@ -134,7 +134,7 @@ def test_samples_survive_a_round_trip_through_a_file(tmp_path: Path) -> None:
     again = type(samples).load(tmp_path / "samples.npz")
     for output, loaded in zip(samples.inputs, again.inputs, strict=True):
         np.testing.assert_array_equal(output, loaded)
-    np.testing.assert_array_equal(samples.outputs[0].unit, again.outputs[0].unit)
+    np.testing.assert_array_equal(samples.outputs[0].budget.unit, again.outputs[0].budget.unit)
 
 
 def test_cases_are_not_run_without_pytorch(library: Path, monkeypatch: Patch) -> None:

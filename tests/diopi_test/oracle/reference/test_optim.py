@@ -14,7 +14,8 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.data import TensorData, random_generator
 from diopi_test.cases.formats import ulp
 from diopi_test.cases.model import TensorSpec
-from diopi_test.oracle.budget import K, R, amplification
+from diopi_test.oracle.amplification import measure_amplification
+from diopi_test.oracle.budget import K, R
 from diopi_test.oracle.reference import find_reference
 
 RNG = np.random.default_rng(4)
@@ -40,7 +41,9 @@ def test_errors_of_sgd_are_within_budgets_where_momentum_and_gradient_cancel(nes
 
     values = {name: TensorData(array, TensorSpec(array.shape, Dtype.float32)) for name, array in arrays.items()}
     exact = step({name: value.exact for name, value in values.items()})
-    amplified = amplification(step, values, exact, [Dtype.float32] * 2, Dtype.float32, lambda: random_generator("sgd"))
+    amplified = measure_amplification(
+        step, values, exact, [Dtype.float32] * 2, Dtype.float32, lambda: random_generator("sgd")
+    )
     for expected, actual, reach in zip(exact, step(arrays), amplified, strict=True):
         units = (actual - expected) / (reach + ulp(expected, Dtype.float32))
         assert np.abs(units).max() < K / 2

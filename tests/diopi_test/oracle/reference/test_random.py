@@ -43,7 +43,7 @@ CERTAIN: list[tuple[str, str, str, Any]] = [
 @pytest.mark.parametrize(("name", "label", "result", "value"), CERTAIN)
 def test_what_is_certain(name: str, label: str, result: str, value: Any) -> None:
     override = expected(name, label, result)
-    assert not override.needs_validator and override.unit is None
+    assert not override.needs_validator and override.budget is None
     assert override.values.size and (override.values == np.array(value)).all()
 
 

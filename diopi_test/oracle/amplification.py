@@ -1,0 +1,85 @@
+"""Amplification of rounding by the problem itself: how much a reference changes if its inputs are perturbed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.formats import FloatArray, format_of, is_inexact
+from diopi_test.oracle.perturbation import ROUNDS, exact_value, make_movers, step
+
+Evaluate = Callable[[Mapping[str, Any]], list[NDArray[Any]]]
+"""Maps argument values to the reference's result arrays."""
+
+
+def measure_amplification(
+    evaluate: Evaluate,
+    values: Mapping[str, Any],
+    results: Sequence[NDArray[Any]],
+    dtypes: Sequence[Dtype],
+    tested: Dtype,
+    seed: Callable[[], Generator],
+) -> list[FloatArray]:
+    """Return the amplification s of every element of every result.
+
+    Args:
+        evaluate: the reference.
+        values: the materialised arguments.
+        results: the reference's results for the unperturbed arguments.
+        dtypes: the element types of the results.
+        tested: the element type under test.
+        seed: returns a generator for the signs of the perturbations, with the same seed at every call.
+
+    Returns:
+        For each result an array of its shape, in the unit of the result. It is zero for exact results.
+    """
+    amplified = [np.zeros(result.shape) for result in results]
+    for dtype in dict.fromkeys(dtype for dtype in dtypes if is_inexact(dtype)):
+        finer = dtype if not is_inexact(tested) or _precision(dtype) >= _precision(tested) else tested
+        for i, change in enumerate(_largest_changes(evaluate, values, results, tested, finer, seed())):
+            if dtypes[i] is dtype:
+                amplified[i] = change
+    return amplified
+
+
+def _largest_changes(
+    evaluate: Evaluate,
+    values: Mapping[str, Any],
+    results: Sequence[NDArray[Any]],
+    tested: Dtype,
+    dtype: Dtype,
+    rng: Generator,
+) -> list[FloatArray]:
+    """Return the largest change of each result if the inputs are perturbed in `dtype`, or in their own finer type."""
+    largest = [np.zeros(result.shape) for result in results]
+    moves = make_movers(values, tested, dtype, rng)
+    if not any(moves.values()) or not any(result.dtype.kind in "fc" for result in results):
+        return largest
+    # attributes may hide the change of an operand that they cancel, so one more round leaves them unperturbed
+    tensors = {name: None if isinstance(values[name], float) else move for name, move in moves.items()}
+    for number, moving in [*((n, moves) for n in range(ROUNDS)), *([(0, tensors)] if tensors != moves else [])]:
+        moved = evaluate({name: move(number) if move else exact_value(values[name]) for name, move in moving.items()})
+        largest = [
+            np.maximum(maximum, _absolute_change(a, b)) for maximum, a, b in zip(largest, results, moved, strict=True)
+        ]
+    return [0.5 / step(dtype) * maximum for maximum in largest]
+
+
+def _precision(dtype: Dtype) -> int:
+    return format_of(dtype).precision
+
+
+def _absolute_change(result: NDArray[Any], moved: NDArray[Any]) -> FloatArray:
+    """Return |moved − result|; 0 where either number or a part of it is not finite, and for exact results."""
+    if result.dtype.kind not in "fc" or result.shape != moved.shape:
+        return np.zeros(result.shape)
+    with np.errstate(all="ignore"):
+        change = np.asarray(moved - result)
+    if change.dtype.kind == "c":
+        return np.hypot(*(np.where(np.isfinite(part), part, 0) for part in (change.real, change.imag)))
+    return np.where(np.isfinite(change), np.abs(change), 0)

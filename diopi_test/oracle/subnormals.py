@@ -1,0 +1,54 @@
+"""Subnormal inputs, which an implementation may take for zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.data import TensorData
+from diopi_test.cases.formats import is_inexact, is_subnormal
+from diopi_test.oracle.perturbation import exact_value
+
+
+def flush_subnormals(value: Any, number_dtype: Dtype = Dtype.float32) -> Any:
+    """Return an argument with subnormal numbers, or subnormal parts of complex numbers, flushed to zero.
+
+    Args:
+        value: The argument: a tensor, a list of arguments, or a plain value.
+        number_dtype: The element type that plain floating-point numbers are computed in.
+    """
+    if isinstance(value, list):
+        return [flush_subnormals(entry, number_dtype) for entry in value]
+    exact = exact_value(value)
+    if isinstance(exact, float):
+        return float(_flush(np.asarray(exact), number_dtype))
+    if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype):
+        return exact
+    if not np.iscomplexobj(exact):
+        return _flush(exact, value.spec.dtype)
+    parts = exact.copy()
+    parts.real, parts.imag = _flush(exact.real, value.spec.dtype), _flush(exact.imag, value.spec.dtype)
+    return parts
+
+
+def _flush(numbers: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+    return np.where(is_subnormal(numbers, dtype), np.copysign(0.0, numbers), numbers)
+
+
+def has_subnormals(value: Any, number_dtype: Dtype = Dtype.float32) -> bool:
+    """Return whether an argument contains subnormal numbers of its element type, or complex numbers with such parts.
+
+    Args:
+        value: The argument: a tensor, a list of arguments, or a plain value.
+        number_dtype: The element type that plain floating-point numbers are computed in.
+    """
+    if isinstance(value, list):
+        return any(has_subnormals(entry, number_dtype) for entry in value)
+    if isinstance(value, float):
+        return bool(is_subnormal(np.asarray(value), number_dtype))
+    if not isinstance(value, TensorData) or not is_inexact(value.spec.dtype):
+        return False
+    return any(bool(is_subnormal(part, value.spec.dtype).any()) for part in (value.exact.real, value.exact.imag))
