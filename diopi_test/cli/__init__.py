@@ -19,7 +19,10 @@ from diopi_test.cli.original_options import explain_original_options
 __all__ = ["main"]
 
 COMMANDS = {
-    **{name: name for name in ("run", "report", "compare", "history", "submit", "verify", "waive", "show", "doctor")},
+    **{
+        name: name
+        for name in ("run", "report", "plan", "compare", "history", "submit", "verify", "waive", "show", "doctor")
+    },
     "gen-data": "gen_data",
     "mutation-test": "mutation_test",
     **{name: name for name in ("fingerprint", "fuzz", "trace", "export")},

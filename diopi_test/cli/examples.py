@@ -40,6 +40,10 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
             "write reports for a build server and a comment",
         ),
     ],
+    "plan": [
+        ("plan run.log.jsonl --models resnet50,llama", "show what unlocks two networks, in order"),
+        ("plan report.json --json plan.json", "plan for all networks, and write the plan as JSON"),
+    ],
     "compare": [
         ("compare before.json after.json", "show which cases broke, were fixed, or are less accurate"),
         ("compare before.json run.log.jsonl --factor 1.5 --markdown change.md", "report smaller changes, in Markdown"),

@@ -17,6 +17,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from diopi_test.execution.verdict import EXECUTED, LOST, UNSUCCESSFUL, Verdict
 from diopi_test.results.details import details
+from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, Report
 
 RUN = "run"
@@ -41,8 +42,24 @@ def junit(report: Report) -> str:
         _add_function(root, function, list(cases), report)
     for element in (root, *root):
         _count(element)
+    _add_origin(root, report)
     indent(root, " ")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(root, "unicode")}\n'
+
+
+def _add_origin(root: Element, report: Report) -> None:
+    """Add the time and the host to every suite, and what else identifies the run to the first one, as properties."""
+    if report.origin is not None:
+        for suite in root:
+            suite.set("timestamp", report.origin.started[:19])
+            suite.set("hostname", _text(report.origin.host))
+    first = next(iter(root), None)
+    if first is not None:
+        properties = Element("properties")
+        for name, value in describe_run(report):
+            if value:
+                SubElement(properties, "property", name=name, value=_text(value))
+        first.insert(0, properties)
 
 
 def _problems(report: Report) -> Iterator[str]:

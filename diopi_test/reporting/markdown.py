@@ -12,6 +12,7 @@ from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.reporting.comparison import Change, ChangedCase, ReportComparison
 from diopi_test.results.details import details
 from diopi_test.results.durations import distances, group_by_function, slowest
+from diopi_test.results.overview import describe_conformance, describe_run
 from diopi_test.results.records import CaseRecord, Counts, Report
 
 T = TypeVar("T")
@@ -36,6 +37,7 @@ def render_comparison(comparison: ReportComparison) -> str:
 def _report_lines(report: Report, durations: int) -> Iterator[str]:
     yield f"### {_headline(report)}"
     yield ""
+    yield from _run_lines(report)
     yield from (f"- {_code(error)}" for error in report.errors[:MAX_LISTED])
     if report.summary.incomplete:
         yield f"**Incomplete**: {report.summary.not_run} cases have no verdict. {_code(report.summary.reason)}"
@@ -53,6 +55,28 @@ def _report_lines(report: Report, durations: int) -> Iterator[str]:
     packages = ", ".join(f"{name} {version}" for name, version in report.environment.packages.items())
     baseline = f"baseline {report.baseline.level} {report.baseline.digest[:12]}"
     yield f"{baseline}; DIOPI {report.proto_version}; Python {report.environment.python}; {packages}"
+
+
+def _run_lines(report: Report) -> Iterator[str]:
+    """Yield what identifies the run, and the conformance by family."""
+    facts = {name: text for name, text in describe_run(report) if text and name != "vendor"}
+    command = facts.pop("command", "")
+    yield " · ".join(f"{name} {_escaped(text)}" for name, text in facts.items())
+    yield ""
+    if command:
+        yield _code(command)
+        yield ""
+    conformance = describe_conformance(report)
+    if all(family.conforming == family.functions for family in report.families):
+        yield conformance
+        yield ""
+    else:
+        rows = [
+            [_escaped(family.family), str(family.functions), str(family.implemented), str(family.conforming)]
+            for family in report.families
+        ]
+        table = _table(["family", "functions", "implemented", "conform"], rows)
+        yield from _folded(conformance, table)
 
 
 def _headline(report: Report) -> str:

@@ -308,6 +308,26 @@ class ModelReport:
         return self.passed == self.calls and not self.not_mapped
 
 
+@dataclass(frozen=True, kw_only=True)
+class FamilyConformance:
+    """How far a vendor implements a family of functions and conforms to the standard; only cases that count decide.
+
+    Attributes:
+        family: the name of the family.
+        functions: the number of functions that were tested.
+        implemented: the number of functions of which a case was executed.
+        conforming: the number of functions that are implemented and of which no case failed.
+        not_implemented, not_conforming: the names of the other functions.
+    """
+
+    family: str
+    functions: int
+    implemented: int
+    conforming: int
+    not_implemented: tuple[str, ...]
+    not_conforming: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Report:
     """The report of a run.
@@ -322,6 +342,7 @@ class Report:
         models: which networks the vendor can train; empty except at the level `models`.
         command: a command line that repeats the run in one process; empty in reports of older versions.
         origin: when and where the run took place; None in reports of older versions.
+        families: the conformance of each family with a tested function.
     """
 
     schema_version: int
@@ -339,6 +360,7 @@ class Report:
     models: tuple[ModelReport, ...] = field(default=(), metadata=OPTIONAL)
     command: str = field(default="", metadata=OPTIONAL)
     origin: RunOrigin | None = field(default=None, metadata=OPTIONAL)
+    families: tuple[FamilyConformance, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def exit_status(self) -> int:

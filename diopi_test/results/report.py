@@ -13,11 +13,13 @@ from diopi_test.results import claims
 from diopi_test.results.details import details
 from diopi_test.results.durations import show_durations
 from diopi_test.results.models import show_models
+from diopi_test.results.overview import show_overview
 from diopi_test.results.records import CaseRecord, Counts, PlanReport, Report, WaiverReport, WaiverState
 
 
 def show(report: Report, console: Console, durations: int = 0) -> None:
     """Print the summary of a report, with so many of the functions and cases that took longest."""
+    show_overview(report, console)
     _show_errors(report, console)
     _show_unsuccessful(report, console)
     _show_closest(report, console)

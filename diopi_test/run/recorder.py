@@ -16,6 +16,7 @@ from diopi_proto.types import VERSION
 from diopi_test.baseline.codec import RecordError, from_json, read_value, to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
+from diopi_test.results.conformance import families_of
 from diopi_test.results.former_versions import upgrade_case
 from diopi_test.results.log import LogError, LogRecord, LogWriter, checked_lines, damaged_lines, whole_entries
 from diopi_test.results.models import model_reports
@@ -290,6 +291,7 @@ class LogContent:
             model_reports(header.baseline.level, cases),
             header.command,
             header.origin,
+            tuple(families_of(cases, lambda class_: header.strict or class_.is_demanded)),
         )
 
     def _summary(self, all_cases: Sequence[CaseRecord]) -> Summary:

@@ -11,6 +11,7 @@ from typing import Any, final
 from diopi_test.baseline.codec import to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, Report
 
 DETAILS = 5 * 2**20
@@ -41,6 +42,7 @@ def build_columns(report: Report) -> Mapping[str, Any]:
     listed = _columns(cases, tables)
     return {
         "report": _frame(report),
+        "facts": [[name, text] for name, text in describe_run(report) if text],
         "unsuccessful": sorted(UNSUCCESSFUL),
         "uncounted": [class_ for class_ in CaseClass if not report.decides(class_)],
         "cases": listed,
@@ -141,7 +143,7 @@ def _frame(report: Report) -> Mapping[str, Any]:
     content = to_json(replace(report, cases=()))
     del content["cases"]
     models = [{**to_json(model), "trains": model.trains} for model in report.models]
-    optional = {"waivers": None, "strict": False}
+    optional = {"waivers": None, "strict": False, "families": []}
     return {**optional, **content, "models": models, "exit_status": report.exit_status}
 
 

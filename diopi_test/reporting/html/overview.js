@@ -3,8 +3,61 @@
 VIEWS.overview = {
   title: () => t("overview"),
   tab: () => true,
-  show: () => [verdictLine(), warnings(), stack(counted(ALL)), classTable(), wrongFunctions(), limits()],
+  show: () => [
+    runFacts(),
+    verdictLine(),
+    conformance(),
+    warnings(),
+    stack(counted(ALL)),
+    classTable(),
+    wrongFunctions(),
+    limits(),
+  ],
 };
+
+/** Date, host, device, options and duration of the run. */
+function runFacts() {
+  const short = DATA.facts.filter(([name]) => name !== "command");
+  const run = DATA.facts.find(([name]) => name === "command");
+  return [
+    h(
+      "dl",
+      { class: "run-facts" },
+      short.map(([name, value]) => h("div", {}, h("dt", {}, t(`fact-${name}`)), h("dd", {}, said(value)))),
+    ),
+    run && command(run[1]),
+  ];
+}
+
+/** How many functions of each family are implemented, and conform. */
+function conformance() {
+  const families = REPORT.families;
+  if (!families.length) return null;
+  const total = (name) => families.reduce((sum, family) => sum + family[name], 0);
+  const values = {
+    functions: number(total("functions")),
+    implemented: number(total("implemented")),
+    conforming: number(total("conforming")),
+  };
+  const columns = [
+    { title: t("family"), cell: (family) => said(family.family) },
+    { title: t("functions"), number: true, cell: (family) => number(family.functions) },
+    { title: t("implemented"), number: true, cell: (family) => number(family.implemented) },
+    { title: t("conforming"), number: true, cell: (family) => number(family.conforming) },
+    { title: t("not-conforming"), cell: (family) => nameList(family.not_conforming) },
+    { title: t("verdict-not_implemented"), cell: (family) => nameList(family.not_implemented) },
+  ];
+  return h(
+    "details",
+    {},
+    h("summary", {}, t("conformance", values)),
+    table(t("conformance-caption"), columns, families, { class: "wide cards" }),
+  );
+}
+
+function nameList(names) {
+  return h("span", { class: "names" }, names.map((name, place) => [place > 0 && ", ", functionLink(name)]));
+}
 
 function verdictLine() {
   const wrong = ALL.filter((row) => isWrong(row) && isCounted(row)).length;

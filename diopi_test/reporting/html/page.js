@@ -90,7 +90,11 @@ function table(caption, columns, rows, attributes = {}) {
       "tr",
       {},
       columns.map((one, column) =>
-        h(column ? "td" : "th", { scope: column ? null : "row", class: one.number && "number" }, one.cell(row, place)),
+        h(
+          column ? "td" : "th",
+          { scope: column ? null : "row", class: one.number && "number", "data-label": column ? one.title : null },
+          one.cell(row, place),
+        ),
       ),
     ),
   );

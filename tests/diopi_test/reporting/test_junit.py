@@ -65,7 +65,7 @@ def test_a_suite_a_function_and_numbers_that_agree() -> None:
             "errors": str(number),
             "skipped": str(number),
         }
-    assert float(str(root[0].get("time"))) == sum(float(str(case.get("time"))) for case in root[0])
+    assert float(str(root[0].get("time"))) == sum(float(str(case.get("time"))) for case in root[0].findall("testcase"))
 
 
 def test_a_failure_tells_what_its_checks_found() -> None:
@@ -88,3 +88,16 @@ def test_a_run_without_a_verdict_is_an_error() -> None:
     assert root.get("errors") == "2"
     nothing = document([case_record("diopiAdd[float32-x]", "not_implemented")])
     assert [error.get("message") for error in nothing.iter("error")] == ["no case was executed"]
+
+
+def test_suites_have_time_and_host_and_the_first_one_has_properties() -> None:
+    report = report_of([case_record("diopiAdd[a]", "passed"), case_record("diopiSub[a]", "passed")])
+    assert report.origin is not None
+    root = ElementTree.fromstring(junit(replace(report, origin=replace(report.origin, device="chip", host="board-07"))))
+    assert {suite.get("hostname") for suite in root} == {"board-07"}
+    assert {suite.get("timestamp") for suite in root} == {report.origin.started[:19]}
+    properties = {entry.get("name"): entry.get("value") for entry in root[0].findall("properties/property")}
+    assert properties["device"] == "chip" and properties["command"] == report.command
+    assert [entry.tag for entry in root.iter("properties")] == ["properties"]
+    old = ElementTree.fromstring(junit(replace(report, origin=None)))
+    assert old[0].get("timestamp") is None

@@ -15,6 +15,7 @@ from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting import html
 from diopi_test.reporting.comparison import Change, compare
+from diopi_test.results.overview import describe_run
 from diopi_test.results.records import VendorInfo, WaiverState
 
 SOURCES = {name: files(html).joinpath(name).read_text("utf-8") for name in {*html.OF_REPORT, *html.OF_COMPARISON}}
@@ -84,5 +85,6 @@ def test_every_text_is_there_and_used() -> None:
         *(f"order-{item}" for item in ("id", "ratio", "seconds")),
         *(f"headline-{item}" for item in ("right", "wrong", "none")),
         *("yes", "no", "calls-alone", "whole-cases"),
+        *(f"fact-{name}" for name, _ in describe_run(shown_report()) if name != "command"),
     }
     assert asked | keys == set(TEXTS)

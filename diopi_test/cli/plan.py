@@ -1,0 +1,115 @@
+"""`diopi-test plan`: the order in which functions and fixes unlock networks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from diopi_proto.messages import describe_unknown, pluralize
+from diopi_test.cli.options import complete_names, console, output_option, read_report, write_report
+from diopi_test.models.files import load_shipped_trace, model_names
+
+if TYPE_CHECKING:
+    from diopi_test.results.planning import PlannedObstacle, Stage
+
+NOUNS = {
+    "function": ("function", "functions"),
+    "element_type": ("element type", "element types"),
+    "failure": ("failing function", "failing functions"),
+    "cause": ("cause", "causes"),
+    "not_run": ("untested function", "untested functions"),
+}
+"""What obstacles of each kind are called."""
+
+VERBS = {
+    "function": "implement",
+    "element_type": "support",
+    "failure": "correct",
+    "cause": "fix",
+    "not_run": "test",
+}
+"""What a vendor does about an obstacle of each kind."""
+
+
+def _parse_models(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of networks; raise click.BadParameter, with similar names, if a network is unknown."""
+    names = tuple(dict.fromkeys(name for value in values for name in value.split(",") if name))
+    for name in names:
+        if name not in model_names():
+            raise click.BadParameter(describe_unknown(name, model_names(), "models"), context, option)
+    return names
+
+
+@click.command()
+@click.argument("source", metavar="LOG", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--models",
+    multiple=True,
+    metavar="NAMES",
+    callback=_parse_models,
+    shell_complete=complete_names(model_names),
+    help="Only these networks, separated by commas; by default all networks. Can be repeated.",
+)
+@output_option("--json", "json_file", "Write the plan as JSON, see docs/report.md.")
+def plan(source: Path, models: tuple[str, ...], json_file: Path | None) -> None:
+    """Show the order in which functions and fixes unlock networks.
+
+    LOG is a log, or a report that `diopi-test run --json` has written. A run of level `models` decides by the calls of
+    each network. Any other run decides by all cases of the functions that a network calls.
+
+    Each step names the functions and fixes that the next network needs, with the number of networks that need them, the
+    number of distinct calls (cases), and the number of calls per training step.
+    """
+    from diopi_test.baseline.codec import to_json
+    from diopi_test.results.network_needs import network_needs
+    from diopi_test.results.planning import plan_stages
+
+    names = models or tuple(model_names())
+    impossible = {name: sorted(missing) for name in names if (missing := load_shipped_trace(name).not_mapped)}
+    needs = network_needs(read_report(source), [name for name in names if name not in impossible])
+    stages = plan_stages(needs)
+    if json_file is not None:
+        content: dict[str, Any] = {"stages": [to_json(stage) for stage in stages], "impossible": impossible}
+        write_report(json_file, content)
+    first = next((stage for stage in stages if stage.obstacles), None)
+    for stage in stages:
+        for line in _stage_lines(stage, is_first=stage is first):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for name, operators in impossible.items():
+        line = f"{name} can't be unlocked: the standard has no function for {', '.join(operators)}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _stage_lines(stage: Stage, *, is_first: bool) -> Iterator[str]:
+    """Yield the lines about a stage."""
+    networks = ", ".join(stage.networks)
+    if not stage.obstacles:
+        yield f"already working: {networks}"
+        return
+    counted = _count_kinds(stage.obstacles)
+    number = len(stage.obstacles)
+    verb = "unlocks" if number == 1 else "unlock"
+    begin = ("this " if number == 1 else "these ") if is_first else ""
+    yield f"{begin}{counted} {'' if is_first else 'more '}{verb} {networks}:"
+    for entry in stage.obstacles:
+        yield f"  {_describe(entry)}"
+
+
+def _count_kinds(obstacles: Sequence[PlannedObstacle]) -> str:
+    """Return "4 functions and 2 causes"."""
+    counts = Counter(entry.obstacle.kind.name for entry in obstacles)
+    parts = [pluralize(counts[kind], *nouns) for kind, nouns in NOUNS.items() if counts[kind]]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _describe(entry: PlannedObstacle) -> str:
+    blocked = (
+        pluralize(len(entry.networks), "network"),
+        pluralize(entry.cases, "case"),
+        f"{pluralize(entry.steps, 'call')} per step",
+    )
+    return f"{VERBS[entry.obstacle.kind.name]} {entry.obstacle.name}: {', '.join(blocked)}"

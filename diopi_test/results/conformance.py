@@ -1,0 +1,46 @@
+"""Conformance by family and function."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+from diopi_proto.interface import prototypes
+from diopi_test.cases.model import CaseClass
+from diopi_test.execution.verdict import EXECUTED, UNSUCCESSFUL, Verdict
+from diopi_test.results.records import CaseRecord, FamilyConformance
+
+
+def families_of(cases: Iterable[CaseRecord], decides: Callable[[CaseClass], bool]) -> Sequence[FamilyConformance]:
+    """Return the conformance of each family with a tested function, by name.
+
+    Args:
+        cases: The records of all cases.
+        decides: Returns whether the cases of a class decide conformance.
+
+    Returns:
+        The families. Cases of the runtime belong to none.
+    """
+    by_function: dict[str, list[CaseRecord]] = defaultdict(list)
+    for case in cases:
+        if case.function in prototypes() and decides(case.class_) and case.verdict is not Verdict.not_run:
+            by_function[case.function].append(case)
+    by_family: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(by_function):
+        by_family[prototypes()[name].family].append(name)
+    implemented = {name for name, found in by_function.items() if any(case.verdict in EXECUTED for case in found)}
+    failing = {name for name, found in by_function.items() if any(case.verdict in UNSUCCESSFUL for case in found)}
+    return [_family(name, by_family[name], implemented, failing) for name in sorted(by_family)]
+
+
+def _family(name: str, functions: Sequence[str], implemented: set[str], failing: set[str]) -> FamilyConformance:
+    not_conforming = tuple(function for function in functions if function in implemented & failing)
+    number = sum(function in implemented for function in functions)
+    return FamilyConformance(
+        family=name,
+        functions=len(functions),
+        implemented=number,
+        conforming=number - len(not_conforming),
+        not_implemented=tuple(function for function in functions if function not in implemented),
+        not_conforming=not_conforming,
+    )

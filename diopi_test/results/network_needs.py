@@ -1,0 +1,80 @@
+"""The obstacles of networks, derived from the results of a run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from diopi_test.cases.models import label_of
+from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.models.calls import NetworkTrace, TracedCall
+from diopi_test.models.files import load_shipped_trace
+from diopi_test.results.planning import BlockedCalls, Obstacle, ObstacleKind
+from diopi_test.results.records import CaseRecord, Report
+
+
+def network_needs(report: Report, names: Iterable[str]) -> Mapping[str, Mapping[Obstacle, BlockedCalls]]:
+    """Return the obstacles of each network.
+
+    If the run contains calls of a network (level `models`), they decide. Otherwise all cases of the functions that the
+    network calls decide. In that case, element types that the vendor does not support are no obstacles.
+
+    Args:
+        report: The report of the run.
+        names: The names of the networks.
+
+    Returns:
+        The obstacles by network.
+    """
+    by_id = {case.id: case for case in report.cases}
+    by_function: dict[str, list[CaseRecord]] = defaultdict(list)
+    for case in report.cases:
+        by_function[case.function].append(case)
+    return {name: _needs(load_shipped_trace(name), report, by_id, by_function) for name in names}
+
+
+def _needs(
+    network: NetworkTrace,
+    report: Report,
+    by_id: Mapping[str, CaseRecord],
+    by_function: Mapping[str, Sequence[CaseRecord]],
+) -> Mapping[Obstacle, BlockedCalls]:
+    ids = {f"{call.function}[{label_of(call)}]": call for call in network.calls}
+    found: dict[Obstacle, list[TracedCall]] = defaultdict(list)
+    if any(name in by_id for name in ids):
+        for name, call in ids.items():
+            for obstacle in _obstacles_of_case(by_id.get(name), call.function):
+                found[obstacle].append(call)
+    else:
+        for call in network.calls:
+            for obstacle in _obstacles_of_function(call.function, by_function.get(call.function, ()), report):
+                found[obstacle].append(call)
+    return {
+        obstacle: BlockedCalls(cases=len(calls), steps=sum(call.count for call in calls))
+        for obstacle, calls in found.items()
+    }
+
+
+def _obstacles_of_case(case: CaseRecord | None, function: str) -> Sequence[Obstacle]:
+    """Return what prevents a call."""
+    if case is None or case.verdict is Verdict.not_run:
+        return [Obstacle(ObstacleKind.not_run, function)]
+    if case.verdict is Verdict.not_implemented:
+        return [Obstacle(ObstacleKind.function, function)]
+    if case.verdict is Verdict.unsupported:
+        return [Obstacle(ObstacleKind.element_type, f"{function} ({case.dtype})")]
+    return [_failure(case)] if case.verdict in UNSUCCESSFUL else []
+
+
+def _obstacles_of_function(function: str, cases: Sequence[CaseRecord], report: Report) -> Sequence[Obstacle]:
+    """Return what prevents a function from conforming."""
+    tested = [case for case in cases if case.verdict is not Verdict.not_run and report.decides(case.class_)]
+    if not tested:
+        return [Obstacle(ObstacleKind.not_run, function)]
+    if all(case.verdict is Verdict.not_implemented for case in tested):
+        return [Obstacle(ObstacleKind.function, function)]
+    return sorted({_failure(case) for case in tested if case.verdict in UNSUCCESSFUL})
+
+
+def _failure(case: CaseRecord) -> Obstacle:
+    return Obstacle(ObstacleKind.failure, case.function)

@@ -1,0 +1,75 @@
+"""The beginning of a report: what was run, when and where, and how far the vendor conforms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from diopi_proto.messages import pluralize
+from diopi_test.results.records import FamilyConformance, Report, RunOrigin
+
+LISTED = 4
+"""Functions of a family that the terminal names."""
+
+
+def describe_run(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield what identifies a run, as pairs of a key of `texts.json` and a text."""
+    origin = report.origin
+    yield "vendor", report.vendor.title
+    if origin is not None:
+        yield "date", f"{origin.started[:16].replace('T', ' ')} UTC"
+        yield "host", origin.host
+        yield "device", describe_device(origin)
+        yield "commit", origin.commit
+        yield "workers", str(origin.workers)
+    yield "baseline", f"{report.baseline.level} {report.baseline.digest[:12]}".strip()
+    yield "duration", f"{report.summary.seconds:.1f} s"
+    yield "command", report.command
+
+
+def describe_device(origin: RunOrigin) -> str:
+    """Return the device with its driver; without a stated device, the host's processor."""
+    return f"{origin.device or origin.processor}{f' (driver {origin.driver})' if origin.driver else ''}"
+
+
+def describe_conformance(report: Report) -> str:
+    """Return "531 of 541 functions implemented, 498 conform"; an empty string if no function was tested."""
+    functions, implemented, conforming = (
+        sum(getattr(family, name) for family in report.families) for name in ("functions", "implemented", "conforming")
+    )
+    if not functions:
+        return ""
+    verb = "conforms" if conforming == 1 else "conform"
+    return f"{implemented:,} of {pluralize(functions, 'function')} implemented, {conforming:,} {verb}"
+
+
+def show_overview(report: Report, console: Console) -> None:
+    """Print what identifies the run, then the conformance by family."""
+    for name, text in describe_run(report):
+        if text:
+            console.print(f"{name}: {text}", highlight=False, markup=False, soft_wrap=True)
+    if not report.families:
+        return
+    console.print(describe_conformance(report), highlight=False)
+    complete = [family.family for family in report.families if family.conforming == family.functions]
+    if complete and len(complete) < len(report.families):
+        console.print(f"  complete: {', '.join(complete)}", highlight=False, soft_wrap=True)
+    if len(complete) < len(report.families):
+        _show_families([family for family in report.families if family.family not in complete], console)
+
+
+def _show_families(families: list[FamilyConformance], console: Console) -> None:
+    table = Table("family", "functions", "implemented", "conform", "failing", "missing", box=None)
+    for family in families:
+        numbers = (family.functions, family.implemented, family.conforming)
+        names = (_first_names(family.not_conforming), _first_names(family.not_implemented))
+        table.add_row(escape(family.family), *map(str, numbers), *names)
+    console.print(table)
+
+
+def _first_names(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more

@@ -1,0 +1,58 @@
+"""A report begins with what identifies the run, and with the conformance by family."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from case_records import case_record, report_of
+from rich.console import Console
+
+from diopi_test.cases.model import CaseClass
+from diopi_test.results.overview import describe_conformance, describe_device, describe_run, show_overview
+from diopi_test.results.records import Report, RunOrigin
+
+ORIGIN = RunOrigin(started="2026-01-02T03:04:05.000006+00:00", host="board-07", processor="a processor", workers=4)
+
+
+def report() -> Report:
+    records = [
+        case_record("diopiRelu[float32-a]", "passed"),
+        case_record("diopiGelu[float32-a]", "passed"),
+        case_record("diopiGelu[float16-a]", "unsupported"),
+        case_record("diopiSoftmax[float32-a]", "failed"),
+        replace(case_record("diopiRelu[negative-a]", "failed"), class_=CaseClass.negative),
+        case_record("diopiErf[float32-a]", "not_implemented"),
+        case_record("diopiAdd[float32-a]", "waived"),
+        case_record("runtime[copies]", "failed"),
+    ]
+    return replace(report_of(records), origin=ORIGIN)
+
+
+def test_only_cases_that_count_decide_about_a_function() -> None:
+    families = {family.family: family for family in report().families}
+    activation = families["activation"]
+    assert (activation.functions, activation.implemented, activation.conforming) == (3, 3, 2)
+    assert activation.not_conforming == ("diopiSoftmax",)
+    assert families["pointwise"].not_implemented == ("diopiErf",)
+    assert families["arithmetic"].conforming == 1
+    assert describe_conformance(report()) == "4 of 5 functions implemented, 3 conform"
+    assert describe_conformance(report_of([])) == ""
+
+
+def test_the_run_is_described() -> None:
+    facts = dict(describe_run(report()))
+    assert (facts["date"], facts["host"], facts["device"]) == ("2026-01-02 03:04 UTC", "board-07", "a processor")
+    assert facts["command"] == "diopi-test run --vendor small --level smoke -n 1"
+    assert describe_device(replace(ORIGIN, device="chip", driver="7")) == "chip (driver 7)"
+    assert "host" not in dict(describe_run(replace(report(), origin=None)))
+
+
+def test_the_terminal_shows_families_that_are_not_complete() -> None:
+    console = Console(width=120, record=True, file=None, quiet=False)
+    with console.capture() as captured:
+        show_overview(report(), console)
+    lines = captured.get().splitlines()
+    assert lines[0] == "vendor: small 1.0"
+    assert "4 of 5 functions implemented, 3 conform" in lines
+    assert "  complete: arithmetic" in lines
+    assert any(line.split() == ["activation", "3", "3", "2", "diopiSoftmax"] for line in lines)
