@@ -26,6 +26,7 @@ from diopi_test.quality.mutation.precision import precision_mutants
 from diopi_test.quality.mutation.randomness import randomness_mutants
 from diopi_test.quality.mutation.results import result_mutants
 from diopi_test.quality.mutation.size import many_element_mutants, size_mutants
+from diopi_test.quality.mutation.underflow import underflow_mutants
 from diopi_test.quality.mutation.vendor import MutantVendor
 from diopi_test.run.run_case import run_case
 
@@ -228,6 +229,7 @@ def generate_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[M
     yield from formula_mutants(function)
     yield from ordering_mutants(function)
     yield from precision_mutants()
+    yield from underflow_mutants()
     yield from number_mutants(function)
     yield from randomness_mutants(function)
     yield from memory_mutants()

@@ -46,7 +46,7 @@ def _rounded(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None:
         with np.errstate(over="ignore"):
             return array.astype(narrow_type(dtype, array)).astype(array.dtype)
 
-    return _with_tensors(case, rounded)
+    return with_tensors(case, rounded)
 
 
 def _rounded_to_the_narrowest(case: BaselineCase) -> Mapping[str, Any] | None:
@@ -72,21 +72,29 @@ def accumulated_in(dtype: Dtype, case: BaselineCase) -> Mapping[str, Any] | None
     Returns:
         The arguments by name.
     """
-    return _with_tensors(case, partial(round_sums_to, dtype)) if _is_wider(case, dtype) else None
+    return with_tensors(case, partial(round_sums_to, dtype)) if _is_wider(case, dtype) else None
 
 
 def _accumulated_in_half(case: BaselineCase) -> Mapping[str, Any] | None:
     """Return arguments that accumulate sums of half-precision results in this type instead of float32."""
     half_dtype = next((dtype for dtype in _results(case) if dtype in half), None)
-    return None if half_dtype is None else _with_tensors(case, partial(round_long_sums_to, half_dtype))
+    return None if half_dtype is None else with_tensors(case, partial(round_long_sums_to, half_dtype))
 
 
 def _is_wider(case: BaselineCase, dtype: Dtype) -> bool:
     return any(_precision(result) > _precision(dtype) for result in _results(case))
 
 
-def _with_tensors(case: BaselineCase, change: Callable[[Array], Array]) -> Mapping[str, Any] | None:
-    """Return the arguments with every floating-point tensor changed; None if there is none."""
+def with_tensors(case: BaselineCase, change: Callable[[Array], Array]) -> Mapping[str, Any] | None:
+    """Return the arguments with every floating-point tensor changed; None if there is none.
+
+    Args:
+        case: The case.
+        change: Returns a changed array.
+
+    Returns:
+        The arguments by name.
+    """
 
     def changed(value: Any) -> Any:
         if isinstance(value, list):

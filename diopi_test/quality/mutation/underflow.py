@@ -1,0 +1,96 @@
+"""Underflow mutants: differences below the normal numbers become zero before they are used.
+
+The standard accepts a zero in place of a subnormal result. It does not accept a result of normal size that is wrong
+because a subnormal difference was lost on the way, such as a distance of order below 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.cases.formats import format_of, is_inexact
+from diopi_test.oracle.records import Expected, expected_arrays
+from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall
+from diopi_test.quality.mutation.precision import with_tensors
+
+
+@final
+class FlushedDifferences(np.ndarray[Any, Any]):
+    """An array whose differences are zero if they are smaller than `least`."""
+
+    least: float = 0.0
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.least = getattr(source, "least", 0.0)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **keywords: Any) -> Any:
+        if "out" in keywords:
+            keywords["out"] = tuple(map(_plain, keywords["out"]))
+        result = getattr(ufunc, method)(*map(_plain, operands), **keywords)
+        if not isinstance(result, np.ndarray | np.floating) or result.dtype.kind != "f":
+            return result
+        array: Array = np.asarray(result)
+        if ufunc is np.subtract and method == "__call__":
+            array = np.where(np.abs(array) < self.least, 0.0, array)
+        return flush_differences(array, self.least)
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, FlushedDifferences) else value
+
+
+def flush_differences(array: Array, least: float) -> Array:
+    """Return a floating-point array whose differences are zero if they are smaller than `least`."""
+    if array.dtype.kind != "f":
+        return array
+    view = np.asarray(array).view(FlushedDifferences)
+    view.least = least
+    return view
+
+
+def underflow_mutants() -> Iterator[Mutant]:
+    """Yield the underflow mutants, which apply to every function that computes with numbers.
+
+    Yields:
+        The mutants.
+    """
+    yield Mutant("subnormal differences flushed to zero", _flush_differences)
+
+
+def _flush_differences(call: SimulatedCall) -> Effect:
+    """Compute the results with flushed differences; results that the standard accepts as flushed stay as they are."""
+    dtypes = [entry.dtype for value in call.case.expected.values() for entry in expected_arrays(value)]
+    widest = Dtype.float64 if {Dtype.float64, Dtype.complex128} & set(dtypes) else Dtype.float32
+    changed = with_tensors(call.case, partial(flush_differences, least=format_of(widest).tiny))
+    correct = call.results
+    if changed is None or call.recompute(**changed) is not Effect.changed:
+        return Effect.not_applicable
+    results = {
+        name: [
+            _accept_flushed(array, first, entry)
+            for array, first, entry in zip(
+                arrays, correct[name], expected_arrays(call.case.expected[name]), strict=True
+            )
+        ]
+        for name, arrays in call.results.items()
+    }
+    call.results = correct
+    return call.replace_results(results)
+
+
+def _accept_flushed(array: Array, correct: Array, expected: Expected) -> Array:
+    """Return a result with the correct elements where the standard accepts its elements as flushed."""
+    if array.shape != correct.shape or not is_inexact(expected.dtype):
+        return array
+    accepted: NDArray[np.bool_] = (array == 0) & (np.abs(correct) < format_of(expected.dtype).tiny)
+    if expected.flushed is not None:
+        with np.errstate(all="ignore"):
+            flushed = expected.flushed.astype(array.dtype)
+        accepted |= (array == flushed) | (np.isnan(array) & np.isnan(flushed))
+    return np.where(accepted, correct, array)
