@@ -23,7 +23,7 @@ import diopi_engine
 from diopi_engine import Input
 from diopi_engine.conformance.bench import NotConformingError
 from diopi_engine.conformance.models.making import compute_samples
-from diopi_engine.conformance.models.zoo import Network, resnet, with_trained_statistics
+from diopi_engine.conformance.models.zoo import ZooNetwork, resnet, with_trained_statistics
 from diopi_engine.proto import headers
 from diopi_engine.runtime.build import build
 
@@ -35,11 +35,11 @@ DIFFERENT = 7
 SOURCE = Path(__file__).parents[1] / "examples" / "engine_c" / "batches.c"
 
 
-def network(width: int, size: int, classes: int) -> Network:
+def network(width: int, size: int, classes: int) -> ZooNetwork:
     """ResNet-18 with random weights."""
     torch.manual_seed(0)
     inputs = [Input("pictures", ("b", 3, size, size), layout="NCHW")]
-    return Network(with_trained_statistics(resnet(width, classes=classes)), inputs, ["classes"])
+    return ZooNetwork(with_trained_statistics(resnet(width, classes=classes)), inputs, ["classes"])
 
 
 def compiled(folder: Path, library: Path) -> Path:

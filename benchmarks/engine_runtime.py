@@ -20,9 +20,9 @@ import numpy as np
 
 import diopi_engine
 from diopi_engine import Input
-from diopi_engine.conformance.client import Client
+from diopi_engine.conformance.client import EngineClient
 from diopi_engine.conformance.nvdla.bench import Bound
-from diopi_engine.conformance.nvdla.client import Client as Driver
+from diopi_engine.conformance.nvdla.client import EngineClient as Driver
 from diopi_engine.runtime.build import build
 from diopi_engine.runtime.nvdla.build import build as build_driver
 
@@ -62,7 +62,7 @@ def times(calls: list[Callable[[], Any]], repeats: int) -> list[float]:
 
 
 def compare(
-    client: Client, function: Callable[..., Any], weights: Any, sizes: tuple[int, ...], batch: int, patch: int
+    client: EngineClient, function: Callable[..., Any], weights: Any, sizes: tuple[int, ...], batch: int, patch: int
 ) -> tuple[float, float]:
     """Time of a batch in JAX, and in the library."""
     inputs = [Input("x", ("b", *sizes))]
@@ -81,7 +81,7 @@ def compare(
     return in_python, in_library
 
 
-def submit_beside_execute(driver: Driver, client: Client) -> tuple[float, float]:
+def submit_beside_execute(driver: Driver, client: EngineClient) -> tuple[float, float]:
     """Time of a small network by `submit` of NVDLA's driver, and by hgExecutionContextExecute."""
     engine = diopi_engine.compile(small, [Input("x", (1, 64))], weights=arrays((64, 64), (64,)), platforms=["cpu"])
     runtime = driver.runtime()
@@ -100,7 +100,7 @@ def submit_beside_execute(driver: Driver, client: Client) -> tuple[float, float]
 def main() -> None:
     """Print all comparisons."""
     with tempfile.TemporaryDirectory() as temporary:
-        client = Client(build(Path(temporary)))
+        client = EngineClient(build(Path(temporary)))
         client.get("hgDeviceGetCount")  # which starts JAX with a device a core
         there, here = compare(client, small, arrays((64, 64), (64,)), (64,), 1, 1)
         print(f"latency: {here * 1e6:.0f} µs, of which JAX takes {there * 1e6:.0f}: {(here - there) * 1e6:+.0f} µs")

@@ -9,7 +9,7 @@ import click
 from diopi_engine import container
 from diopi_engine.engine import Engine
 from diopi_engine.errors import EngineFileError
-from diopi_engine.manifest import Binding, Manifest
+from diopi_engine.manifest import Binding, EngineManifest
 from diopi_impl.deprecated_options import renamed_option
 from diopi_proto.messages import pluralize
 
@@ -37,7 +37,7 @@ def show(file: Path, network: bool) -> None:
         click.echo(engine.exported.mlir_module())
 
 
-def describe(manifest: Manifest, members: dict[str, bytes]) -> list[str]:
+def describe(manifest: EngineManifest, members: dict[str, bytes]) -> list[str]:
     """Return the lines that describe an engine file.
 
     Args:

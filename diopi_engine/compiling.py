@@ -23,7 +23,7 @@ from diopi_engine.manifest import (
     MODES,
     Binding,
     Control,
-    Manifest,
+    EngineManifest,
     Weight,
 )
 from diopi_engine.proto.hgrt import MAX_DIMS
@@ -55,7 +55,7 @@ class Input:
 
 @final
 @dataclass(frozen=True)
-class Network:
+class TracedFunction:
     """A function to be compiled.
 
     Attributes:
@@ -113,14 +113,16 @@ def compile(
     together = cores if mode == "weight_split" else 1
     memory = _memory(exported, arrays, bindings, patch, together)
     control = Control(name, 0, 0, mode, together, (1 << cores) - 1, memory)
-    manifest = Manifest(FORMAT, COMPILER, name, bindings, max_batch, patch, tuple(platforms), "", 0, (control,), (), {})
+    manifest = EngineManifest(
+        FORMAT, COMPILER, name, bindings, max_batch, patch, tuple(platforms), "", 0, (control,), (), {}
+    )
     engine = _engine(manifest, bytes(exported.serialize()), dict(zip(converted_network.weights, arrays, strict=True)))
     if has_batch:
         _check_samples(engine)
     return Engine.from_bytes(engine.to_bytes())
 
 
-def _engine(manifest: Manifest, network: bytes, weights: Mapping[str, Array]) -> Engine:
+def _engine(manifest: EngineManifest, network: bytes, weights: Mapping[str, Array]) -> Engine:
     """Return an engine for a manifest that lacks only the weights and the name of the group."""
     group = sha256(network + b"".join(sha256(array.tobytes()).encode() for array in weights.values()))
     described = tuple(Weight(name, str(array.dtype), array.shape) for name, array in weights.items())
@@ -152,13 +154,15 @@ def _check(inputs: Sequence[Input], mode: str, cores: int) -> None:
         raise CompileError(f"mode {mode!r} on {cores} cores, expected one of {', '.join(MODES)} on 1 to {MAX_CORES}")
 
 
-def _network(network: Any, weights: Any, inputs: Sequence[Input]) -> Network:
+def _network(network: Any, weights: Any, inputs: Sequence[Input]) -> TracedFunction:
     if type(network).__module__.startswith("torch.") or hasattr(network, "state_dict"):
         from diopi_engine.aten.program import convert_program  # which needs PyTorch
 
         if weights is not None:
             raise CompileError("weights are given, and a module of PyTorch has its own")
-        return Network(*convert_program(network, [(binding.shape, binding.dtype) for binding in inputs]), wide=True)
+        return TracedFunction(
+            *convert_program(network, [(binding.shape, binding.dtype) for binding in inputs]), wide=True
+        )
     leaves, tree = jax.tree_util.tree_flatten_with_path(weights)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") or "weight" for path, _ in leaves]
 
@@ -169,7 +173,7 @@ def _network(network: Any, weights: Any, inputs: Sequence[Input]) -> Network:
     arrays = dict(zip(names, (leaf for _, leaf in leaves), strict=True))
     types = [*(str(jnp.result_type(leaf)) for leaf in arrays.values()), *(binding.dtype for binding in inputs)]
     wide = jax.dtypes.canonicalize_dtype("int64") == np.int64 or any(dtype.endswith("64") for dtype in types)
-    return Network(function, arrays, wide)
+    return TracedFunction(function, arrays, wide)
 
 
 def _array(name: str, value: Any) -> Array:
@@ -180,7 +184,7 @@ def _array(name: str, value: Any) -> Array:
 
 
 def _export(
-    network: Network, inputs: Sequence[Input], weights: Sequence[Any], platforms: Sequence[str]
+    network: TracedFunction, inputs: Sequence[Input], weights: Sequence[Any], platforms: Sequence[str]
 ) -> export.Exported:
     scope = export.SymbolicScope()
     sizes = [", ".join(map(str, binding.shape)) for binding in inputs]

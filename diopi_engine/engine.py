@@ -19,7 +19,7 @@ from jax import export
 
 from diopi_engine import container
 from diopi_engine.errors import EngineFileError, EngineVersionError
-from diopi_engine.manifest import COMPILER, FORMAT, Binding, Manifest, Weight
+from diopi_engine.manifest import COMPILER, FORMAT, Binding, EngineManifest, Weight
 
 MANIFEST, NETWORK = "manifest.json", "network.stablehlo"
 
@@ -40,7 +40,7 @@ class Engine:
         weights: the weights in the order of the manifest.
     """
 
-    manifest: Manifest
+    manifest: EngineManifest
     network: bytes
     weights: Sequence[Array]
 
@@ -104,11 +104,11 @@ class Engine:
             return [np.asarray(output) for output in self.exported.call(*self.weights, *inputs)]
 
 
-def read_manifest(members: dict[str, bytes]) -> Manifest:
+def read_manifest(members: dict[str, bytes]) -> EngineManifest:
     """Return the manifest among the members of a file; raise EngineFileError or EngineVersionError if it is invalid."""
     if next(iter(members), None) != MANIFEST:
         raise EngineFileError(f"the first member is {next(iter(members), 'none')}, expected {MANIFEST}")
-    manifest = Manifest.decoded(members[MANIFEST])
+    manifest = EngineManifest.decoded(members[MANIFEST])
     if (manifest.format, manifest.compiler) != (FORMAT, COMPILER):
         raise EngineVersionError(
             f"the engine has format {manifest.format} and was made by version {manifest.compiler} of the compiler, "
@@ -122,7 +122,7 @@ def numpy_type(dtype: str) -> np.dtype[Any]:
     return np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
 
 
-def _check_members(manifest: Manifest, members: dict[str, bytes]) -> None:
+def _check_members(manifest: EngineManifest, members: dict[str, bytes]) -> None:
     expected = [NETWORK, *(_member(n) for n in range(len(manifest.weights)))]
     if [*manifest.members] != expected or [*members] != [MANIFEST, *expected]:
         raise EngineFileError(f"the members are {_join_names(members)}, expected {_join_names([MANIFEST, *expected])}")
@@ -131,7 +131,7 @@ def _check_members(manifest: Manifest, members: dict[str, bytes]) -> None:
             raise EngineFileError(f"member {name} is not what was written: its digest is another")
 
 
-def _check_types(manifest: Manifest, exported: export.Exported) -> None:
+def _check_types(manifest: EngineManifest, exported: export.Exported) -> None:
     """Raise EngineFileError unless the arguments and results of the network match the manifest."""
     weights = [f"{weight.dtype}{list(weight.shape)}" for weight in manifest.weights]
     for subject, avals, expected in (

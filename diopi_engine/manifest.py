@@ -70,7 +70,7 @@ class Weight:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class EngineManifest:
     """The description of an engine without its network.
 
     Attributes:
@@ -124,7 +124,7 @@ class Manifest:
         return (json.dumps(asdict(self), indent=1) + "\n").encode()
 
     @classmethod
-    def decoded(cls, text: bytes) -> Manifest:
+    def decoded(cls, text: bytes) -> EngineManifest:
         """Return the manifest in a text; raise EngineFileError if the text is invalid or contradictory."""
         try:
             value = json.loads(text)
@@ -169,7 +169,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _check(manifest: Manifest) -> None:
+def _check(manifest: EngineManifest) -> None:
     """Raise EngineFileError if the manifest is contradictory in any version."""
     for binding in manifest.bindings:
         known = binding.dtype in DTYPES and binding.layout in LAYOUTS and len(binding.shape) <= MAX_DIMS

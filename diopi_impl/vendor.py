@@ -61,7 +61,7 @@ class Vendor(BaseVendor):
         self._implementations: dict[str, Implementation] = {}
         self._derived: set[str] = set()
         self._source_modules: dict[str, str] = {}
-        self._failure = _Failure()
+        self._failure = _FailureReason()
 
     def implements(self, *names: str, adapt: Adapter | None = None) -> Callable[[F], F]:
         """Register the decorated *functional* implementation of these functions and of their derived forms.
@@ -167,7 +167,7 @@ def _module_of(function: Callable[..., Any]) -> str:
 
 
 @final
-class _Failure(threading.local):
+class _FailureReason(threading.local):
     """The reason of each thread's latest failed call."""
 
     text = ""

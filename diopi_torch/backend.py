@@ -13,7 +13,7 @@ from diopi_impl.base import BaseVendor
 from diopi_impl.plugins import find_vendor
 from diopi_torch.memory import CachingAllocator
 from diopi_torch.settings import vendor_name
-from diopi_torch.streams import Stream, StreamChoice
+from diopi_torch.streams import DeviceStream, StreamChoice
 from lib_rt import Generator
 
 DEFAULT_SEED = 67280421310721
@@ -32,8 +32,8 @@ class Backend:
         self.vendor = vendor
         self.device = vendor.open_device()
         self.process = os.getpid()
-        self._streams: WeakSet[Stream] = WeakSet()
-        self.default_stream = Stream(self.device)
+        self._streams: WeakSet[DeviceStream] = WeakSet()
+        self.default_stream = DeviceStream(self.device)
         self.include(self.default_stream)
         self.streams = StreamChoice(self.default_stream)
         self.allocator = CachingAllocator(self.device, self.leave_memory)
@@ -41,11 +41,11 @@ class Backend:
         self.plans: dict[Hashable, Any] = {}
 
     @property
-    def stream(self) -> Stream:
+    def stream(self) -> DeviceStream:
         """The current stream of this thread."""
         return self.streams.current
 
-    def include(self, stream: Stream) -> None:
+    def include(self, stream: DeviceStream) -> None:
         """Let `synchronize` also wait for this stream, for as long as the stream exists."""
         self._streams.add(stream)
 

@@ -126,16 +126,16 @@ def synchronize(device: Any = None) -> None:
     backend().synchronize()
 
 
-class Stream(streams.Stream):
+class Stream(streams.DeviceStream):
     """A queue of work on the device; all streams have the same priority."""
 
     def __init__(self, device: Any = None, priority: int = 0) -> None:
         _index(device)
         super().__init__(backend().device)
         backend().include(self)
-        self._chosen: list[AbstractContextManager[streams.Stream]] = []
+        self._chosen: list[AbstractContextManager[streams.DeviceStream]] = []
 
-    def __enter__(self) -> streams.Stream:
+    def __enter__(self) -> streams.DeviceStream:
         """Use the stream in this thread until the context ends."""
         self._chosen.append(stream(self))
         return self._chosen[-1].__enter__()
@@ -144,44 +144,44 @@ class Stream(streams.Stream):
         self._chosen.pop().__exit__(*error)
 
 
-class Event(streams.Event):
+class Event(streams.DeviceEvent):
     """A point in the work of a stream; the default is the current stream."""
 
-    def record(self, stream: streams.Stream | None = None) -> None:
+    def record(self, stream: streams.DeviceStream | None = None) -> None:
         """Record the event on a stream."""
         super().record(stream or backend().stream)
 
-    def wait(self, stream: streams.Stream | None = None) -> None:
+    def wait(self, stream: streams.DeviceStream | None = None) -> None:
         """Let later work on a stream start after the event."""
         super().wait(stream or backend().stream)
 
 
-def current_stream(device: Any = None) -> streams.Stream:
+def current_stream(device: Any = None) -> streams.DeviceStream:
     """Return the stream that this thread uses."""
     _index(device)
     return backend().stream
 
 
-def default_stream(device: Any = None) -> streams.Stream:
+def default_stream(device: Any = None) -> streams.DeviceStream:
     """Return the stream of threads that have not selected one; gradients are computed on it, too."""
     _index(device)
     return backend().default_stream
 
 
-def set_stream(stream: streams.Stream | None) -> None:
+def set_stream(stream: streams.DeviceStream | None) -> None:
     """Use this stream in this thread; None changes nothing."""
     if stream is not None:
         backend().streams.current = _check_stream(stream)
 
 
-def stream(stream: streams.Stream | None) -> AbstractContextManager[streams.Stream]:
+def stream(stream: streams.DeviceStream | None) -> AbstractContextManager[streams.DeviceStream]:
     """Return a context manager that uses this stream in this thread; None changes nothing."""
     return backend().streams.use_stream(backend().stream if stream is None else _check_stream(stream))
 
 
-def _check_stream(stream: streams.Stream) -> streams.Stream:
+def _check_stream(stream: streams.DeviceStream) -> streams.DeviceStream:
     """Return the stream; raise TypeError if it does not belong to the device, such as PyTorch's compiled stream."""
-    if not isinstance(stream, streams.Stream):
+    if not isinstance(stream, streams.DeviceStream):
         raise TypeError(f"expected a torch.{NAME}.Stream, found {stream!r}")
     return stream
 

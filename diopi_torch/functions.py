@@ -17,8 +17,8 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.types import Dtype, Error, Reduction, RoundMode, Scalar
 from diopi_torch.backend import Backend, backend
-from diopi_torch.layout import TORCH_DTYPES, Layout
-from diopi_torch.streams import Stream
+from diopi_torch.layout import TORCH_DTYPES, TensorLayout
+from diopi_torch.streams import DeviceStream
 from diopi_torch.tensors import allocate_now, is_dense
 from lib_rt import Context, Tensor
 
@@ -54,7 +54,7 @@ class Slot:
     """
 
     number: int
-    layout: Layout
+    layout: TensorLayout
     memory: int
 
     @property
@@ -106,7 +106,7 @@ class Operand:
 
     __slots__ = ("dtype", "shape", "strides", "tensor")
 
-    def __init__(self, tensor: torch.Tensor, layout: Layout) -> None:
+    def __init__(self, tensor: torch.Tensor, layout: TensorLayout) -> None:
         self.tensor = tensor
         self.shape, self.strides, self.dtype = layout.shape, layout.strides, layout.dtype
 
@@ -167,7 +167,7 @@ class PreparedCall:
         """The number of results that the vendor allocates."""
         return len(self._boxes)
 
-    def perform(self, values: Sequence[Any], device: Backend, stream: Stream) -> Mapping[str, Any]:
+    def perform(self, values: Sequence[Any], device: Backend, stream: DeviceStream) -> Mapping[str, Any]:
         """Call the function on a stream.
 
         Raises NotServedError if the vendor does not support the call, and RuntimeError with its message if it fails.
@@ -185,7 +185,7 @@ class PreparedCall:
             return self.perform_unwatched(values, device, stream)
         return watch(self._fill(values), lambda: self.perform_unwatched(values, device, stream))
 
-    def perform_unwatched(self, values: Sequence[Any], device: Backend, stream: Stream) -> Mapping[str, Any]:
+    def perform_unwatched(self, values: Sequence[Any], device: Backend, stream: DeviceStream) -> Mapping[str, Any]:
         """Call the function like `perform`, but ignore watches."""
         arguments = self._constants.copy()
         stream.place(arguments, self._tensors, values)
@@ -204,7 +204,9 @@ class PreparedCall:
             if context.has_required:
                 stream.end_context()
 
-    def _add_to(self, arguments: list[Any], values: Sequence[Any], opened: Callable[[Any, Layout], Tensor]) -> None:
+    def _add_to(
+        self, arguments: list[Any], values: Sequence[Any], opened: Callable[[Any, TensorLayout], Tensor]
+    ) -> None:
         """Add lists of tensors, values that are not tensors, and boxes for results that the vendor allocates."""
         for place, slots in self._lists:
             arguments[place] = [slot and opened(values[slot.number], slot.layout) for slot in slots]

@@ -66,7 +66,7 @@ def extent(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 
 @final
-class Layout:
+class TensorLayout:
     """Shape, strides and element type of a tensor; `layout_of` shares the instances.
 
     Attributes:
@@ -98,5 +98,5 @@ class Layout:
         return found
 
 
-layout_of = lru_cache(maxsize=2**14)(Layout)
+layout_of = lru_cache(maxsize=2**14)(TensorLayout)
 """Return the layout for a shape, strides and an element type."""

@@ -16,7 +16,7 @@ import torch
 from torch._decomp import decomposition_table
 
 from diopi_proto import parameters as kinds
-from diopi_proto.aten.mapping import RULES, Operator
+from diopi_proto.aten.mapping import RULES, AtenOperator
 from diopi_proto.aten.table import DECOMPOSED, Row, find_row, rows
 from diopi_proto.aten.table import find_form as form_of_function
 from diopi_torch import dump
@@ -24,7 +24,7 @@ from diopi_torch.attention import FAST_PATHS
 from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import NotServedError
-from diopi_torch.layout import Layout, contiguous_strides, layout_of
+from diopi_torch.layout import TensorLayout, contiguous_strides, layout_of
 from diopi_torch.plans import Plan, Planning, Refusal, cache_plan, describe_form, find_shared_memory
 from diopi_torch.recurrent import CELLS
 from diopi_torch.sdpa import ABOVE_AUTOGRAD
@@ -108,7 +108,7 @@ class Kernel:
     def _plan(self, planning: Planning, named: Mapping[str, Any], inplace: bool) -> Plan:
         """Return a plan; `inplace` selects functions that write their first argument."""
         name = self._name if inplace else self.row.operator
-        operator = Operator(name, named, inplace, planning)
+        operator = AtenOperator(name, named, inplace, planning)
         if self._makes_results:
             return planning.plan(
                 operator, self.row, [], lambda results: results[0] if len(results) == 1 else tuple(results)
@@ -189,7 +189,7 @@ class UniqueKernel(Kernel):
         places = shape if axis is None else (shape[axis],)
         inverse = planning.result(layout_of(places, contiguous_strides(places), torch.int64))
         nothing = planning.result(layout_of((0,), (1,), torch.int64))
-        operator = Operator(self.row.operator, {**named, **wants}, False, planning)
+        operator = AtenOperator(self.row.operator, {**named, **wants}, False, planning)
         return planning.plan(
             operator,
             self.row,
@@ -211,7 +211,7 @@ def _results(planning: Planning, layouts: Any) -> Any:
     """Return slots for the returned tensors; numbers are unchanged."""
     if isinstance(layouts, list | tuple):
         return type(layouts)([_results(planning, layout) for layout in layouts])
-    return planning.result(layouts) if isinstance(layouts, Layout) else layouts
+    return planning.result(layouts) if isinstance(layouts, TensorLayout) else layouts
 
 
 def _as_sequence(value: Any) -> Sequence[Any]:

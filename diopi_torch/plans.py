@@ -14,13 +14,13 @@ from typing import Any, final
 
 import torch
 
-from diopi_proto.aten.mapping import FunctionCall, NotMappedError, Operator, function_calls
+from diopi_proto.aten.mapping import AtenOperator, FunctionCall, NotMappedError, function_calls
 from diopi_proto.aten.table import Row
 from diopi_proto.types import Dtype, Number
 from diopi_torch.backend import Backend, backend
 from diopi_torch.functions import NotServedError, PlaceholderNumber, PlaceholderValue, PreparedCall, Slot, watches
-from diopi_torch.layout import TORCH_DTYPES, Layout, contiguous_strides, layout_of
-from diopi_torch.streams import Stream
+from diopi_torch.layout import TORCH_DTYPES, TensorLayout, contiguous_strides, layout_of
+from diopi_torch.streams import DeviceStream
 from diopi_torch.tensors import allocate, allocate_now, is_on_device, upload
 from lib_rt import Generator
 
@@ -102,7 +102,7 @@ class _Step:
     separate_results: Sequence[tuple[Slot, int]]
     writes: bool
 
-    def run(self, values: Values, device: Backend, stream: Stream) -> Iterable[Any]:
+    def run(self, values: Values, device: Backend, stream: DeviceStream) -> Iterable[Any]:
         """Perform the call and return the results that the vendor allocated."""
         for result, number in self.separate_results:
             values[number] = allocate_now(result.shape, result.layout.torch_dtype)
@@ -131,7 +131,7 @@ class Plan:
 
     operator: str
     uploads: Sequence[int]
-    results: Sequence[Layout]
+    results: Sequence[TensorLayout]
     makes: Sequence[Make]
     steps: Sequence[_Step]
     room: int
@@ -228,7 +228,7 @@ class Planning:
         self._memory = memory
         self._found = 0
         self._uploads: list[int] = []
-        self._results: list[Layout] = []
+        self._results: list[TensorLayout] = []
         self._makes: list[Make] = []
         self._dtype: torch.dtype | None = None
         self.is_reusable = True
@@ -276,7 +276,7 @@ class Planning:
         self._found += 1
         return self._found - 1
 
-    def result(self, layout: Layout) -> Slot:
+    def result(self, layout: TensorLayout) -> Slot:
         """Add a tensor that the operator returns; must be called before other values are created.
 
         Args:
@@ -299,7 +299,7 @@ class Planning:
         """The number of the next tensor."""
         return len(self._tensors) + len(self._results) + len(self._makes)
 
-    def make_slot(self, layout: Layout, make: Make, memory: int | None = None) -> Slot:
+    def make_slot(self, layout: TensorLayout, make: Make, memory: int | None = None) -> Slot:
         """Return the slot of a tensor that each call creates with `make`."""
         number = self._note(make)
         return Slot(number, layout, number if memory is None else memory)
@@ -308,7 +308,7 @@ class Planning:
         self._makes.append(make)
         return self._number - 1
 
-    def plan(self, operator: Operator, row: Row, results: Sequence[Any], returned: Returned) -> Plan:
+    def plan(self, operator: AtenOperator, row: Row, results: Sequence[Any], returned: Returned) -> Plan:
         """Return the plan of an operator.
 
         Args:

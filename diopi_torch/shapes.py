@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from diopi_torch.functions import NotServedError, PlaceholderNumber, PlaceholderValue, Slot
-from diopi_torch.layout import Layout, layout_of
+from diopi_torch.layout import TensorLayout, layout_of
 
-Layouts = Layout | int | None | list[Any] | tuple[Any, ...]
+Layouts = TensorLayout | int | None | list[Any] | tuple[Any, ...]
 """The layout of one tensor, None, or nested layouts in the form of the results; numbers are unchanged."""
 
 
@@ -41,7 +41,7 @@ def _adjust_to_cpu(operator: torch._ops.OpOverload, named: Mapping[str, Any], la
     return changed(named, *layouts) if changed is not None and isinstance(layouts, tuple) else layouts
 
 
-def _adjust_normalization(named: Mapping[str, Any], normalized: Layout, *saved: Layout) -> Layouts:
+def _adjust_normalization(named: Mapping[str, Any], normalized: TensorLayout, *saved: TensorLayout) -> Layouts:
     """Let batch normalization save statistics in the type of its parameters, and nothing in evaluation mode."""
     parameters = (named[name] for name in ("weight", "bias", "running_mean", "running_var"))
     dtype = next(

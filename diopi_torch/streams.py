@@ -16,7 +16,7 @@ from typing import Any, final
 
 import torch
 
-from diopi_torch.layout import Layout
+from diopi_torch.layout import TensorLayout
 from diopi_torch.settings import NAME
 from lib_rt import Context, Device, Tensor
 from lib_rt import Stream as NativeStream
@@ -27,7 +27,7 @@ MAX_CACHED_TENSORS = 2**13
 _numbers = itertools.count()
 
 
-class Stream:
+class DeviceStream:
     """A queue of the device; work on one stream runs in order, and events order the work of different streams.
 
     Attributes:
@@ -61,7 +61,7 @@ class Stream:
                 context = self._context = self._context or Context(self._native.device, self._native)
         return context
 
-    def open_tensor(self, tensor: torch.Tensor, layout: Layout) -> Tensor:
+    def open_tensor(self, tensor: torch.Tensor, layout: TensorLayout) -> Tensor:
         """Return a native tensor over the memory of `tensor`; it stays open for later calls.
 
         Args:
@@ -80,7 +80,7 @@ class Stream:
         return found
 
     def place(
-        self, arguments: list[Any], places: Iterable[tuple[int, int, Layout]], values: Sequence[torch.Tensor]
+        self, arguments: list[Any], places: Iterable[tuple[int, int, TensorLayout]], values: Sequence[torch.Tensor]
     ) -> None:
         """Insert native tensors into arguments; a place is a position, an index into `values` and a layout."""
         tensors = self._tensors
@@ -89,7 +89,7 @@ class Stream:
             found = tensors.get((tensor.data_ptr(), layout))
             arguments[place] = self.open_tensor(tensor, layout) if found is None else found
 
-    def _open(self, tensor: torch.Tensor, layout: Layout) -> Tensor:
+    def _open(self, tensor: torch.Tensor, layout: TensorLayout) -> Tensor:
         storage, offset = tensor.untyped_storage(), int(tensor.storage_offset()) if layout.nbytes else 0
         memory = storage.data_ptr(), storage.nbytes()
         return Tensor.from_memory(self.context, *memory, layout.shape, layout.dtype, layout.strides, offset)
@@ -128,17 +128,17 @@ class Stream:
         self.synchronize()
         return True
 
-    def record_event(self, event: Event | None = None) -> Event:
+    def record_event(self, event: DeviceEvent | None = None) -> DeviceEvent:
         """Record an event, or a new one, and return it."""
-        recorded = event or Event()
+        recorded = event or DeviceEvent()
         recorded.record(self)
         return recorded
 
-    def wait_event(self, event: Event) -> None:
+    def wait_event(self, event: DeviceEvent) -> None:
         """Let later work on this stream start after the event; the host waits for it."""
         event.synchronize()
 
-    def wait_stream(self, stream: Stream) -> None:
+    def wait_stream(self, stream: DeviceStream) -> None:
         """Let later work on this stream start after the current work of `stream`; the host waits for it."""
         stream.synchronize()
 
@@ -146,7 +146,7 @@ class Stream:
         return f"<diopi stream {self.stream_id}>"
 
 
-class Event:
+class DeviceEvent:
     """A point in the work of a stream.
 
     Args:
@@ -157,17 +157,17 @@ class Event:
     def __init__(self, enable_timing: bool = False, blocking: bool = False) -> None:
         self.enable_timing = enable_timing
         self.blocking = blocking
-        self._stream: Stream | None = None
+        self._stream: DeviceStream | None = None
         self._nanoseconds: int | None = None
 
-    def record(self, stream: Stream) -> None:
+    def record(self, stream: DeviceStream) -> None:
         """Record the current work of `stream`."""
         self._stream = stream
         if self.enable_timing:
             self.synchronize()
             self._nanoseconds = time.perf_counter_ns()
 
-    def wait(self, stream: Stream) -> None:
+    def wait(self, stream: DeviceStream) -> None:
         """Let later work of `stream` start after the event."""
         stream.wait_event(self)
 
@@ -178,11 +178,11 @@ class Event:
             stream.synchronize()
 
     def query(self) -> bool:
-        """Wait and return True; see `Stream.query`."""
+        """Wait and return True; see `DeviceStream.query`."""
         self.synchronize()
         return True
 
-    def elapsed_time(self, end: Event) -> float:
+    def elapsed_time(self, end: DeviceEvent) -> float:
         """Return the milliseconds from this event to `end`; raise ValueError unless both recorded the time."""
         if self._nanoseconds is None or end._nanoseconds is None:
             raise ValueError("elapsed_time needs two events that were made with enable_timing=True and recorded")
@@ -193,11 +193,11 @@ class Event:
 class StreamChoice(threading.local):
     """The current stream of each thread; `default` for threads that have not selected a stream."""
 
-    def __init__(self, default: Stream) -> None:
+    def __init__(self, default: DeviceStream) -> None:
         self.current = default
 
     @contextmanager
-    def use_stream(self, stream: Stream) -> Iterator[Stream]:
+    def use_stream(self, stream: DeviceStream) -> Iterator[DeviceStream]:
         """Use `stream` during the context."""
         before, self.current = self.current, stream
         try:

@@ -15,7 +15,7 @@ import torch
 
 from diopi_proto.types import Dtype
 from diopi_torch.backend import Backend, backend
-from diopi_torch.layout import CPU, DTYPES, Layout, contiguous_strides, dlpack, extent, layout_of
+from diopi_torch.layout import CPU, DTYPES, TensorLayout, contiguous_strides, dlpack, extent, layout_of
 from diopi_torch.memory import Block, DeviceMemoryError
 from diopi_torch.settings import NAME
 
@@ -52,7 +52,7 @@ def _dltensor_of(capsule: object) -> Any:
     return _cast(_CAPSULE, id(capsule) + _HEADER)[0]
 
 
-def allocate(layout: Layout, device: Backend, stream: int) -> torch.Tensor:
+def allocate(layout: TensorLayout, device: Backend, stream: int) -> torch.Tensor:
     """Allocate an uninitialized tensor.
 
     Args:

@@ -19,7 +19,7 @@ _LAYOUT = ffi.typeof("struct diopirt_layout*")
 
 
 @final
-class Layout:
+class TensorMetadata:
     """Everything about a tensor except its memory.
 
     Attributes:
@@ -60,12 +60,12 @@ class Layout:
 @lru_cache(maxsize=4096)
 def dense_layout(
     shape: tuple[int, ...], strides: tuple[int, ...], dtype: Dtype, memory_kind: types.Device, storage_offset: int
-) -> Layout:
+) -> TensorMetadata:
     """Return the layout of a dense tensor; equal arguments return the same object."""
-    return Layout(shape, strides, dtype, memory_kind, storage_offset)
+    return TensorMetadata(shape, strides, dtype, memory_kind, storage_offset)
 
 
-CoreLayout = tuple[Layout, Any, Any]
+CoreLayout = tuple[TensorMetadata, Any, Any]
 """A layout, a pointer to its C form, and the objects that the caller must keep alive while C uses the pointer."""
 
 
@@ -112,7 +112,7 @@ NUMBER_BYTES = 8
 
 
 @lru_cache(maxsize=4096)
-def decode_layouts(numbers: bytes) -> tuple[Layout, ...]:
+def decode_layouts(numbers: bytes) -> tuple[TensorMetadata, ...]:
     """Decode a list of layouts that an exported library received.
 
     Args:
@@ -125,7 +125,7 @@ def decode_layouts(numbers: bytes) -> tuple[Layout, ...]:
     return tuple(_iterate_layouts(iter(memoryview(numbers).cast("q").tolist())))
 
 
-def _iterate_layouts(numbers: Iterator[int]) -> Iterator[Layout]:
+def _iterate_layouts(numbers: Iterator[int]) -> Iterator[TensorMetadata]:
     for axes in numbers:
         dtype, memory_kind, offset = islice(numbers, 3)
         shape, strides = tuple(islice(numbers, axes)), tuple(islice(numbers, axes))
@@ -158,7 +158,7 @@ def strided_view(memory: Any, dtype: np.dtype[Any], shape: tuple[int, ...], stri
 
 
 @lru_cache(maxsize=4096)
-def view_memory(place: int, layout: Layout) -> Array:
+def view_memory(place: int, layout: TensorMetadata) -> Array:
     """Return a view of foreign memory at address `place`; cached, because frameworks reuse addresses."""
     shape, strides, dtype = layout.shape, layout.strides, dtypes.to_numpy(layout.dtype)
     return strided_view(ffi.buffer(pointer(place), extent(shape, strides) * dtype.itemsize), dtype, shape, strides)

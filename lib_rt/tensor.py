@@ -16,7 +16,7 @@ from lib_rt.device import Device, OnDevice
 from lib_rt.dtypes import Array
 from lib_rt.errors import ReleasedError
 from lib_rt.layout import (
-    Layout,
+    TensorMetadata,
     contiguous,
     contiguous_core_layout,
     core_layout,
@@ -92,7 +92,7 @@ class Tensor(Owner):
     )
 
     def __init__(
-        self, context: TensorContext, handle: Any, layout: Layout, owns: bool, parts: tuple[Tensor, ...] = ()
+        self, context: TensorContext, handle: Any, layout: TensorMetadata, owns: bool, parts: tuple[Tensor, ...] = ()
     ) -> None:
         self._handle = handle
         self._owns = owns
@@ -218,7 +218,7 @@ class Tensor(Owner):
         return cls(context, handle, dense_layout(shape, strides, dtype, memory_kind, offset), False)
 
     @classmethod
-    def from_layout(cls, context: TensorContext, handle: Any, layout: Layout, data: int) -> Tensor:
+    def from_layout(cls, context: TensorContext, handle: Any, layout: TensorMetadata, data: int) -> Tensor:
         """Return the dense tensor behind `handle`, whose layout and data address the caller knows already."""
         tensor = cls(context, handle, layout, False)
         tensor._data = data
@@ -445,6 +445,6 @@ def _fetch_parts(context: TensorContext, handle: Any) -> tuple[Tensor, ...]:
 
 def _sparse_layout(
     shape: tuple[int, ...], dtype: Dtype, memory_kind: types.Device, parts: tuple[Tensor, ...]
-) -> Layout:
+) -> TensorMetadata:
     """Return the layout of a sparse tensor, which does not have strides."""
-    return Layout(shape, (), dtype, memory_kind, parts=tuple([part.form for part in parts]))
+    return TensorMetadata(shape, (), dtype, memory_kind, parts=tuple([part.form for part in parts]))

@@ -1,10 +1,12 @@
-"""Identifiers are nouns, verbs or predicates: a bare pronoun, preposition, participle or quantifier is not a name.
+"""Identifiers are nouns, verbs or predicates, and no two classes share a name.
 
-`tests/identifiers.toml` lists the words that are not names, the packages in which the rule holds, and the exceptions.
+A bare pronoun, preposition, participle or quantifier is not a name. `tests/identifiers.toml` lists the banned words,
+the packages in which the rules apply, and the exceptions with their reasons.
 """
 
 import ast
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,9 @@ ROOT = Path(__file__).parent.parent
 RULES = tomllib.loads((Path(__file__).parent / "identifiers.toml").read_text("utf-8"))
 BANNED = frozenset(RULES["banned"])
 EXCEPTIONS = {(name, exception["file"]) for name, entries in RULES["exceptions"].items() for exception in entries}
+
+PACKAGES = ("diopi_proto", "lib_rt", "diopi_impl", "diopi_test", "diopi_torch", "diopi_engine")
+SHARED_CLASSES = RULES["shared_classes"]
 
 
 def defined_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -64,3 +69,24 @@ def test_every_exception_is_needed_and_has_a_reason() -> None:
 )
 def test_banned_names_finds_every_kind_of_definition(source: str, names: list[str]) -> None:
     assert sorted(name for name, _ in banned_names(source)) == sorted(names)
+
+
+def class_modules() -> dict[str, list[str]]:
+    """Return the modules that define a class, by the name of the class, over all packages of the project."""
+    modules = defaultdict(list)
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    modules[node.name].append(str(path.relative_to(ROOT)))
+    return modules
+
+
+def test_no_two_classes_share_a_name() -> None:
+    shared = {name: modules for name, modules in class_modules().items() if len(modules) > 1}
+    assert shared == {name: sorted(exception["modules"], key=_package) for name, exception in SHARED_CLASSES.items()}
+    assert all(exception["reason"] for exception in SHARED_CLASSES.values())
+
+
+def _package(module: str) -> int:
+    return PACKAGES.index(module.split("/")[0])

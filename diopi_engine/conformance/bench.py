@@ -15,12 +15,12 @@ from typing import Any, final
 import numpy as np
 
 from diopi_engine.conformance import networks
-from diopi_engine.conformance.client import Client, FailedCallError
+from diopi_engine.conformance.client import EngineClient, FailedCallError
 from diopi_engine.engine import Array
 from diopi_engine.proto.declarations import Enumeration
 from diopi_engine.proto.hgrt import CoreAllocPolicy, DeviceAttribute
 
-CASES: dict[str, Callable[[Bench], None]] = {}
+CASES: dict[str, Callable[[EngineBench], None]] = {}
 """All cases by name."""
 
 GUARD = np.float32(-12345)
@@ -37,10 +37,10 @@ class NotApplicableError(Exception):
 
 @final
 @dataclass(frozen=True)
-class Bench:
+class EngineBench:
     """A library and the files of the engines."""
 
-    client: Client
+    client: EngineClient
     folder: Path
 
     def data(self, name: str) -> bytes:
@@ -86,7 +86,7 @@ def batch(size: int, seed: int = 0) -> tuple[Array, Array]:
     return x, np.full((size + 1, networks.OUTPUTS), GUARD, np.float32)
 
 
-def case(function: Callable[[Bench], None]) -> Callable[[Bench], None]:
+def case(function: Callable[[EngineBench], None]) -> Callable[[EngineBench], None]:
     """Register a case under the name of its function."""
     CASES[function.__name__] = function
     return function

@@ -9,7 +9,7 @@ from diopi_engine.conformance import networks
 from diopi_engine.conformance.bench import (
     CASES,
     GUARD,
-    Bench,
+    EngineBench,
     NotApplicableError,
     batch,
     case,
@@ -35,7 +35,7 @@ AS_MASK, MAXIMUM, MINIMUM = CoreAllocPolicy.AS_CORE_MASK, CoreAllocPolicy.MAXIMU
 
 
 @case
-def version_and_devices(bench: Bench) -> None:
+def version_and_devices(bench: EngineBench) -> None:
     client = bench.client
     check("the version", client.get("hgRuntimeGetVersion"), VERSION)
     check("whether there is a device", client.get("hgDeviceGetCount") >= 1, True)
@@ -45,7 +45,7 @@ def version_and_devices(bench: Bench) -> None:
 
 
 @case
-def devices_that_are_not_there(bench: Bench) -> None:
+def devices_that_are_not_there(bench: EngineBench) -> None:
     for device in (-1, bench.client.get("hgDeviceGetCount")):
         with expect_failure(f"device {device}", Result.ERROR_INVALID_DEVICE):
             bench.client.call("hgDeviceSetCurrent", device)
@@ -54,7 +54,7 @@ def devices_that_are_not_there(bench: Bench) -> None:
 
 
 @case
-def pointers_that_are_null(bench: Bench) -> None:
+def pointers_that_are_null(bench: EngineBench) -> None:
     with expect_failure("a count into NULL", Result.ERROR_INVALID_ARGUMENT):
         bench.client.call("hgDeviceGetCount", ffi.NULL)
     with expect_failure("an engine of NULL", Result.ERROR_INVALID_ARGUMENT):
@@ -65,7 +65,7 @@ def pointers_that_are_null(bench: Bench) -> None:
 
 
 @case
-def retaining_and_releasing(bench: Bench) -> None:
+def retaining_and_releasing(bench: EngineBench) -> None:
     count = bench.attribute(DeviceAttribute.CORE_COUNT)
     mask = bench.client.get("hgDeviceRetain", 0, count - 1, DevicePriority.P0)
     check("the number of retained cores", mask.bit_count(), count - 1)
@@ -80,7 +80,7 @@ def retaining_and_releasing(bench: Bench) -> None:
 
 
 @case
-def retaining_nothing(bench: Bench) -> None:
+def retaining_nothing(bench: EngineBench) -> None:
     with expect_failure("retaining 0 cores", Result.ERROR_INVALID_ARGUMENT):
         bench.client.get("hgDeviceRetain", 0, 0, DevicePriority.P0)
     with expect_failure("releasing an empty mask", Result.ERROR_INVALID_ARGUMENT):
@@ -88,7 +88,7 @@ def retaining_nothing(bench: Bench) -> None:
 
 
 @case
-def bindings_are_described(bench: Bench) -> None:
+def bindings_are_described(bench: EngineBench) -> None:
     get = bench.client.get
     with bench.engine() as engine:
         check("the number of bindings", get("hgEngineGetNbBindings", engine), 2)
@@ -104,7 +104,7 @@ def bindings_are_described(bench: Bench) -> None:
 
 
 @case
-def the_scheme_is_described(bench: Bench) -> None:
+def the_scheme_is_described(bench: EngineBench) -> None:
     with bench.engine("second") as engine:
         scheme = bench.client.get("hgEngineGetExecutionScheme", engine)
         check("the engine's number", bench.client.get("hgEngineGetEngineID", engine), 1)
@@ -117,7 +117,7 @@ def the_scheme_is_described(bench: Bench) -> None:
 
 
 @case
-def damaged_engines(bench: Bench) -> None:
+def damaged_engines(bench: EngineBench) -> None:
     data = bench.data("layer")
     for bit in range(5, len(data) * 8, len(data) * 8 // 40):
         changed = bytearray(data)
@@ -130,20 +130,20 @@ def damaged_engines(bench: Bench) -> None:
 
 
 @case
-def engines_of_another_version(bench: Bench) -> None:
+def engines_of_another_version(bench: EngineBench) -> None:
     with expect_failure("an engine of another compiler", Result.ERROR_VERSION):
         bench.client.engine(bench.data("older"))
 
 
 @case
-def batches_of_every_size(bench: Bench) -> None:
+def batches_of_every_size(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine) as context:
         for size in range(1, networks.MAX_BATCH + 1):
             bench.check_batch(context, size)
 
 
 @case
-def batches_on_all_cores(bench: Bench) -> None:
+def batches_on_all_cores(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine, MAXIMUM) as context:
         check("the number of free cores", bench.free, 0)
         for size in (1, networks.PATCH + 1, networks.MAX_BATCH * bench.attribute(DeviceAttribute.CORE_COUNT)):
@@ -151,14 +151,14 @@ def batches_on_all_cores(bench: Bench) -> None:
 
 
 @case
-def batches_follow_one_another(bench: Bench) -> None:
+def batches_follow_one_another(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine) as context:
         for seed in range(4):
             bench.check_batch(context, 5, seed=seed)
 
 
 @case
-def batches_that_can_not_be(bench: Bench) -> None:
+def batches_that_can_not_be(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine) as context:
         for size in (0, -1, networks.MAX_BATCH + 1):
             x, y = batch(networks.MAX_BATCH + 1)
@@ -168,7 +168,7 @@ def batches_that_can_not_be(bench: Bench) -> None:
 
 
 @case
-def bindings_that_can_not_be(bench: Bench) -> None:
+def bindings_that_can_not_be(bench: EngineBench) -> None:
     x, y = batch(3)
     with bench.engine() as engine, bench.context(engine) as context:
         invalid: dict[str, list[Any]] = {"no input": [ffi.NULL, y], "no output": [x, ffi.NULL], "one memory": [y, y]}
@@ -180,7 +180,7 @@ def bindings_that_can_not_be(bench: Bench) -> None:
 
 
 @case
-def tensors_as_bindings(bench: Bench) -> None:
+def tensors_as_bindings(bench: EngineBench) -> None:
     client, info = bench.client, ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0)] * 2)
     x, y = batch(6)
     with bench.engine() as engine, bench.context(engine) as context:
@@ -198,7 +198,7 @@ def tensors_as_bindings(bench: Bench) -> None:
 
 
 @case
-def one_context_an_engine(bench: Bench) -> None:
+def one_context_an_engine(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine):
         free = bench.free
         with expect_failure("a second context", Result.ERROR_CONTEXT_EXISTS):
@@ -209,7 +209,7 @@ def one_context_an_engine(bench: Bench) -> None:
 
 
 @case
-def handles_of_what_is_gone(bench: Bench) -> None:
+def handles_of_what_is_gone(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.context(engine) as context:
         pass
     x, y = batch(1)
@@ -224,7 +224,7 @@ def handles_of_what_is_gone(bench: Bench) -> None:
 
 
 @case
-def contexts_give_their_cores_back(bench: Bench) -> None:
+def contexts_give_their_cores_back(bench: EngineBench) -> None:
     count = bench.free
     with bench.engine() as engine:
         for policy in (MINIMUM, MAXIMUM, MINIMUM):
@@ -234,7 +234,7 @@ def contexts_give_their_cores_back(bench: Bench) -> None:
 
 
 @case
-def cores_by_mask(bench: Bench) -> None:
+def cores_by_mask(bench: EngineBench) -> None:
     count = bench.attribute(DeviceAttribute.CORE_COUNT)
     wanted = 1 << (count - 1)
     with bench.engine() as engine, bench.engine("other") as second:
@@ -251,7 +251,7 @@ def cores_by_mask(bench: Bench) -> None:
 
 
 @case
-def no_cores_are_left(bench: Bench) -> None:
+def no_cores_are_left(bench: EngineBench) -> None:
     with bench.engine() as engine, bench.engine("other") as second, bench.context(engine, MAXIMUM) as context:
         for policy in (MINIMUM, MAXIMUM):
             with expect_failure("a context without cores", Result.ERROR_CORES_UNAVAILABLE):
@@ -260,7 +260,7 @@ def no_cores_are_left(bench: Bench) -> None:
 
 
 @case
-def a_group_takes_its_cores_at_once(bench: Bench) -> None:
+def a_group_takes_its_cores_at_once(bench: EngineBench) -> None:
     count = bench.free
     with bench.engine("first") as first, bench.engine("second") as second:
         with bench.context(first) as context:
@@ -274,7 +274,7 @@ def a_group_takes_its_cores_at_once(bench: Bench) -> None:
 
 
 @case
-def threads_on_one_context(bench: Bench) -> None:
+def threads_on_one_context(bench: EngineBench) -> None:
     def execute(seed: int) -> None:
         for size in (1, 7, networks.MAX_BATCH):
             bench.check_batch(context, size, seed=seed)
@@ -284,7 +284,7 @@ def threads_on_one_context(bench: Bench) -> None:
 
 
 @case
-def the_current_device_is_of_a_thread(bench: Bench) -> None:
+def the_current_device_is_of_a_thread(bench: EngineBench) -> None:
     last = bench.client.get("hgDeviceGetCount") - 1
     bench.client.call("hgDeviceSetCurrent", last)
     with ThreadPoolExecutor(1) as pool:
@@ -294,7 +294,7 @@ def the_current_device_is_of_a_thread(bench: Bench) -> None:
 
 
 @case
-def nothing_is_used_on_another_device(bench: Bench) -> None:
+def nothing_is_used_on_another_device(bench: EngineBench) -> None:
     if bench.client.get("hgDeviceGetCount") < 2:
         raise NotApplicableError("there is one device")
     x, y = batch(1)

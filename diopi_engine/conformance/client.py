@@ -30,7 +30,7 @@ class FailedCallError(Exception):
         self.result = result
 
 
-class Client:
+class EngineClient:
     """A library, loaded from a path."""
 
     def __init__(self, path: Path) -> None:

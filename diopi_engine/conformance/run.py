@@ -25,7 +25,7 @@ TIMEOUT = 120.0
 
 @final
 @dataclass(frozen=True)
-class Verdict:
+class CaseOutcome:
     """The verdict of a case, `passed`, `failed`, `crashed`, `timed_out` or `not_run`, and its reason."""
 
     case: str
@@ -33,7 +33,7 @@ class Verdict:
     detail: str
 
 
-class _Worker:
+class _CaseProcess:
     """A process that runs cases."""
 
     def __init__(self, module: str, subject: str, folder: Path) -> None:
@@ -43,7 +43,7 @@ class _Worker:
         os.close(writing)
         self._replies = os.fdopen(reading)
 
-    def run(self, case: str, timeout: float) -> Verdict:
+    def run(self, case: str, timeout: float) -> CaseOutcome:
         """Run a case and return its verdict."""
         try:
             self._process.stdin.write(f"{case}\n")
@@ -51,13 +51,13 @@ class _Worker:
         except BrokenPipeError:
             return self._crashed(case)
         if not select.select([self._replies], [], [], timeout)[0]:
-            return Verdict(case, "timed_out", f"it took more than {timeout:g} s")
+            return CaseOutcome(case, "timed_out", f"it took more than {timeout:g} s")
         line = self._replies.readline()
-        return Verdict(case, *json.loads(line)) if line else self._crashed(case)
+        return CaseOutcome(case, *json.loads(line)) if line else self._crashed(case)
 
-    def _crashed(self, case: str) -> Verdict:
+    def _crashed(self, case: str) -> CaseOutcome:
         status = self._process.wait()
-        return Verdict(case, "crashed", f"the process ended with {f'signal {-status}' if status < 0 else status}")
+        return CaseOutcome(case, "crashed", f"the process ended with {f'signal {-status}' if status < 0 else status}")
 
     def close(self) -> None:
         """End the process."""
@@ -66,7 +66,9 @@ class _Worker:
         self._process.communicate()
 
 
-def run(library: Path, cases: Sequence[str], timeout: float = TIMEOUT, vendor: str = "jax_cpu") -> Iterator[Verdict]:
+def run(
+    library: Path, cases: Sequence[str], timeout: float = TIMEOUT, vendor: str = "jax_cpu"
+) -> Iterator[CaseOutcome]:
     """Run cases and yield their verdicts; after a case that passed, the same process runs the next one.
 
     Args:
@@ -83,13 +85,13 @@ def run(library: Path, cases: Sequence[str], timeout: float = TIMEOUT, vendor: s
         folder = Path(temporary)
         _make_networks(folder, cases)
         lacking = _make_models(folder, cases)
-        workers: dict[str, _Worker] = {}
+        workers: dict[str, _CaseProcess] = {}
         for case in cases:
             if lacking and find_networks(case):
-                yield Verdict(case, "not_run", lacking)
+                yield CaseOutcome(case, "not_run", lacking)
                 continue
             module = _worker_module(case)
-            worker = workers.pop(module, None) or _Worker(
+            worker = workers.pop(module, None) or _CaseProcess(
                 module, vendor if case in BY_OPERATORS else str(library), folder
             )
             verdict = worker.run(case, timeout)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from diopi_engine.conformance.bench import Bench, NotApplicableError, NotConformingError
+from diopi_engine.conformance.bench import EngineBench, NotApplicableError, NotConformingError
 from diopi_engine.conformance.cases import CASES
-from diopi_engine.conformance.client import Client, FailedCallError
+from diopi_engine.conformance.client import EngineClient, FailedCallError
 
 T = TypeVar("T")
 
@@ -42,4 +42,4 @@ def run_case(case: Callable[[T], Any], bench: T) -> tuple[str, str]:
 if __name__ == "__main__":
     from diopi_engine.conformance.models.as_engines import CASES as NETWORKS
 
-    serve({**CASES, **NETWORKS}, Bench(Client(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3]))
+    serve({**CASES, **NETWORKS}, EngineBench(EngineClient(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3]))

@@ -51,7 +51,7 @@ class Enum:
 
 @final
 @dataclass(frozen=True)
-class Constant:
+class NumericMacro:
     """A macro whose value is a number."""
 
     name: str
@@ -92,7 +92,7 @@ class Struct:
 
 @final
 @dataclass(frozen=True)
-class Parameter:
+class CParameter:
     """A parameter of a function: its type and name in C."""
 
     type: str
@@ -119,14 +119,14 @@ class Function:
     ours: bool = False
 
     @property
-    def parameters(self) -> list[Parameter]:
+    def parameters(self) -> list[CParameter]:
         """The parameters in order, without the dots of variable arguments."""
         texts = [text.strip() for text in self.declared.split(",") if text.strip() not in ("", "...")]
-        return [Parameter(text[: -len(name)].strip(), name) for text in texts for name in [_last_word(text)]]
+        return [CParameter(text[: -len(name)].strip(), name) for text in texts for name in [_last_word(text)]]
 
 
 def _last_word(text: str) -> str:
     return text.replace("*", " ").split()[-1]
 
 
-Declaration = Enum | Constant | Typedef | Struct | Function
+Declaration = Enum | NumericMacro | Typedef | Struct | Function

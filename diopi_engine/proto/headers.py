@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from diopi_engine.proto import hgrt, nvdla
-from diopi_engine.proto.declarations import Constant, Declaration, Enum, Function, Struct, Typedef
+from diopi_engine.proto.declarations import Declaration, Enum, Function, NumericMacro, Struct, Typedef
 from diopi_proto.headers import wrap_declaration
 
 INCLUDE_DIR = Path(str(files("diopi_engine"))) / "proto" / "include"
@@ -134,7 +134,7 @@ def _c_text(declared: Declaration, *, comments: bool) -> str:
 
 
 @_c_text.register
-def _(declared: Constant, *, comments: bool) -> str:
+def _(declared: NumericMacro, *, comments: bool) -> str:
     return f"#define {declared.name} {declared.value}\n"
 
 

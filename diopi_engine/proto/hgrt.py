@@ -8,12 +8,12 @@ and cores of a scheme are virtual, numbered from 0; a context maps those of the 
 from __future__ import annotations
 
 from diopi_engine.proto.declarations import (
-    Constant,
     Declaration,
     Enum,
     Enumeration,
     Field,
     Function,
+    NumericMacro,
     Struct,
     Typedef,
 )
@@ -151,8 +151,8 @@ ENUMS = (
 )
 
 _TYPES: tuple[Declaration, ...] = (
-    Constant("HG_VERSION", VERSION, "Version of the interface: 100 times the major number and the minor one."),
-    Constant("HG_MAX_DIMS", MAX_DIMS, "Axes a binding or tensor has at most."),
+    NumericMacro("HG_VERSION", VERSION, "Version of the interface: 100 times the major number and the minor one."),
+    NumericMacro("HG_MAX_DIMS", MAX_DIMS, "Axes a binding or tensor has at most."),
     *ENUMS,
     Typedef("int32_t hgDevice", "The number of a device, from 0."),
     Typedef("struct hgEngine_st* hgEngine", "An engine: a compiled network, read from bytes."),

@@ -9,12 +9,12 @@ from __future__ import annotations
 from functools import partial
 
 from diopi_engine.proto.declarations import (
-    Constant,
     Declaration,
     Enum,
     Enumeration,
     Field,
     Function,
+    NumericMacro,
     Struct,
     Typedef,
 )
@@ -85,8 +85,8 @@ _NUMBERS = (
 
 _TYPES: tuple[Declaration, ...] = (
     *_NUMBERS,
-    Constant("NVDLA_MAX_DIMS", MAX_DIMS, "Axes a tensor has at most."),
-    Constant("NVDLA_NAME_LENGTH", NAME_LENGTH, "Bytes of a tensor's name with the zero at its end."),
+    NumericMacro("NVDLA_MAX_DIMS", MAX_DIMS, "Axes a tensor has at most."),
+    NumericMacro("NVDLA_NAME_LENGTH", NAME_LENGTH, "Bytes of a tensor's name with the zero at its end."),
     Enum("NvError", "Nv", Error),
     Enum("NvDlaHeap", "NvDlaHeap_", Heap),
     Enum("NvDlaDataType", "NvDlaDataType_", DataType),

@@ -10,11 +10,11 @@ from itertools import permutations
 from operator import or_
 from typing import final
 
-from diopi_engine.manifest import Control, Manifest
+from diopi_engine.manifest import Control, EngineManifest
 from diopi_engine.proto.hgrt import CoreAllocPolicy, Result
 from diopi_engine.runtime.cores import mask_of, numbers
-from diopi_engine.runtime.devices import Device
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.devices import DeviceDescription
+from diopi_engine.runtime.errors import InterfaceError
 
 Lane = tuple[int, ...]
 """The cores that compute a batch together."""
@@ -34,12 +34,12 @@ class Allocation:
     """
 
     group: str
-    devices: Mapping[int, Device]
+    devices: Mapping[int, DeviceDescription]
     lanes: Sequence[Sequence[Lane]]
     core_masks: Mapping[int, int]
     contexts: set[int]
 
-    def serves(self, manifest: Manifest, device: Device) -> bool:
+    def serves(self, manifest: EngineManifest, device: DeviceDescription) -> bool:
         """Return whether an engine of a device, which has no context yet, can have one with these cores."""
         mapped = self.devices.get(manifest.control.virtual_device)
         return self.group == manifest.group and mapped is device and manifest.engine not in self.contexts
@@ -56,7 +56,11 @@ class Allocation:
 
 
 def allocate(
-    manifest: Manifest, device: Device, devices: Sequence[Device], policy: CoreAllocPolicy, mask: int
+    manifest: EngineManifest,
+    device: DeviceDescription,
+    devices: Sequence[DeviceDescription],
+    policy: CoreAllocPolicy,
+    mask: int,
 ) -> Allocation:
     """Allocate cores for the group of an engine of `device`.
 
@@ -71,12 +75,12 @@ def allocate(
         The allocated cores.
 
     Raises:
-        CallError: HG_ERROR_CORES_UNAVAILABLE or HG_ERROR_OUT_OF_MEMORY; then nothing is allocated.
+        InterfaceError: HG_ERROR_CORES_UNAVAILABLE or HG_ERROR_OUT_OF_MEMORY; then nothing is allocated.
     """
     for control in manifest.scheme:
         if control.memory > device.local_memory:
             needed = f"engine {control.name!r} needs {control.memory} bytes of local memory"
-            raise CallError(Result.ERROR_OUT_OF_MEMORY, f"{needed}, a core has {device.local_memory}")
+            raise InterfaceError(Result.ERROR_OUT_OF_MEMORY, f"{needed}, a core has {device.local_memory}")
     virtual_device = manifest.control.virtual_device
     virtual_others = sorted({control.virtual_device for control in manifest.scheme} - {virtual_device})
     free = [mapped_device for mapped_device in devices if mapped_device is not device]
@@ -90,12 +94,14 @@ def allocate(
                 stack.enter_context(mapped_device.cores.choosing())
             try:
                 return _reserve_cores(manifest, mapped, policy, mask)
-            except CallError as error:
+            except InterfaceError as error:
                 reason = str(error)
-    raise CallError(Result.ERROR_CORES_UNAVAILABLE, reason)
+    raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, reason)
 
 
-def _reserve_cores(manifest: Manifest, mapped: Mapping[int, Device], policy: CoreAllocPolicy, mask: int) -> Allocation:
+def _reserve_cores(
+    manifest: EngineManifest, mapped: Mapping[int, DeviceDescription], policy: CoreAllocPolicy, mask: int
+) -> Allocation:
     copies = {
         virtual: _copies(manifest, virtual, device, policy, mask if virtual == manifest.control.virtual_device else 0)
         for virtual, device in mapped.items()
@@ -114,7 +120,7 @@ def _reserve_cores(manifest: Manifest, mapped: Mapping[int, Device], policy: Cor
 
 
 def _copies(
-    manifest: Manifest, virtual: int, device: Device, policy: CoreAllocPolicy, mask: int
+    manifest: EngineManifest, virtual: int, device: DeviceDescription, policy: CoreAllocPolicy, mask: int
 ) -> list[dict[int, int]]:
     """Return the maps from virtual to physical cores of a device, one for each copy of the scheme."""
     masks = (control.core_mask for control in manifest.scheme if control.virtual_device == virtual)
@@ -125,13 +131,13 @@ def _copies(
         virtual_cores = numbers(manifest.control.core_mask)
         usable = available | device.cores.free
         if mask & ~usable:
-            raise CallError(Result.ERROR_CORES_UNAVAILABLE, f"of cores {mask:#x} only {mask & usable:#x} are free")
+            raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, f"of cores {mask:#x} only {mask & usable:#x} are free")
         fixed = dict(zip(virtual_cores, numbers(mask), strict=False))
         available &= ~mask
     left = [core for core in wanted if core not in fixed]
     cores = numbers(available)
     if len(cores) < len(left):
-        raise CallError(
+        raise InterfaceError(
             Result.ERROR_CORES_UNAVAILABLE,
             f"the scheme needs {len(left)} cores of device {device.number}, {len(cores)} are free",
         )

@@ -12,19 +12,19 @@ import numpy as np
 from diopi_engine.engine import Array, numpy_type
 from diopi_engine.manifest import Binding
 from diopi_engine.proto.hgrt import MemoryType, Result
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.execution import binding_shape
 from diopi_engine.runtime.ffi import ffi
 from diopi_engine.runtime.handles import Handles
-from diopi_engine.runtime.objects import Context, Tensor
+from diopi_engine.runtime.objects import ExecutionContext, RuntimeTensor
 
 
 def map_arrays(
-    handles: Handles, context: Context, batch: int, bindings: Any, info: Any
+    handles: Handles, context: ExecutionContext, batch: int, bindings: Any, info: Any
 ) -> tuple[list[Array], list[Array]]:
     """Return the inputs and outputs of an execution as arrays over their memory, without copies.
 
-    Raises CallError with HG_ERROR_BINDING or the errors of handles.
+    Raises InterfaceError with HG_ERROR_BINDING or the errors of handles.
 
     Args:
         handles: the handles of the runtime.
@@ -46,26 +46,26 @@ def map_arrays(
     return inputs, [array for array, binding in zip(arrays, described, strict=True) if not binding.is_input]
 
 
-def _array(handles: Handles, context: Context, binding: Binding, batch: int, nbytes: int, info: Any) -> Array:
+def _array(handles: Handles, context: ExecutionContext, binding: Binding, batch: int, nbytes: int, info: Any) -> Array:
     if not nbytes:
-        raise CallError(Result.ERROR_BINDING, f"binding {binding.name} is NULL")
+        raise InterfaceError(Result.ERROR_BINDING, f"binding {binding.name} is NULL")
     shape, dtype = binding_shape(binding, batch), numpy_type(binding.dtype)
     size = prod(shape) * dtype.itemsize
     location = info.location if info is not None else MemoryType.SYSTEM
     if location == MemoryType.HOST:
-        memory = _tensor_bytes(handles.find(Tensor, nbytes), context, binding, batch)
+        memory = _tensor_bytes(handles.find(RuntimeTensor, nbytes), context, binding, batch)
     elif location == MemoryType.SYSTEM:
         if info is not None and info.size and info.size < size:
-            raise CallError(Result.ERROR_BINDING, f"binding {binding.name} has {info.size} bytes, expected {size}")
+            raise InterfaceError(Result.ERROR_BINDING, f"binding {binding.name} has {info.size} bytes, expected {size}")
         memory = np.frombuffer(memoryview(ffi.buffer(ffi.cast("char*", nbytes), size)), np.uint8)
     else:
-        raise CallError(Result.ERROR_INVALID_ARGUMENT, f"binding {binding.name} is at location {location}")
+        raise InterfaceError(Result.ERROR_INVALID_ARGUMENT, f"binding {binding.name} is at location {location}")
     return memory[:size].view(dtype).reshape(shape)
 
 
-def _tensor_bytes(tensor: Tensor, context: Context, binding: Binding, batch: int) -> Array:
+def _tensor_bytes(tensor: RuntimeTensor, context: ExecutionContext, binding: Binding, batch: int) -> Array:
     if tensor.device is not context.device:
-        raise CallError(
+        raise InterfaceError(
             Result.ERROR_WRONG_DEVICE, f"binding {binding.name} is a tensor of device {tensor.device.number}"
         )
     dtype, _, shape = tensor.description
@@ -73,7 +73,7 @@ def _tensor_bytes(tensor: Tensor, context: Context, binding: Binding, batch: int
         have >= batch if want is None else have == want for have, want in zip(shape, binding.shape, strict=True)
     )
     if dtype.name.lower() != binding.dtype or not fits:
-        raise CallError(
+        raise InterfaceError(
             Result.ERROR_BINDING,
             f"binding {binding.name} is a tensor of {dtype.name.lower()}{list(shape)}, expected {binding.dtype}"
             f"{list(binding_shape(binding, batch))}",
@@ -88,6 +88,6 @@ def _check_overlap(bindings: Sequence[Binding], arrays: Sequence[Array]) -> None
         zip(bindings, places, strict=True), 2
     ):
         if start < second_end and second_start < end and not (binding.is_input and second.is_input):
-            raise CallError(
+            raise InterfaceError(
                 Result.ERROR_BINDING, f"bindings {binding.name} and {second.name} overlap, one is an output"
             )

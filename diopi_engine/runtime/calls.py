@@ -1,4 +1,4 @@
-"""The functions of HanGuangRT; each takes the inputs of its prototype and returns its outputs, or raises CallError.
+"""The functions of HanGuangRT. Each takes the inputs of its prototype and returns its outputs or raises InterfaceError.
 
 Handles arrive as the objects that they represent, and enumerators as members. Structures and memory are pointers of
 cffi.
@@ -29,12 +29,12 @@ from diopi_engine.proto.hgrt import (
 from diopi_engine.runtime import cores
 from diopi_engine.runtime.allocation import allocate
 from diopi_engine.runtime.bindings import map_arrays
-from diopi_engine.runtime.devices import Device, devices
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.devices import DeviceDescription, devices
+from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.execution import Execution
 from diopi_engine.runtime.ffi import ffi, lock_pages, text_of
 from diopi_engine.runtime.handles import Handles
-from diopi_engine.runtime.objects import Context, LoadedEngine, Scheme, Tensor
+from diopi_engine.runtime.objects import ExecutionContext, LoadedEngine, RuntimeTensor, Scheme
 from diopi_engine.sizes import sample_bytes
 
 CALLS: dict[str, Callable[..., Any]] = {}
@@ -51,19 +51,19 @@ def call(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def invalid_argument(reason: str) -> CallError:
+def invalid_argument(reason: str) -> InterfaceError:
     """Return the error for an invalid argument."""
-    return CallError(Result.ERROR_INVALID_ARGUMENT, reason)
+    return InterfaceError(Result.ERROR_INVALID_ARGUMENT, reason)
 
 
-def find_device(number: int) -> Device:
+def find_device(number: int) -> DeviceDescription:
     """Return a device by its number; raise HG_ERROR_INVALID_DEVICE if there is none."""
     if not 0 <= number < len(devices()):
-        raise CallError(Result.ERROR_INVALID_DEVICE, f"device {number}, expected one of 0 to {len(devices()) - 1}")
+        raise InterfaceError(Result.ERROR_INVALID_DEVICE, f"device {number}, expected one of 0 to {len(devices()) - 1}")
     return devices()[number]
 
 
-def current_device() -> Device:
+def current_device() -> DeviceDescription:
     """Return the current device of this thread."""
     return devices()[getattr(_thread, "device", 0)]
 
@@ -138,9 +138,9 @@ def hgEngineCreate(serialized: Any, size: int) -> int:
     try:
         engine = Engine.from_bytes(bytes(ffi.buffer(serialized, size)))
     except EngineVersionError as error:
-        raise CallError(Result.ERROR_VERSION, str(error)) from error
+        raise InterfaceError(Result.ERROR_VERSION, str(error)) from error
     except EngineFileError as error:
-        raise CallError(Result.ERROR_INVALID_FILE, str(error)) from error
+        raise InterfaceError(Result.ERROR_INVALID_FILE, str(error)) from error
     loaded = LoadedEngine(engine, current_device())
     loaded.scheme = HANDLES.enter(Scheme(loaded))
     return HANDLES.enter(loaded)
@@ -150,7 +150,7 @@ def hgEngineCreate(serialized: Any, size: int) -> int:
 def hgEngineDestroy(engine: LoadedEngine) -> None:
     with HANDLES.lock:
         if engine.context is not None:
-            raise CallError(Result.ERROR_IN_USE, "the engine has a context")
+            raise InterfaceError(Result.ERROR_IN_USE, "the engine has a context")
         HANDLES.remove(HANDLES.find(Scheme, engine.scheme))
         HANDLES.remove(engine)
 
@@ -283,16 +283,16 @@ def hgEngineCreateExecutionContext(engine: LoadedEngine, policy: CoreAllocPolicy
         )
     with HANDLES.lock:
         if engine.context is not None:
-            raise CallError(Result.ERROR_CONTEXT_EXISTS, "the engine has a context")
-        existing = {id(context.allocation): context.allocation for context in HANDLES.all(Context)}.values()
+            raise InterfaceError(Result.ERROR_CONTEXT_EXISTS, "the engine has a context")
+        existing = {id(context.allocation): context.allocation for context in HANDLES.all(ExecutionContext)}.values()
         serving = [allocation for allocation in existing if allocation.serves(manifest, device)]
         allocation = serving[0] if serving else allocate(manifest, device, devices(), policy, mask)
         try:
             if serving and by_mask and allocation.mask(manifest.engine) != mask:
                 reason = f"its group gave the engine cores {allocation.mask(manifest.engine):#x}, not {mask:#x}"
-                raise CallError(Result.ERROR_CORES_UNAVAILABLE, reason)
+                raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, reason)
             lanes = [[device.jax_devices[core] for core in lane] for lane in allocation.lanes[manifest.engine]]
-            context = Context(engine, allocation, Execution(engine.engine, lanes))
+            context = ExecutionContext(engine, allocation, Execution(engine.engine, lanes))
         except BaseException:
             if not serving:
                 allocation.give_back()
@@ -303,7 +303,7 @@ def hgEngineCreateExecutionContext(engine: LoadedEngine, policy: CoreAllocPolicy
 
 
 @call
-def hgExecutionContextDestroy(context: Context) -> None:
+def hgExecutionContextDestroy(context: ExecutionContext) -> None:
     with HANDLES.lock:
         HANDLES.remove(context)
         context.execution.close()
@@ -314,15 +314,15 @@ def hgExecutionContextDestroy(context: Context) -> None:
 
 
 @call
-def hgExecutionContextExecute(context: Context, batch: int, bindings: Any, info: Any) -> None:
+def hgExecutionContextExecute(context: ExecutionContext, batch: int, bindings: Any, info: Any) -> None:
     manifest = context.owner.engine.manifest
     lanes = len(context.allocation.lanes[manifest.engine])
     copies = lanes * manifest.control.cores_per_batch // manifest.control.core_mask.bit_count()
     limit = manifest.max_batch * copies if manifest.has_batch else 1
     if not 1 <= batch <= limit:
-        raise CallError(Result.ERROR_BATCH_SIZE, f"the batch is {batch}, expected 1 to {limit}")
+        raise InterfaceError(Result.ERROR_BATCH_SIZE, f"the batch is {batch}, expected 1 to {limit}")
     if not bindings:
-        raise CallError(Result.ERROR_BINDING, "bindings is NULL")
+        raise InterfaceError(Result.ERROR_BINDING, "bindings is NULL")
     inputs, outputs = map_arrays(HANDLES, context, batch, bindings, info)
     context.execution.execute(batch, inputs, outputs)
 
@@ -336,7 +336,7 @@ def hgTensorCreate(desc: Any, memory: Any, flags: int) -> int:
     location = MemoryType.find(memory.location)
     if location is None or memory.alignment & (memory.alignment - 1):
         raise invalid_argument(f"memory is at location {memory.location}, aligned to {memory.alignment}")
-    tensor = Tensor(current_device(), location, memory.alignment, lock_pages)
+    tensor = RuntimeTensor(current_device(), location, memory.alignment, lock_pages)
     if desc:
         tensor.describe(*_description(desc))
     return HANDLES.enter(tensor)
@@ -355,54 +355,54 @@ def _description(desc: Any) -> tuple[DataType, int, tuple[int, ...]]:
     return dtype, desc.layout, sizes
 
 
-def _check_unmapped(tensor: Tensor) -> Tensor:
+def _check_unmapped(tensor: RuntimeTensor) -> RuntimeTensor:
     if tensor.mapped:
-        raise CallError(Result.ERROR_IN_USE, "the tensor is mapped")
+        raise InterfaceError(Result.ERROR_IN_USE, "the tensor is mapped")
     return tensor
 
 
 @call
-def hgTensorDestroy(tensor: Tensor) -> None:
+def hgTensorDestroy(tensor: RuntimeTensor) -> None:
     HANDLES.remove(_check_unmapped(tensor))
 
 
 @call
-def hgTensorUpdateDesc(tensor: Tensor, desc: Any) -> None:
+def hgTensorUpdateDesc(tensor: RuntimeTensor, desc: Any) -> None:
     _check_unmapped(tensor).describe(*_description(desc))
 
 
 @call
-def hgTensorData(tensor: Tensor, data: Any, size: int) -> None:
+def hgTensorData(tensor: RuntimeTensor, data: Any, size: int) -> None:
     if not data or size != tensor.size:
         raise invalid_argument(f"{size} bytes at {data}, expected {tensor.size}")
     ffi.memmove(ffi.cast("void*", tensor.address), data, size)
 
 
 @call
-def hgTensorMap(tensor: Tensor) -> Any:
+def hgTensorMap(tensor: RuntimeTensor) -> Any:
     assert tensor.description
     _check_unmapped(tensor).mapped = True
     return ffi.cast("void*", tensor.address)
 
 
 @call
-def hgTensorUnmap(tensor: Tensor) -> None:
+def hgTensorUnmap(tensor: RuntimeTensor) -> None:
     if not tensor.mapped:
         raise invalid_argument("the tensor is not mapped")
     tensor.mapped = False
 
 
 @call
-def hgTensorGetDesc(tensor: Tensor) -> Any:
+def hgTensorGetDesc(tensor: RuntimeTensor) -> Any:
     dtype, layout, sizes = tensor.description
     return {"type": dtype, "layout": layout, "dims": _dims(sizes)}
 
 
 @call
-def hgTensorGetSize(tensor: Tensor) -> int:
+def hgTensorGetSize(tensor: RuntimeTensor) -> int:
     return tensor.size
 
 
 @call
-def hgTensorGetAlignedSize(tensor: Tensor) -> int:
+def hgTensorGetAlignedSize(tensor: RuntimeTensor) -> int:
     return tensor.aligned_size

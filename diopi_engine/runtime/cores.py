@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from diopi_engine.proto.hgrt import Result
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import InterfaceError
 
 _CHOOSING = 64
 """The byte that a process locks while it searches for free cores and locks them."""
@@ -115,7 +115,7 @@ def retain(cores: Cores, count: int, left: int) -> int:
         free = numbers(cores.free)
         if len(free) < count + left:
             needed = f"{count} cores, with {left} left to the more urgent"
-            raise CallError(Result.ERROR_CORES_UNAVAILABLE, f"{needed}: {len(free)} of {cores.count} are free")
+            raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, f"{needed}: {len(free)} of {cores.count} are free")
         mask = mask_of(free[:count])
         cores.retain(mask)
         return mask
@@ -125,9 +125,9 @@ def release(cores: Cores, mask: int) -> None:
     """Release retained cores; raise HG_ERROR_INVALID_ARGUMENT or HG_ERROR_IN_USE if that is not possible."""
     with cores.choosing():
         if not mask or mask & ~cores.retained:
-            raise CallError(
+            raise InterfaceError(
                 Result.ERROR_INVALID_ARGUMENT, f"cores {mask:#x} are released, {cores.retained:#x} are retained"
             )
         if mask & cores.used:
-            raise CallError(Result.ERROR_IN_USE, f"cores {mask & cores.used:#x} are used by a context")
+            raise InterfaceError(Result.ERROR_IN_USE, f"cores {mask & cores.used:#x} are used by a context")
         cores.release(mask)

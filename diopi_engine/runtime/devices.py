@@ -28,7 +28,7 @@ LOCKS = Path("/tmp/diopi-engine")
 
 @final
 @dataclass(frozen=True)
-class Device:
+class DeviceDescription:
     """A device: its cores, their local memory in bytes, and the JAX device of each core."""
 
     number: int
@@ -38,7 +38,7 @@ class Device:
 
 
 @cache
-def devices() -> tuple[Device, ...]:
+def devices() -> tuple[DeviceDescription, ...]:
     """Return all devices; raise ValueError if an environment variable is invalid."""
     count, cores = (
         read_setting("DIOPI_ENGINE_DEVICES", 2, MAX_DEVICES),
@@ -50,7 +50,7 @@ def devices() -> tuple[Device, ...]:
         jax.config.update("jax_num_cpu_devices", count * cores)
     found = jax.local_devices(backend="cpu")
     return tuple(
-        Device(
+        DeviceDescription(
             *(number, Cores(folder, number, cores), memory),
             tuple(found[(number * cores + core) % len(found)] for core in range(cores)),
         )

@@ -9,7 +9,7 @@ from typing import Any, final
 from diopi_engine.proto.declarations import Enumeration
 
 
-class CallError(Exception):
+class InterfaceError(Exception):
     """A call fails with `result`, a result of its interface; the message states the reason."""
 
     def __init__(self, result: Enumeration, reason: str) -> None:
@@ -32,7 +32,7 @@ class ResultCodes:
         def call(*values: Any) -> int:
             try:
                 function(*values)
-            except CallError as error:
+            except InterfaceError as error:
                 fail(f"{name}: {error}")
                 return error.result
             except MemoryError:

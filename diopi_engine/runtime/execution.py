@@ -15,7 +15,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceShardin
 from diopi_engine.engine import Array, Engine, numpy_type
 from diopi_engine.manifest import Binding
 from diopi_engine.proto.hgrt import Result
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import InterfaceError
 
 CONCURRENT_PARTS = 2
 """Number of parts of a batch that a lane has at a time: one is computed while another is transferred."""
@@ -27,7 +27,7 @@ class Lane:
 
     def __init__(self, engine: Engine, cores: Sequence[Any]) -> None:
         if len(set(cores)) < len(cores):
-            raise CallError(
+            raise InterfaceError(
                 Result.ERROR_NOT_SUPPORTED,
                 f"weights are split over {len(cores)} cores, for which JAX has {len(set(cores))} devices here",
             )
@@ -92,7 +92,9 @@ class Execution:
         """Write the outputs for a batch of inputs."""
         with self._turn:
             if not self._lanes:
-                raise CallError(Result.ERROR_INVALID_HANDLE, "the context was destroyed while the call waited for it")
+                raise InterfaceError(
+                    Result.ERROR_INVALID_HANDLE, "the context was destroyed while the call waited for it"
+                )
             parts = self._parts(batch)
             if len(parts) == 1:
                 return _download(self._lanes[0].run(inputs, batch), outputs)

@@ -7,7 +7,7 @@ import threading
 from typing import Any, TypeVar, final
 
 from diopi_engine.proto.declarations import Enumeration
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import InterfaceError
 
 T = TypeVar("T")
 
@@ -38,11 +38,11 @@ class Handles:
             return number
 
     def find(self, kind: type[T], handle: int) -> T:
-        """Return the object of a handle; raise CallError if it does not exist or has another type."""
+        """Return the object of a handle; raise InterfaceError if it does not exist or has another type."""
         found = self._objects.get(handle)
         if not isinstance(found, kind):
             description = "nothing that is alive" if found is None else f"a {type(found).__name__}"
-            raise CallError(self._invalid, f"handle {handle:#x} is of {description}, expected a {kind.__name__}")
+            raise InterfaceError(self._invalid, f"handle {handle:#x} is of {description}, expected a {kind.__name__}")
         return found
 
     def remove(self, gone: Any) -> None:

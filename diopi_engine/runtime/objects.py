@@ -12,8 +12,8 @@ import numpy as np
 from diopi_engine.engine import Array, Engine, numpy_type
 from diopi_engine.proto.hgrt import DataType, MemoryType, Result
 from diopi_engine.runtime.allocation import Allocation
-from diopi_engine.runtime.devices import Device
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.devices import DeviceDescription
+from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.execution import Execution
 
 ALIGNMENT = 64
@@ -31,9 +31,9 @@ class LoadedEngine:
     """
 
     engine: Engine
-    device: Device
+    device: DeviceDescription
     scheme: int = 0
-    context: Context | None = None
+    context: ExecutionContext | None = None
     c_strings: dict[Any, Any] = field(default_factory=dict)
 
 
@@ -45,14 +45,14 @@ class Scheme:
     owner: LoadedEngine
 
     @property
-    def device(self) -> Device:
+    def device(self) -> DeviceDescription:
         """The device of the engine."""
         return self.owner.device
 
 
 @final
 @dataclass(eq=False)
-class Context:
+class ExecutionContext:
     """The execution context of an engine."""
 
     owner: LoadedEngine
@@ -60,16 +60,16 @@ class Context:
     execution: Execution
 
     @property
-    def device(self) -> Device:
+    def device(self) -> DeviceDescription:
         """The device of the engine."""
         return self.owner.device
 
 
 @final
-class Tensor:
+class RuntimeTensor:
     """A tensor in memory of the runtime, which is page-locked if the process is allowed to."""
 
-    def __init__(self, device: Device, location: MemoryType, alignment: int, lock: Any) -> None:
+    def __init__(self, device: DeviceDescription, location: MemoryType, alignment: int, lock: Any) -> None:
         self.device = device
         self.location = location
         self.mapped = False
@@ -119,5 +119,5 @@ class Tensor:
     def description(self) -> tuple[DataType, int, tuple[int, ...]]:
         """Type, layout and sizes; raises HG_ERROR_INVALID_ARGUMENT if the tensor has no description."""
         if self.described is None:
-            raise CallError(Result.ERROR_INVALID_ARGUMENT, "the tensor has no description yet")
+            raise InterfaceError(Result.ERROR_INVALID_ARGUMENT, "the tensor has no description yet")
         return self.described

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from diopi_engine.proto.declarations import Function, Parameter
+from diopi_engine.proto.declarations import CParameter, Function
 from diopi_engine.proto.hgrt import ENUMS, FUNCTIONS, Result
 from diopi_engine.runtime.calls import CALLS, HANDLES, current_device
-from diopi_engine.runtime.errors import CallError, ResultCodes
+from diopi_engine.runtime.errors import InterfaceError, ResultCodes
 from diopi_engine.runtime.ffi import ffi
-from diopi_engine.runtime.objects import Context, LoadedEngine, Scheme, Tensor
+from diopi_engine.runtime.objects import ExecutionContext, LoadedEngine, RuntimeTensor, Scheme
 from diopi_impl.export.once import fill_once
 
 _KINDS: Mapping[str, Any] = {
     "hgEngine": LoadedEngine,
     "hgExecutionScheme": Scheme,
-    "hgExecutionContext": Context,
-    "hgTensor": Tensor,
+    "hgExecutionContext": ExecutionContext,
+    "hgTensor": RuntimeTensor,
 }
 """The classes of the objects behind handles, by the type of the handle."""
 
@@ -44,7 +44,7 @@ def _callback(function: Function, fail: Any) -> Any:
     return ffi.callback(f"hgResult({types})", _receiver(function, fail), error=Result.ERROR_INTERNAL)
 
 
-def is_output(parameter: Parameter) -> bool:
+def is_output(parameter: CParameter) -> bool:
     """Return whether a parameter is a pointer through which the call writes a result."""
     points = parameter.type.endswith("**") or (parameter.type.endswith("*") and "const" not in parameter.type)
     return points and parameter.name != "bindings"
@@ -57,7 +57,7 @@ def _receiver(function: Function, fail: Any) -> Callable[..., int]:
     def receive(*values: Any) -> None:
         for n in outputs:
             if not values[n]:
-                raise CallError(Result.ERROR_INVALID_ARGUMENT, f"{parameters[n].name} is NULL")
+                raise InterfaceError(Result.ERROR_INVALID_ARGUMENT, f"{parameters[n].name} is NULL")
         arguments = [
             _convert_argument(parameter, values[n]) for n, parameter in enumerate(parameters) if n not in outputs
         ]
@@ -66,7 +66,7 @@ def _receiver(function: Function, fail: Any) -> Callable[..., int]:
     return _RESULT_CODES.to(function.name, receive, lambda reason: fail(reason.encode()))
 
 
-def _convert_argument(parameter: Parameter, value: Any) -> Any:
+def _convert_argument(parameter: CParameter, value: Any) -> Any:
     """Convert an argument of C to the form that the call takes."""
     if kind := _KINDS.get(parameter.type):
         found = HANDLES.find(kind, int(ffi.cast("uintptr_t", value)))
@@ -74,16 +74,16 @@ def _convert_argument(parameter: Parameter, value: Any) -> Any:
             reason = (
                 f"{parameter.name} is of device {found.device.number}, the current one is {current_device().number}"
             )
-            raise CallError(Result.ERROR_WRONG_DEVICE, reason)
+            raise InterfaceError(Result.ERROR_WRONG_DEVICE, reason)
         return found
     if members := _ENUMS.get(parameter.type):
         if (member := members.find(value)) is None:
-            raise CallError(Result.ERROR_INVALID_ARGUMENT, f"{parameter.name} is {value}, no {parameter.type}")
+            raise InterfaceError(Result.ERROR_INVALID_ARGUMENT, f"{parameter.name} is {value}, no {parameter.type}")
         return member
     return value
 
 
-def _write(outputs: Sequence[tuple[Parameter, Any]], result: Any) -> None:
+def _write(outputs: Sequence[tuple[CParameter, Any]], result: Any) -> None:
     """Write the result of a call, which has at most one output, through its pointer."""
     for parameter, pointer in outputs:
         kind = parameter.type.removesuffix("*").strip()

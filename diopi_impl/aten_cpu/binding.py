@@ -28,7 +28,7 @@ class NoEquivalentError(Exception):
 
 
 @dataclass(frozen=True)
-class FunctionCall:
+class TorchCall:
     """A call of a function, with tensors of PyTorch.
 
     Attributes:
@@ -70,14 +70,14 @@ class FunctionCall:
                 source.offset += max(self.first_result.numel(), 1)
 
 
-def function_call(prototype: Prototype, values: Sequence[Any]) -> FunctionCall:
+def function_call(prototype: Prototype, values: Sequence[Any]) -> TorchCall:
     """Return the call of a function with these values, as `BaseVendor.call` receives them."""
     named = dict(zip((p.name for p in prototype.parameters[1:]), values, strict=True))
     generators = {name: value for name, value in named.items() if _is_generator(prototype.parameter(name))}
-    return FunctionCall(prototype, {name: _to_torch(value) for name, value in named.items()}, generators)
+    return TorchCall(prototype, {name: _to_torch(value) for name, value in named.items()}, generators)
 
 
-def bind(call: FunctionCall, equivalent: Equivalent, operator: Any) -> dict[str, Any]:
+def bind(call: TorchCall, equivalent: Equivalent, operator: Any) -> dict[str, Any]:
     """Return the operator's arguments by name; raise NoEquivalentError if it has no equivalent call."""
     schema = operator._schema
     names = [argument.name for argument in schema.arguments]
@@ -101,7 +101,7 @@ def bind(call: FunctionCall, equivalent: Equivalent, operator: Any) -> dict[str,
     return bound
 
 
-def _operator_arguments(call: FunctionCall, equivalent: Equivalent, names: Sequence[str]) -> dict[str, Any]:
+def _operator_arguments(call: TorchCall, equivalent: Equivalent, names: Sequence[str]) -> dict[str, Any]:
     """Return the operator's arguments that follow from the function's arguments."""
     arguments = {}
     base = lookup(equivalent.row.function)
@@ -156,24 +156,24 @@ def _tensor(tensor: Tensor) -> torch.Tensor:
     return torch.from_numpy(array)
 
 
-def _keeps_axes(call: FunctionCall) -> bool:
+def _keeps_axes(call: TorchCall) -> bool:
     """Return whether the result has as many axes as the first tensor."""
     tensor = next(value for p in call.prototype.arguments if isinstance(value := call.values[p.name], torch.Tensor))
     return tensor.ndim == call.first_result.ndim > 0
 
 
-def _output_mask(call: FunctionCall) -> list[bool]:
+def _output_mask(call: TorchCall) -> list[bool]:
     return [value is not None for value in call.results]
 
 
-def _input_shape(call: FunctionCall) -> tuple[int, ...]:
+def _input_shape(call: TorchCall) -> tuple[int, ...]:
     shape = tuple(call.values["input"].shape)
     if len(shape) < 2:
         raise NoEquivalentError("input has no channels")
     return shape
 
 
-DERIVED: Mapping[str, Callable[[FunctionCall], Any]] = {
+DERIVED: Mapping[str, Callable[[TorchCall], Any]] = {
     "dtype": lambda call: call.first_result.dtype,
     "keepdim": _keeps_axes,
     "size": lambda call: tuple(call.first_result.shape),

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from diopi_impl.aten_cpu.binding import FunctionCall, NoEquivalentError, bind, function_call
+from diopi_impl.aten_cpu.binding import NoEquivalentError, TorchCall, bind, function_call
 from diopi_impl.aten_cpu.equivalents import Equivalent, equivalents
 from diopi_impl.aten_cpu.limits import LIMITS
 from diopi_impl.base import BaseVendor, Box
@@ -84,7 +84,7 @@ def _call(context: Context, prototype: Prototype, values: Sequence[Any]) -> None
     raise [*rejections, *missing][0]
 
 
-def _call_operator(call: FunctionCall, equivalent: Equivalent) -> Sequence[Any]:
+def _call_operator(call: TorchCall, equivalent: Equivalent) -> Sequence[Any]:
     """Call the operator, and return its results in order."""
     operator = _operator(call, equivalent)
     bound = bind(call, equivalent, operator)
@@ -100,7 +100,7 @@ def _call_operator(call: FunctionCall, equivalent: Equivalent) -> Sequence[Any]:
     return _as_results(call, _invoke(out_variant, {**bound, **_out_arguments(call, equivalent, out_variant)}))
 
 
-def _has_dtypes(call: FunctionCall, equivalent: Equivalent, returned: Sequence[Any]) -> bool:
+def _has_dtypes(call: TorchCall, equivalent: Equivalent, returned: Sequence[Any]) -> bool:
     """Return whether the results have the element types of the caller's tensors."""
     for number, (parameter, target) in enumerate(zip(call.prototype.results, call.results, strict=True)):
         place = equivalent.row.results.get(parameter.name, number)
@@ -109,7 +109,7 @@ def _has_dtypes(call: FunctionCall, equivalent: Equivalent, returned: Sequence[A
     return True
 
 
-def _out_arguments(call: FunctionCall, equivalent: Equivalent, out_variant: Any) -> dict[str, Any]:
+def _out_arguments(call: TorchCall, equivalent: Equivalent, out_variant: Any) -> dict[str, Any]:
     """Return the `out` arguments of an operator's variant that writes into the caller's tensors."""
     written = [a for a in out_variant._schema.arguments if a.kwarg_only and a.alias_info is not None]
     results = {
@@ -123,13 +123,13 @@ def _out_arguments(call: FunctionCall, equivalent: Equivalent, out_variant: Any)
     return {argument.name: results[number] for number, argument in enumerate(written)}
 
 
-def _operator(call: FunctionCall, equivalent: Equivalent) -> Any:
+def _operator(call: TorchCall, equivalent: Equivalent) -> Any:
     """Return the operator for the called form: the in-place variant for in-place forms, if there is one."""
     found = equivalent.operator(inplace=True) if call.prototype.is_inplace else None
     return found or equivalent.operator(inplace=False)
 
 
-def _check_written(call: FunctionCall, operator: Any, bound: dict[str, Any]) -> None:
+def _check_written(call: TorchCall, operator: Any, bound: dict[str, Any]) -> None:
     """Raise NoEquivalentError if the operator would write to a tensor that the function only reads."""
     results = {id(entry) for value in call.results for entry in (value if isinstance(value, list) else [value])}
     for argument in operator._schema.arguments:
@@ -149,7 +149,7 @@ def _invoke(operator: Any, bound: dict[str, Any]) -> Any:
     return operator(*positional, **keywords)
 
 
-def _as_results(call: FunctionCall, returned: Any) -> Sequence[Any]:
+def _as_results(call: TorchCall, returned: Any) -> Sequence[Any]:
     """Return one value per result: an array of tensors is one value, and so is each entry of a tuple."""
     if returned is None or returned == ():
         return call.results
@@ -158,7 +158,7 @@ def _as_results(call: FunctionCall, returned: Any) -> Sequence[Any]:
     return [returned]
 
 
-def _gradients(call: FunctionCall, operator: Any, bound: dict[str, Any]) -> Sequence[Any]:
+def _gradients(call: TorchCall, operator: Any, bound: dict[str, Any]) -> Sequence[Any]:
     """Return the operator's gradients by the arguments that the results name, computed by autograd."""
     names = [p.name.removeprefix("grad_") for p in call.prototype.results]
     sources = {"self": "self" if "self" in bound else "input", "input": "input" if "input" in bound else "self"}
@@ -176,7 +176,7 @@ def _gradients(call: FunctionCall, operator: Any, bound: dict[str, Any]) -> Sequ
 
 
 def _deliver(
-    context: Context, call: FunctionCall, equivalent: Equivalent, values: Sequence[Any], returned: Sequence[Any]
+    context: Context, call: TorchCall, equivalent: Equivalent, values: Sequence[Any], returned: Sequence[Any]
 ) -> None:
     """Write the results to the caller's tensors and boxes; raise RejectedError if they do not fit."""
     boxes = dict(zip((p.name for p in call.prototype.parameters[1:]), values, strict=True))

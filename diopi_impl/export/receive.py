@@ -17,7 +17,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Error
 from lib_rt import Tensor
 from lib_rt.borrowed import BorrowedContext, BorrowedDevice, BorrowedGenerator
-from lib_rt.layout import NUMBER_BYTES, Layout, decode_layouts
+from lib_rt.layout import NUMBER_BYTES, TensorMetadata, decode_layouts
 from lib_rt.library import address, ffi, text
 
 
@@ -89,7 +89,9 @@ class _IncomingCall:
 
     __slots__ = ("context", "count", "layouts")
 
-    def __init__(self, context: BorrowedContext, layouts: Iterator[tuple[Layout, int]] | None, count: int) -> None:
+    def __init__(
+        self, context: BorrowedContext, layouts: Iterator[tuple[TensorMetadata, int]] | None, count: int
+    ) -> None:
         self.context = context
         self.layouts = layouts
         self.count = count

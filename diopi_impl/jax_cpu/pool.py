@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.extremes import from_keys, nan_rank, ranks, to_keys
 from diopi_impl.jax_cpu.registration import implements_ranks
-from diopi_impl.jax_cpu.windows import SlidingWindows, Windows, adaptive_axes, sliding_axes, sliding_windows
+from diopi_impl.jax_cpu.windows import AxisWindows, SlidingWindows, adaptive_axes, sliding_axes, sliding_windows
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,7 +34,7 @@ def _positions_last(axes: Sequence[Any], leading: int) -> tuple[int, ...]:
     return (*range(leading), *outer, *[axis + 1 for axis in outer])
 
 
-def _gather_windows(x: Any, axes: Sequence[Windows], tables: Sequence[NDArray[Any]]) -> Any:
+def _gather_windows(x: Any, axes: Sequence[AxisWindows], tables: Sequence[NDArray[Any]]) -> Any:
     """Return (…, sizes) as (…, windows, positions in a window), gathered by one table of positions per axis."""
     leading = x.ndim - len(axes)
     for axis in reversed(range(len(axes))):
@@ -44,11 +44,11 @@ def _gather_windows(x: Any, axes: Sequence[Windows], tables: Sequence[NDArray[An
     return x.reshape(*counts, math.prod(x.shape[len(counts) :]))
 
 
-def _elements(x: Any, axes: Sequence[Windows]) -> Any:
+def _elements(x: Any, axes: Sequence[AxisWindows]) -> Any:
     return _gather_windows(x, axes, [axis.positions for axis in axes])
 
 
-def _inside(axes: Sequence[Windows]) -> NDArray[np.bool_]:
+def _inside(axes: Sequence[AxisWindows]) -> NDArray[np.bool_]:
     """Return which positions are inside the input: (windows, positions in a window)."""
     product = axes[0].inside
     for axis in axes[1:]:
@@ -57,7 +57,7 @@ def _inside(axes: Sequence[Windows]) -> NDArray[np.bool_]:
     return product.reshape(*product.shape[: len(axes)], math.prod(product.shape[len(axes) :]))
 
 
-def _gathered_argmax(input: Array, axes: Sequence[Windows]) -> tuple[Array, Array]:
+def _gathered_argmax(input: Array, axes: Sequence[AxisWindows]) -> tuple[Array, Array]:
     """Return the first maximum, or the last NaN, of every window, and its flat index in the spatial axes."""
     spatial = input.shape[-len(axes) :]
     offsets = _elements(np.arange(math.prod(spatial)).reshape(spatial), axes)
@@ -117,18 +117,20 @@ def _scatter_to_indices(grad_output: Array, input: Array, indices: Array, rank: 
     return flat.reshape(input.shape)
 
 
-def _means(input: Array, axes: Sequence[Windows], divisor: NDArray[Any] | int) -> Array:
+def _means(input: Array, axes: Sequence[AxisWindows], divisor: NDArray[Any] | int) -> Array:
     return jnp.where(_inside(axes), _elements(input, axes), 0).sum(-1) / divisor
 
 
-def _means_gradient(grad_output: Array, input: Array, axes: Sequence[Windows], divisor: NDArray[Any] | int) -> Array:
+def _means_gradient(
+    grad_output: Array, input: Array, axes: Sequence[AxisWindows], divisor: NDArray[Any] | int
+) -> Array:
     """Return the gradient of `_means`."""
     zeros = jnp.zeros(input.shape, grad_output.dtype)
     (grad_input,) = jax.vjp(lambda x: _means(x, axes, divisor), zeros)[1](grad_output)
     return jnp.asarray(grad_input)
 
 
-def _divisor(axes: Sequence[Windows], count_include_pad: bool, override: int | None) -> NDArray[Any] | int:
+def _divisor(axes: Sequence[AxisWindows], count_include_pad: bool, override: int | None) -> NDArray[Any] | int:
     if override is not None:
         if override == 0:
             raise ValueError("divisor_override is 0")
@@ -136,7 +138,7 @@ def _divisor(axes: Sequence[Windows], count_include_pad: bool, override: int | N
     return _padded(axes) if count_include_pad else _inside(axes).sum(-1)
 
 
-def _padded(axes: Sequence[Windows]) -> NDArray[Any]:
+def _padded(axes: Sequence[AxisWindows]) -> NDArray[Any]:
     product = axes[0].padded
     for axis in axes[1:]:
         product = product[..., None] * axis.padded

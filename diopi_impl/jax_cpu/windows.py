@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 @final
 @dataclass(frozen=True)
-class Windows:
+class AxisWindows:
     """The windows along one axis.
 
     Attributes:
@@ -27,16 +27,16 @@ class Windows:
     padded: NDArray[np.int64]
 
 
-def _windows(positions: NDArray[np.int64], in_window: NDArray[np.bool_], size: int, padding: int) -> Windows:
+def _windows(positions: NDArray[np.int64], in_window: NDArray[np.bool_], size: int, padding: int) -> AxisWindows:
     inside = in_window & (positions >= 0) & (positions < size)
     if not inside.any(1).all():
         raise ValueError(f"an axis of size {size} with padding {padding} has windows without any element")
     first = np.take_along_axis(positions, inside.argmax(1)[:, None], 1)
     padded = (in_window & (positions < size + padding)).sum(1)
-    return Windows(np.where(inside, positions, first), inside, padded)
+    return AxisWindows(np.where(inside, positions, first), inside, padded)
 
 
-def _sliding_axis(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> Windows:
+def _sliding_axis(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> AxisWindows:
     if min(kernel, stride, dilation) < 1:
         raise ValueError(f"kernel {kernel}, stride {stride} and dilation {dilation} must be positive")
     if not 0 <= padding <= kernel // 2:
@@ -52,7 +52,7 @@ def _sliding_axis(size: int, kernel: int, stride: int, padding: int, dilation: i
     return _windows(positions, np.ones(positions.shape, bool), size, padding)
 
 
-def _adaptive_axis(size: int, count: int) -> Windows:
+def _adaptive_axis(size: int, count: int) -> AxisWindows:
     if count < 0:
         raise ValueError(f"output_size holds {count}, expected 0 or more")
     start = np.arange(count) * size // max(count, 1)
@@ -68,7 +68,7 @@ def sliding_axes(
     padding: Sequence[int],
     dilation: Sequence[int],
     ceil_mode: bool,
-) -> list[Windows]:
+) -> list[AxisWindows]:
     """Return the sliding windows along the last axes of an input; raise ValueError if the rank is wrong."""
     rank = len(kernel_size)
     if not rank < len(shape) <= rank + 2:
@@ -77,7 +77,7 @@ def sliding_axes(
     return [_sliding_axis(*axis_numbers, ceil_mode) for axis_numbers in numbers]
 
 
-def adaptive_axes(shape: Sequence[int], output_size: Sequence[int]) -> list[Windows]:
+def adaptive_axes(shape: Sequence[int], output_size: Sequence[int]) -> list[AxisWindows]:
     """Return the adaptive windows along the last axes of an input of this shape."""
     return [_adaptive_axis(size, n) for size, n in zip(shape[-len(output_size) :], output_size, strict=True)]
 
@@ -87,7 +87,7 @@ def adaptive_axes(shape: Sequence[int], output_size: Sequence[int]) -> list[Wind
 class SlidingWindows:
     """Sliding windows along the last axes of an input, with the attributes of each axis."""
 
-    axes: Sequence[Windows]
+    axes: Sequence[AxisWindows]
     kernel: Sequence[int]
     stride: Sequence[int]
     padding: Sequence[int]

@@ -36,7 +36,7 @@ class NativeVendor(BaseVendor):
         claims = read_claims(path.with_suffix(".claims.toml"))
         super().__init__(name or path.name, version or "unknown", claims=claims)
         self._callers: dict[str, Callable[[Context, Sequence[Any]], Error]] = {}
-        self._failure = _Failure()
+        self._failure = _UnreachableReason()
 
     def has(self, name: str) -> bool:
         """Return whether the vendor implements the standard function `name`."""
@@ -74,7 +74,7 @@ class NativeVendor(BaseVendor):
 
 
 @final
-class _Failure(threading.local):
+class _UnreachableReason(threading.local):
     """The reason why this thread's latest call did not reach the library; empty if it did."""
 
     text = ""

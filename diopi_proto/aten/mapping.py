@@ -62,7 +62,7 @@ class FunctionCall:
 
 
 @dataclass(frozen=True)
-class Operator:
+class AtenOperator:
     """An operator of ATen with the arguments of one call.
 
     Attributes:
@@ -84,12 +84,12 @@ class Operator:
         value = self.arguments[source.name]
         return self.factory.tensor_from_numbers(value) if source.as_tensor else value
 
-    def with_arguments(self, **changes: Any) -> Operator:
+    def with_arguments(self, **changes: Any) -> AtenOperator:
         """Return the operator with these arguments replaced or added."""
         return replace(self, arguments={**self.arguments, **changes})
 
 
-def function_calls(operator: Operator, row: Row, returned: Sequence[Any]) -> list[FunctionCall]:
+def function_calls(operator: AtenOperator, row: Row, returned: Sequence[Any]) -> list[FunctionCall]:
     """Translate a call of an operator to calls of functions.
 
     Args:
@@ -152,7 +152,7 @@ def _split_lists(
 
 
 def _call(
-    operator: Operator, row: Row, plain: Prototype, values: Mapping[str, Any], returned: Sequence[Any]
+    operator: AtenOperator, row: Row, plain: Prototype, values: Mapping[str, Any], returned: Sequence[Any]
 ) -> FunctionCall:
     """Return the call of the form of `plain` that accepts the values."""
     scalar = any(plain.parameter(name).is_tensor and isinstance(value, NUMBERS) for name, value in values.items())
@@ -173,7 +173,7 @@ def _call(
     return FunctionCall(prototype.name, arguments, results)
 
 
-def _argument(operator: Operator, parameter: kinds.Parameter, value: Any) -> Any:
+def _argument(operator: AtenOperator, parameter: kinds.Parameter, value: Any) -> Any:
     """Return the argument that a function takes for `value`; raise NotMappedError if it does not accept the value."""
     kind = parameter.annotation
     if issubclass(kind, kinds.Generator):
@@ -198,7 +198,7 @@ def _argument(operator: Operator, parameter: kinds.Parameter, value: Any) -> Any
     return tuple(value) if issubclass(kind, kinds.Size) and value is not None else value
 
 
-def _results(operator: Operator, row: Row, prototype: Prototype, returned: Sequence[Any]) -> dict[str, Any]:
+def _results(operator: AtenOperator, row: Row, prototype: Prototype, returned: Sequence[Any]) -> dict[str, Any]:
     """Return the tensors to pass for results whose sizes the caller decides, by name."""
     outputs = [p for p in prototype.results if issubclass(p.annotation, kinds.Out | kinds.Outs)]
     found: dict[str, Any] = {}
@@ -244,11 +244,11 @@ def _is_tensor(value: Any) -> bool:
     return hasattr(value, "strides")
 
 
-Rule = Callable[[Operator, list[Any]], tuple[str, Operator, list[Any]]]
+Rule = Callable[[AtenOperator, list[Any]], tuple[str, AtenOperator, list[Any]]]
 """A function that returns the standard function for an operator, and the operator and results adapted to it."""
 
 
-def _convolution(operator: Operator, returned: list[Any]) -> tuple[str, Operator, list[Any]]:
+def _convolution(operator: AtenOperator, returned: list[Any]) -> tuple[str, AtenOperator, list[Any]]:
     """Adapt a convolution; one over one axis becomes one over two axes, the first of size 1, as in PyTorch."""
     arguments, factory = operator.arguments, operator.factory
     is_gradient = operator.name.endswith("backward")
@@ -283,7 +283,7 @@ WINDOW = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 """Arguments that contain one number per axis over which a window moves."""
 
 
-def _repeat_for_all_axes(operator: Operator, function: str) -> Operator:
+def _repeat_for_all_axes(operator: AtenOperator, function: str) -> AtenOperator:
     """Repeat window arguments that contain only one number for all axes."""
     axes = int(found[1]) if (found := re.search("([23])d", function)) else 1
     window = {name: operator.arguments[name] for name in WINDOW if name in operator.arguments}
@@ -291,7 +291,7 @@ def _repeat_for_all_axes(operator: Operator, function: str) -> Operator:
     return operator.with_arguments(**short) if short and axes > 1 else operator
 
 
-def _check_scales(operator: Operator) -> None:
+def _check_scales(operator: AtenOperator) -> None:
     """Raise NotMappedError if a scale does not follow from the sizes, because the standard has only sizes."""
     arguments = operator.arguments
     sizes = arguments["input_size"] if "input_size" in arguments else arguments["self"].shape
@@ -301,7 +301,7 @@ def _check_scales(operator: Operator) -> None:
             raise NotMappedError(f"{operator.name} does not support the scale {scale} from {size} to {wanted}")
 
 
-def _grid_sampler(operator: Operator, returned: list[Any]) -> tuple[str, Operator, list[Any]]:
+def _grid_sampler(operator: AtenOperator, returned: list[Any]) -> tuple[str, AtenOperator, list[Any]]:
     """Adapt grid sampling; the standard supports only zero padding, align_corners=False, bilinear and nearest."""
     arguments, modes = operator.arguments, ("bilinear", "nearest")
     if arguments["padding_mode"] or arguments["align_corners"] or arguments["interpolation_mode"] >= len(modes):
@@ -342,7 +342,7 @@ def find_unsupported_attention(
     )
 
 
-def _attention(operator: Operator, returned: list[Any]) -> tuple[str, Operator, list[Any]]:
+def _attention(operator: AtenOperator, returned: list[Any]) -> tuple[str, AtenOperator, list[Any]]:
     """Adapt attention: heads precede rows in ATen and follow them in the standard."""
     arguments, factory = operator.arguments, operator.factory
     tensors = query, key, value = arguments["query"], arguments["key"], arguments["value"]

@@ -12,7 +12,7 @@ from diopi_test.baseline import manifest
 from diopi_test.baseline.descriptions import generation_command
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.files import read_verified_file
-from diopi_test.baseline.manifest import FileEntry, ListedCase, Manifest
+from diopi_test.baseline.manifest import FileEntry, LevelManifest, ListedCase
 from diopi_test.baseline.store import LIMIT, SUFFIX, BaselineFile, baseline_file
 
 MAX_NAMED_FILES = 5
@@ -84,7 +84,7 @@ class StoredLevel:
         digest: The digest of the manifest, which covers everything in the level.
     """
 
-    def __init__(self, folder: Path, read: Manifest, digest: str) -> None:
+    def __init__(self, folder: Path, read: LevelManifest, digest: str) -> None:
         self.folder = folder
         self.digest = digest
         self._entries: Mapping[str, FileEntry] = read.files

@@ -69,7 +69,7 @@ class FileEntry:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class LevelManifest:
     """The files of a level by function; `proto_version` is the version of the standard that they are made for."""
 
     format: int
@@ -100,7 +100,7 @@ def write_manifest(folder: Path, level: str, entries: Mapping[str, str]) -> None
     write_atomically(folder / MANIFEST_NAME, body.encode() + _seal(_digest(body.encode())))
 
 
-def read_manifest(folder: Path) -> tuple[Manifest, str]:
+def read_manifest(folder: Path) -> tuple[LevelManifest, str]:
     """Return the manifest of a level's folder and its digest; raise BaselineError if there is no valid manifest."""
     path = folder / MANIFEST_NAME
     content = read_regular_file(path, LIMIT)
@@ -120,14 +120,14 @@ def check_seal(content: bytes) -> tuple[str, bool]:
     return digest, content[-length:] == _seal(digest)
 
 
-def _parse_manifest(path: Path, content: Any) -> Manifest:
+def _parse_manifest(path: Path, content: Any) -> LevelManifest:
     """Return the manifest for its JSON content; raise RecordError or BaselineError if it is not valid."""
     if not isinstance(content, dict):
         raise RecordError(f"expected an object, found {type(content).__name__}")
     for name, expected in (("format", FORMAT), ("proto_version", VERSION_NUMBER)):
         if (found := content.get(name)) != expected:
             raise BaselineError(f"{path} is of another version: {name} is {found!r}, expected {expected}")
-    return from_json(Manifest, {name: value for name, value in content.items() if name != _SEAL})
+    return from_json(LevelManifest, {name: value for name, value in content.items() if name != _SEAL})
 
 
 def _line(value: Any) -> str:

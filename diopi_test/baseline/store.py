@@ -76,7 +76,7 @@ class Provenance:
 
 @final
 @dataclass
-class _Block:
+class _DataBlock:
     """The data block while it is written: all arrays in sequence."""
 
     omits_inputs: bool
@@ -111,7 +111,7 @@ def write_baseline_file(
         BaselineError: The file can't be written (for example because the disk is full) or is too large to be read; an
             existing file is unchanged.
     """
-    block = _Block(omit_inputs)
+    block = _DataBlock(omit_inputs)
     index = json.dumps([_encode_case(case, block) for case in cases], separators=(",", ":")).encode()
     for part, size in (("index", len(index)), ("data", len(block.data))):
         _check_size(f"its /{part}", path, size, UNPACKED_LIMIT)
@@ -309,7 +309,7 @@ class BaselineFile:
         return Expected(dtype=dtype, layout=value["layout"], budget=budget, needs_validator=needs_validator, **arrays)
 
 
-def _encode_case(case: BaselineCase, block: _Block) -> dict[str, Any]:
+def _encode_case(case: BaselineCase, block: _DataBlock) -> dict[str, Any]:
     record: dict[str, Any] = {
         "label": case.label,
         "dtype": case.dtype.name,
@@ -325,7 +325,7 @@ def _encode_case(case: BaselineCase, block: _Block) -> dict[str, Any]:
     return record
 
 
-def _encode_argument(value: Any, block: _Block) -> Any:
+def _encode_argument(value: Any, block: _DataBlock) -> Any:
     if isinstance(value, BaselineTensor):
         span = {"shape": list(value.values.shape)} if block.omits_inputs else block.add(value.values)
         return {"tensor": span, "dtype": value.dtype.name, "layout": value.layout}
@@ -334,7 +334,7 @@ def _encode_argument(value: Any, block: _Block) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _encode_expected(value: Expected | list[Expected] | None, block: _Block) -> Any:
+def _encode_expected(value: Expected | list[Expected] | None, block: _DataBlock) -> Any:
     if isinstance(value, list):
         return [_encode_expected(entry, block) for entry in value]
     if value is None:
@@ -348,7 +348,7 @@ def _encode_expected(value: Expected | list[Expected] | None, block: _Block) -> 
     return record
 
 
-def _units(expected: Expected, block: _Block) -> dict[str, NDArray[Any]]:
+def _units(expected: Expected, block: _DataBlock) -> dict[str, NDArray[Any]]:
     """Return the units of a budget by the name under which they are stored: in ulps, which compress well, or unchanged.
 
     A unit in ulps is stored in float32, which is precise enough, unless it exceeds the range of float32.

@@ -66,10 +66,10 @@ def compare(
 
 def _lines(comparison: ReportComparison) -> Iterator[str]:
     """Yield the lines of the comparison that the terminal shows."""
-    from diopi_test.reporting.comparison import Change
+    from diopi_test.reporting.comparison import OutcomeChange
 
     yield from (f"note: {warning}" for warning in comparison.warnings)
-    for change in Change:
+    for change in OutcomeChange:
         cases = comparison.cases_with(change)
         for case in cases[:LISTED]:
             was, now = (verdict.replace("_", " ") if verdict else "not run" for verdict in (case.before, case.after))

@@ -19,7 +19,7 @@ from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import FORMATS, Format
 from diopi_test.fingerprint.orders import describe
-from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants
+from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants
 from diopi_test.fingerprint.trees import NoTreeError, reveal
 from lib_rt.dtypes import Array, from_numpy, to_numpy
 
@@ -35,7 +35,7 @@ MOST_BITS = 128
 WIDTHS = {8: "bfloat16", 11: "float16", 24: "float32", 53: "float64", 64: "extended"}
 
 Floats = NDArray[np.float64]
-Way = Callable[[Operator, Array], Array]
+Way = Callable[[ProbedOperator, Array], Array]
 """A way to use an operator for sums: an array of rows of `TERMS` terms → the sum of each."""
 
 
@@ -44,7 +44,7 @@ Way = Callable[[Operator, Array], Array]
 class Sums:
     """Sums of `TERMS` terms of a type, as one operator makes them."""
 
-    operator: Operator
+    operator: ProbedOperator
     way: Way
     dtype: Dtype
 
@@ -59,30 +59,30 @@ class Sums:
         return self.way(self.operator, terms).astype(np.float64)
 
 
-def one_by_one(operator: Operator, rows: Array) -> Array:
+def one_by_one(operator: ProbedOperator, rows: Array) -> Array:
     """Every row summed as a vector of its own."""
     return np.stack([operator(row, (0,), shape=(), dtype=_dtype(rows)) for row in rows])
 
 
-def along_rows(operator: Operator, rows: Array) -> Array:
+def along_rows(operator: ProbedOperator, rows: Array) -> Array:
     """Matrices summed along their rows."""
     return _in_blocks(rows, lambda block: operator(block, (1,), shape=(ROWS,), dtype=_dtype(rows)))
 
 
-def along_columns(operator: Operator, rows: Array) -> Array:
+def along_columns(operator: ProbedOperator, rows: Array) -> Array:
     """Matrices summed along their columns."""
     return _in_blocks(
         rows, lambda block: operator(np.ascontiguousarray(block.T), (0,), shape=(ROWS,), dtype=_dtype(rows))
     )
 
 
-def dot_products(operator: Operator, rows: Array) -> Array:
+def dot_products(operator: ProbedOperator, rows: Array) -> Array:
     """Every row multiplied with a column of ones."""
     ones = np.ones((TERMS, 1), rows.dtype)
     return np.stack([operator(row[None], ones, shape=(1, 1), dtype=_dtype(rows))[0, 0] for row in rows])
 
 
-def products_of_matrices(operator: Operator, rows: Array) -> Array:
+def products_of_matrices(operator: ProbedOperator, rows: Array) -> Array:
     """Matrices multiplied with a matrix of ones: the first column."""
     ones = np.ones((TERMS, ROWS), rows.dtype)
     return _in_blocks(rows, lambda block: operator(block, ones, shape=(ROWS, ROWS), dtype=_dtype(rows))[:, 0])
@@ -99,7 +99,7 @@ def _dtype(array: Array) -> Dtype:
     return from_numpy(array.dtype)
 
 
-def ask_sums(operator: Operator, dtype: Dtype, *, way: Way) -> Observations:
+def ask_sums(operator: ProbedOperator, dtype: Dtype, *, way: Way) -> Observations:
     """Width, rounding and order of an operator's sums."""
     sums = Sums(operator, way, dtype)
     top = _top(sums)
@@ -189,14 +189,14 @@ def _order(sums: Sums, top: int, bits: int) -> str:
         return f"not seen: {error}"
 
 
-def ask_products(operator: Operator, dtype: Dtype, *, way: Way, shape: tuple[int, int]) -> Observations:
+def ask_products(operator: ProbedOperator, dtype: Dtype, *, way: Way, shape: tuple[int, int]) -> Observations:
     """As `ask_sums`, and what becomes of factors and products before they are added, in results of `shape`."""
     factors, products = _factors(operator, dtype, shape), _products(operator, dtype, shape)
     return {"factors": factors, "products": products, **ask_sums(operator, dtype, way=way)}
 
 
 def _product(
-    operator: Operator, dtype: Dtype, shape: tuple[int, int], pairs: Mapping[int, tuple[float, float]]
+    operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int], pairs: Mapping[int, tuple[float, float]]
 ) -> float:
     """The sum of the products of some pairs of numbers, by place, made in every element of a result of `shape`."""
     rows, columns = np.zeros((shape[0], TERMS)), np.zeros((TERMS, shape[1]))
@@ -206,7 +206,7 @@ def _product(
     return float(operator(*factors, shape=shape, dtype=dtype)[0, 0])
 
 
-def _factors(operator: Operator, dtype: Dtype, shape: tuple[int, int]) -> str:
+def _factors(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> str:
     """How many bits of 1 + 2^−k are kept when it is multiplied with 1."""
     for bits in range(2, FORMATS[dtype].precision + 1):
         factor = 1 + 2.0 ** (1 - bits)
@@ -215,7 +215,7 @@ def _factors(operator: Operator, dtype: Dtype, shape: tuple[int, int]) -> str:
     return "kept"
 
 
-def _products(operator: Operator, dtype: Dtype, shape: tuple[int, int]) -> str:
+def _products(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> str:
     """Whether x · x is rounded before −(x · x rounded) is added, wherever the two stand: if not, the rest remains."""
     step = 2.0 ** -((FORMATS[dtype].precision + 1) // 2)
     square, rounded = (1 + step, 1 + step), (-(1 + 2 * step), 1.0)

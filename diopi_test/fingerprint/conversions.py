@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating, integer, is_floating
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import FORMATS, format_of
-from diopi_test.fingerprint.probe import Observations, Operator, Probe, verdict
+from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, verdict
 from diopi_test.fingerprint.subnormals import fate, flush, subnormals
 from lib_rt.dtypes import to_numpy
 
@@ -33,7 +33,7 @@ LENGTH = 64
 """Numbers converted by one call, some of them again and again: enough to fill vectors of a processor."""
 
 
-def _converted(operator: Operator, values: Any, source: Dtype, target: Dtype) -> Any:
+def _converted(operator: ProbedOperator, values: Any, source: Dtype, target: Dtype) -> Any:
     """`values`, exact in `source`, converted to `target`, as float64 or as Python integers."""
     numbers_of_source = np.array(values, np.float64 if is_floating(source) else np.int64).astype(to_numpy(source))
     result = operator(np.resize(numbers_of_source, LENGTH), shape=(LENGTH,), dtype=target)[: len(numbers_of_source)]
@@ -53,7 +53,7 @@ def _both_signs(values: Floats) -> Floats:
     return np.concatenate([values, -values])
 
 
-def _rounded_floats(operator: Operator, source: Dtype, target: Dtype) -> str:
+def _rounded_floats(operator: ProbedOperator, source: Dtype, target: Dtype) -> str:
     """Rounding of quarters of the target's last place, where that is worth one unit beside a large even number."""
     bits = FORMATS[target].precision
     units = _both_signs(QUARTERS)
@@ -63,7 +63,7 @@ def _rounded_floats(operator: Operator, source: Dtype, target: Dtype) -> str:
     return rounding(units, _converted(operator, values, source, target) / unit - base)
 
 
-def ask_narrowing(operator: Operator, source: Dtype, target: Dtype) -> Observations:
+def ask_narrowing(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """From a floating type to one of less precision or range."""
     form, wider = FORMATS[target], FORMATS[source]
     observations = {}
@@ -81,13 +81,13 @@ def ask_narrowing(operator: Operator, source: Dtype, target: Dtype) -> Observati
     return observations
 
 
-def _twice_rounded(operator: Operator, target: Dtype) -> str:
+def _twice_rounded(operator: ProbedOperator, target: Dtype) -> str:
     """Just above the middle of two numbers of the target: in float32 it is the middle, which goes to the even one."""
     middle = 1 + FORMATS[target].epsilon / 2
     return "yes" if _converted(operator, [middle + 2.0**-40], Dtype.float64, target)[0] == 1 else "no"
 
 
-def _overflow(operator: Operator, source: Dtype, target: Dtype) -> str:
+def _overflow(operator: ProbedOperator, source: Dtype, target: Dtype) -> str:
     form, wider = FORMATS[target], FORMATS[source]
     large = _both_signs(np.array([min(2.0 ** (form.max_exponent + 1), wider.largest), wider.largest]))
     result = _converted(operator, large, source, target)
@@ -96,14 +96,14 @@ def _overflow(operator: Operator, source: Dtype, target: Dtype) -> str:
     return verdict(result == np.copysign(form.largest, large), "the largest number", "neither infinite nor the largest")
 
 
-def ask_widening(operator: Operator, source: Dtype, target: Dtype) -> Observations:
+def ask_widening(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """From a floating type to one that holds all its numbers."""
     small = subnormals(FORMATS[source])
     result = _converted(operator, small, source, target)
     return {"subnormal numbers": fate(result, small, flush(small, source), source)}
 
 
-def ask_from_integers(operator: Operator, source: Dtype, target: Dtype) -> Observations:
+def ask_from_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """From integers to a floating type that does not hold all of them."""
     return {"rounded": _rounded_floats(operator, source, target)}
 
@@ -165,7 +165,7 @@ def _beyond(limits: Range, source: Dtype) -> list[int]:
     return [number for number in representable if not low <= number <= high]
 
 
-def ask_to_integers(operator: Operator, source: Dtype, target: Dtype) -> Observations:
+def ask_to_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """From a floating type to integers."""
     limits = limits_of(target)
     halves = QUARTERS if limits[0] == 0 else _both_signs(QUARTERS)
@@ -180,7 +180,7 @@ def ask_to_integers(operator: Operator, source: Dtype, target: Dtype) -> Observa
     return {**observations, "−∞, ∞": f"{below}, {above}", "NaN": nan}
 
 
-def ask_between_integers(operator: Operator, source: Dtype, target: Dtype) -> Observations:
+def ask_between_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """From an integer type to one that does not hold all its numbers."""
     limits, numbers_of_source = limits_of(target), limits_of(source)
     numbers = [
@@ -192,7 +192,7 @@ def ask_between_integers(operator: Operator, source: Dtype, target: Dtype) -> Ob
     return {"too large": out_of_range(numbers, _converted(operator, numbers, source, target), limits)}
 
 
-def ask_to_bool(operator: Operator, source: Dtype, target: Dtype) -> Observations:
+def ask_to_bool(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """Which numbers of a floating type are true: all but zero, it should be."""
     numbers = np.array([0.0, -0.0, 0.25, 1.0, -1.0, 256.0, FORMATS[source].subnormal, np.inf, np.nan])
     result = _converted(operator, numbers, source, target).astype(bool)

@@ -10,7 +10,7 @@ import numpy as np
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.fingerprint.elementary import error
-from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants
+from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants
 from diopi_test.fingerprint.samples import SIZE, significands
 from lib_rt.dtypes import Array, to_numpy
 
@@ -50,13 +50,13 @@ def quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Observations:
     return {"quotients": f"{mismatches} of {x.size} not the nearest, up to {errors.max():.3f} ulp off"}
 
 
-def ask(operator: Operator, dtype: Dtype) -> Observations:
+def ask(operator: ProbedOperator, dtype: Dtype) -> Observations:
     """Probe quotients of tensors."""
     x, y = significands(dtype, 0), significands(dtype, 1)
     return quotients(x, y, operator(x, y, RoundMode.none, shape=(SIZE,), dtype=dtype), dtype)
 
 
-def ask_numbers(operator: Operator, dtype: Dtype) -> Observations:
+def ask_numbers(operator: ProbedOperator, dtype: Dtype) -> Observations:
     """Probe quotients of a tensor by a number."""
     x = significands(dtype, 0)
     divisors = np.array(DIVISORS, to_numpy(dtype))
@@ -64,7 +64,7 @@ def ask_numbers(operator: Operator, dtype: Dtype) -> Observations:
     return quotients(np.tile(x, len(DIVISORS)), np.repeat(divisors, SIZE), np.concatenate(results), dtype)
 
 
-def ask_inverses(operator: Operator, dtype: Dtype) -> Observations:
+def ask_inverses(operator: ProbedOperator, dtype: Dtype) -> Observations:
     """Probe inverses of the elements of a tensor."""
     y = significands(dtype, 1)
     return quotients(np.ones_like(y), y, operator(y, shape=(SIZE,), dtype=dtype), dtype)

@@ -13,7 +13,7 @@ from diopi_proto.implementations import takes_out
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import format_of, ulp
 from diopi_test.cases.model import ResultOverride
-from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants
+from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants
 from diopi_test.fingerprint.samples import sweep
 from diopi_test.fingerprint.subnormals import flush
 from diopi_test.oracle.reference import find_reference, strip_remarks
@@ -49,7 +49,7 @@ FUNCTIONS = (
 )
 
 
-def ask(operator: Operator, dtype: Dtype) -> Observations:
+def ask(operator: ProbedOperator, dtype: Dtype) -> Observations:
     """Probe the largest error and its place, how often the result is the nearest number, and special values.
 
     Results that treat subnormal numbers as zero are counted separately.

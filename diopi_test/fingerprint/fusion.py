@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import FORMATS
-from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants, verdict
+from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants, verdict
 from lib_rt.dtypes import Array, to_numpy
 
 Floats = NDArray[np.float64]
@@ -44,7 +44,9 @@ Arguments = Callable[[Array, Array], tuple[Any, ...]]
 """(what is added to, x) → all arguments."""
 
 
-def ask(operator: Operator, dtype: Dtype, *, rounded: Callable[[Array], Array], arguments: Arguments) -> Observations:
+def ask(
+    operator: ProbedOperator, dtype: Dtype, *, rounded: Callable[[Array], Array], arguments: Arguments
+) -> Observations:
     """Whether anything remains when the rounded value is taken off the value before it is rounded."""
     numbers = inexact(dtype).astype(to_numpy(dtype))
     residues = np.concatenate([operator(*arguments(-rounded(x), x), shape=(1,), dtype=dtype) for x in numbers[:, None]])

@@ -12,7 +12,7 @@ import numpy as np
 from diopi_proto.dtypes import ELEMENT_SIZE, floating
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.formats import FORMATS
-from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants
+from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants
 from lib_rt.dtypes import Array, to_numpy
 
 COPIES = 32
@@ -93,8 +93,8 @@ def _factors(*columns: Array) -> tuple[Any, ...]:
 
 @final
 @dataclass(frozen=True)
-class Question:
-    """What is asked about one function.
+class NanProbe:
+    """One function that is probed with NaNs.
 
     Attributes:
         call: from the operands to all arguments.
@@ -107,23 +107,23 @@ class Question:
     invalid: Sequence[float] | None = None
 
 
-QUESTIONS: Mapping[str, Question] = {
-    "diopiCopyInp": Question(),
-    "diopiNeg": Question(),
-    "diopiAbs": Question(),
-    "diopiMaximum": Question(operands=2),
-    "diopiAdd": Question(lambda x, y: (x, y, 1), 2, (np.inf, -np.inf)),
-    "diopiMul": Question(operands=2, invalid=(0.0, np.inf)),
-    "diopiDiv": Question(lambda x, y: (x, y, RoundMode.none), 2, (0.0, 0.0)),
-    "diopiSqrt": Question(invalid=(-1.0,)),
-    "diopiExp": Question(),
-    "diopiLog": Question(invalid=(-1.0,)),
-    "diopiSum": Question(_rows, 2, (np.inf, -np.inf)),
-    "diopiMm": Question(_factors, 2, (np.inf, -np.inf)),
+PROBED_FUNCTIONS: Mapping[str, NanProbe] = {
+    "diopiCopyInp": NanProbe(),
+    "diopiNeg": NanProbe(),
+    "diopiAbs": NanProbe(),
+    "diopiMaximum": NanProbe(operands=2),
+    "diopiAdd": NanProbe(lambda x, y: (x, y, 1), 2, (np.inf, -np.inf)),
+    "diopiMul": NanProbe(operands=2, invalid=(0.0, np.inf)),
+    "diopiDiv": NanProbe(lambda x, y: (x, y, RoundMode.none), 2, (0.0, 0.0)),
+    "diopiSqrt": NanProbe(invalid=(-1.0,)),
+    "diopiExp": NanProbe(),
+    "diopiLog": NanProbe(invalid=(-1.0,)),
+    "diopiSum": NanProbe(_rows, 2, (np.inf, -np.inf)),
+    "diopiMm": NanProbe(_factors, 2, (np.inf, -np.inf)),
 }
 
 
-def ask(operator: Operator, dtype: Dtype, *, question: Question) -> Observations:
+def ask(operator: ProbedOperator, dtype: Dtype, *, question: NanProbe) -> Observations:
     """What becomes of quiet and of signalling NaN, which of two NaN is the result, and what a new one looks like."""
     bits = Bits(dtype)
     ones = np.ones(2 * COPIES, to_numpy(dtype))
@@ -186,7 +186,7 @@ def _describe_chosen_operand(bits: Bits, first: int, second: int, result: Sequen
     return _list(bits, result)
 
 
-def ask_conversion(operator: Operator, source: Dtype, target: Dtype) -> Observations:
+def ask_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
     """What of the leading bits of a payload arrives in another type."""
     before, after = Bits(source), Bits(target)
 
@@ -204,7 +204,7 @@ def ask_conversion(operator: Operator, source: Dtype, target: Dtype) -> Observat
 PROBES = (
     *(
         Probe(function, partial(ask, question=question), single_variants(*floating))
-        for function, question in QUESTIONS.items()
+        for function, question in PROBED_FUNCTIONS.items()
     ),
     Probe(
         "diopiCastDtype",

@@ -32,7 +32,7 @@ class ProbeFailedError(Exception):
 
 
 @final
-class Operator:
+class ProbedOperator:
     """An operator of a vendor that takes and returns NumPy arrays."""
 
     def __init__(self, vendor: BaseVendor, context: Context, name: str) -> None:
@@ -100,7 +100,7 @@ class Probe:
             return {NO_RESULT: "not implemented"}
         try:
             with Context(device) as context:
-                return self.ask(Operator(vendor, context, self.function), *dtypes)
+                return self.ask(ProbedOperator(vendor, context, self.function), *dtypes)
         except ProbeFailedError as refusal:
             return {NO_RESULT: str(refusal)}
 

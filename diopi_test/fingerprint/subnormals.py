@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype, RoundMode
 from diopi_test.cases.formats import FORMATS, Format, is_subnormal, ulp
-from diopi_test.fingerprint.probe import Observations, Operator, Probe, single_variants
+from diopi_test.fingerprint.probe import Observations, Probe, ProbedOperator, single_variants
 from lib_rt.dtypes import to_numpy
 
 Floats = NDArray[np.float64]
@@ -31,8 +31,8 @@ Arguments = Callable[[Floats, float, float], tuple[Floats, ...]]
 
 @final
 @dataclass(frozen=True)
-class Question:
-    """What is asked about one function.
+class SubnormalProbe:
+    """One function that is probed with subnormal numbers.
 
     Attributes:
         truth: the function in NumPy.
@@ -55,12 +55,12 @@ def _signed(size: float, sign: Floats) -> Floats:
     return np.copysign(size, sign)
 
 
-QUESTIONS = {
-    "diopiNeg": Question(np.negative, {"moved": lambda s, t, c: (s,)}),
-    "diopiCopyInp": Question(np.array, {"moved": lambda s, t, c: (s,)}),
-    "diopiMaximum": Question(np.maximum, {"moved": lambda s, t, c: (s, _signed(2 * t, s) - 2 * t)}),
-    "diopiGt": Question(np.greater, {"arguments": lambda s, t, c: (np.abs(s), 0 * s)}, result=Dtype.bool),
-    "diopiAdd": Question(
+PROBED_FUNCTIONS = {
+    "diopiNeg": SubnormalProbe(np.negative, {"moved": lambda s, t, c: (s,)}),
+    "diopiCopyInp": SubnormalProbe(np.array, {"moved": lambda s, t, c: (s,)}),
+    "diopiMaximum": SubnormalProbe(np.maximum, {"moved": lambda s, t, c: (s, _signed(2 * t, s) - 2 * t)}),
+    "diopiGt": SubnormalProbe(np.greater, {"arguments": lambda s, t, c: (np.abs(s), 0 * s)}, result=Dtype.bool),
+    "diopiAdd": SubnormalProbe(
         np.add,
         {
             "arguments": lambda s, t, c: (s, _signed(t, s)),
@@ -68,14 +68,14 @@ QUESTIONS = {
         },
         [1],
     ),
-    "diopiMul": Question(
+    "diopiMul": SubnormalProbe(
         np.multiply,
         {
             "arguments": lambda s, t, c: (s, np.full_like(s, c)),
             "results": lambda s, t, c: (s * c, np.full_like(s, 1 / c)),
         },
     ),
-    "diopiDiv": Question(
+    "diopiDiv": SubnormalProbe(
         np.divide,
         {
             "arguments": lambda s, t, c: (np.append(s, _signed(t, s)), np.append(np.full_like(s, 1 / c), s)),
@@ -83,10 +83,10 @@ QUESTIONS = {
         },
         [RoundMode.none],
     ),
-    "diopiSqrt": Question(np.sqrt, {"arguments": lambda s, t, c: (np.abs(s),)}),
-    "diopiLog": Question(np.log, {"arguments": lambda s, t, c: (np.abs(s),)}),
-    "diopiExp": Question(np.exp, {"results": lambda s, t, c: (np.log(np.abs(s) / 2 + t / 8),)}),
-    "diopiSum": Question(
+    "diopiSqrt": SubnormalProbe(np.sqrt, {"arguments": lambda s, t, c: (np.abs(s),)}),
+    "diopiLog": SubnormalProbe(np.log, {"arguments": lambda s, t, c: (np.abs(s),)}),
+    "diopiExp": SubnormalProbe(np.exp, {"results": lambda s, t, c: (np.log(np.abs(s) / 2 + t / 8),)}),
+    "diopiSum": SubnormalProbe(
         lambda rows: rows.sum(1),
         {
             "arguments": lambda s, t, c: (_rows(s, _signed(t, s)),),
@@ -94,7 +94,7 @@ QUESTIONS = {
         },
         [(1,)],
     ),
-    "diopiMm": Question(
+    "diopiMm": SubnormalProbe(
         np.matmul,
         {
             "arguments": lambda s, t, c: (_rows(s, 0 * s), np.array([[c], [1.0]])),
@@ -104,7 +104,7 @@ QUESTIONS = {
 }
 
 
-def ask(operator: Operator, dtype: Dtype, *, question: Question) -> Observations:
+def ask(operator: ProbedOperator, dtype: Dtype, *, question: SubnormalProbe) -> Observations:
     """What becomes of subnormal numbers, by aspect."""
     form = FORMATS[dtype]
     operands = subnormals(form), form.tiny, 2.0**form.precision
@@ -114,7 +114,7 @@ def ask(operator: Operator, dtype: Dtype, *, question: Question) -> Observations
     }
 
 
-def _fate(operator: Operator, dtype: Dtype, question: Question, values: Sequence[Floats]) -> str:
+def _fate(operator: ProbedOperator, dtype: Dtype, question: SubnormalProbe, values: Sequence[Floats]) -> str:
     arguments = [value.astype(to_numpy(dtype)) for value in values]
     exact = [argument.astype(np.float64) for argument in arguments]
     with np.errstate(all="ignore"):
@@ -150,5 +150,5 @@ def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) ->
 
 PROBES = tuple(
     Probe(function, partial(ask, question=question), single_variants(*floating))
-    for function, question in QUESTIONS.items()
+    for function, question in PROBED_FUNCTIONS.items()
 )

@@ -22,7 +22,7 @@ from torch._decomp import decomposition_table
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from diopi_proto.aten.mapping import NotMappedError, Operator, function_calls
+from diopi_proto.aten.mapping import AtenOperator, NotMappedError, function_calls
 from diopi_proto.aten.table import DECOMPOSED, NO_CALL, Row, find_row
 from diopi_proto.types import Dtype, Number
 from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor
@@ -203,7 +203,7 @@ _FACTORY = _TracedTensorFactory()
 
 def _function_calls(operator: Any, row: Row, named: Mapping[str, Any], returned: list[Any]) -> Iterator[TracedCall]:
     """Yield the calls of functions that an operator maps to; raise NotMappedError if there are none."""
-    described = Operator(_name(operator), named, bool(operator._schema.is_mutable), _FACTORY)
+    described = AtenOperator(_name(operator), named, bool(operator._schema.is_mutable), _FACTORY)
     for call in function_calls(described, row, returned):
         results = {name: _without_bounds(value) for name, value in call.results.items()}
         yield TracedCall(call.function, call.arguments, results)

@@ -26,7 +26,7 @@ LEAST_TIMED = 20e-6
 """Seconds by which a function's calls, each the median of several, have to take longer."""
 
 
-class Change(StrEnum):
+class OutcomeChange(StrEnum):
     """How the outcome of a case changed."""
 
     broken = "broken"
@@ -48,7 +48,7 @@ class ChangedCase:
     """
 
     id: str
-    change: Change
+    change: OutcomeChange
     before: Verdict | None
     after: Verdict | None
     message: str
@@ -125,7 +125,7 @@ class ReportComparison:
     slower: tuple[Slower, ...]
     selections_differ: bool = field(default=False, metadata=OPTIONAL)
 
-    def cases_with(self, change: Change) -> Sequence[ChangedCase]:
+    def cases_with(self, change: OutcomeChange) -> Sequence[ChangedCase]:
         """Return the cases with this change."""
         return [case for case in self.cases if case.change is change]
 
@@ -133,7 +133,7 @@ class ReportComparison:
     def counts(self) -> Mapping[str, int]:
         """Return the number of cases, or functions, of each kind."""
         accuracy = {"less accurate": len(self.less_accurate), "slower": len(self.slower)}
-        return {change: len(self.cases_with(change)) for change in Change} | accuracy | {"alike": self.same}
+        return {change: len(self.cases_with(change)) for change in OutcomeChange} | accuracy | {"alike": self.same}
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -154,7 +154,7 @@ class ReportComparison:
     @property
     def exit_status(self) -> int:
         """Return 1 if a case that counts is broken, 3 if a run has errors, else 0."""
-        if any(case.counts for case in self.cases_with(Change.broken)):
+        if any(case.counts for case in self.cases_with(OutcomeChange.broken)):
             return 1
         return 3 if self.before.errors or self.after.errors else 0
 
@@ -193,16 +193,16 @@ def _changed(old: CaseRecord | None, new: CaseRecord | None, after: Report) -> C
     return ChangedCase(last.id, _change(was, now), was, now, last.message, after.decides(last.class_))
 
 
-def _change(was: Verdict | None, now: Verdict | None) -> Change:
+def _change(was: Verdict | None, now: Verdict | None) -> OutcomeChange:
     if was is None:
-        return Change.new
+        return OutcomeChange.new
     if now is None:
-        return Change.gone
+        return OutcomeChange.gone
     if now in SUCCESSFUL:
-        return Change.fixed
+        return OutcomeChange.fixed
     if was in SUCCESSFUL or (now in UNSUCCESSFUL and was not in UNSUCCESSFUL):
-        return Change.broken
-    return Change.otherwise
+        return OutcomeChange.broken
+    return OutcomeChange.otherwise
 
 
 def _less_accurate(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> Iterator[LessAccurate]:

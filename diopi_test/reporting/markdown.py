@@ -9,7 +9,7 @@ from typing import TypeVar
 from diopi_proto.messages import pluralize
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
-from diopi_test.reporting.comparison import Change, ChangedCase, ReportComparison
+from diopi_test.reporting.comparison import OutcomeChange, ChangedCase, ReportComparison
 from diopi_test.results.details import details
 from diopi_test.results.durations import distances, group_by_function, slowest
 from diopi_test.results.overview import describe_conformance, describe_run
@@ -132,7 +132,7 @@ def _comparison_lines(comparison: ReportComparison) -> Iterator[str]:
     yield ""
     numbers = [f"{number:,}" for number in comparison.counts.values()]
     yield from _table(list(comparison.counts), [numbers])
-    for change in Change:
+    for change in OutcomeChange:
         if cases := comparison.cases_with(change):
             yield from _folded(f"{len(cases)} {change}", _list_first(cases, _changed_case))
     if comparison.less_accurate:

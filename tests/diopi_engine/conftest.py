@@ -12,7 +12,7 @@ from shared_folders import fill_once
 
 import diopi_engine
 from diopi_engine import Engine, Input
-from diopi_engine.conformance.client import Client
+from diopi_engine.conformance.client import EngineClient
 
 WEIGHTS = {"a": np.arange(12, dtype=np.float32).reshape(4, 3) / 8, "b": np.array([-1, 0, 1], np.float32)}
 
@@ -59,9 +59,9 @@ def nvdla_library(tmp_path_factory: pytest.TempPathFactory, locks: Path) -> Path
 
 
 @pytest.fixture
-def client(library: Path, locks: Path) -> Iterator[Client]:
+def client(library: Path, locks: Path) -> Iterator[EngineClient]:
     """A program that uses the library, and has given back all cores at its end."""
-    client = Client(library)
+    client = EngineClient(library)
     client.call("hgDeviceSetCurrent", 0)
     yield client
     assert [client.get("hgDeviceGetAttribute", device, 2) for device in (0, 1)] == [4, 4]

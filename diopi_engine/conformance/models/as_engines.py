@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_engine.conformance.bench import GUARD, Bench, check
+from diopi_engine.conformance.bench import GUARD, EngineBench, check
 from diopi_engine.conformance.models.names import AS_ENGINES
 from diopi_engine.conformance.models.stored import ReferenceSamples
 
@@ -17,7 +17,7 @@ BATCHES = (slice(0, 10), slice(8, 10), slice(1, 7))
 """The samples of each execution: two patches and a part of one; a part of a patch; and other positions."""
 
 
-def run(names: Sequence[str], bench: Bench) -> None:
+def run(names: Sequence[str], bench: EngineBench) -> None:
     """Run engines that have execution contexts at the same time, in turns."""
     samples = {name: ReferenceSamples.load(bench.folder / f"{name}.npz") for name in names}
     with ExitStack() as stack:
@@ -28,7 +28,7 @@ def run(names: Sequence[str], bench: Bench) -> None:
                 _execute(bench, context, name, samples[name].part(chosen))
 
 
-def _execute(bench: Bench, context: Any, name: str, samples: ReferenceSamples) -> None:
+def _execute(bench: EngineBench, context: Any, name: str, samples: ReferenceSamples) -> None:
     """Check that a batch is computed within its budgets and that only its outputs are written."""
     size = len(samples.inputs[0])
     inputs = [np.ascontiguousarray(array) for array in samples.inputs]
@@ -40,5 +40,5 @@ def _execute(bench: Bench, context: Any, name: str, samples: ReferenceSamples) -
     check("whether the inputs are as they were", unchanged, True)
 
 
-CASES: Mapping[str, Callable[[Bench], None]] = {name: partial(run, names) for name, names in AS_ENGINES.items()}
+CASES: Mapping[str, Callable[[EngineBench], None]] = {name: partial(run, names) for name, names in AS_ENGINES.items()}
 """The cases by name."""

@@ -16,7 +16,7 @@ from diopi_engine import Engine, compile, link
 from diopi_engine.conformance.models.names import GROUP
 from diopi_engine.conformance.models.stored import ReferenceSamples
 from diopi_engine.conformance.models.truth import compute_expected
-from diopi_engine.conformance.models.zoo import Network, build
+from diopi_engine.conformance.models.zoo import ZooNetwork, build
 
 PATCH, MAX_BATCH = 4, 16
 
@@ -33,13 +33,13 @@ def make(folder: Path, names: Sequence[str]) -> None:
         compute_samples(network, SAMPLES).save(folder / f"{name}.npz")
 
 
-def compile_network(name: str, network: Network) -> Engine:
+def compile_network(name: str, network: ZooNetwork) -> Engine:
     """Compile a network to an engine."""
     options: dict[str, Any] = {"name": name, "patch": PATCH, "max_batch": MAX_BATCH}
     return compile(network.module, network.inputs, outputs=network.outputs, platforms=["cpu"], **options)
 
 
-def compute_samples(network: Network, count: int) -> ReferenceSamples:
+def compute_samples(network: ZooNetwork, count: int) -> ReferenceSamples:
     """Return `count` samples of a network's inputs with their expected outputs."""
     inputs = network.samples(count)
     return ReferenceSamples([tensor.numpy() for tensor in inputs], compute_expected(network, inputs))

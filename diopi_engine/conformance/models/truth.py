@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from diopi_engine.conformance.models.rounding import Rounding
-from diopi_engine.conformance.models.zoo import Network, run_module
+from diopi_engine.conformance.models.zoo import ZooNetwork, run_module
 from diopi_proto.types import Dtype
 from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.perturbation import ROUNDS
 from diopi_test.oracle.records import Expected
 
 
-def compute_expected(network: Network, inputs: Sequence[Tensor]) -> list[Expected]:
+def compute_expected(network: ZooNetwork, inputs: Sequence[Tensor]) -> list[Expected]:
     """Compute the outputs of a network in float64 with PyTorch, and the budget of each element.
 
     The term s of docs/budgets.md is the largest change in eight evaluations in which every number is perturbed:
@@ -44,7 +44,7 @@ def compute_expected(network: Network, inputs: Sequence[Tensor]) -> list[Expecte
     ]
 
 
-def _evaluate(network: Network, inputs: Sequence[Tensor], rounding: Rounding | None) -> list[NDArray[Any]]:
+def _evaluate(network: ZooNetwork, inputs: Sequence[Tensor], rounding: Rounding | None) -> list[NDArray[Any]]:
     module = copy.deepcopy(network.module).double()
     precise = [tensor.double() if tensor.is_floating_point() else tensor for tensor in inputs]
     with sdpa_kernel(SDPBackend.MATH):  # of operators that can be seen one by one

@@ -19,7 +19,7 @@ from diopi_engine.compiling import BATCH, Input
 
 @final
 @dataclass(frozen=True)
-class Network:
+class ZooNetwork:
     """A network and a description of its inputs.
 
     Attributes:
@@ -207,30 +207,32 @@ def _pictures(size: int) -> list[Input]:
     return [Input("pictures", (BATCH, 3, size, size), layout="NCHW")]
 
 
-def _recommender() -> Network:
+def _recommender() -> ZooNetwork:
     fields = 4
     inputs = [Input("numbers", (BATCH, 13)), Input("chosen", (BATCH, fields), "int64")]
-    return Network(Dlrm(50, fields, 16, (32, 16)), inputs, ["clicked"], 50)
+    return ZooNetwork(Dlrm(50, fields, 16, (32, 16)), inputs, ["clicked"], 50)
 
 
-_BUILDERS: Mapping[str, Callable[[], Network]] = {
-    "resnet": lambda: Network(resnet(8, 2, 1, 10), _pictures(32), ["classes"]),
-    "transformer": lambda: Network(Transformer(50, 8, 32, 4), [Input("tokens", (BATCH, 8), "int64")], ["states"], 50),
+_BUILDERS: Mapping[str, Callable[[], ZooNetwork]] = {
+    "resnet": lambda: ZooNetwork(resnet(8, 2, 1, 10), _pictures(32), ["classes"]),
+    "transformer": lambda: ZooNetwork(
+        Transformer(50, 8, 32, 4), [Input("tokens", (BATCH, 8), "int64")], ["states"], 50
+    ),
     "recommender": _recommender,
     "other_recommender": _recommender,
-    "lstm": lambda: Network(Recurrent(8, 16, 4), [Input("steps", (BATCH, 5, 8))], ["values"]),
-    "detector": lambda: Network(Detector(8, 32), _pictures(32), ["boxes", "scores"]),
+    "lstm": lambda: ZooNetwork(Recurrent(8, 16, 4), [Input("steps", (BATCH, 5, 8))], ["values"]),
+    "detector": lambda: ZooNetwork(Detector(8, 32), _pictures(32), ["boxes", "scores"]),
 }
 
 
-def build(name: str) -> Network:
+def build(name: str) -> ZooNetwork:
     """Build a network whose weights are determined by its name."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int.from_bytes(name.encode(), "little") % 2**63)
         return build_seeded(_BUILDERS[name])
 
 
-def build_seeded(builder: Callable[[], Network]) -> Network:
+def build_seeded(builder: Callable[[], ZooNetwork]) -> ZooNetwork:
     """Build a network with the current state of PyTorch's generator."""
     network = builder()
     with_trained_statistics(network.module)

@@ -17,14 +17,14 @@ import numpy as np
 from diopi_engine.conformance.bench import GUARD, NotConformingError, check, check_array
 from diopi_engine.conformance.client import FailedCallError
 from diopi_engine.conformance.nvdla import networks
-from diopi_engine.conformance.nvdla.client import Client, Device, Runtime, ffi
+from diopi_engine.conformance.nvdla.client import DeviceSession, NvdlaClient, RuntimeClient, ffi
 from diopi_engine.engine import Array
 from diopi_engine.proto.nvdla import Error, Heap
 
 PREFIX = "nvdla."
 """The prefix of the names of these cases."""
 
-CASES: dict[str, Callable[[Bench], None]] = {}
+CASES: dict[str, Callable[[NvdlaBench], None]] = {}
 """All cases by name."""
 
 KINDS = ("Input", "Output")
@@ -36,10 +36,10 @@ MAX_HEAP_BYTES = 1 << 36
 
 @final
 @dataclass(frozen=True)
-class Bench:
+class NvdlaBench:
     """A library and the files of the loadables."""
 
-    client: Client
+    client: NvdlaClient
     folder: Path
 
     def data(self, name: str = "pair") -> bytes:
@@ -47,7 +47,7 @@ class Bench:
         return self.folder.joinpath(name).read_bytes()
 
     @contextmanager
-    def runtime(self) -> Iterator[Runtime]:
+    def runtime(self) -> Iterator[RuntimeClient]:
         """Create a runtime, which is destroyed at the end of the context."""
         runtime = self.client.runtime()
         try:
@@ -56,14 +56,14 @@ class Bench:
             runtime.destroy()
 
     @contextmanager
-    def loaded(self, name: str = "pair", instance: int = 0) -> Iterator[Runtime]:
+    def loaded(self, name: str = "pair", instance: int = 0) -> Iterator[RuntimeClient]:
         """Create a runtime with a loaded network."""
         with self.runtime() as runtime:
             runtime.load(self.data(name), instance)
             yield runtime
 
     @contextmanager
-    def device(self, instance: int = 0) -> Iterator[Device]:
+    def device(self, instance: int = 0) -> Iterator[DeviceSession]:
         """Open a device, which is closed at the end of the context."""
         device = self.client.open(instance)
         try:
@@ -76,7 +76,7 @@ class Bench:
 class Bound:
     """A loaded network whose tensors have memory for batches of up to `largest` samples, with the memory as arrays."""
 
-    def __init__(self, runtime: Runtime, largest: int = 1) -> None:
+    def __init__(self, runtime: RuntimeClient, largest: int = 1) -> None:
         self.runtime = runtime
         self.handles: dict[str, list[Any]] = {}
         self.arrays: dict[str, list[Array]] = {}
@@ -121,7 +121,7 @@ def inputs(size: int, seed: int = 0) -> list[Array]:
     return [generator.standard_normal((size, networks.INPUTS)).astype(np.float32) for _ in range(2)]
 
 
-def set_batch(runtime: Runtime, size: int, kind: str = "Input", number: int = 0) -> None:
+def set_batch(runtime: RuntimeClient, size: int, kind: str = "Input", number: int = 0) -> None:
     """Set the batch size through one of the tensors."""
     tensor = runtime.get(f"get{kind}TensorDesc", number)
     tensor.dims[0] = size
@@ -132,7 +132,7 @@ Block = tuple[Any, Any, int]
 """A block of memory: handle, address, number of bytes."""
 
 
-def fill(device: Device, heap: Heap) -> list[Block]:
+def fill(device: DeviceSession, heap: Heap) -> list[Block]:
     """Allocate all memory of a heap in blocks of at least 64 bytes."""
     blocks: list[Block] = []
     size = 1 << 31
@@ -149,7 +149,7 @@ def fill(device: Device, heap: Heap) -> list[Block]:
     return blocks
 
 
-def empty(device: Device, blocks: list[Block]) -> None:
+def empty(device: DeviceSession, blocks: list[Block]) -> None:
     """Free blocks."""
     for block in blocks:
         device.call("NvDlaFreeMem", *block)
@@ -160,14 +160,14 @@ def size_of(blocks: list[Block]) -> int:
     return sum(size for *_, size in blocks)
 
 
-def room(device: Device, heap: Heap) -> int:
+def room(device: DeviceSession, heap: Heap) -> int:
     """Return the number of bytes that can be allocated in a heap."""
     blocks = fill(device, heap)
     empty(device, blocks)
     return size_of(blocks)
 
 
-def case(function: Callable[[Bench], None]) -> Callable[[Bench], None]:
+def case(function: Callable[[NvdlaBench], None]) -> Callable[[NvdlaBench], None]:
     """Register a case under the name of its function."""
     CASES[f"{PREFIX}{function.__name__}"] = function
     return function

@@ -9,7 +9,7 @@ import numpy as np
 
 from diopi_engine.conformance.bench import GUARD, check, expect_failure
 from diopi_engine.conformance.nvdla import networks
-from diopi_engine.conformance.nvdla.bench import KINDS, Bench, Bound, case, set_batch
+from diopi_engine.conformance.nvdla.bench import KINDS, Bound, NvdlaBench, case, set_batch
 from diopi_engine.conformance.nvdla.client import DESTROY, ffi
 from diopi_engine.proto.nvdla import DataFormat, DataType, Error
 
@@ -18,14 +18,14 @@ NO_DEVICE, UNSUPPORTED = Error.Error_DeviceNotFound, Error.Error_NotSupported
 
 
 @case
-def devices_are_counted(bench: Bench) -> None:
+def devices_are_counted(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime:
         maximum, count = runtime.invoke("getMaxDevices"), runtime.invoke("getNumDevices")
         check("whether there is a device, and no more than are supported", 1 <= count <= maximum, True)
 
 
 @case
-def nothing_is_loaded(bench: Bench) -> None:
+def nothing_is_loaded(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime:
         for kind in KINDS:
             with expect_failure(f"the number of {kind} tensors", NOTHING):
@@ -41,7 +41,7 @@ def nothing_is_loaded(bench: Bench) -> None:
 
 
 @case
-def pointers_that_are_null(bench: Bench) -> None:
+def pointers_that_are_null(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         bound = Bound(runtime)
         for kind in KINDS:
@@ -68,7 +68,7 @@ def pointers_that_are_null(bench: Bench) -> None:
 
 
 @case
-def devices_that_are_not_there(bench: Bench) -> None:
+def devices_that_are_not_there(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime:
         for instance in (-1, runtime.invoke("getNumDevices")):
             with expect_failure(f"loading on device {instance}", NO_DEVICE):
@@ -80,7 +80,7 @@ def devices_that_are_not_there(bench: Bench) -> None:
 
 
 @case
-def every_device_runs_networks(bench: Bench) -> None:
+def every_device_runs_networks(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime:
         for instance in range(runtime.invoke("getNumDevices")):
             runtime.load(bench.data(), instance)
@@ -91,7 +91,7 @@ def every_device_runs_networks(bench: Bench) -> None:
 
 
 @case
-def one_network_at_a_time(bench: Bench) -> None:
+def one_network_at_a_time(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         bound = Bound(runtime)
         with expect_failure("a second network", BUSY):
@@ -105,7 +105,7 @@ def one_network_at_a_time(bench: Bench) -> None:
 
 
 @case
-def tensors_are_described(bench: Bench) -> None:
+def tensors_are_described(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         check("the names of the inputs", [ffi.string(tensor.name) for tensor in runtime.tensors("Input")], [b"x", b"s"])
         check(
@@ -124,7 +124,7 @@ def tensors_are_described(bench: Bench) -> None:
 
 
 @case
-def tensors_that_are_not_there(bench: Bench) -> None:
+def tensors_that_are_not_there(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         handle, _ = runtime.allocate(1000)
         tensor = ffi.new("NvDlaTensor*", runtime.get("getInputTensorDesc", 0))
@@ -139,7 +139,7 @@ def tensors_that_are_not_there(bench: Bench) -> None:
 
 
 @case
-def the_batch_is_that_of_all_tensors(bench: Bench) -> None:
+def the_batch_is_that_of_all_tensors(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         for size, kind, number in ((5, "Input", 1), (networks.MAX_BATCH, "Output", 0), (1, "Input", 0)):
             set_batch(runtime, size, kind, number)
@@ -150,7 +150,7 @@ def the_batch_is_that_of_all_tensors(bench: Bench) -> None:
 
 
 @case
-def descriptions_that_can_not_be(bench: Bench) -> None:
+def descriptions_that_can_not_be(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         for size in (0, -1, networks.MAX_BATCH + 1):
             with expect_failure(f"a batch of {size}", BAD):
@@ -167,7 +167,7 @@ def descriptions_that_can_not_be(bench: Bench) -> None:
 
 
 @case
-def damaged_loadables(bench: Bench) -> None:
+def damaged_loadables(bench: NvdlaBench) -> None:
     data, margin = bench.data(), bytes(1 << 16)
     with bench.runtime() as runtime:
         for bit in range(5, len(data) * 8, len(data) * 8 // 60):
@@ -182,13 +182,13 @@ def damaged_loadables(bench: Bench) -> None:
 
 
 @case
-def loadables_of_another_version(bench: Bench) -> None:
+def loadables_of_another_version(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime, expect_failure("a loadable of another compiler", Error.Error_FileVersion):
         runtime.load(bench.data("older"))
 
 
 @case
-def batches_of_every_size(bench: Bench) -> None:
+def batches_of_every_size(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         bound = Bound(runtime, networks.MAX_BATCH)
         for size in range(1, networks.MAX_BATCH + 1):
@@ -196,7 +196,7 @@ def batches_of_every_size(bench: Bench) -> None:
 
 
 @case
-def inputs_are_read_by_each_submit(bench: Bench) -> None:
+def inputs_are_read_by_each_submit(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         bound = Bound(runtime, 5)
         for seed in range(4):
@@ -204,7 +204,7 @@ def inputs_are_read_by_each_submit(bench: Bench) -> None:
 
 
 @case
-def networks_without_a_batch(bench: Bench) -> None:
+def networks_without_a_batch(bench: NvdlaBench) -> None:
     with bench.loaded("fixed") as runtime:
         bound = Bound(runtime)
         x, y = (bound.arrays[kind][0].view(np.int32) for kind in KINDS)
@@ -214,7 +214,7 @@ def networks_without_a_batch(bench: Bench) -> None:
 
 
 @case
-def tensors_that_are_not_bound(bench: Bench) -> None:
+def tensors_that_are_not_bound(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         handles = [runtime.allocate(100)[0] for _ in range(4)]
         order = [("Input", 0), ("Output", 1), ("Output", 0), ("Input", 1)]
@@ -226,7 +226,7 @@ def tensors_that_are_not_bound(bench: Bench) -> None:
 
 
 @case
-def bindings_end_with_their_network(bench: Bench) -> None:
+def bindings_end_with_their_network(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         bound = Bound(runtime)
         bound.check_batch()
@@ -241,7 +241,7 @@ def bindings_end_with_their_network(bench: Bench) -> None:
 
 
 @case
-def tensors_are_bound_anew(bench: Bench) -> None:
+def tensors_are_bound_anew(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         first, second = Bound(runtime), Bound(runtime)
         second.check_batch()
@@ -255,7 +255,7 @@ def tensors_are_bound_anew(bench: Bench) -> None:
 
 
 @case
-def two_runtimes(bench: Bench) -> None:
+def two_runtimes(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime, bench.loaded("other") as other_runtime:
         first, second = Bound(runtime, 6), Bound(other_runtime, 6)
         for seed in range(2):
@@ -266,7 +266,7 @@ def two_runtimes(bench: Bench) -> None:
 
 
 @case
-def threads_with_runtimes_of_their_own(bench: Bench) -> None:
+def threads_with_runtimes_of_their_own(bench: NvdlaBench) -> None:
     def run(name: str) -> None:
         with bench.loaded(name) as runtime:
             bound = Bound(runtime, 8)

@@ -49,7 +49,7 @@ class _Caller:
         return output[0]
 
 
-class Client(_Caller):
+class NvdlaClient(_Caller):
     """A library, loaded from a path."""
 
     def __init__(self, path: Path) -> None:
@@ -63,22 +63,22 @@ class Client(_Caller):
             raise FailedCallError(None, f"the library has no {name}")
         return function(*arguments)
 
-    def runtime(self) -> Runtime:
+    def runtime(self) -> RuntimeClient:
         """Return a new runtime."""
         handle = self.invoke(CREATE)
         if not handle:
             raise FailedCallError(None, "createRuntime answers NULL")
-        return Runtime(self, handle)
+        return RuntimeClient(self, handle)
 
-    def open(self, instance: int = 0) -> Device:
+    def open(self, instance: int = 0) -> DeviceSession:
         """Open a device in a separate session."""
-        return Device(self, instance)
+        return DeviceSession(self, instance)
 
 
-class Runtime(_Caller):
+class RuntimeClient(_Caller):
     """An IRuntime object."""
 
-    def __init__(self, client: Client, pointer: Any) -> None:
+    def __init__(self, client: NvdlaClient, pointer: Any) -> None:
         super().__init__(METHODS)
         self._client = client
         self._pointer = pointer
@@ -110,10 +110,10 @@ class Runtime(_Caller):
         return [self.get(f"get{kind}TensorDesc", number) for number in range(count)]
 
 
-class Device:
+class DeviceSession:
     """An open device and its session."""
 
-    def __init__(self, client: Client, instance: int) -> None:
+    def __init__(self, client: NvdlaClient, instance: int) -> None:
         self._client = client
         self.session = client.get("NvDlaInitialize")
         try:

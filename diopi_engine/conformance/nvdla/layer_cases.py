@@ -6,8 +6,8 @@ import numpy as np
 
 from diopi_engine.conformance.bench import check, check_array, expect_failure
 from diopi_engine.conformance.nvdla import networks
-from diopi_engine.conformance.nvdla.bench import Bench, as_array, case, empty, fill, inputs, room, size_of
-from diopi_engine.conformance.nvdla.client import Device, ffi
+from diopi_engine.conformance.nvdla.bench import NvdlaBench, as_array, case, empty, fill, inputs, room, size_of
+from diopi_engine.conformance.nvdla.client import DeviceSession, ffi
 from diopi_engine.proto.nvdla import Error, Heap
 
 BAD, UNKNOWN, NO_MEMORY = Error.Error_BadParameter, Error.Error_BadValue, Error.Error_InsufficientMemory
@@ -17,7 +17,7 @@ WIDTH = 4 * networks.MAX_BATCH * 4
 
 
 @case
-def sessions_and_devices(bench: Bench) -> None:
+def sessions_and_devices(bench: NvdlaBench) -> None:
     with bench.device() as device:
         session = device.session
         with expect_failure("opening a device that is not there", Error.Error_DeviceNotFound):
@@ -30,7 +30,7 @@ def sessions_and_devices(bench: Bench) -> None:
 
 
 @case
-def handles_of_other_sessions(bench: Bench) -> None:
+def handles_of_other_sessions(bench: NvdlaBench) -> None:
     with bench.device() as device, bench.device() as second:
         handle, address = second.allocate(100, Heap.DRAM)
         with expect_failure("allocating on a device of another session", UNKNOWN):
@@ -46,7 +46,7 @@ def handles_of_other_sessions(bench: Bench) -> None:
 
 
 @case
-def memory_of_both_heaps(bench: Bench) -> None:
+def memory_of_both_heaps(bench: NvdlaBench) -> None:
     with bench.device() as device:
         for heap in Heap:
             handle, address = device.allocate(1000, heap)
@@ -66,7 +66,7 @@ def memory_of_both_heaps(bench: Bench) -> None:
 
 
 @case
-def heaps_have_limits(bench: Bench) -> None:
+def heaps_have_limits(bench: NvdlaBench) -> None:
     with bench.device() as device:
         with expect_failure("4294967295 bytes of SRAM", NO_MEMORY):
             device.allocate(0xFFFFFFFF, Heap.SRAM)
@@ -79,7 +79,7 @@ def heaps_have_limits(bench: Bench) -> None:
 
 
 @case
-def closing_frees_memory(bench: Bench) -> None:
+def closing_frees_memory(bench: NvdlaBench) -> None:
     with bench.device() as device:
         before = room(device, Heap.SRAM)
         with bench.device() as second:
@@ -89,7 +89,7 @@ def closing_frees_memory(bench: Bench) -> None:
 
 
 @case
-def tasks_run_in_order(bench: Bench) -> None:
+def tasks_run_in_order(bench: NvdlaBench) -> None:
     with bench.device() as device:
         program, (x, s, y, z, end) = _program(bench, device), _memories(device, 5)
         arrays = inputs(3)
@@ -103,7 +103,7 @@ def tasks_run_in_order(bench: Bench) -> None:
 
 
 @case
-def tasks_that_can_not_be(bench: Bench) -> None:
+def tasks_that_can_not_be(bench: NvdlaBench) -> None:
     with bench.device() as device:
         program, memories = _program(bench, device), _memories(device, 4)
         y = as_array(memories[2][1], WIDTH // 4)
@@ -129,7 +129,7 @@ def tasks_that_can_not_be(bench: Bench) -> None:
         check("whether nothing was computed", np.count_nonzero(y), 0)
 
 
-def _program(bench: Bench, device: Device) -> tuple[object, int]:
+def _program(bench: NvdlaBench, device: DeviceSession) -> tuple[object, int]:
     """Return memory that contains a loadable."""
     data = bench.data()
     handle, address = device.allocate(len(data), Heap.DRAM)
@@ -137,7 +137,7 @@ def _program(bench: Bench, device: Device) -> tuple[object, int]:
     return handle, len(data)
 
 
-def _memories(device: Device, count: int) -> list[tuple[object, object, int]]:
+def _memories(device: DeviceSession, count: int) -> list[tuple[object, object, int]]:
     """Return zero-initialized memories for tensors."""
     allocations = [(*device.allocate(WIDTH, Heap.DRAM), WIDTH) for _ in range(count)]
     for _, address, _ in allocations:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diopi_engine.conformance.bench import GUARD, check, expect_failure
 from diopi_engine.conformance.nvdla import networks
-from diopi_engine.conformance.nvdla.bench import KINDS, Bench, Bound, as_array, case, empty, fill, room, set_batch
+from diopi_engine.conformance.nvdla.bench import KINDS, Bound, NvdlaBench, as_array, case, empty, fill, room, set_batch
 from diopi_engine.conformance.nvdla.client import ffi
 from diopi_engine.proto.nvdla import Error, Heap
 
@@ -13,7 +13,7 @@ NOTHING, NO_MEMORY = Error.Error_NotInitialized, Error.Error_InsufficientMemory
 
 
 @case
-def memory_that_is_too_small(bench: Bench) -> None:
+def memory_that_is_too_small(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         x, y = (runtime.get(f"get{kind}TensorDesc", 0).bufferSize for kind in KINDS)
         for kind, size in (("Input", x), ("Output", y)):
@@ -27,7 +27,7 @@ def memory_that_is_too_small(bench: Bench) -> None:
 
 
 @case
-def one_memory_for_two_tensors(bench: Bench) -> None:
+def one_memory_for_two_tensors(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         bound = Bound(runtime)
         for kind, number in (("Input", 0), ("Output", 1)):
@@ -41,7 +41,7 @@ def one_memory_for_two_tensors(bench: Bench) -> None:
 
 
 @case
-def handles_of_nothing(bench: Bench) -> None:
+def handles_of_nothing(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime, bench.loaded("other") as second:
         theirs, _ = second.allocate(1000)
         for subject, handle in {"of another runtime": theirs, "of nothing": ffi.cast("void*", 8)}.items():
@@ -54,7 +54,7 @@ def handles_of_nothing(bench: Bench) -> None:
 
 
 @case
-def memory_is_freed_once(bench: Bench) -> None:
+def memory_is_freed_once(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         handle, _ = runtime.allocate(1000)
         with expect_failure("freeing another size", BAD):
@@ -72,7 +72,7 @@ def memory_is_freed_once(bench: Bench) -> None:
 
 
 @case
-def memory_stays_when_its_network_goes(bench: Bench) -> None:
+def memory_stays_when_its_network_goes(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime:
         handle, address = runtime.allocate(1000)
         runtime.call("bindInputTensor", 0, handle)
@@ -87,7 +87,7 @@ def memory_stays_when_its_network_goes(bench: Bench) -> None:
 
 
 @case
-def more_memory_than_there_is(bench: Bench) -> None:
+def more_memory_than_there_is(bench: NvdlaBench) -> None:
     with bench.loaded() as runtime, bench.device() as device:
         before = room(device, Heap.DRAM)
         for size in (1 << 60, (1 << 64) - 1):
@@ -99,7 +99,7 @@ def more_memory_than_there_is(bench: Bench) -> None:
 
 
 @case
-def networks_that_have_no_room(bench: Bench) -> None:
+def networks_that_have_no_room(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime, bench.device() as device:
         blocks = fill(device, Heap.DRAM)
         with expect_failure("loading without memory", NO_MEMORY):
@@ -112,7 +112,7 @@ def networks_that_have_no_room(bench: Bench) -> None:
 
 
 @case
-def memory_comes_back(bench: Bench) -> None:
+def memory_comes_back(bench: NvdlaBench) -> None:
     with bench.device() as device:
         before = room(device, Heap.DRAM)
         with bench.loaded() as runtime:
@@ -125,7 +125,7 @@ def memory_comes_back(bench: Bench) -> None:
 
 
 @case
-def loading_again_and_again(bench: Bench) -> None:
+def loading_again_and_again(bench: NvdlaBench) -> None:
     with bench.runtime() as runtime, bench.device() as device:
         left = []
         for _ in range(3):

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from diopi_engine.conformance.nvdla.all_cases import CASES
-from diopi_engine.conformance.nvdla.bench import Bench
-from diopi_engine.conformance.nvdla.client import Client
+from diopi_engine.conformance.nvdla.bench import NvdlaBench
+from diopi_engine.conformance.nvdla.client import NvdlaClient
 from diopi_engine.conformance.worker import serve
 
 if __name__ == "__main__":
-    serve(CASES, Bench(Client(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3]))
+    serve(CASES, NvdlaBench(NvdlaClient(Path(sys.argv[1])), Path(sys.argv[2])), int(sys.argv[3]))

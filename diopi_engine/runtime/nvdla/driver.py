@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from diopi_engine.manifest import Binding, Manifest
+from diopi_engine.manifest import Binding, EngineManifest
 from diopi_engine.proto.nvdla import Error
 from diopi_engine.runtime.devices import MAX_DEVICES
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.nvdla.ffi import bad_parameter, call, ffi, number_of
-from diopi_engine.runtime.nvdla.layer import Layer
 from diopi_engine.runtime.nvdla.loadable import read_loadable
+from diopi_engine.runtime.nvdla.portability import PortabilityLayer
 from diopi_engine.runtime.nvdla.program import binding_bytes, read_engine
 from diopi_engine.runtime.nvdla.tensors import describe, requested_batch
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Memory:
+class LayerMemory:
     """Memory of the portability layer."""
 
     instance: int
@@ -39,25 +39,25 @@ class LoadedNetwork:
     """
 
     instance: int
-    manifest: Manifest
-    loadable: Memory
+    manifest: EngineManifest
+    loadable: LayerMemory
     batch: int = 1
-    bound: dict[Binding, Memory] = field(default_factory=dict)
+    bound: dict[Binding, LayerMemory] = field(default_factory=dict)
 
 
 @final
-class Runtime:
+class NetworkRuntime:
     """A session, its open devices, its allocated memory by handle, and the loaded network."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: PortabilityLayer) -> None:
         self.layer = layer
         self.session = layer.initialize()
         self.devices: dict[int, Any] = {}
-        self.memories: dict[int, Memory] = {}
+        self.memories: dict[int, LayerMemory] = {}
         self._loaded: LoadedNetwork | None = None
 
     @property
-    def bound(self) -> dict[Binding, Memory]:
+    def bound(self) -> dict[Binding, LayerMemory]:
         """The bound memory."""
         return self._loaded.bound if self._loaded else {}
 
@@ -65,13 +65,15 @@ class Runtime:
     def loaded(self) -> LoadedNetwork:
         """The loaded network; raises NvError_NotInitialized if there is none."""
         if self._loaded is None:
-            raise CallError(Error.Error_NotInitialized, "no network is loaded")
+            raise InterfaceError(Error.Error_NotInitialized, "no network is loaded")
         return self._loaded
 
-    def load(self, instance: int, manifest: Manifest, data: bytes) -> None:
+    def load(self, instance: int, manifest: EngineManifest, data: bytes) -> None:
         """Copy a loadable to the memory of a device."""
         if self._loaded is not None:
-            raise CallError(Error.Error_Busy, f"a network is loaded on device {self._loaded.instance}: unload it first")
+            raise InterfaceError(
+                Error.Error_Busy, f"a network is loaded on device {self._loaded.instance}: unload it first"
+            )
         memory = self.allocate(instance, len(data))
         ffi.memmove(memory.address, data, len(data))
         self._loaded = LoadedNetwork(instance, manifest, memory)
@@ -81,26 +83,26 @@ class Runtime:
         self.free(self.loaded.loadable)
         self._loaded = None
 
-    def allocate(self, instance: int, size: int) -> Memory:
+    def allocate(self, instance: int, size: int) -> LayerMemory:
         """Allocate memory of a device, which is opened if necessary."""
         if instance < 0:
-            raise CallError(Error.Error_DeviceNotFound, f"device {instance}, expected 0 or more")
+            raise InterfaceError(Error.Error_DeviceNotFound, f"device {instance}, expected 0 or more")
         if instance not in self.devices:
             self.devices[instance] = self.layer.open(self.session, instance)
         handle, address = self.layer.allocate(self.session, self.devices[instance], size)
-        return Memory(instance, handle, address, size)
+        return LayerMemory(instance, handle, address, size)
 
-    def free(self, memory: Memory) -> None:
+    def free(self, memory: LayerMemory) -> None:
         """Free memory."""
         device = self.devices[memory.instance]
         self.layer.call("NvDlaFreeMem", self.session, device, memory.handle, memory.address, memory.size)
 
-    def memory(self, handle: Any) -> Memory:
+    def memory(self, handle: Any) -> LayerMemory:
         """Return memory that this runtime allocated for a program; raise NvError_BadValue for an unknown handle."""
         if not handle:
             raise bad_parameter("hMem is NULL")
         if (number := number_of(handle)) not in self.memories:
-            raise CallError(Error.Error_BadValue, f"{number:#x} is no handle of memory that this runtime has")
+            raise InterfaceError(Error.Error_BadValue, f"{number:#x} is no handle of memory that this runtime has")
         return self.memories[number]
 
     def close(self) -> None:
@@ -110,20 +112,20 @@ class Runtime:
         self.layer.call("NvDlaDestroy", self.session)
 
 
-RUNTIMES: dict[int, Runtime] = {}
+RUNTIMES: dict[int, NetworkRuntime] = {}
 """The runtimes by the address of their C++ objects."""
 
 
-def find_runtime(address: int) -> Runtime:
+def find_runtime(address: int) -> NetworkRuntime:
     """Return the runtime of a C++ object; raise NvError_BadValue if there is none at the address."""
     if address not in RUNTIMES:
-        raise CallError(Error.Error_BadValue, f"there is no runtime at {address:#x}")
+        raise InterfaceError(Error.Error_BadValue, f"there is no runtime at {address:#x}")
     return RUNTIMES[address]
 
 
 @call
-def create(address: int, layer: Layer) -> None:
-    RUNTIMES[address] = Runtime(layer)
+def create(address: int, layer: PortabilityLayer) -> None:
+    RUNTIMES[address] = NetworkRuntime(layer)
 
 
 @call
@@ -133,16 +135,16 @@ def destroy(address: int) -> None:
 
 
 @call
-def getMaxDevices(runtime: Runtime) -> int:
+def getMaxDevices(runtime: NetworkRuntime) -> int:
     return MAX_DEVICES
 
 
 @call
-def getNumDevices(runtime: Runtime) -> int:
+def getNumDevices(runtime: NetworkRuntime) -> int:
     for number in range(MAX_DEVICES):
         try:
             device = runtime.layer.open(runtime.session, number)
-        except CallError as error:
+        except InterfaceError as error:
             if error.result is Error.Error_DeviceNotFound:
                 return number
             raise
@@ -151,7 +153,7 @@ def getNumDevices(runtime: Runtime) -> int:
 
 
 @call
-def load(runtime: Runtime, buf: Any, instance: int) -> None:
+def load(runtime: NetworkRuntime, buf: Any, instance: int) -> None:
     if not buf:
         raise bad_parameter("buf is NULL")
     data = read_loadable(number_of(buf))
@@ -159,29 +161,29 @@ def load(runtime: Runtime, buf: Any, instance: int) -> None:
 
 
 @call
-def unload(runtime: Runtime, instance: int) -> None:
+def unload(runtime: NetworkRuntime, instance: int) -> None:
     if instance != runtime.loaded.instance:
         raise bad_parameter(f"a network is loaded on device {runtime.loaded.instance}, not on {instance}")
     runtime.unload()
 
 
 @call
-def getNumInputTensors(runtime: Runtime) -> int:
+def getNumInputTensors(runtime: NetworkRuntime) -> int:
     return len(runtime.loaded.manifest.inputs)
 
 
 @call
-def getNumOutputTensors(runtime: Runtime) -> int:
+def getNumOutputTensors(runtime: NetworkRuntime) -> int:
     return len(runtime.loaded.manifest.outputs)
 
 
 @call
-def getInputTensorDesc(runtime: Runtime, number: int) -> Any:
+def getInputTensorDesc(runtime: NetworkRuntime, number: int) -> Any:
     return _describe_tensor(runtime.loaded, runtime.loaded.manifest.inputs, number)
 
 
 @call
-def getOutputTensorDesc(runtime: Runtime, number: int) -> Any:
+def getOutputTensorDesc(runtime: NetworkRuntime, number: int) -> Any:
     return _describe_tensor(runtime.loaded, runtime.loaded.manifest.outputs, number)
 
 
@@ -196,12 +198,12 @@ def _binding(bindings: Sequence[Binding], number: int) -> Binding:
 
 
 @call
-def setInputTensorDesc(runtime: Runtime, number: int, tensor: Any) -> None:
+def setInputTensorDesc(runtime: NetworkRuntime, number: int, tensor: Any) -> None:
     _set(runtime.loaded, _binding(runtime.loaded.manifest.inputs, number), tensor)
 
 
 @call
-def setOutputTensorDesc(runtime: Runtime, number: int, tensor: Any) -> None:
+def setOutputTensorDesc(runtime: NetworkRuntime, number: int, tensor: Any) -> None:
     _set(runtime.loaded, _binding(runtime.loaded.manifest.outputs, number), tensor)
 
 
@@ -214,41 +216,41 @@ def _set(loaded: LoadedNetwork, binding: Binding, tensor: Any) -> None:
     loaded.batch = batch
 
 
-def _check_size(binding: Binding, memory: Memory, batch: int) -> None:
+def _check_size(binding: Binding, memory: LayerMemory, batch: int) -> None:
     if memory.size < binding_bytes(binding, batch):
         needed = f"a batch of {batch} needs {binding_bytes(binding, batch)}"
         raise bad_parameter(f"the memory of {binding.name} has {memory.size} bytes, {needed}")
 
 
 @call
-def allocateSystemMemory(runtime: Runtime, size: int) -> tuple[Any, Any]:
+def allocateSystemMemory(runtime: NetworkRuntime, size: int) -> tuple[Any, Any]:
     memory = runtime.allocate(runtime.loaded.instance, size)
     runtime.memories[number_of(memory.handle)] = memory
     return memory.handle, memory.address
 
 
 @call
-def freeSystemMemory(runtime: Runtime, handle: Any, size: int) -> None:
+def freeSystemMemory(runtime: NetworkRuntime, handle: Any, size: int) -> None:
     memory = runtime.memory(handle)
     if size != memory.size:
         raise bad_parameter(f"{size} bytes are freed, {memory.size} were allocated")
     if used := [name.name for name, bound_memory in runtime.bound.items() if bound_memory is memory]:
-        raise CallError(Error.Error_Busy, f"the memory is bound to {', '.join(used)}")
+        raise InterfaceError(Error.Error_Busy, f"the memory is bound to {', '.join(used)}")
     runtime.free(memory)
     del runtime.memories[number_of(handle)]
 
 
 @call
-def bindInputTensor(runtime: Runtime, number: int, handle: Any) -> None:
+def bindInputTensor(runtime: NetworkRuntime, number: int, handle: Any) -> None:
     _bind(runtime, runtime.loaded.manifest.inputs, number, handle)
 
 
 @call
-def bindOutputTensor(runtime: Runtime, number: int, handle: Any) -> None:
+def bindOutputTensor(runtime: NetworkRuntime, number: int, handle: Any) -> None:
     _bind(runtime, runtime.loaded.manifest.outputs, number, handle)
 
 
-def _bind(runtime: Runtime, bindings: Sequence[Binding], number: int, handle: Any) -> None:
+def _bind(runtime: NetworkRuntime, bindings: Sequence[Binding], number: int, handle: Any) -> None:
     binding, memory = _binding(bindings, number), runtime.memory(handle)
     if memory.instance != runtime.loaded.instance:
         raise bad_parameter(f"the memory is of device {memory.instance}, the network is on {runtime.loaded.instance}")
@@ -257,10 +259,10 @@ def _bind(runtime: Runtime, bindings: Sequence[Binding], number: int, handle: An
 
 
 @call
-def submit(runtime: Runtime) -> None:
+def submit(runtime: NetworkRuntime) -> None:
     loaded = runtime.loaded
     if missing := [binding.name for binding in loaded.manifest.bindings if binding not in loaded.bound]:
-        raise CallError(Error.Error_NotInitialized, f"not bound: {', '.join(missing)}")
+        raise InterfaceError(Error.Error_NotInitialized, f"not bound: {', '.join(missing)}")
     memories = [loaded.loadable, *(loaded.bound[binding] for binding in loaded.manifest.bindings)]
     described = [(memory.handle, memory.size) for memory in memories]
     runtime.layer.submit(runtime.session, runtime.devices[loaded.instance], loaded.batch, described)

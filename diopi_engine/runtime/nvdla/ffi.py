@@ -9,7 +9,7 @@ import cffi
 
 from diopi_engine.proto import headers, nvdla
 from diopi_engine.proto.nvdla import Error
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import InterfaceError
 
 TABLE = "struct nvdla_exported { function_t* functions; const function_t* layer; };"
 """The structure that a library shares with Python: functions that Python fills in, and the portability layer."""
@@ -19,7 +19,7 @@ ffi.cdef(headers.cdef(nvdla.DECLARATIONS))
 ffi.cdef(f"typedef void (*function_t)(void); {TABLE}")
 
 CALLS: dict[str, Callable[..., Any]] = {}
-"""All functions and methods by name; each takes its inputs and returns its outputs, or raises CallError."""
+"""All functions and methods by name; each takes its inputs and returns its outputs, or raises InterfaceError."""
 
 
 def call(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,9 +28,9 @@ def call(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def bad_parameter(reason: str) -> CallError:
+def bad_parameter(reason: str) -> InterfaceError:
     """Return the error for an invalid argument."""
-    return CallError(Error.Error_BadParameter, reason)
+    return InterfaceError(Error.Error_BadParameter, reason)
 
 
 def number_of(pointer: Any) -> int:

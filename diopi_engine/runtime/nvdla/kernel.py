@@ -12,8 +12,8 @@ from typing import Any, final
 
 from diopi_engine.engine import Array
 from diopi_engine.proto.nvdla import Error, Heap
-from diopi_engine.runtime.devices import Device, devices
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.devices import DeviceDescription, devices
+from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.handles import Handles
 from diopi_engine.runtime.nvdla.ffi import bad_parameter, call, ffi, number_of
 from diopi_engine.runtime.nvdla.memory import HeapSpace, find_heap
@@ -24,7 +24,7 @@ HANDLES = Handles(Error.Error_BadValue)
 
 @final
 @dataclass(eq=False)
-class Session:
+class KernelSession:
     """A session and its open devices."""
 
     devices: list[OpenDevice] = field(default_factory=list)
@@ -35,12 +35,12 @@ class Session:
 class OpenDevice:
     """A device that a session opened, and the memory allocated for it."""
 
-    device: Device
-    memories: list[Memory] = field(default_factory=list)
+    device: DeviceDescription
+    memories: list[DeviceMemory] = field(default_factory=list)
 
 
 @final
-class Memory:
+class DeviceMemory:
     """Memory of a device, which may contain a loadable."""
 
     def __init__(self, space: HeapSpace, size: int) -> None:
@@ -54,7 +54,7 @@ class Memory:
         """The address of the memory."""
         return int(self.bytes.ctypes.data)
 
-    def program(self, size: int, device: Device) -> Program:
+    def program(self, size: int, device: DeviceDescription) -> Program:
         """Return the loadable in the first bytes, read in the first call; raise the errors of Program."""
         with self._reading:
             if self._program is None:
@@ -73,21 +73,21 @@ class Memory:
 
 @call
 def NvDlaInitialize() -> int:
-    return HANDLES.enter(Session())
+    return HANDLES.enter(KernelSession())
 
 
 @call
-def NvDlaDestroy(session: Session) -> None:
+def NvDlaDestroy(session: KernelSession) -> None:
     with HANDLES.lock:
         if session.devices:
-            raise CallError(Error.Error_Busy, f"the session has {len(session.devices)} open devices")
+            raise InterfaceError(Error.Error_Busy, f"the session has {len(session.devices)} open devices")
         HANDLES.remove(session)
 
 
 @call
-def NvDlaOpen(session: Session, number: int) -> int:
+def NvDlaOpen(session: KernelSession, number: int) -> int:
     if number >= len(devices()):
-        raise CallError(Error.Error_DeviceNotFound, f"device {number}, expected one of 0 to {len(devices()) - 1}")
+        raise InterfaceError(Error.Error_DeviceNotFound, f"device {number}, expected one of 0 to {len(devices()) - 1}")
     opened = OpenDevice(devices()[number])
     with HANDLES.lock:
         session.devices.append(opened)
@@ -95,7 +95,7 @@ def NvDlaOpen(session: Session, number: int) -> int:
 
 
 @call
-def NvDlaClose(session: Session, opened: OpenDevice) -> None:
+def NvDlaClose(session: KernelSession, opened: OpenDevice) -> None:
     with HANDLES.lock:
         _check_session(session, opened)
         for memory in opened.memories:
@@ -107,24 +107,24 @@ def NvDlaClose(session: Session, opened: OpenDevice) -> None:
         memory.close()
 
 
-def _check_session(session: Session, opened: OpenDevice) -> None:
+def _check_session(session: KernelSession, opened: OpenDevice) -> None:
     if opened not in session.devices:
-        raise CallError(Error.Error_BadValue, "another session opened the device")
+        raise InterfaceError(Error.Error_BadValue, "another session opened the device")
 
 
 @call
-def NvDlaAllocMem(session: Session, opened: OpenDevice, size: int, heap: Heap) -> tuple[int, Any]:
+def NvDlaAllocMem(session: KernelSession, opened: OpenDevice, size: int, heap: Heap) -> tuple[int, Any]:
     if not size:
         raise bad_parameter("0 bytes are to be allocated, expected 1 or more")
     with HANDLES.lock:
         _check_session(session, opened)
-        memory = Memory(find_heap(opened.device.number, heap), size)
+        memory = DeviceMemory(find_heap(opened.device.number, heap), size)
         opened.memories.append(memory)
         return HANDLES.enter(memory), ffi.cast("void*", memory.address)
 
 
 @call
-def NvDlaFreeMem(session: Session, opened: OpenDevice, memory: Memory, address: Any, size: int) -> None:
+def NvDlaFreeMem(session: KernelSession, opened: OpenDevice, memory: DeviceMemory, address: Any, size: int) -> None:
     with HANDLES.lock:
         _check_session(session, opened)
         _check_device(opened, memory)
@@ -137,13 +137,13 @@ def NvDlaFreeMem(session: Session, opened: OpenDevice, memory: Memory, address: 
     memory.close()
 
 
-def _check_device(opened: OpenDevice, memory: Memory) -> None:
+def _check_device(opened: OpenDevice, memory: DeviceMemory) -> None:
     if memory not in opened.memories:
-        raise CallError(Error.Error_BadValue, "the memory was allocated for another device, or by another session")
+        raise InterfaceError(Error.Error_BadValue, "the memory was allocated for another device, or by another session")
 
 
 @call
-def NvDlaSubmit(session: Session, opened: OpenDevice, tasks: Any, count: int) -> None:
+def NvDlaSubmit(session: KernelSession, opened: OpenDevice, tasks: Any, count: int) -> None:
     _check_session(session, opened)
     if not tasks or not count:
         raise bad_parameter(f"{count} tasks at {tasks}, expected 1 or more")
@@ -159,7 +159,7 @@ def _job(opened: OpenDevice, task: Any) -> tuple[Program, int, list[Array]]:
             f"a task has {task.numAddresses} memories at {task.addressList}, expected those of a loadable"
         )
     described = [task.addressList[n] for n in range(task.numAddresses)]
-    memories = [HANDLES.find(Memory, number_of(descriptor.handle)) for descriptor in described]
+    memories = [HANDLES.find(DeviceMemory, number_of(descriptor.handle)) for descriptor in described]
     for memory, descriptor in zip(memories, described, strict=True):
         _check_device(opened, memory)
         if descriptor.size > len(memory.bytes):
@@ -169,7 +169,7 @@ def _job(opened: OpenDevice, task: Any) -> tuple[Program, int, list[Array]]:
     return program, task.batchSize, [memory.bytes for memory in memories[1:]]
 
 
-def _check(program: Program, batch: int, memories: Sequence[Memory], sizes: Sequence[int]) -> None:
+def _check(program: Program, batch: int, memories: Sequence[DeviceMemory], sizes: Sequence[int]) -> None:
     """Raise NvError_BadParameter if a program can't run a batch with these memories; the first one contains it."""
     manifest = program.manifest
     if not 1 <= batch <= manifest.max_batch:

@@ -7,7 +7,7 @@ import os
 from diopi_engine.container import extent
 from diopi_engine.errors import EngineFileError
 from diopi_engine.proto.nvdla import Error
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import InterfaceError
 
 
 def read_loadable(address: int) -> bytes:
@@ -23,7 +23,7 @@ def read_loadable(address: int) -> bytes:
         The bytes of the loadable.
 
     Raises:
-        CallError: NvError_InvalidFile if there is no loadable.
+        InterfaceError: NvError_InvalidFile if there is no loadable.
     """
     with open("/proc/self/mem", "rb", buffering=0) as memory:
 
@@ -39,4 +39,4 @@ def read_loadable(address: int) -> bytes:
         try:
             return read(0, extent(read))
         except EngineFileError as error:
-            raise CallError(Error.Error_InvalidFile, f"the loadable is damaged: {error}") from error
+            raise InterfaceError(Error.Error_InvalidFile, f"the loadable is damaged: {error}") from error

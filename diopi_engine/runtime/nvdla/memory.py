@@ -15,7 +15,7 @@ import numpy as np
 from diopi_engine.engine import Array
 from diopi_engine.proto.nvdla import Error, Heap
 from diopi_engine.runtime.devices import read_setting
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import InterfaceError
 
 ALIGNMENT = 64
 """Allocations are rounded up to a multiple of this number of bytes."""
@@ -37,11 +37,13 @@ class HeapSpace:
         """Return `size` bytes, all zero; raise NvError_InsufficientMemory if the heap is full."""
         if _round_up(size) > self.limit - self.used:
             reason = f"{size} bytes of {self._name}, of whose {self.limit} {self.limit - self.used} are free"
-            raise CallError(Error.Error_InsufficientMemory, reason)
+            raise InterfaceError(Error.Error_InsufficientMemory, reason)
         try:
             room: Any = mmap.mmap(-1, _round_up(size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         except OSError as error:
-            raise CallError(Error.Error_InsufficientMemory, f"{size} bytes of the system's memory: {error}") from None
+            raise InterfaceError(
+                Error.Error_InsufficientMemory, f"{size} bytes of the system's memory: {error}"
+            ) from None
         self.used += _round_up(size)
         return np.frombuffer(room, np.uint8)[:size]
 

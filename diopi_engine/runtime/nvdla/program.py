@@ -15,8 +15,8 @@ from diopi_engine.proto.hgrt import Result
 from diopi_engine.proto.nvdla import Error
 from diopi_engine.runtime.allocation import Lane, split_lanes
 from diopi_engine.runtime.cores import numbers
-from diopi_engine.runtime.devices import Device
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.devices import DeviceDescription
+from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.execution import Execution, binding_shape
 from diopi_engine.sizes import sample_bytes
 
@@ -32,9 +32,9 @@ def read_engine(data: bytes) -> Engine:
     try:
         return Engine.from_bytes(data)
     except EngineVersionError as error:
-        raise CallError(Error.Error_FileVersion, str(error)) from error
+        raise InterfaceError(Error.Error_FileVersion, str(error)) from error
     except EngineFileError as error:
-        raise CallError(Error.Error_InvalidFile, str(error)) from error
+        raise InterfaceError(Error.Error_InvalidFile, str(error)) from error
 
 
 def binding_bytes(binding: Binding, batch: int) -> int:
@@ -46,7 +46,7 @@ def binding_bytes(binding: Binding, batch: int) -> int:
 class Program:
     """A loadable on a device."""
 
-    def __init__(self, data: bytes, device: Device) -> None:
+    def __init__(self, data: bytes, device: DeviceDescription) -> None:
         """Read a loadable; raise NvError_NotSupported or NvError_InsufficientMemory if the device can't run it."""
         engine = read_engine(data)
         self.manifest = engine.manifest
@@ -72,15 +72,15 @@ def _array(memory: Array, binding: Binding, batch: int) -> Array:
     return memory[: prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
 
-def _lanes(engine: Engine, device: Device) -> list[Lane]:
+def _lanes(engine: Engine, device: DeviceDescription) -> list[Lane]:
     control = engine.manifest.control
     cores = numbers(control.core_mask)
     if cores[-1] >= device.cores.count:
         reason = f"the network needs core {cores[-1]}, device {device.number} has {device.cores.count}"
-        raise CallError(Error.Error_NotSupported, reason)
+        raise InterfaceError(Error.Error_NotSupported, reason)
     if control.memory > device.local_memory:
         reason = f"the network needs {control.memory} bytes of a core's memory, a core has {device.local_memory}"
-        raise CallError(Error.Error_InsufficientMemory, reason)
+        raise InterfaceError(Error.Error_InsufficientMemory, reason)
     return split_lanes(control, [{core: core for core in cores}])
 
 
@@ -88,5 +88,5 @@ def _lanes(engine: Engine, device: Device) -> list[Lane]:
 def _report_errors() -> Iterator[None]:
     try:
         yield
-    except CallError as error:
-        raise CallError(_ERRORS[error.result], str(error)) from error
+    except InterfaceError as error:
+        raise InterfaceError(_ERRORS[error.result], str(error)) from error

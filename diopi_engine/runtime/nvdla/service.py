@@ -6,17 +6,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from diopi_engine.proto.declarations import Function, Parameter
+from diopi_engine.proto.declarations import CParameter, Function
 from diopi_engine.proto.nvdla import PORTABILITY, Error, Heap
 from diopi_engine.runtime.errors import ResultCodes
 from diopi_engine.runtime.nvdla.driver import find_runtime
 from diopi_engine.runtime.nvdla.ffi import CALLS, bad_parameter, ffi, number_of
 from diopi_engine.runtime.nvdla.functions import SERVED
-from diopi_engine.runtime.nvdla.kernel import HANDLES, Memory, OpenDevice, Session
-from diopi_engine.runtime.nvdla.layer import Layer
+from diopi_engine.runtime.nvdla.kernel import HANDLES, DeviceMemory, KernelSession, OpenDevice
+from diopi_engine.runtime.nvdla.portability import PortabilityLayer
 from diopi_impl.export.once import fill_once
 
-_KINDS: dict[str, type[Any]] = {"session_handle": Session, "device_handle": OpenDevice, "mem_handle": Memory}
+_KINDS: dict[str, type[Any]] = {
+    "session_handle": KernelSession,
+    "device_handle": OpenDevice,
+    "mem_handle": DeviceMemory,
+}
 """The classes of the objects behind handles, by the name of the parameter."""
 
 _OUTPUTS = ("void**", "int*", "NvU16*", "NvDlaTensor*")
@@ -32,14 +36,14 @@ def serve(address: int) -> None:
 
 def _fill(address: int) -> list[Any]:
     exported: Any = ffi.cast("struct nvdla_exported*", address)
-    layer = Layer(exported.layer[0 : len(PORTABILITY)])
+    layer = PortabilityLayer(exported.layer[0 : len(PORTABILITY)])
     functions = [_callback(function, layer) for function in SERVED]
     for number, function in enumerate(functions):
         exported.functions[number] = ffi.cast("function_t", function)
     return functions
 
 
-def _callback(function: Function, layer: Layer) -> Any:
+def _callback(function: Function, layer: PortabilityLayer) -> Any:
     types = ", ".join(parameter.type for parameter in function.parameters)
     callback = _RESULT_CODES.to(function.name, _receiver(function, layer), layer.print)
     if function.returns == "void":
@@ -47,7 +51,7 @@ def _callback(function: Function, layer: Layer) -> Any:
     return ffi.callback(f"NvError({types})", callback, error=Error.Error_Internal)
 
 
-def _receiver(function: Function, layer: Layer) -> Callable[..., None]:
+def _receiver(function: Function, layer: PortabilityLayer) -> Callable[..., None]:
     """Return a function for C that writes the results of a call through the pointers."""
     call, parameters = CALLS[function.name], function.parameters
     if function.name == "create":
@@ -66,7 +70,7 @@ def _receiver(function: Function, layer: Layer) -> Callable[..., None]:
     return receive
 
 
-def _convert_argument(parameter: Parameter, value: Any) -> Any:
+def _convert_argument(parameter: CParameter, value: Any) -> Any:
     """Convert an argument of C to the form that the call takes."""
     if kind := _KINDS.get(parameter.name):
         return HANDLES.find(kind, number_of(value))

@@ -7,7 +7,7 @@ from typing import Any
 from diopi_engine.manifest import Binding
 from diopi_engine.proto.hgrt import DataType, Layout
 from diopi_engine.proto.nvdla import MAX_DIMS, NAME_LENGTH, Error
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.execution import binding_shape
 from diopi_engine.runtime.nvdla.ffi import bad_parameter, ffi
 from diopi_engine.runtime.nvdla.program import binding_bytes
@@ -29,7 +29,7 @@ def describe(binding: Binding, batch: int, max_batch: int) -> dict[str, Any]:
 
 
 def requested_batch(tensor: Any, binding: Binding, batch: int, max_batch: int) -> int:
-    """Return the batch size that a program requests with a modified NvDlaTensor; raise CallError if it is invalid."""
+    """Return the batch size that a modified NvDlaTensor requests; raise InterfaceError if the size is invalid."""
     wanted = tensor.dims[0] if None in binding.shape else batch
     if None in binding.shape and not 1 <= wanted <= max_batch:
         raise bad_parameter(f"{binding.name} is set to a batch of {wanted}, expected 1 to {max_batch}")
@@ -37,7 +37,7 @@ def requested_batch(tensor: Any, binding: Binding, batch: int, max_batch: int) -
     for field in ("name", "dataType", "dataFormat", "numDims", "dims", "maxBatch"):
         expected_value, found = _plain(getattr(expected, field)), _plain(getattr(tensor, field))
         if expected_value != found:
-            raise CallError(
+            raise InterfaceError(
                 Error.Error_NotSupported, f"{field} of {binding.name} is set to {found}, it is {expected_value}"
             )
     return wanted

@@ -61,7 +61,7 @@ class AttentionParameters:
         return 1 / (1 - self.dropout_p) if self.dropout_p < 1 else 0.0
 
 
-class _Block(NamedTuple):
+class _KeyBlock(NamedTuple):
     """A block of keys and values with their rows and masks."""
 
     number: Array
@@ -71,7 +71,7 @@ class _Block(NamedTuple):
     hidden: Array | None
 
 
-def _blocks(k: Array, v: Array, visibility: Visibility) -> _Block:
+def _blocks(k: Array, v: Array, visibility: Visibility) -> _KeyBlock:
     """Return the keys of one head in blocks, the last one padded with invisible keys."""
     size = min(BLOCK, len(k)) or 1
     count = -(-len(k) // size)
@@ -83,10 +83,10 @@ def _blocks(k: Array, v: Array, visibility: Visibility) -> _Block:
 
     rows = Rows(cut(visibility.keys.sequence, -1), cut(visibility.keys.position))
     hidden = None if visibility.hidden is None else cut(visibility.hidden.T)
-    return _Block(jnp.arange(count), cut(k), cut(v), rows, hidden)
+    return _KeyBlock(jnp.arange(count), cut(k), cut(v), rows, hidden)
 
 
-def _scores(q: Array, block: _Block, visibility: Visibility, parameters: AttentionParameters) -> Array:
+def _scores(q: Array, block: _KeyBlock, visibility: Visibility, parameters: AttentionParameters) -> Array:
     """Return the scores [queries, keys of the block], −inf for invisible keys."""
     distance = block.rows.position - visibility.queries.position[:, None]
     scores = parameters.scale * (q @ block.k.T)
@@ -102,7 +102,7 @@ def _scores(q: Array, block: _Block, visibility: Visibility, parameters: Attenti
     return jnp.where(is_visible, scores, -jnp.inf)
 
 
-def _apply_dropout(p: Array, block: _Block, visibility: Visibility, parameters: AttentionParameters) -> Array:
+def _apply_dropout(p: Array, block: _KeyBlock, visibility: Visibility, parameters: AttentionParameters) -> Array:
     """Return a block's probabilities, or their gradients, after dropout, which drops the same elements each time."""
     if not parameters.dropout_p:
         return p
@@ -121,7 +121,7 @@ def _attend_head(
 ) -> tuple[Array, Array]:
     """Return the result and the logsumexp of one head: [queries, head size] and [queries]."""
 
-    def add(carry: tuple[Array, Array, Array], block: _Block) -> tuple[tuple[Array, Array, Array], None]:
+    def add(carry: tuple[Array, Array, Array], block: _KeyBlock) -> tuple[tuple[Array, Array, Array], None]:
         top, total, weighted = carry
         scores = _scores(q, block, visibility, parameters)
         highest = jnp.maximum(top, scores.max(1))
@@ -150,7 +150,7 @@ def _attend_head_backward(
     """Return the gradients of one head's queries, keys and values."""
     level = (g * out).sum(1, keepdims=True)
 
-    def add(grad_q: Array, block: _Block) -> tuple[Array, tuple[Array, Array]]:
+    def add(grad_q: Array, block: _KeyBlock) -> tuple[Array, tuple[Array, Array]]:
         p = jnp.exp(_scores(q, block, visibility, parameters) - lse[:, None])
         ds = p * (_apply_dropout(g @ block.v.T, block, visibility, parameters) - level) * parameters.scale
         return grad_q + ds @ block.k, (ds.T @ q, _apply_dropout(p, block, visibility, parameters).T @ g)

@@ -26,7 +26,7 @@ def _take_padded(maps: Array, rows: Array, columns: Array) -> Array:
 
 @final
 @dataclass(frozen=True)
-class _Correlation:
+class _CorrelationProgram:
     """A correlation with fixed attributes."""
 
     kernel: Pair
@@ -75,7 +75,7 @@ def correlation(
     input1, input2, kH, kW, patchH, patchW, padH, padW, dilationH, dilationW, dilation_patchH, dilation_patchW, dH, dW
 ):
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
-    return _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))(input1, input2)
+    return _CorrelationProgram((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))(input1, input2)
 
 
 @vendor.implements("diopiCorrelationBackwardMmcv")
@@ -99,7 +99,7 @@ def correlation_backward(
     dW,
 ):
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
-    sums = _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
+    sums = _CorrelationProgram((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
     size = sums.size(input1, input2)
     check_shapes(input1.shape, grad_input1=grad_input1, grad_input2=grad_input2)
     check_shapes((len(input1), patchH, patchW, *size), grad_output=grad_output)

@@ -38,7 +38,7 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 @final
 @dataclass(frozen=True)
-class _Block:
+class _Allocation:
     address: int
     nbytes: int
 
@@ -56,7 +56,7 @@ def blocks_do_not_overlap(vendor: BaseVendor) -> None:
     """Check that many blocks of mixed sizes have their own addresses and contents."""
     sizes = [1 + 37 * (i % 100) for i in range(500)]
     with open_device(vendor) as device, allocate(device, *sizes) as addresses, Stream(device) as stream:
-        _check_disjoint([_Block(*pair) for pair in zip(addresses, sizes, strict=True)])
+        _check_disjoint([_Allocation(*pair) for pair in zip(addresses, sizes, strict=True)])
         written = [payload(nbytes, seed) for seed, nbytes in enumerate(sizes)]
         read = [background(nbytes) for nbytes in sizes]
         for address, values in zip(addresses, written, strict=True):
@@ -68,7 +68,7 @@ def blocks_do_not_overlap(vendor: BaseVendor) -> None:
             require_equal(f"a block of {actual.size} bytes among {len(sizes)}", actual, expected)
 
 
-def _check_disjoint(blocks: Sequence[_Block]) -> None:
+def _check_disjoint(blocks: Sequence[_Allocation]) -> None:
     for low, high in pairwise(sorted(blocks, key=lambda block: block.address)):
         require(
             low.address + low.nbytes <= high.address,
@@ -157,13 +157,13 @@ def memory_can_be_freed_in_any_order(vendor: BaseVendor) -> None:
     """Allocate and free blocks at random, and check that the remaining ones do not overlap."""
     generator = random.Random(0)
     with open_device(vendor) as device:
-        alive: list[_Block] = []
+        alive: list[_Allocation] = []
         for _ in range(1500):
             if alive and generator.random() < 0.45:
                 device.free(alive.pop(generator.randrange(len(alive))).address)
             else:
                 nbytes = generator.choice((1, 16, 100, 4096, 70_001))
-                alive.append(_Block(device.malloc(nbytes), nbytes))
+                alive.append(_Allocation(device.malloc(nbytes), nbytes))
         _check_disjoint(alive)
         for block in alive:
             device.free(block.address)

@@ -17,14 +17,14 @@ Array = NDArray[Any]
 
 @final
 @dataclass(frozen=True)
-class Window:
+class AxisWindow:
     """A window along an axis: its positions inside the input, and its number of positions inside the padded input."""
 
     inside: Sequence[int]
     padded: int
 
 
-AxisWindows = Sequence[Window]
+AxisWindows = Sequence[AxisWindow]
 
 
 def _sliding_windows(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> AxisWindows:
@@ -37,13 +37,13 @@ def _sliding_windows(size: int, kernel: int, stride: int, padding: int, dilation
     for o in range(count):
         positions = range(o * stride - padding, o * stride - padding + extent, dilation)
         inside = [i for i in positions if 0 <= i < size]
-        windows.append(Window(inside, sum(i < size + padding for i in positions)))
+        windows.append(AxisWindow(inside, sum(i < size + padding for i in positions)))
     return windows
 
 
 def _adaptive_windows(size: int, count: int) -> AxisWindows:
     windows = [range(o * size // count, -(-(o + 1) * size // count)) for o in range(count)]
-    return [Window(window, len(window)) for window in windows]
+    return [AxisWindow(window, len(window)) for window in windows]
 
 
 def _sliding_axes(
@@ -65,7 +65,7 @@ def _adaptive_axes(input: Array, output_size: Sequence[int]) -> list[AxisWindows
 
 def _iterate_windows(
     axes: Sequence[AxisWindows],
-) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], tuple[Window, ...]]]:
+) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...], tuple[AxisWindow, ...]]]:
     """Yield the index of each result element, the index of its window in the input, and its window on each axis."""
     for o in np.ndindex(*[len(axis) for axis in axes]):
         window = tuple(axis[i] for axis, i in zip(axes, o, strict=True))
@@ -115,7 +115,7 @@ def _scatter_add(grad_output: Array, input: Array, indices: Array, rank: int) ->
     return WithTerms(total, accumulation_terms(add_up(np.ones(grad_output.shape)), moduli, squares, total))
 
 
-Divisor = Callable[[tuple[Window, ...]], int]
+Divisor = Callable[[tuple[AxisWindow, ...]], int]
 
 
 def _window_divisor(count_include_pad: bool, override: int | None) -> Divisor:
@@ -127,7 +127,7 @@ def _window_divisor(count_include_pad: bool, override: int | None) -> Divisor:
     return _inside_size
 
 
-def _inside_size(window: tuple[Window, ...]) -> int:
+def _inside_size(window: tuple[AxisWindow, ...]) -> int:
     return int(np.prod([len(w.inside) for w in window]))
 
 

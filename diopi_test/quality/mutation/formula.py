@@ -95,7 +95,7 @@ CONVERSIONS = {"int": "round", "round": "int"}
 
 @final
 @dataclass(frozen=True)
-class Change:
+class SourceChange:
     """A change of a module's source.
 
     Attributes:
@@ -138,7 +138,7 @@ def formula_mutants(function: str) -> Iterator[Mutant]:
             )
 
 
-def _recompute_with_change(function: str, family: str, change: Change, call: SimulatedCall) -> Effect:
+def _recompute_with_change(function: str, family: str, change: SourceChange, call: SimulatedCall) -> Effect:
     if not KINDS[change.kind].concerns(call.case):
         return Effect.not_applicable
     try:
@@ -201,7 +201,7 @@ def _tree(module: str) -> ast.Module:
 
 
 @cache
-def _changes(module: str, lines: frozenset[int]) -> list[Change]:
+def _changes(module: str, lines: frozenset[int]) -> list[SourceChange]:
     changes = []
     for place, node in enumerate(_places(_tree(module))):
         if node.lineno in lines:
@@ -209,7 +209,7 @@ def _changes(module: str, lines: frozenset[int]) -> list[Change]:
             for kind, definition in KINDS.items():
                 for number, variant in enumerate(definition.variants(node)):
                     text = f"{place_of_node}: {_read(node)} -> {_read(variant)}"
-                    changes.append(Change(kind, module, place, number, text))
+                    changes.append(SourceChange(kind, module, place, number, text))
     return changes
 
 
@@ -327,7 +327,7 @@ class _Replacing(ast.NodeTransformer):
 class _ChangedLoader(SourceFileLoader):
     """Loads a module with one change in its source."""
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: SourceChange) -> None:
         super().__init__(change.module, _path(change.module))
         self._change = change
 
@@ -340,14 +340,14 @@ class _ChangedLoader(SourceFileLoader):
 
 
 @lru_cache(maxsize=1)
-def _changed_reference(function: str, family: str, change: Change) -> Reference:
+def _changed_reference(function: str, family: str, change: SourceChange) -> Reference:
     """Return a function's reference with one change in the family's module or in a module that it imports."""
     with separate_registry() as references:
         _loaded(family, change, {})
     return references.get(function) or references[lookup(function).base]
 
 
-def _loaded(name: str, change: Change, loaded: dict[str, ModuleType]) -> ModuleType:
+def _loaded(name: str, change: SourceChange, loaded: dict[str, ModuleType]) -> ModuleType:
     """Load a private copy of a reference module with the change, and of the imported modules that depend on it.
 
     Args:

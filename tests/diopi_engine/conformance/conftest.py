@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from diopi_engine.conformance.bench import Bench
-from diopi_engine.conformance.client import Client
+from diopi_engine.conformance.bench import EngineBench
+from diopi_engine.conformance.client import EngineClient
 from diopi_engine.runtime import calls
 from diopi_engine.runtime.devices import devices
-from diopi_engine.runtime.objects import Context
+from diopi_engine.runtime.objects import ExecutionContext
 
 
 @pytest.fixture
-def bench(library: Path, locks: Path, folder: Path) -> Iterator[Bench]:
+def bench(library: Path, locks: Path, folder: Path) -> Iterator[EngineBench]:
     """A bench with the networks in `folder`; what a case that failed left behind is cleared away."""
-    bench = Bench(Client(library), folder)
+    bench = EngineBench(EngineClient(library), folder)
     bench.client.call("hgDeviceSetCurrent", 0)
     yield bench
-    for context in calls.HANDLES.all(Context):
+    for context in calls.HANDLES.all(ExecutionContext):
         context.execution.close()
     calls.HANDLES._objects.clear()
     for device in devices():

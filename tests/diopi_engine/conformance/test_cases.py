@@ -12,7 +12,7 @@ import pytest
 
 from diopi_engine import Engine
 from diopi_engine.conformance import networks
-from diopi_engine.conformance.bench import Bench
+from diopi_engine.conformance.bench import EngineBench
 from diopi_engine.conformance.cases import CASES
 from diopi_engine.conformance.worker import run_case
 from diopi_engine.proto.hgrt import CoreAllocPolicy
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_reference_passes(name: str, bench: Bench) -> None:
+def test_the_reference_passes(name: str, bench: EngineBench) -> None:
     assert run_case(CASES[name], bench) == ("passed", "")
 
 
@@ -137,7 +137,7 @@ FAULTS: dict[Callable[[Patch], None], str] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_fails_a_case(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
+def test_a_fault_fails_a_case(fault: Callable[[Patch], None], bench: EngineBench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)
         verdict, detail = run_case(CASES[FAULTS[fault]], bench)

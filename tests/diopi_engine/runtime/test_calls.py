@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from diopi_engine import Engine, link
-from diopi_engine.conformance.client import Client, FailedCallError, ffi, tensor_desc
+from diopi_engine.conformance.client import EngineClient, FailedCallError, ffi, tensor_desc
 from diopi_engine.proto.hgrt import (
     BatchSizeFlags,
     BindingAttribute,
@@ -22,8 +22,8 @@ from diopi_engine.proto.hgrt import (
     Result,
 )
 from diopi_engine.runtime.calls import HANDLES
-from diopi_engine.runtime.errors import CallError
-from diopi_engine.runtime.objects import Context
+from diopi_engine.runtime.errors import InterfaceError
+from diopi_engine.runtime.objects import ExecutionContext
 
 FREE, RETAINED = DeviceAttribute.FREE_CORE_COUNT, DeviceAttribute.RETAINED_CORE_MASK
 AS_MASK, MAXIMUM, MINIMUM = CoreAllocPolicy.AS_CORE_MASK, CoreAllocPolicy.MAXIMUM, CoreAllocPolicy.MINIMUM
@@ -37,14 +37,14 @@ def fails(result: Result, text: str = "") -> Iterator[None]:
 
 
 @pytest.fixture
-def loaded(client: Client, engine: Engine) -> Iterator[Any]:
+def loaded(client: EngineClient, engine: Engine) -> Iterator[Any]:
     handle = client.engine(engine.to_bytes())
     yield handle
     client.call("hgEngineDestroy", handle)
 
 
 @pytest.fixture
-def context(client: Client, loaded: Any) -> Iterator[Any]:
+def context(client: EngineClient, loaded: Any) -> Iterator[Any]:
     handle = client.context(loaded)
     yield handle
     client.call("hgExecutionContextDestroy", handle)
@@ -60,7 +60,7 @@ def check(engine: Engine, bindings: list[Any]) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_devices_and_versions_are_reported(client: Client) -> None:
+def test_devices_and_versions_are_reported(client: EngineClient) -> None:
     assert client.get("hgRuntimeGetVersion") == 100
     assert client.get("hgDeviceGetCount") == 2
     assert client.get("hgDeviceGetAttribute", 1, DeviceAttribute.CORE_COUNT) == 4
@@ -69,7 +69,7 @@ def test_devices_and_versions_are_reported(client: Client) -> None:
     assert "uses it" in client.text("hgGetResultDescription", Result.ERROR_IN_USE)
 
 
-def test_invalid_arguments_are_rejected(client: Client) -> None:
+def test_invalid_arguments_are_rejected(client: EngineClient) -> None:
     with fails(Result.ERROR_INVALID_ARGUMENT, "hgDeviceGetCount: count is NULL"):
         client.call("hgDeviceGetCount", ffi.NULL)
     with fails(Result.ERROR_INVALID_ARGUMENT, "result is 99, no hgResult"):
@@ -81,14 +81,14 @@ def test_invalid_arguments_are_rejected(client: Client) -> None:
     assert client.library.hgGetLastErrorString(ffi.NULL) == Result.ERROR_INVALID_ARGUMENT
 
 
-def test_each_thread_has_a_current_device(client: Client) -> None:
+def test_each_thread_has_a_current_device(client: EngineClient) -> None:
     client.call("hgDeviceSetCurrent", 1)
     with ThreadPoolExecutor(1) as pool:
         seen = pool.submit(client.get, "hgDeviceGetCurrent").result()
     assert (seen, client.get("hgDeviceGetCurrent")) == (0, 1)
 
 
-def test_cores_are_retained_and_released(client: Client) -> None:
+def test_cores_are_retained_and_released(client: EngineClient) -> None:
     mask = client.get("hgDeviceRetain", 0, 3, DevicePriority.P0)
     assert (mask.bit_count(), client.get("hgDeviceGetAttribute", 0, FREE)) == (3, 1)
     with fails(Result.ERROR_CORES_UNAVAILABLE, "2 cores, .* 1 of 4 are free"):
@@ -103,14 +103,14 @@ def test_cores_are_retained_and_released(client: Client) -> None:
     client.call("hgDeviceRelease", 0, mask)
 
 
-def test_the_less_urgent_leave_cores_to_others(client: Client) -> None:
+def test_the_less_urgent_leave_cores_to_others(client: EngineClient) -> None:
     for priority, maximum in ((DevicePriority.P3, 1), (DevicePriority.P2, 2), (DevicePriority.P1, 3)):
         with fails(Result.ERROR_CORES_UNAVAILABLE, f"{priority.value} left to the more urgent"):
             client.get("hgDeviceRetain", 0, maximum + 1, priority)
         client.call("hgDeviceRelease", 0, client.get("hgDeviceRetain", 0, maximum, priority))
 
 
-def test_an_engine_is_described(client: Client, loaded: Any) -> None:
+def test_an_engine_is_described(client: EngineClient, loaded: Any) -> None:
     assert client.get("hgEngineGetNbBindings", loaded) == 3
     assert [client.text("hgEngineGetBindingName", loaded, n) for n in range(3)] == ["x", "y", "z"]
     assert client.get("hgEngineGetBindingIndex", loaded, b"z") == 2
@@ -130,7 +130,7 @@ def test_an_engine_is_described(client: Client, loaded: Any) -> None:
         client.get("hgEngineGetMaxBatchSize", loaded, 4)
 
 
-def test_the_scheme_of_a_group(client: Client, engine: Engine) -> None:
+def test_the_scheme_of_a_group(client: EngineClient, engine: Engine) -> None:
     handle = client.engine(link([engine, engine], cores=4)[1].to_bytes())
     scheme = client.get("hgEngineGetExecutionScheme", handle)
     assert client.get("hgEngineGetEngineID", handle) == 1
@@ -145,7 +145,7 @@ def test_the_scheme_of_a_group(client: Client, engine: Engine) -> None:
         client.get("hgSchemeGetEngineCount", scheme)
 
 
-def test_invalid_engine_bytes_are_rejected(client: Client, engine: Engine) -> None:
+def test_invalid_engine_bytes_are_rejected(client: EngineClient, engine: Engine) -> None:
     data = engine.to_bytes()
     with fails(Result.ERROR_INVALID_FILE, "not as it was written"):
         client.engine(data[:-1])
@@ -158,7 +158,9 @@ def test_invalid_engine_bytes_are_rejected(client: Client, engine: Engine) -> No
 
 @pytest.mark.parametrize("policy", [MINIMUM, MAXIMUM])
 @pytest.mark.parametrize("size", [1, 7])
-def test_a_batch_is_executed(client: Client, engine: Engine, loaded: Any, policy: CoreAllocPolicy, size: int) -> None:
+def test_a_batch_is_executed(
+    client: EngineClient, engine: Engine, loaded: Any, policy: CoreAllocPolicy, size: int
+) -> None:
     context = client.context(loaded, policy)
     bindings = batch_of(size)
     client.execute(context, size, bindings)
@@ -166,7 +168,7 @@ def test_a_batch_is_executed(client: Client, engine: Engine, loaded: Any, policy
     client.call("hgExecutionContextDestroy", context)
 
 
-def test_invalid_batch_sizes_are_rejected(client: Client, context: Any) -> None:
+def test_invalid_batch_sizes_are_rejected(client: EngineClient, context: Any) -> None:
     for size in (0, -1, 17):
         bindings = batch_of(20)
         with fails(Result.ERROR_BATCH_SIZE, f"the batch is {size}, expected 1 to 16"):
@@ -174,7 +176,7 @@ def test_invalid_batch_sizes_are_rejected(client: Client, context: Any) -> None:
         assert np.isnan(bindings[1]).all()
 
 
-def test_invalid_bindings_are_rejected(client: Client, context: Any) -> None:
+def test_invalid_bindings_are_rejected(client: EngineClient, context: Any) -> None:
     x, y, z = batch_of(4)
     info = ffi.new("hgHostTensorDesc[]", [(MemoryType.SYSTEM, array.nbytes) for array in (x, y, z)])
     with fails(Result.ERROR_BINDING, "bindings is NULL"):
@@ -191,7 +193,7 @@ def test_invalid_bindings_are_rejected(client: Client, context: Any) -> None:
         client.execute(context, 4, [x, y, z], info)
 
 
-def test_page_locked_tensors_are_bindings(client: Client, engine: Engine, context: Any) -> None:
+def test_page_locked_tensors_are_bindings(client: EngineClient, engine: Engine, context: Any) -> None:
     bindings = batch_of(6)
     tensors = [client.tensor(array) for array in bindings]
     info = ffi.new("hgHostTensorDesc[]", [(MemoryType.HOST, 0)] * 3)
@@ -211,7 +213,7 @@ def test_page_locked_tensors_are_bindings(client: Client, engine: Engine, contex
         client.execute(context, 6, tensors, info)
 
 
-def test_the_description_of_a_tensor_can_change(client: Client) -> None:
+def test_the_description_of_a_tensor_can_change(client: EngineClient) -> None:
     memory = ffi.new("hgMemDesc*", {"location": MemoryType.SYSTEM, "alignment": 4096})
     tensor = client.get("hgTensorCreate", ffi.NULL, memory, 0)
     with fails(Result.ERROR_INVALID_ARGUMENT, "no description yet"):
@@ -236,12 +238,12 @@ def test_the_description_of_a_tensor_can_change(client: Client) -> None:
 @pytest.mark.parametrize(
     ("location", "alignment", "flags"), [(3, 0, 0), (MemoryType.HOST, 3, 0), (MemoryType.HOST, 0, 1)]
 )
-def test_invalid_tensor_options_are_rejected(client: Client, location: int, alignment: int, flags: int) -> None:
+def test_invalid_tensor_options_are_rejected(client: EngineClient, location: int, alignment: int, flags: int) -> None:
     with fails(Result.ERROR_INVALID_ARGUMENT):
         client.get("hgTensorCreate", ffi.NULL, ffi.new("hgMemDesc*", (location, alignment)), flags)
 
 
-def test_handles_of_destroyed_objects_are_rejected(client: Client, engine: Engine) -> None:
+def test_handles_of_destroyed_objects_are_rejected(client: EngineClient, engine: Engine) -> None:
     handle = client.engine(engine.to_bytes())
     context = client.context(handle)
     with fails(Result.ERROR_CONTEXT_EXISTS):
@@ -259,7 +261,9 @@ def test_handles_of_destroyed_objects_are_rejected(client: Client, engine: Engin
             client.call(f"hg{kind}Destroy", ffi.cast(f"hg{kind}", handle))
 
 
-def test_objects_of_another_device_are_rejected(client: Client, engine: Engine, loaded: Any, context: Any) -> None:
+def test_objects_of_another_device_are_rejected(
+    client: EngineClient, engine: Engine, loaded: Any, context: Any
+) -> None:
     tensor = client.tensor(batch_of(1)[0])
     client.call("hgDeviceSetCurrent", 1)
     for call in (
@@ -280,7 +284,7 @@ def test_objects_of_another_device_are_rejected(client: Client, engine: Engine, 
     client.call("hgTensorDestroy", tensor)
 
 
-def test_a_context_takes_the_requested_cores(client: Client, engine: Engine, loaded: Any) -> None:
+def test_a_context_takes_the_requested_cores(client: EngineClient, engine: Engine, loaded: Any) -> None:
     for policy, mask, free in ((MINIMUM, 0, 3), (MAXIMUM, 0, 0), (AS_MASK, 0b1010, 2)):
         context = client.context(loaded, policy, mask)
         assert client.get("hgDeviceGetAttribute", 0, FREE) == free
@@ -292,12 +296,12 @@ def test_a_context_takes_the_requested_cores(client: Client, engine: Engine, loa
 
 
 @pytest.mark.parametrize(("policy", "mask"), [(AS_MASK, 0), (AS_MASK, 0x10), (MINIMUM, 1), (7, 0)])
-def test_invalid_masks_are_rejected(client: Client, loaded: Any, policy: Any, mask: int) -> None:
+def test_invalid_masks_are_rejected(client: EngineClient, loaded: Any, policy: Any, mask: int) -> None:
     with fails(Result.ERROR_INVALID_ARGUMENT):
         client.context(loaded, policy, mask)
 
 
-def test_cores_are_not_taken_twice(client: Client, engine: Engine, loaded: Any) -> None:
+def test_cores_are_not_taken_twice(client: EngineClient, engine: Engine, loaded: Any) -> None:
     second_engine = client.engine(replace(engine, manifest=replace(engine.manifest, group="another")).to_bytes())
     context = client.context(loaded, AS_MASK, 0b0110)
     with fails(Result.ERROR_CORES_UNAVAILABLE, "of cores 0xc only 0x8 are free"):
@@ -311,7 +315,7 @@ def test_cores_are_not_taken_twice(client: Client, engine: Engine, loaded: Any) 
     client.call("hgEngineDestroy", second_engine)
 
 
-def test_contexts_stay_within_retained_cores(client: Client, loaded: Any) -> None:
+def test_contexts_stay_within_retained_cores(client: EngineClient, loaded: Any) -> None:
     mask = client.get("hgDeviceRetain", 0, 2, DevicePriority.P0)
     context = client.context(loaded, MAXIMUM)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
@@ -322,7 +326,7 @@ def test_contexts_stay_within_retained_cores(client: Client, loaded: Any) -> Non
     client.call("hgDeviceRelease", 0, mask)
 
 
-def test_a_group_is_allocated_at_once(client: Client, engine: Engine) -> None:
+def test_a_group_is_allocated_at_once(client: EngineClient, engine: Engine) -> None:
     first, second = (client.engine(context.to_bytes()) for context in link([engine, engine], cores=4))
     context = client.context(first, AS_MASK, 0b1000)
     assert client.get("hgDeviceGetAttribute", 0, FREE) == 2
@@ -340,7 +344,7 @@ def test_a_group_is_allocated_at_once(client: Client, engine: Engine) -> None:
         client.call("hgEngineDestroy", handle)
 
 
-def test_a_group_on_two_devices_takes_cores_of_both(client: Client, engine: Engine) -> None:
+def test_a_group_on_two_devices_takes_cores_of_both(client: EngineClient, engine: Engine) -> None:
     group = link([engine, engine], devices=2, cores=1)
     first = client.engine(group[0].to_bytes())
     context = client.context(first)
@@ -356,7 +360,7 @@ def test_a_group_on_two_devices_takes_cores_of_both(client: Client, engine: Engi
     client.call("hgEngineDestroy", first)
 
 
-def test_a_failed_allocation_takes_no_cores(client: Client, engine: Engine) -> None:
+def test_a_failed_allocation_takes_no_cores(client: EngineClient, engine: Engine) -> None:
     group = link([engine] * 5, cores=5)
     handle = client.engine(group[0].to_bytes())
     with fails(Result.ERROR_CORES_UNAVAILABLE, "needs 5 cores of device 0, 4 are free"):
@@ -365,7 +369,7 @@ def test_a_failed_allocation_takes_no_cores(client: Client, engine: Engine) -> N
     client.call("hgEngineDestroy", handle)
 
 
-def test_an_engine_that_exceeds_the_local_memory_is_rejected(client: Client, engine: Engine) -> None:
+def test_an_engine_that_exceeds_the_local_memory_is_rejected(client: EngineClient, engine: Engine) -> None:
     control = replace(engine.manifest.control, memory=1 << 30)
     handle = client.engine(replace(engine, manifest=replace(engine.manifest, scheme=(control,))).to_bytes())
     with fails(Result.ERROR_OUT_OF_MEMORY, "needs 1073741824 bytes of local memory, a core has 268435456"):
@@ -373,15 +377,15 @@ def test_an_engine_that_exceeds_the_local_memory_is_rejected(client: Client, eng
     client.call("hgEngineDestroy", handle)
 
 
-def test_a_context_can_be_destroyed_while_a_call_waits_for_it(client: Client, loaded: Any) -> None:
+def test_a_context_can_be_destroyed_while_a_call_waits_for_it(client: EngineClient, loaded: Any) -> None:
     context = client.context(loaded)
-    execution = HANDLES.find(Context, int(ffi.cast("uintptr_t", context))).execution
+    execution = HANDLES.find(ExecutionContext, int(ffi.cast("uintptr_t", context))).execution
     client.call("hgExecutionContextDestroy", context)
-    with pytest.raises(CallError, match="destroyed while the call waited"):
+    with pytest.raises(InterfaceError, match="destroyed while the call waited"):
         execution.execute(1, batch_of(1)[:1], batch_of(1)[1:])
 
 
-def test_threads_share_a_context(client: Client, engine: Engine, context: Any) -> None:
+def test_threads_share_a_context(client: EngineClient, engine: Engine, context: Any) -> None:
     batches = [batch_of(size) for size in (3, 16, 5, 9)]
 
     def execute(bindings: list[Any]) -> None:

@@ -13,7 +13,7 @@ from c_programs import SOURCES, WARNINGS, environment
 
 import diopi_engine
 from diopi_engine import Engine, Input
-from diopi_engine.conformance.client import Client, FailedCallError
+from diopi_engine.conformance.client import EngineClient, FailedCallError
 from diopi_engine.proto import headers
 from diopi_engine.proto.hgrt import DeviceAttribute, DevicePriority, Result
 
@@ -31,9 +31,9 @@ SPLIT = """
 import sys
 from pathlib import Path
 import numpy as np
-from diopi_engine.conformance.client import Client
+from diopi_engine.conformance.client import EngineClient
 from diopi_engine.proto.hgrt import CoreAllocPolicy
-client = Client(Path(sys.argv[1]))
+client = EngineClient(Path(sys.argv[1]))
 context = client.context(client.engine(Path(sys.argv[2]).read_bytes()), CoreAllocPolicy.MAXIMUM)
 assert client.get("hgDeviceGetAttribute", 0, 2) == 0
 x, y = np.ones((9, 8), np.float32), np.zeros((9, 6), np.float32)
@@ -91,7 +91,7 @@ def holder(locks: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_cores_are_taken_machine_wide_and_freed_by_death(client: Client, locks: Path, engine: Engine) -> None:
+def test_cores_are_taken_machine_wide_and_freed_by_death(client: EngineClient, locks: Path, engine: Engine) -> None:
     with holder(locks) as process:
         assert client.get("hgDeviceGetAttribute", 0, FREE) == 1
         with pytest.raises(FailedCallError) as raised:

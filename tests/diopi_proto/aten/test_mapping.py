@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diopi_proto.aten.mapping import FunctionCall, NotMappedError, Operator, function_calls
+from diopi_proto.aten.mapping import AtenOperator, FunctionCall, NotMappedError, function_calls
 from diopi_proto.aten.table import find_row
 from diopi_proto.types import Dtype, Number
 
@@ -49,7 +49,7 @@ OUT = Tensor((2, 3), strides=(3, 1))
 def calls(name: str, returned: list[Any], *, inplace: bool = False, **named: Any) -> list[FunctionCall]:
     row = find_row(name)
     assert row is not None
-    return function_calls(Operator(name, named, inplace, TensorFactory()), row, returned)
+    return function_calls(AtenOperator(name, named, inplace, TensorFactory()), row, returned)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ class Truthful(Vendor):
 @pytest.mark.parametrize("change", [unchanged, zero])
 @pytest.mark.parametrize("probe", subnormals.PROBES, ids=lambda probe: probe.function)
 def test_each_function_tells_whether_it_flushes(probe: Probe, change: Callable[[Array], Array]) -> None:
-    truth = subnormals.QUESTIONS[probe.function].truth
+    truth = subnormals.PROBED_FUNCTIONS[probe.function].truth
 
     def compute(*values: Array) -> Array:
         result = truth(*(change(value).astype(np.float64) for value in values))

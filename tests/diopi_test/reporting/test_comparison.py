@@ -11,7 +11,7 @@ from diopi_test.cases.model import CaseClass
 from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import CheckResult
 from diopi_test.reporting import markdown
-from diopi_test.reporting.comparison import Change, ReportComparison, compare
+from diopi_test.reporting.comparison import OutcomeChange, ReportComparison, compare
 from diopi_test.results.records import CaseRecord
 
 NAME = "diopiAdd[float32-x]"
@@ -26,21 +26,23 @@ def compared(before: CaseRecord | None, after: CaseRecord | None, factor: float 
 @pytest.mark.parametrize(
     ("before", "after", "change", "status"),
     [
-        ("passed", "failed", Change.broken, 1),
-        ("passed", "crashed", Change.broken, 1),
-        ("passed", "not_implemented", Change.broken, 1),
-        ("not_implemented", "failed", Change.broken, 1),
-        ("failed", "passed", Change.fixed, 0),
-        ("not_implemented", "passed", Change.fixed, 0),
-        ("failed", "crashed", Change.otherwise, 0),
-        ("failed", "not_implemented", Change.otherwise, 0),
-        (None, "failed", Change.new, 0),
-        ("passed", None, Change.gone, 0),
+        ("passed", "failed", OutcomeChange.broken, 1),
+        ("passed", "crashed", OutcomeChange.broken, 1),
+        ("passed", "not_implemented", OutcomeChange.broken, 1),
+        ("not_implemented", "failed", OutcomeChange.broken, 1),
+        ("failed", "passed", OutcomeChange.fixed, 0),
+        ("not_implemented", "passed", OutcomeChange.fixed, 0),
+        ("failed", "crashed", OutcomeChange.otherwise, 0),
+        ("failed", "not_implemented", OutcomeChange.otherwise, 0),
+        (None, "failed", OutcomeChange.new, 0),
+        ("passed", None, OutcomeChange.gone, 0),
         ("passed", "passed", None, 0),
         ("failed", "failed", None, 0),
     ],
 )
-def test_what_becomes_of_a_case(before: str | None, after: str | None, change: Change | None, status: int) -> None:
+def test_what_becomes_of_a_case(
+    before: str | None, after: str | None, change: OutcomeChange | None, status: int
+) -> None:
     found = compared(*(case_record(NAME, verdict) if verdict else None for verdict in (before, after)))
     assert [case.change for case in found.cases] == ([change] if change else [])
     assert found.exit_status == status
@@ -51,7 +53,7 @@ def test_what_becomes_of_a_case(before: str | None, after: str | None, change: C
 def test_refusals_that_are_accepted_now_break_nothing_that_counts() -> None:
     before, after = (replace(case_record(NAME, v), class_=CaseClass.negative) for v in ("passed", "failed"))
     found = compared(before, after)
-    assert [case.counts for case in found.cases_with(Change.broken)] == [False]
+    assert [case.counts for case in found.cases_with(OutcomeChange.broken)] == [False]
     assert found.exit_status == 0
 
 

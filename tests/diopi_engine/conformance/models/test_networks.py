@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
 
 import diopi_torch.backend as backend  # noqa: E402  # behind the check for PyTorch
 from diopi_engine import Engine  # noqa: E402  # behind the check, too
-from diopi_engine.conformance.bench import Bench  # noqa: E402  # behind the check, too
+from diopi_engine.conformance.bench import EngineBench  # noqa: E402  # behind the check, too
 from diopi_engine.conformance.models import as_engines, by_operators, making, names, zoo  # noqa: E402  # behind it, too
 from diopi_engine.conformance.worker import run_case  # noqa: E402  # behind the check, too
 from diopi_engine.runtime.execution import Execution, Lane  # noqa: E402  # behind the check, too
@@ -42,7 +42,7 @@ def vendor(monkeypatch: Patch) -> Iterator[None]:
     opened.close()
 
 
-def test_correct_engines_pass(bench: Bench) -> None:
+def test_correct_engines_pass(bench: EngineBench) -> None:
     assert run_case(as_engines.CASES[ENGINES], bench) == ("passed", "")
 
 
@@ -53,7 +53,7 @@ def test_correct_operators_pass(vendor: None, folder: Path) -> None:
 def test_operators_of_low_precision_fail(vendor: None, folder: Path, monkeypatch: Patch) -> None:
     build = by_operators.build
 
-    def rounded(name: str) -> zoo.Network:
+    def rounded(name: str) -> zoo.ZooNetwork:
         network = build(name)
         network.module.half().float()
         return network
@@ -101,7 +101,7 @@ def last_part_dropped(patch: Patch) -> None:
 
 
 @pytest.mark.parametrize("fault", [weights_rounded_to_bfloat16, weights_of_another_engine, last_part_dropped])
-def test_a_faulty_runtime_fails(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
+def test_a_faulty_runtime_fails(fault: Callable[[Patch], None], bench: EngineBench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)
         verdict, detail = run_case(as_engines.CASES[ENGINES], bench)
@@ -142,5 +142,5 @@ def test_cases_are_not_run_without_pytorch(library: Path, monkeypatch: Patch) ->
 
     monkeypatch.setattr(run.importlib.util, "find_spec", lambda name: None)
     cases = [OPERATORS, ENGINES]
-    expected = [run.Verdict(case, "not_run", "PyTorch is not installed: extra `torch`") for case in cases]
+    expected = [run.CaseOutcome(case, "not_run", "PyTorch is not installed: extra `torch`") for case in cases]
     assert [*run.run(library, cases)] == expected

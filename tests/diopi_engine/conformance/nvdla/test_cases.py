@@ -11,12 +11,12 @@ import pytest
 
 from diopi_engine.conformance.nvdla import networks
 from diopi_engine.conformance.nvdla.all_cases import CASES
-from diopi_engine.conformance.nvdla.bench import Bench
-from diopi_engine.conformance.nvdla.client import Client
+from diopi_engine.conformance.nvdla.bench import NvdlaBench
+from diopi_engine.conformance.nvdla.client import NvdlaClient
 from diopi_engine.conformance.worker import run_case
 from diopi_engine.runtime.handles import Handles
 from diopi_engine.runtime.nvdla import driver, kernel, service
-from diopi_engine.runtime.nvdla.driver import RUNTIMES, LoadedNetwork, Runtime
+from diopi_engine.runtime.nvdla.driver import RUNTIMES, LoadedNetwork, NetworkRuntime
 from diopi_engine.runtime.nvdla.memory import HeapSpace, find_heap
 from diopi_engine.runtime.nvdla.program import Program
 
@@ -32,26 +32,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def bench(nvdla_library: Path, folder: Path) -> Iterator[Bench]:
+def bench(nvdla_library: Path, folder: Path) -> Iterator[NvdlaBench]:
     """A bench; what a case that failed left behind is cleared away."""
-    yield Bench(Client(nvdla_library), folder)
+    yield NvdlaBench(NvdlaClient(nvdla_library), folder)
     RUNTIMES.clear()
     kernel.HANDLES._objects.clear()
     find_heap.cache_clear()
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_reference_passes(name: str, bench: Bench) -> None:
+def test_the_reference_passes(name: str, bench: NvdlaBench) -> None:
     assert run_case(CASES[name], bench) == ("passed", "")
     assert (RUNTIMES, kernel.HANDLES._objects) == ({}, {})
 
 
 def memory_of_loadables_not_freed(patch: Patch) -> None:
-    patch.setattr(Runtime, "unload", lambda self: setattr(self, "_loaded", None))
+    patch.setattr(NetworkRuntime, "unload", lambda self: setattr(self, "_loaded", None))
 
 
 def memory_of_runtimes_not_freed(patch: Patch) -> None:
-    patch.setattr(Runtime, "close", lambda self: None)
+    patch.setattr(NetworkRuntime, "close", lambda self: None)
 
 
 def bindings_of_the_earlier_load(patch: Patch) -> None:
@@ -60,13 +60,13 @@ def bindings_of_the_earlier_load(patch: Patch) -> None:
 
 
 def a_load_replaces_the_network(patch: Patch) -> None:
-    load = Runtime.load
+    load = NetworkRuntime.load
 
     def replacing(self: Any, *args: Any) -> None:
         self._loaded = None
         load(self, *args)
 
-    patch.setattr(Runtime, "load", replacing)
+    patch.setattr(NetworkRuntime, "load", replacing)
 
 
 def run_with(patch: Patch, change: Callable[[Any, int, list[Any]], tuple[int, list[Any]]]) -> None:
@@ -125,7 +125,7 @@ def memory_of_all_runtimes(patch: Patch) -> None:
             memory for runtime in RUNTIMES.values() for memory in runtime.memories.values() if memory.handle == handle
         )
 
-    patch.setattr(Runtime, "memory", anywhere)
+    patch.setattr(NetworkRuntime, "memory", anywhere)
 
 
 def handles_outlive_what_they_are_of(patch: Patch) -> None:
@@ -133,7 +133,7 @@ def handles_outlive_what_they_are_of(patch: Patch) -> None:
 
 
 def memory_that_is_bound_is_freed(patch: Patch) -> None:
-    patch.setattr(Runtime, "bound", {})
+    patch.setattr(NetworkRuntime, "bound", {})
 
 
 def damaged_files_taken(patch: Patch) -> None:
@@ -149,8 +149,8 @@ def damaged_files_taken(patch: Patch) -> None:
 
 
 def the_instance_ignored(patch: Patch) -> None:
-    allocate = Runtime.allocate
-    patch.setattr(Runtime, "allocate", lambda self, instance, size: allocate(self, 0, size))
+    allocate = NetworkRuntime.allocate
+    patch.setattr(NetworkRuntime, "allocate", lambda self, instance, size: allocate(self, 0, size))
 
 
 def the_batch_can_not_be_set(patch: Patch) -> None:
@@ -185,7 +185,7 @@ FAULTS: dict[Callable[[Patch], None], str] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_fails_a_case(fault: Callable[[Patch], None], bench: Bench, monkeypatch: Patch) -> None:
+def test_a_fault_fails_a_case(fault: Callable[[Patch], None], bench: NvdlaBench, monkeypatch: Patch) -> None:
     with monkeypatch.context() as patch:
         fault(patch)
         verdict, detail = run_case(CASES[f"nvdla.{FAULTS[fault]}"], bench)

@@ -11,29 +11,29 @@ import pytest
 
 from diopi_engine import Engine
 from diopi_engine.conformance.client import FailedCallError
-from diopi_engine.conformance.nvdla.client import Client, Runtime, ffi
+from diopi_engine.conformance.nvdla.client import NvdlaClient, RuntimeClient, ffi
 from diopi_engine.proto.hgrt import Result
 from diopi_engine.proto.nvdla import Error, Heap
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.execution import Execution
-from diopi_engine.runtime.nvdla.layer import Layer
 from diopi_engine.runtime.nvdla.loadable import read_loadable
 from diopi_engine.runtime.nvdla.memory import HeapSpace, find_heap
+from diopi_engine.runtime.nvdla.portability import PortabilityLayer
 
 
 @pytest.fixture
-def client(nvdla_library: Path) -> Client:
-    return Client(nvdla_library)
+def client(nvdla_library: Path) -> NvdlaClient:
+    return NvdlaClient(nvdla_library)
 
 
 @pytest.fixture
-def runtime(client: Client) -> Iterator[Runtime]:
+def runtime(client: NvdlaClient) -> Iterator[RuntimeClient]:
     runtime = client.runtime()
     yield runtime
     runtime.destroy()
 
 
-def bind(runtime: Runtime, engine: Engine) -> tuple[Any, Any]:
+def bind(runtime: RuntimeClient, engine: Engine) -> tuple[Any, Any]:
     """Load an engine of x, y and z, and bind them: the addresses of x and y."""
     runtime.load(engine.to_bytes())
     memories = [runtime.allocate(tensor.bufferSize) for kind in ("Input", "Output") for tensor in runtime.tensors(kind)]
@@ -43,11 +43,13 @@ def bind(runtime: Runtime, engine: Engine) -> tuple[Any, Any]:
 
 
 def test_the_driver_uses_the_device_only_through_the_layer(
-    client: Client, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    client: NvdlaClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
-    call = Layer.call
-    monkeypatch.setattr(Layer, "call", lambda self, name, *args: (calls.append(name), call(self, name, *args))[1])
+    call = PortabilityLayer.call
+    monkeypatch.setattr(
+        PortabilityLayer, "call", lambda self, name, *args: (calls.append(name), call(self, name, *args))[1]
+    )
     runtime = client.runtime()
     bind(runtime, engine)
     runtime.call("submit")
@@ -57,7 +59,7 @@ def test_the_driver_uses_the_device_only_through_the_layer(
     assert calls == [*loaded, *["NvDlaAllocMem"] * 3, "NvDlaSubmit", "NvDlaFreeMem", "NvDlaClose", "NvDlaDestroy"]
 
 
-def test_a_network_computes_what_its_engine_does(runtime: Runtime, engine: Engine) -> None:
+def test_a_network_computes_what_its_engine_does(runtime: RuntimeClient, engine: Engine) -> None:
     x, y = bind(runtime, engine)
     values = np.array([[1, -2, 3, 0.5]], np.float32)
     ffi.memmove(x, values, values.nbytes)
@@ -74,7 +76,7 @@ def test_a_network_computes_what_its_engine_does(runtime: Runtime, engine: Engin
     ids=str,
 )
 def test_networks_that_need_more_than_the_device_has_are_loaded_and_not_run(
-    runtime: Runtime, engine: Engine, change: dict[str, Any], result: Error
+    runtime: RuntimeClient, engine: Engine, change: dict[str, Any], result: Error
 ) -> None:
     control = replace(engine.manifest.control, **change)
     bind(runtime, replace(engine, manifest=replace(engine.manifest, scheme=(control,))))
@@ -86,15 +88,15 @@ def test_networks_that_need_more_than_the_device_has_are_loaded_and_not_run(
 @pytest.mark.parametrize(
     ("raised", "result"),
     [
-        (CallError(Result.ERROR_NOT_SUPPORTED, "that can't be"), Error.Error_NotSupported),
-        (CallError(Result.ERROR_INVALID_HANDLE, "it is gone"), Error.Error_BadValue),
+        (InterfaceError(Result.ERROR_NOT_SUPPORTED, "that can't be"), Error.Error_NotSupported),
+        (InterfaceError(Result.ERROR_INVALID_HANDLE, "it is gone"), Error.Error_BadValue),
         (MemoryError(), Error.Error_InsufficientMemory),
         (ValueError("whatever"), Error.Error_Internal),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_errors_of_an_execution_become_results(
-    runtime: Runtime, engine: Engine, raised: Exception, result: Error, monkeypatch: pytest.MonkeyPatch
+    runtime: RuntimeClient, engine: Engine, raised: Exception, result: Error, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> None:
         raise raised
@@ -107,7 +109,11 @@ def test_errors_of_an_execution_become_results(
 
 
 def test_failures_are_printed_for_debugging(
-    client: Client, runtime: Runtime, engine: Engine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    client: NvdlaClient,
+    runtime: RuntimeClient,
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("DIOPI_ENGINE_DEBUG", "1")
     bind(runtime, engine)
@@ -136,14 +142,14 @@ def test_failures_are_printed_for_debugging(
     assert capfd.readouterr().err == ""
 
 
-def test_a_session_with_an_open_device_does_not_end(client: Client) -> None:
+def test_a_session_with_an_open_device_does_not_end(client: NvdlaClient) -> None:
     device = client.open()
     client.call("NvDlaDestroy", device.session)
     device.call("NvDlaFreeMem", *device.allocate(100, Heap.DRAM), 100)
     device.close()
 
 
-def test_destroying_a_runtime_twice_is_harmless(client: Client) -> None:
+def test_destroying_a_runtime_twice_is_harmless(client: NvdlaClient) -> None:
     runtime = client.runtime()
     runtime.destroy()
     runtime.destroy()
@@ -162,7 +168,7 @@ def test_heaps_have_the_sizes_in_the_environment(monkeypatch: pytest.MonkeyPatch
 
 def test_allocation_fails_if_the_system_has_no_memory() -> None:
     space = HeapSpace("a heap", 1 << 62)
-    with pytest.raises(CallError, match="bytes of the system's memory") as raised:
+    with pytest.raises(InterfaceError, match="bytes of the system's memory") as raised:
         space.allocate(1 << 61)
     assert (raised.value.result, space.used) == (Error.Error_InsufficientMemory, 0)
 
@@ -172,7 +178,7 @@ def test_a_loadable_with_sizes_beyond_memory_is_rejected(engine: Engine) -> None
     buffer: Any = ffi.from_buffer(data)
     assert read_loadable(int(ffi.cast("uintptr_t", buffer))) == bytes(data)
     data[21] = 0x7F  # the upper byte of the first member's size
-    with pytest.raises(CallError, match=r"there is no memory 21[0-9]{8} bytes behind its start") as raised:
+    with pytest.raises(InterfaceError, match=r"there is no memory 21[0-9]{8} bytes behind its start") as raised:
         read_loadable(int(ffi.cast("uintptr_t", buffer)))
     assert raised.value.result is Error.Error_InvalidFile
 

@@ -14,7 +14,7 @@ from shown_reports import HOSTILE, shown_report
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting import html
-from diopi_test.reporting.comparison import Change, compare
+from diopi_test.reporting.comparison import OutcomeChange, compare
 from diopi_test.results.overview import describe_run
 from diopi_test.results.records import VendorInfo, WaiverState
 
@@ -80,7 +80,7 @@ def test_every_text_is_there_and_used() -> None:
         *(f"verdict-{item}" for item in Verdict),
         *(f"class-{item}" for item in CaseClass),
         *(f"waiver-{item.name}" for item in WaiverState),
-        *(f"change-{item}" for item in (*Change, "less accurate", "slower", "alike")),
+        *(f"change-{item}" for item in (*OutcomeChange, "less accurate", "slower", "alike")),
         *(f"theme-{item}" for item in ("auto", "light", "dark")),
         *(f"order-{item}" for item in ("id", "ratio", "seconds")),
         *(f"headline-{item}" for item in ("right", "wrong", "none")),

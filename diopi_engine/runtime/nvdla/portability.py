@@ -6,12 +6,12 @@ from typing import Any, final
 
 from diopi_engine.proto.declarations import Function
 from diopi_engine.proto.nvdla import PORTABILITY, Error, Heap
-from diopi_engine.runtime.errors import CallError
+from diopi_engine.runtime.errors import InterfaceError
 from diopi_engine.runtime.nvdla.ffi import ffi
 
 
 @final
-class Layer:
+class PortabilityLayer:
     """The `NvDla…` functions of a loaded library; `functions` lists their addresses in the order of `PORTABILITY`."""
 
     def __init__(self, functions: Any) -> None:
@@ -21,10 +21,10 @@ class Layer:
         }
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function; raise CallError with the error code that it returns, `Error_Internal` if that is unknown."""
+        """Call a function; raise InterfaceError with its error code, or `Error_Internal` if that is unknown."""
         result = self._functions[name](*arguments)
         if result is not None and result != Error.Success:
-            raise CallError(Error.find(result) or Error.Error_Internal, f"{name} returned {result}")
+            raise InterfaceError(Error.find(result) or Error.Error_Internal, f"{name} returned {result}")
 
     def initialize(self) -> Any:
         """Return a new session."""
@@ -41,7 +41,7 @@ class Layer:
     def allocate(self, session: Any, device: Any, size: int) -> tuple[Any, Any]:
         """Allocate `size` bytes of system memory; return the handle for the device and the address for the host."""
         if size > 0xFFFFFFFF:
-            raise CallError(
+            raise InterfaceError(
                 Error.Error_InsufficientMemory, f"{size} bytes were requested, expected at most 4294967295 per call"
             )
         handle, address = ffi.new("void**"), ffi.new("void**")
