@@ -1,39 +1,43 @@
-"""Attention, and what a transformer layer puts around it: rotary embedding, RMS norm, masked softmax.
+"""Attention and other parts of a transformer layer: rotary embedding, RMS norm and masked softmax.
 
-Attention core
-    The functions called attention share one formula. For one batch entry and one query head, with query rows i < Sq,
-    key and value rows j < Sk, head size D and off = Sk − Sq:
+The attention formula
+    All attention functions of this module share one formula. For one batch entry and one query head, let i < Sq
+    number the query rows and j < Sk the key and value rows. D is the head size, and off = Sk − Sq:
 
-        s[i, j] = scale · Σ_d q[i, d] · k[j, d] + bias[i, j]     where j is visible to i, else −inf
+        s[i, j] = scale · Σ_d q[i, d] · k[j, d] + bias[i, j]     if query i sees key j, else −inf
         p[i, ·] = softmax(s[i, ·])
         out[i]  = Σ_j p[i, j] · v[j]
         lse[i]  = ln Σ_j exp(s[i, j])
 
-    - Grouped heads: Hq query heads share Hk key and value heads, Hq a multiple of Hk; query head h uses h // (Hq / Hk).
-    - Causal: j is visible iff j ≤ i + off; the last query sees every key (bottom-right alignment).
-    - Window (left, right): j is visible iff i + off − left ≤ j ≤ i + off + right; −1 leaves that side open. Causal
-      calls have right = 0, whatever was given.
-    - ALiBi: `alibi_slopes`, float32 [Hq] or [B, Hq], gives bias = −slope · |i + off − j|; NULL gives bias = 0. In a
-      causal call `softmax_lse` may lack the part slope · (i + off), which is constant along a row and leaves the
-      result alone.
+    - Grouped heads: Hq query heads share Hk key and value heads. Hq is a multiple of Hk, and query head h uses key and
+      value head h // (Hq / Hk).
+    - Causal calls: query i sees key j if j ≤ i + off, so the last query sees every key (bottom-right alignment).
+    - Window (left, right): query i sees key j if i + off − left ≤ j ≤ i + off + right. −1 removes the limit on that
+      side. A causal call uses right = 0, whatever value is passed.
+    - ALiBi: `alibi_slopes`, float32 of shape [Hq] or [B, Hq], gives bias = −slope · |i + off − j|. NULL gives bias 0.
+      In a causal call, `softmax_lse` may omit the summand slope · (i + off). It is constant along a row, so `out` does
+      not depend on it.
     - A query that sees no key has out = 0, lse = +inf and gradients 0.
-    - `scale` is taken as it is given; the usual 1/√D is the caller's business.
-    - Dropout with probability P: p' = p · M / (1 − P) takes the place of p in `out`, M being 1 with probability 1 − P
-      and else 0; P = 1 gives 0. lse knows nothing of it. `gen` may be NULL when P = 0, and is required otherwise. M is
-      random: the implementation chooses which elements are dropped. The guarantee of the result holds for P = 0.
-    - lse is natural, of the scaled and biased scores, never of half precision.
+    - `scale` is used as passed. The call does not multiply it by the usual 1/√D.
+    - Dropout with probability P: `out` uses p' = p · M / (1 − P) instead of p. Each element of M is 1 with probability
+      1 − P, else 0. P = 1 gives 0. lse does not depend on dropout. `gen` may be NULL if P = 0; otherwise it is
+      required. The implementation decides which elements are dropped, so the guarantee of the result applies only to
+      P = 0.
+    - lse is the natural logarithm for the scores with scale and bias. Its type is never a half-precision type.
 
-    Gradients, for dO = the gradient of out, with p rebuilt as exp(s − lse):
+    The gradients, where dO is the gradient of out and p is computed again as exp(s − lse):
 
         dS = p ∘ (dO · vᵀ − rowsum(dO ∘ out));  grad_q = scale · dS · k;  grad_k = scale · dSᵀ · q;  grad_v = pᵀ · dO
 
-    summed over the query heads that share a key head. With dropout the forward call's M applies again: `gen` has the
-    state that call found, grad_v = p'ᵀ · dO, and dO · vᵀ is multiplied by M / (1 − P). No gradient for the slopes.
+    grad_k and grad_v are summed over the query heads that share a key head. With dropout, the gradients use the M of
+    the forward call: `gen` has the state that it had before that call, grad_v = p'ᵀ · dO, and dO · vᵀ is multiplied by
+    M / (1 − P). The slopes have no gradient.
 
-Every result is overwritten in full. Half-precision input is accumulated in float32. Empty
-tensors succeed. Shapes that do not fit together, an Hq that is no multiple of Hk, and a probability outside [0, 1]
-are errors. Sources: Vaswani et al., "Attention Is All You Need" (2017); Dao, "FlashAttention-2" (2023); Press et al.,
-"Train Short, Test Long" (2022, ALiBi); torch.nn.functional.scaled_dot_product_attention.
+Every call overwrites its results completely. Half-precision input is accumulated in float32. Calls with empty tensors
+succeed. The call is rejected if shapes do not match, if Hq is not a multiple of Hk, or if a probability is outside
+[0, 1].
+Sources: Vaswani et al., "Attention Is All You Need" (2017); Dao, "FlashAttention-2" (2023); Press et al., "Train Short,
+Test Long" (2022, ALiBi); torch.nn.functional.scaled_dot_product_attention.
 """
 
 from typing import Annotated, Literal
@@ -148,29 +152,31 @@ def diopiRotaryEmbedding(
     conj: const_boolean,
     interleaved: const_boolean,
 ):
-    """Rotation of the pairs (a, b) in the last axis of x by the angles whose cosines and sines are given.
+    """Rotate pairs of elements in the last axis of x by angles, which are passed as cosines and sines.
 
-    out_a = a · cos[i] − b · sin[i] and out_b = a · sin[i] + b · cos[i], written where a and b came from, for i < D/2:
-    `interleaved` false pairs x[i] with x[i + D/2], true pairs x[2i] with x[2i + 1]. `conj` negates sin: the opposite
-    rotation, which is also the gradient.
+    Each pair (a, b) becomes (a · cos[i] − b · sin[i], a · sin[i] + b · cos[i]), written to the positions of a and b,
+    for i < D/2. If `interleaved` is false, the pair is (x[i], x[i + D/2]); if it is true, the pair is (x[2i],
+    x[2i + 1]). `conj` negates sin, which gives the opposite rotation. The opposite rotation is also the gradient.
 
-    x, out: [..., D], D even. cos, sin: last axis D/2, the other axes broadcast against those of x ([S, 1, D/2] for x
-    of shape [B, S, H, D], say), normally of x's dtype; others are converted to float32 first, float64 for float64 x.
-    LMDeploy's DIPU backend (dlinfer) passes x for out. An odd D is an error. Source: Su et al., "RoFormer" (2021).
+    x, out: [..., D] with an even D; an odd D is an error. cos, sin: the last axis has size D/2, and the other axes
+    broadcast against those of x. For example, they have shape [S, 1, D/2] for x of shape [B, S, H, D]. They normally
+    have the dtype of x. Other dtypes are converted to float32 first, or to float64 if x is float64. LMDeploy's DIPU
+    backend (dlinfer) passes x as out.
+    Source: Su et al., "RoFormer" (2021).
     """
 
 
 @prototype(dtypes=floating, call_forms=ROTARY_BY_CALLERS)
 def diopiRotaryEmbeddingV2(ctx: Context, query: InOut, key: SizedInOut, cos: Sized, sin: Sized, dim: PositiveExtent):
-    """Rotation of query and key in place, head by head, with cosines and sines as wide as a head.
+    """Rotate the heads of query and key in place; the cosines and sines have the size of a head.
 
-    For every head x of size `dim`: y[d] = x[d] · cos[d] − x[d + dim/2] · sin[d] for d < dim/2, and
-    y[d] = x[d] · cos[d] + x[d − dim/2] · sin[d] from there on. The two halves of cos and sin need not be equal.
+    For every head x of size `dim`: y[d] = x[d] · cos[d] − x[d + dim/2] · sin[d] for d < dim/2, and y[d] = x[d] ·
+    cos[d] + x[d − dim/2] · sin[d] for d ≥ dim/2. The two halves of cos may differ, and so may those of sin.
 
-    query: [T, Hq · dim] or [..., T, Hq, dim]; key likewise with its own number of heads. cos, sin: [T, 1, dim], the
-    same for all heads; they may have further axes in front, which are those in front of T, or of size 1. Where query is
-    [T, Hq · dim], the axes in front of the last two hold T tokens in all. All of one dtype. An odd `dim`, or one that
-    does not divide the last axis, is an error.
+    query: [T, Hq · dim] or [..., T, Hq, dim]. key: likewise, with a possibly different number of heads. cos, sin:
+    [T, 1, dim], the same for all heads. They may have more leading axes, which equal those of query before T or have
+    size 1. If query is [T, Hq · dim], the axes of cos before the last two contain T tokens in total. All tensors have
+    one dtype. The call is rejected if `dim` is odd or does not divide the size of the last axis.
     Source: Su et al., "RoFormer" (2021).
     """
 
@@ -186,12 +192,13 @@ def diopiRMSNorm(
     bias: Sized | None,
     eps: f64,
 ):
-    """Root mean square norm: out = input · r · weight + bias with r = 1/√(mean(input²) + eps).
+    """Normalize by the root mean square: out = input · r · weight + bias with r = 1/√(mean(input²) + eps).
 
-    The mean is over the last n ≥ 1 axes, whose sizes are `normalized_shape`; the mean of input is not subtracted.
-    weight, bias: shape normalized_shape, of input's dtype, or float32 beside half-precision input; NULL stands for
-    1 and 0. inv_rms: r, of the shape of the leading axes (0-d if there are none), float32 for half-precision input.
-    A normalized_shape that is empty or does not end input's shape is an error.
+    The mean is over the last n ≥ 1 axes, whose sizes are `normalized_shape`. The mean of input is not subtracted.
+
+    weight, bias: shape normalized_shape, of input's dtype, or float32 with half-precision input. A NULL weight stands
+    for 1, a NULL bias for 0. inv_rms: r, with the shape of the leading axes (0-d if there are none); it is float32 for
+    half-precision input. The call is rejected if normalized_shape is empty or differs from the last sizes of input.
     Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019); torch.nn.functional.rms_norm.
     """
 
@@ -214,13 +221,16 @@ def diopiRMSNormBackward(
     normalized_shape: Extents,
     eps: f64,
 ):
-    """Gradients of `diopiRMSNorm`. With r = inv_rms, x̂ = input · r, g = grad_output · weight:
+    """Compute the gradients of `diopiRMSNorm`.
 
-    grad_input = r · (g − x̂ · mean(g · x̂)), the mean over the normalized axes; grad_weight = Σ grad_output · x̂ and
-    grad_bias = Σ grad_output, the sums over the leading axes, in the shape and dtype of weight.
+    With r = inv_rms, x̂ = input · r and g = grad_output · weight:
 
-    grad_output, grad_input: shape of input. inv_rms is the forward call's result, used as it is; eps has no effect.
-    A NULL weight stands for 1 and goes with a NULL grad_weight, a NULL bias with a NULL grad_bias.
+        grad_input  = r · (g − x̂ · mean(g · x̂))      mean over the normalized axes
+        grad_weight = Σ grad_output · x̂              sum over the leading axes, in the shape and dtype of weight
+        grad_bias   = Σ grad_output                  likewise
+
+    grad_output, grad_input: shape of input. inv_rms is a result of the forward call and is used without change, so eps
+    has no effect. A NULL weight stands for 1; then grad_weight is NULL too. If bias is NULL, grad_bias is NULL.
     Source: derivative of the formula.
     """
 
@@ -234,13 +244,15 @@ def diopiRMSNormBackward(
 def diopiScaledMaskedSoftmax(
     ctx: Context, output: Out, input: In, mask: BroadcastMask, scale: f64, fixed_triu_mask: boolean
 ):
-    """Softmax along the last axis of t, which is scale · input, and −10000 (not −inf) where masked.
+    """Compute the softmax along the last axis of scale · input, with −10000 (not −inf) at masked elements.
 
-    Masked are the elements whose mask is true (or, of a floating mask, not zero); with `fixed_triu_mask` instead
-    those right of the diagonal, column > row in the last two axes, and the contents of mask have no part.
+    If `fixed_triu_mask` is false, an element is masked where mask is true, or not zero if mask is floating. If it is
+    true, the elements to the right of the diagonal (column > row in the last two axes) are masked, and the contents of
+    mask are ignored.
 
-    input, output: one shape, at least 2-d. mask: that shape or one that broadcasts to it, usually [B, 1, Sq, Sk]
-    beside [B, H, Sq, Sk]. A row masked throughout is uniform. Source: Megatron-LM, fused scaled masked softmax.
+    input, output: one shape with at least two axes. mask: the same shape or a shape that broadcasts to it, usually
+    [B, 1, Sq, Sk] with input [B, H, Sq, Sk]. If all elements of a row are masked, the result of the row is uniform.
+    Source: Megatron-LM, fused scaled masked softmax.
     """
 
 
@@ -254,9 +266,10 @@ def diopiScaledMaskedSoftmaxBackward(
     scale: f64,
     fixed_triu_mask: boolean,
 ):
-    """Gradient of `diopiScaledMaskedSoftmax` from its result: scale · output · (grad_output − Σ grad_output · output).
+    """Compute the gradient of `diopiScaledMaskedSoftmax` from its result.
 
-    The sum is along the last axis; masked elements have gradient 0. All tensors but mask have one shape and dtype.
+    grad_input = scale · output · (grad_output − Σ grad_output · output), with the sum along the last axis. Masked
+    elements have gradient 0. All tensors except mask have the same shape and dtype.
     Source: derivative of the formula.
     """
 
@@ -283,10 +296,10 @@ def diopiFlashAttention(
     window_size_left: i32,
     window_size_right: i32,
 ):
-    """Attention core on sequences of one length.
+    """Compute attention for sequences of equal length.
 
     q, attention_out: [B, Sq, Hq, D]. k, v: [B, Sk, Hk, D]. softmax_lse: float32 [B, Hq, Sq].
-    Source: the attention core in the module's description.
+    Source: the attention formula of this module.
     """
 
 
@@ -310,10 +323,11 @@ def diopiFlashAttentionBackward(
     window_size_left: i32,
     window_size_right: i32,
 ):
-    """Gradients of `diopiFlashAttention`, shaped as q, k and v; grad_output as attention_out.
+    """Compute the gradients of `diopiFlashAttention` with respect to q, k and v.
 
-    attention_out and softmax_lse are the forward call's results, and the attributes are those of that call.
-    Source: the attention core in the module's description.
+    Each gradient has the shape of its argument. grad_output has the shape of attention_out. attention_out and
+    softmax_lse are the results of the forward call, and the attributes are those of that call.
+    Source: the attention formula of this module.
     """
 
 
@@ -343,12 +357,13 @@ def diopiFlashAttentionVarLen(
     window_size_left: i32,
     window_size_right: i32,
 ):
-    """Attention core on packed sequences, each attended to by itself with its own Sq and Sk.
+    """Compute attention for packed sequences. Each sequence attends only to itself and has its own Sq and Sk.
 
-    q, attention_out: [Tq, Hq, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: int32 [B + 1], rising from 0 to Tq and Tk:
-    sequence b owns the rows cum[b] to cum[b + 1] − 1. softmax_lse: float32 [B, Hq, max_seqlen_q]; what lies beyond
-    a sequence's length carries no meaning. max_seqlen_q and max_seqlen_kv, at least the longest lengths, do not
-    change the result. Source: the attention core in the module's description.
+    q, attention_out: [Tq, Hq, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: int32 [B + 1], increasing from 0 to Tq and
+    Tk. Sequence b consists of the rows cum[b] to cum[b + 1] − 1. softmax_lse: float32 [B, Hq, max_seqlen_q]; elements
+    beyond the length of a sequence are unspecified. max_seqlen_q and max_seqlen_kv are at least the largest lengths.
+    They do not change the result.
+    Source: the attention formula of this module.
     """
 
 
@@ -380,10 +395,11 @@ def diopiFlashAttentionVarLenBackward(
     window_size_left: i32,
     window_size_right: i32,
 ):
-    """Gradients of `diopiFlashAttentionVarLen`, shaped as q, k and v; grad_output as attention_out.
+    """Compute the gradients of `diopiFlashAttentionVarLen` with respect to q, k and v.
 
-    attention_out and softmax_lse are the forward call's results, and the attributes are those of that call.
-    Source: the attention core in the module's description.
+    Each gradient has the shape of its argument. grad_output has the shape of attention_out. attention_out and
+    softmax_lse are the results of the forward call, and the attributes are those of that call.
+    Source: the attention formula of this module.
     """
 
 
@@ -407,12 +423,13 @@ def diopiMultiHeadAttention(
     gen: WideDropoutGenerator | None,
     debug_attn_mask: Out | None,
 ):
-    """Attention core without ALiBi and window, on sequences of one length. Superseded by `diopiFlashAttention`.
+    """Compute attention without ALiBi and window for sequences of equal length. `diopiFlashAttention` supersedes it.
 
-    q, out: [B, Sq, H, D]. k, v: [B, Sk, H, D], as many heads as q. softmax_lse: [B, H, Sq], float32, float64 for
-    float64 input. debug_attn_mask: bool [B, H, Sq, Sk], true where dropout kept the element; written only if
-    `return_debug_mask` is set, otherwise it may be NULL or empty. The results come after the attributes. q, k and v
-    are declared writable and stay as they are. Source: the attention core in the module's description.
+    q, out: [B, Sq, H, D]. k, v: [B, Sk, H, D], with as many heads as q. softmax_lse: [B, H, Sq], float32, or float64
+    for float64 input. debug_attn_mask: bool [B, H, Sq, Sk], true where dropout retained the element. It is written only
+    if `return_debug_mask` is set; otherwise it may be NULL or empty. In the parameter list, the results follow the
+    attributes. q, k and v are declared writable, but the call does not write to them.
+    Source: the attention formula of this module.
     """
 
 
@@ -433,10 +450,11 @@ def diopiMultiHeadAttentionBackward(
     grad_k: Out,
     grad_v: Out,
 ):
-    """Gradients of `diopiMultiHeadAttention`, shaped as q, k and v; grad_out as out. The results come last.
+    """Compute the gradients of `diopiMultiHeadAttention` with respect to q, k and v.
 
-    out and softmax_lse are the forward call's results, and the attributes are those of that call.
-    Source: the attention core in the module's description.
+    Each gradient has the shape of its argument. grad_out has the shape of out. out and softmax_lse are the results of
+    the forward call, and the attributes are those of that call. In the parameter list, the results come last.
+    Source: the attention formula of this module.
     """
 
 
@@ -465,12 +483,13 @@ def diopiMultiHeadAttentionVarLen(
     gen: WideDropoutGenerator | None,
     debug_attn_mask: Out | None,
 ):
-    """Attention core without ALiBi and window, on packed sequences. Superseded by `diopiFlashAttentionVarLen`.
+    """Compute attention without ALiBi and window for packed sequences. `diopiFlashAttentionVarLen` supersedes it.
 
-    q, out: [Tq, H, D]. k, v: [Tk, H, D]. cum_seq_q, cum_seq_k: [B + 1], max_q, max_k: as in
-    `diopiFlashAttentionVarLen`. softmax_lse: [B, H, max_q], float32, float64 for float64 input, without meaning
-    beyond a sequence's length. debug_attn_mask: bool [B, H, max_q, max_k], and everything else as in
-    `diopiMultiHeadAttention`. Source: the attention core in the module's description.
+    q, out: [Tq, H, D]. k, v: [Tk, H, D]. cum_seq_q and cum_seq_k ([B + 1]), max_q and max_k are as in
+    `diopiFlashAttentionVarLen`. softmax_lse: [B, H, max_q], float32, or float64 for float64 input; elements beyond the
+    length of a sequence are unspecified. debug_attn_mask: bool [B, H, max_q, max_k]. The rest is as in
+    `diopiMultiHeadAttention`.
+    Source: the attention formula of this module.
     """
 
 
@@ -499,10 +518,11 @@ def diopiMultiHeadAttentionVarLenBackward(
     grad_k: Out,
     grad_v: Out,
 ):
-    """Gradients of `diopiMultiHeadAttentionVarLen`, shaped as q, k and v; grad_out as out. The results come last.
+    """Compute the gradients of `diopiMultiHeadAttentionVarLen` with respect to q, k and v.
 
-    out and softmax_lse are the forward call's results, and the attributes are those of that call.
-    Source: the attention core in the module's description.
+    Each gradient has the shape of its argument. grad_out has the shape of out. out and softmax_lse are the results of
+    the forward call, and the attributes are those of that call. In the parameter list, the results come last.
+    Source: the attention formula of this module.
     """
 
 
@@ -535,21 +555,23 @@ def diopiCustomizedFlashAttention(
     head_num: HeadCount,
     input_layout: Layout,
 ):
-    """Attention core with an explicit mask, in a layout the caller names. Devices may leave it out.
+    """Compute attention with an explicit mask, in a layout that the caller selects. A device may omit this function.
 
-    `input_layout` names the shape of q, k and v, and attention_out has that of q: "BSND" [B, S, N, D], "BNSD"
-    [B, N, S, D], "BSH" [B, S, N · D], "SBH" [S, B, N · D], the columns of head n being n · D to n · D + D − 1; anything
-    else is an error. `head_num` is the number N of query heads; k and v may have fewer.
+    `input_layout` selects the shape of q, k and v: "BSND" [B, S, N, D], "BNSD" [B, N, S, D], "BSH" [B, S, N · D] or
+    "SBH" [S, B, N · D]. Head n has the columns n · D to n · D + D − 1. Any other text is an error. attention_out has
+    the shape of q. `head_num` is the number N of query heads; k and v may have fewer heads.
 
-    attention_mask: bool [Sq, Sk], [1, 1, Sq, Sk] or [B, 1, Sq, Sk], TRUE where the key is NOT visible; NULL hides
-    nothing. `is_causal` requires a mask holding the causal triangle (true for j > i); when Sq and Sk both exceed 2048,
-    a triangle of 2048 × 2048 stands for it. Visible is what the mask leaves and, if `is_causal`, j ≤ i (top-left:
-    unlike the core's rule when Sq ≠ Sk). Slopes and windows may be refused: NULL, −1 and −1 are always served.
+    attention_mask: bool [Sq, Sk], [1, 1, Sq, Sk] or [B, 1, Sq, Sk]. TRUE means that the query does NOT see the key.
+    NULL hides nothing. `is_causal` requires a mask that contains the causal triangle (true for j > i). If Sq and Sk
+    both exceed 2048, a triangle of 2048 × 2048 is passed instead. If `is_causal` is set, query i sees key j if the mask
+    is false and j ≤ i. This alignment is top-left; it differs from the causal rule of the formula if Sq ≠ Sk. A device
+    may reject slopes and windows, but it must accept NULL slopes with the windows −1 and −1.
 
-    softmax_max and softmax_sum (float32 [B, N, Sq, 8]: a row's maximum and its Σ exp(s − maximum), eight times over),
-    softmax_out (float32, empty) and dropout_mask (uint8, one bit an element of [B, N, Sq, Sk],
-    ceil(B · N · Sq · Sk / 128) · 16 bytes; left alone when p_dropout = 0) are made by the callee for its own
-    backward function, and mean nothing to anyone else. Source: the attention core in the module's description.
+    The other results are records for the backward function of the same library. Their contents are unspecified.
+    softmax_max and softmax_sum: float32 [B, N, Sq, 8], the maximum of each row and its Σ exp(s − maximum), each
+    repeated eight times. softmax_out: float32, empty. dropout_mask: uint8, one bit per element of [B, N, Sq, Sk],
+    ceil(B · N · Sq · Sk / 128) · 16 bytes; it is not written if p_dropout = 0.
+    Source: the attention formula of this module.
     """
 
 
@@ -583,11 +605,11 @@ def diopiCustomizedFlashAttentionBackward(
     head_num: HeadCount,
     input_layout: Layout,
 ):
-    """Gradients of `diopiCustomizedFlashAttention`, in the layout and shapes of q, k and v.
+    """Compute the gradients of `diopiCustomizedFlashAttention`, in the layout and shapes of q, k and v.
 
-    attention_out, softmax_max, softmax_sum and softmax_out are results of the same library's forward call, and so is
-    dropout_mask, which is NULL when p_dropout = 0; the attributes are those of that call.
-    Source: the attention core in the module's description.
+    attention_out, softmax_max, softmax_sum, softmax_out and dropout_mask are results of the forward call of the same
+    library. dropout_mask is NULL if p_dropout = 0. The attributes are those of the forward call.
+    Source: the attention formula of this module.
     """
 
 
@@ -621,13 +643,14 @@ def diopiCustomizedFlashAttentionVarLen(
     window_size_left: i32,
     window_size_right: i32,
 ):
-    """Attention core with an explicit mask, on packed sequences. Devices may leave it out.
+    """Compute attention with an explicit mask for packed sequences. A device may omit this function.
 
-    q, attention_out: [Tq, N, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: B host integers, where each sequence ends;
-    there is no leading 0: sequence b owns the rows cum[b − 1] to cum[b] − 1, cum[−1] standing for 0.
-    attention_mask: bool [max_seqlen_q, max_seqlen_kv], TRUE where the key is NOT visible; its top-left corner of
-    Sq × Sk serves each sequence. softmax_max, softmax_sum: float32 [Tq, N, 8]. Everything else, `is_causal` too, as in
-    `diopiCustomizedFlashAttention`. Source: the attention core in the module's description.
+    q, attention_out: [Tq, N, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: B integers in host memory, the end of each
+    sequence. There is no leading 0: sequence b consists of the rows cum[b − 1] to cum[b] − 1, where cum[−1] stands for
+    0. attention_mask: bool [max_seqlen_q, max_seqlen_kv]. TRUE means that the query does NOT see the key. Each sequence
+    uses the top-left corner of Sq × Sk elements. softmax_max, softmax_sum: float32 [Tq, N, 8]. The rest, including
+    `is_causal`, is as in `diopiCustomizedFlashAttention`.
+    Source: the attention formula of this module.
     """
 
 
@@ -660,8 +683,8 @@ def diopiCustomizedFlashAttentionVarLenBackward(
     window_size_left: i32,
     window_size_right: i32,
 ):
-    """Gradients of `diopiCustomizedFlashAttentionVarLen`, shaped as q, k and v.
+    """Compute the gradients of `diopiCustomizedFlashAttentionVarLen`, in the shapes of q, k and v.
 
-    Arguments as in `diopiCustomizedFlashAttentionBackward` and the forward call.
-    Source: the attention core in the module's description.
+    The arguments are as in `diopiCustomizedFlashAttentionBackward` and in the forward call.
+    Source: the attention formula of this module.
     """

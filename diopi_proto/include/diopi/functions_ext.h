@@ -10,15 +10,17 @@ extern "C" {
 #endif
 
 /**
- * Rotation of the pairs (a, b) in the last axis of x by the angles whose cosines and sines are given.
+ * Rotate pairs of elements in the last axis of x by angles, which are passed as cosines and sines.
  *
- * out_a = a · cos[i] − b · sin[i] and out_b = a · sin[i] + b · cos[i], written where a and b came from, for i < D/2:
- * `interleaved` false pairs x[i] with x[i + D/2], true pairs x[2i] with x[2i + 1]. `conj` negates sin: the opposite
- * rotation, which is also the gradient.
+ * Each pair (a, b) becomes (a · cos[i] − b · sin[i], a · sin[i] + b · cos[i]), written to the positions of a and b,
+ * for i < D/2. If `interleaved` is false, the pair is (x[i], x[i + D/2]); if it is true, the pair is (x[2i],
+ * x[2i + 1]). `conj` negates sin, which gives the opposite rotation. The opposite rotation is also the gradient.
  *
- * x, out: [..., D], D even. cos, sin: last axis D/2, the other axes broadcast against those of x ([S, 1, D/2] for x
- * of shape [B, S, H, D], say), normally of x's dtype; others are converted to float32 first, float64 for float64 x.
- * LMDeploy's DIPU backend (dlinfer) passes x for out. An odd D is an error. Source: Su et al., "RoFormer" (2021).
+ * x, out: [..., D] with an even D; an odd D is an error. cos, sin: the last axis has size D/2, and the other axes
+ * broadcast against those of x. For example, they have shape [S, 1, D/2] for x of shape [B, S, H, D]. They normally
+ * have the dtype of x. Other dtypes are converted to float32 first, or to float64 if x is float64. LMDeploy's DIPU
+ * backend (dlinfer) passes x as out.
+ * Source: Su et al., "RoFormer" (2021).
  *
  * `out` may be the tensor of `x`.
  */
@@ -27,12 +29,13 @@ DIOPI_WEAK diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTens
                                              diopiConstTensorHandle_t sin, const bool conj, const bool interleaved);
 
 /**
- * Root mean square norm: out = input · r · weight + bias with r = 1/√(mean(input²) + eps).
+ * Normalize by the root mean square: out = input · r · weight + bias with r = 1/√(mean(input²) + eps).
  *
- * The mean is over the last n ≥ 1 axes, whose sizes are `normalized_shape`; the mean of input is not subtracted.
- * weight, bias: shape normalized_shape, of input's dtype, or float32 beside half-precision input; NULL stands for
- * 1 and 0. inv_rms: r, of the shape of the leading axes (0-d if there are none), float32 for half-precision input.
- * A normalized_shape that is empty or does not end input's shape is an error.
+ * The mean is over the last n ≥ 1 axes, whose sizes are `normalized_shape`. The mean of input is not subtracted.
+ *
+ * weight, bias: shape normalized_shape, of input's dtype, or float32 with half-precision input. A NULL weight stands
+ * for 1, a NULL bias for 0. inv_rms: r, with the shape of the leading axes (0-d if there are none); it is float32 for
+ * half-precision input. The call is rejected if normalized_shape is empty or differs from the last sizes of input.
  * Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019); torch.nn.functional.rms_norm.
  */
 DIOPI_WEAK diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t inv_rms,
@@ -40,13 +43,16 @@ DIOPI_WEAK diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle
                                      diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, double eps);
 
 /**
- * Gradients of `diopiRMSNorm`. With r = inv_rms, x̂ = input · r, g = grad_output · weight:
+ * Compute the gradients of `diopiRMSNorm`.
  *
- * grad_input = r · (g − x̂ · mean(g · x̂)), the mean over the normalized axes; grad_weight = Σ grad_output · x̂ and
- * grad_bias = Σ grad_output, the sums over the leading axes, in the shape and dtype of weight.
+ * With r = inv_rms, x̂ = input · r and g = grad_output · weight:
  *
- * grad_output, grad_input: shape of input. inv_rms is the forward call's result, used as it is; eps has no effect.
- * A NULL weight stands for 1 and goes with a NULL grad_weight, a NULL bias with a NULL grad_bias.
+ *     grad_input  = r · (g − x̂ · mean(g · x̂))      mean over the normalized axes
+ *     grad_weight = Σ grad_output · x̂              sum over the leading axes, in the shape and dtype of weight
+ *     grad_bias   = Σ grad_output                  likewise
+ *
+ * grad_output, grad_input: shape of input. inv_rms is a result of the forward call and is used without change, so eps
+ * has no effect. A NULL weight stands for 1; then grad_weight is NULL too. If bias is NULL, grad_bias is NULL.
  * Source: derivative of the formula.
  *
  * `bias` is not read and may be anything, NULL too: no gradient depends on it. `eps` is not read and may be anything:
@@ -60,12 +66,13 @@ DIOPI_WEAK diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTens
                                              double eps);
 
 /**
- * Attention core without ALiBi and window, on sequences of one length. Superseded by `diopiFlashAttention`.
+ * Compute attention without ALiBi and window for sequences of equal length. `diopiFlashAttention` supersedes it.
  *
- * q, out: [B, Sq, H, D]. k, v: [B, Sk, H, D], as many heads as q. softmax_lse: [B, H, Sq], float32, float64 for
- * float64 input. debug_attn_mask: bool [B, H, Sq, Sk], true where dropout kept the element; written only if
- * `return_debug_mask` is set, otherwise it may be NULL or empty. The results come after the attributes. q, k and v
- * are declared writable and stay as they are. Source: the attention core in the module's description.
+ * q, out: [B, Sq, H, D]. k, v: [B, Sk, H, D], with as many heads as q. softmax_lse: [B, H, Sq], float32, or float64
+ * for float64 input. debug_attn_mask: bool [B, H, Sq, Sk], true where dropout retained the element. It is written only
+ * if `return_debug_mask` is set; otherwise it may be NULL or empty. In the parameter list, the results follow the
+ * attributes. q, k and v are declared writable, but the call does not write to them.
+ * Source: the attention formula of this module.
  *
  * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
  */
@@ -76,10 +83,11 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttention(diopiContextHandle_t ctx, diopiT
                                                 diopiTensorHandle_t debug_attn_mask);
 
 /**
- * Gradients of `diopiMultiHeadAttention`, shaped as q, k and v; grad_out as out. The results come last.
+ * Compute the gradients of `diopiMultiHeadAttention` with respect to q, k and v.
  *
- * out and softmax_lse are the forward call's results, and the attributes are those of that call.
- * Source: the attention core in the module's description.
+ * Each gradient has the shape of its argument. grad_out has the shape of out. out and softmax_lse are the results of
+ * the forward call, and the attributes are those of that call. In the parameter list, the results come last.
+ * Source: the attention formula of this module.
  *
  * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
  */
@@ -92,12 +100,13 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t ctx
                                                         diopiTensorHandle_t grad_v);
 
 /**
- * Attention core without ALiBi and window, on packed sequences. Superseded by `diopiFlashAttentionVarLen`.
+ * Compute attention without ALiBi and window for packed sequences. `diopiFlashAttentionVarLen` supersedes it.
  *
- * q, out: [Tq, H, D]. k, v: [Tk, H, D]. cum_seq_q, cum_seq_k: [B + 1], max_q, max_k: as in
- * `diopiFlashAttentionVarLen`. softmax_lse: [B, H, max_q], float32, float64 for float64 input, without meaning
- * beyond a sequence's length. debug_attn_mask: bool [B, H, max_q, max_k], and everything else as in
- * `diopiMultiHeadAttention`. Source: the attention core in the module's description.
+ * q, out: [Tq, H, D]. k, v: [Tk, H, D]. cum_seq_q and cum_seq_k ([B + 1]), max_q and max_k are as in
+ * `diopiFlashAttentionVarLen`. softmax_lse: [B, H, max_q], float32, or float64 for float64 input; elements beyond the
+ * length of a sequence are unspecified. debug_attn_mask: bool [B, H, max_q, max_k]. The rest is as in
+ * `diopiMultiHeadAttention`.
+ * Source: the attention formula of this module.
  *
  * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
  */
@@ -111,10 +120,11 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionVarLen(diopiContextHandle_t ctx, 
                                                       diopiTensorHandle_t debug_attn_mask);
 
 /**
- * Gradients of `diopiMultiHeadAttentionVarLen`, shaped as q, k and v; grad_out as out. The results come last.
+ * Compute the gradients of `diopiMultiHeadAttentionVarLen` with respect to q, k and v.
  *
- * out and softmax_lse are the forward call's results, and the attributes are those of that call.
- * Source: the attention core in the module's description.
+ * Each gradient has the shape of its argument. grad_out has the shape of out. out and softmax_lse are the results of
+ * the forward call, and the attributes are those of that call. In the parameter list, the results come last.
+ * Source: the attention formula of this module.
  *
  * Where `dropout_p` is 0, `gen` is not read and may be anything: nothing is drawn.
  */
@@ -131,10 +141,10 @@ DIOPI_WEAK diopiError_t diopiMultiHeadAttentionVarLenBackward(diopiContextHandle
                                                               diopiTensorHandle_t grad_v);
 
 /**
- * Attention core on sequences of one length.
+ * Compute attention for sequences of equal length.
  *
  * q, attention_out: [B, Sq, Hq, D]. k, v: [B, Sk, Hk, D]. softmax_lse: float32 [B, Hq, Sq].
- * Source: the attention core in the module's description.
+ * Source: the attention formula of this module.
  *
  * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
@@ -147,10 +157,11 @@ DIOPI_WEAK diopiError_t diopiFlashAttention(diopiContextHandle_t ctx, diopiTenso
                                             int32_t window_size_left, int32_t window_size_right);
 
 /**
- * Gradients of `diopiFlashAttention`, shaped as q, k and v; grad_output as attention_out.
+ * Compute the gradients of `diopiFlashAttention` with respect to q, k and v.
  *
- * attention_out and softmax_lse are the forward call's results, and the attributes are those of that call.
- * Source: the attention core in the module's description.
+ * Each gradient has the shape of its argument. grad_output has the shape of attention_out. attention_out and
+ * softmax_lse are the results of the forward call, and the attributes are those of that call.
+ * Source: the attention formula of this module.
  *
  * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
@@ -166,21 +177,23 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, di
                                                     int32_t window_size_right);
 
 /**
- * Attention core with an explicit mask, in a layout the caller names. Devices may leave it out.
+ * Compute attention with an explicit mask, in a layout that the caller selects. A device may omit this function.
  *
- * `input_layout` names the shape of q, k and v, and attention_out has that of q: "BSND" [B, S, N, D], "BNSD"
- * [B, N, S, D], "BSH" [B, S, N · D], "SBH" [S, B, N · D], the columns of head n being n · D to n · D + D − 1; anything
- * else is an error. `head_num` is the number N of query heads; k and v may have fewer.
+ * `input_layout` selects the shape of q, k and v: "BSND" [B, S, N, D], "BNSD" [B, N, S, D], "BSH" [B, S, N · D] or
+ * "SBH" [S, B, N · D]. Head n has the columns n · D to n · D + D − 1. Any other text is an error. attention_out has
+ * the shape of q. `head_num` is the number N of query heads; k and v may have fewer heads.
  *
- * attention_mask: bool [Sq, Sk], [1, 1, Sq, Sk] or [B, 1, Sq, Sk], TRUE where the key is NOT visible; NULL hides
- * nothing. `is_causal` requires a mask holding the causal triangle (true for j > i); when Sq and Sk both exceed 2048,
- * a triangle of 2048 × 2048 stands for it. Visible is what the mask leaves and, if `is_causal`, j ≤ i (top-left:
- * unlike the core's rule when Sq ≠ Sk). Slopes and windows may be refused: NULL, −1 and −1 are always served.
+ * attention_mask: bool [Sq, Sk], [1, 1, Sq, Sk] or [B, 1, Sq, Sk]. TRUE means that the query does NOT see the key.
+ * NULL hides nothing. `is_causal` requires a mask that contains the causal triangle (true for j > i). If Sq and Sk
+ * both exceed 2048, a triangle of 2048 × 2048 is passed instead. If `is_causal` is set, query i sees key j if the mask
+ * is false and j ≤ i. This alignment is top-left; it differs from the causal rule of the formula if Sq ≠ Sk. A device
+ * may reject slopes and windows, but it must accept NULL slopes with the windows −1 and −1.
  *
- * softmax_max and softmax_sum (float32 [B, N, Sq, 8]: a row's maximum and its Σ exp(s − maximum), eight times over),
- * softmax_out (float32, empty) and dropout_mask (uint8, one bit an element of [B, N, Sq, Sk],
- * ceil(B · N · Sq · Sk / 128) · 16 bytes; left alone when p_dropout = 0) are made by the callee for its own
- * backward function, and mean nothing to anyone else. Source: the attention core in the module's description.
+ * The other results are records for the backward function of the same library. Their contents are unspecified.
+ * softmax_max and softmax_sum: float32 [B, N, Sq, 8], the maximum of each row and its Σ exp(s − maximum), each
+ * repeated eight times. softmax_out: float32, empty. dropout_mask: uint8, one bit per element of [B, N, Sq, Sk],
+ * ceil(B · N · Sq · Sk / 128) · 16 bytes; it is not written if p_dropout = 0.
+ * Source: the attention formula of this module.
  *
  * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
@@ -201,11 +214,11 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttention(diopiContextHandle_t ctx, 
                                                       const char* input_layout);
 
 /**
- * Gradients of `diopiCustomizedFlashAttention`, in the layout and shapes of q, k and v.
+ * Compute the gradients of `diopiCustomizedFlashAttention`, in the layout and shapes of q, k and v.
  *
- * attention_out, softmax_max, softmax_sum and softmax_out are results of the same library's forward call, and so is
- * dropout_mask, which is NULL when p_dropout = 0; the attributes are those of that call.
- * Source: the attention core in the module's description.
+ * attention_out, softmax_max, softmax_sum, softmax_out and dropout_mask are results of the forward call of the same
+ * library. dropout_mask is NULL if p_dropout = 0. The attributes are those of the forward call.
+ * Source: the attention formula of this module.
  *
  * Where `is_causal` is true, `window_size_right` is not read and may be anything: a causal call sees no later keys.
  *
@@ -229,12 +242,13 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionBackward(diopiContextHandle
                                                               int32_t head_num, const char* input_layout);
 
 /**
- * Attention core on packed sequences, each attended to by itself with its own Sq and Sk.
+ * Compute attention for packed sequences. Each sequence attends only to itself and has its own Sq and Sk.
  *
- * q, attention_out: [Tq, Hq, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: int32 [B + 1], rising from 0 to Tq and Tk:
- * sequence b owns the rows cum[b] to cum[b + 1] − 1. softmax_lse: float32 [B, Hq, max_seqlen_q]; what lies beyond
- * a sequence's length carries no meaning. max_seqlen_q and max_seqlen_kv, at least the longest lengths, do not
- * change the result. Source: the attention core in the module's description.
+ * q, attention_out: [Tq, Hq, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: int32 [B + 1], increasing from 0 to Tq and
+ * Tk. Sequence b consists of the rows cum[b] to cum[b + 1] − 1. softmax_lse: float32 [B, Hq, max_seqlen_q]; elements
+ * beyond the length of a sequence are unspecified. max_seqlen_q and max_seqlen_kv are at least the largest lengths.
+ * They do not change the result.
+ * Source: the attention formula of this module.
  *
  * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
@@ -249,10 +263,11 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t ctx, diop
                                                   bool is_causal, int32_t window_size_left, int32_t window_size_right);
 
 /**
- * Gradients of `diopiFlashAttentionVarLen`, shaped as q, k and v; grad_output as attention_out.
+ * Compute the gradients of `diopiFlashAttentionVarLen` with respect to q, k and v.
  *
- * attention_out and softmax_lse are the forward call's results, and the attributes are those of that call.
- * Source: the attention core in the module's description.
+ * Each gradient has the shape of its argument. grad_output has the shape of attention_out. attention_out and
+ * softmax_lse are the results of the forward call, and the attributes are those of that call.
+ * Source: the attention formula of this module.
  *
  * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
@@ -272,13 +287,14 @@ DIOPI_WEAK diopiError_t diopiFlashAttentionVarLenBackward(diopiContextHandle_t c
                                                           int32_t window_size_right);
 
 /**
- * Attention core with an explicit mask, on packed sequences. Devices may leave it out.
+ * Compute attention with an explicit mask for packed sequences. A device may omit this function.
  *
- * q, attention_out: [Tq, N, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: B host integers, where each sequence ends;
- * there is no leading 0: sequence b owns the rows cum[b − 1] to cum[b] − 1, cum[−1] standing for 0.
- * attention_mask: bool [max_seqlen_q, max_seqlen_kv], TRUE where the key is NOT visible; its top-left corner of
- * Sq × Sk serves each sequence. softmax_max, softmax_sum: float32 [Tq, N, 8]. Everything else, `is_causal` too, as in
- * `diopiCustomizedFlashAttention`. Source: the attention core in the module's description.
+ * q, attention_out: [Tq, N, D]. k, v: [Tk, Hk, D]. cum_seq_q, cum_seq_kv: B integers in host memory, the end of each
+ * sequence. There is no leading 0: sequence b consists of the rows cum[b − 1] to cum[b] − 1, where cum[−1] stands for
+ * 0. attention_mask: bool [max_seqlen_q, max_seqlen_kv]. TRUE means that the query does NOT see the key. Each sequence
+ * uses the top-left corner of Sq × Sk elements. softmax_max, softmax_sum: float32 [Tq, N, 8]. The rest, including
+ * `is_causal`, is as in `diopiCustomizedFlashAttention`.
+ * Source: the attention formula of this module.
  *
  * Where `p_dropout` is 0, `gen` is not read and may be anything: nothing is drawn. Where `is_causal` is true,
  * `window_size_right` is not read and may be anything: a causal call sees no later keys.
@@ -298,10 +314,10 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionVarLen(diopiContextHandle_t
                                                             int32_t window_size_left, int32_t window_size_right);
 
 /**
- * Gradients of `diopiCustomizedFlashAttentionVarLen`, shaped as q, k and v.
+ * Compute the gradients of `diopiCustomizedFlashAttentionVarLen`, in the shapes of q, k and v.
  *
- * Arguments as in `diopiCustomizedFlashAttentionBackward` and the forward call.
- * Source: the attention core in the module's description.
+ * The arguments are as in `diopiCustomizedFlashAttentionBackward` and in the forward call.
+ * Source: the attention formula of this module.
  *
  * Where `is_causal` is true, `window_size_right` is not read and may be anything: a causal call sees no later keys.
  */
@@ -327,13 +343,15 @@ DIOPI_WEAK diopiError_t diopiCustomizedFlashAttentionVarLenBackward(diopiContext
                                                                     int32_t window_size_right);
 
 /**
- * Softmax along the last axis of t, which is scale · input, and −10000 (not −inf) where masked.
+ * Compute the softmax along the last axis of scale · input, with −10000 (not −inf) at masked elements.
  *
- * Masked are the elements whose mask is true (or, of a floating mask, not zero); with `fixed_triu_mask` instead
- * those right of the diagonal, column > row in the last two axes, and the contents of mask have no part.
+ * If `fixed_triu_mask` is false, an element is masked where mask is true, or not zero if mask is floating. If it is
+ * true, the elements to the right of the diagonal (column > row in the last two axes) are masked, and the contents of
+ * mask are ignored.
  *
- * input, output: one shape, at least 2-d. mask: that shape or one that broadcasts to it, usually [B, 1, Sq, Sk]
- * beside [B, H, Sq, Sk]. A row masked throughout is uniform. Source: Megatron-LM, fused scaled masked softmax.
+ * input, output: one shape with at least two axes. mask: the same shape or a shape that broadcasts to it, usually
+ * [B, 1, Sq, Sk] with input [B, H, Sq, Sk]. If all elements of a row are masked, the result of the row is uniform.
+ * Source: Megatron-LM, fused scaled masked softmax.
  *
  * Where `fixed_triu_mask` is true, `mask` gives its shape and dtype alone: only positions determine the mask.
  */
@@ -342,9 +360,10 @@ DIOPI_WEAK diopiError_t diopiScaledMaskedSoftmax(diopiContextHandle_t ctx, diopi
                                                  double scale, bool fixed_triu_mask);
 
 /**
- * Gradient of `diopiScaledMaskedSoftmax` from its result: scale · output · (grad_output − Σ grad_output · output).
+ * Compute the gradient of `diopiScaledMaskedSoftmax` from its result.
  *
- * The sum is along the last axis; masked elements have gradient 0. All tensors but mask have one shape and dtype.
+ * grad_input = scale · output · (grad_output − Σ grad_output · output), with the sum along the last axis. Masked
+ * elements have gradient 0. All tensors except mask have the same shape and dtype.
  * Source: derivative of the formula.
  *
  * Where `fixed_triu_mask` is true, `mask` gives its shape and dtype alone: only positions determine the mask.
@@ -464,15 +483,15 @@ DIOPI_WEAK diopiError_t diopiContextAttentionInference(diopiContextHandle_t ctx,
                                                        diopiConstTensorHandle_t b_seq_len, int max_input_len);
 
 /**
- * Rotation of query and key in place, head by head, with cosines and sines as wide as a head.
+ * Rotate the heads of query and key in place; the cosines and sines have the size of a head.
  *
- * For every head x of size `dim`: y[d] = x[d] · cos[d] − x[d + dim/2] · sin[d] for d < dim/2, and
- * y[d] = x[d] · cos[d] + x[d − dim/2] · sin[d] from there on. The two halves of cos and sin need not be equal.
+ * For every head x of size `dim`: y[d] = x[d] · cos[d] − x[d + dim/2] · sin[d] for d < dim/2, and y[d] = x[d] ·
+ * cos[d] + x[d − dim/2] · sin[d] for d ≥ dim/2. The two halves of cos may differ, and so may those of sin.
  *
- * query: [T, Hq · dim] or [..., T, Hq, dim]; key likewise with its own number of heads. cos, sin: [T, 1, dim], the
- * same for all heads; they may have further axes in front, which are those in front of T, or of size 1. Where query is
- * [T, Hq · dim], the axes in front of the last two hold T tokens in all. All of one dtype. An odd `dim`, or one that
- * does not divide the last axis, is an error.
+ * query: [T, Hq · dim] or [..., T, Hq, dim]. key: likewise, with a possibly different number of heads. cos, sin:
+ * [T, 1, dim], the same for all heads. They may have more leading axes, which equal those of query before T or have
+ * size 1. If query is [T, Hq · dim], the axes of cos before the last two contain T tokens in total. All tensors have
+ * one dtype. The call is rejected if `dim` is odd or does not divide the size of the last axis.
  * Source: Su et al., "RoFormer" (2021).
  *
  * LMDeploy's DIPU backend (dlinfer) passes `cos` and `sin` as [1, T, 1, dim]. For several sequences, LMDeploy's DIPU
