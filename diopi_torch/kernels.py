@@ -1,4 +1,8 @@
-"""Kernels that work the same for every vendor; most of them create, inspect or copy memory."""
+"""Kernels of PyTorch operators that create, inspect or copy memory. They don't call a function of the vendor.
+
+A kernel is the function that PyTorch calls for an operator on the device. `KERNELS` lists these kernels by operator;
+the backend registers them. All other operators are served by functions of the vendor (`operators.py`).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ KERNELS: dict[str, Kernel] = {}
 
 
 def kernel(name: str) -> Callable[[Kernel], Kernel]:
-    """Return a decorator that registers a function as the kernel of the operator `name`."""
+    """Return a decorator that enters a function in `KERNELS` as the kernel of the operator `name`."""
 
     def enter(function: Kernel) -> Kernel:
         KERNELS[name] = function
@@ -58,6 +62,7 @@ for _operator in METADATA_OPERATORS:
 
 @kernel("unfold")
 def _unfold(self: torch.Tensor, dimension: int, size: int, step: int) -> torch.Tensor:
+    """Return a view of all windows of `size` elements along an axis; a meta tensor determines its shape and strides."""
     meta = torch.empty_strided(self.shape, self.stride(), device="meta").unfold(dimension, size, step)
     return self.as_strided(meta.shape, meta.stride(), self.storage_offset())
 
@@ -72,6 +77,7 @@ def _empty(
     pin_memory: bool | None = None,
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor:
+    """Allocate a tensor without initializing it."""
     _check_device_and_pinning(device, pin_memory)
     strides = None
     if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
@@ -92,6 +98,7 @@ def _empty_strided(
     device: torch.device | None = None,
     pin_memory: bool | None = None,
 ) -> torch.Tensor:
+    """Allocate a tensor with these strides without initializing it."""
     _check_device_and_pinning(device, pin_memory)
     if len(size) != len(stride):
         raise RuntimeError(
@@ -107,7 +114,7 @@ def _empty_strided(
 
 
 def _check_device_and_pinning(device: torch.device | None, pin_memory: bool | None) -> None:
-    """Raise RuntimeError for pinned memory or a device index other than 0."""
+    """Raise RuntimeError if pinned memory or a device index other than 0 is requested."""
     if pin_memory:
         raise RuntimeError("Only dense CPU tensors can be pinned")
     if device is not None and device.index:
@@ -116,6 +123,7 @@ def _check_device_and_pinning(device: torch.device | None, pin_memory: bool | No
 
 @kernel("set_")
 def _set(self: torch.Tensor) -> torch.Tensor:
+    """Make `self` an empty tensor with a new storage."""
     return _set_contiguous(self, allocate_now([0], self.dtype).untyped_storage(), 0, [0])
 
 
@@ -123,6 +131,7 @@ def _set(self: torch.Tensor) -> torch.Tensor:
 def _resize(
     self: torch.Tensor, size: Sequence[int], *, memory_format: torch.memory_format | None = None
 ) -> torch.Tensor:
+    """Resize a tensor in place; its storage grows if it is too small, and never shrinks."""
     if list(self.shape) == list(size) and memory_format is None:
         return self
     offset, storage = int(self.storage_offset()), self.untyped_storage()
@@ -167,7 +176,7 @@ def _zeros(
     device: torch.device | None = None,
     pin_memory: bool | None = None,
 ) -> torch.Tensor:
-    """Return zeros in allocated memory; on its own devices, PyTorch represents zero gradients without memory."""
+    """Return zeros in allocated memory; PyTorch's own devices represent zero gradients without memory."""
     return allocate_now(size, dtype or torch.get_default_dtype()).zero_()
 
 
@@ -179,21 +188,24 @@ def _to_copy(self: torch.Tensor, *, non_blocking: bool = False, **options: Any) 
 
 @kernel("native_dropout_backward")
 def _native_dropout_backward(grad_output: torch.Tensor, mask: torch.Tensor, scale: float) -> torch.Tensor:
+    """Return the gradient of dropout: zero for dropped elements, `scale` times `grad_output` for the others."""
     return grad_output * mask * scale
 
 
 @kernel("_local_scalar_dense")
 def _local_scalar_dense(self: torch.Tensor) -> Any:
+    """Return the only element of a tensor as a Python number (`Tensor.item`)."""
     return read_to_host(self).item()
 
 
 @kernel("is_pinned")
 def _is_pinned(self: torch.Tensor, device: torch.device | None = None) -> bool:
+    """Return False: memory of the device is never pinned CPU memory."""
     return False
 
 
 def pin(self: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:
-    """Raise RuntimeError: the device has no pinned CPU memory for asynchronous copies."""
+    """Raise RuntimeError: the device has no pinned CPU memory. `registration.py` registers this as `_pin_memory`."""
     raise RuntimeError(f"{NAME} has no pinned memory: leave pin_memory out; copies to the device are synchronous")
 
 
@@ -223,13 +235,14 @@ FALLTHROUGH = {"_copy_from": ("Conjugate", "Negative")}
 
 
 def _without_lazy_bits(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a view of the memory of a tensor without its lazy conjugation and negation."""
+    """Return a view of the stored elements, without the conjugation or negation that PyTorch has deferred."""
     stored = aten._conj(tensor) if tensor.is_conj() else tensor
     return aten._neg_view(stored) if stored.is_neg() else stored
 
 
 @kernel("_copy_from_and_resize")
 def _copy_from_and_resize(self: torch.Tensor, dst: torch.Tensor) -> torch.Tensor:
+    """Copy `self` to `dst`, which is first resized to the shape of `self`."""
     return _copy_from(self, dst.resize_(self.shape))
 
 
@@ -239,6 +252,7 @@ def _is_plain_copy(source: torch.Tensor, target: torch.Tensor) -> bool:
 
 
 def _copy_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
+    """Copy between two tensors on the device: as bytes, with the vendor's copy function, or through the host."""
     if not target.numel():
         return
     if _is_plain_copy(source, target):
@@ -261,6 +275,7 @@ def _copy_through_host(source: torch.Tensor, target: torch.Tensor) -> None:
 
 
 def _copy_to_device(source: torch.Tensor, target: torch.Tensor) -> None:
+    """Copy a CPU tensor to the device, converted to the type and strides of the target."""
     if not is_dense(target):
         whole = allocate_now(target.shape, target.dtype)
         _copy_to_device(source, whole)
@@ -272,6 +287,7 @@ def _copy_to_device(source: torch.Tensor, target: torch.Tensor) -> None:
 
 
 def _copy_to_host(source: torch.Tensor, target: torch.Tensor) -> None:
+    """Copy a tensor on the device to a CPU tensor, converted to the type and strides of the target."""
     if not is_dense(source):
         source = source.contiguous()
     if _is_plain_copy(source, target):

@@ -1,4 +1,7 @@
-"""Shapes, strides and element types of an operator's results, as computed by PyTorch for tensors without memory."""
+"""Infer the shapes, strides and element types of an operator's results.
+
+PyTorch computes them with meta tensors, which have no memory.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ Layouts = TensorLayout | int | None | list[Any] | tuple[Any, ...]
 
 
 def infer_layouts(operator: torch._ops.OpOverload, named: Mapping[str, Any], outputs: Collection[str] = ()) -> Layouts:
-    """Return the layouts of the results of an operator; errors of PyTorch for invalid arguments propagate.
+    """Return the layouts of the results of an operator. PyTorch's errors for invalid arguments propagate.
 
     Args:
         operator: the operator.
         named: its arguments by name.
-        outputs: the names of the output arguments; their layouts are those that they should have.
+        outputs: the names of the output arguments. For these, the function returns the layouts that they should have.
 
     Returns:
         The layouts of the results.
@@ -36,13 +39,13 @@ def infer_layouts(operator: torch._ops.OpOverload, named: Mapping[str, Any], out
 
 
 def _adjust_to_cpu(operator: torch._ops.OpOverload, named: Mapping[str, Any], layouts: Layouts) -> Layouts:
-    """Replace the layouts that PyTorch computes for tensors without memory by the CPU's where they differ."""
-    changed = _OTHERS_ON_THE_CPU.get(operator._schema.name)
+    """Correct the layouts of the few operators whose CPU results differ from what PyTorch computes for meta tensors."""
+    changed = _CPU_DIFFERENCES.get(operator._schema.name)
     return changed(named, *layouts) if changed is not None and isinstance(layouts, tuple) else layouts
 
 
 def _adjust_normalization(named: Mapping[str, Any], normalized: TensorLayout, *saved: TensorLayout) -> Layouts:
-    """Let batch normalization save statistics in the type of its parameters, and nothing in evaluation mode."""
+    """Give saved statistics of batch normalization the parameters' type, and no elements in evaluation mode."""
     parameters = (named[name] for name in ("weight", "bias", "running_mean", "running_var"))
     dtype = next(
         (parameter.layout.torch_dtype for parameter in parameters if parameter is not None), normalized.torch_dtype
@@ -55,18 +58,19 @@ def _adjust_normalization(named: Mapping[str, Any], normalized: TensorLayout, *s
 
 
 def _adjust_attention(named: Mapping[str, Any], *layouts: Any) -> Layouts:
-    """Remove seed and offset from attention that draws no random numbers."""
+    """Replace the layouts of seed and offset by None, because attention on the CPU returns no random state."""
     *results, _, _, mask = layouts
     return (*results, None, None, mask)
 
 
-_OTHERS_ON_THE_CPU: Mapping[str, Callable[..., Layouts]] = {
+_CPU_DIFFERENCES: Mapping[str, Callable[..., Layouts]] = {
     "aten::native_batch_norm": _adjust_normalization,
     "aten::_scaled_dot_product_fused_attention_overrideable": _adjust_attention,
 }
 
 
 def _meta(value: Any) -> Any:
+    """Return the value for a computation with meta tensors, to which tensors are converted."""
     if isinstance(value, Slot):
         return torch.empty_strided(value.shape, value.strides, dtype=value.layout.torch_dtype, device="meta")
     if isinstance(value, list):
@@ -79,11 +83,12 @@ def _meta(value: Any) -> Any:
 
 
 def _empty_output(value: Slot) -> torch.Tensor:
-    """Return an empty tensor in place of an output argument, which PyTorch resizes without a warning."""
+    """Return an empty meta tensor in place of an output argument, which PyTorch resizes without a warning."""
     return torch.empty(0, dtype=value.layout.torch_dtype, device="meta")
 
 
 def _layouts(returned: Any) -> Layouts:
+    """Return the layouts of an operator's results, in the same nesting; other values than tensors are unchanged."""
     if isinstance(returned, torch.Tensor):
         return layout_of(tuple(returned.shape), returned.stride(), returned.dtype)
     return type(returned)([_layouts(entry) for entry in returned]) if isinstance(returned, list | tuple) else returned

@@ -1,4 +1,8 @@
-"""Core ATen operators that are layers: convolution, pooling, normalization, interpolation."""
+"""Core ATen operators that are layers: convolution, pooling, normalization, interpolation.
+
+Each function implements the ATen operator that its decorator names, for JAX arrays. Its parameters are those of the
+operator: tensors have the shape (batch, channels, spatial axes …), and sizes have one number per spatial axis.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +32,7 @@ def convolution(
     output_padding: Sizes,
     groups: int,
 ) -> Array:
+    """Return the convolution, or the transposed convolution, of x with a kernel, plus the bias."""
     rank = len(stride)
     pads = [(pad, pad) for pad in padding]
     spread = [1] * rank
@@ -48,7 +53,7 @@ def _transpose_kernel(weight: Array, groups: int) -> Array:
 
 
 def _windows(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool) -> Any:
-    """Return sizes, strides, dilations and padding of windows for all axes of x."""
+    """Return sizes, strides, dilations and padding of windows over all axes of x for `lax.reduce_window`."""
     rank, lead = len(kernel), x.ndim - len(kernel)
     padding, dilation = _per_axis(padding, rank), _per_axis(dilation, rank)
     stride = _per_axis(stride or kernel, rank)
@@ -62,6 +67,7 @@ def _windows(x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: S
 
 
 def _per_axis(sizes: Sizes, rank: int) -> tuple[int, ...]:
+    """Return one size per axis; a single size applies to all axes."""
     return tuple(sizes) * rank if len(sizes) == 1 else tuple(sizes)
 
 
@@ -69,7 +75,7 @@ def _per_axis(sizes: Sizes, rank: int) -> tuple[int, ...]:
 def max_pool(
     x: Array, kernel: Sizes, stride: Sizes = (), padding: Sizes = (0,), dilation: Sizes = (1,), ceil_mode: bool = False
 ) -> tuple[Array, None]:
-    """Return the maxima without their positions."""
+    """Return the maximum of each window, and None instead of the positions of the maxima."""
     kernel = _per_axis(kernel, x.ndim - 2)
     sizes, strides, dilations, pads = _windows(x, kernel, stride, padding, dilation, ceil_mode)
     least = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
@@ -88,6 +94,7 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Array:
+    """Return the mean of each window; padding counts as elements unless `count_include_pad` is False."""
     kernel = _per_axis(kernel, x.ndim - 2)
     sizes, strides, _, pads = _windows(x, kernel, stride, padding, (1,), ceil_mode)
     sums = lax.reduce_window(x, jnp.asarray(0, x.dtype), lax.add, sizes, strides, pads)
@@ -104,13 +111,14 @@ def avg_pool(
 
 @operator("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d")
 def adaptive_avg_pool(x: Array, output_size: Sizes) -> Array:
+    """Return the means of `output_size` parts of each spatial axis; the parts may overlap by an element."""
     return _multiply_axes(
         x, [_averages(have, want) for have, want in zip(x.shape[-len(output_size) :], output_size, strict=True)]
     )
 
 
 def _averages(have: int, want: int) -> np.ndarray[Any, Any]:
-    """Return the matrix (want, have) that averages the parts of an axis."""
+    """Return the matrix (want, have) that averages `want` parts of an axis of `have` elements."""
     matrix = np.zeros((want, have))
     for n in range(want):
         start, end = n * have // want, -(-(n + 1) * have // want)
@@ -127,6 +135,7 @@ def _multiply_axes(x: Array, matrices: Sequence[np.ndarray[Any, Any]]) -> Array:
 
 @operator("upsample_bilinear2d.vec", "upsample_linear1d.vec", "upsample_trilinear3d.vec")
 def upsample_linear(x: Array, output_size: Sizes | None, align_corners: bool, scales: Sequence[float] | None) -> Array:
+    """Return x, resized by linear interpolation along each spatial axis."""
     sizes = _output_sizes(x, output_size, scales)
     steps = scales if scales and output_size is None else [None] * len(sizes)
     axes_of = zip(x.shape[2:], sizes, steps, strict=True)
@@ -134,13 +143,14 @@ def upsample_linear(x: Array, output_size: Sizes | None, align_corners: bool, sc
 
 
 def _output_sizes(x: Array, output_size: Sizes | None, scales: Sequence[float] | None) -> Sizes:
+    """Return the output sizes: those that the call passes, or the input sizes times the scales."""
     if output_size is not None:
         return output_size
     return [int(size * scale) for size, scale in zip(x.shape[2:], scales or (), strict=True)]
 
 
 def _linear(have: int, want: int, align_corners: bool, scale: float | None) -> np.ndarray[Any, Any]:
-    """Return the matrix (want, have) of linear interpolation along an axis."""
+    """Return the matrix (want, have) that interpolates `want` elements linearly from an axis of `have` elements."""
     places = np.arange(want, dtype=np.float64)
     if align_corners:
         places *= (have - 1) / max(want - 1, 1)
@@ -155,6 +165,7 @@ def _linear(have: int, want: int, align_corners: bool, scale: float | None) -> n
 
 @operator("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
 def upsample_nearest(x: Array, output_size: Sizes | None, scales: Sequence[float] | None) -> Array:
+    """Return x, resized along each spatial axis; each new element is the nearest element before it."""
     sizes = _output_sizes(x, output_size, scales)
     for axis, (have, want) in enumerate(zip(x.shape[2:], sizes, strict=True), 2):
         step = 1 / scales[axis - 2] if scales and output_size is None else have / want
@@ -167,6 +178,7 @@ def upsample_nearest(x: Array, output_size: Sizes | None, scales: Sequence[float
 def batch_norm(
     x: Array, weight: Array | None, bias: Array | None, mean: Array, variance: Array, momentum: float, eps: float
 ) -> tuple[Array, None, None]:
+    """Return x, normalized by the running mean and variance of each channel; nothing is saved for a gradient."""
     shape = (1, -1, *[1] * (x.ndim - 2))
     scale = (1 if weight is None else weight) / jnp.sqrt(variance + eps)
     shift = (0 if bias is None else bias) - mean * scale
@@ -177,6 +189,7 @@ def batch_norm(
 def layer_norm(
     x: Array, shape: Sizes, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
+    """Return x, normalized over its last axes, with the mean and the inverse standard deviation."""
     normal, mean, scale = _normalize(x, range(-len(shape), 0), eps)
     return _affine(normal, weight, bias), mean, scale
 
@@ -185,6 +198,7 @@ def layer_norm(
 def group_norm(
     x: Array, weight: Array | None, bias: Array | None, n: Any, channels: int, size: Any, groups: int, eps: float
 ) -> tuple[Array, None, None]:
+    """Return x, normalized over the elements of each group of channels; nothing is saved for a gradient."""
     parts = x.reshape(x.shape[0], groups, channels // groups, *x.shape[2:])
     normal = _normalize(parts, range(2, parts.ndim), eps)[0].reshape(x.shape)
     shape = (1, -1, *[1] * (x.ndim - 2))
@@ -199,6 +213,7 @@ def group_norm(
 def instance_norm(
     x: Array, weight: Array | None, bias: Array | None, training: bool, momentum: float, eps: float
 ) -> tuple[Array, None, None]:
+    """Return x, normalized over the batch and the spatial axes of each channel; nothing is saved for a gradient."""
     normal = _normalize(x, [0, *range(2, x.ndim)], eps)[0]
     shape = (1, -1, *[1] * (x.ndim - 2))
     return (
@@ -209,7 +224,7 @@ def instance_norm(
 
 
 def _normalize(x: Array, dims: Sequence[int], eps: float) -> tuple[Array, Array, Array]:
-    """Return x normalized along `dims`, its mean and the factor; half precision is computed in float32."""
+    """Return x normalized along `dims`, its mean and 1 / √(variance + eps). Half precision is computed in float32."""
     x = x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
     mean = jnp.mean(x, axes(list(dims)), keepdims=True)
     scale = lax.rsqrt(jnp.var(x, axes(list(dims)), keepdims=True) + eps)
@@ -217,5 +232,6 @@ def _normalize(x: Array, dims: Sequence[int], eps: float) -> tuple[Array, Array,
 
 
 def _affine(x: Array, weight: Array | None, bias: Array | None) -> Array:
+    """Return x · weight + bias; None stands for weight 1 or bias 0."""
     x = x if weight is None else x * weight
     return x if bias is None else x + bias

@@ -31,7 +31,7 @@ class Error(Enumeration):
 
     Success = 0, "The call did what it was asked."
     Error_BadParameter = 1, "An argument is NULL, out of range, or not what the network takes."
-    Error_BadValue = 2, "A handle is of nothing that is alive."
+    Error_BadValue = 2, "A handle refers to no live object."
     Error_NotInitialized = 3, "Nothing is loaded, or a tensor is not bound."
     Error_Busy = 4, "It is in use: a network is loaded, memory is bound."
     Error_InvalidFile = 5, "The bytes are no loadable, or damaged."

@@ -41,8 +41,10 @@ class Handles:
         """Return the object of a handle; raise InterfaceError if it does not exist or has another type."""
         found = self._objects.get(handle)
         if not isinstance(found, kind):
-            description = "nothing that is alive" if found is None else f"a {type(found).__name__}"
-            raise InterfaceError(self._invalid, f"handle {handle:#x} is of {description}, expected a {kind.__name__}")
+            description = "no live object" if found is None else f"a {type(found).__name__}"
+            raise InterfaceError(
+                self._invalid, f"handle {handle:#x} refers to {description}, expected a {kind.__name__}"
+            )
         return found
 
     def remove(self, gone: Any) -> None:

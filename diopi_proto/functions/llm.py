@@ -1,15 +1,18 @@
-"""Kernels of large language model serving: token caches, decoding and prefill attention, penalties, fused all-reduce.
+"""Kernels for serving large language models: token caches, decoding and prefill attention, penalties, fused all-reduce.
 
-Attention is that of the attention family: softmax of scaled scores, then the weighted sum of the values; query head h
-uses key and value head h // (query heads / key heads). The scale is always 1/√D, D being the head size.
+Attention means the formula of the module `attention`: the softmax of scaled scores, then the weighted sum of the
+values. Query head h uses key and value head h // (query heads / key heads). The scale is always 1/√D, where D is the
+head size.
 
-Token cache: k or v of shape [slots, H, D], a token a slot. The table `b_loc` [B, N] is right-aligned at
-`max_input_len`: token t of sequence b, 0 ≤ t < len_b, lies in slot b_loc[b, max_input_len − len_b + t]. `b_seq_len` [B]
-holds the lengths, 1 ≤ len_b ≤ max_input_len ≤ N, `b_start_loc` [B] where each sequence begins in packed data. Slots and
-positions are int32 or int64, inside their tensors; that is the caller's duty and not checked.
+A token cache stores k or v in a tensor of shape [slots, H, D], with one token per slot. The table `b_loc` [B, N] lists
+the slots of each sequence, right-aligned at `max_input_len`: token t of sequence b, 0 ≤ t < len_b, is in slot
+b_loc[b, max_input_len − len_b + t]. `b_seq_len` [B] contains the lengths, 1 ≤ len_b ≤ max_input_len ≤ N. `b_start_loc`
+[B] contains the index at which each sequence begins in packed data. Slots and positions are int32 or int64. The caller
+must ensure that they are inside their tensors; the call does not check them.
 
-Half-precision input is accumulated in float32. Empty tensors succeed. Shapes that do not fit
-together are errors. Sources: LightLLM, token attention; Kwon et al., "PagedAttention" (2023).
+Half-precision input is accumulated in float32. Calls with empty tensors succeed. Calls whose shapes do not match are
+rejected.
+Sources: LightLLM, token attention; Kwon et al., "PagedAttention" (2023).
 """
 
 from typing import Annotated, Literal
@@ -70,9 +73,10 @@ token_tables = {"b_loc": index, "b_start_loc": index, "b_seq_len": index}
 
 @prototype(dtypes=real, argument_dtypes={"dest_loc": index}, guarantee="exact")
 def diopiDestIndexCopyKV(ctx: Context, out: InOut, k: Sized, dest_loc: Sized):
-    """Tokens copied into their slots: out[dest_loc[t], …] = k[t, …]; the other slots of out keep their contents.
+    """Copy tokens into their slots: out[dest_loc[t], …] = k[t, …]. The other slots of out keep their contents.
 
-    out: [slots, H, D]. k: [T, H, D], out's dtype. dest_loc: [T]; of equal entries any one wins.
+    out: [slots, H, D]. k: [T, H, D], of out's dtype. dest_loc: [T]. If entries are equal, the slot receives the token
+    of any one of them.
     Source: LightLLM, destindex_copy_kv.
     """
 
@@ -88,12 +92,14 @@ def diopiTokenAttentionInference(
     b_seq_len: Sized,
     max_input_len: c_int,
 ):
-    """Scores of one new query a sequence against its cached keys, neither masked nor normalised.
+    """Compute the scores of one new query per sequence with the cached keys, without mask and normalization.
 
-    token_attention_out[h, b_start_loc[b] + t] = Σ_d q[b, h, d] · k[slot(b, t), h, d] / √D for t < len_b.
+    token_attention_out[h, b_start_loc[b] + t] = Σ_d q[b, h, d] · k[slot(b, t), h, d] / √D for t < len_b, where slot(b,
+    t) is the slot of token t of sequence b.
 
-    q: [B, H, D]. k: token cache [slots, H, D]. token_attention_out: [H, L], L at least the sum of the lengths, in q's
-    dtype; columns outside all sequences keep their contents. Source: LightLLM, token attention.
+    q: [B, H, D]. k: a token cache, [slots, H, D]. token_attention_out: [H, L] of q's dtype, where L is at least the sum
+    of the lengths. Columns outside all sequences keep their contents.
+    Source: LightLLM, token attention.
     """
 
 
@@ -109,12 +115,14 @@ def diopiTokenSoftmaxReduceVInference(
     max_input_len: c_int,
     other_kv_index: c_int,
 ):
-    """Softmax of a sequence's scores, and the sum of its cached values weighted by it.
+    """Compute the softmax of the scores of each sequence, and the sum of its cached values with these weights.
 
-    out[b, h, d] = Σ_t p[t] · v[slot(b, t), h, d] with p = softmax over t < len_b of logics[h, b_start_loc[b] + t].
+    out[b, h, d] = Σ_t p[t] · v[slot(b, t), h, d], where p is the softmax of logics[h, b_start_loc[b] + t] over t <
+    len_b, and slot(b, t) is the slot of token t of sequence b.
 
-    logics: [H, L], as `diopiTokenAttentionInference` makes it. v: token cache [slots, H, D]. out: [B, H, D]. All of one
-    dtype. `other_kv_index` is a slot that may safely be read in place of none; it never changes the result.
+    logics: [H, L], the result of `diopiTokenAttentionInference`. v: a token cache, [slots, H, D]. out: [B, H, D]. All
+    floating tensors have one dtype. `other_kv_index` is a slot that an implementation may read where a sequence has no
+    token. It does not change the result.
     Source: LightLLM, token softmax and reduce.
     """
 
@@ -130,10 +138,11 @@ def diopiContextAttentionInference(
     b_seq_len: Sized,
     max_input_len: c_int,
 ):
-    """Causal attention of packed sequences to themselves: the row at place i of a sequence sees its places j ≤ i.
+    """Compute causal attention for packed sequences: in each sequence, row i attends to the rows j ≤ i.
 
-    context_attention_out, q, k, v: [T, H, D], sequence b in the rows b_start_loc[b] to b_start_loc[b] + len_b − 1; rows
-    outside all sequences keep their contents. `max_input_len`, the longest length, does not change the result.
+    context_attention_out, q, k, v: [T, H, D]. Sequence b has the rows b_start_loc[b] to b_start_loc[b] + len_b − 1.
+    Rows outside all sequences keep their contents. `max_input_len` is the largest length and does not change the
+    result.
     Source: LightLLM, context attention.
     """
 
@@ -157,17 +166,18 @@ def diopiPagedAttention(
     block_table: In | None,
     block_size: PositiveExtent,
 ):
-    """Decoding: attention of one query a sequence to its tokens in a cache of blocks.
+    """Compute the attention of one query per sequence to the tokens of the sequence in a cache of blocks (decoding).
 
-    Token t of sequence b, t < actual_seq_lengths[b], lies in slot
-    block_table[b, t // block_size] · block_size + t mod block_size.
+    Token t of sequence b, t < actual_seq_lengths[b], is in slot block_table[b, t // block_size] · block_size + t mod
+    block_size.
 
-    q, out: [B, num_heads · dim] or [B, 1, num_heads · dim], `dim` being the head size. k, v: slots of num_kv_heads ·
-    dim numbers, as [slots, ·] or with the slots in two axes, [blocks, block_size, ·] or [1, slots, ·]: the memory is
-    the same. actual_seq_lengths: B host integers ≥ 1. block_table: int32 [B, max_blocks]; entries past the last
-    block of a sequence are not read; NULL says that token t lies in slot t. attenMask: bool [1, L] or [B, L], L the
-    largest length, TRUE where the token is NOT visible; NULL hides none. A query that sees no token gives 0.
-    A num_heads that is no multiple of num_kv_heads is an error. Source: Kwon et al., "PagedAttention" (2023).
+    q, out: [B, num_heads · dim] or [B, 1, num_heads · dim], where `dim` is the head size. k, v: slots of num_kv_heads ·
+    dim numbers each. Their shape is [slots, ·], [blocks, block_size, ·] or [1, slots, ·]; the order in memory is the
+    same. actual_seq_lengths: B integers ≥ 1 in host memory. block_table: int32 [B, max_blocks]. Entries after the last
+    block of a sequence are not read. NULL means that token t is in slot t. attenMask: bool [1, L] or [B, L], where L is
+    the largest length. TRUE means that the query does NOT see the token. NULL hides none. A query that sees no token
+    gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
+    Source: Kwon et al., "PagedAttention" (2023).
     """
 
 
@@ -185,16 +195,17 @@ def diopiPromptFlashAttention(
     num_kv_heads: PositiveExtent,
     dim: PositiveExtent,
 ):
-    """Prefill: causal attention of sequences to themselves, each padded to `max_input_len` rows.
+    """Compute causal attention for sequences that are padded to `max_input_len` rows each (prefill).
 
-    Place i of sequence b is row b · max_input_len + i. It sees j ≤ i with j < actual_seq_lengths[b] that
-    atten_mask does not hide; places i ≥ actual_seq_lengths[b] are padding: 0 is written there, for nobody to rely on.
+    Position i of sequence b is row b · max_input_len + i. It sees position j if j ≤ i, j < actual_seq_lengths[b] and
+    atten_mask does not hide it. Positions i ≥ actual_seq_lengths[b] are padding. The call writes 0 there, but a caller
+    must not rely on that.
 
-    query, out: [B · max_input_len, num_heads · dim] or [B, max_input_len, num_heads · dim], `dim` being the head size.
-    key, value: likewise with num_kv_heads · dim. actual_seq_lengths: B host integers; an empty list says that every
-    sequence has max_input_len tokens. atten_mask: bool [B, L, L], [B, 1, L, L] or [L, L] with L = max_input_len, TRUE
-    where the key is NOT visible, normally the causal triangle; NULL hides nothing more.
-    A query that sees no key gives 0. A num_heads that is no multiple of num_kv_heads is an error.
+    query, out: [B · max_input_len, num_heads · dim] or [B, max_input_len, num_heads · dim], where `dim` is the head
+    size. key, value: likewise with num_kv_heads · dim. actual_seq_lengths: B integers in host memory. An empty list
+    means that every sequence has max_input_len tokens. atten_mask: bool [B, L, L], [B, 1, L, L] or [L, L] with L =
+    max_input_len, normally the causal triangle. TRUE means that the query does NOT see the key. NULL hides no further
+    keys. A query that sees no key gives 0. The call is rejected if num_heads is not a multiple of num_kv_heads.
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """
 
@@ -214,14 +225,15 @@ def diopiApplyPenalty(
     p_cumsum_seq_len: Sized,
     p_max_len_in_batch: c_int,
 ):
-    """Presence and frequency penalties, subtracted in place from the logits of tokens already produced.
+    """Subtract presence and frequency penalties, in place, from the logits of tokens that were generated before.
 
     logits[b, p_token_ids[e]] −= p_token_counts[e] · frequency_penalty[b] + presence_penalty[b] for every e with
-    p_cumsum_seq_len[b] ≤ e < p_cumsum_seq_len[b + 1]. All other logits stay bit for bit.
+    p_cumsum_seq_len[b] ≤ e < p_cumsum_seq_len[b + 1]. All other logits stay the same bit for bit.
 
-    logits: [B, V]. presence_penalty, frequency_penalty: [B], logits' dtype. p_token_ids, p_token_counts: int32 [E], the
-    ids of one sequence distinct (of equal ones any one update wins). p_cumsum_seq_len: int32 [B + 1], rising from 0 to
-    E. `p_max_len_in_batch`, the largest number of ids of a sequence, does not change the result.
+    logits: [B, V]. presence_penalty, frequency_penalty: [B], of logits' dtype. p_token_ids, p_token_counts: int32 [E].
+    The ids of a sequence are distinct; if some are equal, any one of their updates takes effect. p_cumsum_seq_len:
+    int32 [B + 1], increasing from 0 to E. `p_max_len_in_batch` is the largest number of ids of a sequence and does not
+    change the result.
     Source: LightLLM, apply_penalty.
     """
 
@@ -236,14 +248,15 @@ def diopiApplyPenaltyV2(
     p_token_ids: Sized,
     p_token_counts: Sized,
 ):
-    """Repetition, then frequency and presence penalties, in place, every token with penalties of its own.
+    """Apply repetition, frequency and presence penalties to logits in place; each token has its own penalties.
 
-    For each e, x being the logit at the flat position p_token_ids[e] (b · V + token) of logits [B, V]:
-    y = x / repetition_penalty[e] if x > 0, else x · repetition_penalty[e]; the logit becomes
-    y − p_token_counts[e] · frequency_penalty[e] − presence_penalty[e]. All other logits stay bit for bit.
+    Let x be the logit at the flat position p_token_ids[e] (b · V + token) of logits [B, V]. For each e, y = x /
+    repetition_penalty[e] if x > 0, else x · repetition_penalty[e]. The logit becomes y − p_token_counts[e] ·
+    frequency_penalty[e] − presence_penalty[e]. All other logits stay the same bit for bit.
 
-    The five vectors have one length E; penalties in logits' dtype, ids and counts int32 or int64. The ids are distinct
-    (of equal ones any one update wins). Source: LightLLM, apply_penalty; Keskar et al., "CTRL" (2019).
+    The five vectors have the same length. The penalties have the dtype of logits; ids and counts are int32 or int64.
+    The ids are distinct; if some are equal, any one of their updates takes effect.
+    Source: LightLLM, apply_penalty; Keskar et al., "CTRL" (2019).
     """
 
 
@@ -259,11 +272,11 @@ def diopiMatmulAllReduce(
     comm_turn: i64,
     stream_mode: i64,
 ):
-    """Matrix product summed over processes: out = Σ over the ranks of `group` of (x1 @ x2 + bias).
+    """Multiply matrices and sum over processes: out = Σ of (x1 @ x2 + bias) over the ranks of `group`.
 
-    x1: [M, K] or [B, M, K]. x2: [K, N]. bias: [N], added on each rank that passes it; NULL adds none. out: as x1 with
-    N for K. All of one dtype. `group` names a communicator; a group of one leaves x1 @ x2 + bias. `reduce_op` is "sum",
-    anything else is an error. `comm_turn` (usually 0) and `stream_mode` (usually 1) are hints without effect on the
-    result. A library without communication answers diopiNoImplement. Source: torch.matmul,
-    torch.distributed.all_reduce.
+    x1: [M, K] or [B, M, K]. x2: [K, N]. bias: [N]. Each rank adds the bias that it passes; NULL adds none. out: the
+    shape of x1 with N instead of K. All tensors have one dtype. `group` names a communicator. A group of one rank gives
+    x1 @ x2 + bias. `reduce_op` must be "sum"; any other text is an error. `comm_turn` (usually 0) and `stream_mode`
+    (usually 1) are hints that do not change the result. A library without communication returns diopiNoImplement.
+    Source: torch.matmul, torch.distributed.all_reduce.
     """

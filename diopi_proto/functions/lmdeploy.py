@@ -1,31 +1,31 @@
-"""The fused kernels of the LMDeploy engine: layer and attention kernels, sampling, criteria, small helpers.
+"""Fused kernels of the LMDeploy engine: layers and attention, sampling, stop criteria and small helpers.
 
-- B is `batch_size`. One floating dtype a call for activations and weights, one integer width a call; flags are bool,
-  probabilities, penalties and temperatures float32. Half-precision input is accumulated in float32.
+- B is `batch_size`. In one call, all activations and weights have one floating dtype, and all integer tensors have one
+  integer type. Flags are bool; probabilities, penalties and temperatures are float32. Half-precision input is
+  accumulated in float32.
 - Tables of token ids are time-major, whatever their shape: the token of sequence b at time t is element t · B + b.
-- Workspace query: a call whose `*workspace_size` (or `*pre_work_size`, `*persistent_workspace_size`) is negative writes
-  the number of bytes it needs there, 0 if none, and does nothing else; its tensors may then be NULL. Otherwise the
-  value is the size that the caller provides, and the call computes without changing it; a NULL pointer is an error. A
-  workspace is of any element type and has no defined contents before or after.
-- `fusion_level` ≥ 0 is the degree to which an implementation may fuse, 0 for none; the result is the same at every
-  level.
-- Errors: shapes that do not fit together. Ids, positions and offsets lie inside their tensors; that is the caller's
-  duty and not checked.
+- Workspace query: if `*workspace_size` (or `*pre_work_size`, `*persistent_workspace_size`) is negative, the call writes
+  the number of bytes that it needs there (0 if none) and does nothing else. The tensors may then be NULL. Otherwise the
+  value is the size that the caller provides, and the call does not change it. A NULL pointer to the size is an error. A
+  workspace may have any element type. Its contents are unspecified before and after the call.
+- `fusion_level` ≥ 0 tells the implementation how much to fuse; 0 means nothing. The result does not depend on it.
+- Errors: the call is rejected if shapes do not match. The caller must ensure that ids, positions and offsets are inside
+  their tensors; the call does not check them.
 
 Definition of attention in this module:
-    With x the rows of `inoutput`, Nq = `local_head_num`, Nk = `local_kv_head_num` and D = `size_per_head`:
+    x stands for the rows of `inoutput`, Nq for `local_head_num`, Nk for `local_kv_head_num` and D for `size_per_head`:
 
-        qkv = x @ qkv_weight + qkv_bias      Nq query heads, then Nk key heads, then Nk value heads, each D wide
-        s = q · k / √D + mask                query head h with key head h // (Nq / Nk), q and k rotated
+        qkv = x @ qkv_weight + qkv_bias      Nq query heads, then Nk key heads, then Nk value heads, of size D each
+        s = q · k / √D + mask                q and k are rotated; query head h uses key head h // (Nq / Nk)
         p = exp(s − max s) / (Σ exp(s − max s) + 1e-6)
         x becomes Σ p · v                    there is no output projection
 
-    - qkv_weight: [Nq · D, (Nq + 2 Nk) · D]. qkv_bias: [1, (Nq + 2 Nk) · D], NULL for none.
-    - Rotation: for even c < `rotary_embedding` the pair (a, b) in columns c and c + 1 of a head becomes
-      (a · cos θ − b · sin θ, a · sin θ + b · cos θ) at θ = pos / rope_theta^(c / rotary_embedding); further columns
-      stay. `rotary_embedding` is even and at most D.
-    - key_cache, value_cache: [layers, B, Nk, max_seq_len, D]. The new values, and the new keys once rotated, are put
-      into layer `layer_id`; everything else stays.
+    - qkv_weight: [Nq · D, (Nq + 2 Nk) · D]. qkv_bias: [1, (Nq + 2 Nk) · D], or NULL for no bias.
+    - Rotation: for even c < `rotary_embedding`, the pair (a, b) in columns c and c + 1 of a head becomes (a · cos θ −
+      b · sin θ, a · sin θ + b · cos θ) with θ = pos / rope_theta^(c / rotary_embedding). Other columns do not change.
+      `rotary_embedding` is even and at most D.
+    - key_cache, value_cache: [layers, B, Nk, max_seq_len, D]. The call stores the new values and the new rotated keys
+      in layer `layer_id`. All other elements keep their contents.
 
 Sources: LMDeploy's TurboMind and FasterTransformer; Touvron et al., "LLaMA" (2023).
 """
@@ -65,8 +65,8 @@ HINT = Ignored(("fusion_level",), "a hint", read=Read.value)
 
 
 def sizes_of(*sizes: str, tensors: tuple[str, ...]) -> tuple[Ignored, ...]:
-    """What is not read of a call with `fusion_level` that asks for one of these sizes."""
-    reason = "the call only asks for a size and changes nothing else"
+    """Return what a call with `fusion_level` ignores: its level, and these tensors if it queries one of the sizes."""
+    reason = "the call only queries a size and changes nothing else"
     return HINT, *(Ignored(tensors, reason, {size: negative}) for size in sizes)
 
 
@@ -74,8 +74,8 @@ WORKSPACE = {"workspace": all_dtypes}
 probability = constant(Dtype.float32)
 top_arguments = {"top_ps": single}
 CHOSEN = (
-    Ignored(("top_ks",), "`top_k` is taken", {"top_ks_size": (0, 1)}, Read.form),
-    Ignored(("top_ps",), "`top_p` is taken", {"top_ps_size": (0, 1)}, Read.form),
+    Ignored(("top_ks",), "`top_k` is used", {"top_ks_size": (0, 1)}, Read.form),
+    Ignored(("top_ps",), "`top_p` is used", {"top_ps_size": (0, 1)}, Read.form),
 )
 top_results = {"top_ks": same, "top_ps": probability, "skip_decode": truth}
 sampling_arguments = {
@@ -92,9 +92,10 @@ sampling_arguments = {
 
 @prototype(dtypes=narrow)
 def diopiRootMeanSquareNormInp(ctx: Context, inoutput: InOut, scale: Sized, eps: f32):
-    """Root mean square norm of each row, in place: x · scale / √(mean(x²) + eps).
+    """Normalize each row by its root mean square, in place: x becomes x · scale / √(mean(x²) + eps).
 
-    inoutput: [T, H]. scale: [H]. Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019).
+    inoutput: [T, H]. scale: [H].
+    Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019).
     """
 
 
@@ -102,13 +103,13 @@ def diopiRootMeanSquareNormInp(ctx: Context, inoutput: InOut, scale: Sized, eps:
 def diopiFusedAddRootMeanSquareNormInp(
     ctx: Context, inoutput: InOut, residual: SizedInOut, bias: Sized | None, scale: Sized, eps: f32
 ):
-    """Residual addition and root mean square norm of its rows, in place.
+    """Add a residual, then normalize each row by its root mean square, in place.
 
-    With r = residual + inoutput + bias: residual becomes r, inoutput becomes r · scale / √(mean(r²) + eps), where r
-    may be rounded to residual's dtype first.
+    With r = residual + inoutput + bias, residual becomes r and inoutput becomes r · scale / √(mean(r²) + eps). An
+    implementation may round r to residual's dtype before the normalization.
 
-    inoutput, residual: [T, H]. bias (NULL: none), scale: [H]. Source: Zhang & Sennrich, "Root Mean Square Layer
-    Normalization" (2019).
+    inoutput, residual: [T, H]. bias: [H], or NULL for no bias. scale: [H].
+    Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019).
     """
 
 
@@ -127,10 +128,11 @@ def diopiFusedSiluFfnInp(
     workspace_size: InOutSize,
     fusion_level: i64,
 ):
-    """Gated feed-forward layer, in place: x becomes (silu(x @ weight1) · (x @ weight3)) @ weight2, silu(a) = a · σ(a).
+    """Apply a gated feed-forward layer in place: x becomes (silu(x @ weight1) · (x @ weight3)) @ weight2.
 
-    weight1 is the gate projection, weight3 the up projection, and weight2 the output projection, as LLaMA's w1, w3 and
-    w2. inoutput: [T, H]. weight1, weight3: [H, I]. weight2: [I, H].
+    silu(a) = a · σ(a), where σ is the logistic function. weight1 is the gate projection, weight3 the up projection and
+    weight2 the output projection, like w1, w3 and w2 of LLaMA. inoutput: [T, H]. weight1, weight3: [H, I]. weight2:
+    [I, H].
     Source: Shazeer, "GLU Variants Improve Transformer" (2020).
     """
 
@@ -169,16 +171,17 @@ def diopiFusedContextAttentionInp(
     rotary_embedding: i64,
     rope_theta: f32,
 ):
-    """Prefill: attention of the new tokens of sequences of one length to themselves and to what is cached.
+    """Compute the attention of new tokens to themselves and to the cached tokens (prefill), and extend the cache.
 
-    The call has no lengths to pass, so all sequences are alike: each brings max_q_len new tokens and then has
-    max_kv_len tokens, history = max_kv_len − max_q_len ≥ 0 of them cached before; B = rows of inoutput / max_q_len.
-    New token i of a sequence has pos = history + i, its key and value go to cache slot pos, and it sees the slots
-    up to pos; a slot it does not see has −10000 added to its score.
+    The call has no argument for lengths, so all sequences have equal lengths. Each sequence has max_q_len new tokens
+    and max_kv_len tokens in total; history = max_kv_len − max_q_len ≥ 0 of them are in the cache before the call. B =
+    rows of inoutput / max_q_len. New token i of a sequence has pos = history + i. Its key and value are stored in cache
+    slot pos, and it sees the slots up to pos. The mask adds −10000 to the scores of the other slots.
 
-    inoutput: [B · max_q_len, Nq · D], sequence after sequence. `pre_work` keeps what depends on lengths alone, of a
-    layout private to the implementation: the first call has `is_prepared` false and fills it, later calls with the same
-    lengths may say true. The result does not depend on it. Source: the attention in the module's description.
+    inoutput: [B · max_q_len, Nq · D], one sequence after the other. `pre_work` stores data that depend only on the
+    lengths, in a layout that is private to the implementation. The first call passes `is_prepared` false, and the
+    implementation fills `pre_work`. Later calls with the same lengths may pass true. The result does not depend on it.
+    Source: the definition of attention in this module.
     """
 
 
@@ -214,15 +217,16 @@ def diopiFusedDecoderAttentionInp(
     rotary_embedding: i64,
     rope_theta: f32,
 ):
-    """Decoding: attention of one new token a sequence to itself and to the sequence's cache.
+    """Compute the attention of one new token per sequence to itself and to the cached tokens (decoding).
 
-    With L = sequence_lengths[b], the tokens cached before: the new key and value go to slot L mod max_seq_len, and the
-    token attends to the times max(0, L + 1 − max_seq_len) to L, time t in slot t mod max_seq_len; no mask. Its pos is
-    step − 1 − total_padding_tokens[b] (NULL: no padding). Where finished[b] is true (NULL: nowhere) the cache stays and
-    the row of inoutput carries no meaning afterwards.
+    Let L = sequence_lengths[b] be the number of tokens that were cached before. The new key and value are stored in
+    slot L mod max_seq_len. The token attends to the times max(0, L + 1 − max_seq_len) to L, where time t is in slot t
+    mod max_seq_len. There is no mask. The pos of the token is step − 1 − total_padding_tokens[b]; NULL means no
+    padding. If finished[b] is true, the cache of the sequence does not change and its row of inoutput is unspecified
+    after the call. A NULL `finished` is false everywhere.
 
     inoutput: [B, Nq · D]. finished, total_padding_tokens, sequence_lengths: [B].
-    Source: the attention in the module's description.
+    Source: the definition of attention in this module.
     """
 
 
@@ -238,12 +242,12 @@ def diopiSetupTopkRuntimeArgsInp(
     top_p: f32,
     top_ps_size: i64,
 ):
-    """Arguments of top-k sampling made consistent, sequence by sequence, in place.
+    """Make the arguments of top-k sampling consistent for each sequence, in place.
 
-    k = top_ks[b] if top_ks_size > 1, else top_k; p = top_ps[b] if top_ps_size > 1, else top_p. k = p = 0 means k = 1,
-    k > 0 with p = 0 means p = 1. Then top_ks[b] = min(k, 1024), top_ps[b] = p clipped to [0, 1],
-    skip_decode[b] = (k = 0). The sizes are 0, 1 or B: LMDeploy's TurboMind passes 1 where one value serves all
-    sequences, and reads the tensors only if there are more values. All three tensors have shape [B].
+    k = top_ks[b] if top_ks_size > 1, else top_k. p = top_ps[b] if top_ps_size > 1, else top_p. If k = p = 0, k becomes
+    1. If k > 0 and p = 0, p becomes 1. Then top_ks[b] = min(k, 1024), top_ps[b] = p clipped to [0, 1] and
+    skip_decode[b] = (k = 0). The sizes are 0, 1 or B: LMDeploy's TurboMind passes 1 if one value applies to all
+    sequences, and the call reads the tensors only if there are more values. All three tensors have shape [B].
     Source: FasterTransformer, top-k sampling layer.
     """
 
@@ -278,12 +282,17 @@ def diopiSetupToppRuntimeArgsInp(
     top_p_reset_ids_buf: Out,
     top_p_reset_ids: i64,
 ):
-    """Arguments of top-p sampling made consistent, sequence by sequence, in place.
+    """Make the arguments of top-p sampling consistent for each sequence, in place.
 
-    k and p are chosen as in `diopiSetupTopkRuntimeArgsInp`; k = p = 0 means k = 1. Then top_ks[b] = k (not limited),
-    top_ps[b] = initial_top_p_buf[b] = p clipped to [0, 1], skip_decode[b] = (k > 0), top_p_decay_buf[b] = top_p_decay
-    if that is in (0, 1], else 1, top_p_min_buf[b] = top_p_min if that is in (0, 1], else 0.5, and
-    top_p_reset_ids_buf[b] = top_p_reset_ids, −1 standing for no reset. All tensors have shape [B].
+    k and p are selected as in `diopiSetupTopkRuntimeArgsInp`. If k = p = 0, k becomes 1. Then the call writes:
+
+    - top_ks[b] = k, without a limit; skip_decode[b] = (k > 0).
+    - top_ps[b] = initial_top_p_buf[b] = p clipped to [0, 1].
+    - top_p_decay_buf[b] = top_p_decay if that is in (0, 1], else 1.
+    - top_p_min_buf[b] = top_p_min if that is in (0, 1], else 0.5.
+    - top_p_reset_ids_buf[b] = top_p_reset_ids, where −1 means no reset.
+
+    All tensors have shape [B].
     Source: FasterTransformer, top-p sampling layer.
     """
 
@@ -321,20 +330,22 @@ def diopiTopKSampling(
     output_log_probs: SizedInOut | None,
     generators: Generators,
 ):
-    """One token a sequence drawn from the runtime_top_k[b] most probable ones, cut at the share runtime_top_p[b].
+    """Draw one token per sequence from the runtime_top_k[b] most probable ones, up to the share runtime_top_p[b].
 
-    - Where skip_decode[b] is true nothing changes for b.
-    - Else where finished[b] is true on entry, output_ids[step, b] = end_ids[b], and nothing more.
-    - Else, with w₀ ≥ w₁ ≥ … the k largest weights, S their sum, and u drawn from (0, 1] by generators[b], the token is
-      the first i at which w₀ + … + w_i ≥ u · runtime_top_p[b] · S, the last of the k if there is none. The weights are
-      exp(l − max l) if neither cum_log_probs nor output_log_probs is given, otherwise the probabilities
-      exp(l − max l) / (Σ exp(l − max l) + 1e-6), the sum over the whole row. Then output_ids[step, b] = its id,
-      cum_log_probs[b] += ln w_i and output_log_probs[b] = ln w_i − ln S.
-    - After a draw, if both tensors are given, sequence_lengths[b] += 1 and finished[b] = (id = end_ids[b]).
+    - If skip_decode[b] is true, nothing changes for b.
+    - Otherwise, if finished[b] is true on entry, output_ids[step, b] = end_ids[b], and nothing else changes.
+    - Otherwise, let w₀ ≥ w₁ ≥ … be the k largest weights and S their sum. generators[b] draws u from (0, 1]. The token
+      is the first i with w₀ + … + w_i ≥ u · runtime_top_p[b] · S, or the last of the k if there is none. The weights
+      are exp(l − max l) if both cum_log_probs and output_log_probs are NULL. Otherwise they are the probabilities
+      exp(l − max l) / (Σ exp(l − max l) + 1e-6), where the sum is over the whole row. Then output_ids[step, b] = the id
+      of the token, cum_log_probs[b] += ln w_i and output_log_probs[b] = ln w_i − ln S.
+    - After a draw, if sequence_lengths and finished are both passed, sequence_lengths[b] += 1 and finished[b] = (id =
+      end_ids[b]).
 
-    output_ids: [times, B]. logits: [B, vocab_size_padded], scratch afterwards; every column counts as a token. All
-    other tensors: [B]; a NULL flag is false everywhere, a NULL result is not computed. generators: B of them, each of
-    which advances when it is drawn from; u depends on its seed and offset alone, not on its place in the batch.
+    output_ids: [times, B]. logits: [B, vocab_size_padded]; the call may overwrite it, and every column counts as a
+    token. All other tensors: [B]. A NULL flag is false everywhere, and a NULL result is not computed. generators: B
+    generators. A generator advances when it is used. u depends only on the generator's seed and offset, not on the
+    position in the batch.
     Source: FasterTransformer, top-k sampling; Fan et al., "Hierarchical Neural Story Generation" (2018).
     """
 
@@ -369,18 +380,19 @@ def diopiTopPSampling(
     output_log_probs: SizedInOut | None,
     generators: Generators,
 ):
-    """One token a sequence drawn from the smallest set of most probable ones that holds the share P = runtime_top_p[b].
+    """Draw one token per sequence from the smallest set of most probable tokens with the share P = runtime_top_p[b].
 
-    - Where skip_decode[b] is true nothing changes for b.
-    - Where finished[b] is true on entry, end_ids[b] has all the probability; elsewhere p of a token is
-      exp(l − max l) / (Σ exp(l − max l) + 1e-6), the sum over the row.
-    - If max p ≥ P the token is the most probable one, the lowest id among equals. Else, with u drawn from (0, 1] by
-      generators[b], it is the first in falling order of p at which the running sum reaches u · P.
-    - Then output_ids[step, b] = its id, cum_log_probs[b] += ln p, output_log_probs[b] = ln p and, if both tensors are
-      given, sequence_lengths[b] += 1 unless finished[b] was true, and finished[b] = (id = end_ids[b]).
+    - If skip_decode[b] is true, nothing changes for b.
+    - If finished[b] is true on entry, end_ids[b] has probability 1. Otherwise the probability p of a token is exp(l −
+      max l) / (Σ exp(l − max l) + 1e-6), where the sum is over the row.
+    - If max p ≥ P, the token is the most probable one, with the lowest id among equals. Otherwise generators[b] draws u
+      from (0, 1], and the token is the first one, in descending order of p, at which the cumulative sum reaches u · P.
+    - Then output_ids[step, b] = the id of the token, cum_log_probs[b] += ln p and output_log_probs[b] = ln p. If
+      sequence_lengths and finished are both passed, sequence_lengths[b] += 1 unless finished[b] was true, and
+      finished[b] = (id = end_ids[b]).
 
-    runtime_top_p stays as it is: the buffers a decay would need are not passed. `persistent_workspace` is handed back
-    unchanged from step to step. Shapes and NULL as in `diopiTopKSampling`.
+    runtime_top_p does not change, because the call does not receive the buffers for its decay. `persistent_workspace`
+    is passed from step to step without change by the caller. Shapes and NULL arguments are as in `diopiTopKSampling`.
     Source: FasterTransformer, top-p sampling; Holtzman et al., "Neural Text Degeneration" (2020).
     """
 
@@ -395,10 +407,10 @@ def diopiBatchApplyTemperaturePenaltyInp(
     vocab_size: const_i64,
     vocab_size_padd: Annotated[const_i64, SizeOf("logits", 1)],
 ):
-    """Logits divided by a temperature, in place: (logits[b, v] + bias[v]) / (temperatures[b] + 1e-6).
+    """Divide logits by a temperature, in place: (logits[b, v] + bias[v]) / (temperatures[b] + 1e-6).
 
-    Columns v ≥ vocab_size, which pad the vocabulary, become the lowest finite number of logits' dtype.
-    logits: [B, vocab_size_padd]. bias: [vocab_size_padd], NULL: none. temperatures: [B].
+    The columns v ≥ vocab_size pad the vocabulary. They become the lowest finite number of logits' dtype. logits:
+    [B, vocab_size_padd]. bias: [vocab_size_padd], or NULL for no bias. temperatures: [B].
     Source: FasterTransformer, sampling penalties.
     """
 
@@ -428,13 +440,13 @@ def diopiBatchApplyRepetitionPenaltyInp(
     step: const_i64,
     penalty_type: Annotated[const_i64, OneOf((0, 1, 2))],
 ):
-    """Penalty on the logits of the tokens a sequence already holds, in place, once for each distinct token.
+    """Penalize, in place, the logits of the tokens that a sequence already contains, once for each distinct token.
 
-    The tokens of b are output_ids at the times t < step, without the padding input_lengths[b] ≤ t < max_input_length
-    (NULL: no padding). With π = penalties[b] the logit l becomes, by `penalty_type`: 0: l; 1: l − π; 2: l · π if l < 0,
-    else l / π. Any other type is an error.
+    The tokens of b are output_ids at the times t < step, without the padding input_lengths[b] ≤ t < max_input_length. A
+    NULL input_lengths means no padding. With π = penalties[b], the logit l becomes the following, by `penalty_type`: 0:
+    l; 1: l − π; 2: l · π if l < 0, else l / π. Any other type is an error.
 
-    logits: [B, vocab_size]. penalties, input_lengths: [B]. output_ids: [times, B], ids below vocab_size.
+    logits: [B, vocab_size]. penalties, input_lengths: [B]. output_ids: [times, B], with ids below vocab_size.
     Source: FasterTransformer, sampling penalties; Keskar et al., "CTRL" (2019).
     """
 
@@ -452,15 +464,17 @@ def diopiBanBadWordsInp(
     vocab_size: Annotated[i64, SizeOf("logits", 1)],
     step: i64,
 ):
-    """Logit −inf for every token that would complete a banned word, in place.
+    """Set the logit of every token that would complete a banned word to −inf, in place.
 
-    bad_words: [B, 2, W], or [2, W] for all sequences if `share_words`, W = bad_words_len. Row 0 holds the tokens of all
-    words end to end, row 1 the rising end offsets of the words, padded with −1: a word reaches from the previous end,
-    at first 0, to its own. A word of n tokens is due in sequence b if n = 1, or if step ≥ n − 1 and the n − 1 tokens
-    output_ids[(step − (n − 1) + q) · B + id_offset + b], 0 ≤ q < n − 1, are its first n − 1. Then logits[b, last token]
-    = −inf, provided 0 < last token < vocab_size: token 0 is never banned. All other logits stay.
+    bad_words: [B, 2, W], or [2, W] for all sequences if `share_words`, where W = bad_words_len. Row 0 contains the
+    tokens of all words, one word after the other. Row 1 contains the increasing end offsets of the words, padded with
+    −1. A word extends from the end of the previous word, initially 0, to its own end. A word of n tokens applies to
+    sequence b if n = 1, or if step ≥ n − 1 and the n − 1 tokens output_ids[(step − (n − 1) + q) · B + id_offset + b],
+    0 ≤ q < n − 1, are its first n − 1 tokens. Then logits[b, last token] = −inf if 0 < last token < vocab_size. Token 0
+    is never banned. All other logits keep their values.
 
-    logits: [B, vocab_size]. output_ids: time-major. Source: FasterTransformer, ban bad words.
+    logits: [B, vocab_size]. output_ids: time-major.
+    Source: FasterTransformer, ban bad words.
     """
 
 
@@ -479,13 +493,14 @@ def diopiStopWordsCriterion(
     batch_size: Annotated[i64, SizeOf("stop_words", 0)],
     step: i64,
 ):
-    """Sequences marked as finished whose last tokens are a stop word.
+    """Mark the sequences whose last tokens are a stop word as finished.
 
-    finished[b] becomes true if a word of n ≤ step + 1 tokens equals, for 0 ≤ q < n,
-    output_ids[(step − (n − 1) + q) · B + id_offset + b]; it never becomes false.
+    finished[b] becomes true if, for a word of n ≤ step + 1 tokens, token q of the word equals
+    output_ids[(step − (n − 1) + q) · B + id_offset + b] for all 0 ≤ q < n. It never becomes false.
 
-    stop_words: [B, 2, W], W = stop_words_len, laid out as in `diopiBanBadWordsInp`. finished: [B]. output_ids:
-    time-major. Source: FasterTransformer, stop words criterion.
+    stop_words: [B, 2, W] with W = stop_words_len, in the layout of `diopiBanBadWordsInp`. finished: [B]. output_ids:
+    time-major.
+    Source: FasterTransformer, stop words criterion.
     """
 
 
@@ -503,10 +518,12 @@ def diopiLengthCriterion(
     batch_size: Annotated[i64, SizeOf("finished", 0)],
     step: i64,
 ):
-    """Sequences marked as finished that have reached their limit: finished[b] becomes true if step ≥ its limit.
+    """Mark the sequences that have reached their length limit as finished.
 
-    finished_sum: [1], how many are finished then. should_stop: bool [1], whether all B are. finished,
-    sequence_limit_length: [B]; finished never becomes false. Source: FasterTransformer, length criterion.
+    finished[b] becomes true if step ≥ sequence_limit_length[b]; it never becomes false. finished_sum: [1], the number
+    of finished sequences afterwards. should_stop: bool [1], whether all B sequences are finished. finished,
+    sequence_limit_length: [B].
+    Source: FasterTransformer, length criterion.
     """
 
 
@@ -521,13 +538,13 @@ def diopiGatherOutput(
     max_output_len: Annotated[i64, SizeOf("output_ids", 1)],
     batch_size: Annotated[i64, SizeOf("output_ids", 0)],
 ):
-    """Time-major tokens gathered sequence by sequence, the padding between prompt and answer left out.
+    """Gather time-major tokens by sequence, without the padding between the prompt and the generated tokens.
 
-    For t < max_gen_step, with c = context_length[b]: output_ids[b, t] = ids[t, b] if t < c, nothing if
-    c ≤ t < max_context_len, and output_ids[b, t − (max_context_len − c)] = ids[t, b] after that. The other elements of
-    output_ids keep their contents.
+    For t < max_gen_step and c = context_length[b]: output_ids[b, t] = ids[t, b] if t < c; nothing is written if c ≤ t <
+    max_context_len; and output_ids[b, t − (max_context_len − c)] = ids[t, b] if t ≥ max_context_len. All other elements
+    of output_ids keep their contents.
 
-    output_ids: [B, max_output_len]; all places written lie inside. ids: [times, B]. context_length: [B].
+    output_ids: [B, max_output_len]; all written positions are inside. ids: [times, B]. context_length: [B].
     Source: LMDeploy, gather output.
     """
 
@@ -540,7 +557,7 @@ def diopiGatherOutput(
     ),
 )
 def diopiPlusScalarInp(ctx: Context, inoutput: InOut, val: const_i64, size: Annotated[const_i64, AtLeast(0)]):
-    """The first `size` elements of inoutput plus `val`, in place; the others stay.
+    """Add `val` to the first `size` elements of inoutput, in place. The other elements keep their values.
 
     inoutput: 1-d with at least `size` elements; a negative or larger size is an error. Integers wrap around.
     Source: LMDeploy, plus scalar.
@@ -555,9 +572,10 @@ def diopiUpdatePaddingCount(
     max_input_length: i64,
     batch_size: Annotated[i64, SizeOf("total_padding_count", 0)],
 ):
-    """Padding of each sequence: total_padding_count[b], 0 on entry, becomes max_input_length − input_lengths[b].
+    """Compute the padding of each sequence: total_padding_count[b] becomes max_input_length − input_lengths[b].
 
-    Both tensors: [B]. The caller hands in zeros; an implementation may assign or add. Source: LMDeploy, padding count.
+    Both tensors: [B]. total_padding_count contains zeros on entry, so an implementation may assign or add.
+    Source: LMDeploy, padding count.
     """
 
 
@@ -570,9 +588,10 @@ def diopiTransposeAxis01(
     dim1: Annotated[const_i64, SizeOf("input", 1)],
     dim2: Annotated[const_i64, SizeOf("input", 2)],
 ):
-    """The first two axes swapped: output[j, i, k] = input[i, j, k].
+    """Swap the first two axes: output[j, i, k] = input[i, j, k].
 
-    input: [dim0, dim1, dim2]. output: [dim1, dim0, dim2], contiguous. Source: torch.transpose.
+    input: [dim0, dim1, dim2]. output: [dim1, dim0, dim2], contiguous.
+    Source: torch.transpose.
     """
 
 
@@ -586,10 +605,11 @@ def diopiEmbeddingLookupPosEncoding(
     hidden_units: Annotated[const_i64, SizeOf("embedding_table", 1)],
     step: const_i64,
 ):
-    """Embeddings of the tokens of one time: from_tensor[b] = embedding_table[all_ids[step · B + b]].
+    """Look up the embeddings of the tokens at one time: from_tensor[b] = embedding_table[all_ids[step · B + b]].
 
-    from_tensor: [B, hidden_units]. embedding_table: [V, hidden_units]. all_ids: time-major. Neither a position encoding
-    nor a scaling is applied, despite the name. Source: torch.nn.functional.embedding.
+    from_tensor: [B, hidden_units]. embedding_table: [V, hidden_units]. all_ids: time-major. Despite its name, the
+    function applies neither a position encoding nor a scale.
+    Source: torch.nn.functional.embedding.
     """
 
 
@@ -602,8 +622,9 @@ def diopiInputIdsEmbeddingLookupPosEncoding(
     input_lengths: Annotated[const_i64, SizeOf("input_ids", 0)],
     hidden_units: Annotated[const_i64, SizeOf("embedding_table", 1)],
 ):
-    """Embeddings of the tokens of a prompt: from_tensor[i] = embedding_table[input_ids[i]].
+    """Look up the embeddings of the tokens of a prompt: from_tensor[i] = embedding_table[input_ids[i]].
 
-    from_tensor: [input_lengths, hidden_units]. input_ids: [input_lengths]. embedding_table: [V, hidden_units]. Neither
-    a position encoding nor a scaling is applied, despite the name. Source: torch.nn.functional.embedding.
+    from_tensor: [input_lengths, hidden_units]. input_ids: [input_lengths]. embedding_table: [V, hidden_units]. Despite
+    its name, the function applies neither a position encoding nor a scale.
+    Source: torch.nn.functional.embedding.
     """

@@ -1,17 +1,18 @@
 """MMCV's operators on boxes in space: bird's-eye overlap and suppression, points in boxes, pooling of points.
 
-Boxes of points in space are (x, y, z, dx, dy, dz, rz), z the bottom and rz the angle about the z axis in radians. Point
-p lies in such a box if |pz − (z + dz/2)| ≤ dz/2 and −dx/2 < lx < dx/2 and −dy/2 < ly < dy/2, where the place of p in
-the box's axes is lx = (px − x)·cos rz + (py − y)·sin rz, ly = (py − y)·cos rz − (px − x)·sin rz. Boxes, points and
-features of a call have one dtype; half precision computes in float32.
+A box is (x, y, z, dx, dy, dz, rz), where z is the bottom and rz is the angle about the z axis in radians. Point p is in
+a box if |pz − (z + dz/2)| ≤ dz/2, −dx/2 < lx < dx/2 and −dy/2 < ly < dy/2. Here lx = (px − x)·cos rz + (py − y)·sin rz
+and ly = (py − y)·cos rz − (px − x)·sin rz are the coordinates of p along the box's axes. It is unspecified whether a
+point within rounding of a face is in the box.
 
-In the bird's-eye view a box is the rectangle dx × dy around (x, y), turned by its heading; z and dz don't count.
+In the bird's-eye view, a box is the rectangle dx × dy around (x, y), rotated by rz. z and dz have no effect.
 
-An in-out tensor is filled with zeros by the caller unless said otherwise: the call fills a part of it, and overwriting
-all of it with the same values is as good. No boxes or no points: success, nothing written. What happens to points
-within rounding of a face is unspecified. Rejected: a tensor of another rank or with another number of columns than
-stated.
-Source: the MMCV 1.x operator of the same name, unless another one is given.
+Boxes, points and features of a call have one dtype. Half precision computes in float32. Unless a docstring says
+otherwise, the caller fills in-out tensors with zeros. The call writes to a part of them, or overwrites all of them with
+the same values. A call without boxes or points succeeds and writes nothing. A call is rejected if a tensor has another
+rank or another number of columns than stated.
+
+Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
 """
 
 from collections.abc import Sequence
@@ -30,33 +31,38 @@ PoolMethod = Annotated[i64, OneOf((0, 1))]
 
 
 def _of_features(inputs: Sequence[Dtype]) -> Dtype:
-    """The one floating type among the inputs."""
+    """Return the only floating type among the inputs."""
     return next(filter(is_floating, inputs))
 
 
 @prototype(dtypes=wide)
 def diopiIou3dBoxesOverlapBevMmcv(ctx: Context, ans_overlap: Out, boxes_a: In, boxes_b: Sized):
-    """Area of intersection of each pair of boxes in the bird's-eye view.
+    """Compute the area of intersection of each pair of boxes in the bird's-eye view.
 
-    boxes_a: [M, 7]; boxes_b: [N, 7]; ans_overlap: [M, N]. Corners are (x, y) plus (±dx/2, ±dy/2) turned
-    counter-clockwise by the heading. The area is accurate for rectangles whose corners keep 0.05 away from the other's
-    edges; closer ones may be taken as touching, which changes it by up to 0.02 times the perimeter.
+    boxes_a: [M, 7]. boxes_b: [N, 7]. ans_overlap: [M, N]. The corners of a box are (x, y) plus (±dx/2, ±dy/2) rotated
+    counter-clockwise by rz. The area is accurate if the corners of each rectangle are at least 0.05 away from the edges
+    of the other. Closer corners and edges may be treated as touching, which changes the area by at most 0.02 times the
+    perimeter.
     """
 
 
 @prototype(dtypes=wide, result=position, guarantee="any_of")
 def diopiIou3dNms3dMmcv(ctx: Context, keep: Out, keep_num: Out, boxes: In, nms_overlap_thresh: f32):
-    """Non-maximum suppression of rotated boxes in the bird's-eye view.
+    """Suppress non-maximum rotated boxes in the bird's-eye view.
 
-    boxes: [N, 7] in falling order of their scores. From the first on, a kept box drops every later one with I / max(A +
-    A' − I, 1e−8) > nms_overlap_thresh, I the area of `diopiIou3dBoxesOverlapBevMmcv`, A = dx·dy. keep: int64 [N], whose
-    first entries are the rows kept, rising; the rest is unspecified. keep_num: int64, one element, their number.
+    boxes: [N, 7] in descending order of their scores. Starting with the first box, each retained box drops every later
+    box with I / max(A + A' − I, 1e−8) > nms_overlap_thresh. I is the area of `diopiIou3dBoxesOverlapBevMmcv`, and A and
+    A' are the areas dx·dy of the two boxes. keep: int64 [N]; the first entries are the retained rows in ascending
+    order, and the other entries are unspecified. keep_num: int64, one element, the number of retained rows.
     """
 
 
 @prototype(dtypes=wide, result=position, guarantee="any_of")
 def diopiIou3dNms3dNormalMmcv(ctx: Context, keep: Out, keep_num: Out, boxes: In, nms_overlap_thresh: f32):
-    """`diopiIou3dNms3dMmcv` with the headings ignored: rectangles x ± dx/2, y ± dy/2."""
+    """Suppress non-maximum boxes as in `diopiIou3dNms3dMmcv`, but without rotation.
+
+    The box is the rectangle x ± dx/2, y ± dy/2; rz is ignored.
+    """
 
 
 @prototype(
@@ -66,9 +72,10 @@ def diopiIou3dNms3dNormalMmcv(ctx: Context, keep: Out, keep_num: Out, boxes: In,
     ignored=[Ignored(("box_idx_of_points",), "it is −1 throughout on entry", read=Read.value)],
 )
 def diopiPointsInBoxesPartMmcv(ctx: Context, box_idx_of_points: SizedInOut, boxes: In, pts: Sized):
-    """The first box that contains each point.
+    """Find the first box that contains each point.
 
-    boxes: [B, T, 7]; pts: [B, M, 3]; box_idx_of_points: int32 [B, M], −1 on entry, which remains for points in no box.
+    boxes: [B, T, 7]. pts: [B, M, 3]. box_idx_of_points: int32 [B, M], −1 on entry. The entry remains −1 for a point
+    that is in no box.
     """
 
 
@@ -79,10 +86,10 @@ def diopiPointsInBoxesPartMmcv(ctx: Context, box_idx_of_points: SizedInOut, boxe
     ignored=[Ignored(("box_idx_of_points",), ZEROS, read=Read.value)],
 )
 def diopiPointsInBoxesAllMmcv(ctx: Context, box_idx_of_points: SizedInOut, boxes: In, pts: Sized):
-    """Which boxes contain each point.
+    """Find all boxes that contain each point.
 
-    boxes: [B, T, 7]; pts: [B, M, 3]; box_idx_of_points: int32 [B, M, T], zeros on entry, 1 where box t contains point
-    m.
+    boxes: [B, T, 7]. pts: [B, M, 3]. box_idx_of_points: int32 [B, M, T], zeros on entry. The call writes 1 where box t
+    contains point m.
     """
 
 
@@ -103,14 +110,17 @@ def diopiRoiawarePool3dMmcv(
     pts_feature: Sized,
     pool_method: PoolMethod,
 ):
-    """Maximum (pool_method 0) or mean (1) of the features of the points in each voxel of each box.
+    """Compute the maximum (pool_method 0) or mean (1) of the features of the points in each voxel of each box.
 
-    rois: [N, 7]; pts: [P, 3]; pts_feature: [P, C]; pooled_features, argmax (int32): [N, X, Y, Z, C]; pts_idx_of_voxels:
-    int32 [N, X, Y, Z, V]; the results' shapes give the voxel grid. A point of the box is in voxel ⌊(lx + dx/2)/(dx/X)⌋,
-    ⌊(ly + dy/2)/(dy/Y)⌋, ⌊(pz − z)/(dz/Z)⌋, each clamped to the grid. Slot 0 of a voxel's pts_idx_of_voxels counts its
-    points, the slots after it hold their indices, rising; points beyond V − 1 are dropped.
-    Maximum: argmax is the first point attaining it, per channel; an empty voxel has 0 and argmax −1. Mean: argmax is
-    not written, an empty voxel has 0. Rejected: other values of pool_method.
+    rois: [N, 7]. pts: [P, 3]. pts_feature: [P, C]. pooled_features, argmax (int32): [N, X, Y, Z, C]. pts_idx_of_voxels:
+    int32 [N, X, Y, Z, V]. The shapes of the results determine the voxel grid. A point of the box is in voxel ⌊(lx +
+    dx/2)/(dx/X)⌋, ⌊(ly + dy/2)/(dy/Y)⌋, ⌊(pz − z)/(dz/Z)⌋, where each index is clamped to the grid. For each voxel,
+    slot 0 of pts_idx_of_voxels is the number of its points, and the following slots are their indices in ascending
+    order. Points beyond V − 1 are dropped.
+
+    Maximum: argmax is the first point with the maximum, for each channel. An empty voxel gives 0 and argmax −1. Mean:
+    argmax is not written. An empty voxel gives 0. Other values of pool_method are rejected.
+
     Source: S. Shi et al., "From Points to Parts", TPAMI 2020; MMCV 1.x roiaware_pool3d.
     """
 
@@ -128,11 +138,11 @@ def diopiRoiawarePool3dMmcv(
 def diopiRoiawarePool3dBackwardMmcv(
     ctx: Context, grad_in: SizedInOut, pts_idx_of_voxels: In, argmax: Sized, grad_out: Sized, pool_method: PoolMethod
 ):
-    """Gradient of `diopiRoiawarePool3dMmcv` by pts_feature.
+    """Compute the gradient of `diopiRoiawarePool3dMmcv` with respect to pts_feature.
 
-    grad_in: [P, C], zeros on entry, added to in any order; grad_out: [N, X, Y, Z, C]; the others as the forward made
-    them. Maximum: each element goes to channel c of its argmax point, none where that is −1. Mean: every point listed
-    in the voxel takes grad_out / max(count, 1).
+    grad_in: [P, C], zeros on entry; the call adds to it in any order. grad_out: [N, X, Y, Z, C]. The other tensors are
+    results of the forward call. Maximum: each element of grad_out is added to channel c of its argmax point, and not
+    added if argmax is −1. Mean: grad_out / max(count, 1) is added to every point that is listed in the voxel.
     """
 
 
@@ -151,10 +161,12 @@ def diopiRoipointPool3dMmcv(
     boxes3d: Sized,
     pts_feature: Sized,
 ):
-    """Coordinates and features of the first S points in each box.
+    """Copy the coordinates and features of the first S points in each box.
 
-    xyz: [B, N, 3]; boxes3d: [B, M, 7]; pts_feature: [B, N, C]; pooled_features: [B, M, S, 3 + C], whose shape gives S;
-    pooled_empty_flag: int32 [B, M]. A slot holds (x, y, z, features) of a point; the points of the box come in rising
-    order, and with fewer than S of them they repeat from the first on. A box without points has flag 1 and its features
-    are not written. Source: S. Shi et al., "PointRCNN", CVPR 2019; MMCV 1.x roipoint_pool3d.
+    xyz: [B, N, 3]. boxes3d: [B, M, 7]. pts_feature: [B, N, C]. pooled_features: [B, M, S, 3 + C]; its shape determines
+    S. pooled_empty_flag: int32 [B, M]. A slot contains (x, y, z, features) of a point. The points of the box are in
+    ascending order of their index. If there are fewer than S, they are repeated from the first one on. For a box
+    without points, the call writes 1 to pooled_empty_flag and does not write the features.
+
+    Source: S. Shi et al., "PointRCNN", CVPR 2019; MMCV 1.x roipoint_pool3d.
     """

@@ -1,12 +1,13 @@
-"""MMCV's losses: focal loss on sigmoid and softmax probabilities, and chamfer distance.
+"""MMCV's losses: focal loss for sigmoid and softmax probabilities, and chamfer distance.
 
-All floating tensors of a call have one dtype; half precision computes in float32. MIN is the smallest normal float32,
-2^−126, which keeps logarithms finite. Empty inputs: success, nothing written.
+All floating tensors of a call have one dtype; half precision computes in float32. MIN is the smallest normal float32
+number, 2^−126. It keeps logarithms finite. A call with empty inputs succeeds and writes nothing.
 
-Focal losses: `target` int64 [N] holds classes; `weight` is one number a class, [C], or has no elements, which is weight
-1 for all. p is the probability the model gives, gamma (γ ≥ 0) lowers the weight of well classified examples, alpha (α)
-balances positives against negatives. Nothing is summed or averaged. NaN gives NaN. Rejected: shapes that contradict
-each other.
+Focal losses: `target`, int64 [N], contains classes. `weight` has one number per class, [C], or no elements, which means
+weight 1 for all classes. p is the probability that the model predicts. gamma (γ ≥ 0) reduces the weight of examples
+that are classified well. alpha (α) balances positive and negative examples. The losses are neither summed nor averaged.
+NaN gives NaN. A call is rejected if its shapes do not match.
+
 Source: T.-Y. Lin et al., "Focal Loss for Dense Object Detection", ICCV 2017; the MMCV 1.x operators.
 """
 
@@ -20,11 +21,11 @@ from diopi_proto.prototype import prototype
 def diopiSigmoidFocalLossMmcv(
     ctx: Context, output: Out, input: In, target: Sized, weight: Sized, gamma: f32, alpha: f32
 ):
-    """Focal loss of independent classes, from logits.
+    """Compute the focal loss of independent classes from logits.
 
-    input, output: [N, C]; p = 1 / (1 + exp(−input)). Where c is the target: −α·(1 − p)^γ·ln max(p, MIN); elsewhere:
-    −(1 − α)·p^γ·ln max(1 − p, MIN). With weights, row n is multiplied by weight[target[n]].
-    Targets lie in 0 … C; C means background, no class at all, and is not allowed together with weights.
+    input, output: [N, C]; p = 1 / (1 + exp(−input)). If c is the target, the loss is −α·(1 − p)^γ·ln max(p, MIN);
+    otherwise it is −(1 − α)·p^γ·ln max(1 − p, MIN). If `weight` has elements, row n is multiplied by weight[target[n]].
+    Targets are in 0 … C. C means background, that is, no class; it is not allowed together with weights.
     """
 
 
@@ -32,10 +33,11 @@ def diopiSigmoidFocalLossMmcv(
 def diopiSigmoidFocalLossBackwardMmcv(
     ctx: Context, grad_input: Out, input: In, target: Sized, weight: Sized, gamma: f32, alpha: f32
 ):
-    """Derivative of each element of `diopiSigmoidFocalLossMmcv` by its logit; no upstream gradient is applied.
+    """Compute the derivative of each element of `diopiSigmoidFocalLossMmcv` with respect to its logit.
 
-    grad_input, input: [N, C]. Where c is the target: −α·(1 − p)^γ·(1 − p − γ·p·ln max(p, MIN)); elsewhere:
-    −(1 − α)·p^γ·(γ·(1 − p)·ln max(1 − p, MIN) − p). With weights, row n is multiplied by weight[target[n]].
+    The derivative is not multiplied by an upstream gradient. grad_input, input: [N, C]. If c is the target, it is
+    −α·(1 − p)^γ·(1 − p − γ·p·ln max(p, MIN)); otherwise it is −(1 − α)·p^γ·(γ·(1 − p)·ln max(1 − p, MIN) − p). If
+    `weight` has elements, row n is multiplied by weight[target[n]].
     """
 
 
@@ -43,10 +45,10 @@ def diopiSigmoidFocalLossBackwardMmcv(
 def diopiSoftmaxFocalLossMmcv(
     ctx: Context, output: Out, softmax: In, target: Sized, weight: Sized, gamma: f32, alpha: f32
 ):
-    """Focal loss of exclusive classes, from softmax probabilities.
+    """Compute the focal loss of exclusive classes from softmax probabilities.
 
-    softmax: [N, C], rows that sum to 1; output: [N]. With t = target[n] and p = softmax[n, t]:
-    output[n] = −α·(1 − p)^γ·ln max(p, MIN), times weight[t] with weights; 0 where t < 0. Targets are below C.
+    softmax: [N, C], rows with sum 1. output: [N]. With t = target[n] and p = softmax[n, t], output[n] = −α·(1 − p)^γ·ln
+    max(p, MIN). It is multiplied by weight[t] if `weight` has elements, and it is 0 if t < 0. Targets are below C.
     """
 
 
@@ -54,11 +56,12 @@ def diopiSoftmaxFocalLossMmcv(
 def diopiSoftmaxFocalLossBackwardMmcv(
     ctx: Context, grad_input: Out, buff: Workspace, softmax: In, target: Sized, weight: Sized, gamma: f32, alpha: f32
 ):
-    """Derivative of each element of `diopiSoftmaxFocalLossMmcv` by the logits; no upstream gradient is applied.
+    """Compute the derivatives of the elements of `diopiSoftmaxFocalLossMmcv` with respect to the logits.
 
-    grad_input, softmax: [N, C]; buff: workspace [N]. With t = target[n], p = softmax[n, t] and
-    b = α·(γ·(1 − p)^(γ−1)·p·ln max(p, MIN) − (1 − p)^γ), times weight[t] with weights:
-    grad_input[n, c] = b·(1 − softmax[n, c]) for c = t and −b·softmax[n, c] for the others; the row is 0 where t < 0.
+    The derivatives are not multiplied by an upstream gradient. grad_input, softmax: [N, C]. buff: workspace [N]. With
+    t = target[n] and p = softmax[n, t], let b = α·(γ·(1 − p)^(γ−1)·p·ln max(p, MIN) − (1 − p)^γ), multiplied by
+    weight[t] if `weight` has elements. grad_input[n, c] = b·(1 − softmax[n, c]) for c = t and −b·softmax[n, c] for all
+    other c. The row is 0 if t < 0.
     """
 
 
@@ -68,12 +71,13 @@ def diopiSoftmaxFocalLossBackwardMmcv(
     backward="diopiChamferDistanceBackwardMmcv",
 )
 def diopiChamferDistanceMmcv(ctx: Context, dist1: Out, dist2: Out, idx1: Out, idx2: Out, xyz1: In, xyz2: In):
-    """Squared distance from each point of one set to the nearest of the other, both ways.
+    """Compute the squared distance from each point of either set to the nearest point of the other set.
 
-    xyz1: [B, n, 2]; xyz2: [B, m, 2], n, m ≥ 1. dist1[b, i] = minimum over j of |xyz1[b, i] − xyz2[b, j]|², [B, n];
-    idx1 (int32 [B, n]) the first j that attains it; dist2 and idx2, [B, m], the other way round. Of points whose
-    distances differ by no more than rounding any is right. Rejected: other ranks, another number of coordinates, sets
-    of different batches.
+    xyz1: [B, n, 2]. xyz2: [B, m, 2], where n, m ≥ 1. dist1: [B, n]; dist1[b, i] is the minimum over j of |xyz1[b, i] −
+    xyz2[b, j]|². idx1: int32 [B, n], the first j with this distance. dist2 and idx2, [B, m], are the same with both
+    sets exchanged. If distances differ only within rounding, any of these points is accepted. A call is rejected if
+    ranks, numbers of coordinates or batch sizes differ from these.
+
     Source: H. Fan et al., "A Point Set Generation Network for 3D Object Reconstruction from a Single Image", CVPR 2017;
     MMCV 1.x chamfer_distance.
     """
@@ -95,9 +99,10 @@ def diopiChamferDistanceBackwardMmcv(
     grad_dist1: Sized,
     grad_dist2: Sized,
 ):
-    """Gradients of `diopiChamferDistanceMmcv` by both point sets, the nearest points idx1 and idx2 (int32) held fixed.
+    """Compute the gradients of `diopiChamferDistanceMmcv` with respect to both point sets, for fixed nearest points.
 
-    grad_xyz1, grad_xyz2: [B, n, 2] and [B, m, 2], zeros on entry, the call adds to them in any order. For every i with
-    j = idx1[b, i] and d = 2·grad_dist1[b, i]·(xyz1[b, i] − xyz2[b, j]): grad_xyz1[b, i] takes d, grad_xyz2[b, j] takes
-    −d. Then the same with both sets' roles exchanged, by idx2 and grad_dist2.
+    idx1, idx2: int32, the nearest points. grad_xyz1, grad_xyz2: [B, n, 2] and [B, m, 2], zeros on entry; the call adds
+    to them in any order. For every i, let j = idx1[b, i] and d = 2·grad_dist1[b, i]·(xyz1[b, i] − xyz2[b, j]). d is
+    added to grad_xyz1[b, i] and subtracted from grad_xyz2[b, j]. Then the same is done with both sets exchanged, with
+    idx2 and grad_dist2.
     """

@@ -1,9 +1,10 @@
-"""MMCV's synchronised batch normalisation, and its activation with bias.
+"""MMCV's synchronized batch normalization, and its fused activation with bias.
 
-The normalisation comes in steps, so that a caller can combine the statistics of several devices between them. `input`
-and everything of its shape is [N, C, S], the spatial axes flattened. All statistics, scales and shifts are float32 [C],
-`norm` is float32 [N, C, S]; sums are in float32, so `input` isn't wider. N·S ≥ 1. A wrong rank or a number of channels
-that differs is rejected. Source: MMCV 1.x sync_bn, fused_bias_leakyrelu.
+The normalization consists of several calls, so that a caller can combine the statistics of several devices between
+them. `input` and all tensors of its shape are [N, C, S], where S stands for the flattened spatial axes. N·S ≥ 1. All
+statistics, scales and shifts are float32 [C], and `norm` is float32 [N, C, S]. Sums are computed in float32, so `input`
+has at most the precision of float32. A call is rejected if a rank is wrong or the numbers of channels differ.
+Source: MMCV 1.x sync_bn, fused_bias_leakyrelu.
 """
 
 from collections.abc import Sequence
@@ -20,18 +21,18 @@ float32 = constant(Dtype.float32)
 
 
 def _of_input(inputs: Sequence[Dtype]) -> Dtype:
-    """The type of `input`: the one that isn't float32 as all statistics are, if there is one."""
+    """Return the type of `input`: the input type that is not float32, if there is one, else float32."""
     return next((dtype for dtype in inputs if dtype is not Dtype.float32), Dtype.float32)
 
 
 @prototype(dtypes=narrow, result=float32)
 def diopiSyncBnMeanMmcv(ctx: Context, mean: Out, input: In):
-    """Mean of each channel over N and S: mean[c] = Σ input[:, c, :] / (N·S)."""
+    """Compute the mean of each channel over N and S: mean[c] = Σ input[:, c, :] / (N·S)."""
 
 
 @prototype(dtypes=narrow, argument_dtypes={"mean": single}, result=float32)
 def diopiSyncBnVarMmcv(ctx: Context, var: Out, input: In, mean: Sized):
-    """Biased variance of each channel around a given mean: var[c] = Σ (input[:, c, :] − mean[c])² / (N·S)."""
+    """Compute the biased variance of each channel for a known mean: var[c] = Σ (input[:, c, :] − mean[c])² / (N·S)."""
 
 
 @prototype(
@@ -57,19 +58,23 @@ def diopiSyncBnOutputMmcv(
     momentum: f32,
     group_size: i64,
 ):
-    """Normalised input, and the running statistics brought up to date.
+    """Normalize input, and update the running statistics.
 
-    std = √(var + eps); norm = (input − mean) / std; output = norm·weight + bias in input's dtype, norm itself where
-    weight is NULL (bias comes and goes with it). running_mean becomes momentum·mean + (1 − momentum)·running_mean,
-    running_var momentum·var·n/(n − 1) + (1 − momentum)·running_var with n = N·S·group_size, group_size the number of
-    devices that share the statistics; for n ≤ 1 var is taken as it is. running_mean, running_var, norm and std are left
-    alone where NULL. The gradients by weight and bias are `diopiSyncBnBackwardParamMmcv`.
+    std = √(var + eps) and norm = (input − mean) / std. output = norm·weight + bias in input's dtype; if weight is NULL,
+    bias is NULL too and output is norm. running_mean becomes momentum·mean + (1 − momentum)·running_mean. running_var
+    becomes momentum·var·n/(n − 1) + (1 − momentum)·running_var with n = N·S·group_size, where group_size is the number
+    of devices that share the statistics. If n ≤ 1, var is not multiplied by n/(n − 1). running_mean, running_var, norm
+    and std may be NULL; then they are not written. `diopiSyncBnBackwardParamMmcv` computes the gradients with respect
+    to weight and bias.
     """
 
 
 @prototype(dtypes=narrow, argument_dtypes={"norm": single}, result=float32)
 def diopiSyncBnBackwardParamMmcv(ctx: Context, grad_weight: Out, grad_bias: Out, grad_output: In, norm: Sized):
-    """Gradients by weight and bias: for each channel, the sums over N and S of grad_output·norm and of grad_output."""
+    """Compute the gradients with respect to weight and bias.
+
+    For each channel, grad_weight is the sum of grad_output·norm over N and S, and grad_bias is the sum of grad_output.
+    """
 
 
 @prototype(
@@ -86,9 +91,10 @@ def diopiSyncBnBackwardDataMmcv(
     norm: Sized,
     std: Sized,
 ):
-    """Gradient by input: weight·(grad_output − (grad_weight·norm + grad_bias) / (N·S)) / std, in grad_output's dtype.
+    """Compute the gradient with respect to input, in grad_output's dtype.
 
-    grad_weight and grad_bias are the sums `diopiSyncBnBackwardParamMmcv` gives, averaged by the caller over devices.
+    grad_input = weight·(grad_output − (grad_weight·norm + grad_bias) / (N·S)) / std. grad_weight and grad_bias are the
+    sums from `diopiSyncBnBackwardParamMmcv`, which the caller has averaged over the devices.
     """
 
 
@@ -118,13 +124,18 @@ def diopiFusedBiasLeakyreluMmcv(
     alpha: f32,
     scale: f32,
 ):
-    """Bias, leaky ReLU and scale in one, or its first or second derivative.
+    """Add a bias, apply a leaky ReLU and multiply by a scale, or compute the first or second derivative of this.
 
-    input: any shape of rank ≥ 2, out alike. x = input + bias along axis 1; bias: [size of axis 1], or no elements for
-    none. act 3, leaky ReLU: `grad` 0 gives x where x > 0, else alpha·x; `grad` 1, the gradient, gives x where refer >
-    0, else alpha·x, with refer the forward's result, of input's shape; `grad` 2 gives 0. act 1, linear: `grad` 0 and 1
-    give x, 2 gives 0. out is that times `scale`. For `grad` 0 refer isn't read and may have no elements. All tensors
-    have one dtype.
-    Rejected: other values of act or grad. Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x
-    fused_bias_leakyrelu.
+    input, out: any shape of rank ≥ 2. bias: [size of axis 1], or no elements for no bias. Let x = input + bias along
+    axis 1. The result is the following, multiplied by `scale`:
+
+    - act 3 (leaky ReLU), `grad` 0: x if x > 0, else alpha·x.
+    - act 3, `grad` 1 (first derivative): x if refer > 0, else alpha·x, where refer is the result of the forward call
+      and has input's shape.
+    - act 1 (linear), `grad` 0 or 1: x.
+    - act 3 or 1, `grad` 2 (second derivative): 0.
+
+    For `grad` 0, refer is not read and may have no elements. All tensors have one dtype. Other values of act or grad
+    are rejected.
+    Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x fused_bias_leakyrelu.
     """

@@ -1,16 +1,17 @@
 """MMCV's operators on point sets: neighbours, sampling, gathering and grouping, interpolation, PAConv scores.
 
-Points [B, N, 3] are (x, y, z) rows; features [B, C, N] have the points last; d² is the squared Euclidean distance. The
-stacked forms put the B sets, of different sizes, one after the other: [ΣN, …], with the sizes in an int32 tensor [B].
-Indices are int32 unless said otherwise, and must lie in the set they point into unless a docstring says what happens
-otherwise. Size attributes repeat the shapes.
+Points [B, N, 3] are rows (x, y, z). In features [B, C, N], the points are the last axis. d² is the squared Euclidean
+distance. A stacked tensor concatenates B sets of different sizes, [ΣN, …]; an int32 tensor [B] contains the sizes.
+Indices are int32 unless a docstring says otherwise. They must be inside the set that they refer to, unless a docstring
+says what happens otherwise. Attributes that are sizes repeat sizes of the tensors.
 
-All floating tensors of a call have one dtype; half precision accumulates in float32. An in-out tensor is filled with
-zeros by the caller unless said otherwise: the call adds to it or fills a part of it, and overwriting all of it with the
-same values is as good. The order of additions in a gradient is unspecified. No points: success, nothing written.
+All floating tensors of a call have one dtype; half precision accumulates in float32. Unless a docstring says otherwise,
+the caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
+with the same values. Gradients may be summed in any order. A call without points succeeds and writes nothing.
 
-Rejected: ranks, shapes and size attributes that contradict each other. Source: the MMCV 1.x operator of the same name;
-C. Qi et al., "PointNet++", NeurIPS 2017, unless another one is given.
+A call is rejected if ranks, shapes and size attributes contradict each other.
+Source: the MMCV 1.x operator of the same name; C. Qi et al., "PointNet++", NeurIPS 2017, unless a docstring names
+another one.
 """
 
 from typing import Annotated
@@ -37,11 +38,11 @@ def diopiBallQueryMmcv(
     min_radius: f32,
     max_radius: f32,
 ):
-    """The first sample_num points in the shell around each centre.
+    """Find the first sample_num points in the shell around each centre.
 
-    center_xyz: [B, npoint, 3]; xyz: [B, N, 3]; idx: int32 [B, npoint, sample_num], zeros on entry. Point k is a hit if
-    d² = 0 or min_radius² ≤ d² < max_radius². A row holds the first hits in the order of k; with fewer than sample_num
-    of them the other slots repeat the first one, without any hit the row is not written.
+    center_xyz: [B, npoint, 3]. xyz: [B, N, 3]. idx: int32 [B, npoint, sample_num], zeros on entry. Point k is in the
+    shell if d² = 0 or min_radius² ≤ d² < max_radius². A row of idx contains the first such points in ascending order of
+    k. If there are fewer than sample_num, the first one is repeated. If there are none, the row is not written.
     """
 
 
@@ -60,11 +61,12 @@ def diopiStackBallQueryMmcv(
     max_radius: f32,
     sample_num: i64,
 ):
-    """The first sample_num points in the ball around each centre, in stacked sets.
+    """Find the first sample_num points in the ball around each centre, in stacked sets.
 
-    center_xyz: [ΣM, 3] of the sizes center_xyz_batch_cnt; xyz: [ΣN, 3] of the sizes xyz_batch_cnt; idx: int32 [ΣM,
-    sample_num], zeros on entry. As `diopiBallQueryMmcv` with a hit where d² < max_radius²; indices count from the first
-    point of the centre's own set. A row without any hit gets −1 in slot 0, its other slots are not written.
+    center_xyz: [ΣM, 3] with the sizes center_xyz_batch_cnt. xyz: [ΣN, 3] with the sizes xyz_batch_cnt. idx: int32
+    [ΣM, sample_num], zeros on entry. Point k is in the ball if d² < max_radius². Indices count from the first point of
+    the set to which the centre belongs. If a ball has no point, the call writes −1 to slot 0 of the row and does not
+    write the other slots. The rest is as in `diopiBallQueryMmcv`.
     """
 
 
@@ -78,11 +80,12 @@ def diopiFurthestPointSamplingMmcv(
     N: i64,
     num_points: i64,
 ):
-    """num_points indices, each of the point furthest from all chosen before it.
+    """Select num_points points, each of them the furthest from all points that were selected before it.
 
-    points_xyz: [B, N, 3]; idx_tensor: int32 [B, num_points]. The first index is 0; every next one is that of the
-    largest distance d² to the nearest chosen point, any of them if several points attain it.
-    temp_tensor: workspace [B, N] in points' dtype that the caller fills with 1e10, the initial distances.
+    points_xyz: [B, N, 3]. idx_tensor: int32 [B, num_points], indices of points. The first index is 0. Each following
+    index is that of the point with the largest distance d² to the nearest selected point, or of any of them if several
+    points have this distance. temp_tensor: workspace [B, N] in points' dtype. The caller fills it with 1e10, the
+    initial distances.
     """
 
 
@@ -96,10 +99,10 @@ def diopiFurthestPointSamplingWithDistMmcv(
     N: i64,
     num_points: i64,
 ):
-    """`diopiFurthestPointSamplingMmcv` from given distances.
+    """Select points as in `diopiFurthestPointSamplingMmcv`, but with distances that the caller passes.
 
-    points_dist: [B, N, N], whose element [b, i, k] is the distance of point k from the chosen point i, used as it is;
-    idx_tensor: int32 [B, num_points]; temp_tensor: workspace [B, N] that the caller fills with 1e10.
+    points_dist: [B, N, N]; element [b, i, k] is the distance of point k from the selected point i. It is used without
+    squaring. idx_tensor: int32 [B, num_points]. temp_tensor: workspace [B, N], which the caller fills with 1e10.
     """
 
 
@@ -115,12 +118,12 @@ def diopiKnnMmcv(
     m: i64,
     nsample: PositiveExtent,
 ):
-    """The nsample nearest points of each centre, nearest first.
+    """Find the nsample nearest points of each centre, nearest first.
 
-    xyz_tensor: [b, n, 3], the points; new_xyz_tensor: [b, m, 3], the centres; idx_tensor (int32) and dist2_tensor
-    (float32, d²): [b, m, nsample]. Equal distances come in any order. With n < nsample the missing slots have index 0
-    and d² = 1e10.
-    Rejected: nsample outside 1 … 100. Source: MMCV 1.x knn.
+    xyz_tensor: [b, n, 3], the points. new_xyz_tensor: [b, m, 3], the centres. idx_tensor (int32) and dist2_tensor
+    (float32, d²): [b, m, nsample]. Points with equal distances may be in any order. If n < nsample, the remaining slots
+    have index 0 and d² = 1e10. A call with nsample outside 1 … 100 is rejected.
+    Source: MMCV 1.x knn.
     """
 
 
@@ -135,10 +138,10 @@ def diopiThreeNnMmcv(
     n: i64,
     m: i64,
 ):
-    """The three nearest known points of each unknown one, nearest first; among equal distances the lower index first.
+    """Find the three nearest known points of each unknown point, nearest first.
 
-    unknown: [b, n, 3]; known: [b, m, 3]; dist2 (d², without a root) and idx (int32): [b, n, 3]. With m < 3 the missing
-    slots have d² = inf and index 0.
+    Points with equal distances are in ascending order of their index. unknown: [b, n, 3]. known: [b, m, 3]. dist2 (d²,
+    not its square root) and idx (int32): [b, n, 3]. If m < 3, the remaining slots have d² = inf and index 0.
     """
 
 
@@ -154,10 +157,10 @@ def diopiThreeInterpolateMmcv(
     m: i64,
     n: i64,
 ):
-    """Weighted sum of the features of three points.
+    """Compute weighted sums of the features of three points.
 
-    out[b, c, i] = Σ over k < 3 of weight[b, i, k]·points[b, c, idx[b, i, k]].
-    points: [b, c, m]; idx (int32), weight: [b, n, 3]; out: [b, c, n]. The weights are used as they are.
+    out[b, c, i] = Σ over k < 3 of weight[b, i, k]·points[b, c, idx[b, i, k]]. The weights are not normalized. points:
+    [b, c, m]. idx (int32), weight: [b, n, 3]. out: [b, c, n].
     """
 
 
@@ -173,10 +176,10 @@ def diopiThreeInterpolateBackwardMmcv(
     n: i64,
     m: i64,
 ):
-    """Gradient of `diopiThreeInterpolateMmcv` by points; idx and weight get none. n comes before m here.
+    """Compute the gradient of `diopiThreeInterpolateMmcv` with respect to points; idx and weight have no gradient.
 
-    grad_points: [b, c, m], zeros on entry: element [b, c, idx[b, i, k]] takes weight[b, i, k]·grad_out[b, c, i].
-    grad_out: [b, c, n].
+    grad_points: [b, c, m], zeros on entry. The call adds weight[b, i, k]·grad_out[b, c, i] to grad_points[b, c,
+    idx[b, i, k]]. grad_out: [b, c, n]. Note that the parameter n precedes m, unlike in the forward call.
     """
 
 
@@ -193,9 +196,9 @@ def diopiGatherPointsMmcv(
     n: i64,
     npoints: i64,
 ):
-    """Features of chosen points: out[b, c, i] = points[b, c, idx[b, i]].
+    """Gather the features of selected points: out[b, c, i] = points[b, c, idx[b, i]].
 
-    points: [b, c, n]; idx: int32 [b, npoints]; out: [b, c, npoints].
+    points: [b, c, n]. idx: int32 [b, npoints]. out: [b, c, npoints].
     """
 
 
@@ -210,9 +213,10 @@ def diopiGatherPointsBackwardMmcv(
     n: i64,
     npoints: i64,
 ):
-    """Gradient of `diopiGatherPointsMmcv` by points: grad_points[b, c, idx[b, i]] takes grad_out[b, c, i].
+    """Compute the gradient of `diopiGatherPointsMmcv` with respect to points.
 
-    grad_points: [b, c, n], zeros on entry; grad_out: [b, c, npoints].
+    The call adds grad_out[b, c, i] to grad_points[b, c, idx[b, i]]. grad_points: [b, c, n], zeros on entry. grad_out:
+    [b, c, npoints].
     """
 
 
@@ -230,9 +234,9 @@ def diopiGroupPointsMmcv(
     npoints: i64,
     nsample: i64,
 ):
-    """Features of groups of points: out[b, c, i, j] = points[b, c, idx[b, i, j]].
+    """Gather the features of groups of points: out[b, c, i, j] = points[b, c, idx[b, i, j]].
 
-    points: [b, c, n]; idx: int32 [b, npoints, nsample]; out: [b, c, npoints, nsample].
+    points: [b, c, n]. idx: int32 [b, npoints, nsample]. out: [b, c, npoints, nsample].
     """
 
 
@@ -248,9 +252,10 @@ def diopiGroupPointsBackwardMmcv(
     npoints: i64,
     nsample: i64,
 ):
-    """Gradient of `diopiGroupPointsMmcv` by points: grad_points[b, c, idx[b, i, j]] takes grad_out[b, c, i, j].
+    """Compute the gradient of `diopiGroupPointsMmcv` with respect to points.
 
-    grad_points: [b, c, n], zeros on entry; grad_out: [b, c, npoints, nsample].
+    The call adds grad_out[b, c, i, j] to grad_points[b, c, idx[b, i, j]]. grad_points: [b, c, n], zeros on entry.
+    grad_out: [b, c, npoints, nsample].
     """
 
 
@@ -272,12 +277,12 @@ def diopiStackGroupPointsMmcv(
     m: i64,
     nsample: i64,
 ):
-    """Features of groups of points in stacked sets.
+    """Gather the features of groups of points in stacked sets.
 
-    features_tensor: [ΣN, c] of the sizes features_batch_cnt_tensor; idx_tensor: int32 [m, nsample], of which the rows
-    belong to the sets as idx_batch_cnt_tensor says; out_tensor: [m, c, nsample], zeros on entry.
-    out[r, f, j] = features[start + idx[r, j], f], start being where row r's set begins. Where idx is outside that set,
-    nothing is written.
+    features_tensor: [ΣN, c] with the sizes features_batch_cnt_tensor. idx_tensor: int32 [m, nsample];
+    idx_batch_cnt_tensor is the number of its rows that belong to each set. out_tensor: [m, c, nsample], zeros on entry.
+    out_tensor[r, f, j] = features_tensor[start + idx_tensor[r, j], f], where start is the first row of the set to which
+    row r belongs. If an index is outside that set, nothing is written.
     """
 
 
@@ -298,10 +303,11 @@ def diopiStackGroupPointsBackwardMmcv(
     n: i64,
     nsample: i64,
 ):
-    """Gradient of `diopiStackGroupPointsMmcv` by features: grad_features[start + idx[r, j], f] takes grad_out[r, f, j].
+    """Compute the gradient of `diopiStackGroupPointsMmcv` with respect to features.
 
-    grad_features_tensor: [n, c] with n = ΣN, zeros on entry; grad_out_tensor: [m, c, nsample]. The two size tensors
-    come in the other order than in the forward; indices outside their set are skipped.
+    The call adds grad_out_tensor[r, f, j] to grad_features_tensor[start + idx_tensor[r, j], f]. grad_features_tensor:
+    [n, c] with n = ΣN, zeros on entry. grad_out_tensor: [m, c, nsample]. Indices outside their set are skipped. Note
+    that the two tensors with sizes are in the opposite order to the forward call.
     """
 
 
@@ -326,12 +332,14 @@ def diopiAssignScoreWithkMmcv(
     out_dim: i64,
     aggregate: i64,
 ):
-    """PAConv: neighbours' features relative to their centre, mixed over M weight matrices by scores.
+    """Combine the features of neighbours relative to their centre with M weight matrices, weighted by scores (PAConv).
 
-    points, centers: [B, N, M, O], O = out_dim; scores: [B, n, K, M], n = npoint; knn_idx: int64 [B, n, K]; output: [B,
-    O, n, K], zeros on entry. With k' = knn_idx[b, i, k] and the centre c' = knn_idx[b, i, 0]:
-    output[b, o, i, k] = Σ over m of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]).
-    c' must be inside 0 … N − 1; where k' is outside nothing is written. `aggregate` is ignored: it is always this sum.
+    points, centers: [B, N, M, O] with O = out_dim. scores: [B, n, K, M] with n = npoint. knn_idx: int64 [B, n, K].
+    output: [B, O, n, K], zeros on entry. Let k' = knn_idx[b, i, k] be the neighbour and c' = knn_idx[b, i, 0] the
+    centre. Then output[b, o, i, k] = Σ over m of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]). c'
+    must be inside 0 … N − 1. Nothing is written where k' is outside. `aggregate` is ignored: the result is always this
+    sum.
+
     Source: M. Xu et al., "PAConv", CVPR 2021; MMCV 1.x assign_score_withk.
     """
 
@@ -355,10 +363,10 @@ def diopiAssignScoreWithkBackwardMmcv(
     out_dim: i64,
     aggregate: i64,
 ):
-    """Gradients of `diopiAssignScoreWithkMmcv` by points, centers and scores.
+    """Compute the gradients of `diopiAssignScoreWithkMmcv` with respect to points, centers and scores.
 
-    Each has the shape of what it belongs to and zeros on entry; grad_out: [B, O, n, K]. With g = grad_out[b, o, i, k],
-    grad_points[b, k', m, o] takes scores[b, i, k, m]·g, grad_centers[b, c', m, o] takes −scores[b, i, k, m]·g, and
-    grad_scores[b, i, k, m] = Σ over o of (points[b, k', m, o] − centers[b, c', m, o])·g. Neighbours outside are
-    skipped.
+    Each gradient has the shape of its argument and contains zeros on entry. grad_out: [B, O, n, K]. With g =
+    grad_out[b, o, i, k], the call adds scores[b, i, k, m]·g to grad_points[b, k', m, o] and subtracts it from
+    grad_centers[b, c', m, o]. grad_scores[b, i, k, m] = Σ over o of (points[b, k', m, o] − centers[b, c', m, o])·g.
+    Neighbours k' outside 0 … N − 1 are skipped.
     """

@@ -1,21 +1,22 @@
 """MMCV's pooling of axis-aligned regions of interest (RoIs) on feature maps, forward and backward.
 
-Feature maps are [N, C, H, W]. `rois` [R, 5] holds (batch index, x1, y1, x2, y2) a row in image coordinates,
-in the features' dtype, the batch index included. spatial_scale s takes image to feature-map coordinates. Pooled results
-are [R, C, ph, pw], where ph × pw are the bins of one RoI, row by row. All floating tensors of a call have one dtype;
-half precision accumulates in float32. With R = 0 a call succeeds and writes nothing.
+Feature maps are [N, C, H, W]. Each row of `rois` [R, 5] is (batch index, x1, y1, x2, y2) in image coordinates. All
+columns, including the batch index, have the features' dtype. s = spatial_scale converts image coordinates to
+feature-map coordinates. Pooled results are [R, C, ph, pw], where ph × pw is the number of bins of one RoI. All floating
+tensors of a call have one dtype; half precision accumulates in float32. With R = 0, a call succeeds and writes nothing.
 
-An in-out tensor is filled with zeros by the caller: the call adds to it or fills a part of it, and overwriting all of
-it with the same values is as good. The order of additions in a gradient is free.
+The caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
+with the same values. Gradients may be summed in any order.
 
-B(F, y, x) is bilinear sampling of an H × W plane F. It is 0 where y < −1, y > H, x < −1 or x > W. Otherwise negative
-coordinates count as 0; y0 = ⌊y⌋ and y1 = y0 + 1, but y0 = y1 = y = H−1 once y0 ≥ H−1 (x likewise with W); with
-ly = y − y0 and lx = x − x0 the value is
-(1−ly)(1−lx)·F[y0,x0] + (1−ly)·lx·F[y0,x1] + ly·(1−lx)·F[y1,x0] + ly·lx·F[y1,x1].
-B†(g, y, x) is its adjoint: it adds g times these four weights to the same cells, nothing outside.
+B(F, y, x) samples an H × W plane F bilinearly at row y and column x. It is 0 if y < −1, y > H, x < −1 or x > W.
+Otherwise, negative coordinates count as 0. Let y0 = ⌊y⌋ and y1 = y0 + 1, but y0 = y1 = y = H−1 if y0 ≥ H−1; likewise
+for x and W. With ly = y − y0 and lx = x − x0, the value is (1−ly)(1−lx)·F[y0,x0] + (1−ly)·lx·F[y0,x1] +
+ly·(1−lx)·F[y1,x0] + ly·lx·F[y1,x1]. B†(g, y, x), its adjoint, adds g times these four weights to the same cells, and
+nothing if the position is outside.
 
-Rejected: a tensor of another rank or with another number of columns than stated, pooled sizes below 1, results whose
-shape does not fit the inputs. Source: the MMCV 1.x operator of the same name, unless another one is given.
+A call is rejected if a tensor has another rank or another number of columns than stated, if a pooled size is below 1,
+or if the shape of a result does not match the inputs.
+Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
 """
 
 from typing import Annotated
@@ -42,16 +43,19 @@ def diopiRoiAlignMmcv(
     spatial_scale: f32,
     aligned: boolean,
 ):
-    """Mean (pool_mode 1) or maximum (pool_mode 0) of bilinear samples in each bin of each RoI; RoIs are not rounded.
+    """Compute the mean (pool_mode 1) or maximum (pool_mode 0) of bilinear samples in each bin of each unrounded RoI.
 
-    output: [R, C, aligned_height, aligned_width]. The scaled RoI is x1·s − o … y2·s − o with o = 0.5 if `aligned`, else
-    0; its width rw = x2 − x1 and height rh = y2 − y1 are raised to at least 1 unless `aligned`. A bin, rh/ph high and
-    rw/pw wide, is sampled on a grid of gh × gw points: sampling_ratio² of them if sampling_ratio > 0, else gh = ⌈rh/ph⌉
-    and gw = ⌈rw/pw⌉. Sample (iy, ix) of bin (i, j) is B(input[n, c], y, x) at y = y1 + (i + (iy + ½)/gh)·rh/ph, x
-    alike; the mean divides by max(gh·gw, 1).
-    argmax_y, argmax_x: in maximum mode of output's shape, the coordinates of the first largest sample, row by row; a
-    bin without samples gives −FLT_MAX in output and −1 here. In mean mode they may have no elements, and what they
-    hold afterwards is open.
+    output: [R, C, aligned_height, aligned_width]. With o = 0.5 if `aligned`, else 0, the scaled RoI has the corners
+    (x1·s − o, y1·s − o) and (x2·s − o, y2·s − o). Let rw be its width and rh its height. Unless `aligned`, both are
+    raised to at least 1. A bin has height rh/ph and width rw/pw, and a grid of gh × gw samples. gh = gw =
+    sampling_ratio if that is positive; else gh = ⌈rh/ph⌉ and gw = ⌈rw/pw⌉. Sample (iy, ix) of bin (i, j) is
+    B(input[n, c], y, x) at y = y1 + (i + (iy + ½)/gh)·rh/ph, where y1 is scaled; likewise for x. The mean divides the
+    sum of the samples by max(gh·gw, 1).
+
+    argmax_y, argmax_x: in maximum mode, the coordinates of the first largest sample in row-major order, in output's
+    shape. A bin without samples gives −FLT_MAX in output and −1 in both. In mean mode, they may have no elements, and
+    their contents are unspecified.
+
     Source: K. He et al., "Mask R-CNN", ICCV 2017; MMCV 1.x roi_align.
     """
 
@@ -82,11 +86,11 @@ def diopiRoiAlignBackwardMmcv(
     spatial_scale: f32,
     aligned: boolean,
 ):
-    """Gradient of `diopiRoiAlignMmcv` by its input; the RoIs get none.
+    """Compute the gradient of `diopiRoiAlignMmcv` with respect to its input; the RoIs have no gradient.
 
-    grad_input: [N, C, H, W], zeros on entry, whose H and W are those of the forward's input. grad_output: [R, C, ph,
-    pw]. Mean mode: B†(g / max(gh·gw, 1)) at every sample of the bin. Maximum mode: B†(g) at (argmax_y, argmax_x) as the
-    forward gave them, nothing where argmax_y is −1.
+    grad_input: [N, C, H, W], zeros on entry, of the forward input's shape. grad_output: [R, C, ph, pw]; let g be an
+    element. In mean mode, the call applies B†(g / max(gh·gw, 1)) at every sample of the bin. In maximum mode, it
+    applies B†(g) at (argmax_y, argmax_x), which are results of the forward call, and skips bins whose argmax_y is −1.
     """
 
 
@@ -107,12 +111,13 @@ def diopiRoiPoolMmcv(
     pooled_width: PositiveExtent,
     spatial_scale: f32,
 ):
-    """Maximum of the cells in each bin of each RoI.
+    """Compute the maximum of the cells in each bin of each RoI.
 
-    output, argmax (int32): [R, C, pooled_height, pooled_width], zeros on entry. The RoI runs from (x1·s, y1·s) to
-    ((x2 + 1)·s, (y2 + 1)·s), height rh and width rw. Row i of bins covers the rows ⌊y1·s + i·rh/ph⌋ up to but without
-    ⌈y1·s + (i + 1)·rh/ph⌉, clipped to [0, H]; columns likewise. argmax is the position y·W + x of the first maximum,
-    row by row. A bin without cells gives 0 and argmax −1; a RoI with rh ≤ 0 or rw ≤ 0 is not written: zeros remain.
+    output, argmax (int32): [R, C, pooled_height, pooled_width], zeros on entry. The RoI extends from (x1·s, y1·s) to
+    ((x2 + 1)·s, (y2 + 1)·s); rh is its height and rw its width. Row i of the bins covers the cells in rows ⌊y1·s +
+    i·rh/ph⌋ (inclusive) to ⌈y1·s + (i + 1)·rh/ph⌉ (exclusive), clipped to [0, H]; likewise for columns. argmax is the
+    position y·W + x of the first maximum in row-major order. A bin without cells gives 0 and argmax −1. A RoI with rh ≤
+    0 or rw ≤ 0 is not written, so its zeros remain.
     Source: R. Girshick, "Fast R-CNN", ICCV 2015; MMCV 1.x roi_pool.
     """
 
@@ -132,10 +137,10 @@ def diopiRoiPoolBackwardMmcv(
     pooled_width: i64,
     spatial_scale: f32,
 ):
-    """Gradient of `diopiRoiPoolMmcv` by its input.
+    """Compute the gradient of `diopiRoiPoolMmcv` with respect to its input.
 
-    grad_input: [N, C, H, W], zeros on entry: each element of grad_output [R, C, ph, pw] is added to the cell that its
-    argmax (int32, same shape) names in plane (batch index of the RoI, c); none where argmax is −1.
+    grad_input: [N, C, H, W], zeros on entry. Each element of grad_output [R, C, ph, pw] is added to the cell of plane
+    (batch index of the RoI, c) that argmax (int32, same shape) names. Elements whose argmax is −1 are skipped.
     """
 
 
@@ -152,11 +157,12 @@ def diopiDeformRoiPoolMmcv(
     spatial_scale: f32,
     gamma: f32,
 ):
-    """Mean of bilinear samples in bins that are shifted each by an offset of its own.
+    """Compute the mean of bilinear samples in bins, where each bin is shifted by its own offset.
 
-    output: [R, C, pooled_height, pooled_width]. As `diopiRoiAlignMmcv` in mean mode with `aligned`: o = 0.5, and no
-    lower limit on the RoI's size rw × rh. offset: [R, 2, ph, pw]; the samples of bin (i, j) move by
-    gamma·rw·offset[r, 0, i, j] in x and by gamma·rh·offset[r, 1, i, j] in y. NULL or no elements: no shift.
+    output: [R, C, pooled_height, pooled_width]. The result is that of `diopiRoiAlignMmcv` in mean mode with `aligned`:
+    o = 0.5, and the size rw × rh of a RoI has no lower limit. offset: [R, 2, ph, pw]. The samples of bin (i, j) are
+    shifted by gamma·rw·offset[r, 0, i, j] in x and by gamma·rh·offset[r, 1, i, j] in y. If offset is NULL or has no
+    elements, there is no shift.
     Source: J. Dai et al., "Deformable Convolutional Networks", ICCV 2017; MMCV 1.x deform_roi_pool.
     """
 
@@ -176,12 +182,13 @@ def diopiDeformRoiPoolBackwardMmcv(
     spatial_scale: f32,
     gamma: f32,
 ):
-    """Gradients of `diopiDeformRoiPoolMmcv` by input and offset.
+    """Compute the gradients of `diopiDeformRoiPoolMmcv` with respect to input and offset.
 
-    grad_input: [N, C, H, W]; grad_offset: of offset's shape, left out with it; both zeros on entry. grad_output: [R, C,
-    ph, pw]. With g' = g / max(gh·gw, 1) at each sample: grad_input takes B†(g'), grad_offset[r, 0, i, j] the sum over
-    channels and samples of gamma·rw·g'·∂B/∂x, grad_offset[r, 1, i, j] that of gamma·rh·g'·∂B/∂y. The derivatives of B
-    are taken inside [0, H−1] × [0, W−1]; what offset gets from samples outside is unspecified.
+    grad_input: [N, C, H, W]. grad_offset: the shape of offset; it is NULL if offset is. Both contain zeros on entry.
+    grad_output: [R, C, ph, pw]; let g be an element and g' = g / max(gh·gw, 1). At each sample, the call applies B†(g')
+    to grad_input. It adds the sum of gamma·rw·g'·∂B/∂x over channels and samples to grad_offset[r, 0, i, j], and the
+    sum of gamma·rh·g'·∂B/∂y to grad_offset[r, 1, i, j]. The derivatives of B apply inside [0, H−1] × [0, W−1]. The
+    contributions of samples outside to grad_offset are unspecified.
     """
 
 
@@ -195,12 +202,12 @@ def diopiPrroiPoolMmcv(
     pooled_width: PositiveExtent,
     spatial_scale: f32,
 ):
-    """Precise RoI pooling: the exact mean over each bin of the bilinearly interpolated feature map.
+    """Compute the exact mean of the bilinearly interpolated feature map over each bin (precise RoI pooling).
 
     output: [R, C, pooled_height, pooled_width]. The map is f(y, x) = Σ F[i, j]·max(0, 1 − |y − i|)·max(0, 1 − |x − j|),
-    zero beyond the border cells. Bins start at (x1·s, y1·s) and are max(x2 − x1, 0)·s/pw wide, max(y2 − y1, 0)·s/ph
-    high. output = ∬ f over the bin / area = Σ F[i, j]·G(i; ya, yb)·G(j; xa, xb) / area for the bin [ya, yb] × [xa, xb],
-    with G(i; a, b) = ∫ₐᵇ max(0, 1 − |t − i|) dt; 0 where the area is 0.
+    with zeros beyond the border cells. The bins begin at (x1·s, y1·s). Their width is max(x2 − x1, 0)·s/pw and their
+    height max(y2 − y1, 0)·s/ph. For the bin [ya, yb] × [xa, xb], output = ∬ f over the bin / area = Σ F[i, j]·G(i; ya,
+    yb)·G(j; xa, xb) / area with G(i; a, b) = ∫ₐᵇ max(0, 1 − |t − i|) dt. It is 0 if the area is 0.
     Source: B. Jiang et al., "Acquisition of Localization Confidence for Accurate Object Detection", ECCV 2018.
     """
 
@@ -215,10 +222,10 @@ def diopiPrroiPoolbackwardMmcv(
     pooled_width: i64,
     spatial_scale: f32,
 ):
-    """Gradient of `diopiPrroiPoolMmcv` by its input.
+    """Compute the gradient of `diopiPrroiPoolMmcv` with respect to its input.
 
-    grad_input: [N, C, H, W], zeros on entry; cell (i, j) takes grad_output·G(i; ya, yb)·G(j; xa, xb) / area from every
-    bin of non-zero area. grad_output: [R, C, ph, pw].
+    grad_input: [N, C, H, W], zeros on entry. Every bin of non-zero area adds grad_output·G(i; ya, yb)·G(j; xa, xb) /
+    area to cell (i, j). grad_output: [R, C, ph, pw].
     """
 
 
@@ -234,14 +241,14 @@ def diopiPrroiPoolCoorBackwardMmcv(
     pooled_width: i64,
     spatial_scale: f32,
 ):
-    """Gradient of `diopiPrroiPoolMmcv` by the coordinates of its RoIs.
+    """Compute the gradient of `diopiPrroiPoolMmcv` with respect to the coordinates of its RoIs.
 
-    grad_rois: [R, 5], zeros on entry. output: the forward's result, like grad_output [R, C, ph, pw].
-    For a bin [ya, yb] × [xa, xb] of non-zero area A whose result is p, a moving edge gives
-    da = ((yb − ya)·p − ∫ f(y, xa) dy) / A and db = (∫ f(y, xb) dy − (yb − ya)·p) / A, integrals from ya to yb. With g
-    the element of grad_output and j the bin's column, column 1 (x1) takes s·g·(da·(1 − j/pw) + db·(1 − (j + 1)/pw)) and
-    column 3 (x2) s·g·(da·j/pw + db·(j + 1)/pw), summed over bins and channels. Columns 2 and 4 likewise by y, with the
-    bin's row and ph. Column 0 stays 0.
+    grad_rois: [R, 5], zeros on entry. output is the result of the forward call; output and grad_output are
+    [R, C, ph, pw]. Let p be the result of a bin [ya, yb] × [xa, xb] of non-zero area A. The derivatives of p with
+    respect to xa and xb are da = ((yb − ya)·p − ∫ f(y, xa) dy) / A and db = (∫ f(y, xb) dy − (yb − ya)·p) / A, with
+    integrals from ya to yb. Let g be the element of grad_output and j the column of the bin. The call adds s·g·(da·(1 −
+    j/pw) + db·(1 − (j + 1)/pw)) to column 1 (x1) and s·g·(da·j/pw + db·(j + 1)/pw) to column 3 (x2), for all bins and
+    channels. Columns 2 and 4 are computed likewise from y, the row of the bin and ph. Column 0 remains 0.
     """
 
 
@@ -254,13 +261,14 @@ def diopiBorderAlignMmcv(
     boxes: Annotated[In, HasShape(("N", "K", 4))],
     pool_size: PositiveExtent,
 ):
-    """Maximum of bilinear samples along each of the four borders of a box.
+    """Compute the maximum of bilinear samples along each of the four borders of a box.
 
-    input: [N, 4C, H, W], of which border e uses channels e·C … e·C + C − 1: 0 top, 1 left, 2 bottom, 3 right.
-    boxes: [N, K, 4] as (x1, y1, x2, y2) in feature-map coordinates, K = H·W. output, argmax_idx (int32): [N, C, K, 4].
-    With P = pool_size, width w and height h of the box, the P + 1 samples k = 0 … P lie at
-    top (x1 + k·w/P, y1), left (x1, y1 + k·h/P), bottom (x2 − k·w/P, y2), right (x2, y2 − k·h/P). output[n, c, b, e] is
-    the largest B(input[n, e·C + c]) among them, argmax_idx the first k that attains it. Rejected: pool_size < 1.
+    input: [N, 4C, H, W]. Border e uses the channels e·C to e·C + C − 1: 0 is the top, 1 the left, 2 the bottom and 3
+    the right border. boxes: [N, K, 4], rows (x1, y1, x2, y2) in feature-map coordinates, K = H·W. output, argmax_idx
+    (int32): [N, C, K, 4]. Let P = pool_size, and let w and h be the width and height of the box. Samples k = 0 … P are
+    at (x1 + k·w/P, y1) on the top, (x1, y1 + k·h/P) on the left, (x2 − k·w/P, y2) on the bottom and (x2, y2 − k·h/P) on
+    the right border. output[n, c, b, e] is the largest B(input[n, e·C + c]) among them, and argmax_idx is the first k
+    with this value. A call with pool_size < 1 is rejected.
     Source: H. Qiu et al., "BorderDet: Border Feature for Dense Object Detection", ECCV 2020; MMCV 1.x border_align.
     """
 
@@ -274,8 +282,8 @@ def diopiBorderAlignBackwardMmcv(
     argmax_idx: Annotated[In, HasShape(("N", "C", "K", 4))],
     pool_size: PositiveExtent,
 ):
-    """Gradient of `diopiBorderAlignMmcv` by its input; the boxes get none.
+    """Compute the gradient of `diopiBorderAlignMmcv` with respect to its input; the boxes have no gradient.
 
-    grad_input: [N, 4C, H, W], zeros on entry: B† of each element of grad_output [N, C, K, 4] at the sample that
-    argmax_idx (int32, same shape) names.
+    grad_input: [N, 4C, H, W], zeros on entry. For each element g of grad_output [N, C, K, 4], the call applies B†(g) at
+    the sample that argmax_idx (int32, same shape) names.
     """

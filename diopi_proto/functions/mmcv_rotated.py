@@ -1,20 +1,22 @@
 """MMCV's pooling and filters with orientation: rotated and rotation-invariant RoIs, feature alignment, filters.
 
-Feature maps are [N, C, H, W]. Rotated RoIs [R, 6] hold (batch index, cx, cy, w, h, θ in radians) a row in
-image coordinates, in the features' dtype. spatial_scale s takes image to feature-map coordinates. B(F, y, x) is the
-bilinear sampling that the module `mmcv_roi` defines, B† its adjoint. All floating tensors of a call have one dtype;
-half precision accumulates in float32. With no RoIs a call succeeds and writes nothing.
+Feature maps are [N, C, H, W]. Each row of the rotated RoIs [R, 6] is (batch index, cx, cy, w, h, θ) in image
+coordinates and in the features' dtype, with θ in radians. s = spatial_scale converts image coordinates to feature-map
+coordinates. B(F, y, x) is the bilinear sampling that the module `mmcv_roi` defines, and B† is its adjoint. All floating
+tensors of a call have one dtype; half precision accumulates in float32. A call without RoIs succeeds and writes
+nothing.
 
-An in-out tensor is filled with zeros by the caller: the call adds to it or fills a part of it, and overwriting all of
-it with the same values is as good. The order of additions in a gradient is unspecified.
+The caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
+with the same values. Gradients may be summed in any order.
 
-The samples of a RoI of size w × h around (cx, cy) at angle θ: bin (i, j) of ph × pw has a grid of gh × gw points, with
-n > 0 samples asked for gh = gw = n, else gh = ⌈h/ph⌉ and gw = ⌈w/pw⌉. Point (iy, ix) has, in the RoI's own axes,
-v = −h/2 + (i + (iy + ½)/gh)·h/ph and u = −w/2 + (j + (ix + ½)/gw)·w/pw,
-which is y = v·cos θ − u·sin θ + cy, x = v·sin θ + u·cos θ + cx on the map.
+The samples of a RoI of size w × h around (cx, cy) at angle θ: bin (i, j) of ph × pw has a grid of gh × gw points. If
+the number n of samples is positive, gh = gw = n; otherwise gh = ⌈h/ph⌉ and gw = ⌈w/pw⌉. Along the axes of the RoI,
+point (iy, ix) has the coordinates v = −h/2 + (i + (iy + ½)/gh)·h/ph and u = −w/2 + (j + (ix + ½)/gw)·w/pw. On the map,
+it is at y = v·cos θ − u·sin θ + cy and x = v·sin θ + u·cos θ + cx.
 
-Rejected: a tensor of another rank or with another number of columns than stated, pooled sizes below 1, results whose
-shape does not fit the inputs. Source: the MMCV 1.x operator of the same name, unless another one is given.
+A call is rejected if a tensor has another rank or another number of columns than stated, if a pooled size is below 1,
+or if the shape of a result does not match the inputs.
+Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
 """
 
 from typing import Annotated
@@ -38,11 +40,12 @@ def diopiRoiAlignRotatedMmcv(
     aligned: boolean,
     clockwise: boolean,
 ):
-    """Mean of bilinear samples in each bin of each rotated RoI.
+    """Compute the mean of bilinear samples in each bin of each rotated RoI.
 
-    output: [R, C, aligned_height, aligned_width]. The RoI has centre (cx·s − o, cy·s − o), o = 0.5 if `aligned`, else
-    0, and size w·s × h·s, each raised to at least 1 unless `aligned`; its angle is −θ if `clockwise`, else θ. A bin is
-    the sum of B(input[n, c]) over its samples (sampling_ratio asked for) divided by max(gh·gw, 1).
+    output: [R, C, aligned_height, aligned_width]. The RoI has the centre (cx·s − o, cy·s − o), where o = 0.5 if
+    `aligned`, else 0. Its size is w·s × h·s; unless `aligned`, both are raised to at least 1. Its angle is −θ if
+    `clockwise`, else θ. A bin is the sum of B(input[n, c]) over its samples, divided by max(gh·gw, 1). The number of
+    samples is n = sampling_ratio.
     Source: J. Ma et al., "Arbitrary-Oriented Scene Text Detection via Rotation Proposals", IEEE Trans. Multimedia 2018;
     MMCV 1.x roi_align_rotated.
     """
@@ -61,9 +64,10 @@ def diopiRoiAlignRotatedBackwardMmcv(
     aligned: boolean,
     clockwise: boolean,
 ):
-    """Gradient of `diopiRoiAlignRotatedMmcv` by its input; the RoIs get none.
+    """Compute the gradient of `diopiRoiAlignRotatedMmcv` with respect to its input; the RoIs have no gradient.
 
-    bottom_grad: [N, C, H, W], zeros on entry: B†(g / max(gh·gw, 1)) at every sample, g from top_grad [R, C, ph, pw].
+    bottom_grad: [N, C, H, W], zeros on entry. For each element g of top_grad [R, C, ph, pw], the call applies B†(g /
+    max(gh·gw, 1)) at every sample of the bin.
     """
 
 
@@ -80,14 +84,14 @@ def diopiRiroiAlignRotatedMmcv(
     spatial_scale: f32,
     clockwise: boolean,
 ):
-    """Rotation-invariant RoI align: as `diopiRoiAlignRotatedMmcv`, orientation channels shifted by the RoI's angle.
+    """Pool rotated RoIs, with orientation channels shifted by the angle of the RoI (rotation-invariant RoI align).
 
-    features: [N, C, H, W] with C = C'·O, O = num_orientations; channel c·O + o is orientation o of feature c. output:
-    [R, C, pooled_height, pooled_width]. The RoI has centre (cx·s, cy·s) and size max(w·s, 1) × max(h·s, 1), and is
-    sampled (num_samples asked for) at the angle −θ if `clockwise`, else θ. With t = θ·O/2π of the unchanged θ, k = ⌊t⌋
-    and l = t − k, orientation o blends a = (o − k) mod O and b = (a + 1) mod O: output[r, c·O + o] is the sum over
-    samples of (1 − l)·B(plane c·O + a) + l·B(plane c·O + b), divided by max(gh·gw, 1). |θ| must be below 2π.
-    Rejected: C not divisible by O.
+    features: [N, C, H, W] with C = C'·O, where O = num_orientations. Channel c·O + o is orientation o of feature c.
+    output: [R, C, pooled_height, pooled_width]. The RoI has the centre (cx·s, cy·s) and the size max(w·s, 1) × max(h·s,
+    1). It is sampled as in `diopiRoiAlignRotatedMmcv`, at the angle −θ if `clockwise`, else θ, with n = num_samples.
+    Let t = θ·O/2π for the original θ, k = ⌊t⌋ and l = t − k. Orientation o combines a = (o − k) mod O and b = (a + 1)
+    mod O: output[r, c·O + o] is the sum over the samples of (1 − l)·B(plane c·O + a) + l·B(plane c·O + b), divided by
+    max(gh·gw, 1). |θ| must be below 2π. A call is rejected if C is not divisible by O.
     Source: J. Han et al., "ReDet: A Rotation-equivariant Detector for Aerial Object Detection", CVPR 2021; MMCV 1.x
     riroi_align_rotated.
     """
@@ -106,10 +110,10 @@ def diopiRiroiAlignRotatedBackwardMmcv(
     spatial_scale: f32,
     clockwise: boolean,
 ):
-    """Gradient of `diopiRiroiAlignRotatedMmcv` by its features; the RoIs get none.
+    """Compute the gradient of `diopiRiroiAlignRotatedMmcv` with respect to its features; the RoIs have no gradient.
 
-    bottom_grad: [N, C, H, W], zeros on entry. With g' = top_grad[r, c·O + o] / max(gh·gw, 1), every sample adds
-    B†((1 − l)·g') to plane c·O + a and B†(l·g') to plane c·O + b.
+    bottom_grad: [N, C, H, W], zeros on entry. With g' = top_grad[r, c·O + o] / max(gh·gw, 1), the call applies B†((1 −
+    l)·g') to plane c·O + a and B†(l·g') to plane c·O + b at every sample.
     """
 
 
@@ -122,13 +126,14 @@ def diopiRotatedFeatureAlignMmcv(
     spatial_scale: f32,
     points: i64,
 ):
-    """Each position's features plus those sampled at the centre, and at the corners too, of the box chosen for it.
+    """Add to the features of each position the samples at the centre, and optionally at the corners, of its best box.
 
-    output, features: [N, C, H, W]. best_bboxes: [N, H, W, 5], read as (y, x, w, h, a) with the lengths times s and the
-    angle a in radians. points 1 samples the centre; 5 also the corners (x ± wx ± hx, y ± wy ± hy) for the four choices
-    of the two signs, the same for x and y, with (wx, wy) = w/2·(cos a, sin a) and (hx, hy) = h/2·(−sin a, cos a).
-    output[n, c, i, j] = features[n, c, i, j] + Σ B(features[n, c]) over the points: a sum, not a mean.
-    Rejected: points other than 1 and 5.
+    output, features: [N, C, H, W]. best_bboxes: [N, H, W, 5], one box per position, read as (y, x, w, h, a). The
+    lengths are multiplied by s, and the angle a is in radians. If points is 1, the sample is at the centre. If points
+    is 5, the corners (x ± wx ± hx, y ± wy ± hy) are sampled too, with the four combinations of the two signs, which are
+    the same for x and y. Here (wx, wy) = w/2·(cos a, sin a) and (hx, hy) = h/2·(−sin a, cos a). output[n, c, i, j] =
+    features[n, c, i, j] + Σ B(features[n, c]) over the points, a sum and not a mean. Other values of points are
+    rejected.
     Source: X. Yang et al., "R3Det: Refined Single-Stage Detector with Feature Refinement for Rotating Object", AAAI
     2021; MMCV 1.x rotated_feature_align.
     """
@@ -143,10 +148,10 @@ def diopiRotatedFeatureAlignBackwardMmcv(
     spatial_scale: f32,
     points: i64,
 ):
-    """Gradient of `diopiRotatedFeatureAlignMmcv` by its features; the boxes get none.
+    """Compute the gradient of `diopiRotatedFeatureAlignMmcv` with respect to its features; the boxes have no gradient.
 
-    bottom_grad, top_grad: [N, C, H, W], bottom_grad zeros on entry: top_grad itself, plus B†(top_grad[n, c, i, j]) at
-    every point of the box at (i, j).
+    bottom_grad, top_grad: [N, C, H, W]. bottom_grad contains zeros on entry. The call adds top_grad, and applies
+    B†(top_grad[n, c, i, j]) at every point of the box at (i, j).
     """
 
 
@@ -162,11 +167,12 @@ def diopiActiveRotatedFilterMmcv(
     input: Annotated[In, HasShape(("P", "Q", "O", "kH", "kW"))],
     indices: Annotated[In, HasShape(("O", "kH", "kW", "R"))],
 ):
-    """R rotated copies of each filter, made by permuting its orientation and kernel positions.
+    """Compute R rotated copies of each filter, by permutations of its orientations and kernel positions.
 
-    input: [P, Q, O, kH, kW], O orientations; indices: int32 [O, kH, kW, R], counting from 1;
-    output: [P·R, Q·O, kH, kW]. With E = O·kH·kW, l running over the E entries of one filter and output seen as [P, R,
-    Q, E]: output[p, r, q, indices[l, r] − 1] = input[p, q, l]. For each r, indices[:, r] is a permutation of 1 … E.
+    input: [P, Q, O, kH, kW], where O is the number of orientations. indices: int32 [O, kH, kW, R], starting at 1.
+    output: [P·R, Q·O, kH, kW]. Let E = O·kH·kW, let l number the E entries of one filter, and view output as
+    [P, R, Q, E]. Then output[p, r, q, indices[l, r] − 1] = input[p, q, l]. For each r, indices[:, r] is a permutation
+    of 1 … E.
     Source: Y. Zhou et al., "Oriented Response Networks", CVPR 2017; MMCV 1.x active_rotated_filter.
     """
 
@@ -178,8 +184,8 @@ def diopiActiveRotatedFilterBackwardMmcv(
     grad_out: Annotated[In, HasShape(("P·R", "Q·O", "kH", "kW"))],
     indices: Annotated[In, HasShape(("O", "kH", "kW", "R"))],
 ):
-    """Gradient of `diopiActiveRotatedFilterMmcv` by its input.
+    """Compute the gradient of `diopiActiveRotatedFilterMmcv` with respect to its input.
 
-    grad_in: [P, Q, O, kH, kW]; grad_out: [P·R, Q·O, kH, kW], seen as [P, R, Q, E]:
-    grad_in[p, q, l] = Σ over r of grad_out[p, r, q, indices[l, r] − 1].
+    grad_in: [P, Q, O, kH, kW]. grad_out: [P·R, Q·O, kH, kW], viewed as [P, R, Q, E]. grad_in[p, q, l] = Σ over r of
+    grad_out[p, r, q, indices[l, r] − 1].
     """

@@ -1,12 +1,13 @@
 """MMCV's resampling and rearranging of feature maps: CARAFE, correlation, FIR, PSA masks, im2col, TIN shift.
 
-Feature maps are contiguous [N, C, H, W]. All floating tensors of a call have one dtype unless a docstring says
-otherwise; half precision accumulates in float32. An in-out tensor is filled with zeros by the caller: the call adds to
-it or fills a part of it, and overwriting all of it with the same values is as good. The order of additions in a
-gradient is free. Workspaces may have any size, none included. Empty inputs: success, nothing written.
+Feature maps are contiguous [N, C, H, W]. Unless a docstring says otherwise, all floating tensors of a call have one
+dtype; half precision accumulates in float32. The caller fills in-out tensors with zeros. The call adds to them or
+writes to a part of them, or overwrites all of them with the same values. Gradients may be summed in any order.
+Workspaces may have any size, including 0. A call with empty inputs succeeds and writes nothing.
 
-Rejected: a tensor of another rank than stated, shapes that contradict each other or the attributes, sizes, strides and
-dilations below 1. Source: the MMCV 1.x operator of the same name, unless another one is given.
+A call is rejected if a tensor has another rank than stated, if shapes contradict each other or the attributes, or if a
+size, stride or dilation is below 1.
+Source: the MMCV 1.x operator of the same name, unless a docstring names another one.
 """
 
 from typing import Annotated
@@ -31,14 +32,14 @@ def diopiCarafeMmcv(
     group_size: PositiveExtent,
     scale_factor: PositiveExtent,
 ):
-    """CARAFE: upsampling in which every output position has a reassembly kernel of its own.
+    """Upsample features, with a separate reassembly kernel for every output position (CARAFE).
 
-    features: [N, C, H, W]; masks: [N, g·k², s·H, s·W] with k = kernel_size (odd), g = group_size, s = scale_factor;
-    output: [N, C, s·H, s·W]. With r = (k − 1)/2, channel c in group q = ⌊c / (C/g)⌋ and features outside the map
-    counting 0, output[n, c, y, x] is the sum over i, j < k of
-    features[n, c, ⌊y/s⌋ + i − r, ⌊x/s⌋ + j − r]·masks[n, (q·k + i)·k + j, y, x].
-    rfeatures: [N, H, W, C], the features with channels last, which `diopiCarafeBackwardMmcv` takes.
-    Rejected: k even, C not divisible by g.
+    features: [N, C, H, W]. masks: [N, g·k², s·H, s·W] with k = kernel_size (odd), g = group_size and s = scale_factor.
+    output: [N, C, s·H, s·W]. Let r = (k − 1)/2, let q = ⌊c / (C/g)⌋ be the group of channel c, and let features outside
+    the map be 0. output[n, c, y, x] is the sum over i, j < k of
+    features[n, c, ⌊y/s⌋ + i − r, ⌊x/s⌋ + j − r]·masks[n, (q·k + i)·k + j, y, x]. rfeatures: [N, H, W, C], the features
+    with channels last, an input of `diopiCarafeBackwardMmcv`. A call is rejected if k is even or C is not divisible by
+    g.
     Source: J. Wang et al., "CARAFE: Content-Aware ReAssembly of FEatures", ICCV 2019; MMCV 1.x carafe.
     """
 
@@ -59,10 +60,11 @@ def diopiCarafeBackwardMmcv(
     group_size: PositiveExtent,
     scale_factor: PositiveExtent,
 ):
-    """Gradients of `diopiCarafeMmcv`: those of `diopiCarafeNaiveBackwardMmcv`.
+    """Compute the gradients of `diopiCarafeMmcv`, which equal those of `diopiCarafeNaiveBackwardMmcv`.
 
-    bottom_grad: [N, C, H, W]; mask_grad: of masks' shape; both zeros on entry. top_grad: [N, C, s·H, s·W]. rfeatures:
-    what the forward made, the features in the memory order N, H, W, C, whatever shape the tensor declares.
+    bottom_grad: [N, C, H, W]. mask_grad: the shape of masks. Both contain zeros on entry. top_grad: [N, C, s·H, s·W].
+    rfeatures: a result of the forward call, the features in the memory order N, H, W, C, whatever shape the tensor
+    declares.
     """
 
 
@@ -76,7 +78,7 @@ def diopiCarafeNaiveMmcv(
     group_size: PositiveExtent,
     scale_factor: PositiveExtent,
 ):
-    """The result `output` of `diopiCarafeMmcv`, without the tensors that prepare its gradient."""
+    """Compute the result `output` of `diopiCarafeMmcv`, without the tensors for its gradient."""
 
 
 @prototype(dtypes=floating)
@@ -91,11 +93,11 @@ def diopiCarafeNaiveBackwardMmcv(
     group_size: PositiveExtent,
     scale_factor: PositiveExtent,
 ):
-    """Gradients of `diopiCarafeNaiveMmcv` by features and masks.
+    """Compute the gradients of `diopiCarafeNaiveMmcv` with respect to features and masks.
 
-    bottom_grad, mask_grad: of features' and masks' shape, zeros on entry. For each term of the forward's sum with g
-    from top_grad [N, C, s·H, s·W]: bottom_grad takes g·mask at the feature's place, mask_grad takes g·feature, summed
-    over the channels of the group; terms outside the map give nothing.
+    bottom_grad, mask_grad: the shapes of features and masks, zeros on entry. For each term of the forward sum, let g be
+    the element of top_grad [N, C, s·H, s·W]. The call adds g·mask to bottom_grad at the position of the feature, and
+    g·feature to mask_grad, summed over the channels of the group. Terms outside the map add nothing.
     """
 
 
@@ -118,14 +120,13 @@ def diopiCorrelationMmcv(
     dH: PositiveExtent,
     dW: PositiveExtent,
 ):
-    """Correlation of two feature maps over a patch of displacements: sums of products, not averaged.
+    """Correlate two feature maps over a patch of displacements; the products are summed, not averaged.
 
-    input1, input2: [N, C, H, W]; output: [N, patchH, patchW, oH, oW],
-    oH = ⌊(H + 2·padH − dilationH·(kH − 1) − 1) / dH⌋ + 1, oW likewise.
-    output[n, p, q, h, w] = Σ over i < kH, j < kW and all c of input1[n, c, y1, x1]·input2[n, c, y2, x2], without the
-    terms that have a coordinate outside, where y1 = h·dH − padH + i·dilationH and
-    y2 = y1 + p·dilation_patchH − ⌊dilation_patchH·(patchH − 1) / 2⌋; x1, x2 likewise. Rejected: patch sizes that are
-    even.
+    input1, input2: [N, C, H, W]. output: [N, patchH, patchW, oH, oW], where oH = ⌊(H + 2·padH − dilationH·(kH − 1) −
+    1) / dH⌋ + 1, and oW likewise. output[n, p, q, h, w] = Σ over i < kH, j < kW and all c of
+    input1[n, c, y1, x1]·input2[n, c, y2, x2]. Here y1 = h·dH − padH + i·dilationH and y2 = y1 + p·dilation_patchH −
+    ⌊dilation_patchH·(patchH − 1) / 2⌋; likewise for x1 and x2. Terms with a coordinate outside the map are omitted. A
+    call with even patch sizes is rejected.
     Source: A. Dosovitskiy et al., "FlowNet", ICCV 2015; MMCV 1.x correlation.
     """
 
@@ -151,10 +152,11 @@ def diopiCorrelationBackwardMmcv(
     dH: PositiveExtent,
     dW: PositiveExtent,
 ):
-    """Gradients of `diopiCorrelationMmcv` by its inputs.
+    """Compute the gradients of `diopiCorrelationMmcv` with respect to its inputs.
 
-    grad_input1, grad_input2: [N, C, H, W], zeros on entry. Each term of the forward's sum, with g from grad_output
-    [N, patchH, patchW, oH, oW], adds g·input2 to grad_input1 at (y1, x1) and g·input1 to grad_input2 at (y2, x2).
+    grad_input1, grad_input2: [N, C, H, W], zeros on entry. For each term of the forward sum, let g be the element of
+    grad_output [N, patchH, patchW, oH, oW]. The call adds g·input2 to grad_input1 at (y1, x1) and g·input1 to
+    grad_input2 at (y2, x2).
     """
 
 
@@ -176,14 +178,18 @@ def diopiUpfirdn2dOpMmcv(
     pad_y0: i64,
     pad_y1: i64,
 ):
-    """Upsampling by zeros, padding, FIR filter and downsampling of axes 1 and 2, on each plane by itself.
+    """Upsample axes 1 and 2 with zeros, pad them, apply a FIR filter and downsample, separately for each plane.
 
-    input: [M, H, W, K]; kernel: float32 [kh, kw]; out: [M, oH, oW, K], oH as oW below.
-    oW = ⌊(W·up_x + pad_x0 + pad_x1 − kw) / down_x⌋ + 1. up_x − 1 zeros follow every sample of a row; pad_x0 zeros are
-    put before it and pad_x1 after it, negative numbers cut samples off instead; the convolution proper (kernel flipped)
-    keeps the places where the kernel fits entirely; of those every down_x-th stays, from the first on. Columns likewise
-    with up_y, pad_y0, pad_y1, down_y.
-    Rejected: an empty result. Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x upfirdn2d.
+    input: [M, H, W, K]. kernel: float32 [kh, kw]. out: [M, oH, oW, K], where oW = ⌊(W·up_x + pad_x0 + pad_x1 − kw) /
+    down_x⌋ + 1, and oH likewise. For each row:
+
+    - up_x − 1 zeros are inserted after every sample.
+    - pad_x0 zeros are added before the row and pad_x1 after it. Negative numbers remove samples instead.
+    - The row is convolved with the flipped kernel. Only positions at which the kernel fits completely are retained.
+    - Of these, every down_x-th position is retained, starting with the first one.
+
+    Columns are processed likewise with up_y, pad_y0, pad_y1 and down_y. A call with an empty result is rejected.
+    Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x upfirdn2d.
     """
 
 
@@ -201,13 +207,13 @@ def diopiPsamaskMmcv(
     half_h_mask: i64,
     half_w_mask: i64,
 ):
-    """Point-wise spatial attention: attention masks centred at each position become masks over the whole map.
+    """Convert attention masks centred at each position to masks over the whole map (point-wise spatial attention).
 
-    input: [N, h_mask·w_mask, H, W], output: [N, H·W, H, W], zeros on entry; N = num_, H = h_feature, W = w_feature.
-    Entry (i, j) of the mask at (h, w) points at y = h + i − half_h_mask, x = w + j − half_w_mask; where that is in the
-    map, input[n, i·w_mask + j, h, w] is copied to
-    output[n, y·W + x, h, w] (psa_type 0, collect) or output[n, h·W + w, y, x] (psa_type 1, distribute). Everything else
-    stays 0. Rejected: another psa_type.
+    input: [N, h_mask·w_mask, H, W]. output: [N, H·W, H, W], zeros on entry. N = num_, H = h_feature, W = w_feature.
+    Entry (i, j) of the mask at (h, w) refers to y = h + i − half_h_mask and x = w + j − half_w_mask. If that position
+    is in the map, the call copies input[n, i·w_mask + j, h, w] to output[n, y·W + x, h, w] for psa_type 0 (collect), or
+    to output[n, h·W + w, y, x] for psa_type 1 (distribute). All other elements remain 0. Other values of psa_type are
+    rejected.
     Source: H. Zhao et al., "PSANet: Point-wise Spatial Attention Network for Scene Parsing", ECCV 2018; MMCV 1.x
     psa_mask.
     """
@@ -227,10 +233,11 @@ def diopiPsamaskBackwardMmcv(
     half_h_mask: i64,
     half_w_mask: i64,
 ):
-    """Gradient of `diopiPsamaskMmcv`: each input element's is the element of grad_output it was copied to.
+    """Compute the gradient of `diopiPsamaskMmcv`.
 
-    grad_input: [N, h_mask·w_mask, H, W], zeros on entry; grad_output: [N, H·W, H, W]. Entries whose
-    target is outside the map stay 0.
+    The gradient of each input element is the element of grad_output to which the forward call copied it. grad_input:
+    [N, h_mask·w_mask, H, W], zeros on entry. grad_output: [N, H·W, H, W]. The gradient is 0 for input elements that
+    were not copied because their position is outside the map.
     """
 
 
@@ -246,11 +253,12 @@ def diopiMaskedIm2colMmcv(
     pad_h: i64,
     pad_w: i64,
 ):
-    """The patches of an image at chosen positions, one a column; stride and dilation are 1.
+    """Copy the patches of an image at selected positions to columns, one patch per column. Stride and dilation are 1.
 
-    im: [1, C, H, W]; mask_h_idx, mask_w_idx: int64 [M], row and column of each position; col: [C·kernel_h·kernel_w, M].
-    col[(c·kernel_h + i)·kernel_w + j, m] = im[0, c, mask_h_idx[m] − pad_h + i, mask_w_idx[m] − pad_w + j], 0 outside.
-    Rejected: a batch size other than 1. Source: MMCV 1.x masked_conv2d.
+    im: [1, C, H, W]. mask_h_idx, mask_w_idx: int64 [M], the row and column of each position. col:
+    [C·kernel_h·kernel_w, M]. col[(c·kernel_h + i)·kernel_w + j, m] = im[0, c, mask_h_idx[m] − pad_h + i,
+    mask_w_idx[m] − pad_w + j], or 0 outside the image. A call with a batch size other than 1 is rejected.
+    Source: MMCV 1.x masked_conv2d.
     """
 
 
@@ -265,11 +273,11 @@ def diopiMaskedCol2imMmcv(
     width: i64,
     channels: i64,
 ):
-    """Columns of values put at chosen positions of an image.
+    """Copy columns of values to selected positions of an image.
 
-    im: [1, channels, height, width], zeros on entry; col: [channels, M]; mask_h_idx, mask_w_idx: int64 [M], inside the
-    image. im[0, c, mask_h_idx[m], mask_w_idx[m]] = col[c, m]; the rest stays. A position that occurs twice gets either
-    value.
+    im: [1, channels, height, width], zeros on entry. col: [channels, M]. mask_h_idx, mask_w_idx: int64 [M], inside the
+    image. im[0, c, mask_h_idx[m], mask_w_idx[m]] = col[c, m]. The other elements are not written. If a position occurs
+    twice, it receives either value.
     Source: MMCV 1.x masked_conv2d.
     """
 
@@ -281,10 +289,11 @@ def diopiTinShiftMmcv(
     input: Annotated[In, HasShape(("N", "T", "C", "S"))],
     shift: Annotated[In, HasShape(("N", "G"))],
 ):
-    """Temporal shift of channel groups, each by its own number of frames.
+    """Shift groups of channels in time, each group by its own number of frames.
 
-    input, output: [N, T, C, S], output zeros on entry; shift: int32 [N, G], C divisible by G. Channel c is in group q =
-    ⌊c / (C/G)⌋: output[n, t + shift[n, q], c, s] = input[n, t, c, s] where 0 ≤ t + shift[n, q] < T; all else stays 0.
+    input, output: [N, T, C, S], where output contains zeros on entry. shift: int32 [N, G], where C is divisible by G.
+    q = ⌊c / (C/G)⌋ is the group of channel c. output[n, t + shift[n, q], c, s] = input[n, t, c, s] if 0 ≤ t +
+    shift[n, q] < T. All other elements remain 0.
     Source: H. Shao et al., "Temporal Interlacing Network", AAAI 2020; MMCV 1.x tin_shift.
     """
 
@@ -296,9 +305,9 @@ def diopiTinShiftBackwardMmcv(
     grad_output: Annotated[In, HasShape(("N", "T", "C", "S"))],
     shift: Annotated[In, HasShape(("N", "G"))],
 ):
-    """What MMCV computes as gradient of `diopiTinShiftMmcv`: grad_output shifted once more, in the forward's direction.
+    """Shift grad_output in the direction of the forward call, which MMCV uses as the gradient of `diopiTinShiftMmcv`.
 
-    grad_input, grad_output: [N, T, C, S], grad_input zeros on entry; shift: int32 [N, G].
-    grad_input[n, t + shift[n, q], c, s] = grad_output[n, t, c, s] where 0 ≤ t + shift[n, q] < T; all else stays 0. The
-    gradient proper, grad_input[n, t] = grad_output[n, t + shift], is accepted as well.
+    grad_input, grad_output: [N, T, C, S], where grad_input contains zeros on entry. shift: int32 [N, G]. grad_input[n,
+    t + shift[n, q], c, s] = grad_output[n, t, c, s] if 0 ≤ t + shift[n, q] < T. All other elements remain 0. The
+    mathematical gradient, grad_input[n, t] = grad_output[n, t + shift], is accepted too.
     """

@@ -1,23 +1,24 @@
 """MMCV's voxels and sparse convolution: points to voxels, reduction by voxel, convolution and pooling over index pairs.
 
-Voxels: points [N, F] with F ≥ 3, the first three columns x, y, z, which are finite. voxel_size [3] and coors_range [6]
-(minima, then maxima, in the order x, y, z) are float32 tensors in host memory. A point is in cell ⌊(p − minimum)/size⌋
-of the grid round((maximum − minimum)/size), an axis each, computed in float32 or finer; cells outside the grid don't
-exist. Cell coordinates are int32 rows (z, y, x). NDim is 3.
+Voxels: points are [N, F] with F ≥ 3. Their first three columns are finite x, y and z. voxel_size [3] and coors_range
+[6] (minima, then maxima, in the order x, y, z) are float32 tensors in host memory. Along each axis, a point is in cell
+⌊(p − minimum)/size⌋ of a grid of round((maximum − minimum)/size) cells, computed in float32 or higher precision. Points
+outside the grid belong to no cell. The coordinates of a cell are an int32 row (z, y, x). NDim is 3.
 
-What lies in host memory is read and written by the time the call returns, whatever its stream still has to do.
+The call reads and writes host memory before it returns, even if its stream still has work to do.
 
-Sparse convolution: a layer has K kernel positions; indicePairs int32 [K, 2, n] lists for position k in [k, 0] the input
-rows and in [k, 1] the output rows that it joins, of which the first indiceNum[k] (int32 [K]) count. filters [kernel
-sizes …, Ci, Co] are seen as [K, Ci, Co]. _inverse ≠ 0 exchanges the two rows of indicePairs. _subM ≠ 0, a submanifold
-convolution: outputs are the input rows, and the position with the largest indiceNum (the first of equals), the kernel's
-centre, joins each row to itself whatever its pairs say.
+Sparse convolution: a layer has K kernel positions. For position k, indicePairs, int32 [K, 2, n], lists input rows in
+[k, 0] and the output rows that they contribute to in [k, 1]. Only the first indiceNum[k] (int32 [K]) pairs count.
+filters [kernel sizes …, Ci, Co] are viewed as [K, Ci, Co]. _inverse ≠ 0 exchanges the two rows of indicePairs. _subM ≠
+0 means a submanifold convolution: the output rows are the input rows. The centre of the kernel is the position with the
+largest indiceNum, the first one among equals; it joins each row to itself, whatever its pairs contain.
 
-All floating tensors of a call have one dtype unless said otherwise; half precision accumulates in float32. An in-out
-tensor is filled with zeros by the caller: the call fills a part of it or adds to it, and overwriting all of it with the
-same values is as good. The order of additions is unspecified.
+Unless a docstring says otherwise, all floating tensors of a call have one dtype; half precision accumulates in float32.
+The caller fills in-out tensors with zeros. The call adds to them or writes to a part of them, or overwrites all of them
+with the same values. Sums may be computed in any order.
 
-Rejected: ranks and shapes that contradict these, other values of NDim and reduce_type.
+A call is rejected if ranks and shapes contradict these, or for other values of NDim and reduce_type.
+
 Source: Y. Zhou, O. Tuzel, "VoxelNet", CVPR 2018; Y. Yan et al., "SECOND: Sparsely Embedded Convolutional Detection",
 Sensors 2018; B. Graham et al., "3D Semantic Segmentation with Submanifold Sparse Convolutional Networks", CVPR 2018;
 the MMCV 1.x operators.
@@ -77,15 +78,16 @@ def diopiHardVoxelizeMmcv(
     NDim: Annotated[const_i64, SizeOf("voxel_size", 0)],
     deterministic: const_boolean,
 ):
-    """Points collected by voxel, with a limit on voxels and on points a voxel.
+    """Collect points by voxel, with a maximum number of voxels and of points per voxel.
 
-    voxels: [max_voxels, max_points, F]; coors: int32 [max_voxels, 3]; num_points_per_voxel: int32 [max_voxels]; all
-    zeros on entry. voxel_num: int64, one element, in host memory: how many voxels were made. Voxels are numbered as
-    points, in their order, first fall into them; coors has the cell, voxels the points in their order,
-    num_points_per_voxel their number. A voxel beyond max_voxels is dropped with all its points, and so are points
-    beyond max_points of a voxel and points outside. Without `deterministic` voxels and points come in any order, and
-    which of them are dropped is free; how many of each there are is not.
-    Source: VoxelNet, section 2.1.1; MMCV 1.x hard_voxelize, whose `deterministic` false is the quicker kernel.
+    voxels: [max_voxels, max_points, F]. coors: int32 [max_voxels, 3]. num_points_per_voxel: int32 [max_voxels]. All
+    three contain zeros on entry. voxel_num: int64, one element in host memory, the number of voxels. Voxels are
+    numbered in the order in which points first fall into them. coors contains the cell of each voxel, voxels its points
+    in their original order, and num_points_per_voxel their number. Voxels beyond max_voxels are dropped with all their
+    points. Points beyond max_points of a voxel and points outside the grid are dropped too. If `deterministic` is
+    false, voxels and points may be in any order, and it is unspecified which of them are dropped; only their numbers
+    are specified.
+    Source: VoxelNet, section 2.1.1; MMCV 1.x hard_voxelize, which has a faster kernel for `deterministic` false.
     """
 
 
@@ -98,10 +100,10 @@ def diopiDynamicVoxelizeMmcv(
     coors_range: Annotated[HostIn, HasShape((6,))],
     NDim: Annotated[const_i64, SizeOf("voxel_size", 0)],
 ):
-    """The cell of every point.
+    """Compute the cell of every point.
 
-    coors: int32 [N, 3], zeros on entry, rows (z, y, x). A point outside the grid has −1 in column 0, what the other
-    columns then hold is unspecified.
+    coors: int32 [N, 3], zeros on entry, rows (z, y, x). For a point outside the grid, column 0 is −1 and the other
+    columns are unspecified.
     Source: Y. Zhou et al., "End-to-End Multi-View Fusion for 3D Object Detection in LiDAR Point Clouds", CoRL 2019;
     MMCV 1.x dynamic_voxelize.
     """
@@ -120,12 +122,16 @@ def diopiDynamicPointToVoxelMmcv(
     coors: Annotated[In, HasShape(("N", "d"))],
     reduce_type: Annotated[i64, OneOf((SUM, MEAN, MAXIMUM))],
 ):
-    """Sum (reduce_type 0), mean (1) or maximum (2) of the features of all points with equal coordinates.
+    """Compute the sum (reduce_type 0), mean (1) or maximum (2) of the features of all points with equal coordinates.
 
-    feats: [N, C]; coors: int32 [N, d], rows with a negative entry are left out. outlist receives four tensors:
-    reduced_feats [M, C]; out_coors int32 [M, d], the M distinct rows in rising lexicographic order; coors_map int32
-    [N], the row each point went to, −1 for those left out; reduce_count int32 [M], how many points each row has.
-    N = 0: copies of feats and coors, and two empty int32 tensors.
+    feats: [N, C]. coors: int32 [N, d]; rows with a negative entry are skipped. outlist receives four tensors:
+
+    - reduced_feats: [M, C].
+    - out_coors: int32 [M, d], the M distinct rows in ascending lexicographic order.
+    - coors_map: int32 [N], the row of out_coors for each point, −1 for skipped points.
+    - reduce_count: int32 [M], the number of points of each row.
+
+    N = 0 gives copies of feats and coors, and two empty int32 tensors.
     Source: MMCV 1.x DynamicScatter.
     """
 
@@ -143,12 +149,13 @@ def diopiDynamicPointToVoxelBackwardMmcv(
     reduce_count: Annotated[In, HasShape(("M",))],
     reduce_type: Annotated[i64, OneOf((SUM, MEAN, MAXIMUM))],
 ):
-    """Gradient of `diopiDynamicPointToVoxelMmcv` by feats.
+    """Compute the gradient of `diopiDynamicPointToVoxelMmcv` with respect to feats.
 
-    grad_feats, feats: [N, C]; grad_reduced_feats, reduced_feats: [M, C]; coors_idx: int32 [N], the forward's coors_map;
-    reduce_count: int32 [M]. With row v = coors_idx[i]: sum gives grad_reduced_feats[v], mean that divided by
-    reduce_count[v], maximum gives it, per channel, to the first point of the row whose feature equals reduced_feats.
-    Everything else is 0, and so is what belongs to points that were left out, whose coors_idx is −1.
+    grad_feats, feats: [N, C]. grad_reduced_feats, reduced_feats: [M, C]. coors_idx: int32 [N], the coors_map of the
+    forward call. reduce_count: int32 [M]. Let v = coors_idx[i] be the row of point i. For the sum, its gradient is
+    grad_reduced_feats[v]. For the mean, it is that divided by reduce_count[v]. For the maximum, the first point of the
+    row whose feature equals reduced_feats receives grad_reduced_feats[v], for each channel. All other gradients are 0,
+    including those of skipped points, whose coors_idx is −1.
     Source: MMCV 1.x DynamicScatter.
     """
 
@@ -165,9 +172,10 @@ def diopiIndiceConvMmcv(
     _inverse: i64,
     _subM: i64,
 ):
-    """Sparse convolution: out[o] = Σ over k and the pairs (i, o) of position k of features[i] · filters[k].
+    """Compute a sparse convolution: out[o] = Σ over k and the pairs (i, o) of position k of features[i] · filters[k].
 
-    features: [N, Ci]; filters: [K, Ci, Co]; out: [numActOut, Co], rows that no pair names 0. With _subM numActOut is N.
+    features: [N, Ci]. filters: [K, Ci, Co]. out: [numActOut, Co]. Rows that occur in no pair are 0. With _subM,
+    numActOut is N.
     """
 
 
@@ -183,11 +191,11 @@ def diopiIndiceConvBackwardMmcv(
     _inverse: i64,
     _subM: i64,
 ):
-    """Gradients of `diopiIndiceConvMmcv` by features and filters.
+    """Compute the gradients of `diopiIndiceConvMmcv` with respect to features and filters.
 
-    outGrad: [numActOut, Co]. outlist receives two tensors, sums over the pairs (i, o): inputGrad, of features' shape,
-    with inputGrad[i] = Σ outGrad[o] · filters[k]ᵀ, and filtersGrad, of filters' shape, with
-    filtersGrad[k] = Σ features[i]ᵀ · outGrad[o]. With _subM numActOut is N.
+    outGrad: [numActOut, Co]. outlist receives two tensors, which are sums over the pairs (i, o). inputGrad has
+    features' shape: inputGrad[i] = Σ outGrad[o] · filters[k]ᵀ. filtersGrad has filters' shape: filtersGrad[k] = Σ
+    features[i]ᵀ · outGrad[o]. With _subM, numActOut is N.
     """
 
 
@@ -204,9 +212,9 @@ def diopiFusedIndiceConvBatchnormMmcv(
     _inverse: i64,
     _subM: i64,
 ):
-    """`diopiIndiceConvMmcv` plus bias [Co] on every row, those that no pair names included.
+    """Compute `diopiIndiceConvMmcv`, and add bias [Co] to every row, including rows that occur in no pair.
 
-    The bias counts with _subM too; MMCV's own kernel loses it there.
+    The bias is added with _subM too; MMCV's kernel omits it there.
     """
 
 
@@ -219,9 +227,9 @@ def diopiIndiceMaxpoolMmcv(
     indiceNum: Annotated[In, HasShape(("K",))],
     numAct: Extent,
 ):
-    """Sparse maximum pooling: out[o] = max(0, features[i] over all pairs (i, o) of all positions), per channel.
+    """Compute sparse maximum pooling: out[o] = max(0, features[i] over all pairs (i, o) of all positions), per channel.
 
-    features: [N, C]; out: [numAct, C]. The maximum starts from 0: no result is negative.
+    features: [N, C]. out: [numAct, C]. The maximum starts at 0, so no result is negative.
     """
 
 
@@ -235,9 +243,9 @@ def diopiIndiceMaxpoolBackwardMmcv(
     indicePairs: Annotated[In, HasShape(("K", 2, "n"))],
     indiceNum: Annotated[In, HasShape(("K",))],
 ):
-    """Gradient of `diopiIndiceMaxpoolMmcv` by features.
+    """Compute the gradient of `diopiIndiceMaxpoolMmcv` with respect to features.
 
-    outFeatures, outGrad: [numAct, C], the forward's result and its gradient; out: of features' shape. For every pair
-    (i, o) and channel c with features[i, c] = outFeatures[o, c], out[i, c] takes outGrad[o, c]: every element that
-    attains the maximum gets all of it.
+    outFeatures, outGrad: [numAct, C], the result of the forward call and its gradient. out: the shape of features. For
+    every pair (i, o) and channel c with features[i, c] = outFeatures[o, c], the call adds outGrad[o, c] to out[i, c].
+    If several elements have the maximum, each of them receives the full gradient.
     """

@@ -1,4 +1,9 @@
-"""Mutations of shapes and values: tensors that do not match each other, and attributes that do not match tensors."""
+"""Mutations of sizes and values: tensors that do not match each other, and attributes that do not match tensors.
+
+Each mutation turns a valid call into a call that must be rejected. It consists of a name, a predicate that selects
+parameters by their facts, and a function that returns the flaw: the changed arguments and a description. The function
+returns None if the call can't be changed in this way.
+"""
 
 from __future__ import annotations
 
@@ -24,55 +29,61 @@ F = TypeVar("F", bound=Fact)
 
 
 def _fact(parameter: Parameter, kind: type[F]) -> F:
-    """Return the parameter's fact of a kind; the mutation was chosen because of it."""
+    """Return the parameter's fact of a kind, which the predicate of the mutation has found."""
     fact = parameter.fact(kind)
     assert fact is not None
     return fact
 
 
-# Tensors of another size than the others say.
+# Tensors whose size does not match the other tensors.
 
 
-def _never_broadcasts(prototype: Prototype, parameter: Parameter) -> bool:
+def _must_match_in_size(prototype: Prototype, parameter: Parameter) -> bool:
+    """Return whether the tensor must have the shape of another tensor, without broadcasting."""
     follows = parameter.fact(facts.SizesFollow)
     return follows is not None and not follows.broadcast
 
 
-def _resized(parameter: Parameter, case: BaselineCase, shape: tuple[int, ...]) -> Flaw:
+def _resize(parameter: Parameter, case: BaselineCase, shape: tuple[int, ...]) -> Flaw:
+    """Return a flaw that replaces the tensor by zeros of another shape."""
     tensor = case.arguments[parameter.name]
     text = f"{parameter.c_name} has shape {shape} instead of {tensor.values.shape}"
     return Flaw(text, {parameter.name: make_zeros(shape, tensor.dtype, "contiguous")})
 
 
-def _one_element(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _reduce_to_one_element(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Give the tensor one element."""
     tensor = case.arguments[parameter.name]
     if tensor is None or tensor.values.size < 2 or not prototype.has_effect(parameter.name, case.arguments):
         return None
-    return _resized(parameter, case, (1,) * tensor.values.ndim)
+    return _resize(parameter, case, (1,) * tensor.values.ndim)
 
 
-def _longer(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _lengthen_last_axis(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Lengthen the last axis of the tensor by one."""
     tensor = case.arguments[parameter.name]
     if tensor is None or not tensor.values.ndim or not prototype.has_effect(parameter.name, case.arguments):
         return None
-    return _resized(parameter, case, (*tensor.values.shape[:-1], tensor.values.shape[-1] + 1))
+    return _resize(parameter, case, (*tensor.values.shape[:-1], tensor.values.shape[-1] + 1))
 
 
-# Shapes that contradict each other, or the attributes that repeat them.
+# Shapes that contradict each other, or attributes that repeat sizes.
 
 
-def _other_shape(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Increase the first axis whose size is determined elsewhere by one."""
+def _lengthen_determined_axis(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Lengthen the first axis whose size the rest of the call determines by one."""
     tensor, sizes = case.arguments[parameter.name], _fact(parameter, facts.HasShape).sizes
     if tensor is None:
         return None
-    axis = next((i for i, size in enumerate(sizes) if _is_said(prototype, case, parameter.name, i, size)), None)
+    axis = next(
+        (i for i, size in enumerate(sizes) if _is_determined_elsewhere(prototype, case, parameter.name, i, size)), None
+    )
     if axis is None:
         return None
-    return _resized(parameter, case, tuple(n + (i == axis) for i, n in enumerate(tensor.values.shape)))
+    return _resize(parameter, case, tuple(n + (i == axis) for i, n in enumerate(tensor.values.shape)))
 
 
-def _is_said(prototype: Prototype, case: BaselineCase, name: str, axis: int, size: int | str) -> bool:
+def _is_determined_elsewhere(prototype: Prototype, case: BaselineCase, name: str, axis: int, size: int | str) -> bool:
     """Return whether the size is a number, an attribute, or the size of another axis of the call's tensors."""
     occurrences = [
         (tensor, i)
@@ -85,9 +96,10 @@ def _is_said(prototype: Prototype, case: BaselineCase, name: str, axis: int, siz
     return isinstance(size, int) or size in case.arguments or any(place != (name, axis) for place in occurrences)
 
 
-def _flattened(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _flatten(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Replace the tensor by a 1-d tensor of as many elements."""
     tensor = case.arguments[parameter.name]
-    return None if tensor is None or tensor.values.ndim < 2 else _resized(parameter, case, (tensor.values.size,))
+    return None if tensor is None or tensor.values.ndim < 2 else _resize(parameter, case, (tensor.values.size,))
 
 
 def _repeats_size(prototype: Prototype, parameter: Parameter) -> bool:
@@ -95,14 +107,15 @@ def _repeats_size(prototype: Prototype, parameter: Parameter) -> bool:
     return parameter.role is Role.attribute and any(parameter.name in sizes for sizes in prototype.shapes.values())
 
 
-def _other_size(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw:
+def _increase_size_attribute(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw:
+    """Increase an attribute that repeats a size by one."""
     return replace_value(parameter, case.arguments[parameter.name] + 1)
 
 
-# Margins beyond the axis they are made of.
+# Padding that exceeds the axis from which it is copied.
 
 
-def _too_far(mode: str, beyond: int) -> Any:
+def _pad_too_far(mode: str, beyond: int) -> Any:
     """Return a mutation that pads by the last axis's size plus `beyond`, and crops the other end as much."""
 
     def flaw(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
@@ -116,10 +129,10 @@ def _too_far(mode: str, beyond: int) -> Any:
     return flaw
 
 
-# Numbers an element type does not have.
+# Numbers that the element type can't represent.
 
 
-def _too_large(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _exceed_integer_range(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
     """Use one more than the largest number of the integer type of the tensor."""
     dtype = _first_dtype(prototype, case)
     if category(dtype) != 1 or dtype is Dtype.int64:
@@ -135,104 +148,117 @@ def _first_dtype(prototype: Prototype, case: BaselineCase) -> Dtype:
     return arguments[0].dtype if arguments else results[0].dtype
 
 
-def _minus_one(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _use_negative_exponent(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use −1 as the exponent of integers."""
     return replace_value(parameter, -1) if category(_first_dtype(prototype, case)) == 1 else None
 
 
-# Attributes within bounds, or of a few.
+# Attributes with bounds, or with a list of choices.
 
 
-def _away(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _reverse_step(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Negate the step, so that it leads away from the end."""
     fact = _fact(parameter, facts.StepBetween)
     leads = int(case.arguments[fact.start]) != int(case.arguments[fact.end])
     return replace_value(parameter, -case.arguments[parameter.name]) if leads else None
 
 
-def _standing(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _use_zero_step(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use a step of 0."""
     return replace_value(parameter, 0)
 
 
-def _above_one(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _exceed_one(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use 1.5 for an attribute that is at most 1."""
     return replace_value(parameter, 1.5)
 
 
-def _unknown(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _use_unknown_choice(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use a value that is not among the choices of the attribute."""
     choices = _fact(parameter, facts.OneOf).choices
     numbers = [choice for choice in choices if isinstance(choice, int)]
     return replace_value(parameter, max(numbers) + 1 if numbers else f"not-{choices[0]}")
 
 
-# What may be left out only in some calls.
+# Arguments that may be NULL only in some calls.
 
 
-def _left_out(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _omit_required_argument(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Pass NULL for an argument that this call requires."""
     needed = _fact(parameter, facts.NeededWhere).argument
     if not case.arguments[needed] or case.arguments[parameter.name] is None:
         return None
     return Flaw(f"{parameter.c_name} is NULL although {needed} is {case.arguments[needed]}", {parameter.name: None})
 
 
-# Alignments.
+# Attributes and lengths that must agree with the size of an axis.
 
 
-def _no_class(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _exceed_class_count(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use the number of classes as a class; classes start at 0."""
     below = _fact(parameter, facts.Below)
     return replace_value(parameter, case.arguments[below.tensor].values.shape[below.axis])
 
 
-def _beyond_the_axis(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _exceed_axis(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use a number one greater than the size of the axis."""
     within = _fact(parameter, facts.WithinAxis)
     sizes = case.arguments[within.tensor].values.shape or (1,)
     return replace_value(parameter, sizes[case.arguments[within.axis]] + 1)
 
 
-def _another_size(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _contradict_size_of_tensor(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use a number one greater than the size that the attribute repeats."""
     size_of = _fact(parameter, facts.SizeOf)
     (tensor,) = tensors_in(case.arguments.get(size_of.tensor)) or expected_arrays(case.expected[size_of.tensor])
     return replace_value(parameter, tensor.values.shape[size_of.axis] + 1)
 
 
-def _beyond(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _exceed_length(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Make the first length one greater than the size of its axis."""
     within = _fact(parameter, facts.LengthsWithin)
-    return _first_length(parameter, case, case.arguments[within.tensor].values.shape[within.axis] + 1)
+    return _replace_first_length(parameter, case, case.arguments[within.tensor].values.shape[within.axis] + 1)
 
 
-def _below_zero(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    return _first_length(parameter, case, -1)
+def _use_negative_length(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Make the first length −1."""
+    return _replace_first_length(parameter, case, -1)
 
 
-def _first_length(parameter: Parameter, case: BaselineCase, length: int) -> Flaw:
+def _replace_first_length(parameter: Parameter, case: BaselineCase, length: int) -> Flaw:
+    """Return a flaw that replaces the first length of a sequence."""
     tensor: BaselineTensor = case.arguments[parameter.name]
     lengths = np.array(tensor.values)
     lengths[0] = length
     return Flaw(f"{parameter.c_name}[0] is {length}", {parameter.name: replace(tensor, values=lengths)})
 
 
-# Norms of nothing.
+# Norms of vectors without elements.
 
 
-def _normed(prototype: Prototype, parameter: Parameter) -> bool:
+def _has_norm(prototype: Prototype, parameter: Parameter) -> bool:
     """Return whether the parameter is the tensor, or array of tensors, whose norm is computed."""
     inputs = [p for p in prototype.arguments if p.is_tensor or p.is_tensor_array]
-    return _order(prototype) is not None and parameter in inputs[:1]
+    return _order_parameter(prototype) is not None and parameter in inputs[:1]
 
 
-def _order(prototype: Prototype) -> Parameter | None:
+def _order_parameter(prototype: Prototype) -> Parameter | None:
+    """Return the parameter with the order of a norm, or None if the function computes no norm."""
     return next((p for p in prototype.arguments if p.fact(facts.NormOrder)), None)
 
 
-def _without_elements(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Use vectors without elements, for an order whose norm of nothing is undefined."""
-    named = _order(prototype)
+def _use_empty_vectors(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use vectors without elements, for an order whose norm of no elements is undefined."""
+    named = _order_parameter(prototype)
     assert named is not None
     order, tensor = case.arguments[named.name], case.arguments[parameter.name]
     first: BaselineTensor = tensor[0] if isinstance(tensor, list) else tensor
     if not (order < 0 or order == math.inf) or not first.values.ndim:
         return None
-    axis = (*_axes(prototype, case), 0)[0] % first.values.ndim
+    axis = (*_named_axes(prototype, case), 0)[0] % first.values.ndim
     shape = tuple(0 if i == axis else length for i, length in enumerate(first.values.shape))
     empty = make_zeros(shape, first.dtype, "contiguous")
-    text = f"{parameter.c_name} has shape {shape}, which leaves nothing to take the norm of order {order} of"
+    text = f"{parameter.c_name} has shape {shape}, and the norm of order {order} of no elements is undefined"
     follow = [p.name for p in prototype.results if p.fact(facts.ShapeOf) == facts.ShapeOf(parameter.name)]
     return Flaw(
         text,
@@ -241,32 +267,32 @@ def _without_elements(prototype: Prototype, parameter: Parameter, case: Baseline
     )
 
 
-def _axes(prototype: Prototype, case: BaselineCase) -> Sequence[int]:
+def _named_axes(prototype: Prototype, case: BaselineCase) -> Sequence[int]:
     """Return the axes that the call names; empty if it means all of them."""
     values = [case.arguments[p.name] for p in prototype.arguments if p.fact(facts.NamesAxis)]
     return [axis for value in values for axis in (value if isinstance(value, tuple) else (value,))]
 
 
 INVALID_SHAPES = (
-    Mutation("one-element", _never_broadcasts, _one_element),
-    Mutation("longer", has_fact(facts.SizesFollow), _longer),
-    Mutation("other-shape", has_fact(facts.HasShape), _other_shape),
-    Mutation("flattened", has_fact(facts.HasShape), _flattened),
-    Mutation("other-size", _repeats_size, _other_size),
-    Mutation("reflects-too-far", has_fact(facts.Margins), _too_far("reflect", 0)),
-    Mutation("circles-too-far", has_fact(facts.Margins), _too_far("circular", 1)),
-    Mutation("too-large", has_number_fact(facts.Stored), _too_large),
-    Mutation("negative", has_number_fact(facts.Exponent), _minus_one),
-    Mutation("zero", has_fact(facts.StepBetween), _standing),
-    Mutation("away", has_fact(facts.StepBetween), _away),
-    Mutation("above-one", has_fact(facts.AtMostOne), _above_one),
-    Mutation("unknown", has_fact(facts.OneOf), _unknown),
-    Mutation("null", has_fact(facts.NeededWhere), _left_out),
-    Mutation("no-class", has_fact(facts.Below), _no_class),
-    Mutation("beyond-the-axis", has_fact(facts.WithinAxis), _beyond_the_axis),
-    Mutation("another-size", has_fact(facts.SizeOf), _another_size),
-    Mutation("beyond", has_fact(facts.LengthsWithin), _beyond),
-    Mutation("below-zero", has_fact(facts.LengthsWithin), _below_zero),
-    Mutation("without-elements", _normed, _without_elements),
+    Mutation("one-element", _must_match_in_size, _reduce_to_one_element),
+    Mutation("longer", has_fact(facts.SizesFollow), _lengthen_last_axis),
+    Mutation("other-shape", has_fact(facts.HasShape), _lengthen_determined_axis),
+    Mutation("flattened", has_fact(facts.HasShape), _flatten),
+    Mutation("other-size", _repeats_size, _increase_size_attribute),
+    Mutation("reflects-too-far", has_fact(facts.Margins), _pad_too_far("reflect", 0)),
+    Mutation("circles-too-far", has_fact(facts.Margins), _pad_too_far("circular", 1)),
+    Mutation("too-large", has_number_fact(facts.Stored), _exceed_integer_range),
+    Mutation("negative", has_number_fact(facts.Exponent), _use_negative_exponent),
+    Mutation("zero", has_fact(facts.StepBetween), _use_zero_step),
+    Mutation("away", has_fact(facts.StepBetween), _reverse_step),
+    Mutation("above-one", has_fact(facts.AtMostOne), _exceed_one),
+    Mutation("unknown", has_fact(facts.OneOf), _use_unknown_choice),
+    Mutation("null", has_fact(facts.NeededWhere), _omit_required_argument),
+    Mutation("no-class", has_fact(facts.Below), _exceed_class_count),
+    Mutation("beyond-the-axis", has_fact(facts.WithinAxis), _exceed_axis),
+    Mutation("another-size", has_fact(facts.SizeOf), _contradict_size_of_tensor),
+    Mutation("beyond", has_fact(facts.LengthsWithin), _exceed_length),
+    Mutation("below-zero", has_fact(facts.LengthsWithin), _use_negative_length),
+    Mutation("without-elements", _has_norm, _use_empty_vectors),
 )
-"""What can be made wrong in sizes and values, beside what `diopi_test.execution.negative_cases` has."""
+"""The mutations of sizes and values; `diopi_test.execution.negative_cases` has the other mutations."""

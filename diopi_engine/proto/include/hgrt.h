@@ -28,7 +28,7 @@ extern "C" {
 typedef enum {
     HG_SUCCESS = 0, /**< The call did what it was asked. */
     HG_ERROR_INVALID_ARGUMENT = 1, /**< An argument is NULL, out of range or no enumerator. */
-    HG_ERROR_INVALID_HANDLE = 2, /**< A handle is of nothing that is alive, or of something of another kind. */
+    HG_ERROR_INVALID_HANDLE = 2, /**< A handle refers to no live object, or to an object of another kind. */
     HG_ERROR_INVALID_DEVICE = 3, /**< There is no device of that number. */
     HG_ERROR_WRONG_DEVICE = 4, /**< The engine, context or tensor belongs to another device than the current one. */
     HG_ERROR_INVALID_FILE = 5, /**< The bytes are no engine, or not all that was written: damaged, cut off, added to. */

@@ -43,7 +43,7 @@ typedef int64_t NvS64;
 typedef enum {
     NvSuccess = 0, /**< The call did what it was asked. */
     NvError_BadParameter = 1, /**< An argument is NULL, out of range, or not what the network takes. */
-    NvError_BadValue = 2, /**< A handle is of nothing that is alive. */
+    NvError_BadValue = 2, /**< A handle refers to no live object. */
     NvError_NotInitialized = 3, /**< Nothing is loaded, or a tensor is not bound. */
     NvError_Busy = 4, /**< It is in use: a network is loaded, memory is bound. */
     NvError_InvalidFile = 5, /**< The bytes are no loadable, or damaged. */

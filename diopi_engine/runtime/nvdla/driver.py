@@ -102,7 +102,9 @@ class NetworkRuntime:
         if not handle:
             raise bad_parameter("hMem is NULL")
         if (number := number_of(handle)) not in self.memories:
-            raise InterfaceError(Error.Error_BadValue, f"{number:#x} is no handle of memory that this runtime has")
+            raise InterfaceError(
+                Error.Error_BadValue, f"{number:#x} is not a handle of memory that this runtime allocated"
+            )
         return self.memories[number]
 
     def close(self) -> None:

@@ -10,14 +10,15 @@ extern "C" {
 #endif
 
 /**
- * Gated feed-forward layer, in place: x becomes (silu(x @ weight1) · (x @ weight3)) @ weight2, silu(a) = a · σ(a).
+ * Apply a gated feed-forward layer in place: x becomes (silu(x @ weight1) · (x @ weight3)) @ weight2.
  *
- * weight1 is the gate projection, weight3 the up projection, and weight2 the output projection, as LLaMA's w1, w3 and
- * w2. inoutput: [T, H]. weight1, weight3: [H, I]. weight2: [I, H].
+ * silu(a) = a · σ(a), where σ is the logistic function. weight1 is the gate projection, weight3 the up projection and
+ * weight2 the output projection, like w1, w3 and w2 of LLaMA. inoutput: [T, H]. weight1, weight3: [H, I]. weight2:
+ * [I, H].
  * Source: Shazeer, "GLU Variants Improve Transformer" (2020).
  *
  * Where `workspace_size` is negative, `inoutput`, `weight1`, `weight2`, `weight3` and `workspace` are not read and may
- * be anything, NULL too: the call only asks for a size and changes nothing else.
+ * be anything, NULL too: the call only queries a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiFusedSiluFfnInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                              diopiConstTensorHandle_t weight1, diopiConstTensorHandle_t weight2,
@@ -25,42 +26,44 @@ DIOPI_WEAK diopiError_t diopiFusedSiluFfnInp(diopiContextHandle_t ctx, diopiTens
                                              int64_t* workspace_size, int64_t fusion_level);
 
 /**
- * Root mean square norm of each row, in place: x · scale / √(mean(x²) + eps).
+ * Normalize each row by its root mean square, in place: x becomes x · scale / √(mean(x²) + eps).
  *
- * inoutput: [T, H]. scale: [H]. Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019).
+ * inoutput: [T, H]. scale: [H].
+ * Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019).
  */
 DIOPI_WEAK diopiError_t diopiRootMeanSquareNormInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                    diopiConstTensorHandle_t scale, float eps);
 
 /**
- * Residual addition and root mean square norm of its rows, in place.
+ * Add a residual, then normalize each row by its root mean square, in place.
  *
- * With r = residual + inoutput + bias: residual becomes r, inoutput becomes r · scale / √(mean(r²) + eps), where r
- * may be rounded to residual's dtype first.
+ * With r = residual + inoutput + bias, residual becomes r and inoutput becomes r · scale / √(mean(r²) + eps). An
+ * implementation may round r to residual's dtype before the normalization.
  *
- * inoutput, residual: [T, H]. bias (NULL: none), scale: [H]. Source: Zhang & Sennrich, "Root Mean Square Layer
- * Normalization" (2019).
+ * inoutput, residual: [T, H]. bias: [H], or NULL for no bias. scale: [H].
+ * Source: Zhang & Sennrich, "Root Mean Square Layer Normalization" (2019).
  */
 DIOPI_WEAK diopiError_t diopiFusedAddRootMeanSquareNormInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                            diopiTensorHandle_t residual, diopiConstTensorHandle_t bias,
                                                            diopiConstTensorHandle_t scale, float eps);
 
 /**
- * Prefill: attention of the new tokens of sequences of one length to themselves and to what is cached.
+ * Compute the attention of new tokens to themselves and to the cached tokens (prefill), and extend the cache.
  *
- * The call has no lengths to pass, so all sequences are alike: each brings max_q_len new tokens and then has
- * max_kv_len tokens, history = max_kv_len − max_q_len ≥ 0 of them cached before; B = rows of inoutput / max_q_len.
- * New token i of a sequence has pos = history + i, its key and value go to cache slot pos, and it sees the slots
- * up to pos; a slot it does not see has −10000 added to its score.
+ * The call has no argument for lengths, so all sequences have equal lengths. Each sequence has max_q_len new tokens
+ * and max_kv_len tokens in total; history = max_kv_len − max_q_len ≥ 0 of them are in the cache before the call. B =
+ * rows of inoutput / max_q_len. New token i of a sequence has pos = history + i. Its key and value are stored in cache
+ * slot pos, and it sees the slots up to pos. The mask adds −10000 to the scores of the other slots.
  *
- * inoutput: [B · max_q_len, Nq · D], sequence after sequence. `pre_work` keeps what depends on lengths alone, of a
- * layout private to the implementation: the first call has `is_prepared` false and fills it, later calls with the same
- * lengths may say true. The result does not depend on it. Source: the attention in the module's description.
+ * inoutput: [B · max_q_len, Nq · D], one sequence after the other. `pre_work` stores data that depend only on the
+ * lengths, in a layout that is private to the implementation. The first call passes `is_prepared` false, and the
+ * implementation fills `pre_work`. Later calls with the same lengths may pass true. The result does not depend on it.
+ * Source: the definition of attention in this module.
  *
  * Where `pre_work_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache` and
- * `pre_work` are not read and may be anything, NULL too: the call only asks for a size and changes nothing else. Where
+ * `pre_work` are not read and may be anything, NULL too: the call only queries a size and changes nothing else. Where
  * `workspace_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache` and
- * `pre_work` are not read and may be anything, NULL too: the call only asks for a size and changes nothing else.
+ * `pre_work` are not read and may be anything, NULL too: the call only queries a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                       diopiConstTensorHandle_t qkv_weight,
@@ -74,19 +77,20 @@ DIOPI_WEAK diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, 
                                                       int64_t max_kv_len, int64_t rotary_embedding, float rope_theta);
 
 /**
- * Decoding: attention of one new token a sequence to itself and to the sequence's cache.
+ * Compute the attention of one new token per sequence to itself and to the cached tokens (decoding).
  *
- * With L = sequence_lengths[b], the tokens cached before: the new key and value go to slot L mod max_seq_len, and the
- * token attends to the times max(0, L + 1 − max_seq_len) to L, time t in slot t mod max_seq_len; no mask. Its pos is
- * step − 1 − total_padding_tokens[b] (NULL: no padding). Where finished[b] is true (NULL: nowhere) the cache stays and
- * the row of inoutput carries no meaning afterwards.
+ * Let L = sequence_lengths[b] be the number of tokens that were cached before. The new key and value are stored in
+ * slot L mod max_seq_len. The token attends to the times max(0, L + 1 − max_seq_len) to L, where time t is in slot t
+ * mod max_seq_len. There is no mask. The pos of the token is step − 1 − total_padding_tokens[b]; NULL means no
+ * padding. If finished[b] is true, the cache of the sequence does not change and its row of inoutput is unspecified
+ * after the call. A NULL `finished` is false everywhere.
  *
  * inoutput: [B, Nq · D]. finished, total_padding_tokens, sequence_lengths: [B].
- * Source: the attention in the module's description.
+ * Source: the definition of attention in this module.
  *
  * Where `workspace_size` is negative, `inoutput`, `qkv_weight`, `qkv_bias`, `workspace`, `key_cache`, `value_cache`,
  * `finished`, `total_padding_tokens` and `sequence_lengths` are not read and may be anything, NULL too: the call only
- * asks for a size and changes nothing else.
+ * queries a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiFusedDecoderAttentionInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
                                                       diopiConstTensorHandle_t qkv_weight,
@@ -101,16 +105,16 @@ DIOPI_WEAK diopiError_t diopiFusedDecoderAttentionInp(diopiContextHandle_t ctx, 
                                                       int64_t max_seq_len, int64_t rotary_embedding, float rope_theta);
 
 /**
- * Arguments of top-k sampling made consistent, sequence by sequence, in place.
+ * Make the arguments of top-k sampling consistent for each sequence, in place.
  *
- * k = top_ks[b] if top_ks_size > 1, else top_k; p = top_ps[b] if top_ps_size > 1, else top_p. k = p = 0 means k = 1,
- * k > 0 with p = 0 means p = 1. Then top_ks[b] = min(k, 1024), top_ps[b] = p clipped to [0, 1],
- * skip_decode[b] = (k = 0). The sizes are 0, 1 or B: LMDeploy's TurboMind passes 1 where one value serves all
- * sequences, and reads the tensors only if there are more values. All three tensors have shape [B].
+ * k = top_ks[b] if top_ks_size > 1, else top_k. p = top_ps[b] if top_ps_size > 1, else top_p. If k = p = 0, k becomes
+ * 1. If k > 0 and p = 0, p becomes 1. Then top_ks[b] = min(k, 1024), top_ps[b] = p clipped to [0, 1] and
+ * skip_decode[b] = (k = 0). The sizes are 0, 1 or B: LMDeploy's TurboMind passes 1 if one value applies to all
+ * sequences, and the call reads the tensors only if there are more values. All three tensors have shape [B].
  * Source: FasterTransformer, top-k sampling layer.
  *
- * Where `top_ks_size` is 0 or 1, `top_ks` gives its shape and dtype alone: `top_k` is taken. Where `top_ps_size` is 0
- * or 1, `top_ps` gives its shape and dtype alone: `top_p` is taken.
+ * Where `top_ks_size` is 0 or 1, `top_ks` gives its shape and dtype alone: `top_k` is used. Where `top_ps_size` is 0
+ * or 1, `top_ps` gives its shape and dtype alone: `top_p` is used.
  */
 DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                      diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
@@ -118,25 +122,27 @@ DIOPI_WEAK diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, d
                                                      float top_p, int64_t top_ps_size);
 
 /**
- * One token a sequence drawn from the runtime_top_k[b] most probable ones, cut at the share runtime_top_p[b].
+ * Draw one token per sequence from the runtime_top_k[b] most probable ones, up to the share runtime_top_p[b].
  *
- * - Where skip_decode[b] is true nothing changes for b.
- * - Else where finished[b] is true on entry, output_ids[step, b] = end_ids[b], and nothing more.
- * - Else, with w₀ ≥ w₁ ≥ … the k largest weights, S their sum, and u drawn from (0, 1] by generators[b], the token is
- *   the first i at which w₀ + … + w_i ≥ u · runtime_top_p[b] · S, the last of the k if there is none. The weights are
- *   exp(l − max l) if neither cum_log_probs nor output_log_probs is given, otherwise the probabilities
- *   exp(l − max l) / (Σ exp(l − max l) + 1e-6), the sum over the whole row. Then output_ids[step, b] = its id,
- *   cum_log_probs[b] += ln w_i and output_log_probs[b] = ln w_i − ln S.
- * - After a draw, if both tensors are given, sequence_lengths[b] += 1 and finished[b] = (id = end_ids[b]).
+ * - If skip_decode[b] is true, nothing changes for b.
+ * - Otherwise, if finished[b] is true on entry, output_ids[step, b] = end_ids[b], and nothing else changes.
+ * - Otherwise, let w₀ ≥ w₁ ≥ … be the k largest weights and S their sum. generators[b] draws u from (0, 1]. The token
+ *   is the first i with w₀ + … + w_i ≥ u · runtime_top_p[b] · S, or the last of the k if there is none. The weights
+ *   are exp(l − max l) if both cum_log_probs and output_log_probs are NULL. Otherwise they are the probabilities
+ *   exp(l − max l) / (Σ exp(l − max l) + 1e-6), where the sum is over the whole row. Then output_ids[step, b] = the id
+ *   of the token, cum_log_probs[b] += ln w_i and output_log_probs[b] = ln w_i − ln S.
+ * - After a draw, if sequence_lengths and finished are both passed, sequence_lengths[b] += 1 and finished[b] = (id =
+ *   end_ids[b]).
  *
- * output_ids: [times, B]. logits: [B, vocab_size_padded], scratch afterwards; every column counts as a token. All
- * other tensors: [B]; a NULL flag is false everywhere, a NULL result is not computed. generators: B of them, each of
- * which advances when it is drawn from; u depends on its seed and offset alone, not on its place in the batch.
+ * output_ids: [times, B]. logits: [B, vocab_size_padded]; the call may overwrite it, and every column counts as a
+ * token. All other tensors: [B]. A NULL flag is false everywhere, and a NULL result is not computed. generators: B
+ * generators. A generator advances when it is used. u depends only on the generator's seed and offset, not on the
+ * position in the batch.
  * Source: FasterTransformer, top-k sampling; Fan et al., "Hierarchical Neural Story Generation" (2018).
  *
  * Where `workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`, `sequence_lengths`,
  * `runtime_top_p`, `skip_decode`, `cum_log_probs`, `output_log_probs` and `runtime_top_k` are not read and may be
- * anything, NULL too: the call only asks for a size and changes nothing else.
+ * anything, NULL too: the call only queries a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids,
                                           diopiTensorHandle_t logits, diopiTensorHandle_t workspace,
@@ -149,16 +155,21 @@ DIOPI_WEAK diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorH
                                           diopiGeneratorHandle_t* generators);
 
 /**
- * Arguments of top-p sampling made consistent, sequence by sequence, in place.
+ * Make the arguments of top-p sampling consistent for each sequence, in place.
  *
- * k and p are chosen as in `diopiSetupTopkRuntimeArgsInp`; k = p = 0 means k = 1. Then top_ks[b] = k (not limited),
- * top_ps[b] = initial_top_p_buf[b] = p clipped to [0, 1], skip_decode[b] = (k > 0), top_p_decay_buf[b] = top_p_decay
- * if that is in (0, 1], else 1, top_p_min_buf[b] = top_p_min if that is in (0, 1], else 0.5, and
- * top_p_reset_ids_buf[b] = top_p_reset_ids, −1 standing for no reset. All tensors have shape [B].
+ * k and p are selected as in `diopiSetupTopkRuntimeArgsInp`. If k = p = 0, k becomes 1. Then the call writes:
+ *
+ * - top_ks[b] = k, without a limit; skip_decode[b] = (k > 0).
+ * - top_ps[b] = initial_top_p_buf[b] = p clipped to [0, 1].
+ * - top_p_decay_buf[b] = top_p_decay if that is in (0, 1], else 1.
+ * - top_p_min_buf[b] = top_p_min if that is in (0, 1], else 0.5.
+ * - top_p_reset_ids_buf[b] = top_p_reset_ids, where −1 means no reset.
+ *
+ * All tensors have shape [B].
  * Source: FasterTransformer, top-p sampling layer.
  *
- * Where `top_ks_size` is 0 or 1, `top_ks` gives its shape and dtype alone: `top_k` is taken. Where `top_ps_size` is 0
- * or 1, `top_ps` gives its shape and dtype alone: `top_p` is taken.
+ * Where `top_ks_size` is 0 or 1, `top_ks` gives its shape and dtype alone: `top_k` is used. Where `top_ps_size` is 0
+ * or 1, `top_ps` gives its shape and dtype alone: `top_p` is used.
  */
 DIOPI_WEAK diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                      diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
@@ -170,26 +181,27 @@ DIOPI_WEAK diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, d
                                                      diopiTensorHandle_t top_p_reset_ids_buf, int64_t top_p_reset_ids);
 
 /**
- * One token a sequence drawn from the smallest set of most probable ones that holds the share P = runtime_top_p[b].
+ * Draw one token per sequence from the smallest set of most probable tokens with the share P = runtime_top_p[b].
  *
- * - Where skip_decode[b] is true nothing changes for b.
- * - Where finished[b] is true on entry, end_ids[b] has all the probability; elsewhere p of a token is
- *   exp(l − max l) / (Σ exp(l − max l) + 1e-6), the sum over the row.
- * - If max p ≥ P the token is the most probable one, the lowest id among equals. Else, with u drawn from (0, 1] by
- *   generators[b], it is the first in falling order of p at which the running sum reaches u · P.
- * - Then output_ids[step, b] = its id, cum_log_probs[b] += ln p, output_log_probs[b] = ln p and, if both tensors are
- *   given, sequence_lengths[b] += 1 unless finished[b] was true, and finished[b] = (id = end_ids[b]).
+ * - If skip_decode[b] is true, nothing changes for b.
+ * - If finished[b] is true on entry, end_ids[b] has probability 1. Otherwise the probability p of a token is exp(l −
+ *   max l) / (Σ exp(l − max l) + 1e-6), where the sum is over the row.
+ * - If max p ≥ P, the token is the most probable one, with the lowest id among equals. Otherwise generators[b] draws u
+ *   from (0, 1], and the token is the first one, in descending order of p, at which the cumulative sum reaches u · P.
+ * - Then output_ids[step, b] = the id of the token, cum_log_probs[b] += ln p and output_log_probs[b] = ln p. If
+ *   sequence_lengths and finished are both passed, sequence_lengths[b] += 1 unless finished[b] was true, and
+ *   finished[b] = (id = end_ids[b]).
  *
- * runtime_top_p stays as it is: the buffers a decay would need are not passed. `persistent_workspace` is handed back
- * unchanged from step to step. Shapes and NULL as in `diopiTopKSampling`.
+ * runtime_top_p does not change, because the call does not receive the buffers for its decay. `persistent_workspace`
+ * is passed from step to step without change by the caller. Shapes and NULL arguments are as in `diopiTopKSampling`.
  * Source: FasterTransformer, top-p sampling; Holtzman et al., "Neural Text Degeneration" (2020).
  *
  * Where `persistent_workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`,
  * `sequence_lengths`, `runtime_top_p`, `skip_decode`, `cum_log_probs`, `output_log_probs` and `persistent_workspace`
- * are not read and may be anything, NULL too: the call only asks for a size and changes nothing else. Where
+ * are not read and may be anything, NULL too: the call only queries a size and changes nothing else. Where
  * `workspace_size` is negative, `output_ids`, `logits`, `workspace`, `end_ids`, `finished`, `sequence_lengths`,
  * `runtime_top_p`, `skip_decode`, `cum_log_probs`, `output_log_probs` and `persistent_workspace` are not read and may
- * be anything, NULL too: the call only asks for a size and changes nothing else.
+ * be anything, NULL too: the call only queries a size and changes nothing else.
  */
 DIOPI_WEAK diopiError_t diopiTopPSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids,
                                           diopiTensorHandle_t logits, diopiTensorHandle_t persistent_workspace,
@@ -202,13 +214,13 @@ DIOPI_WEAK diopiError_t diopiTopPSampling(diopiContextHandle_t ctx, diopiTensorH
                                           diopiTensorHandle_t output_log_probs, diopiGeneratorHandle_t* generators);
 
 /**
- * Time-major tokens gathered sequence by sequence, the padding between prompt and answer left out.
+ * Gather time-major tokens by sequence, without the padding between the prompt and the generated tokens.
  *
- * For t < max_gen_step, with c = context_length[b]: output_ids[b, t] = ids[t, b] if t < c, nothing if
- * c ≤ t < max_context_len, and output_ids[b, t − (max_context_len − c)] = ids[t, b] after that. The other elements of
- * output_ids keep their contents.
+ * For t < max_gen_step and c = context_length[b]: output_ids[b, t] = ids[t, b] if t < c; nothing is written if c ≤ t <
+ * max_context_len; and output_ids[b, t − (max_context_len − c)] = ids[t, b] if t ≥ max_context_len. All other elements
+ * of output_ids keep their contents.
  *
- * output_ids: [B, max_output_len]; all places written lie inside. ids: [times, B]. context_length: [B].
+ * output_ids: [B, max_output_len]; all written positions are inside. ids: [times, B]. context_length: [B].
  * Source: LMDeploy, gather output.
  */
 DIOPI_WEAK diopiError_t diopiGatherOutput(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids,
@@ -217,7 +229,7 @@ DIOPI_WEAK diopiError_t diopiGatherOutput(diopiContextHandle_t ctx, diopiTensorH
                                           int64_t batch_size);
 
 /**
- * The first `size` elements of inoutput plus `val`, in place; the others stay.
+ * Add `val` to the first `size` elements of inoutput, in place. The other elements keep their values.
  *
  * inoutput: 1-d with at least `size` elements; a negative or larger size is an error. Integers wrap around.
  * Source: LMDeploy, plus scalar.
@@ -226,28 +238,31 @@ DIOPI_WEAK diopiError_t diopiPlusScalarInp(diopiContextHandle_t ctx, diopiTensor
                                            const int64_t size);
 
 /**
- * Padding of each sequence: total_padding_count[b], 0 on entry, becomes max_input_length − input_lengths[b].
+ * Compute the padding of each sequence: total_padding_count[b] becomes max_input_length − input_lengths[b].
  *
- * Both tensors: [B]. The caller hands in zeros; an implementation may assign or add. Source: LMDeploy, padding count.
+ * Both tensors: [B]. total_padding_count contains zeros on entry, so an implementation may assign or add.
+ * Source: LMDeploy, padding count.
  */
 DIOPI_WEAK diopiError_t diopiUpdatePaddingCount(diopiContextHandle_t ctx, diopiTensorHandle_t total_padding_count,
                                                 diopiConstTensorHandle_t input_lengths, int64_t max_input_length,
                                                 int64_t batch_size);
 
 /**
- * The first two axes swapped: output[j, i, k] = input[i, j, k].
+ * Swap the first two axes: output[j, i, k] = input[i, j, k].
  *
- * input: [dim0, dim1, dim2]. output: [dim1, dim0, dim2], contiguous. Source: torch.transpose.
+ * input: [dim0, dim1, dim2]. output: [dim1, dim0, dim2], contiguous.
+ * Source: torch.transpose.
  */
 DIOPI_WEAK diopiError_t diopiTransposeAxis01(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                              diopiConstTensorHandle_t input, const int64_t dim0, const int64_t dim1,
                                              const int64_t dim2);
 
 /**
- * Embeddings of the tokens of one time: from_tensor[b] = embedding_table[all_ids[step · B + b]].
+ * Look up the embeddings of the tokens at one time: from_tensor[b] = embedding_table[all_ids[step · B + b]].
  *
- * from_tensor: [B, hidden_units]. embedding_table: [V, hidden_units]. all_ids: time-major. Neither a position encoding
- * nor a scaling is applied, despite the name. Source: torch.nn.functional.embedding.
+ * from_tensor: [B, hidden_units]. embedding_table: [V, hidden_units]. all_ids: time-major. Despite its name, the
+ * function applies neither a position encoding nor a scale.
+ * Source: torch.nn.functional.embedding.
  */
 DIOPI_WEAK diopiError_t diopiEmbeddingLookupPosEncoding(diopiContextHandle_t ctx, diopiTensorHandle_t from_tensor,
                                                         diopiConstTensorHandle_t embedding_table,
@@ -255,10 +270,11 @@ DIOPI_WEAK diopiError_t diopiEmbeddingLookupPosEncoding(diopiContextHandle_t ctx
                                                         const int64_t hidden_units, const int64_t step);
 
 /**
- * Embeddings of the tokens of a prompt: from_tensor[i] = embedding_table[input_ids[i]].
+ * Look up the embeddings of the tokens of a prompt: from_tensor[i] = embedding_table[input_ids[i]].
  *
- * from_tensor: [input_lengths, hidden_units]. input_ids: [input_lengths]. embedding_table: [V, hidden_units]. Neither
- * a position encoding nor a scaling is applied, despite the name. Source: torch.nn.functional.embedding.
+ * from_tensor: [input_lengths, hidden_units]. input_ids: [input_lengths]. embedding_table: [V, hidden_units]. Despite
+ * its name, the function applies neither a position encoding nor a scale.
+ * Source: torch.nn.functional.embedding.
  */
 DIOPI_WEAK diopiError_t diopiInputIdsEmbeddingLookupPosEncoding(diopiContextHandle_t ctx,
                                                                 diopiTensorHandle_t from_tensor,
@@ -268,15 +284,17 @@ DIOPI_WEAK diopiError_t diopiInputIdsEmbeddingLookupPosEncoding(diopiContextHand
                                                                 const int64_t hidden_units);
 
 /**
- * Logit −inf for every token that would complete a banned word, in place.
+ * Set the logit of every token that would complete a banned word to −inf, in place.
  *
- * bad_words: [B, 2, W], or [2, W] for all sequences if `share_words`, W = bad_words_len. Row 0 holds the tokens of all
- * words end to end, row 1 the rising end offsets of the words, padded with −1: a word reaches from the previous end,
- * at first 0, to its own. A word of n tokens is due in sequence b if n = 1, or if step ≥ n − 1 and the n − 1 tokens
- * output_ids[(step − (n − 1) + q) · B + id_offset + b], 0 ≤ q < n − 1, are its first n − 1. Then logits[b, last token]
- * = −inf, provided 0 < last token < vocab_size: token 0 is never banned. All other logits stay.
+ * bad_words: [B, 2, W], or [2, W] for all sequences if `share_words`, where W = bad_words_len. Row 0 contains the
+ * tokens of all words, one word after the other. Row 1 contains the increasing end offsets of the words, padded with
+ * −1. A word extends from the end of the previous word, initially 0, to its own end. A word of n tokens applies to
+ * sequence b if n = 1, or if step ≥ n − 1 and the n − 1 tokens output_ids[(step − (n − 1) + q) · B + id_offset + b],
+ * 0 ≤ q < n − 1, are its first n − 1 tokens. Then logits[b, last token] = −inf if 0 < last token < vocab_size. Token 0
+ * is never banned. All other logits keep their values.
  *
- * logits: [B, vocab_size]. output_ids: time-major. Source: FasterTransformer, ban bad words.
+ * logits: [B, vocab_size]. output_ids: time-major.
+ * Source: FasterTransformer, ban bad words.
  */
 DIOPI_WEAK diopiError_t diopiBanBadWordsInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
                                             diopiConstTensorHandle_t output_ids, diopiConstTensorHandle_t bad_words,
@@ -284,13 +302,14 @@ DIOPI_WEAK diopiError_t diopiBanBadWordsInp(diopiContextHandle_t ctx, diopiTenso
                                             int64_t batch_size, int64_t vocab_size, int64_t step);
 
 /**
- * Sequences marked as finished whose last tokens are a stop word.
+ * Mark the sequences whose last tokens are a stop word as finished.
  *
- * finished[b] becomes true if a word of n ≤ step + 1 tokens equals, for 0 ≤ q < n,
- * output_ids[(step − (n − 1) + q) · B + id_offset + b]; it never becomes false.
+ * finished[b] becomes true if, for a word of n ≤ step + 1 tokens, token q of the word equals
+ * output_ids[(step − (n − 1) + q) · B + id_offset + b] for all 0 ≤ q < n. It never becomes false.
  *
- * stop_words: [B, 2, W], W = stop_words_len, laid out as in `diopiBanBadWordsInp`. finished: [B]. output_ids:
- * time-major. Source: FasterTransformer, stop words criterion.
+ * stop_words: [B, 2, W] with W = stop_words_len, in the layout of `diopiBanBadWordsInp`. finished: [B]. output_ids:
+ * time-major.
+ * Source: FasterTransformer, stop words criterion.
  */
 DIOPI_WEAK diopiError_t diopiStopWordsCriterion(diopiContextHandle_t ctx, diopiConstTensorHandle_t output_ids,
                                                 diopiConstTensorHandle_t stop_words, diopiTensorHandle_t finished,
@@ -298,10 +317,12 @@ DIOPI_WEAK diopiError_t diopiStopWordsCriterion(diopiContextHandle_t ctx, diopiC
                                                 int64_t step);
 
 /**
- * Sequences marked as finished that have reached their limit: finished[b] becomes true if step ≥ its limit.
+ * Mark the sequences that have reached their length limit as finished.
  *
- * finished_sum: [1], how many are finished then. should_stop: bool [1], whether all B are. finished,
- * sequence_limit_length: [B]; finished never becomes false. Source: FasterTransformer, length criterion.
+ * finished[b] becomes true if step ≥ sequence_limit_length[b]; it never becomes false. finished_sum: [1], the number
+ * of finished sequences afterwards. should_stop: bool [1], whether all B sequences are finished. finished,
+ * sequence_limit_length: [B].
+ * Source: FasterTransformer, length criterion.
  */
 DIOPI_WEAK diopiError_t diopiLengthCriterion(diopiContextHandle_t ctx, diopiTensorHandle_t finished,
                                              diopiTensorHandle_t should_stop, diopiTensorHandle_t finished_sum,
@@ -309,13 +330,13 @@ DIOPI_WEAK diopiError_t diopiLengthCriterion(diopiContextHandle_t ctx, diopiTens
                                              int64_t step);
 
 /**
- * Penalty on the logits of the tokens a sequence already holds, in place, once for each distinct token.
+ * Penalize, in place, the logits of the tokens that a sequence already contains, once for each distinct token.
  *
- * The tokens of b are output_ids at the times t < step, without the padding input_lengths[b] ≤ t < max_input_length
- * (NULL: no padding). With π = penalties[b] the logit l becomes, by `penalty_type`: 0: l; 1: l − π; 2: l · π if l < 0,
- * else l / π. Any other type is an error.
+ * The tokens of b are output_ids at the times t < step, without the padding input_lengths[b] ≤ t < max_input_length. A
+ * NULL input_lengths means no padding. With π = penalties[b], the logit l becomes the following, by `penalty_type`: 0:
+ * l; 1: l − π; 2: l · π if l < 0, else l / π. Any other type is an error.
  *
- * logits: [B, vocab_size]. penalties, input_lengths: [B]. output_ids: [times, B], ids below vocab_size.
+ * logits: [B, vocab_size]. penalties, input_lengths: [B]. output_ids: [times, B], with ids below vocab_size.
  * Source: FasterTransformer, sampling penalties; Keskar et al., "CTRL" (2019).
  */
 DIOPI_WEAK diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
@@ -327,10 +348,10 @@ DIOPI_WEAK diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t
                                                             const int64_t penalty_type);
 
 /**
- * Logits divided by a temperature, in place: (logits[b, v] + bias[v]) / (temperatures[b] + 1e-6).
+ * Divide logits by a temperature, in place: (logits[b, v] + bias[v]) / (temperatures[b] + 1e-6).
  *
- * Columns v ≥ vocab_size, which pad the vocabulary, become the lowest finite number of logits' dtype.
- * logits: [B, vocab_size_padd]. bias: [vocab_size_padd], NULL: none. temperatures: [B].
+ * The columns v ≥ vocab_size pad the vocabulary. They become the lowest finite number of logits' dtype. logits:
+ * [B, vocab_size_padd]. bias: [vocab_size_padd], or NULL for no bias. temperatures: [B].
  * Source: FasterTransformer, sampling penalties.
  */
 DIOPI_WEAK diopiError_t diopiBatchApplyTemperaturePenaltyInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,

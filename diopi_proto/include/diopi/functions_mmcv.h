@@ -10,12 +10,14 @@ extern "C" {
 #endif
 
 /**
- * PAConv: neighbours' features relative to their centre, mixed over M weight matrices by scores.
+ * Combine the features of neighbours relative to their centre with M weight matrices, weighted by scores (PAConv).
  *
- * points, centers: [B, N, M, O], O = out_dim; scores: [B, n, K, M], n = npoint; knn_idx: int64 [B, n, K]; output: [B,
- * O, n, K], zeros on entry. With k' = knn_idx[b, i, k] and the centre c' = knn_idx[b, i, 0]:
- * output[b, o, i, k] = Σ over m of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]).
- * c' must be inside 0 … N − 1; where k' is outside nothing is written. `aggregate` is ignored: it is always this sum.
+ * points, centers: [B, N, M, O] with O = out_dim. scores: [B, n, K, M] with n = npoint. knn_idx: int64 [B, n, K].
+ * output: [B, O, n, K], zeros on entry. Let k' = knn_idx[b, i, k] be the neighbour and c' = knn_idx[b, i, 0] the
+ * centre. Then output[b, o, i, k] = Σ over m of scores[b, i, k, m]·(points[b, k', m, o] − centers[b, c', m, o]). c'
+ * must be inside 0 … N − 1. Nothing is written where k' is outside. `aggregate` is ignored: the result is always this
+ * sum.
+ *
  * Source: M. Xu et al., "PAConv", CVPR 2021; MMCV 1.x assign_score_withk.
  */
 DIOPI_WEAK diopiError_t diopiAssignScoreWithkMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
@@ -25,12 +27,12 @@ DIOPI_WEAK diopiError_t diopiAssignScoreWithkMmcv(diopiContextHandle_t ctx, diop
                                                   int64_t out_dim, int64_t aggregate);
 
 /**
- * Gradients of `diopiAssignScoreWithkMmcv` by points, centers and scores.
+ * Compute the gradients of `diopiAssignScoreWithkMmcv` with respect to points, centers and scores.
  *
- * Each has the shape of what it belongs to and zeros on entry; grad_out: [B, O, n, K]. With g = grad_out[b, o, i, k],
- * grad_points[b, k', m, o] takes scores[b, i, k, m]·g, grad_centers[b, c', m, o] takes −scores[b, i, k, m]·g, and
- * grad_scores[b, i, k, m] = Σ over o of (points[b, k', m, o] − centers[b, c', m, o])·g. Neighbours outside are
- * skipped.
+ * Each gradient has the shape of its argument and contains zeros on entry. grad_out: [B, O, n, K]. With g =
+ * grad_out[b, o, i, k], the call adds scores[b, i, k, m]·g to grad_points[b, k', m, o] and subtracts it from
+ * grad_centers[b, c', m, o]. grad_scores[b, i, k, m] = Σ over o of (points[b, k', m, o] − centers[b, c', m, o])·g.
+ * Neighbours k' outside 0 … N − 1 are skipped.
  */
 DIOPI_WEAK diopiError_t diopiAssignScoreWithkBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
                                                           diopiTensorHandle_t grad_centers,
@@ -44,11 +46,11 @@ DIOPI_WEAK diopiError_t diopiAssignScoreWithkBackwardMmcv(diopiContextHandle_t c
                                                           int64_t aggregate);
 
 /**
- * The first sample_num points in the shell around each centre.
+ * Find the first sample_num points in the shell around each centre.
  *
- * center_xyz: [B, npoint, 3]; xyz: [B, N, 3]; idx: int32 [B, npoint, sample_num], zeros on entry. Point k is a hit if
- * d² = 0 or min_radius² ≤ d² < max_radius². A row holds the first hits in the order of k; with fewer than sample_num
- * of them the other slots repeat the first one, without any hit the row is not written.
+ * center_xyz: [B, npoint, 3]. xyz: [B, N, 3]. idx: int32 [B, npoint, sample_num], zeros on entry. Point k is in the
+ * shell if d² = 0 or min_radius² ≤ d² < max_radius². A row of idx contains the first such points in ascending order of
+ * k. If there are fewer than sample_num, the first one is repeated. If there are none, the row is not written.
  */
 DIOPI_WEAK diopiError_t diopiBallQueryMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t idx,
                                            diopiConstTensorHandle_t center_xyz, diopiConstTensorHandle_t xyz, int64_t B,
@@ -56,11 +58,12 @@ DIOPI_WEAK diopiError_t diopiBallQueryMmcv(diopiContextHandle_t ctx, diopiTensor
                                            float max_radius);
 
 /**
- * The first sample_num points in the ball around each centre, in stacked sets.
+ * Find the first sample_num points in the ball around each centre, in stacked sets.
  *
- * center_xyz: [ΣM, 3] of the sizes center_xyz_batch_cnt; xyz: [ΣN, 3] of the sizes xyz_batch_cnt; idx: int32 [ΣM,
- * sample_num], zeros on entry. As `diopiBallQueryMmcv` with a hit where d² < max_radius²; indices count from the first
- * point of the centre's own set. A row without any hit gets −1 in slot 0, its other slots are not written.
+ * center_xyz: [ΣM, 3] with the sizes center_xyz_batch_cnt. xyz: [ΣN, 3] with the sizes xyz_batch_cnt. idx: int32
+ * [ΣM, sample_num], zeros on entry. Point k is in the ball if d² < max_radius². Indices count from the first point of
+ * the set to which the centre belongs. If a ball has no point, the call writes −1 to slot 0 of the row and does not
+ * write the other slots. The rest is as in `diopiBallQueryMmcv`.
  */
 DIOPI_WEAK diopiError_t diopiStackBallQueryMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t idx,
                                                 diopiConstTensorHandle_t center_xyz,
@@ -69,24 +72,26 @@ DIOPI_WEAK diopiError_t diopiStackBallQueryMmcv(diopiContextHandle_t ctx, diopiT
                                                 float max_radius, int64_t sample_num);
 
 /**
- * Intersection over union (mode 0) or over the first box's area (mode 1, "foreground") of boxes.
+ * Compute the intersection over union (mode 0) or over the first box's area (mode 1, "foreground") of boxes.
  *
- * bboxes1: [m, 4]; bboxes2: [n, 4]; ious: [m, n], or, `aligned` and m = n, row by row with m elements, [m] or [m, 1].
- * With o = offset, 0 or 1, sides are x2 − x1 + o and y2 − y1 + o, those of the intersection at least 0;
- * ious = I / max(A + A' − I, o) or I / max(A, o). 0/0, possible for o = 0, is NaN.
+ * bboxes1: [m, 4]. bboxes2: [n, 4]. ious: [m, n] for all pairs. If `aligned`, m = n, row i of one tensor is compared
+ * with row i of the other, and ious is [m] or [m, 1]. Let o = offset, which is 0 or 1. The sides of a box are x2 −
+ * x1 + o and y2 − y1 + o; the sides of an intersection are at least 0. ious = I / max(A + A' − I, o) in mode 0 and I /
+ * max(A, o) in mode 1. 0/0, which is possible for o = 0, gives NaN.
  */
 DIOPI_WEAK diopiError_t diopiBboxOverlapsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious,
                                               diopiConstTensorHandle_t bboxes1, diopiConstTensorHandle_t bboxes2,
                                               int64_t mode, int64_t offset, bool aligned);
 
 /**
- * Maximum of bilinear samples along each of the four borders of a box.
+ * Compute the maximum of bilinear samples along each of the four borders of a box.
  *
- * input: [N, 4C, H, W], of which border e uses channels e·C … e·C + C − 1: 0 top, 1 left, 2 bottom, 3 right.
- * boxes: [N, K, 4] as (x1, y1, x2, y2) in feature-map coordinates, K = H·W. output, argmax_idx (int32): [N, C, K, 4].
- * With P = pool_size, width w and height h of the box, the P + 1 samples k = 0 … P lie at
- * top (x1 + k·w/P, y1), left (x1, y1 + k·h/P), bottom (x2 − k·w/P, y2), right (x2, y2 − k·h/P). output[n, c, b, e] is
- * the largest B(input[n, e·C + c]) among them, argmax_idx the first k that attains it. Rejected: pool_size < 1.
+ * input: [N, 4C, H, W]. Border e uses the channels e·C to e·C + C − 1: 0 is the top, 1 the left, 2 the bottom and 3
+ * the right border. boxes: [N, K, 4], rows (x1, y1, x2, y2) in feature-map coordinates, K = H·W. output, argmax_idx
+ * (int32): [N, C, K, 4]. Let P = pool_size, and let w and h be the width and height of the box. Samples k = 0 … P are
+ * at (x1 + k·w/P, y1) on the top, (x1, y1 + k·h/P) on the left, (x2 − k·w/P, y2) on the bottom and (x2, y2 − k·h/P) on
+ * the right border. output[n, c, b, e] is the largest B(input[n, e·C + c]) among them, and argmax_idx is the first k
+ * with this value. A call with pool_size < 1 is rejected.
  * Source: H. Qiu et al., "BorderDet: Border Feature for Dense Object Detection", ECCV 2020; MMCV 1.x border_align.
  */
 DIOPI_WEAK diopiError_t diopiBorderAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
@@ -94,10 +99,10 @@ DIOPI_WEAK diopiError_t diopiBorderAlignMmcv(diopiContextHandle_t ctx, diopiTens
                                              diopiConstTensorHandle_t boxes, int64_t pool_size);
 
 /**
- * Gradient of `diopiBorderAlignMmcv` by its input; the boxes get none.
+ * Compute the gradient of `diopiBorderAlignMmcv` with respect to its input; the boxes have no gradient.
  *
- * grad_input: [N, 4C, H, W], zeros on entry: B† of each element of grad_output [N, C, K, 4] at the sample that
- * argmax_idx (int32, same shape) names.
+ * grad_input: [N, 4C, H, W], zeros on entry. For each element g of grad_output [N, C, K, 4], the call applies B†(g) at
+ * the sample that argmax_idx (int32, same shape) names.
  */
 DIOPI_WEAK diopiError_t diopiBorderAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                      diopiConstTensorHandle_t grad_output,
@@ -105,29 +110,33 @@ DIOPI_WEAK diopiError_t diopiBorderAlignBackwardMmcv(diopiContextHandle_t ctx, d
                                                      diopiConstTensorHandle_t argmax_idx, int64_t pool_size);
 
 /**
- * Intersection over union (mode 0) or over the first box's area (mode 1) of rotated boxes.
+ * Compute the intersection over union (mode 0) or over the first box's area (mode 1) of rotated boxes.
  *
- * bboxes1: [N, 5]; bboxes2: [M, 5]; ious: [N, M], or [N] row by row if `aligned`, N = M. ious = I / (A + A' − I) or
- * I / A, 0 if either area is below 1e−14.
+ * bboxes1: [N, 5]. bboxes2: [M, 5]. ious: [N, M] for all pairs, or [N] for pairs of equal rows if `aligned`, where N =
+ * M. ious = I / (A + A' − I) in mode 0 and I / A in mode 1. It is 0 if A or A' is below 1e−14.
  */
 DIOPI_WEAK diopiError_t diopiBoxIouRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious,
                                                diopiConstTensorHandle_t bboxes1, diopiConstTensorHandle_t bboxes2,
                                                int64_t mode, bool aligned);
 
-/** As `diopiBoxIouRotatedMmcv`, of convex quadrilaterals: bboxes1 [N, 8], bboxes2 [M, 8]. */
+/**
+ * Compute the intersection over union (mode 0) or over the first area (mode 1) of convex quadrilaterals.
+ *
+ * bboxes1: [N, 8]. bboxes2: [M, 8]. The rest is as in `diopiBoxIouRotatedMmcv`.
+ */
 DIOPI_WEAK diopiError_t diopiBoxIouQuadriMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious,
                                               diopiConstTensorHandle_t bboxes1, diopiConstTensorHandle_t bboxes2,
                                               int64_t mode, bool aligned);
 
 /**
- * CARAFE: upsampling in which every output position has a reassembly kernel of its own.
+ * Upsample features, with a separate reassembly kernel for every output position (CARAFE).
  *
- * features: [N, C, H, W]; masks: [N, g·k², s·H, s·W] with k = kernel_size (odd), g = group_size, s = scale_factor;
- * output: [N, C, s·H, s·W]. With r = (k − 1)/2, channel c in group q = ⌊c / (C/g)⌋ and features outside the map
- * counting 0, output[n, c, y, x] is the sum over i, j < k of
- * features[n, c, ⌊y/s⌋ + i − r, ⌊x/s⌋ + j − r]·masks[n, (q·k + i)·k + j, y, x].
- * rfeatures: [N, H, W, C], the features with channels last, which `diopiCarafeBackwardMmcv` takes.
- * Rejected: k even, C not divisible by g.
+ * features: [N, C, H, W]. masks: [N, g·k², s·H, s·W] with k = kernel_size (odd), g = group_size and s = scale_factor.
+ * output: [N, C, s·H, s·W]. Let r = (k − 1)/2, let q = ⌊c / (C/g)⌋ be the group of channel c, and let features outside
+ * the map be 0. output[n, c, y, x] is the sum over i, j < k of
+ * features[n, c, ⌊y/s⌋ + i − r, ⌊x/s⌋ + j − r]·masks[n, (q·k + i)·k + j, y, x]. rfeatures: [N, H, W, C], the features
+ * with channels last, an input of `diopiCarafeBackwardMmcv`. A call is rejected if k is even or C is not divisible by
+ * g.
  * Source: J. Wang et al., "CARAFE: Content-Aware ReAssembly of FEatures", ICCV 2019; MMCV 1.x carafe.
  */
 DIOPI_WEAK diopiError_t diopiCarafeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t rfeatures,
@@ -137,10 +146,11 @@ DIOPI_WEAK diopiError_t diopiCarafeMmcv(diopiContextHandle_t ctx, diopiTensorHan
                                         int64_t scale_factor);
 
 /**
- * Gradients of `diopiCarafeMmcv`: those of `diopiCarafeNaiveBackwardMmcv`.
+ * Compute the gradients of `diopiCarafeMmcv`, which equal those of `diopiCarafeNaiveBackwardMmcv`.
  *
- * bottom_grad: [N, C, H, W]; mask_grad: of masks' shape; both zeros on entry. top_grad: [N, C, s·H, s·W]. rfeatures:
- * what the forward made, the features in the memory order N, H, W, C, whatever shape the tensor declares.
+ * bottom_grad: [N, C, H, W]. mask_grad: the shape of masks. Both contain zeros on entry. top_grad: [N, C, s·H, s·W].
+ * rfeatures: a result of the forward call, the features in the memory order N, H, W, C, whatever shape the tensor
+ * declares.
  */
 DIOPI_WEAK diopiError_t diopiCarafeBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t rtop_grad,
                                                 diopiTensorHandle_t rbottom_grad_hs, diopiTensorHandle_t rbottom_grad,
@@ -149,17 +159,17 @@ DIOPI_WEAK diopiError_t diopiCarafeBackwardMmcv(diopiContextHandle_t ctx, diopiT
                                                 diopiConstTensorHandle_t rfeatures, diopiConstTensorHandle_t masks,
                                                 int64_t kernel_size, int64_t group_size, int64_t scale_factor);
 
-/** The result `output` of `diopiCarafeMmcv`, without the tensors that prepare its gradient. */
+/** Compute the result `output` of `diopiCarafeMmcv`, without the tensors for its gradient. */
 DIOPI_WEAK diopiError_t diopiCarafeNaiveMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                              diopiConstTensorHandle_t features, diopiConstTensorHandle_t masks,
                                              int64_t kernel_size, int64_t group_size, int64_t scale_factor);
 
 /**
- * Gradients of `diopiCarafeNaiveMmcv` by features and masks.
+ * Compute the gradients of `diopiCarafeNaiveMmcv` with respect to features and masks.
  *
- * bottom_grad, mask_grad: of features' and masks' shape, zeros on entry. For each term of the forward's sum with g
- * from top_grad [N, C, s·H, s·W]: bottom_grad takes g·mask at the feature's place, mask_grad takes g·feature, summed
- * over the channels of the group; terms outside the map give nothing.
+ * bottom_grad, mask_grad: the shapes of features and masks, zeros on entry. For each term of the forward sum, let g be
+ * the element of top_grad [N, C, s·H, s·W]. The call adds g·mask to bottom_grad at the position of the feature, and
+ * g·feature to mask_grad, summed over the channels of the group. Terms outside the map add nothing.
  */
 DIOPI_WEAK diopiError_t diopiCarafeNaiveBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
                                                      diopiTensorHandle_t mask_grad, diopiConstTensorHandle_t top_grad,
@@ -167,14 +177,13 @@ DIOPI_WEAK diopiError_t diopiCarafeNaiveBackwardMmcv(diopiContextHandle_t ctx, d
                                                      int64_t kernel_size, int64_t group_size, int64_t scale_factor);
 
 /**
- * Correlation of two feature maps over a patch of displacements: sums of products, not averaged.
+ * Correlate two feature maps over a patch of displacements; the products are summed, not averaged.
  *
- * input1, input2: [N, C, H, W]; output: [N, patchH, patchW, oH, oW],
- * oH = ⌊(H + 2·padH − dilationH·(kH − 1) − 1) / dH⌋ + 1, oW likewise.
- * output[n, p, q, h, w] = Σ over i < kH, j < kW and all c of input1[n, c, y1, x1]·input2[n, c, y2, x2], without the
- * terms that have a coordinate outside, where y1 = h·dH − padH + i·dilationH and
- * y2 = y1 + p·dilation_patchH − ⌊dilation_patchH·(patchH − 1) / 2⌋; x1, x2 likewise. Rejected: patch sizes that are
- * even.
+ * input1, input2: [N, C, H, W]. output: [N, patchH, patchW, oH, oW], where oH = ⌊(H + 2·padH − dilationH·(kH − 1) −
+ * 1) / dH⌋ + 1, and oW likewise. output[n, p, q, h, w] = Σ over i < kH, j < kW and all c of
+ * input1[n, c, y1, x1]·input2[n, c, y2, x2]. Here y1 = h·dH − padH + i·dilationH and y2 = y1 + p·dilation_patchH −
+ * ⌊dilation_patchH·(patchH − 1) / 2⌋; likewise for x1 and x2. Terms with a coordinate outside the map are omitted. A
+ * call with even patch sizes is rejected.
  * Source: A. Dosovitskiy et al., "FlowNet", ICCV 2015; MMCV 1.x correlation.
  */
 DIOPI_WEAK diopiError_t diopiCorrelationMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
@@ -184,10 +193,11 @@ DIOPI_WEAK diopiError_t diopiCorrelationMmcv(diopiContextHandle_t ctx, diopiTens
                                              int64_t dilation_patchH, int64_t dilation_patchW, int64_t dH, int64_t dW);
 
 /**
- * Gradients of `diopiCorrelationMmcv` by its inputs.
+ * Compute the gradients of `diopiCorrelationMmcv` with respect to its inputs.
  *
- * grad_input1, grad_input2: [N, C, H, W], zeros on entry. Each term of the forward's sum, with g from grad_output
- * [N, patchH, patchW, oH, oW], adds g·input2 to grad_input1 at (y1, x1) and g·input1 to grad_input2 at (y2, x2).
+ * grad_input1, grad_input2: [N, C, H, W], zeros on entry. For each term of the forward sum, let g be the element of
+ * grad_output [N, patchH, patchW, oH, oW]. The call adds g·input2 to grad_input1 at (y1, x1) and g·input1 to
+ * grad_input2 at (y2, x2).
  */
 DIOPI_WEAK diopiError_t diopiCorrelationBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input1,
                                                      diopiTensorHandle_t grad_input2,
@@ -253,11 +263,12 @@ DIOPI_WEAK diopiError_t diopiDeformConvBackwardParametersMmcv(diopiContextHandle
                                                               int64_t deform_groups, int64_t im2col_step, float scale);
 
 /**
- * Mean of bilinear samples in bins that are shifted each by an offset of its own.
+ * Compute the mean of bilinear samples in bins, where each bin is shifted by its own offset.
  *
- * output: [R, C, pooled_height, pooled_width]. As `diopiRoiAlignMmcv` in mean mode with `aligned`: o = 0.5, and no
- * lower limit on the RoI's size rw × rh. offset: [R, 2, ph, pw]; the samples of bin (i, j) move by
- * gamma·rw·offset[r, 0, i, j] in x and by gamma·rh·offset[r, 1, i, j] in y. NULL or no elements: no shift.
+ * output: [R, C, pooled_height, pooled_width]. The result is that of `diopiRoiAlignMmcv` in mean mode with `aligned`:
+ * o = 0.5, and the size rw × rh of a RoI has no lower limit. offset: [R, 2, ph, pw]. The samples of bin (i, j) are
+ * shifted by gamma·rw·offset[r, 0, i, j] in x and by gamma·rh·offset[r, 1, i, j] in y. If offset is NULL or has no
+ * elements, there is no shift.
  * Source: J. Dai et al., "Deformable Convolutional Networks", ICCV 2017; MMCV 1.x deform_roi_pool.
  */
 DIOPI_WEAK diopiError_t diopiDeformRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
@@ -267,12 +278,13 @@ DIOPI_WEAK diopiError_t diopiDeformRoiPoolMmcv(diopiContextHandle_t ctx, diopiTe
                                                float gamma);
 
 /**
- * Gradients of `diopiDeformRoiPoolMmcv` by input and offset.
+ * Compute the gradients of `diopiDeformRoiPoolMmcv` with respect to input and offset.
  *
- * grad_input: [N, C, H, W]; grad_offset: of offset's shape, left out with it; both zeros on entry. grad_output: [R, C,
- * ph, pw]. With g' = g / max(gh·gw, 1) at each sample: grad_input takes B†(g'), grad_offset[r, 0, i, j] the sum over
- * channels and samples of gamma·rw·g'·∂B/∂x, grad_offset[r, 1, i, j] that of gamma·rh·g'·∂B/∂y. The derivatives of B
- * are taken inside [0, H−1] × [0, W−1]; what offset gets from samples outside is unspecified.
+ * grad_input: [N, C, H, W]. grad_offset: the shape of offset; it is NULL if offset is. Both contain zeros on entry.
+ * grad_output: [R, C, ph, pw]; let g be an element and g' = g / max(gh·gw, 1). At each sample, the call applies B†(g')
+ * to grad_input. It adds the sum of gamma·rw·g'·∂B/∂x over channels and samples to grad_offset[r, 0, i, j], and the
+ * sum of gamma·rh·g'·∂B/∂y to grad_offset[r, 1, i, j]. The derivatives of B apply inside [0, H−1] × [0, W−1]. The
+ * contributions of samples outside to grad_offset are unspecified.
  */
 DIOPI_WEAK diopiError_t diopiDeformRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                        diopiTensorHandle_t grad_offset,
@@ -283,21 +295,22 @@ DIOPI_WEAK diopiError_t diopiDeformRoiPoolBackwardMmcv(diopiContextHandle_t ctx,
                                                        float spatial_scale, float gamma);
 
 /**
- * Focal loss of independent classes, from logits.
+ * Compute the focal loss of independent classes from logits.
  *
- * input, output: [N, C]; p = 1 / (1 + exp(−input)). Where c is the target: −α·(1 − p)^γ·ln max(p, MIN); elsewhere:
- * −(1 − α)·p^γ·ln max(1 − p, MIN). With weights, row n is multiplied by weight[target[n]].
- * Targets lie in 0 … C; C means background, no class at all, and is not allowed together with weights.
+ * input, output: [N, C]; p = 1 / (1 + exp(−input)). If c is the target, the loss is −α·(1 − p)^γ·ln max(p, MIN);
+ * otherwise it is −(1 − α)·p^γ·ln max(1 − p, MIN). If `weight` has elements, row n is multiplied by weight[target[n]].
+ * Targets are in 0 … C. C means background, that is, no class; it is not allowed together with weights.
  */
 DIOPI_WEAK diopiError_t diopiSigmoidFocalLossMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                   diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
                                                   diopiConstTensorHandle_t weight, float gamma, float alpha);
 
 /**
- * Derivative of each element of `diopiSigmoidFocalLossMmcv` by its logit; no upstream gradient is applied.
+ * Compute the derivative of each element of `diopiSigmoidFocalLossMmcv` with respect to its logit.
  *
- * grad_input, input: [N, C]. Where c is the target: −α·(1 − p)^γ·(1 − p − γ·p·ln max(p, MIN)); elsewhere:
- * −(1 − α)·p^γ·(γ·(1 − p)·ln max(1 − p, MIN) − p). With weights, row n is multiplied by weight[target[n]].
+ * The derivative is not multiplied by an upstream gradient. grad_input, input: [N, C]. If c is the target, it is
+ * −α·(1 − p)^γ·(1 − p − γ·p·ln max(p, MIN)); otherwise it is −(1 − α)·p^γ·(γ·(1 − p)·ln max(1 − p, MIN) − p). If
+ * `weight` has elements, row n is multiplied by weight[target[n]].
  */
 DIOPI_WEAK diopiError_t diopiSigmoidFocalLossBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                           diopiConstTensorHandle_t input,
@@ -305,21 +318,22 @@ DIOPI_WEAK diopiError_t diopiSigmoidFocalLossBackwardMmcv(diopiContextHandle_t c
                                                           diopiConstTensorHandle_t weight, float gamma, float alpha);
 
 /**
- * Focal loss of exclusive classes, from softmax probabilities.
+ * Compute the focal loss of exclusive classes from softmax probabilities.
  *
- * softmax: [N, C], rows that sum to 1; output: [N]. With t = target[n] and p = softmax[n, t]:
- * output[n] = −α·(1 − p)^γ·ln max(p, MIN), times weight[t] with weights; 0 where t < 0. Targets are below C.
+ * softmax: [N, C], rows with sum 1. output: [N]. With t = target[n] and p = softmax[n, t], output[n] = −α·(1 − p)^γ·ln
+ * max(p, MIN). It is multiplied by weight[t] if `weight` has elements, and it is 0 if t < 0. Targets are below C.
  */
 DIOPI_WEAK diopiError_t diopiSoftmaxFocalLossMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                   diopiConstTensorHandle_t softmax, diopiConstTensorHandle_t target,
                                                   diopiConstTensorHandle_t weight, float gamma, float alpha);
 
 /**
- * Derivative of each element of `diopiSoftmaxFocalLossMmcv` by the logits; no upstream gradient is applied.
+ * Compute the derivatives of the elements of `diopiSoftmaxFocalLossMmcv` with respect to the logits.
  *
- * grad_input, softmax: [N, C]; buff: workspace [N]. With t = target[n], p = softmax[n, t] and
- * b = α·(γ·(1 − p)^(γ−1)·p·ln max(p, MIN) − (1 − p)^γ), times weight[t] with weights:
- * grad_input[n, c] = b·(1 − softmax[n, c]) for c = t and −b·softmax[n, c] for the others; the row is 0 where t < 0.
+ * The derivatives are not multiplied by an upstream gradient. grad_input, softmax: [N, C]. buff: workspace [N]. With
+ * t = target[n] and p = softmax[n, t], let b = α·(γ·(1 − p)^(γ−1)·p·ln max(p, MIN) − (1 − p)^γ), multiplied by
+ * weight[t] if `weight` has elements. grad_input[n, c] = b·(1 − softmax[n, c]) for c = t and −b·softmax[n, c] for all
+ * other c. The row is 0 if t < 0.
  */
 DIOPI_WEAK diopiError_t diopiSoftmaxFocalLossBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                           diopiTensorHandle_t buff, diopiConstTensorHandle_t softmax,
@@ -327,11 +341,12 @@ DIOPI_WEAK diopiError_t diopiSoftmaxFocalLossBackwardMmcv(diopiContextHandle_t c
                                                           diopiConstTensorHandle_t weight, float gamma, float alpha);
 
 /**
- * num_points indices, each of the point furthest from all chosen before it.
+ * Select num_points points, each of them the furthest from all points that were selected before it.
  *
- * points_xyz: [B, N, 3]; idx_tensor: int32 [B, num_points]. The first index is 0; every next one is that of the
- * largest distance d² to the nearest chosen point, any of them if several points attain it.
- * temp_tensor: workspace [B, N] in points' dtype that the caller fills with 1e10, the initial distances.
+ * points_xyz: [B, N, 3]. idx_tensor: int32 [B, num_points], indices of points. The first index is 0. Each following
+ * index is that of the point with the largest distance d² to the nearest selected point, or of any of them if several
+ * points have this distance. temp_tensor: workspace [B, N] in points' dtype. The caller fills it with 1e10, the
+ * initial distances.
  */
 DIOPI_WEAK diopiError_t diopiFurthestPointSamplingMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t temp_tensor,
                                                        diopiTensorHandle_t idx_tensor,
@@ -339,10 +354,10 @@ DIOPI_WEAK diopiError_t diopiFurthestPointSamplingMmcv(diopiContextHandle_t ctx,
                                                        int64_t num_points);
 
 /**
- * `diopiFurthestPointSamplingMmcv` from given distances.
+ * Select points as in `diopiFurthestPointSamplingMmcv`, but with distances that the caller passes.
  *
- * points_dist: [B, N, N], whose element [b, i, k] is the distance of point k from the chosen point i, used as it is;
- * idx_tensor: int32 [B, num_points]; temp_tensor: workspace [B, N] that the caller fills with 1e10.
+ * points_dist: [B, N, N]; element [b, i, k] is the distance of point k from the selected point i. It is used without
+ * squaring. idx_tensor: int32 [B, num_points]. temp_tensor: workspace [B, N], which the caller fills with 1e10.
  */
 DIOPI_WEAK diopiError_t diopiFurthestPointSamplingWithDistMmcv(diopiContextHandle_t ctx,
                                                                diopiTensorHandle_t temp_tensor,
@@ -351,15 +366,20 @@ DIOPI_WEAK diopiError_t diopiFurthestPointSamplingWithDistMmcv(diopiContextHandl
                                                                int64_t N, int64_t num_points);
 
 /**
- * Bias, leaky ReLU and scale in one, or its first or second derivative.
+ * Add a bias, apply a leaky ReLU and multiply by a scale, or compute the first or second derivative of this.
  *
- * input: any shape of rank ≥ 2, out alike. x = input + bias along axis 1; bias: [size of axis 1], or no elements for
- * none. act 3, leaky ReLU: `grad` 0 gives x where x > 0, else alpha·x; `grad` 1, the gradient, gives x where refer >
- * 0, else alpha·x, with refer the forward's result, of input's shape; `grad` 2 gives 0. act 1, linear: `grad` 0 and 1
- * give x, 2 gives 0. out is that times `scale`. For `grad` 0 refer isn't read and may have no elements. All tensors
- * have one dtype.
- * Rejected: other values of act or grad. Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x
- * fused_bias_leakyrelu.
+ * input, out: any shape of rank ≥ 2. bias: [size of axis 1], or no elements for no bias. Let x = input + bias along
+ * axis 1. The result is the following, multiplied by `scale`:
+ *
+ * - act 3 (leaky ReLU), `grad` 0: x if x > 0, else alpha·x.
+ * - act 3, `grad` 1 (first derivative): x if refer > 0, else alpha·x, where refer is the result of the forward call
+ *   and has input's shape.
+ * - act 1 (linear), `grad` 0 or 1: x.
+ * - act 3 or 1, `grad` 2 (second derivative): 0.
+ *
+ * For `grad` 0, refer is not read and may have no elements. All tensors have one dtype. Other values of act or grad
+ * are rejected.
+ * Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x fused_bias_leakyrelu.
  */
 DIOPI_WEAK diopiError_t diopiFusedBiasLeakyreluMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                     diopiConstTensorHandle_t input, diopiConstTensorHandle_t bias,
@@ -367,48 +387,50 @@ DIOPI_WEAK diopiError_t diopiFusedBiasLeakyreluMmcv(diopiContextHandle_t ctx, di
                                                     float alpha, float scale);
 
 /**
- * Features of chosen points: out[b, c, i] = points[b, c, idx[b, i]].
+ * Gather the features of selected points: out[b, c, i] = points[b, c, idx[b, i]].
  *
- * points: [b, c, n]; idx: int32 [b, npoints]; out: [b, c, npoints].
+ * points: [b, c, n]. idx: int32 [b, npoints]. out: [b, c, npoints].
  */
 DIOPI_WEAK diopiError_t diopiGatherPointsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                               diopiConstTensorHandle_t points, diopiConstTensorHandle_t idx, int64_t b,
                                               int64_t c, int64_t n, int64_t npoints);
 
 /**
- * Gradient of `diopiGatherPointsMmcv` by points: grad_points[b, c, idx[b, i]] takes grad_out[b, c, i].
+ * Compute the gradient of `diopiGatherPointsMmcv` with respect to points.
  *
- * grad_points: [b, c, n], zeros on entry; grad_out: [b, c, npoints].
+ * The call adds grad_out[b, c, i] to grad_points[b, c, idx[b, i]]. grad_points: [b, c, n], zeros on entry. grad_out:
+ * [b, c, npoints].
  */
 DIOPI_WEAK diopiError_t diopiGatherPointsBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
                                                       diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t idx,
                                                       int64_t b, int64_t c, int64_t n, int64_t npoints);
 
 /**
- * Features of groups of points: out[b, c, i, j] = points[b, c, idx[b, i, j]].
+ * Gather the features of groups of points: out[b, c, i, j] = points[b, c, idx[b, i, j]].
  *
- * points: [b, c, n]; idx: int32 [b, npoints, nsample]; out: [b, c, npoints, nsample].
+ * points: [b, c, n]. idx: int32 [b, npoints, nsample]. out: [b, c, npoints, nsample].
  */
 DIOPI_WEAK diopiError_t diopiGroupPointsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t points, diopiConstTensorHandle_t idx, int64_t b,
                                              int64_t c, int64_t n, int64_t npoints, int64_t nsample);
 
 /**
- * Gradient of `diopiGroupPointsMmcv` by points: grad_points[b, c, idx[b, i, j]] takes grad_out[b, c, i, j].
+ * Compute the gradient of `diopiGroupPointsMmcv` with respect to points.
  *
- * grad_points: [b, c, n], zeros on entry; grad_out: [b, c, npoints, nsample].
+ * The call adds grad_out[b, c, i, j] to grad_points[b, c, idx[b, i, j]]. grad_points: [b, c, n], zeros on entry.
+ * grad_out: [b, c, npoints, nsample].
  */
 DIOPI_WEAK diopiError_t diopiGroupPointsBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
                                                      diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t idx,
                                                      int64_t b, int64_t c, int64_t n, int64_t npoints, int64_t nsample);
 
 /**
- * Features of groups of points in stacked sets.
+ * Gather the features of groups of points in stacked sets.
  *
- * features_tensor: [ΣN, c] of the sizes features_batch_cnt_tensor; idx_tensor: int32 [m, nsample], of which the rows
- * belong to the sets as idx_batch_cnt_tensor says; out_tensor: [m, c, nsample], zeros on entry.
- * out[r, f, j] = features[start + idx[r, j], f], start being where row r's set begins. Where idx is outside that set,
- * nothing is written.
+ * features_tensor: [ΣN, c] with the sizes features_batch_cnt_tensor. idx_tensor: int32 [m, nsample];
+ * idx_batch_cnt_tensor is the number of its rows that belong to each set. out_tensor: [m, c, nsample], zeros on entry.
+ * out_tensor[r, f, j] = features_tensor[start + idx_tensor[r, j], f], where start is the first row of the set to which
+ * row r belongs. If an index is outside that set, nothing is written.
  */
 DIOPI_WEAK diopiError_t diopiStackGroupPointsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out_tensor,
                                                   diopiConstTensorHandle_t features_tensor,
@@ -418,10 +440,11 @@ DIOPI_WEAK diopiError_t diopiStackGroupPointsMmcv(diopiContextHandle_t ctx, diop
                                                   int64_t m, int64_t nsample);
 
 /**
- * Gradient of `diopiStackGroupPointsMmcv` by features: grad_features[start + idx[r, j], f] takes grad_out[r, f, j].
+ * Compute the gradient of `diopiStackGroupPointsMmcv` with respect to features.
  *
- * grad_features_tensor: [n, c] with n = ΣN, zeros on entry; grad_out_tensor: [m, c, nsample]. The two size tensors
- * come in the other order than in the forward; indices outside their set are skipped.
+ * The call adds grad_out_tensor[r, f, j] to grad_features_tensor[start + idx_tensor[r, j], f]. grad_features_tensor:
+ * [n, c] with n = ΣN, zeros on entry. grad_out_tensor: [m, c, nsample]. Indices outside their set are skipped. Note
+ * that the two tensors with sizes are in the opposite order to the forward call.
  */
 DIOPI_WEAK diopiError_t diopiStackGroupPointsBackwardMmcv(diopiContextHandle_t ctx,
                                                           diopiTensorHandle_t grad_features_tensor,
@@ -432,39 +455,45 @@ DIOPI_WEAK diopiError_t diopiStackGroupPointsBackwardMmcv(diopiContextHandle_t c
                                                           int64_t c, int64_t m, int64_t n, int64_t nsample);
 
 /**
- * Area of intersection of each pair of boxes in the bird's-eye view.
+ * Compute the area of intersection of each pair of boxes in the bird's-eye view.
  *
- * boxes_a: [M, 7]; boxes_b: [N, 7]; ans_overlap: [M, N]. Corners are (x, y) plus (±dx/2, ±dy/2) turned
- * counter-clockwise by the heading. The area is accurate for rectangles whose corners keep 0.05 away from the other's
- * edges; closer ones may be taken as touching, which changes it by up to 0.02 times the perimeter.
+ * boxes_a: [M, 7]. boxes_b: [N, 7]. ans_overlap: [M, N]. The corners of a box are (x, y) plus (±dx/2, ±dy/2) rotated
+ * counter-clockwise by rz. The area is accurate if the corners of each rectangle are at least 0.05 away from the edges
+ * of the other. Closer corners and edges may be treated as touching, which changes the area by at most 0.02 times the
+ * perimeter.
  */
 DIOPI_WEAK diopiError_t diopiIou3dBoxesOverlapBevMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ans_overlap,
                                                       diopiConstTensorHandle_t boxes_a,
                                                       diopiConstTensorHandle_t boxes_b);
 
 /**
- * Non-maximum suppression of rotated boxes in the bird's-eye view.
+ * Suppress non-maximum rotated boxes in the bird's-eye view.
  *
- * boxes: [N, 7] in falling order of their scores. From the first on, a kept box drops every later one with I / max(A +
- * A' − I, 1e−8) > nms_overlap_thresh, I the area of `diopiIou3dBoxesOverlapBevMmcv`, A = dx·dy. keep: int64 [N], whose
- * first entries are the rows kept, rising; the rest is unspecified. keep_num: int64, one element, their number.
+ * boxes: [N, 7] in descending order of their scores. Starting with the first box, each retained box drops every later
+ * box with I / max(A + A' − I, 1e−8) > nms_overlap_thresh. I is the area of `diopiIou3dBoxesOverlapBevMmcv`, and A and
+ * A' are the areas dx·dy of the two boxes. keep: int64 [N]; the first entries are the retained rows in ascending
+ * order, and the other entries are unspecified. keep_num: int64, one element, the number of retained rows.
  */
 DIOPI_WEAK diopiError_t diopiIou3dNms3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t keep,
                                             diopiTensorHandle_t keep_num, diopiConstTensorHandle_t boxes,
                                             float nms_overlap_thresh);
 
-/** `diopiIou3dNms3dMmcv` with the headings ignored: rectangles x ± dx/2, y ± dy/2. */
+/**
+ * Suppress non-maximum boxes as in `diopiIou3dNms3dMmcv`, but without rotation.
+ *
+ * The box is the rectangle x ± dx/2, y ± dy/2; rz is ignored.
+ */
 DIOPI_WEAK diopiError_t diopiIou3dNms3dNormalMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t keep,
                                                   diopiTensorHandle_t keep_num, diopiConstTensorHandle_t boxes,
                                                   float nms_overlap_thresh);
 
 /**
- * The nsample nearest points of each centre, nearest first.
+ * Find the nsample nearest points of each centre, nearest first.
  *
- * xyz_tensor: [b, n, 3], the points; new_xyz_tensor: [b, m, 3], the centres; idx_tensor (int32) and dist2_tensor
- * (float32, d²): [b, m, nsample]. Equal distances come in any order. With n < nsample the missing slots have index 0
- * and d² = 1e10.
- * Rejected: nsample outside 1 … 100. Source: MMCV 1.x knn.
+ * xyz_tensor: [b, n, 3], the points. new_xyz_tensor: [b, m, 3], the centres. idx_tensor (int32) and dist2_tensor
+ * (float32, d²): [b, m, nsample]. Points with equal distances may be in any order. If n < nsample, the remaining slots
+ * have index 0 and d² = 1e10. A call with nsample outside 1 … 100 is rejected.
+ * Source: MMCV 1.x knn.
  */
 DIOPI_WEAK diopiError_t diopiKnnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t idx_tensor,
                                      diopiTensorHandle_t dist2_tensor, diopiConstTensorHandle_t xyz_tensor,
@@ -472,11 +501,12 @@ DIOPI_WEAK diopiError_t diopiKnnMmcv(diopiContextHandle_t ctx, diopiTensorHandle
                                      int64_t nsample);
 
 /**
- * The patches of an image at chosen positions, one a column; stride and dilation are 1.
+ * Copy the patches of an image at selected positions to columns, one patch per column. Stride and dilation are 1.
  *
- * im: [1, C, H, W]; mask_h_idx, mask_w_idx: int64 [M], row and column of each position; col: [C·kernel_h·kernel_w, M].
- * col[(c·kernel_h + i)·kernel_w + j, m] = im[0, c, mask_h_idx[m] − pad_h + i, mask_w_idx[m] − pad_w + j], 0 outside.
- * Rejected: a batch size other than 1. Source: MMCV 1.x masked_conv2d.
+ * im: [1, C, H, W]. mask_h_idx, mask_w_idx: int64 [M], the row and column of each position. col:
+ * [C·kernel_h·kernel_w, M]. col[(c·kernel_h + i)·kernel_w + j, m] = im[0, c, mask_h_idx[m] − pad_h + i,
+ * mask_w_idx[m] − pad_w + j], or 0 outside the image. A call with a batch size other than 1 is rejected.
+ * Source: MMCV 1.x masked_conv2d.
  */
 DIOPI_WEAK diopiError_t diopiMaskedIm2colMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t col,
                                               diopiConstTensorHandle_t im, diopiConstTensorHandle_t mask_h_idx,
@@ -484,11 +514,11 @@ DIOPI_WEAK diopiError_t diopiMaskedIm2colMmcv(diopiContextHandle_t ctx, diopiTen
                                               int64_t pad_h, int64_t pad_w);
 
 /**
- * Columns of values put at chosen positions of an image.
+ * Copy columns of values to selected positions of an image.
  *
- * im: [1, channels, height, width], zeros on entry; col: [channels, M]; mask_h_idx, mask_w_idx: int64 [M], inside the
- * image. im[0, c, mask_h_idx[m], mask_w_idx[m]] = col[c, m]; the rest stays. A position that occurs twice gets either
- * value.
+ * im: [1, channels, height, width], zeros on entry. col: [channels, M]. mask_h_idx, mask_w_idx: int64 [M], inside the
+ * image. im[0, c, mask_h_idx[m], mask_w_idx[m]] = col[c, m]. The other elements are not written. If a position occurs
+ * twice, it receives either value.
  * Source: MMCV 1.x masked_conv2d.
  */
 DIOPI_WEAK diopiError_t diopiMaskedCol2imMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t im,
@@ -583,23 +613,23 @@ DIOPI_WEAK diopiError_t diopiMsDeformAttnBackwardMmcv(diopiContextHandle_t ctx, 
                                                       diopiConstTensorHandle_t grad_output, int64_t im2col_step);
 
 /**
- * Non-maximum suppression of boxes: the indices kept, by falling score.
+ * Suppress non-maximum boxes and return the indices of the retained boxes, in descending order of score.
  *
- * dets: [N, 4]; scores: [N]; out: int64 [K], empty for N = 0. Boxes are taken by falling score; one is dropped if a
- * box kept before it has I > iou_threshold·(A + A' − I), areas with offset 0 or 1 as in `diopiBboxOverlapsMmcv`. Equal
- * scores: any order.
+ * dets: [N, 4]. scores: [N]. out: int64 [K], empty for N = 0. The boxes are visited in descending order of score. A
+ * box is dropped if a retained box before it has I > iou_threshold·(A + A' − I). The offset 0 or 1 enters the areas as
+ * in `diopiBboxOverlapsMmcv`. Boxes with equal scores may be visited in any order.
  */
 DIOPI_WEAK diopiError_t diopiNmsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t dets,
                                      diopiConstTensorHandle_t scores, double iou_threshold, int64_t offset);
 
 /**
- * Non-maximum suppression of rotated boxes: the indices kept, by falling score.
+ * Suppress non-maximum rotated boxes and return the indices of the retained boxes, in descending order of score.
  *
- * dets: [N, 5], or [N, 6] with a label in column 5 if `multi_label`; scores: [N]; order: int64 [N], the indices that
- * sort scores falling; dets_sorted: dets[order]; labels: [N] or no elements; out: int64 [K], empty for N = 0. A row of
- * dets_sorted is dropped if a kept row before it overlaps it by more than iou_threshold (`diopiBoxIouRotatedMmcv`,
- * mode 0); out = order[kept]. Labels don't count: boxes of different labels drop each other. Callers keep them apart
- * by other means.
+ * dets: [N, 5], or [N, 6] with a label in column 5 if `multi_label`. scores: [N]. order: int64 [N], the indices that
+ * sort the scores in descending order. dets_sorted: dets[order]. labels: [N] or no elements. out: int64 [K], empty for
+ * N = 0. A row of dets_sorted is dropped if a retained row before it overlaps it by more than iou_threshold, where the
+ * overlap is that of `diopiBoxIouRotatedMmcv` in mode 0. out contains order at the retained rows. Labels have no
+ * effect: boxes suppress each other even if their labels differ, so callers must separate them by other means.
  */
 DIOPI_WEAK diopiError_t diopiNmsRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                             diopiConstTensorHandle_t dets, diopiConstTensorHandle_t scores,
@@ -607,30 +637,31 @@ DIOPI_WEAK diopiError_t diopiNmsRotatedMmcv(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t labels, float iou_threshold, bool multi_label);
 
 /**
- * The first box that contains each point.
+ * Find the first box that contains each point.
  *
- * boxes: [B, T, 7]; pts: [B, M, 3]; box_idx_of_points: int32 [B, M], −1 on entry, which remains for points in no box.
+ * boxes: [B, T, 7]. pts: [B, M, 3]. box_idx_of_points: int32 [B, M], −1 on entry. The entry remains −1 for a point
+ * that is in no box.
  */
 DIOPI_WEAK diopiError_t diopiPointsInBoxesPartMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t box_idx_of_points,
                                                    diopiConstTensorHandle_t boxes, diopiConstTensorHandle_t pts);
 
 /**
- * Which boxes contain each point.
+ * Find all boxes that contain each point.
  *
- * boxes: [B, T, 7]; pts: [B, M, 3]; box_idx_of_points: int32 [B, M, T], zeros on entry, 1 where box t contains point
- * m.
+ * boxes: [B, T, 7]. pts: [B, M, 3]. box_idx_of_points: int32 [B, M, T], zeros on entry. The call writes 1 where box t
+ * contains point m.
  */
 DIOPI_WEAK diopiError_t diopiPointsInBoxesAllMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t box_idx_of_points,
                                                   diopiConstTensorHandle_t boxes, diopiConstTensorHandle_t pts);
 
 /**
- * Point-wise spatial attention: attention masks centred at each position become masks over the whole map.
+ * Convert attention masks centred at each position to masks over the whole map (point-wise spatial attention).
  *
- * input: [N, h_mask·w_mask, H, W], output: [N, H·W, H, W], zeros on entry; N = num_, H = h_feature, W = w_feature.
- * Entry (i, j) of the mask at (h, w) points at y = h + i − half_h_mask, x = w + j − half_w_mask; where that is in the
- * map, input[n, i·w_mask + j, h, w] is copied to
- * output[n, y·W + x, h, w] (psa_type 0, collect) or output[n, h·W + w, y, x] (psa_type 1, distribute). Everything else
- * stays 0. Rejected: another psa_type.
+ * input: [N, h_mask·w_mask, H, W]. output: [N, H·W, H, W], zeros on entry. N = num_, H = h_feature, W = w_feature.
+ * Entry (i, j) of the mask at (h, w) refers to y = h + i − half_h_mask and x = w + j − half_w_mask. If that position
+ * is in the map, the call copies input[n, i·w_mask + j, h, w] to output[n, y·W + x, h, w] for psa_type 0 (collect), or
+ * to output[n, h·W + w, y, x] for psa_type 1 (distribute). All other elements remain 0. Other values of psa_type are
+ * rejected.
  * Source: H. Zhao et al., "PSANet: Point-wise Spatial Attention Network for Scene Parsing", ECCV 2018; MMCV 1.x
  * psa_mask.
  */
@@ -640,10 +671,11 @@ DIOPI_WEAK diopiError_t diopiPsamaskMmcv(diopiContextHandle_t ctx, diopiTensorHa
                                          int64_t half_h_mask, int64_t half_w_mask);
 
 /**
- * Gradient of `diopiPsamaskMmcv`: each input element's is the element of grad_output it was copied to.
+ * Compute the gradient of `diopiPsamaskMmcv`.
  *
- * grad_input: [N, h_mask·w_mask, H, W], zeros on entry; grad_output: [N, H·W, H, W]. Entries whose
- * target is outside the map stay 0.
+ * The gradient of each input element is the element of grad_output to which the forward call copied it. grad_input:
+ * [N, h_mask·w_mask, H, W], zeros on entry. grad_output: [N, H·W, H, W]. The gradient is 0 for input elements that
+ * were not copied because their position is outside the map.
  */
 DIOPI_WEAK diopiError_t diopiPsamaskBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                  diopiConstTensorHandle_t grad_output, int64_t psa_type, int64_t num_,
@@ -651,16 +683,19 @@ DIOPI_WEAK diopiError_t diopiPsamaskBackwardMmcv(diopiContextHandle_t ctx, diopi
                                                  int64_t half_h_mask, int64_t half_w_mask);
 
 /**
- * Mean (pool_mode 1) or maximum (pool_mode 0) of bilinear samples in each bin of each RoI; RoIs are not rounded.
+ * Compute the mean (pool_mode 1) or maximum (pool_mode 0) of bilinear samples in each bin of each unrounded RoI.
  *
- * output: [R, C, aligned_height, aligned_width]. The scaled RoI is x1·s − o … y2·s − o with o = 0.5 if `aligned`, else
- * 0; its width rw = x2 − x1 and height rh = y2 − y1 are raised to at least 1 unless `aligned`. A bin, rh/ph high and
- * rw/pw wide, is sampled on a grid of gh × gw points: sampling_ratio² of them if sampling_ratio > 0, else gh = ⌈rh/ph⌉
- * and gw = ⌈rw/pw⌉. Sample (iy, ix) of bin (i, j) is B(input[n, c], y, x) at y = y1 + (i + (iy + ½)/gh)·rh/ph, x
- * alike; the mean divides by max(gh·gw, 1).
- * argmax_y, argmax_x: in maximum mode of output's shape, the coordinates of the first largest sample, row by row; a
- * bin without samples gives −FLT_MAX in output and −1 here. In mean mode they may have no elements, and what they
- * hold afterwards is open.
+ * output: [R, C, aligned_height, aligned_width]. With o = 0.5 if `aligned`, else 0, the scaled RoI has the corners
+ * (x1·s − o, y1·s − o) and (x2·s − o, y2·s − o). Let rw be its width and rh its height. Unless `aligned`, both are
+ * raised to at least 1. A bin has height rh/ph and width rw/pw, and a grid of gh × gw samples. gh = gw =
+ * sampling_ratio if that is positive; else gh = ⌈rh/ph⌉ and gw = ⌈rw/pw⌉. Sample (iy, ix) of bin (i, j) is
+ * B(input[n, c], y, x) at y = y1 + (i + (iy + ½)/gh)·rh/ph, where y1 is scaled; likewise for x. The mean divides the
+ * sum of the samples by max(gh·gw, 1).
+ *
+ * argmax_y, argmax_x: in maximum mode, the coordinates of the first largest sample in row-major order, in output's
+ * shape. A bin without samples gives −FLT_MAX in output and −1 in both. In mean mode, they may have no elements, and
+ * their contents are unspecified.
+ *
  * Source: K. He et al., "Mask R-CNN", ICCV 2017; MMCV 1.x roi_align.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
@@ -670,11 +705,11 @@ DIOPI_WEAK diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorH
                                           int64_t pool_mode, float spatial_scale, bool aligned);
 
 /**
- * Gradient of `diopiRoiAlignMmcv` by its input; the RoIs get none.
+ * Compute the gradient of `diopiRoiAlignMmcv` with respect to its input; the RoIs have no gradient.
  *
- * grad_input: [N, C, H, W], zeros on entry, whose H and W are those of the forward's input. grad_output: [R, C, ph,
- * pw]. Mean mode: B†(g / max(gh·gw, 1)) at every sample of the bin. Maximum mode: B†(g) at (argmax_y, argmax_x) as the
- * forward gave them, nothing where argmax_y is −1.
+ * grad_input: [N, C, H, W], zeros on entry, of the forward input's shape. grad_output: [R, C, ph, pw]; let g be an
+ * element. In mean mode, the call applies B†(g / max(gh·gw, 1)) at every sample of the bin. In maximum mode, it
+ * applies B†(g) at (argmax_y, argmax_x), which are results of the forward call, and skips bins whose argmax_y is −1.
  *
  * Where `pool_mode` is 1, `argmax_y` and `argmax_x` are not read and may be anything, NULL too: a mean has none.
  */
@@ -685,11 +720,12 @@ DIOPI_WEAK diopiError_t diopiRoiAlignBackwardMmcv(diopiContextHandle_t ctx, diop
                                                   int64_t pool_mode, float spatial_scale, bool aligned);
 
 /**
- * Mean of bilinear samples in each bin of each rotated RoI.
+ * Compute the mean of bilinear samples in each bin of each rotated RoI.
  *
- * output: [R, C, aligned_height, aligned_width]. The RoI has centre (cx·s − o, cy·s − o), o = 0.5 if `aligned`, else
- * 0, and size w·s × h·s, each raised to at least 1 unless `aligned`; its angle is −θ if `clockwise`, else θ. A bin is
- * the sum of B(input[n, c]) over its samples (sampling_ratio asked for) divided by max(gh·gw, 1).
+ * output: [R, C, aligned_height, aligned_width]. The RoI has the centre (cx·s − o, cy·s − o), where o = 0.5 if
+ * `aligned`, else 0. Its size is w·s × h·s; unless `aligned`, both are raised to at least 1. Its angle is −θ if
+ * `clockwise`, else θ. A bin is the sum of B(input[n, c]) over its samples, divided by max(gh·gw, 1). The number of
+ * samples is n = sampling_ratio.
  * Source: J. Ma et al., "Arbitrary-Oriented Scene Text Detection via Rotation Proposals", IEEE Trans. Multimedia 2018;
  * MMCV 1.x roi_align_rotated.
  */
@@ -699,9 +735,10 @@ DIOPI_WEAK diopiError_t diopiRoiAlignRotatedMmcv(diopiContextHandle_t ctx, diopi
                                                  float spatial_scale, bool aligned, bool clockwise);
 
 /**
- * Gradient of `diopiRoiAlignRotatedMmcv` by its input; the RoIs get none.
+ * Compute the gradient of `diopiRoiAlignRotatedMmcv` with respect to its input; the RoIs have no gradient.
  *
- * bottom_grad: [N, C, H, W], zeros on entry: B†(g / max(gh·gw, 1)) at every sample, g from top_grad [R, C, ph, pw].
+ * bottom_grad: [N, C, H, W], zeros on entry. For each element g of top_grad [R, C, ph, pw], the call applies B†(g /
+ * max(gh·gw, 1)) at every sample of the bin.
  */
 DIOPI_WEAK diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
                                                          diopiConstTensorHandle_t top_grad,
@@ -710,14 +747,14 @@ DIOPI_WEAK diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ct
                                                          float spatial_scale, bool aligned, bool clockwise);
 
 /**
- * Rotation-invariant RoI align: as `diopiRoiAlignRotatedMmcv`, orientation channels shifted by the RoI's angle.
+ * Pool rotated RoIs, with orientation channels shifted by the angle of the RoI (rotation-invariant RoI align).
  *
- * features: [N, C, H, W] with C = C'·O, O = num_orientations; channel c·O + o is orientation o of feature c. output:
- * [R, C, pooled_height, pooled_width]. The RoI has centre (cx·s, cy·s) and size max(w·s, 1) × max(h·s, 1), and is
- * sampled (num_samples asked for) at the angle −θ if `clockwise`, else θ. With t = θ·O/2π of the unchanged θ, k = ⌊t⌋
- * and l = t − k, orientation o blends a = (o − k) mod O and b = (a + 1) mod O: output[r, c·O + o] is the sum over
- * samples of (1 − l)·B(plane c·O + a) + l·B(plane c·O + b), divided by max(gh·gw, 1). |θ| must be below 2π.
- * Rejected: C not divisible by O.
+ * features: [N, C, H, W] with C = C'·O, where O = num_orientations. Channel c·O + o is orientation o of feature c.
+ * output: [R, C, pooled_height, pooled_width]. The RoI has the centre (cx·s, cy·s) and the size max(w·s, 1) × max(h·s,
+ * 1). It is sampled as in `diopiRoiAlignRotatedMmcv`, at the angle −θ if `clockwise`, else θ, with n = num_samples.
+ * Let t = θ·O/2π for the original θ, k = ⌊t⌋ and l = t − k. Orientation o combines a = (o − k) mod O and b = (a + 1)
+ * mod O: output[r, c·O + o] is the sum over the samples of (1 − l)·B(plane c·O + a) + l·B(plane c·O + b), divided by
+ * max(gh·gw, 1). |θ| must be below 2π. A call is rejected if C is not divisible by O.
  * Source: J. Han et al., "ReDet: A Rotation-equivariant Detector for Aerial Object Detection", CVPR 2021; MMCV 1.x
  * riroi_align_rotated.
  */
@@ -727,10 +764,10 @@ DIOPI_WEAK diopiError_t diopiRiroiAlignRotatedMmcv(diopiContextHandle_t ctx, dio
                                                    int64_t num_orientations, float spatial_scale, bool clockwise);
 
 /**
- * Gradient of `diopiRiroiAlignRotatedMmcv` by its features; the RoIs get none.
+ * Compute the gradient of `diopiRiroiAlignRotatedMmcv` with respect to its features; the RoIs have no gradient.
  *
- * bottom_grad: [N, C, H, W], zeros on entry. With g' = top_grad[r, c·O + o] / max(gh·gw, 1), every sample adds
- * B†((1 − l)·g') to plane c·O + a and B†(l·g') to plane c·O + b.
+ * bottom_grad: [N, C, H, W], zeros on entry. With g' = top_grad[r, c·O + o] / max(gh·gw, 1), the call applies B†((1 −
+ * l)·g') to plane c·O + a and B†(l·g') to plane c·O + b at every sample.
  */
 DIOPI_WEAK diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
                                                            diopiConstTensorHandle_t top_grad,
@@ -740,14 +777,17 @@ DIOPI_WEAK diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t 
                                                            bool clockwise);
 
 /**
- * Maximum (pool_method 0) or mean (1) of the features of the points in each voxel of each box.
+ * Compute the maximum (pool_method 0) or mean (1) of the features of the points in each voxel of each box.
  *
- * rois: [N, 7]; pts: [P, 3]; pts_feature: [P, C]; pooled_features, argmax (int32): [N, X, Y, Z, C]; pts_idx_of_voxels:
- * int32 [N, X, Y, Z, V]; the results' shapes give the voxel grid. A point of the box is in voxel ⌊(lx + dx/2)/(dx/X)⌋,
- * ⌊(ly + dy/2)/(dy/Y)⌋, ⌊(pz − z)/(dz/Z)⌋, each clamped to the grid. Slot 0 of a voxel's pts_idx_of_voxels counts its
- * points, the slots after it hold their indices, rising; points beyond V − 1 are dropped.
- * Maximum: argmax is the first point attaining it, per channel; an empty voxel has 0 and argmax −1. Mean: argmax is
- * not written, an empty voxel has 0. Rejected: other values of pool_method.
+ * rois: [N, 7]. pts: [P, 3]. pts_feature: [P, C]. pooled_features, argmax (int32): [N, X, Y, Z, C]. pts_idx_of_voxels:
+ * int32 [N, X, Y, Z, V]. The shapes of the results determine the voxel grid. A point of the box is in voxel ⌊(lx +
+ * dx/2)/(dx/X)⌋, ⌊(ly + dy/2)/(dy/Y)⌋, ⌊(pz − z)/(dz/Z)⌋, where each index is clamped to the grid. For each voxel,
+ * slot 0 of pts_idx_of_voxels is the number of its points, and the following slots are their indices in ascending
+ * order. Points beyond V − 1 are dropped.
+ *
+ * Maximum: argmax is the first point with the maximum, for each channel. An empty voxel gives 0 and argmax −1. Mean:
+ * argmax is not written. An empty voxel gives 0. Other values of pool_method are rejected.
+ *
  * Source: S. Shi et al., "From Points to Parts", TPAMI 2020; MMCV 1.x roiaware_pool3d.
  */
 DIOPI_WEAK diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t argmax,
@@ -757,11 +797,11 @@ DIOPI_WEAK diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiT
                                                 int64_t pool_method);
 
 /**
- * Gradient of `diopiRoiawarePool3dMmcv` by pts_feature.
+ * Compute the gradient of `diopiRoiawarePool3dMmcv` with respect to pts_feature.
  *
- * grad_in: [P, C], zeros on entry, added to in any order; grad_out: [N, X, Y, Z, C]; the others as the forward made
- * them. Maximum: each element goes to channel c of its argmax point, none where that is −1. Mean: every point listed
- * in the voxel takes grad_out / max(count, 1).
+ * grad_in: [P, C], zeros on entry; the call adds to it in any order. grad_out: [N, X, Y, Z, C]. The other tensors are
+ * results of the forward call. Maximum: each element of grad_out is added to channel c of its argmax point, and not
+ * added if argmax is −1. Mean: grad_out / max(count, 1) is added to every point that is listed in the voxel.
  */
 DIOPI_WEAK diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_in,
                                                         diopiConstTensorHandle_t pts_idx_of_voxels,
@@ -769,24 +809,27 @@ DIOPI_WEAK diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx
                                                         diopiConstTensorHandle_t grad_out, int64_t pool_method);
 
 /**
- * Coordinates and features of the first S points in each box.
+ * Copy the coordinates and features of the first S points in each box.
  *
- * xyz: [B, N, 3]; boxes3d: [B, M, 7]; pts_feature: [B, N, C]; pooled_features: [B, M, S, 3 + C], whose shape gives S;
- * pooled_empty_flag: int32 [B, M]. A slot holds (x, y, z, features) of a point; the points of the box come in rising
- * order, and with fewer than S of them they repeat from the first on. A box without points has flag 1 and its features
- * are not written. Source: S. Shi et al., "PointRCNN", CVPR 2019; MMCV 1.x roipoint_pool3d.
+ * xyz: [B, N, 3]. boxes3d: [B, M, 7]. pts_feature: [B, N, C]. pooled_features: [B, M, S, 3 + C]; its shape determines
+ * S. pooled_empty_flag: int32 [B, M]. A slot contains (x, y, z, features) of a point. The points of the box are in
+ * ascending order of their index. If there are fewer than S, they are repeated from the first one on. For a box
+ * without points, the call writes 1 to pooled_empty_flag and does not write the features.
+ *
+ * Source: S. Shi et al., "PointRCNN", CVPR 2019; MMCV 1.x roipoint_pool3d.
  */
 DIOPI_WEAK diopiError_t diopiRoipointPool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t pooled_features,
                                                 diopiTensorHandle_t pooled_empty_flag, diopiConstTensorHandle_t xyz,
                                                 diopiConstTensorHandle_t boxes3d, diopiConstTensorHandle_t pts_feature);
 
 /**
- * Maximum of the cells in each bin of each RoI.
+ * Compute the maximum of the cells in each bin of each RoI.
  *
- * output, argmax (int32): [R, C, pooled_height, pooled_width], zeros on entry. The RoI runs from (x1·s, y1·s) to
- * ((x2 + 1)·s, (y2 + 1)·s), height rh and width rw. Row i of bins covers the rows ⌊y1·s + i·rh/ph⌋ up to but without
- * ⌈y1·s + (i + 1)·rh/ph⌉, clipped to [0, H]; columns likewise. argmax is the position y·W + x of the first maximum,
- * row by row. A bin without cells gives 0 and argmax −1; a RoI with rh ≤ 0 or rw ≤ 0 is not written: zeros remain.
+ * output, argmax (int32): [R, C, pooled_height, pooled_width], zeros on entry. The RoI extends from (x1·s, y1·s) to
+ * ((x2 + 1)·s, (y2 + 1)·s); rh is its height and rw its width. Row i of the bins covers the cells in rows ⌊y1·s +
+ * i·rh/ph⌋ (inclusive) to ⌈y1·s + (i + 1)·rh/ph⌉ (exclusive), clipped to [0, H]; likewise for columns. argmax is the
+ * position y·W + x of the first maximum in row-major order. A bin without cells gives 0 and argmax −1. A RoI with rh ≤
+ * 0 or rw ≤ 0 is not written, so its zeros remain.
  * Source: R. Girshick, "Fast R-CNN", ICCV 2015; MMCV 1.x roi_pool.
  */
 DIOPI_WEAK diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
@@ -795,10 +838,10 @@ DIOPI_WEAK diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHa
                                          float spatial_scale);
 
 /**
- * Gradient of `diopiRoiPoolMmcv` by its input.
+ * Compute the gradient of `diopiRoiPoolMmcv` with respect to its input.
  *
- * grad_input: [N, C, H, W], zeros on entry: each element of grad_output [R, C, ph, pw] is added to the cell that its
- * argmax (int32, same shape) names in plane (batch index of the RoI, c); none where argmax is −1.
+ * grad_input: [N, C, H, W], zeros on entry. Each element of grad_output [R, C, ph, pw] is added to the cell of plane
+ * (batch index of the RoI, c) that argmax (int32, same shape) names. Elements whose argmax is −1 are skipped.
  */
 DIOPI_WEAK diopiError_t diopiRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
@@ -806,12 +849,16 @@ DIOPI_WEAK diopiError_t diopiRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopi
                                                  int64_t pooled_width, float spatial_scale);
 
 /**
- * Sum (reduce_type 0), mean (1) or maximum (2) of the features of all points with equal coordinates.
+ * Compute the sum (reduce_type 0), mean (1) or maximum (2) of the features of all points with equal coordinates.
  *
- * feats: [N, C]; coors: int32 [N, d], rows with a negative entry are left out. outlist receives four tensors:
- * reduced_feats [M, C]; out_coors int32 [M, d], the M distinct rows in rising lexicographic order; coors_map int32
- * [N], the row each point went to, −1 for those left out; reduce_count int32 [M], how many points each row has.
- * N = 0: copies of feats and coors, and two empty int32 tensors.
+ * feats: [N, C]. coors: int32 [N, d]; rows with a negative entry are skipped. outlist receives four tensors:
+ *
+ * - reduced_feats: [M, C].
+ * - out_coors: int32 [M, d], the M distinct rows in ascending lexicographic order.
+ * - coors_map: int32 [N], the row of out_coors for each point, −1 for skipped points.
+ * - reduce_count: int32 [M], the number of points of each row.
+ *
+ * N = 0 gives copies of feats and coors, and two empty int32 tensors.
  * Source: MMCV 1.x DynamicScatter.
  */
 DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* outlist,
@@ -819,12 +866,13 @@ DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, d
                                                      int64_t reduce_type);
 
 /**
- * Gradient of `diopiDynamicPointToVoxelMmcv` by feats.
+ * Compute the gradient of `diopiDynamicPointToVoxelMmcv` with respect to feats.
  *
- * grad_feats, feats: [N, C]; grad_reduced_feats, reduced_feats: [M, C]; coors_idx: int32 [N], the forward's coors_map;
- * reduce_count: int32 [M]. With row v = coors_idx[i]: sum gives grad_reduced_feats[v], mean that divided by
- * reduce_count[v], maximum gives it, per channel, to the first point of the row whose feature equals reduced_feats.
- * Everything else is 0, and so is what belongs to points that were left out, whose coors_idx is −1.
+ * grad_feats, feats: [N, C]. grad_reduced_feats, reduced_feats: [M, C]. coors_idx: int32 [N], the coors_map of the
+ * forward call. reduce_count: int32 [M]. Let v = coors_idx[i] be the row of point i. For the sum, its gradient is
+ * grad_reduced_feats[v]. For the mean, it is that divided by reduce_count[v]. For the maximum, the first point of the
+ * row whose feature equals reduced_feats receives grad_reduced_feats[v], for each channel. All other gradients are 0,
+ * including those of skipped points, whose coors_idx is −1.
  * Source: MMCV 1.x DynamicScatter.
  *
  * Where `reduce_type` is 0 or 1, `feats` and `reduced_feats` give their shape and dtype alone: only of a maximum they
@@ -839,22 +887,23 @@ DIOPI_WEAK diopiError_t diopiDynamicPointToVoxelBackwardMmcv(diopiContextHandle_
                                                              diopiConstTensorHandle_t reduce_count,
                                                              int64_t reduce_type);
 
-/** Mean of each channel over N and S: mean[c] = Σ input[:, c, :] / (N·S). */
+/** Compute the mean of each channel over N and S: mean[c] = Σ input[:, c, :] / (N·S). */
 DIOPI_WEAK diopiError_t diopiSyncBnMeanMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
                                             diopiConstTensorHandle_t input);
 
-/** Biased variance of each channel around a given mean: var[c] = Σ (input[:, c, :] − mean[c])² / (N·S). */
+/** Compute the biased variance of each channel for a known mean: var[c] = Σ (input[:, c, :] − mean[c])² / (N·S). */
 DIOPI_WEAK diopiError_t diopiSyncBnVarMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t var,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t mean);
 
 /**
- * Normalised input, and the running statistics brought up to date.
+ * Normalize input, and update the running statistics.
  *
- * std = √(var + eps); norm = (input − mean) / std; output = norm·weight + bias in input's dtype, norm itself where
- * weight is NULL (bias comes and goes with it). running_mean becomes momentum·mean + (1 − momentum)·running_mean,
- * running_var momentum·var·n/(n − 1) + (1 − momentum)·running_var with n = N·S·group_size, group_size the number of
- * devices that share the statistics; for n ≤ 1 var is taken as it is. running_mean, running_var, norm and std are left
- * alone where NULL. The gradients by weight and bias are `diopiSyncBnBackwardParamMmcv`.
+ * std = √(var + eps) and norm = (input − mean) / std. output = norm·weight + bias in input's dtype; if weight is NULL,
+ * bias is NULL too and output is norm. running_mean becomes momentum·mean + (1 − momentum)·running_mean. running_var
+ * becomes momentum·var·n/(n − 1) + (1 − momentum)·running_var with n = N·S·group_size, where group_size is the number
+ * of devices that share the statistics. If n ≤ 1, var is not multiplied by n/(n − 1). running_mean, running_var, norm
+ * and std may be NULL; then they are not written. `diopiSyncBnBackwardParamMmcv` computes the gradients with respect
+ * to weight and bias.
  */
 DIOPI_WEAK diopiError_t diopiSyncBnOutputMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t running_mean,
                                               diopiTensorHandle_t running_var, diopiTensorHandle_t norm,
@@ -864,16 +913,21 @@ DIOPI_WEAK diopiError_t diopiSyncBnOutputMmcv(diopiContextHandle_t ctx, diopiTen
                                               diopiConstTensorHandle_t bias, float eps, float momentum,
                                               int64_t group_size);
 
-/** Gradients by weight and bias: for each channel, the sums over N and S of grad_output·norm and of grad_output. */
+/**
+ * Compute the gradients with respect to weight and bias.
+ *
+ * For each channel, grad_weight is the sum of grad_output·norm over N and S, and grad_bias is the sum of grad_output.
+ */
 DIOPI_WEAK diopiError_t diopiSyncBnBackwardParamMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_weight,
                                                      diopiTensorHandle_t grad_bias,
                                                      diopiConstTensorHandle_t grad_output,
                                                      diopiConstTensorHandle_t norm);
 
 /**
- * Gradient by input: weight·(grad_output − (grad_weight·norm + grad_bias) / (N·S)) / std, in grad_output's dtype.
+ * Compute the gradient with respect to input, in grad_output's dtype.
  *
- * grad_weight and grad_bias are the sums `diopiSyncBnBackwardParamMmcv` gives, averaged by the caller over devices.
+ * grad_input = weight·(grad_output − (grad_weight·norm + grad_bias) / (N·S)) / std. grad_weight and grad_bias are the
+ * sums from `diopiSyncBnBackwardParamMmcv`, which the caller has averaged over the devices.
  */
 DIOPI_WEAK diopiError_t diopiSyncBnBackwardDataMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                     diopiConstTensorHandle_t grad_output,
@@ -883,10 +937,10 @@ DIOPI_WEAK diopiError_t diopiSyncBnBackwardDataMmcv(diopiContextHandle_t ctx, di
                                                     diopiConstTensorHandle_t std);
 
 /**
- * Weighted sum of the features of three points.
+ * Compute weighted sums of the features of three points.
  *
- * out[b, c, i] = Σ over k < 3 of weight[b, i, k]·points[b, c, idx[b, i, k]].
- * points: [b, c, m]; idx (int32), weight: [b, n, 3]; out: [b, c, n]. The weights are used as they are.
+ * out[b, c, i] = Σ over k < 3 of weight[b, i, k]·points[b, c, idx[b, i, k]]. The weights are not normalized. points:
+ * [b, c, m]. idx (int32), weight: [b, n, 3]. out: [b, c, n].
  */
 DIOPI_WEAK diopiError_t diopiThreeInterpolateMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                   diopiConstTensorHandle_t points, diopiConstTensorHandle_t idx,
@@ -894,10 +948,10 @@ DIOPI_WEAK diopiError_t diopiThreeInterpolateMmcv(diopiContextHandle_t ctx, diop
                                                   int64_t n);
 
 /**
- * Gradient of `diopiThreeInterpolateMmcv` by points; idx and weight get none. n comes before m here.
+ * Compute the gradient of `diopiThreeInterpolateMmcv` with respect to points; idx and weight have no gradient.
  *
- * grad_points: [b, c, m], zeros on entry: element [b, c, idx[b, i, k]] takes weight[b, i, k]·grad_out[b, c, i].
- * grad_out: [b, c, n].
+ * grad_points: [b, c, m], zeros on entry. The call adds weight[b, i, k]·grad_out[b, c, i] to grad_points[b, c,
+ * idx[b, i, k]]. grad_out: [b, c, n]. Note that the parameter n precedes m, unlike in the forward call.
  */
 DIOPI_WEAK diopiError_t diopiThreeInterpolateBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
                                                           diopiConstTensorHandle_t grad_out,
@@ -905,44 +959,49 @@ DIOPI_WEAK diopiError_t diopiThreeInterpolateBackwardMmcv(diopiContextHandle_t c
                                                           int64_t b, int64_t c, int64_t n, int64_t m);
 
 /**
- * The three nearest known points of each unknown one, nearest first; among equal distances the lower index first.
+ * Find the three nearest known points of each unknown point, nearest first.
  *
- * unknown: [b, n, 3]; known: [b, m, 3]; dist2 (d², without a root) and idx (int32): [b, n, 3]. With m < 3 the missing
- * slots have d² = inf and index 0.
+ * Points with equal distances are in ascending order of their index. unknown: [b, n, 3]. known: [b, m, 3]. dist2 (d²,
+ * not its square root) and idx (int32): [b, n, 3]. If m < 3, the remaining slots have d² = inf and index 0.
  */
 DIOPI_WEAK diopiError_t diopiThreeNnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t dist2, diopiTensorHandle_t idx,
                                          diopiConstTensorHandle_t unknown, diopiConstTensorHandle_t known, int64_t b,
                                          int64_t n, int64_t m);
 
 /**
- * Temporal shift of channel groups, each by its own number of frames.
+ * Shift groups of channels in time, each group by its own number of frames.
  *
- * input, output: [N, T, C, S], output zeros on entry; shift: int32 [N, G], C divisible by G. Channel c is in group q =
- * ⌊c / (C/G)⌋: output[n, t + shift[n, q], c, s] = input[n, t, c, s] where 0 ≤ t + shift[n, q] < T; all else stays 0.
+ * input, output: [N, T, C, S], where output contains zeros on entry. shift: int32 [N, G], where C is divisible by G.
+ * q = ⌊c / (C/G)⌋ is the group of channel c. output[n, t + shift[n, q], c, s] = input[n, t, c, s] if 0 ≤ t +
+ * shift[n, q] < T. All other elements remain 0.
  * Source: H. Shao et al., "Temporal Interlacing Network", AAAI 2020; MMCV 1.x tin_shift.
  */
 DIOPI_WEAK diopiError_t diopiTinShiftMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t shift);
 
 /**
- * What MMCV computes as gradient of `diopiTinShiftMmcv`: grad_output shifted once more, in the forward's direction.
+ * Shift grad_output in the direction of the forward call, which MMCV uses as the gradient of `diopiTinShiftMmcv`.
  *
- * grad_input, grad_output: [N, T, C, S], grad_input zeros on entry; shift: int32 [N, G].
- * grad_input[n, t + shift[n, q], c, s] = grad_output[n, t, c, s] where 0 ≤ t + shift[n, q] < T; all else stays 0. The
- * gradient proper, grad_input[n, t] = grad_output[n, t + shift], is accepted as well.
+ * grad_input, grad_output: [N, T, C, S], where grad_input contains zeros on entry. shift: int32 [N, G]. grad_input[n,
+ * t + shift[n, q], c, s] = grad_output[n, t, c, s] if 0 ≤ t + shift[n, q] < T. All other elements remain 0. The
+ * mathematical gradient, grad_input[n, t] = grad_output[n, t + shift], is accepted too.
  */
 DIOPI_WEAK diopiError_t diopiTinShiftBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t shift);
 
 /**
- * Upsampling by zeros, padding, FIR filter and downsampling of axes 1 and 2, on each plane by itself.
+ * Upsample axes 1 and 2 with zeros, pad them, apply a FIR filter and downsample, separately for each plane.
  *
- * input: [M, H, W, K]; kernel: float32 [kh, kw]; out: [M, oH, oW, K], oH as oW below.
- * oW = ⌊(W·up_x + pad_x0 + pad_x1 − kw) / down_x⌋ + 1. up_x − 1 zeros follow every sample of a row; pad_x0 zeros are
- * put before it and pad_x1 after it, negative numbers cut samples off instead; the convolution proper (kernel flipped)
- * keeps the places where the kernel fits entirely; of those every down_x-th stays, from the first on. Columns likewise
- * with up_y, pad_y0, pad_y1, down_y.
- * Rejected: an empty result. Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x upfirdn2d.
+ * input: [M, H, W, K]. kernel: float32 [kh, kw]. out: [M, oH, oW, K], where oW = ⌊(W·up_x + pad_x0 + pad_x1 − kw) /
+ * down_x⌋ + 1, and oH likewise. For each row:
+ *
+ * - up_x − 1 zeros are inserted after every sample.
+ * - pad_x0 zeros are added before the row and pad_x1 after it. Negative numbers remove samples instead.
+ * - The row is convolved with the flipped kernel. Only positions at which the kernel fits completely are retained.
+ * - Of these, every down_x-th position is retained, starting with the first one.
+ *
+ * Columns are processed likewise with up_y, pad_y0, pad_y1 and down_y. A call with an empty result is rejected.
+ * Source: T. Karras et al., StyleGAN2, CVPR 2020; MMCV 1.x upfirdn2d.
  *
  * MMCV's upfirdn2d passes `input` as [N·C, H, W, 1].
  */
@@ -952,15 +1011,16 @@ DIOPI_WEAK diopiError_t diopiUpfirdn2dOpMmcv(diopiContextHandle_t ctx, diopiTens
                                              int64_t pad_x1, int64_t pad_y0, int64_t pad_y1);
 
 /**
- * Points collected by voxel, with a limit on voxels and on points a voxel.
+ * Collect points by voxel, with a maximum number of voxels and of points per voxel.
  *
- * voxels: [max_voxels, max_points, F]; coors: int32 [max_voxels, 3]; num_points_per_voxel: int32 [max_voxels]; all
- * zeros on entry. voxel_num: int64, one element, in host memory: how many voxels were made. Voxels are numbered as
- * points, in their order, first fall into them; coors has the cell, voxels the points in their order,
- * num_points_per_voxel their number. A voxel beyond max_voxels is dropped with all its points, and so are points
- * beyond max_points of a voxel and points outside. Without `deterministic` voxels and points come in any order, and
- * which of them are dropped is free; how many of each there are is not.
- * Source: VoxelNet, section 2.1.1; MMCV 1.x hard_voxelize, whose `deterministic` false is the quicker kernel.
+ * voxels: [max_voxels, max_points, F]. coors: int32 [max_voxels, 3]. num_points_per_voxel: int32 [max_voxels]. All
+ * three contain zeros on entry. voxel_num: int64, one element in host memory, the number of voxels. Voxels are
+ * numbered in the order in which points first fall into them. coors contains the cell of each voxel, voxels its points
+ * in their original order, and num_points_per_voxel their number. Voxels beyond max_voxels are dropped with all their
+ * points. Points beyond max_points of a voxel and points outside the grid are dropped too. If `deterministic` is
+ * false, voxels and points may be in any order, and it is unspecified which of them are dropped; only their numbers
+ * are specified.
+ * Source: VoxelNet, section 2.1.1; MMCV 1.x hard_voxelize, which has a faster kernel for `deterministic` false.
  */
 DIOPI_WEAK diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t voxels,
                                               diopiTensorHandle_t coors, diopiTensorHandle_t num_points_per_voxel,
@@ -970,10 +1030,10 @@ DIOPI_WEAK diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTen
                                               const bool deterministic);
 
 /**
- * The cell of every point.
+ * Compute the cell of every point.
  *
- * coors: int32 [N, 3], zeros on entry, rows (z, y, x). A point outside the grid has −1 in column 0, what the other
- * columns then hold is unspecified.
+ * coors: int32 [N, 3], zeros on entry, rows (z, y, x). For a point outside the grid, column 0 is −1 and the other
+ * columns are unspecified.
  * Source: Y. Zhou et al., "End-to-End Multi-View Fusion for 3D Object Detection in LiDAR Point Clouds", CoRL 2019;
  * MMCV 1.x dynamic_voxelize.
  */
@@ -982,13 +1042,14 @@ DIOPI_WEAK diopiError_t diopiDynamicVoxelizeMmcv(diopiContextHandle_t ctx, diopi
                                                  diopiConstTensorHandle_t coors_range, const int64_t NDim);
 
 /**
- * Each position's features plus those sampled at the centre, and at the corners too, of the box chosen for it.
+ * Add to the features of each position the samples at the centre, and optionally at the corners, of its best box.
  *
- * output, features: [N, C, H, W]. best_bboxes: [N, H, W, 5], read as (y, x, w, h, a) with the lengths times s and the
- * angle a in radians. points 1 samples the centre; 5 also the corners (x ± wx ± hx, y ± wy ± hy) for the four choices
- * of the two signs, the same for x and y, with (wx, wy) = w/2·(cos a, sin a) and (hx, hy) = h/2·(−sin a, cos a).
- * output[n, c, i, j] = features[n, c, i, j] + Σ B(features[n, c]) over the points: a sum, not a mean.
- * Rejected: points other than 1 and 5.
+ * output, features: [N, C, H, W]. best_bboxes: [N, H, W, 5], one box per position, read as (y, x, w, h, a). The
+ * lengths are multiplied by s, and the angle a is in radians. If points is 1, the sample is at the centre. If points
+ * is 5, the corners (x ± wx ± hx, y ± wy ± hy) are sampled too, with the four combinations of the two signs, which are
+ * the same for x and y. Here (wx, wy) = w/2·(cos a, sin a) and (hx, hy) = h/2·(−sin a, cos a). output[n, c, i, j] =
+ * features[n, c, i, j] + Σ B(features[n, c]) over the points, a sum and not a mean. Other values of points are
+ * rejected.
  * Source: X. Yang et al., "R3Det: Refined Single-Stage Detector with Feature Refinement for Rotating Object", AAAI
  * 2021; MMCV 1.x rotated_feature_align.
  */
@@ -998,10 +1059,10 @@ DIOPI_WEAK diopiError_t diopiRotatedFeatureAlignMmcv(diopiContextHandle_t ctx, d
                                                      int64_t points);
 
 /**
- * Gradient of `diopiRotatedFeatureAlignMmcv` by its features; the boxes get none.
+ * Compute the gradient of `diopiRotatedFeatureAlignMmcv` with respect to its features; the boxes have no gradient.
  *
- * bottom_grad, top_grad: [N, C, H, W], bottom_grad zeros on entry: top_grad itself, plus B†(top_grad[n, c, i, j]) at
- * every point of the box at (i, j).
+ * bottom_grad, top_grad: [N, C, H, W]. bottom_grad contains zeros on entry. The call adds top_grad, and applies
+ * B†(top_grad[n, c, i, j]) at every point of the box at (i, j).
  */
 DIOPI_WEAK diopiError_t diopiRotatedFeatureAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
                                                              diopiConstTensorHandle_t top_grad,
@@ -1009,30 +1070,30 @@ DIOPI_WEAK diopiError_t diopiRotatedFeatureAlignBackwardMmcv(diopiContextHandle_
                                                              int64_t points);
 
 /**
- * Which quadrilaterals contain each point: 1 inside, 0 outside, in points' dtype.
+ * Compute which quadrilaterals contain each point: 1 inside, 0 outside, in points' dtype.
  *
- * points: [B, 2]; polygons: [M, 8]; output: [B, M]. A point is inside if a ray from it towards +x crosses an odd
- * number of edges; an edge from s to t counts if one end has y < py and the other y ≥ py and they meet at an x > px.
- * Points on an edge or corner: unspecified.
+ * points: [B, 2]. polygons: [M, 8]. output: [B, M]. A point is inside if a ray from it in direction +x crosses an odd
+ * number of edges. The ray crosses an edge if one end has y < py, the other end has y ≥ py, and the edge meets the
+ * line y = py at some x > px. The result is unspecified for points on an edge or corner.
  */
 DIOPI_WEAK diopiError_t diopiPointsInPolygonsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                   diopiConstTensorHandle_t points, diopiConstTensorHandle_t polygons);
 
 /**
- * Sparse maximum pooling: out[o] = max(0, features[i] over all pairs (i, o) of all positions), per channel.
+ * Compute sparse maximum pooling: out[o] = max(0, features[i] over all pairs (i, o) of all positions), per channel.
  *
- * features: [N, C]; out: [numAct, C]. The maximum starts from 0: no result is negative.
+ * features: [N, C]. out: [numAct, C]. The maximum starts at 0, so no result is negative.
  */
 DIOPI_WEAK diopiError_t diopiIndiceMaxpoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                diopiConstTensorHandle_t features, diopiConstTensorHandle_t indicePairs,
                                                diopiConstTensorHandle_t indiceNum, int64_t numAct);
 
 /**
- * Gradient of `diopiIndiceMaxpoolMmcv` by features.
+ * Compute the gradient of `diopiIndiceMaxpoolMmcv` with respect to features.
  *
- * outFeatures, outGrad: [numAct, C], the forward's result and its gradient; out: of features' shape. For every pair
- * (i, o) and channel c with features[i, c] = outFeatures[o, c], out[i, c] takes outGrad[o, c]: every element that
- * attains the maximum gets all of it.
+ * outFeatures, outGrad: [numAct, C], the result of the forward call and its gradient. out: the shape of features. For
+ * every pair (i, o) and channel c with features[i, c] = outFeatures[o, c], the call adds outGrad[o, c] to out[i, c].
+ * If several elements have the maximum, each of them receives the full gradient.
  */
 DIOPI_WEAK diopiError_t diopiIndiceMaxpoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                        diopiConstTensorHandle_t features,
@@ -1042,9 +1103,10 @@ DIOPI_WEAK diopiError_t diopiIndiceMaxpoolBackwardMmcv(diopiContextHandle_t ctx,
                                                        diopiConstTensorHandle_t indiceNum);
 
 /**
- * Sparse convolution: out[o] = Σ over k and the pairs (i, o) of position k of features[i] · filters[k].
+ * Compute a sparse convolution: out[o] = Σ over k and the pairs (i, o) of position k of features[i] · filters[k].
  *
- * features: [N, Ci]; filters: [K, Ci, Co]; out: [numActOut, Co], rows that no pair names 0. With _subM numActOut is N.
+ * features: [N, Ci]. filters: [K, Ci, Co]. out: [numActOut, Co]. Rows that occur in no pair are 0. With _subM,
+ * numActOut is N.
  */
 DIOPI_WEAK diopiError_t diopiIndiceConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                             diopiConstTensorHandle_t features, diopiConstTensorHandle_t filters,
@@ -1052,11 +1114,11 @@ DIOPI_WEAK diopiError_t diopiIndiceConvMmcv(diopiContextHandle_t ctx, diopiTenso
                                             int64_t numActOut, int64_t _inverse, int64_t _subM);
 
 /**
- * Gradients of `diopiIndiceConvMmcv` by features and filters.
+ * Compute the gradients of `diopiIndiceConvMmcv` with respect to features and filters.
  *
- * outGrad: [numActOut, Co]. outlist receives two tensors, sums over the pairs (i, o): inputGrad, of features' shape,
- * with inputGrad[i] = Σ outGrad[o] · filters[k]ᵀ, and filtersGrad, of filters' shape, with
- * filtersGrad[k] = Σ features[i]ᵀ · outGrad[o]. With _subM numActOut is N.
+ * outGrad: [numActOut, Co]. outlist receives two tensors, which are sums over the pairs (i, o). inputGrad has
+ * features' shape: inputGrad[i] = Σ outGrad[o] · filters[k]ᵀ. filtersGrad has filters' shape: filtersGrad[k] = Σ
+ * features[i]ᵀ · outGrad[o]. With _subM, numActOut is N.
  */
 DIOPI_WEAK diopiError_t diopiIndiceConvBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* outlist,
                                                     diopiConstTensorHandle_t features, diopiConstTensorHandle_t filters,
@@ -1066,9 +1128,9 @@ DIOPI_WEAK diopiError_t diopiIndiceConvBackwardMmcv(diopiContextHandle_t ctx, di
                                                     int64_t _subM);
 
 /**
- * `diopiIndiceConvMmcv` plus bias [Co] on every row, those that no pair names included.
+ * Compute `diopiIndiceConvMmcv`, and add bias [Co] to every row, including rows that occur in no pair.
  *
- * The bias counts with _subM too; MMCV's own kernel loses it there.
+ * The bias is added with _subM too; MMCV's kernel omits it there.
  */
 DIOPI_WEAK diopiError_t diopiFusedIndiceConvBatchnormMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                                           diopiConstTensorHandle_t features,
@@ -1079,67 +1141,74 @@ DIOPI_WEAK diopiError_t diopiFusedIndiceConvBatchnormMmcv(diopiContextHandle_t c
                                                           int64_t _inverse, int64_t _subM);
 
 /**
- * The rectangle of least area around each set of nine points.
+ * Compute the rectangle with the smallest area around each set of nine points.
  *
- * pointsets: [N, 18]; polygons: [N, 8]. One side lies along an edge of the convex hull: for each hull edge with
- * direction φ = atan2(dy, dx) folded into [0, π/2), the points are turned by −φ and bounded; the smallest area wins,
- * the first of equals. Its corners in the turned frame, (xmax, ymin), (xmin, ymin), (xmin, ymax), (xmax, ymax), are
- * turned back by φ. A cyclic shift of them is accepted, and any rectangle of least area.
+ * pointsets: [N, 18]. polygons: [N, 8]. One side of the rectangle lies along an edge of the convex hull. For each edge
+ * of the hull with direction φ = atan2(dy, dx), reduced to [0, π/2), the points are rotated by −φ and bounded by a
+ * rectangle. The rectangle with the smallest area is selected, the first among equals. Its corners (xmax, ymin),
+ * (xmin, ymin), (xmin, ymax), (xmax, ymax) are rotated back by φ. A cyclic shift of these corners is accepted, and so
+ * is any other rectangle with the smallest area.
  */
 DIOPI_WEAK diopiError_t diopiMinAreaPolygonsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t polygons,
                                                  diopiConstTensorHandle_t pointsets);
 
 /**
- * R rotated copies of each filter, made by permuting its orientation and kernel positions.
+ * Compute R rotated copies of each filter, by permutations of its orientations and kernel positions.
  *
- * input: [P, Q, O, kH, kW], O orientations; indices: int32 [O, kH, kW, R], counting from 1;
- * output: [P·R, Q·O, kH, kW]. With E = O·kH·kW, l running over the E entries of one filter and output seen as [P, R,
- * Q, E]: output[p, r, q, indices[l, r] − 1] = input[p, q, l]. For each r, indices[:, r] is a permutation of 1 … E.
+ * input: [P, Q, O, kH, kW], where O is the number of orientations. indices: int32 [O, kH, kW, R], starting at 1.
+ * output: [P·R, Q·O, kH, kW]. Let E = O·kH·kW, let l number the E entries of one filter, and view output as
+ * [P, R, Q, E]. Then output[p, r, q, indices[l, r] − 1] = input[p, q, l]. For each r, indices[:, r] is a permutation
+ * of 1 … E.
  * Source: Y. Zhou et al., "Oriented Response Networks", CVPR 2017; MMCV 1.x active_rotated_filter.
  */
 DIOPI_WEAK diopiError_t diopiActiveRotatedFilterMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t indices);
 
 /**
- * Gradient of `diopiActiveRotatedFilterMmcv` by its input.
+ * Compute the gradient of `diopiActiveRotatedFilterMmcv` with respect to its input.
  *
- * grad_in: [P, Q, O, kH, kW]; grad_out: [P·R, Q·O, kH, kW], seen as [P, R, Q, E]:
- * grad_in[p, q, l] = Σ over r of grad_out[p, r, q, indices[l, r] − 1].
+ * grad_in: [P, Q, O, kH, kW]. grad_out: [P·R, Q·O, kH, kW], viewed as [P, R, Q, E]. grad_in[p, q, l] = Σ over r of
+ * grad_out[p, r, q, indices[l, r] − 1].
  */
 DIOPI_WEAK diopiError_t diopiActiveRotatedFilterBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_in,
                                                              diopiConstTensorHandle_t grad_out,
                                                              diopiConstTensorHandle_t indices);
 
 /**
- * Intersection over union of the convex hulls of point sets with quadrilaterals, every pair.
+ * Compute the intersection over union of the convex hulls of point sets with quadrilaterals, for every pair.
  *
- * pointsets: [N, 18]; polygons: [K, 8], convex, clockwise or not; ious: [N, K] = I / (A + A' − I).
+ * pointsets: [N, 18]. polygons: [K, 8], convex, in either orientation. ious: [N, K], I / (A + A' − I).
  */
 DIOPI_WEAK diopiError_t diopiConvexIouMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious,
                                            diopiConstTensorHandle_t pointsets, diopiConstTensorHandle_t polygons);
 
 /**
- * Generalised intersection over union of point sets' hulls with quadrilaterals, row by row, and its gradient.
+ * Compute the generalized intersection over union of the hulls of point sets with quadrilaterals, and its gradient.
  *
- * pointsets: [N, 18]; polygons: [N, 8], convex; output: [N, 19]. Column 18 is I/U − (C − U)/C, U = A + A' − I the
- * union and C the area of the convex hull of all 13 points; columns 0 … 17 are its derivatives by the coordinates of
- * the nine points, 0 for points that aren't corners of their hull. Where the derivative jumps (parallel edges, corners
- * on edges) it is unspecified.
+ * pointsets: [N, 18]. polygons: [N, 8], convex. output: [N, 19]; row n compares row n of both tensors. Column 18 is
+ * I/U − (C − U)/C, where U = A + A' − I is the area of the union and C is the area of the convex hull of all 13
+ * points. Columns 0 to 17 are its derivatives with respect to the coordinates of the nine points. They are 0 for
+ * points that are not corners of their hull, and unspecified where the derivative jumps (parallel edges, corners on
+ * edges).
+ *
  * Source: H. Rezatofighi et al., "Generalized Intersection over Union", CVPR 2019; MMCV 1.x convex_giou.
  */
 DIOPI_WEAK diopiError_t diopiConvexGiouMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                             diopiConstTensorHandle_t pointsets, diopiConstTensorHandle_t polygons);
 
 /**
- * The corners of an intersection polygon in counter-clockwise order, for the area by the shoelace formula.
+ * Sort the corners of intersection polygons counter-clockwise, so that the shoelace formula gives their areas.
  *
- * vertices: float32 [B, N, 24, 2], relative to the polygon's centre, entries 0 … 7 the corners of two boxes, 8 … 23
- * the intersections of their edges; mask: bool [B, N, 24], which entries are corners of the polygon; num_valid: int32
- * [B, N], their number v; out: int32 [B, N, 9]. The valid entries come by angle, which counts from the positive x axis
- * in [0, 2π), then the first again, then padding: the first entry from 8 on that isn't valid. v < 3: padding only. v =
- * 8 and each of the first four indices again among the next four, which two equal boxes give: the first four, the
- * first again, padding. Points within 1e−8 of each other count once; with such points, or y = 0, the order is
- * unspecified.
+ * vertices: float32 [B, N, 24, 2], relative to the centre of the polygon. Entries 0 to 7 are the corners of two boxes,
+ * and entries 8 to 23 are the intersections of their edges. mask: bool [B, N, 24], which entries are corners of the
+ * polygon. num_valid: int32 [B, N], the number v of these corners. out: int32 [B, N, 9], indices of entries.
+ *
+ * out lists the valid entries in ascending order of their angle from the positive x axis in [0, 2π), then the first
+ * one again, then padding. The padding is the first entry from 8 on that is not valid. If v < 3, out has only padding.
+ * Two equal boxes give v = 8 and each of the first four indices again among the next four. Then out has the first four
+ * indices, the first one again, and padding. Points within 1e−8 of each other count once. The order is unspecified if
+ * there are such points or if y = 0.
+ *
  * Source: D. Zhou et al., "IoU Loss for 2D/3D Object Detection", 3DV 2019; MMCV 1.x diff_iou_rotated.
  */
 DIOPI_WEAK diopiError_t diopiDiffIouRotatedSortVerticesMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
@@ -1148,12 +1217,13 @@ DIOPI_WEAK diopiError_t diopiDiffIouRotatedSortVerticesMmcv(diopiContextHandle_t
                                                             diopiConstTensorHandle_t num_valid);
 
 /**
- * Squared distance from each point of one set to the nearest of the other, both ways.
+ * Compute the squared distance from each point of either set to the nearest point of the other set.
  *
- * xyz1: [B, n, 2]; xyz2: [B, m, 2], n, m ≥ 1. dist1[b, i] = minimum over j of |xyz1[b, i] − xyz2[b, j]|², [B, n];
- * idx1 (int32 [B, n]) the first j that attains it; dist2 and idx2, [B, m], the other way round. Of points whose
- * distances differ by no more than rounding any is right. Rejected: other ranks, another number of coordinates, sets
- * of different batches.
+ * xyz1: [B, n, 2]. xyz2: [B, m, 2], where n, m ≥ 1. dist1: [B, n]; dist1[b, i] is the minimum over j of |xyz1[b, i] −
+ * xyz2[b, j]|². idx1: int32 [B, n], the first j with this distance. dist2 and idx2, [B, m], are the same with both
+ * sets exchanged. If distances differ only within rounding, any of these points is accepted. A call is rejected if
+ * ranks, numbers of coordinates or batch sizes differ from these.
+ *
  * Source: H. Fan et al., "A Point Set Generation Network for 3D Object Reconstruction from a Single Image", CVPR 2017;
  * MMCV 1.x chamfer_distance.
  */
@@ -1163,11 +1233,12 @@ DIOPI_WEAK diopiError_t diopiChamferDistanceMmcv(diopiContextHandle_t ctx, diopi
                                                  diopiConstTensorHandle_t xyz2);
 
 /**
- * Gradients of `diopiChamferDistanceMmcv` by both point sets, the nearest points idx1 and idx2 (int32) held fixed.
+ * Compute the gradients of `diopiChamferDistanceMmcv` with respect to both point sets, for fixed nearest points.
  *
- * grad_xyz1, grad_xyz2: [B, n, 2] and [B, m, 2], zeros on entry, the call adds to them in any order. For every i with
- * j = idx1[b, i] and d = 2·grad_dist1[b, i]·(xyz1[b, i] − xyz2[b, j]): grad_xyz1[b, i] takes d, grad_xyz2[b, j] takes
- * −d. Then the same with both sets' roles exchanged, by idx2 and grad_dist2.
+ * idx1, idx2: int32, the nearest points. grad_xyz1, grad_xyz2: [B, n, 2] and [B, m, 2], zeros on entry; the call adds
+ * to them in any order. For every i, let j = idx1[b, i] and d = 2·grad_dist1[b, i]·(xyz1[b, i] − xyz2[b, j]). d is
+ * added to grad_xyz1[b, i] and subtracted from grad_xyz2[b, j]. Then the same is done with both sets exchanged, with
+ * idx2 and grad_dist2.
  */
 DIOPI_WEAK diopiError_t diopiChamferDistanceBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_xyz1,
                                                          diopiTensorHandle_t grad_xyz2, diopiConstTensorHandle_t xyz1,
@@ -1177,12 +1248,12 @@ DIOPI_WEAK diopiError_t diopiChamferDistanceBackwardMmcv(diopiContextHandle_t ct
                                                          diopiConstTensorHandle_t grad_dist2);
 
 /**
- * Precise RoI pooling: the exact mean over each bin of the bilinearly interpolated feature map.
+ * Compute the exact mean of the bilinearly interpolated feature map over each bin (precise RoI pooling).
  *
  * output: [R, C, pooled_height, pooled_width]. The map is f(y, x) = Σ F[i, j]·max(0, 1 − |y − i|)·max(0, 1 − |x − j|),
- * zero beyond the border cells. Bins start at (x1·s, y1·s) and are max(x2 − x1, 0)·s/pw wide, max(y2 − y1, 0)·s/ph
- * high. output = ∬ f over the bin / area = Σ F[i, j]·G(i; ya, yb)·G(j; xa, xb) / area for the bin [ya, yb] × [xa, xb],
- * with G(i; a, b) = ∫ₐᵇ max(0, 1 − |t − i|) dt; 0 where the area is 0.
+ * with zeros beyond the border cells. The bins begin at (x1·s, y1·s). Their width is max(x2 − x1, 0)·s/pw and their
+ * height max(y2 − y1, 0)·s/ph. For the bin [ya, yb] × [xa, xb], output = ∬ f over the bin / area = Σ F[i, j]·G(i; ya,
+ * yb)·G(j; xa, xb) / area with G(i; a, b) = ∫ₐᵇ max(0, 1 − |t − i|) dt. It is 0 if the area is 0.
  * Source: B. Jiang et al., "Acquisition of Localization Confidence for Accurate Object Detection", ECCV 2018.
  */
 DIOPI_WEAK diopiError_t diopiPrroiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
@@ -1190,24 +1261,24 @@ DIOPI_WEAK diopiError_t diopiPrroiPoolMmcv(diopiContextHandle_t ctx, diopiTensor
                                            int64_t pooled_height, int64_t pooled_width, float spatial_scale);
 
 /**
- * Gradient of `diopiPrroiPoolMmcv` by its input.
+ * Compute the gradient of `diopiPrroiPoolMmcv` with respect to its input.
  *
- * grad_input: [N, C, H, W], zeros on entry; cell (i, j) takes grad_output·G(i; ya, yb)·G(j; xa, xb) / area from every
- * bin of non-zero area. grad_output: [R, C, ph, pw].
+ * grad_input: [N, C, H, W], zeros on entry. Every bin of non-zero area adds grad_output·G(i; ya, yb)·G(j; xa, xb) /
+ * area to cell (i, j). grad_output: [R, C, ph, pw].
  */
 DIOPI_WEAK diopiError_t diopiPrroiPoolbackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
                                                    int64_t pooled_height, int64_t pooled_width, float spatial_scale);
 
 /**
- * Gradient of `diopiPrroiPoolMmcv` by the coordinates of its RoIs.
+ * Compute the gradient of `diopiPrroiPoolMmcv` with respect to the coordinates of its RoIs.
  *
- * grad_rois: [R, 5], zeros on entry. output: the forward's result, like grad_output [R, C, ph, pw].
- * For a bin [ya, yb] × [xa, xb] of non-zero area A whose result is p, a moving edge gives
- * da = ((yb − ya)·p − ∫ f(y, xa) dy) / A and db = (∫ f(y, xb) dy − (yb − ya)·p) / A, integrals from ya to yb. With g
- * the element of grad_output and j the bin's column, column 1 (x1) takes s·g·(da·(1 − j/pw) + db·(1 − (j + 1)/pw)) and
- * column 3 (x2) s·g·(da·j/pw + db·(j + 1)/pw), summed over bins and channels. Columns 2 and 4 likewise by y, with the
- * bin's row and ph. Column 0 stays 0.
+ * grad_rois: [R, 5], zeros on entry. output is the result of the forward call; output and grad_output are
+ * [R, C, ph, pw]. Let p be the result of a bin [ya, yb] × [xa, xb] of non-zero area A. The derivatives of p with
+ * respect to xa and xb are da = ((yb − ya)·p − ∫ f(y, xa) dy) / A and db = (∫ f(y, xb) dy − (yb − ya)·p) / A, with
+ * integrals from ya to yb. Let g be the element of grad_output and j the column of the bin. The call adds s·g·(da·(1 −
+ * j/pw) + db·(1 − (j + 1)/pw)) to column 1 (x1) and s·g·(da·j/pw + db·(j + 1)/pw) to column 3 (x2), for all bins and
+ * channels. Columns 2 and 4 are computed likewise from y, the row of the bin and ph. Column 0 remains 0.
  */
 DIOPI_WEAK diopiError_t diopiPrroiPoolCoorBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_rois,
                                                        diopiConstTensorHandle_t output,

@@ -70,13 +70,13 @@ def test_devices_and_versions_are_reported(client: EngineClient) -> None:
 
 
 def test_invalid_arguments_are_rejected(client: EngineClient) -> None:
-    with fails(Result.ERROR_INVALID_ARGUMENT, "hgDeviceGetCount: count is NULL"):
+    with fails(Result.ERROR_INVALID_ARGUMENT, "count"):
         client.call("hgDeviceGetCount", ffi.NULL)
-    with fails(Result.ERROR_INVALID_ARGUMENT, "result is 99, no hgResult"):
+    with fails(Result.ERROR_INVALID_ARGUMENT, "99"):
         client.text("hgGetResultName", 99)
-    with fails(Result.ERROR_INVALID_DEVICE, "device 2, expected one of 0 to 1"):
+    with fails(Result.ERROR_INVALID_DEVICE, "2"):
         client.call("hgDeviceSetCurrent", 2)
-    with fails(Result.ERROR_INVALID_HANDLE, "nothing that is alive, expected a LoadedEngine"):
+    with fails(Result.ERROR_INVALID_HANDLE, "LoadedEngine"):
         client.get("hgEngineGetNbBindings", ffi.NULL)
     assert client.library.hgGetLastErrorString(ffi.NULL) == Result.ERROR_INVALID_ARGUMENT
 
@@ -91,7 +91,7 @@ def test_each_thread_has_a_current_device(client: EngineClient) -> None:
 def test_cores_are_retained_and_released(client: EngineClient) -> None:
     mask = client.get("hgDeviceRetain", 0, 3, DevicePriority.P0)
     assert (mask.bit_count(), client.get("hgDeviceGetAttribute", 0, FREE)) == (3, 1)
-    with fails(Result.ERROR_CORES_UNAVAILABLE, "2 cores, .* 1 of 4 are free"):
+    with fails(Result.ERROR_CORES_UNAVAILABLE, "1 of 4"):
         client.get("hgDeviceRetain", 0, 2, DevicePriority.P0)
     with fails(Result.ERROR_INVALID_ARGUMENT):
         client.call("hgDeviceRelease", 0, 0xF)
