@@ -9,7 +9,7 @@ from typing import TypeVar
 from diopi_proto.messages import pluralize
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
-from diopi_test.reporting.comparison import OutcomeChange, ChangedCase, ReportComparison
+from diopi_test.reporting.comparison import ChangedCase, OutcomeChange, ReportComparison
 from diopi_test.results.details import details
 from diopi_test.results.durations import distances, group_by_function, slowest
 from diopi_test.results.overview import describe_conformance, describe_run
