@@ -149,7 +149,7 @@ def test_only_the_vendor_may_use_jax() -> None:
     assert all(user.startswith("diopi_impl/jax_cpu/") for user in users)
 
 
-def test_the_root_of_diopi_test_holds_chapters_alone() -> None:
+def test_the_root_of_diopi_test_contains_only_chapters() -> None:
     files = {path.name for path in (ROOT / "diopi_test").glob("*.py")}
     folders = {path.parent.name for path in (ROOT / "diopi_test").glob("*/__init__.py")}
     assert files == {"__init__.py", "__main__.py"}
@@ -161,7 +161,7 @@ def test_the_root_of_diopi_test_holds_chapters_alone() -> None:
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_imports_those_before_it_alone(chapter: str) -> None:
+def test_a_chapter_imports_only_earlier_chapters(chapter: str) -> None:
     allowed = set(CHAPTERS[: CHAPTERS.index(chapter) + 1])
     seen = {
         f"{path.relative_to(ROOT)} imports {name}"
@@ -173,7 +173,7 @@ def test_a_chapter_imports_those_before_it_alone(chapter: str) -> None:
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_says_what_it_is(chapter: str) -> None:
+def test_a_chapter_has_a_docstring(chapter: str) -> None:
     doc = ast.get_docstring(ast.parse((ROOT / "diopi_test" / chapter / "__init__.py").read_text("utf-8")))
     assert doc and len(doc.splitlines()) >= 3
 

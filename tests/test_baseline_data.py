@@ -25,7 +25,7 @@ LIMIT = 12_000_000
 """Bytes the committed files may take together."""
 
 
-def test_every_function_has_its_file_and_nothing_else_is_there() -> None:
+def test_every_function_has_a_file_and_there_are_no_other_files() -> None:
     files = (baseline_file(SMOKE, name).name for name in OPERATORS)
     assert sorted(path.name for path in SMOKE.iterdir()) == sorted([*files, manifest.MANIFEST_NAME])
 
@@ -35,13 +35,13 @@ def test_every_operator_has_cases() -> None:
     assert functions_with_cases("full") == functions_with_cases("smoke") == OPERATORS
 
 
-def test_the_files_are_those_of_the_manifest() -> None:
+def test_the_manifest_lists_the_files() -> None:
     level = open_level(SMOKE)
     level.verify(level.functions)
 
 
 @pytest.mark.parametrize("function", sampled(OPERATORS, 60))
-def test_the_manifest_lists_the_cases_that_a_file_gives(function: str) -> None:
+def test_the_manifest_lists_the_cases_of_each_file(function: str) -> None:
     """Those made of stored ones depend on today's sources: `diopi-test gen-data` lists them anew."""
     level = open_level(SMOKE)
     assert level.cases(function) == list_cases(IndexView(level.path(function)))
@@ -59,7 +59,7 @@ def test_a_file_holds_the_cases_of_its_function(function: str) -> None:
 
 
 @pytest.mark.parametrize("function", sampled(OPERATORS, 20))
-def test_inputs_are_drawn_again_as_they_are_stored(function: str) -> None:
+def test_regenerated_inputs_equal_stored_inputs(function: str) -> None:
     """To the last place, in which the mathematical library of another machine may differ."""
     file = BaselineFile(baseline_file(SMOKE, function))
     for case in select_cases(function, "smoke"):

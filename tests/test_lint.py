@@ -46,7 +46,7 @@ def test_every_exception_in_the_sources_has_its_reason() -> None:
         ("# type: ignore  # whatever it is", False),
     ],
 )
-def test_what_is_a_reason(comment: str, is_reasoned: bool) -> None:
+def test_a_comment_with_words_is_a_reason(comment: str, is_reasoned: bool) -> None:
     assert EXCEPTION.search(comment)
     assert bool(REASONED.match(comment)) is is_reasoned
 
@@ -67,6 +67,6 @@ def test_every_exception_in_the_configuration_has_its_reason() -> None:
     assert list(unreasoned_settings(text[text.index("[tool.pytest") :])) == []
 
 
-def test_what_settings_need_no_reason() -> None:
+def test_settings_that_only_select_need_no_reason() -> None:
     lines = 'ignore = ["A"] # because\nomit = ["B"]\nignore_names = [\n"C", # why\n"D",\n]\n\n# so\nexclude = ["E"]'
     assert list(unreasoned_settings(lines)) == ['omit = ["B"]', '"D",']

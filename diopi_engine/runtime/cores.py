@@ -1,7 +1,7 @@
-"""Reservation of the cores of a device among all processes of the machine.
+"""Reserve the cores of a device, so that all processes of the machine share them.
 
-A device has a file with one byte per core. The process that has the record lock of the byte has the core. The operating
-system releases the locks when the process ends for any reason.
+Each device has a file with one byte per core. A process owns a core while it has the record lock of the core's byte.
+The operating system releases the locks when the process ends for any reason.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ _FLOCK = "hhqqi"
 
 
 class Cores:
-    """The cores of a device as bit masks; methods that change something must be called within `choosing`.
+    """The cores of a device as bit masks. Methods that change something must be called within `choosing`.
 
     Attributes:
-        retained: the cores that the process has retained.
+        count: the number of cores.
+        retained: the cores that this process has retained.
         used: the cores that contexts of this process use, retained or not.
     """
 
     def __init__(self, folder: Path, device: int, count: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        with suppress(PermissionError):  # another user made it, who let all write into it
+        with suppress(PermissionError):  # another user created the folder and made it writable for all
             folder.chmod(0o1777)
         path = folder / f"device{device}.cores"
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-        with suppress(PermissionError):  # the file is another user's, who let us open it
+        with suppress(PermissionError):  # another user owns the file and made it writable for all
             os.fchmod(self._file, 0o666)
         self._lock = threading.RLock()
         self.count = count
@@ -59,7 +60,7 @@ class Cores:
 
     @property
     def free(self) -> int:
-        """The cores that no process has."""
+        """The cores that no process owns."""
         with self._lock:
             locked = sum(1 << core for core in range(self.count) if self._is_locked(core))
             return ~(locked | self.retained | self.used) & ((1 << self.count) - 1)
@@ -90,11 +91,12 @@ class Cores:
         self._set(mask & ~self.retained, fcntl.LOCK_UN)
 
     def _set(self, mask: int, operation: int) -> None:
+        """Lock or unlock the bytes of the cores in a mask."""
         for core in numbers(mask):
             fcntl.lockf(self._file, operation, 1, core)
 
     def _is_locked(self, core: int) -> bool:
-        """Return whether another process has a core."""
+        """Return whether another process owns a core."""
         asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, core, 1, 0)
         return bool(struct.unpack(_FLOCK, fcntl.fcntl(self._file, fcntl.F_GETLK, asked))[0] != fcntl.F_UNLCK)
 
@@ -114,7 +116,7 @@ def retain(cores: Cores, count: int, left: int) -> int:
     with cores.choosing():
         free = numbers(cores.free)
         if len(free) < count + left:
-            needed = f"{count} cores, with {left} left to the more urgent"
+            needed = f"{count} cores, with {left} left for requests of higher priority"
             raise InterfaceError(Result.ERROR_CORES_UNAVAILABLE, f"{needed}: {len(free)} of {cores.count} are free")
         mask = mask_of(free[:count])
         cores.retain(mask)

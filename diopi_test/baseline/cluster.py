@@ -70,7 +70,7 @@ def call_with_versions(expected: dict[str, str], work: Callable[[Item], Result],
 
 
 def call_exclusively(work: Callable[[Item], Result], item: Item) -> Result:
-    """Run work that needs a process of its own: one call at a time per worker."""
+    """Run work in separate processes: one call at a time per worker."""
     with _WORK_LOCK:
         return work(item)
 

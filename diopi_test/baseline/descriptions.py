@@ -27,7 +27,7 @@ from diopi_test.cases.model import Case, CaseClass, ResultOf, ResultOverride, Te
 from diopi_test.cases.named_domains import DescribedDomain, from_record, to_record
 
 FOLDER = "described"
-"""The folder beside those of levels that holds the descriptions."""
+"""The folder with the descriptions, next to the folders of the levels."""
 
 FORMAT = 1
 """Version of the descriptions' layout."""

@@ -1,7 +1,7 @@
-"""The checks, one module each: what must hold of a call, or of the calls of a sequence.
+"""The checks, with one module each: the properties that a call, or the calls of a sequence, must have.
 
-A check gives one finding, or None where it does not apply. Imports what calls leave behind (`execution`), expectations
-(`baseline`), error budgets and validators (`oracle`); never a vendor.
+A check returns a result, or None if it does not apply. The checks import the records of calls (`execution`), expected
+results (`baseline`), error budgets and validators (`oracle`), but never a vendor.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ CHECKS: tuple[Callable[[CallRecord], CheckResult | None], ...] = (
     inputs.check,
     gaps.check,
 )
-"""Of one call, in the order a report lists them."""
+"""The checks of a single call, in the order in which a report lists them."""
 
 CHECKS_OF_RELEASE: tuple[Callable[[CallRecord], CheckResult | None], ...] = (guards.check,)
-"""Of one call once its tensors are released."""
+"""The checks of a single call after its tensors were released."""
 
 COMPARISONS: tuple[Callable[[CallSequence], CheckResult | None], ...] = (
     repeat.check,
@@ -48,4 +48,4 @@ COMPARISONS: tuple[Callable[[CallSequence], CheckResult | None], ...] = (
     inplace.check,
     leaks.check,
 )
-"""Of all calls of a case."""
+"""The checks that compare all calls of a case."""

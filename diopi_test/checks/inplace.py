@@ -20,12 +20,12 @@ from lib_rt.dtypes import to_numpy
 def check(sequence: CallSequence) -> CheckResult | None:
     """Check that the in-place form's result agrees with the result of the vendor's out-of-place form.
 
-    Exact results must be equal. Rounded results may differ by as much as either may differ from the reference, because
-    a
-    vendor may have a separate kernel for the in-place form that rounds differently.
+    Exact results must be equal. Each of two rounded results may differ from the reference by its budget, so they may
+    differ from each other by twice the budget. A vendor may have a separate kernel for the in-place form that rounds
+    differently.
 
     Args:
-        sequence: what the calls of the sequence left behind.
+        sequence: the records of the calls.
 
     Returns:
         The result of the check; None if there is no out-of-place call, or if several results are valid.

@@ -19,7 +19,7 @@ from diopi_test.execution.difference import Difference
 from diopi_test.oracle.records import BaselineTensor
 
 MAX_LOCATIONS = 3
-"""Tensors of which a finding says where they are wrong."""
+"""The maximum number of tensors whose wrong elements a check result describes."""
 
 
 def locate(
@@ -35,10 +35,10 @@ def locate(
     budget: FloatArray | None = None,
     measured: bool = True,
 ) -> Difference:
-    """Return where and how a tensor differs from its expectation.
+    """Describe which elements of a tensor differ from their expected values, and how.
 
     Args:
-        run: what the call left behind.
+        run: the record of the call.
         name: the name of the tensor.
         problem: what is wrong with its elements, as in "3 of 15 elements are wrong".
         is_wrong: which elements are wrong; at least one is.
@@ -98,7 +98,7 @@ def changed_elements(run: CallRecord, record: TensorRecord) -> list[Difference]:
 
 
 def bits_differ(first: NDArray[Any], second: NDArray[Any]) -> Mask:
-    """Return which elements of two arrays of one shape and type differ in a bit."""
+    """Return which elements of two arrays differ in at least one bit; the arrays have the same shape and type."""
     return _bits(first) != _bits(second)
 
 

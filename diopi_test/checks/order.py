@@ -11,14 +11,12 @@ def check(sequence: CallSequence) -> CheckResult | None:
     """Check that the call sees copies queued before it, and that copies queued after it see its results.
 
     The inputs of the second call are queued behind other copies that keep the stream busy, and the host does not wait.
-    A
-    call that reads its inputs before the stream has written them has wrong results. The same stream copies the results
-    of
-    every call back at once. If they are wrong, they are read again a moment later: results that have changed in between
-    were written too late.
+    A call that reads its inputs before the stream has written them has wrong results. After every call, the same stream
+    copies the results back immediately. If they are wrong, they are read again a moment later. Results that have
+    changed in between were written too late.
 
     Args:
-        sequence: what the calls of the sequence left behind.
+        sequence: the records of the calls.
 
     Returns:
         The result of the check.

@@ -1,7 +1,8 @@
 """Patterns of wrong elements: one slice, every k-th element, all after an offset, whole blocks, special values.
 
-A pattern is reported in two cases: the wrong elements are exactly those of the pattern, or they are among them and
-chance would hardly place so many there. The more patterns of a kind exist, the less likely each of them must be.
+A pattern is reported in two cases. Either the wrong elements are exactly the elements of the pattern, or all of them
+are in the pattern and it is unlikely that so many are there by chance. If many patterns of a kind exist, the limit for
+each of them is lower.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from lib_rt.dtypes import to_numpy
 Mask = NDArray[np.bool_]
 
 EXACT, WITHIN = math.log(0.05), math.log(0.01)
-"""Logarithms of the chance below which a pattern is told that names exactly the wrong elements, or further ones too."""
+"""Logarithms of the largest probability at which a pattern is reported: if it has exactly the wrong elements, or if
+it also has correct elements."""
 
 TILES = tuple(2**power for power in range(2, 13))
 """Sizes of tiles and vectors whose remainder is looked for."""
 
 BLOCK, MULTIPLE = 8, 32
-"""Number of elements from which on runs of equal length are called blocks; power of two worth telling at an offset."""
+"""The minimum length of runs that are called blocks, and the smallest power of two that is reported as an alignment."""
 
 
 def patterns(is_wrong: Mask, strides: Sequence[int] = ()) -> list[Pattern]:
@@ -75,7 +77,7 @@ def _choose(total: int, count: int) -> float:
 @final
 @dataclass(frozen=True)
 class _Box:
-    """A slice: as text, its number of elements, that of the tensor, and the logarithm of how many like it there are."""
+    """A slice as text, with numbers of elements, and the logarithm of the number of similar slices."""
 
     text: str
     size: int

@@ -103,7 +103,7 @@ class _Result:
 
     @property
     def shaped(self) -> NDArray[Any]:
-        """What was given, in the expected shape, which it has but for axes of length 1."""
+        """The actual result in the expected shape; the two shapes differ at most in axes of size 1."""
         return self.actual.reshape(self.expected.values.shape)
 
 

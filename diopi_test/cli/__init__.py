@@ -29,7 +29,7 @@ COMMANDS = {
     "import-config": "import_config",
     "list": "list_functions",
 }
-"""For each command, in the order of `--help`, the name of its module, which is also the name of its function."""
+"""The modules of the commands, in the order of `--help`; each module has the name of its function."""
 
 
 FORMER_COMMANDS = {"audit": "mutation-test"}
@@ -43,7 +43,7 @@ class CannotRunError(click.ClickException):
 
 
 class LazyGroup(click.Group):
-    """A group of commands, each of which is imported when it is needed."""
+    """A group of commands that imports a command only when it is needed."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; exit with status 3 if it is interrupted or the working directory was deleted.

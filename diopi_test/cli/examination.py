@@ -28,7 +28,7 @@ EXTRAS = {
 """The extras that are checked, and which features need each of them."""
 
 COMPILERS = (("C compiler", "CC", ["cc", "gcc", "clang"]), ("C++ compiler", "CXX", ["c++", "g++", "clang++"]))
-"""For each compiler, its title, the environment variable that names it, and the default commands."""
+"""The compilers: title, the environment variable that names the compiler, and the default commands."""
 
 DISK = 2 * 2**30
 """The approximate size in bytes of the baselines of all levels."""

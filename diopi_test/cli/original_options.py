@@ -68,7 +68,7 @@ ORIGINAL_OPTIONS: Mapping[str, Callable[[str], str]] = {
     "--use_db": _always(_DATABASE),
     "--db_path": _always(_DATABASE),
 }
-"""For each option, a function that returns the replacement of its value."""
+"""The options of the original suite, with a function that returns the replacement of an option's value."""
 
 SWITCHES = ("--get_model_list", "--nhwc", "--four_bytes", "--html_report", "--use_db", "--filter_dtype")
 """The options whose value may be omitted."""

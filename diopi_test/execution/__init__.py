@@ -1,5 +1,5 @@
-"""One case on one vendor: the call, what it left behind, sequences of calls, calls to be refused, runtime cases.
+"""Execution of one case on one vendor: calls and their records, sequences of calls, negative tests, runtime cases.
 
-Imports what is stored (`baseline`) and the case model. Nothing here decides whether a result is correct: the checks do
-that.
+This package imports stored cases (`baseline`) and the case model. It does not decide whether a result is correct; the
+checks do that.
 """

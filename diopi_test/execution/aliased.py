@@ -1,8 +1,8 @@
-"""Cases of in-place use: a caller passes the tensor of an argument as a result, which overwrites it.
+"""Cases of in-place use: a caller passes the tensor of an argument as a result, so that the call overwrites it.
 
-Nothing of these cases is stored: each is made of a stored case in which the argument and the result have one shape,
-element type and layout, and its results must be that case's. `Prototype.aliases` says which results may be which
-arguments.
+These cases are not stored. Each is derived from a stored case in which the argument and the result have the same shape,
+element type and layout. Its results must be those of the stored case. `Prototype.aliases` lists which results may
+overwrite which arguments.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from diopi_test.execution.negative_cases import is_ordinary
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 
 PREFIX = CaseClass.callers.value
-"""What the labels of these cases begin with."""
+"""The prefix of the labels of these cases."""
 
 
 def aliased_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[tuple[str, str]]:
-    """Return the cases of in-place use of a function: label, and the label of the stored case each is made of.
+    """Return the cases of in-place use of a function, as pairs of the label and the label of the stored case.
 
-    That is the first of `cases` it can be made of; element types, shapes and layouts decide, not values.
+    The stored case is the first one in `cases` from which the case can be derived. This depends on element types,
+    shapes and layouts, not on values.
     """
     missing, found = dict(aliased_targets(prototype)), {}
     for case in cases if missing else ():
@@ -37,10 +38,10 @@ def aliased_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[
 
 
 def make_aliased_case(case: BaselineCase, label: str, prototype: Prototype) -> BaselineCase:
-    """Return the case called `label` made of `case`, called once; KeyError if it can't be made of it."""
+    """Derive the case called `label` from `case`, with a single call; raise KeyError if that is not possible."""
     result, argument = aliased_targets(prototype)[label]
     if not _can_be_one(prototype, case, result, argument):
-        raise KeyError(f"{label} can't be made of {case.id}")
+        raise KeyError(f"{label} can't be derived from {case.id}")
     return replace(case, label=label, smoke=False, case_class=CaseClass.callers, aliases={result: argument})
 
 

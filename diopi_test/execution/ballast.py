@@ -1,4 +1,4 @@
-"""Ballast: copies that keep a stream busy, so that operations queued behind them finish late."""
+"""Copies that keep a stream busy (ballast), so that operations queued behind them finish late."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from lib_rt import CallError, Device
 from lib_rt.stream import Stream
 
 BALLAST, TIMES = 2**20, 8
-"""Bytes, and number, of the copies behind which inputs are queued. They take a host about a millisecond, a chip some
-hundredths of one: longer than a function takes to look at its inputs if it does not wait for them."""
+"""The size in bytes and the number of the copies that precede the inputs in the queue. They take about a millisecond
+on a host, and some hundredths of a millisecond on a chip: longer than a function that does not wait takes to read
+its inputs."""
 
 ATTEMPTS = 3
-"""How often a device may seem to copy at once before that is believed."""
+"""The number of measurements that must show immediate copies before the device is considered to copy immediately."""
 
 LONG = 1e-4
 """Seconds that the calls which enqueue the copies take at least where they are what does the copying: at 80 GB/s. Where
@@ -31,8 +32,8 @@ _at_once: WeakKeyDictionary[Device, bool] = WeakKeyDictionary()
 class Ballast:
     """Copies for the streams of one context; their memory is allocated at first use.
 
-    A device that has done a copy when the call that enqueues it returns can't be kept busy with copies: there they
-    would cost time, of the CPU if it is a host, and change nothing. Whether a device is one is measured once.
+    Some devices have finished a copy when the call that enqueues it returns. Copies can't keep such a device busy, so
+    they are omitted. Whether a device is one of these is measured once.
     """
 
     def __init__(self, device: Device) -> None:

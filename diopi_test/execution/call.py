@@ -32,7 +32,7 @@ SHIFT = 256
 """Bytes by which tensors lie elsewhere in their storages: no vendor's kernels ask for a larger alignment."""
 
 FURTHER = 2**20
-"""By how much the offset of a generator is advanced to have another state."""
+"""The distance by which the offset of a generator is increased to get another state."""
 
 SETTLING = 0.005
 """Seconds in which a function that did not wait for its own work gets it done."""
@@ -41,12 +41,12 @@ SETTLING = 0.005
 @final
 @dataclass(frozen=True)
 class CallMode:
-    """How a call is made.
+    """The way in which a call is executed.
 
     Attributes:
-        elsewhere: whether the tensors lie further on in their storages than their layouts have it.
-        queued: whether the copies of the inputs are still in the stream's queue, behind others, when it is made.
-        relaid: whether the elements of the inputs lie in another order, or with gaps, where the case has none.
+        elsewhere: whether the tensors have a larger offset in their storages than their layouts specify.
+        queued: whether the copies of the inputs are still in the stream's queue, behind other copies, during the call.
+        relaid: whether the elements of the inputs are in another order, or have gaps that the case does not have.
     """
 
     elsewhere: bool = False

@@ -1,4 +1,4 @@
-"""`CallRecord`: the observable effects of one call, for the checks. It does not need the device any more."""
+"""`CallRecord`: the observable effects of one call, for the checks. It no longer needs the device."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Bytes = NDArray[np.uint8]
 
 
 def is_same(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Return whether two arrays hold the same bits; faster than finding where they differ."""
+    """Return whether two arrays have equal bits; this is faster than finding where they differ."""
     return first.tobytes() == second.tobytes()
 
 
@@ -127,15 +127,15 @@ class CallRecord:
     """The observable effects of one successful call, for the checks.
 
     Attributes:
-        prototype, case: what was called with what.
+        prototype, case: the function and the case.
         tensors: inputs and results.
-        values: numbers handed back by pointer.
-        missing: results the callee should have made and did not, with what they must be.
+        values: numbers that the call returned through pointers.
+        missing: the expected values of results that the callee should have allocated and did not.
         damage: guard zones that were written to, known once the tensors are released.
-        generators: what was drawn from.
-        again: the same call from the same generator state, None where nothing can be drawn or no generator is given.
-        others: calls that must draw other numbers, by what they are.
-        late: results whose memory went on changing after it had been read, where that was looked for.
+        generators: the generators that the call used.
+        again: the same call from the same generator state; None if the call draws no numbers.
+        others: calls that must draw other numbers, by a description of the difference.
+        late: results whose memory still changed after it had been read, if that was checked.
     """
 
     prototype: Prototype

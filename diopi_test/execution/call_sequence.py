@@ -1,9 +1,9 @@
 """`CallSequence`: the calls of one case, which are compared with each other.
 
-A case of the smoke level is called again if nothing was wrong the first time: with other memory, and while its inputs
-are on their way to the device. Whether a difference comes from the one or the other, a third call tells. The cases of
-the smoke level are one or two for each function and element type; what these calls show depends on how a function is
-implemented for an element type, not on its data.
+If the first call of a smoke case is correct, the case is called again with other memory, while its inputs are still
+being copied to the device. If the results differ, a third call shows which of the two changes is the cause. Only smoke
+cases, one or two per function and element type, are called again. What these calls reveal depends on the implementation
+for an element type, not on the data.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from diopi_test.execution.verdict import CheckResult
 
 SECOND, RELAID = "a second call", "a call with inputs in another layout"
 QUEUED = "a call with inputs still on their way"
-"""What further calls are called in a report."""
+"""The names of further calls in reports."""
 
 OF_MEMORY = frozenset({"inputs", "gaps", "guards"})
-"""The checks that look at what is no result. Each tells of further calls too, where something was wrong."""
+"""The checks of memory that is not part of a result. Their results also include problems of further calls."""
 
 
 @final
@@ -31,11 +31,11 @@ class Attempt:
     """One call of a case and its results.
 
     Attributes:
-        code: what it answered.
-        message: the vendor's last error if that was not success.
-        run: what it left behind; None if it failed.
-        findings: what the checks of a single run found.
-        left: tensors, and pieces of device memory, that are allocated after it and were not before.
+        code: the error code that the call returned.
+        message: the vendor's last error, if the call failed.
+        run: the record of the call; None if it failed.
+        findings: the results of the checks of a single call.
+        left: tensors and device memory that were allocated during the call and not released.
     """
 
     code: Error
@@ -74,13 +74,13 @@ class CallSequence:
 
     Attributes:
         first: the call whose results are checked. Its inputs had arrived on the device.
-        queued: the same call with tensors elsewhere in memory and the copies of its inputs still in the stream's queue;
-            None where the first went wrong, and at other levels than smoke.
-        waited: as `queued`, but with inputs that had arrived; None unless `queued` went wrong.
-        relaid: as `waited`, with inputs in another layout; None where a call before it went wrong, and unless the case
-            is in the function's leading element type: layouts are no matter of types.
-        plain: what the out-of-place form of an in-place function left behind after a call with the same arguments;
-            None where `queued` is, and where the vendor can't do it.
+        queued: the same call with tensors at other addresses, and with the copies of its inputs still in the stream's
+            queue; None if the first call failed, and at other levels than smoke.
+        waited: as `queued`, but after the inputs have arrived; None unless `queued` failed.
+        relaid: as `waited`, with inputs in another layout. None if an earlier call failed, and unless the case has the
+            function's main element type, because layouts don't depend on types.
+        plain: the record of a call of the out-of-place form with the same arguments, if the case calls an in-place
+            form; None if `queued` is None or the vendor does not implement that form.
     """
 
     first: Attempt
@@ -98,7 +98,7 @@ class CallSequence:
 
     @property
     def check_results(self) -> list[CheckResult]:
-        """Return the check results of the first call, and those of further calls that concern memory."""
+        """Return the check results of the first call, and the results of further calls that concern memory."""
         lines = {finding.check: finding for finding in self.first.check_results}
         for call, attempt in ((SECOND, self.queued), (RELAID, self.relaid)):
             for finding in attempt.check_results if attempt is not None else ():

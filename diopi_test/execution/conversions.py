@@ -23,7 +23,7 @@ from diopi_proto.types import Dtype
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 
 WITH_CHANNELS = frozenset({"conv", "pool", "norm", "interpolate", "detection"})
-"""The families whose tensors are (N, C, spatial axes), but for functions that are told their axes."""
+"""The families whose tensors are (N, C, spatial axes), except functions with arguments that name axes."""
 
 TOLD_AXES = frozenset({"normalized_shape"})
 """Arguments that say which axes a function works on, beside those that name axes."""
@@ -95,13 +95,13 @@ def is_converted(case: BaselineCase, names: Iterable[str]) -> bool:
 
 
 def _has_channels(prototype: Prototype) -> bool:
-    """Return whether axis 1 holds the channels.
+    """Return whether axis 1 is the channel axis.
 
-    This depends on the family. It does not hold if arguments name the axes, or for arrays of tensors, which have any
+    This depends on the family. It is not the case if arguments name axes, nor for arrays of tensors, which have any
     shape.
 
     Returns:
-        Whether axis 1 holds the channels.
+        Whether axis 1 is the channel axis.
     """
     arguments = prototype.arguments
     is_told = any(p.name in TOLD_AXES or p.fact(NamesAxis) or p.is_tensor_array for p in arguments)
@@ -117,19 +117,19 @@ def _ranks(function: str) -> frozenset[int]:
 
 @cache
 def _narrowed(function: str) -> frozenset[str]:
-    """Return the names of arguments and results that hold indices in int64 or int32."""
+    """Return the names of arguments and results that contain indices as int64 or int32."""
     prototype = lookup(function)
     index_arguments = {name for name, accepted in prototype.argument_dtypes.items() if _are_indices(accepted)}
     return frozenset(index_arguments | {result.name for result in prototype.results if _is_position(prototype, result)})
 
 
 def _are_indices(accepted: dtypes.DtypeSet) -> bool:
-    """Return whether the types are those of indices, and not of integers of all sizes, which are numbers."""
+    """Return whether the types are those of indices; a parameter that accepts more integer types contains numbers."""
     return set(dtypes.index) <= set(accepted) and Dtype.int16 not in accepted
 
 
 def _is_position(prototype: Prototype, result: Parameter) -> bool:
-    """Return whether a result holds int64 indices by default, in a tensor that the caller allocates."""
+    """Return whether a result contains int64 indices by default, in a tensor that the caller allocates."""
     return result.annotation is Out and prototype.rule_of(result.name) is dtypes.position
 
 

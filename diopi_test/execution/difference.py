@@ -42,17 +42,17 @@ class Pattern:
 @final
 @dataclass(frozen=True)
 class ErrorMap:
-    """The errors in one slice of a tensor, as a picture with a digit per cell, built by `checks.error_map`.
+    """A picture of the errors in one slice of a tensor, with a digit per cell, created by `checks.error_map`.
 
-    The slice is that with the worst element, along the last two axes that have more than one; along one if there are no
-    two.
+    The slice contains the worst element. It extends along the last two axes with more than one element, or along one
+    such axis if there is only one.
 
     Attributes:
-        axes: which axes of the tensor it lies along, of `rows` and of what is in a row, or of the latter alone.
-        sizes: number of elements along each of them.
-        rows: a digit a cell, of the worst of its elements, which are as many as it takes to have at most 32 cells along
-            an axis. 0 is no error, 4 is up to the whole budget, 9 is more than 1024 times that, or wrong where there is
-            no budget; see `checks.error_map.BOUNDS`.
+        axes: the axes of the tensor along which the slice extends: of the rows and within a row, or only the latter.
+        sizes: the number of elements along each of these axes.
+        rows: one digit per cell, for the worst element of the cell. A cell has as many elements as needed for at most
+            32 cells along an axis. 0 means no error, 4 an error up to the budget, and 9 an error above 1024 budgets, or
+            a wrong element without a budget; see `checks.error_map.BOUNDS`.
     """
 
     axes: tuple[int, ...]
@@ -63,20 +63,22 @@ class ErrorMap:
 @final
 @dataclass(frozen=True)
 class Difference:
-    """A tensor that is not as expected, with its worst element. Elements are texts: JSON numbers can't hold all.
+    """A tensor that differs from its expected value, with its worst element.
+
+    Elements are text, because JSON can't represent all of them.
 
     Attributes:
         tensor: the parameter, with `.number` for an entry of an array of tensors.
         problem: what is wrong with these elements, as in "3 of 15 elements are wrong".
-        wrong_count, total: numbers of incorrect elements and of all elements.
-        index: of the worst element, of the first where none is worse than another.
-        actual, expected: its value and the value that it should have.
-        error: their distance; None where there is none to measure.
-        budget: the largest distance allowed there; None where the element must be exact.
+        wrong_count, total: the numbers of incorrect elements and of all elements.
+        index: the index of the worst element, or of the first one if no element is worse than another.
+        actual, expected: the actual and the expected value of this element.
+        error: the distance between these values; None if it is not meaningful.
+        budget: the largest accepted distance; None if the element must be exact.
         patterns: what the wrong elements have in common.
-        inputs: by name, what the inputs hold at that element, where each element is computed from those at its place.
-        arguments: by name, how all arguments were passed: attributes; element types, shapes and strides of tensors.
-        call: which call it was; empty for the first.
+        inputs: the values of the inputs at the same index, by name, if each result element is computed from these.
+        arguments: how all arguments were passed, by name: attributes; element types, shapes and strides of tensors.
+        call: the name of the call; empty for the first one.
         map: a picture of the errors in the slice with the worst element; None for a single element.
     """
 

@@ -19,12 +19,12 @@ from lib_rt.dtypes import to_numpy
 @final
 @dataclass(frozen=True)
 class Flaw:
-    """The reason why a call is invalid, and the changed arguments and results.
+    """The reason why a call is invalid, with the changed arguments and results.
 
     Attributes:
-        text: it in words.
-        arguments, expected: what is put in the place of the valid case's; the number of an array's entries by the
-            name of its count.
+        text: the reason in words.
+        arguments, expected: the values that replace those of the valid case. The name of a count stands for the number
+            of entries of its array.
     """
 
     text: str
@@ -38,8 +38,8 @@ class Mutation:
     """A way to make a call invalid; the label of the case is `negative-<parameter>-<name>`.
 
     Attributes:
-        concerns: whether it can be made at a parameter.
-        flaw: what it makes of a valid case there; None where it would not be an error.
+        concerns: returns whether the mutation applies to a parameter.
+        flaw: returns the flaw for a valid case; None if the changed call would be valid.
     """
 
     name: str

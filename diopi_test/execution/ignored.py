@@ -1,8 +1,8 @@
 """Cases of ignored arguments: valid calls with an arbitrary value in an argument that the call does not read.
 
-Callers pass what they have at hand for such an argument: NULL, a tensor of another element type or shape, an attribute
-that means nothing. Nothing of these cases is stored: each is made of a stored case in which the prototype says that the
-argument may be anything (`diopi_proto.ignored`), and its results must be that case's.
+Callers pass arbitrary values for such an argument: NULL, a tensor of another element type or shape, or a meaningless
+attribute. These cases are not stored. Each is derived from a stored case for which the prototype declares that the
+argument is ignored (`diopi_proto.ignored`). Its results must be those of the stored case.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt.dtypes import to_numpy
 
 PREFIX = CaseClass.callers.value
-"""What the labels of these cases begin with."""
+"""The prefix of the labels of these cases."""
 
 Change = Callable[[Prototype, Parameter, Any], Any]
-"""From a parameter and what a case gives for it to what is put there instead; the same if there is nothing to try."""
+"""A function that returns the replacement of an argument, from the parameter and its value; the same value if there
+is no replacement."""
 
 
 def ignored_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[tuple[str, str]]:
@@ -63,7 +64,7 @@ def make_ignored_case(case: BaselineCase, label: str) -> BaselineCase:
     prototype = lookup(case.function)
     change, parameter = _targets(prototype)[label]
     if not _can_be_made(prototype, case, change, parameter):
-        raise KeyError(f"{label} can't be made of {case.id}")
+        raise KeyError(f"{label} can't be derived from {case.id}")
     changed = change(prototype, parameter, case.arguments[parameter.name])
     arguments, expected = {**case.arguments, parameter.name: changed}, case.expected
     if parameter.is_result:
@@ -140,7 +141,7 @@ def _nonsense(shape: tuple[int, ...], dtype: Dtype) -> BaselineTensor:
 
 
 _VALUES: dict[type, Number] = {kinds.i64: -7, kinds.i32: -7, kinds.f64: math.nan, kinds.f32: math.nan}
-"""By annotation, numbers that mean nothing there."""
+"""Meaningless numbers, by annotation of the parameter."""
 
 
 def _other_value(prototype: Prototype, parameter: Parameter, value: Any) -> Any:

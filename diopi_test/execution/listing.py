@@ -1,4 +1,4 @@
-"""Which cases a baseline file gives: those stored in it, and those made of them."""
+"""List the cases of a baseline file: the stored cases, and the cases that are derived from them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from diopi_test.execution.negative_cases import negative_labels
 
 
 def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
-    """Return the cases stored in a file, in order, then those of ignored arguments and in-place use, then refusals.
+    """Return the cases stored in a file, then cases of ignored arguments and in-place use, then negative tests.
 
-    Refusals are last: of a vendor that crashes in them the cases that it must have right are run before. Of a level
-    whose inputs are drawn nothing more is made: what it has in common with smaller cases is tried on these.
+    Negative tests come last, so that a vendor that crashes in them has run all other cases before. No cases are derived
+    at levels with generated inputs, because the smaller levels already test the same properties.
     """
     stored = list_stored_cases(file)
     if file.level in LEVELS and LEVELS[file.level].is_drawn:
@@ -37,10 +37,10 @@ def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
 
 
 def list_stored_cases(file: IndexView) -> tuple[ListedCase, ...]:
-    """Return the cases that are stored in a file, and none that are made of them."""
+    """Return the cases that are stored in a file, without derived cases."""
     return tuple(ListedCase(label, file.dtype(label), file.case_class(label)) for label in file.labels)
 
 
 def _class_of_variant(file: IndexView, base: str) -> CaseClass:
-    """Return the class of a call with an ignored argument: that of its base, where that is not demanded either."""
+    """Return the class of a call with an ignored argument: `open` if its base has this class, else `callers`."""
     return CaseClass.open if file.case_class(base) is CaseClass.open else CaseClass.callers

@@ -1,7 +1,8 @@
 """Negative tests: invalid calls, each derived from a valid case by one change.
 
-They are not stored. A table of mutations defines each change, the parameters to which it applies, and the call that
-results. By the facts of the prototype, the call is invalid in every function to which the mutation applies.
+Negative tests are derived from stored cases when they run, and not stored. `MUTATIONS` lists the changes. Each mutation
+has a predicate that selects parameters, and a function that returns the flaw of a call, or None if the call can't be
+changed in this way. According to the prototype's facts, the changed call is invalid in every function.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from diopi_test.oracle.records import BaselineCase, Expected, expected_arrays, t
 from lib_rt.dtypes import to_numpy
 
 PREFIX = "negative"
-"""What the labels of negative cases begin with."""
+"""The prefix of the labels of negative cases."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def make_negative_case(case: BaselineCase, label: str) -> NegativeCase:
     mutation, parameter = _targets(prototype)[label]
     flaw = _flaw(mutation, prototype, parameter, case)
     if flaw is None:
-        raise KeyError(f"{label} can't be made of {case.id}")
+        raise KeyError(f"{label} can't be derived from {case.id}")
     arguments, expected = {**case.arguments, **flaw.arguments}, {**case.expected, **flaw.expected}
     negative = replace(case, label=label, arguments=arguments, expected=expected, case_class=CaseClass.negative)
     return NegativeCase(negative, flaw)
@@ -101,42 +102,44 @@ def _flaw(mutation: Mutation, prototype: Prototype, parameter: Parameter, case: 
 
 
 def is_ordinary(prototype: Prototype, case: BaselineCase) -> bool:
-    """Return whether all tensors that results depend on have elements, so that the function reads its arguments.
+    """Return whether all tensors that affect results have elements, so that the function reads its arguments.
 
     Args:
         prototype: The prototype of the function.
         case: The case.
 
     Returns:
-        Whether the case is suitable as a base of derived cases. Workspaces may be empty.
+        Whether negative tests can be derived from the case. Workspaces may be empty.
     """
     read = (p.name for p in prototype.arguments if p.annotation is not kinds.Workspace)
     decisive = [case.arguments[name] for name in read if prototype.has_effect(name, case.arguments)]
     return all(tensor.values.size for value in decisive for tensor in tensors_in(value))
 
 
-def _result_tensor(prototype: Prototype, parameter: Parameter) -> bool:
-    """Return whether the parameter is a tensor that the caller allocates as the inputs determine."""
+def _is_allocated_result(prototype: Prototype, parameter: Parameter) -> bool:
+    """Return whether the parameter is a result that the caller allocates with a shape that the inputs determine."""
     has_inputs = any(p.is_argument and (p.is_tensor or p.is_tensor_array) for p in prototype.parameters)
-    made_by_caller = parameter.annotation in (kinds.Out, kinds.Outs) and not parameter.optional
-    return made_by_caller and has_inputs and prototype.result is not caller_chosen
+    is_allocated_by_caller = parameter.annotation in (kinds.Out, kinds.Outs) and not parameter.optional
+    return is_allocated_by_caller and has_inputs and prototype.result is not caller_chosen
 
 
 def _with_first(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return `value`, or the first entry of an array, changed."""
+    """Return `value` after a change; if it is an array, only its first entry is changed."""
     return [change(value[0]), *value[1:]] if isinstance(value, list) else change(value)
 
 
 # NULL where a tensor is required.
 
 
-def _required_tensor(prototype: Prototype, parameter: Parameter) -> bool:
+def _is_required_tensor(prototype: Prototype, parameter: Parameter) -> bool:
+    """Return whether the parameter is a tensor, or an array of tensors, that must not be NULL."""
     single = parameter.is_tensor and parameter.annotation not in (kinds.NewOut, kinds.Workspace)
     array = parameter.annotation in (kinds.Ins, kinds.Outs, kinds.InOuts, kinds.SparseIn)
     return not parameter.optional and (single or array)
 
 
-def _null(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _pass_null(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Pass NULL for a tensor, or for the first tensor of an array."""
     value = (case.expected if parameter.role is Role.output else case.arguments)[parameter.name]
     if not value:
         return None
@@ -146,23 +149,25 @@ def _null(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Fla
     return Flaw(text, expected=changed) if parameter.role is Role.output else Flaw(text, changed)
 
 
-# An element type the standard does not have there.
+# An element type that the standard does not accept there.
 
 _OTHER_DTYPES = (Dtype.float32, Dtype.complex64, Dtype.bool, Dtype.uint16)
-"""Element types to try, the first that is not accepted being taken; uint16 is accepted nowhere."""
+"""Element types to try; the first one that is not accepted is used. No function accepts uint16."""
 
 
-def _input_tensor(prototype: Prototype, parameter: Parameter) -> bool:
+def _is_input_tensor(prototype: Prototype, parameter: Parameter) -> bool:
+    """Return whether the parameter is a tensor, or an array of tensors, that the function reads."""
     tensor = parameter.is_tensor or parameter.is_tensor_array
     return tensor and parameter.is_argument and parameter.annotation is not kinds.Workspace
 
 
-def _input_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _use_invalid_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use an element type that the function does not accept for the tensor."""
     value, accepted = case.arguments[parameter.name], prototype.dtypes_of(parameter.name)
     invalid_dtype = next((dtype for dtype in _OTHER_DTYPES if dtype not in accepted), None)
     if not tensors_in(_first(value)) or not accepted or invalid_dtype is None:
         return None
-    is_sparse = parameter.annotation is kinds.SparseIn  # its values have its type
+    is_sparse = parameter.annotation is kinds.SparseIn  # the values, its last tensor, determine its type
     changed = _with_first(
         value[::-1] if is_sparse else value,
         lambda tensor: make_zeros(tensor.values.shape, invalid_dtype, tensor.layout),
@@ -172,19 +177,22 @@ def _input_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase)
 
 
 def _first(value: Any) -> Any:
+    """Return the value, or the first entry of an array; None if the array is empty."""
     return next(iter(value), None) if isinstance(value, list) else value
 
 
 # Shapes that do not broadcast.
 
 
-def _further_operand(prototype: Prototype, parameter: Parameter) -> bool:
+def _is_further_operand(prototype: Prototype, parameter: Parameter) -> bool:
+    """Return whether the parameter is the second or a later operand of an element-wise function."""
     operands = [p for p in prototype.parameters if p.is_tensor and p.is_argument]
     to_tensor = any(p.is_tensor and p.is_result for p in prototype.parameters)
     return prototype.elementwise and to_tensor and parameter in operands[1:]
 
 
-def _broadcast(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _prevent_broadcast(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Give the operand a size that does not broadcast with the first operand."""
     first = next(case.arguments[p.name] for p in prototype.parameters if p.is_tensor and p.is_argument)
     tensor = case.arguments[parameter.name]
     if tensor is None or first.values.ndim == 0 or first.values.shape[-1] < 2:
@@ -197,17 +205,19 @@ def _broadcast(prototype: Prototype, parameter: Parameter, case: BaselineCase) -
 # An axis or index out of range.
 
 
-def _after_the_last(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw:
-    return replace_first(parameter, case, _places(parameter, case))
+def _exceed_last(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw:
+    """Use a number greater than the last axis or index."""
+    return replace_first(parameter, case, _position_count(parameter, case))
 
 
-def _before_the_first(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw:
-    return replace_first(parameter, case, -_places(parameter, case) - 1)
+def _precede_first(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw:
+    """Use a negative number that counts back beyond the first axis or index."""
+    return replace_first(parameter, case, -_position_count(parameter, case) - 1)
 
 
-def _places(parameter: Parameter, case: BaselineCase) -> int:
+def _position_count(parameter: Parameter, case: BaselineCase) -> int:
     """Return an upper bound of the number of axes or indices."""
-    return _rank(case) if parameter.fact(facts.NamesAxis) else _longest(case)
+    return _rank(case) if parameter.fact(facts.NamesAxis) else _largest_size(case)
 
 
 def _rank(case: BaselineCase) -> int:
@@ -217,7 +227,7 @@ def _rank(case: BaselineCase) -> int:
     return max([array.ndim for array in (*arguments, *results)], default=1) or 1
 
 
-def _longest(case: BaselineCase) -> int:
+def _largest_size(case: BaselineCase) -> int:
     """Return the largest size in the call, of an axis or in a list."""
     shapes = [tensor.values.shape for value in case.arguments.values() for tensor in tensors_in(value)]
     lists = [value for value in case.arguments.values() if isinstance(value, tuple)]
@@ -227,16 +237,19 @@ def _longest(case: BaselineCase) -> int:
 # A number that is too small.
 
 
-def _negative(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _use_negative_number(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use −1, in a list for its first number."""
     return None if case.arguments[parameter.name] in (None, ()) else replace_first(parameter, case, -1)
 
 
-def _positive(prototype: Prototype, parameter: Parameter) -> bool:
+def _must_be_positive(prototype: Prototype, parameter: Parameter) -> bool:
+    """Return whether the parameter is an attribute whose lower bound is above 0."""
     least = parameter.fact(facts.AtLeast)
     return parameter.role is Role.attribute and least is not None and least.least > 0
 
 
-def _zero(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _use_zero(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use 0, in a list for its first number."""
     if case.arguments[parameter.name] in (None, ()) or not prototype.has_effect(parameter.name, case.arguments):
         return None
     return replace_first(parameter, case, 0)
@@ -245,11 +258,13 @@ def _zero(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Fla
 # The wrong number of tensors.
 
 
-def _count(prototype: Prototype, parameter: Parameter) -> bool:
+def _is_count(prototype: Prototype, parameter: Parameter) -> bool:
+    """Return whether the parameter is the number of entries of an array."""
     return parameter.role is Role.count
 
 
-def _negative_count(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _use_negative_count(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use −1 as the number of entries."""
     return replace_value(parameter, -1)
 
 
@@ -259,17 +274,19 @@ def _needs_entries(prototype: Prototype, parameter: Parameter) -> bool:
     return parameter.annotation is kinds.Ins and any(count.fact(facts.AtLeast) for count in counts)
 
 
-def _no_entries(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _pass_empty_array(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Pass an array without entries."""
     return Flaw(f"{parameter.c_name} has no entries", {parameter.name: []})
 
 
-def _sized_results(prototype: Prototype, parameter: Parameter) -> bool:
+def _has_requested_length(prototype: Prototype, parameter: Parameter) -> bool:
     """Return whether the parameter is an array of results whose length no array of inputs determines."""
     alone = not any(p.is_tensor_array and p.is_argument for p in prototype.parameters)
     return parameter.annotation is kinds.Outs and alone
 
 
-def _too_few(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _omit_last_result(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Pass one result tensor less than the call requests."""
     results = case.expected[parameter.name]
     assert isinstance(results, list)
     sizes = [value for value in case.arguments.values() if isinstance(value, tuple) and len(value) == len(results)]
@@ -281,12 +298,13 @@ def _too_few(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> 
 # A result tensor of the wrong shape or element type.
 
 
-def _shaped_result(prototype: Prototype, parameter: Parameter) -> bool:
+def _has_determined_shape(prototype: Prototype, parameter: Parameter) -> bool:
     """Return whether the parameter is a result whose shape the caller can't choose."""
-    return _result_tensor(prototype, parameter) and not parameter.fact(facts.ShapeChosen)
+    return _is_allocated_result(prototype, parameter) and not parameter.fact(facts.ShapeChosen)
 
 
-def _result_shape(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+def _use_wrong_shape(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use a result tensor whose last axis is longer by one."""
     first = _first(case.expected[parameter.name])
     if first is None or not first.values.size:
         return None
@@ -296,8 +314,8 @@ def _result_shape(prototype: Prototype, parameter: Parameter, case: BaselineCase
     return Flaw(f"{parameter.c_name} has shape {invalid} instead of {valid}", expected={parameter.name: changed})
 
 
-def _result_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
-    """Use a result tensor that can't hold the result: no function converts floating-point results to integers."""
+def _use_wrong_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Flaw | None:
+    """Use a result tensor with a type that can't hold the result, such as integers for a floating-point result."""
     results = case.expected[parameter.name]
     first, entry = _first(results), 0 if isinstance(results, list) else None
     invalid = None if first is None else _LOWER.get(category(first.dtype))
@@ -309,11 +327,11 @@ def _result_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase
 
 
 _LOWER = {3: Dtype.float32, 2: Dtype.int32, 1: Dtype.bool}
-"""By category of a result's element type, one that can't hold it (torch.can_cast)."""
+"""An element type that can't hold the result, by category of the result's element type (torch.can_cast)."""
 
 
 def standard_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCase) -> Dtype:
-    """Return the element type of a result by the prototype's rule; of an array, that of its first entry."""
+    """Return the element type of a result, or of the first entry of an array of results, by the prototype's rule."""
     entry = 0 if parameter.is_tensor_array else None
     usual = prototype.infer(parameter.name, case.arguments, entry, otherwise=case.dtype)
     assert usual is not None
@@ -321,24 +339,25 @@ def standard_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCas
 
 
 def _expected(shape: Sequence[int], dtype: Dtype, layout: str) -> Expected:
+    """Return a result tensor of zeros."""
     return Expected(np.zeros(shape, to_numpy(dtype)), dtype, layout)
 
 
 MUTATIONS = (
-    Mutation("null", _required_tensor, _null),
-    Mutation("dtype", _input_tensor, _input_dtype),
-    Mutation("shape", _further_operand, _broadcast),
-    Mutation("after-the-last", has_fact(facts.NamesAxis), _after_the_last),
-    Mutation("before-the-first", has_fact(facts.NamesAxis), _before_the_first),
-    Mutation("after-the-last", has_fact(facts.NamesIndex), _after_the_last),
-    Mutation("before-the-first", has_fact(facts.NamesIndex), _before_the_first),
-    Mutation("negative", has_number_fact(facts.AtLeast), _negative),
-    Mutation("zero", _positive, _zero),
-    Mutation("negative", _count, _negative_count),
-    Mutation("none", _needs_entries, _no_entries),
-    Mutation("too-few", _sized_results, _too_few),
-    Mutation("shape", _shaped_result, _result_shape),
-    Mutation("dtype", _result_tensor, _result_dtype),
+    Mutation("null", _is_required_tensor, _pass_null),
+    Mutation("dtype", _is_input_tensor, _use_invalid_dtype),
+    Mutation("shape", _is_further_operand, _prevent_broadcast),
+    Mutation("after-the-last", has_fact(facts.NamesAxis), _exceed_last),
+    Mutation("before-the-first", has_fact(facts.NamesAxis), _precede_first),
+    Mutation("after-the-last", has_fact(facts.NamesIndex), _exceed_last),
+    Mutation("before-the-first", has_fact(facts.NamesIndex), _precede_first),
+    Mutation("negative", has_number_fact(facts.AtLeast), _use_negative_number),
+    Mutation("zero", _must_be_positive, _use_zero),
+    Mutation("negative", _is_count, _use_negative_count),
+    Mutation("none", _needs_entries, _pass_empty_array),
+    Mutation("too-few", _has_requested_length, _omit_last_result),
+    Mutation("shape", _has_determined_shape, _use_wrong_shape),
+    Mutation("dtype", _is_allocated_result, _use_wrong_dtype),
     *INVALID_SHAPES,
 )
-"""Everything that can be made wrong."""
+"""All mutations."""

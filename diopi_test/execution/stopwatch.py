@@ -25,19 +25,19 @@ MAX_REPEATS = 20
 """Calls that are timed, at most."""
 
 MIN_REPEATS = 3
-"""Calls that are timed, however long they take."""
+"""The minimum number of timed calls, whatever their duration."""
 
 MAX_SECONDS = 0.5
 """Seconds after which no further call is timed."""
 
 ROOM = 2**28
-"""Bytes of tensors that calls have made, which their context keeps, after which no further call is timed."""
+"""When the tensors that calls have allocated in the context exceed this number of bytes, no further call is timed."""
 
 COPIED = 64 * 2**20
-"""Bytes that are copied to find the bandwidth of a device: more than the caches of most hold."""
+"""The number of bytes that are copied to measure the bandwidth of a device; it exceeds most caches."""
 
 COPIES = 5
-"""How often they are copied; the fastest counts."""
+"""The number of copies that are timed; the fastest one counts."""
 
 
 def time_call(vendor: BaseVendor, device: Device, case: BaselineCase, bandwidth: float | None) -> Timing:

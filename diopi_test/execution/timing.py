@@ -14,12 +14,12 @@ class Timing:
     """The duration of a call, measured by `execution.stopwatch`.
 
     Attributes:
-        seconds: the median of the repeats, each until the device was done.
-        repeats: how often the call was timed, once it was warm.
-        bytes: of the elements of its tensors, which it reads or writes; what is updated counts twice.
-        operations: one an element of the results, of functions that compute each from the elements at its place; None
-            of others, whose prototypes do not tell.
-        bandwidth: bytes that the device reads and writes in a second when it copies its own memory; None if it can't.
+        seconds: the median of the repeats; each lasts until the device has finished.
+        repeats: the number of timed calls after the warm-up.
+        bytes: the number of bytes that the call reads or writes; updated tensors count twice.
+        operations: the number of result elements of functions that compute each result element from the elements at the
+            same index; None for other functions, whose prototypes don't state the number.
+        bandwidth: bytes that the device reads and writes per second when it copies its own memory; None if it can't.
     """
 
     seconds: float

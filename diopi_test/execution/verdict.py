@@ -12,7 +12,7 @@ from diopi_test.execution.timing import Timing
 
 
 class Verdict(StrEnum):
-    """How a case ended."""
+    """The verdict of a case."""
 
     passed = "passed"
     failed = "failed"
@@ -43,14 +43,14 @@ OPTIONAL = {"omit_default": True}
 @final
 @dataclass(frozen=True)
 class CheckResult:
-    """The result of one check.
+    """The result of a check.
 
     Attributes:
-        check: its name.
+        check: the name of the check.
         passed: whether the check passed.
-        message: what is wrong, or worth noting; empty if nothing.
-        ratio: largest error / budget where the check measures one.
-        rms: root mean square of error / (s + ulp + eps·m) where the check measures one.
+        message: what is wrong, or what else is worth reporting; may be empty.
+        ratio: the largest error / budget, if the check measures it.
+        rms: the root mean square of error / (s + ulp + eps·m), if the check measures it.
         differences: where the first few incorrect tensors differ.
     """
 
@@ -65,10 +65,10 @@ class CheckResult:
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict of one case with its check results; `message` gives the reason in one line unless it passed.
+    """The verdict of a case with its check results; `message` gives the reason in one line unless it passed.
 
     Attributes:
-        timing: how long the call takes; None unless it passed and was to be timed.
+        timing: the duration of the call; None unless the case passed and durations are measured.
     """
 
     verdict: Verdict

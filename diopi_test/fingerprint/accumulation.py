@@ -1,7 +1,8 @@
-"""How sums and dot products are accumulated: width and rounding of partial sums, order, exactness of products.
+"""Probes of accumulation in sums and dot products: width and rounding of partial sums, order, exactness of products.
 
-Order: see `trees`. Width and rounding: a small term beside a large one that cancels, after M. Fasi, N. J. Higham,
-M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021.
+The module `trees` finds the order. To find width and rounding, a small term is added beside a large one that cancels,
+following M. Fasi, N. J. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer
+Science 7:e330, 2021.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ROWS = 64
 """Sums made by one call where it makes several."""
 
 MOST_BITS = 128
-"""Where the search for the width of partial sums ends: beyond double double."""
+"""The largest width of partial sums that is tried; it exceeds double double."""
 
 WIDTHS = {8: "bfloat16", 11: "float16", 24: "float32", 53: "float64", 64: "extended"}
 
@@ -60,7 +61,7 @@ class Sums:
 
 
 def one_by_one(operator: ProbedOperator, rows: Array) -> Array:
-    """Every row summed as a vector of its own."""
+    """Return the sums of the rows, where each row is summed as a separate vector."""
     return np.stack([operator(row, (0,), shape=(), dtype=_dtype(rows)) for row in rows])
 
 
@@ -126,7 +127,7 @@ def _top(sums: Sums) -> int | None:
 
 
 PLACES = ((0, 1, 2), (0, TERMS // 2, TERMS - 1))
-"""Where three terms stand that are not zero: side by side, and far apart."""
+"""The positions of the three nonzero terms: side by side, and far apart."""
 
 
 def _placed(*terms: float) -> list[Floats]:
@@ -160,7 +161,7 @@ def width(sums: Sums, top: int) -> int | None:
 
 
 def _rounding(sums: Sums, top: int, bits: int) -> str:
-    """Whether three quarters of the last place are rounded up: in no order is the nearest sum that of nothing."""
+    """Return how partial sums are rounded, from whether three quarters of the last place are rounded up."""
     remainders = sums(_placed(2.0**top, 1.5 * 2.0 ** (top - bits), -(2.0**top)))
     return "to nearest" if (remainders > 0).all() else "towards zero"
 
@@ -190,7 +191,7 @@ def _order(sums: Sums, top: int, bits: int) -> str:
 
 
 def ask_products(operator: ProbedOperator, dtype: Dtype, *, way: Way, shape: tuple[int, int]) -> Observations:
-    """As `ask_sums`, and what becomes of factors and products before they are added, in results of `shape`."""
+    """Observe dot products of `shape` results: as `ask_sums`, and the precision of factors and products."""
     factors, products = _factors(operator, dtype, shape), _products(operator, dtype, shape)
     return {"factors": factors, "products": products, **ask_sums(operator, dtype, way=way)}
 
@@ -207,7 +208,7 @@ def _product(
 
 
 def _factors(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> str:
-    """How many bits of 1 + 2^−k are kept when it is multiplied with 1."""
+    """Return the number of bits of the factor 1 + 2^−k that survive a multiplication by 1."""
     for bits in range(2, FORMATS[dtype].precision + 1):
         factor = 1 + 2.0 ** (1 - bits)
         if _product(operator, dtype, shape, {0: (factor, 1.0)}) != factor:
@@ -216,7 +217,7 @@ def _factors(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> 
 
 
 def _products(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) -> str:
-    """Whether x · x is rounded before −(x · x rounded) is added, wherever the two stand: if not, the rest remains."""
+    """Return whether x · x is rounded before −(x · x, rounded) is added; if it is exact, a remainder is left."""
     step = 2.0 ** -((FORMATS[dtype].precision + 1) // 2)
     square, rounded = (1 + step, 1 + step), (-(1 + 2 * step), 1.0)
     rests = {

@@ -1,4 +1,4 @@
-"""Conversions between element types: rounding, what is out of range, subnormal numbers, NaN."""
+"""Probes of conversions between element types: rounding, numbers out of range, subnormal numbers, NaN."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _rounded_floats(operator: ProbedOperator, source: Dtype, target: Dtype) -> s
 
 
 def ask_narrowing(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """From a floating type to one of less precision or range."""
+    """Observe the conversion from a floating-point type to one of lower precision or smaller range."""
     form, wider = FORMATS[target], FORMATS[source]
     observations = {}
     if wider.precision >= form.precision + 2:
@@ -97,14 +97,14 @@ def _overflow(operator: ProbedOperator, source: Dtype, target: Dtype) -> str:
 
 
 def ask_widening(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """From a floating type to one that holds all its numbers."""
+    """Observe the conversion from a floating-point type to one that can represent all its numbers."""
     small = subnormals(FORMATS[source])
     result = _converted(operator, small, source, target)
     return {"subnormal numbers": fate(result, small, flush(small, source), source)}
 
 
 def ask_from_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """From integers to a floating type that does not hold all of them."""
+    """Observe the conversion from integers to a floating-point type that can't represent all of them."""
     return {"rounded": _rounded_floats(operator, source, target)}
 
 
@@ -120,7 +120,7 @@ def _wrapped(number: int, limits: Range) -> int:
 
 
 def _indefinite(number: int, limits: Range) -> int:
-    """What x86 makes of numbers out of range: the smallest integer."""
+    """Return what x86 gives for numbers out of range: the smallest integer."""
     return number if limits[0] <= number <= limits[1] else limits[0]
 
 
@@ -138,7 +138,7 @@ OUT_OF_RANGE: dict[str, Callable[[int, Range], int]] = {
     "smallest int64, then saturated": lambda number, limits: _clipped(_indefinite(number, _INT64), limits),
     "smallest int32, then saturated": lambda number, limits: _clipped(_indefinite(number, _INT32), limits),
 }
-"""What becomes of an integer that a type does not hold, given the limits of the type."""
+"""The rules for integers out of the range of a type, by name; each maps an integer and the limits of the type."""
 
 
 def limits_of(dtype: Dtype) -> Range:
@@ -166,7 +166,7 @@ def _beyond(limits: Range, source: Dtype) -> list[int]:
 
 
 def ask_to_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """From a floating type to integers."""
+    """Observe the conversion from a floating-point type to integers."""
     limits = limits_of(target)
     halves = QUARTERS if limits[0] == 0 else _both_signs(QUARTERS)
     observations = {"rounded": rounding(halves, _converted(operator, halves, source, target).astype(np.float64))}
@@ -181,7 +181,7 @@ def ask_to_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> O
 
 
 def ask_between_integers(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """From an integer type to one that does not hold all its numbers."""
+    """Observe the conversion from an integer type to one that can't represent all its numbers."""
     limits, numbers_of_source = limits_of(target), limits_of(source)
     numbers = [
         number
@@ -193,7 +193,7 @@ def ask_between_integers(operator: ProbedOperator, source: Dtype, target: Dtype)
 
 
 def ask_to_bool(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """Which numbers of a floating type are true: all but zero, it should be."""
+    """Observe which numbers of a floating-point type are true; all numbers except zero should be."""
     numbers = np.array([0.0, -0.0, 0.25, 1.0, -1.0, 256.0, FORMATS[source].subnormal, np.inf, np.nan])
     result = _converted(operator, numbers, source, target).astype(bool)
     mismatches = [
@@ -203,7 +203,7 @@ def ask_to_bool(operator: ProbedOperator, source: Dtype, target: Dtype) -> Obser
 
 
 def _holds(target: Dtype, source: Dtype) -> bool:
-    """Whether every number of `source` is one of `target`."""
+    """Return whether `target` can represent every number of `source`."""
     if is_floating(source) and is_floating(target):
         source_format, target_format = format_of(source), format_of(target)
         return (

@@ -41,7 +41,7 @@ WAYS: dict[str, Callable[[Array, Array], Any]] = {
 
 
 def quotients(x: Array, y: Array, result: Array, dtype: Dtype) -> Observations:
-    """By which way `result` came from x / y; by none, how often and how far it is off."""
+    """Return the method by which `result` was computed from x / y; if none matches, return the errors."""
     for name, way in WAYS.items():
         if np.array_equal(way(x, y), result):
             return {"quotients": name}

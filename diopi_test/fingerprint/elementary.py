@@ -1,6 +1,6 @@
-"""How far elementary functions are off, in units in the last place, at every number of a half-precision type.
+"""Probes of the errors of elementary functions, in units in the last place, at every number of a half-precision type.
 
-float32 is tried at a fixed sample of 65,536 numbers. The truth is the suite's reference in float64.
+float32 is probed at a fixed sample of 65,536 numbers. The suite's float64 reference gives the true values.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def ask(operator: ProbedOperator, dtype: Dtype) -> Observations:
 
 
 def _is_flushed(result: Floats, truth: Floats, flushed: Floats, dtype: Dtype) -> NDArray[np.bool_]:
-    """Where a result is that of a subnormal argument, or itself, taken for zero, and the truth is not."""
+    """Return where a result is zero, or is the result for zero, because a subnormal number was flushed."""
     as_if = flush(flushed, dtype)
     matters = ~_same(as_if, truth) & ~(error(as_if, truth, dtype) <= 0.5)
     flushes: NDArray[np.bool_] = matters & (_same(result, as_if) | (error(result, as_if, dtype) <= 0.5))
@@ -104,7 +104,7 @@ def _truth(name: str, values: Floats, dtype: Dtype) -> Floats:
 def error(result: Floats, truth: Floats, dtype: Dtype) -> Floats:
     """Return the distance of results from the truth in units in the last place of the truth.
 
-    Infinity counts as the number after the largest one, so that a correct overflow is no error.
+    Infinity counts as the number after the largest one, so a correct overflow has no error.
 
     Returns:
         The distance of each result.

@@ -18,7 +18,7 @@ from lib_rt.dtypes import Array, to_numpy
 Floats = NDArray[np.float64]
 
 SCALE = 16.0
-"""A factor that keeps what is looked for among the normal numbers, in float16 too."""
+"""A factor that keeps the remainder in the range of normal numbers, in float16 too."""
 
 
 def inexact(dtype: Dtype) -> Floats:
@@ -41,13 +41,13 @@ def _quotient(x: Array) -> Any:
 
 
 Arguments = Callable[[Array, Array], tuple[Any, ...]]
-"""(what is added to, x) → all arguments."""
+"""A function that returns all arguments from the number that is added and x."""
 
 
 def ask(
     operator: ProbedOperator, dtype: Dtype, *, rounded: Callable[[Array], Array], arguments: Arguments
 ) -> Observations:
-    """Whether anything remains when the rounded value is taken off the value before it is rounded."""
+    """Return whether a remainder is left when the rounded value is subtracted from the value before it is rounded."""
     numbers = inexact(dtype).astype(to_numpy(dtype))
     residues = np.concatenate([operator(*arguments(-rounded(x), x), shape=(1,), dtype=dtype) for x in numbers[:, None]])
     if not np.isfinite(residues).all():

@@ -1,4 +1,4 @@
-"""NaN: whether payload and sign of one that is given are kept, and what one looks like that a function makes."""
+"""Probes of NaN: whether payload and sign of an argument survive, and what a NaN that a function creates looks like."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COPIES = 32
 """Times every number is given, so that vectors of a processor are filled; the answers must agree."""
 
 PAYLOADS = (0b010110, 0b001011)
-"""Of two NaN, in the six bits below the one that says quiet: every format has as many."""
+"""The payloads of two NaNs, in the six bits below the quiet bit; every format has at least six."""
 
 
 @final
@@ -58,7 +58,7 @@ class Bits:
         return bits >> (self.fraction - 7) & 0b111111
 
     def is_nan(self, bits: int) -> bool:
-        """Whether the number with these bits is NaN."""
+        """Return whether the number with these bits is NaN."""
         return bits & ~self.sign > self.infinity
 
     def array(self, *numbers: int) -> Array:
@@ -97,9 +97,9 @@ class NanProbe:
     """One function that is probed with NaNs.
 
     Attributes:
-        call: from the operands to all arguments.
-        operands: how many there are.
-        invalid: operands whose result is NaN though none of them is.
+        call: returns all arguments for the operands.
+        operands: the number of operands.
+        invalid: operands that are not NaN but whose result is NaN.
     """
 
     call: Callable[..., tuple[Any, ...]] = lambda *operands: operands
@@ -124,7 +124,7 @@ PROBED_FUNCTIONS: Mapping[str, NanProbe] = {
 
 
 def ask(operator: ProbedOperator, dtype: Dtype, *, question: NanProbe) -> Observations:
-    """What becomes of quiet and of signalling NaN, which of two NaN is the result, and what a new one looks like."""
+    """Observe what quiet and signalling NaNs become, which of two NaNs is the result, and what a new NaN looks like."""
     bits = Bits(dtype)
     ones = np.ones(2 * COPIES, to_numpy(dtype))
 
@@ -149,7 +149,7 @@ def ask(operator: ProbedOperator, dtype: Dtype, *, question: NanProbe) -> Observ
 
 
 def describe_propagation(bits: Bits, inputs: Sequence[int], result: Sequence[int]) -> str:
-    """What of a NaN and its negative is found in the results."""
+    """Describe which parts of a NaN, and of its negative, are in the results."""
     if list(inputs) == list(result):
         return "kept"
     payloads = [bits.payload(number) for number in inputs]
@@ -164,7 +164,7 @@ def _list(bits: Bits, numbers: Sequence[int]) -> str:
 
 
 def _changes(bits: Bits, inputs: Sequence[int], result: Sequence[int]) -> list[str]:
-    """What was done to bits beside the payload."""
+    """Describe how the bits outside of the payload changed."""
     before, after = ([bool(number & bits.sign) for number in numbers] for numbers in (inputs, result))
     changes = []
     if before != after:
@@ -179,7 +179,7 @@ def _changes(bits: Bits, inputs: Sequence[int], result: Sequence[int]) -> list[s
 
 
 def _describe_chosen_operand(bits: Bits, first: int, second: int, result: Sequence[int]) -> str:
-    """Which operand a NaN comes from, given the results for first and second, and for second and first."""
+    """Describe from which operand a NaN comes, given the results for both orders of the operands."""
     for name, expected in (("the first", [first, second]), ("the second", [second, first])):
         if list(result) == expected:
             return name
@@ -187,7 +187,7 @@ def _describe_chosen_operand(bits: Bits, first: int, second: int, result: Sequen
 
 
 def ask_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -> Observations:
-    """What of the leading bits of a payload arrives in another type."""
+    """Observe which leading bits of a payload are in the converted number."""
     before, after = Bits(source), Bits(target)
 
     def fate(quiet: bool) -> str:

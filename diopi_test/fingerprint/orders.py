@@ -20,7 +20,7 @@ def backwards(terms: Sequence[Tree]) -> Tree:
 
 
 def pairwise(terms: Sequence[Tree]) -> Tree:
-    """Neighbours first: the sum of the first half and that of the second."""
+    """Return the order of pairwise summation: the sum of the first half plus the sum of the second half."""
     half = len(terms) // 2
     return (pairwise(terms[:half]), pairwise(terms[half:])) if half else terms[0]
 

@@ -111,7 +111,7 @@ def single_variants(*dtypes: Dtype) -> list[tuple[Dtype, ...]]:
 
 
 def verdict(holds: Any, yes: str, no: str) -> str:
-    """Return `yes` if all of `holds` are true, `no` if none is, and else `yes` with the number of true ones."""
+    """Return `yes` if all of `holds` are true, `no` if none is, and otherwise `yes` with the number of true ones."""
     flags = np.asarray(holds)
     if flags.all():
         return yes

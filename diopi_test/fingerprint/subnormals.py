@@ -1,4 +1,4 @@
-"""Subnormal numbers: kept, or taken for zero as arguments, replaced by zero as results."""
+"""Probes of subnormal numbers: whether they are used, flushed to zero as arguments, or flushed to zero as results."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class SubnormalProbe:
 
     Attributes:
         truth: the function in NumPy.
-        arguments: by aspect, arguments at which it shows; the result is subnormal where the arguments are, or instead.
-        attributes: what else the call takes.
-        result: element type of the result, where it is not that of the arguments.
+        arguments: the arguments that reveal an aspect, by aspect. Either they or the results are subnormal.
+        attributes: the remaining arguments of the call.
+        result: the element type of the result, if it is not the type of the arguments.
     """
 
     truth: Callable[..., Any]
@@ -105,7 +105,7 @@ PROBED_FUNCTIONS = {
 
 
 def ask(operator: ProbedOperator, dtype: Dtype, *, question: SubnormalProbe) -> Observations:
-    """What becomes of subnormal numbers, by aspect."""
+    """Observe what becomes of subnormal numbers, by aspect."""
     form = FORMATS[dtype]
     operands = subnormals(form), form.tiny, 2.0**form.precision
     return {
@@ -132,7 +132,7 @@ def flush(values: Floats, dtype: Dtype) -> Floats:
 
 
 def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) -> str:
-    """Which of two truths the results follow: the kept one within two units in the last place, or the flushed one."""
+    """Return which of two true values the results equal: unflushed (within two units in the last place) or flushed."""
     if (exact_result == flushed).any():
         return "not seen: the vendor makes this process flush them"
     is_flushed = result == flushed

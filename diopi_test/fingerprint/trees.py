@@ -1,9 +1,10 @@
-"""The order of a summation, revealed by numbers that mask others, as a tree.
+"""Reveal the order of a summation, as a tree, with numbers that mask others.
 
 Method: P. Xie, Y. Gao, Y. Wang, J. Xue, "Revealing Floating-Point Accumulation Orders in Software/Hardware
-Implementations", USENIX ATC 2025 (arXiv:2411.00442). Of n equal small terms, term i is replaced by a huge number M and
-term j by −M. Whatever is added to ±M is lost; what comes after the two have cancelled is counted. So the sum tells how
-many terms lie outside the smallest subtree that holds both i and j, and the sizes of these subtrees determine the tree.
+Implementations", USENIX ATC 2025 (arXiv:2411.00442). Of n equal small terms, term i is replaced by a huge number M, and
+term j by −M. Terms that are added to ±M are lost; terms that are added after the two have cancelled are counted. The
+sum is therefore the number of terms outside the smallest subtree with both i and j. The sizes of these subtrees
+determine the tree.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ Tree = int | tuple["Tree", ...]
 """A leaf is the number of a term; a node adds its subtrees in one step: two, or more with no rounding in between."""
 
 Sizes = Callable[[int, Sequence[int]], Sequence[int]]
-"""(i, several j) → for each j the number of terms in the smallest subtree that holds i and j."""
+"""A function that returns, for a term i and several terms j, the number of terms in the smallest subtree with i and
+j."""
 
 
 class NoTreeError(Exception):
-    """The sizes are not those of a tree."""
+    """The sizes do not form a tree."""
 
 
 def reveal(sizes: Sizes, terms: int) -> Tree:

@@ -1,7 +1,7 @@
-"""Calls nobody wrote: drawn, evaluated by the reference, run on a vendor, and shrunk where they go wrong.
+"""The fuzzer: random valid calls, which the reference evaluates, a vendor runs, and Hypothesis shrinks if they fail.
 
-A function's own cases show what a legal call of it is (`known`); `changes` changes one of them as the prototype's
-facts allow, `calls` draws such calls, and `legal` computes what must come of one, or says why it is none, by the
-`relations` that hold in all cases. `trial` runs them in workers, `search` has Hypothesis look for those that
-go wrong and shrink them, and `findings` writes what is left as cases.
+`known` collects what the cases of a function show about its valid calls. `changes` modifies a case as the prototype's
+facts allow, and `calls` draws such calls. `legal` computes the expected results of a call, or states why the call is
+invalid; it uses the `relations` that hold in all cases. `trial` runs calls in workers, `search` lets Hypothesis search
+for failures and shrink them, and `findings` writes the results as cases.
 """

@@ -1,4 +1,4 @@
-"""How much time and memory the reference may take for a drawn call, which nobody has tried before."""
+"""Limits of the time and memory that the reference may use for a random call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LARGEST = 4 * 2**30
 
 @contextmanager
 def bounded(seconds: float = LONGEST, memory: int = LARGEST) -> Iterator[None]:
-    """TimeoutError if what is done takes longer, MemoryError if it takes more memory than was taken before."""
+    """Raise TimeoutError if the body takes longer than the limit, or MemoryError if it needs too much memory."""
     with _at_most(seconds), _with_at_most(memory):
         yield
 

@@ -21,7 +21,7 @@ Take = st.sampled_from([False, True])
 
 @st.composite
 def cases(draw: DrawFn, known: Known, earlier: Case | None = None) -> Case:
-    """One of the cases with some changes, or an `earlier` call with one; IllegalError if it is no call then."""
+    """Draw a case with some changes, or an `earlier` call with one change; raise IllegalError if it is invalid."""
     case = draw(st.sampled_from(known.cases)) if earlier is None else earlier
     changes = changes_for(known)
     applied = [change for change in changes if draw(Take)] if earlier is None else [draw(st.sampled_from(changes))]
@@ -39,6 +39,6 @@ def cases(draw: DrawFn, known: Known, earlier: Case | None = None) -> Case:
 
 
 def _keeps_layout(known: Known, case: Case) -> bool:
-    """Whether the result is to lie as an input does, so that it is another one with inputs in another layout."""
+    """Return whether the result must have the layout of an input, so that inputs in another layout change it."""
     orders = [case.arguments[p.name] for p in known.attributes if p.annotation is MemoryFormat]
     return MemoryFormat.Preserve in orders

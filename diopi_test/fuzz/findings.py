@@ -1,4 +1,4 @@
-"""What the fuzzer found: calls that go wrong, written as cases of a baseline."""
+"""Findings of the fuzzer: failing calls, which are written as cases of a baseline."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from diopi_test.fuzz.trial import LEVEL, write_calls
 from diopi_test.oracle.records import BaselineCase, BaselineTensor
 
 ENTRIES = 4
-"""Tensors of an array that are told."""
+"""The maximum number of tensors of an array that are printed."""
 
 
 @final
 @dataclass(frozen=True)
 class FuzzFinding:
-    """Calls of one function, made in this order by one process, of which the last goes wrong.
+    """Calls of one function, executed in this order by one process. The last one fails.
 
     Attributes:
-        outcome: how the last one ends.
-        attempts: how many smaller calls were tried.
+        outcome: the outcome of the last call.
+        attempts: the number of smaller calls that were tried.
     """
 
     calls: Sequence[BaselineCase]
@@ -95,10 +95,10 @@ class CallsWriter:
 
 @final
 class FindingsWriter:
-    """Writes findings into a folder of baselines as they come.
+    """A writer that adds findings to a folder of baselines during the search.
 
     Attributes:
-        found: what was written, in its order.
+        found: the findings in the order in which they were written.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,7 +1,7 @@
-"""What is known of the legal calls of a function: its prototype, and what all of its own cases have in common.
+"""Knowledge about the valid calls of a function: its prototype, and what all of its cases have in common.
 
-The relations between the sizes of a call (of a product, a convolution, a loss) are in no prototype, but each case keeps
-them: where all tensors with an axis of 5 get one of 9 instead, they are kept too.
+No prototype states the relations between the sizes of a call (of a product, a convolution, a loss). But every case
+satisfies them. If all axes of size 5 get size 9 in all tensors, the relations still hold.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ ANY_RANK = 4
 """A function whose cases have tensors of so many ranks takes tensors of any."""
 
 SAMPLE = 256
-"""Elements that are drawn from a domain to see what it gives."""
+"""The number of elements that are drawn from a domain to find its range."""
 
 
 @cache
 def known(function: str) -> Known:
-    """What is known of a function, by its name."""
+    """Return the knowledge about the function with this name."""
     return Known(lookup(function))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of the legal calls of a function."""
+    """The knowledge about the valid calls of a function."""
 
     prototype: Prototype
 
@@ -88,13 +88,13 @@ class Known:
 
     @cached_property
     def drawing(self) -> frozenset[str]:
-        """The attributes that decide whether a call draws: what a forward call saved is of one that did, or did not."""
+        """The attributes that decide whether a call draws random numbers, and so which tensors a forward call saves."""
         needed = [p.fact(facts.NeededWhere) for p in self.prototype.arguments if p.annotation in kinds.GENERATORS]
         return frozenset(fact.argument for fact in needed if fact)
 
     @cached_property
     def attributes(self) -> Sequence[Parameter]:
-        """The arguments that are no tensors."""
+        """The arguments that are not tensors."""
         passed = [p for p in self.prototype.arguments if not p.is_tensor and not p.is_tensor_array]
         return [p for p in passed if p.annotation not in (kinds.Pointer, kinds.Generator, kinds.Generators)]
 
@@ -126,7 +126,7 @@ class Known:
 
     @cached_property
     def mixes_types(self) -> bool:
-        """Whether the operands are of several types in some case, which are converted to their common one."""
+        """Whether the operands have several types in some case, and are promoted to a common type."""
         names = {p.name for p in self.prototype.operands}
         types = [{spec.dtype for name, spec in named_tensors(case) if name in names} for case in self.cases]
         return any(len(dtypes) > 1 for dtypes in types)
@@ -147,7 +147,7 @@ class Known:
         return next((p for p in prototypes().values() if p.backward == self.prototype.name and p.form == "plain"), None)
 
     def is_determined_by_attributes(self, case: Case) -> bool:
-        """Whether a case has data that were computed for its attributes, or a result that lies as these have it."""
+        """Return whether a case has data computed for its attributes, or a result layout that they determine."""
         computed = [spec.compute for _, spec in named_tensors(case) if spec.compute is not None]
         allocated = [p.name for p in self.prototype.results if p.is_callee_allocated]
         results = [case.results.get(name) for name in allocated]
@@ -174,20 +174,20 @@ class Known:
 
     @cached_property
     def orders_memory(self) -> bool:
-        """Whether an attribute says where the elements of a result lie, which may follow from where inputs do."""
+        """Whether an attribute determines the layout of a result, which may depend on the layouts of inputs."""
         return any(p.annotation is MemoryFormat for p in self.attributes)
 
     @cached_property
     def takes_tensors(self) -> bool:
-        """Whether there are tensors among the arguments."""
+        """Whether some arguments are tensors."""
         return any(p.is_tensor or p.is_tensor_array for p in self.prototype.arguments)
 
     def range_of(self, name: str) -> tuple[float, float]:
-        """Between which values a floating or complex tensor lies in all cases but those of special values."""
+        """Return the range of a floating-point or complex tensor in all cases except those with special values."""
         return _range_of(self, name)
 
     def is_usual(self, case: Case) -> bool:
-        """Whether the floating tensors of a call lie where those of the cases without special values do."""
+        """Return whether the floating-point tensors of a call are in the range of the cases without special values."""
         specs = [(name, spec) for name, spec in named_tensors(case) if category(spec.dtype) >= 2 and not spec.compute]
         values = [(self.range_of(name), sampled(spec).real) for name, spec in specs]
         return all(((low <= samples) & (samples <= high)).all() for (low, high), samples in values)
@@ -222,7 +222,7 @@ class Known:
         return [p.name for p in self.attributes if is_choice(p)]
 
     def values_of(self, name: str, dtype: Dtype) -> Sequence[Any]:
-        """What an attribute is in the cases of a kind of types, each value once, by kind: 1, 1.0 and True are three."""
+        """Return the values of an attribute in the cases of a kind of types; 1, 1.0 and True are three values."""
         candidates = (case.arguments[name] for case in self.of_category(dtype) or self.cases)
         return list({repr(value): value for value in candidates}.values())
 
@@ -259,7 +259,7 @@ WHOLE = (kinds.i64, kinds.const_i64, kinds.i32, kinds.c_int, kinds.Size, kinds.c
 
 
 def is_choice(parameter: Parameter) -> bool:
-    """Whether an attribute is a truth value, a text, or one of an enumeration."""
+    """Return whether an attribute is a truth value, a text, or an enumeration."""
     kind = parameter.annotation
     return issubclass(kind, kinds.boolean | kinds.Text | Enum)
 

@@ -1,7 +1,7 @@
-"""What must come of a drawn call; `IllegalError` says why it is none.
+"""Compute the expected results of a random call; raise `IllegalError` with the reason if the call is invalid.
 
-A drawn call is legal if the reference computes it. What PyTorch refuses or leaves open is not tried, nor is a gradient
-whose tensors are not those of its forward function.
+A random call is valid if the reference computes it. Calls that PyTorch rejects or leaves unspecified are not tried, nor
+are gradients whose tensors don't match their forward function.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _check_arguments(known: Known, case: Case) -> None:
 
 
 def _check_elements(known: Known, case: Case, computed: BaselineCase) -> None:
-    """Numbers that are infinite in another type than that of the case they are from mean something else."""
+    """Raise IllegalError if a value becomes infinite in the type of the call but not in the original case's type."""
     for name, value in case.arguments.items():
         tensors = tensors_in(computed.arguments[name]) if name in computed.arguments else []
         for number, (spec, tensor) in enumerate(zip(tensor_specs(value), tensors, strict=False)):
@@ -116,7 +116,7 @@ def _check_results(known: Known, case: Case, computed: BaselineCase) -> None:
 
 
 def _is_meant(parameter: Parameter, case: Case, ranks: int) -> bool:
-    """Whether an argument is what the prototype's facts let it be, where the largest tensor has so many axes."""
+    """Return whether an argument satisfies the prototype's facts, where `axes` is the highest rank of the tensors."""
     value = case.arguments[parameter.name]
     if parameter.fact(facts.NamesAxis) and value is not None:
         return all(-ranks <= axis < ranks for axis in as_tuple(value))
@@ -145,7 +145,7 @@ def with_forward_shapes(known: Known, case: Case) -> Case:
 def _forward_shape(forward: Prototype, function: Reference, case: Case) -> tuple[int, ...]:
     """Return the shape of the forward function's first result, computed with all numbers 1 and all positions 0.
 
-    Tensors with literal numbers keep these.
+    Tensors with literal numbers are not changed.
 
     Returns:
         The shape.

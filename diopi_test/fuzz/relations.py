@@ -1,12 +1,12 @@
-"""Relations between the whole numbers of a call that hold in all of a function's own cases: sizes, ranks, attributes.
+"""Relations between the integers of a call that hold in all cases of a function: sizes, ranks, attributes.
 
-A drawn call in which one of them does not hold is not tried. They are found as "likely invariants" of programs are
-(Ernst et al., "The Daikon system for dynamic detection of likely invariants", 2007): every relation of a few kinds is
-tried on all cases, and what none of them breaks is believed. One that holds by chance makes the fuzzer draw less, never
-wrong. So the relation between a kernel and the channels of an image need not be written down, and a new function brings
-its own.
+A random call that violates one of them is not tried. The relations are found like the "likely invariants" of programs
+(Ernst et al., "The Daikon system for dynamic detection of likely invariants", 2007). Relations of several kinds are
+tested on all cases, and those that no case violates are assumed to hold. A relation that holds only by chance reduces
+the variety of the calls, but never causes a wrong finding. The relation between a kernel and the channels of an image
+therefore need not be declared, and a new function needs no preparation.
 
-Relations hold in all cases, or in all that have one truth value, text, choice or rank in common, or leave out one
+A relation holds in all cases, or in all cases that have a truth value, text, choice or rank in common, or omit an
 argument.
 """
 
@@ -41,20 +41,20 @@ MIN_CASES = 3
 """Cases that a relation must be seen in, with numbers that differ."""
 
 FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What a reference raises where arguments do not fit."""
+"""The exceptions that a reference raises if arguments don't match."""
 
 
 @final
 @dataclass(frozen=True)
 class Relation:
-    """A relation between numbers of these names, in calls that meet a condition; where one is absent, it holds."""
+    """A relation between the numbers with these names, in calls that meet a condition; it holds if one is absent."""
 
     kind: str
     names: tuple[str, ...]
     constant: float = 0.0
 
     def holds(self, numbers: Numbers) -> bool:
-        """Whether it holds of a call."""
+        """Return whether the relation holds in a call."""
         if any(name not in numbers for name in self.names):
             return True
         return bool(KINDS[self.kind](*(np.float64(numbers[name]) for name in self.names), np.float64(self.constant)))
@@ -84,7 +84,7 @@ class Relations:
         self._by_condition = {condition: list(_found(seen)) for condition, seen in groups.items()}
 
     def hold(self, arguments: Mapping[str, Any], results: Sequence[Shape]) -> bool:
-        """Whether all hold in a call, and it chooses among what the cases choose from."""
+        """Return whether all relations hold in a call, and the call uses only choices that occur in the cases."""
         numbers = numbers_of(self._prototype, arguments, results)
         conditions = list(_conditions(self._prototype, arguments))
         if any(condition not in self._by_condition and not condition.startswith("rank") for condition in conditions):
@@ -104,7 +104,7 @@ def relations(known: Known) -> Relations:
 
 
 def _numbers_of_case(prototype: Prototype, case: Case) -> Numbers | None:
-    """The numbers of one of a function's own cases, those of its results included; None if it has none."""
+    """Return the numbers of a case of the function, including those of its results; None if it has none."""
     function = find_reference(prototype.name)
     if function is None:
         return None
@@ -169,7 +169,7 @@ def _along_axes(
 
 
 def _conditions(prototype: Prototype, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """What tells calls apart that relations hold in: choices, what is left out, ranks, and nothing."""
+    """Return the conditions under which relations are sought: choices, omitted arguments, ranks, and no condition."""
     yield ""
     for p in prototype.arguments:
         value = arguments[p.name]
@@ -182,7 +182,7 @@ def _conditions(prototype: Prototype, arguments: Mapping[str, Any]) -> Iterator[
 
 
 def _found(seen: Sequence[Numbers]) -> Iterator[Relation]:
-    """The relations that hold in all of these calls."""
+    """Return the relations that hold in all of these calls."""
     names = sorted({name for numbers in seen for name in numbers})
     table = {name: np.array([numbers.get(name, np.nan) for numbers in seen]) for name in names}
     varied: dict[bytes, str] = {}
@@ -224,7 +224,7 @@ def _binary(names: Sequence[str], table: Mapping[str, NDArray[Any]]) -> Iterator
 
 
 def _may_be_bounded(first: str, second: str) -> bool:
-    """Whether one number may have another for a bound: an attribute a size, a size that of the same axis elsewhere."""
+    """Return whether one number may bound the other: a size an attribute, or the same axis of another tensor."""
     of_one_axis = first.startswith("size") and first.rpartition(" ")[2] == second.rpartition(" ")[2]
     return (first.startswith(("number", "entry")) or of_one_axis) and second.startswith("size")
 

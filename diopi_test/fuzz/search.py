@@ -89,8 +89,8 @@ class Search:
 
     Attributes:
         until: the time (`time.monotonic`) at which the search ends.
-        report: is called with each finding.
-        check: is called before each call; an exception ends the search.
+        report: called with each finding.
+        check: called before each call; an exception ends the search.
         statistics: the statistics by function.
     """
 
@@ -125,7 +125,7 @@ class Search:
 
 @final
 class Hunt:
-    """One round of one function: sequences of calls until one fails, then smaller ones that fail."""
+    """One round for a function: run sequences of calls until one fails, then search for smaller ones that fail."""
 
     def __init__(self, search: Search, function: str, found: set[Signature]) -> None:
         self._search = search
@@ -140,7 +140,7 @@ class Hunt:
         self._attempts = 0
 
     def go(self, number: int) -> None:
-        """Search as the seed `number` has it, and report what is found."""
+        """Search with the seed `number`, and report the finding."""
         try:
             with drawing_by_the_seed_alone():
                 self._search_from(number)
@@ -244,7 +244,7 @@ class Hunt:
         return new_signature == self._signature if self._signature else new_signature not in self._found
 
     def _take(self, calls: Sequence[BaselineCase], outcome: Outcome) -> None:
-        """Take in calls of which the last went wrong: WrongError has Hypothesis look for smaller ones."""
+        """Record calls of which the last failed; raise WrongError so that Hypothesis searches for smaller ones."""
         if not self._signature:
             self._signature = signature(outcome)
             self._look_for_cause(calls, outcome)
@@ -289,7 +289,7 @@ class Hunt:
         return self._run(unique, anew=True)[-1].verdict in UNSUCCESSFUL
 
     def _run(self, calls: Sequence[BaselineCase], *, anew: bool) -> list[Outcome]:
-        """How the calls end. EndError if they can't be run: that is no finding, which Hypothesis would take it for."""
+        """Return the outcomes of the calls; raise EndError if they can't run, which is not a failure of the vendor."""
         try:
             return self._search.trials.run(calls, anew=anew)
         except Exception as error:

@@ -13,7 +13,7 @@ from diopi_test.fuzz.known import Known, named_tensors, with_tensors
 
 
 def smaller(known: Known, case: Case) -> Iterator[Case]:
-    """Calls smaller than this one, the smallest first of each kind: of one axis, of shorter axes, row by row."""
+    """Yield calls that are smaller than this one, the smallest first: with one axis, with shorter axes, row-major."""
     shapes = {spec.shape for _, spec in named_tensors(case)}
     if known.prototype.elementwise and len(shapes) == 1 and len(shape := next(iter(shapes))) > 1:
         yield replace(case, arguments=with_tensors(case, lambda _, spec: replace(spec, shape=(math.prod(shape),))))

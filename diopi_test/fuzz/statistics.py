@@ -19,13 +19,13 @@ from diopi_test.oracle.records import BaselineCase, tensors_in
 @final
 @dataclass
 class Statistics:
-    """The statistics of one function.
+    """The statistics of a function.
 
     Attributes:
-        legal: the number of legal calls, which the reference computes.
-        discarded: the numbers of other calls, by reason.
-        verdicts: the numbers of legal calls, by verdict.
-        shapes, dtypes, layouts, attributes: the different ones among the legal calls.
+        legal: the number of valid calls, which the reference computes.
+        discarded: the numbers of invalid calls, by reason.
+        verdicts: the numbers of valid calls, by verdict.
+        shapes, dtypes, layouts, attributes: the distinct values among the valid calls.
     """
 
     legal: int = 0

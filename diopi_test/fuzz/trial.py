@@ -23,7 +23,7 @@ LEVEL = "smoke"
 
 
 def write_calls(path: Path, calls: Sequence[BaselineCase]) -> None:
-    """Write calls of one function into a baseline file; BaselineError if that fails."""
+    """Write calls of one function to a baseline file; raise BaselineError if that fails."""
     store.write_baseline_file(path, calls[0].function, calls, store.Provenance(LEVEL, "", {}))
 
 
@@ -44,7 +44,7 @@ class Trials:
         self._stack.close()
 
     def describe(self) -> Description:
-        """What the vendor says of itself; VendorError that says why if it does not start."""
+        """Return the description of the vendor; raise VendorError with the reason if it does not start."""
         return self._executor.describe()
 
     def renew(self) -> None:
@@ -54,11 +54,11 @@ class Trials:
     def run(self, calls: Sequence[BaselineCase], *, anew: bool = False) -> list[Outcome]:
         """Run the calls of one function.
 
-        A call that fails in a worker that has run other calls is repeated on its own, and is `flaky` if it passes
+        If a call fails in a worker that has run other calls, it is repeated in a new worker. It is `flaky` if it passes
         there.
 
         Args:
-            calls: the calls, in their order.
+            calls: the calls, in order.
             anew: whether to start a new worker first.
 
         Returns:

@@ -29,14 +29,15 @@ CHECKED: Mapping[str, Sequence[str]] = {
     "diopiIndexFill": ["value"],
     "diopiScatterScalar": ["value"],
 }
-"""By function, the numbers that PyTorch refuses if they overflow; all other integers wrap around beside integers."""
+"""The numbers that PyTorch rejects if they overflow, by function. All other integers wrap around beside integer
+tensors."""
 
 NEVER_NEGATIVE = ("diopiHardtanh", "diopiPad")
-"""Functions of which PyTorch refuses negative numbers beside uint8; elsewhere −1 becomes 255."""
+"""Functions for which PyTorch rejects negative numbers beside uint8; in other functions, −1 becomes 255."""
 
 
 def is_refused(prototype: Prototype, case: Case) -> bool:
-    """Whether PyTorch refuses the call because a number "cannot be converted to type … without overflow"."""
+    """Return whether PyTorch rejects the call because a number "cannot be converted to type … without overflow"."""
     arguments = [case.arguments.get(name) for name in CHECKED.get(prototype.base, ())]
     numbers = [number for number in arguments if isinstance(number, float | int)]
     dtype = _converted_to(prototype, case)

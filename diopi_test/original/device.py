@@ -21,7 +21,7 @@ SKIP_ALL = "skip_all"
 
 
 class SkipKind(Enum):
-    """What a skip compares its value with."""
+    """The properties with which a skip compares its value."""
 
     entry = "the entry"
     function = "name"
@@ -33,7 +33,7 @@ class SkipKind(Enum):
 
 
 TENSOR_KEYS = (SkipKind.dtype, SkipKind.shape, SkipKind.stride, SkipKind.value)
-"""What a vendor's file can skip of a tensor."""
+"""The properties of a tensor that a vendor's file can skip."""
 
 
 @final

@@ -60,7 +60,7 @@ IMPLIED: Mapping[str, Mapping[str, Any]] = {
     "diopiStd": {"unbiased": True},
     "diopiUpsampleNearest": {"mode": "nearest", "align_corners": False},
 }
-"""For each function, the arguments of the original function that it implies, with their values."""
+"""The arguments of the original function that a function implies, with their values, by function."""
 
 
 @final

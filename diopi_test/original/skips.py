@@ -1,7 +1,7 @@
-"""From the skips of a vendor's `device_configs.py` to waivers for the cases of the same entries.
+"""Translate the skips of a vendor's `device_configs.py` to waivers for the cases of the same entries.
 
-As in the original suite, an entry of `device_configs.py` is about the entry of the same name in the case configuration,
-and about no other case.
+As in the original suite, an entry of `device_configs.py` concerns the entry of the same name in the case configuration,
+and no other case.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""From an entry of a case configuration to cases of our own, each with what is called and why it can't be.
+"""Translate an entry of a case configuration to cases; state the reason if a call can't be translated.
 
-No reference runs: the cases are described, and `diopi_test.baseline.on_demand` computes their results when a run needs
+No reference runs: the cases are only described. `diopi_test.baseline.on_demand` computes their results when a run needs
 them.
 """
 

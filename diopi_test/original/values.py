@@ -44,7 +44,7 @@ _MAKERS: Mapping[str, Callable[[Mapping[str, Any]], NamedDomain]] = {
     "empty": lambda parameters: NamedDomain("constant", (0,)),
     "full": lambda parameters: NamedDomain("constant", (_number(parameters, "fill_value", "0", 0.0),)),
 }
-"""For each generator, a function that returns the domain for the generator's parameters."""
+"""The functions that return the domain for a generator's parameters, by generator."""
 
 SYMMETRIC = ("sym_mat",)
 """The generators of symmetric positive definite matrices."""

@@ -39,13 +39,13 @@ from lib_rt.dtypes import to_numpy
 Array = NDArray[Any]
 
 FEW_ELEMENTS = 8
-"""A result of truth values with fewer elements may hold a single value by chance, since there are only two."""
+"""The number of truth values below which a result may be constant by chance, since there are only two values."""
 
 DOMINANT_SHARE = 0.9
 """The share of the elements from which a result of at least `FEW_ELEMENTS` counts as dominated by one value."""
 
 VALUES_TRIED = 8
-"""How many of the values that an attribute has in other cases are tried in a case."""
+"""The maximum number of values of an attribute, taken from other cases, that are tried in a case."""
 
 
 @final
@@ -167,7 +167,7 @@ def _specified(expected: Expected) -> Array:
 
 
 RULES_OVER_ALL_CASES = frozenset({"does not depend on an attribute"})
-"""The rules that compare all cases of a function: a single case that tells an attribute's values apart is enough."""
+"""The rules that compare all cases of a function: one case that distinguishes an attribute's values is enough."""
 
 Rule = Callable[[Sequence[ExaminedCase]], Iterator[tuple[ExaminedCase, str]]]
 """Yields the non-discriminating ones among the cases of a function, each with what the rule observed."""
@@ -208,12 +208,12 @@ def find_all_nan(cases: Sequence[ExaminedCase]) -> Iterator[tuple[ExaminedCase, 
 
 @rule("one value")
 def find_constant_results(cases: Sequence[ExaminedCase]) -> Iterator[tuple[ExaminedCase, str]]:
-    """Yield cases with a result that holds (almost) only one value: a kernel that fills in a constant passes them.
+    """Yield cases with a result that has (almost) only one value: a kernel that writes a constant passes them.
 
-    These results discriminate all the same:
+    These results discriminate nevertheless:
 
-    - zeros with at least `FEW_ELEMENTS` other elements, as in a gradient that is scattered to a few places;
-    - a single number other than 0 (memory may hold 0 by chance);
+    - zeros with at least `FEW_ELEMENTS` other elements, as in a gradient that is scattered to a few positions;
+    - a single number other than 0 (memory may contain 0 by chance);
     - fewer than `FEW_ELEMENTS` truth values or positions.
     """
     for case, name, values in _iterate_results(cases):
@@ -331,11 +331,11 @@ def _negated(array: Array) -> Array:
 
 @rule("does not depend on an attribute")
 def find_independent_of_attribute(cases: Sequence[ExaminedCase]) -> Iterator[tuple[ExaminedCase, str]]:
-    """Yield cases with an attribute value that no case tells from other values.
+    """Yield cases with an attribute value that no case distinguishes from other values.
 
-    A kernel that uses another value in its place passes every case that has it. The most frequent value of an attribute
-    counts as its default and is not examined. A value for which the standard defines no result, or results of other
-    shapes, is not a possible mistake.
+    A kernel that uses another value instead passes every case with this value. The most frequent value of an attribute
+    counts as its default and is not examined. Values for which the standard defines no result, or results of other
+    shapes, are not tried.
     """
     if not cases:
         return

@@ -1,6 +1,6 @@
-"""What runs found, for those who were not there.
+"""Reports of finished runs, for people and programs.
 
-A report is read from its JSON or from a log (`reading`), told to people (`html`), to build servers (`junit`) and in
-discussions of a change (`markdown`), set against that of another run (`comparison`), and packed with all it is made
-of (`evidence`).
+`reading` reads a report from its JSON or from a log. `html`, `markdown` and `junit` write reports for people, for
+discussions of a change and for build servers. `comparison` compares two runs. `evidence` packs a run and everything
+from which its result is derived into an archive.
 """

@@ -14,10 +14,10 @@ from diopi_test.results.records import SCHEMA_VERSION, BaselineInfo, CaseRecord,
 SUCCESSFUL = frozenset({Verdict.passed, Verdict.waived})
 
 FACTOR = 2.0
-"""How many times as much of its budget a case uses, or as long a function takes, to be told."""
+"""The factor by which the share of the budget, or the duration, must grow to be reported."""
 
 LEAST_RATIO = 0.1
-"""Error / budget below which nobody asks where it comes from."""
+"""Ratios of error to budget below this number are not reported, however much they grow."""
 
 LEAST_SECONDS = 1.0
 """Time of a function's cases below which a factor means nothing."""
@@ -27,7 +27,7 @@ LEAST_TIMED = 20e-6
 
 
 class OutcomeChange(StrEnum):
-    """How the outcome of a case changed."""
+    """The kinds of change between the outcomes of a case in two runs."""
 
     broken = "broken"
     fixed = "fixed"
@@ -42,9 +42,9 @@ class ChangedCase:
     """A case whose outcome changed.
 
     Attributes:
-        before, after: how it ended; None where it was not run.
-        message: what the run after says of it, or the one before if it is gone.
-        counts: whether it decides about conformance in the run after.
+        before, after: the verdicts; None if the run did not include the case.
+        message: the message of the second run, or of the first run if the second one does not include the case.
+        counts: whether the case affects conformance in the second run.
     """
 
     id: str
@@ -68,10 +68,10 @@ class LessAccurate:
 @final
 @dataclass(frozen=True)
 class Slower:
-    """A function whose common cases took longer; seconds before and after.
+    """A function whose calls took longer in the second run, with the seconds for the cases in both runs.
 
     Attributes:
-        timed: whether these are of the calls alone, as both runs timed them.
+        timed: whether the times cover only the calls, because both runs measured them.
     """
 
     function: str

@@ -1,9 +1,9 @@
-"""Evidence: the archive of a run, from which everybody can derive its result again.
+"""Evidence: the archive of a run, from which anyone can derive the result of the run again.
 
-The archive is a ZIP file of stored members, in a fixed order and without anything else in it: what was changed, cut or
-packed by other means is seen. `evidence.json` has the digests of the others, and is what a signature signs. The log is
-the truth: report and summaries must be what is derived from it. Without a signature the archive shows that nothing was
-changed by accident or in part, not who made it: whoever makes a whole log up can pack that as well.
+The archive is a ZIP file of uncompressed members in a fixed order, with nothing else in it. Changes, truncation and
+repacking are therefore detected. `evidence.json` contains the digests of the other members; a signature signs this
+file. The report and the summaries must equal what is derived from the log. Without a signature, the archive proves only
+that nothing was changed by accident or in part. It does not prove who created it: a forged log can be packed too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from diopi_test.results.records import BaselineInfo, Report, VendorInfo
 from diopi_test.run.recorder import LogContent
 
 VERSION = 1
-"""Of the archive: another one is not read."""
+"""The version of the archive format; archives of other versions are not read."""
 
 SUFFIX = ".diopi.zip"
 
@@ -56,13 +56,13 @@ class Member:
 @final
 @dataclass(frozen=True)
 class Evidence:
-    """The index of an archive: which run it belongs to.
+    """The index of an archive, which describes the run.
 
     Attributes:
-        command: that which repeats the run in one process.
-        exit_status: of the run.
-        members: all others of the archive, in their order.
-        signed: whether there is a signature beside it.
+        command: the command that repeats the run in one process.
+        exit_status: the exit status of the run.
+        members: all other members of the archive, in order.
+        signed: whether the archive has a signature.
     """
 
     schema_version: int
@@ -204,7 +204,7 @@ def _damages(lines: list[bytes]) -> Iterator[str]:
 
 
 def _differences(content: LogContent, manifest: bytes) -> Iterator[str]:
-    """Yield the differences between the manifest and that of the log's run."""
+    """Yield the differences between the manifest and the manifest of the log's run."""
     digest, whole = check_seal(manifest)
     if not whole:
         yield "the baseline's manifest does not end with its sha256: it was changed"

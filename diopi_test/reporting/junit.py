@@ -1,9 +1,9 @@
-"""JUnit XML for build servers: a test suite per function, a test case per case.
+"""JUnit XML for build servers: one test suite per function, one test case per case.
 
-A case that counts against the vendor is a failure, or an error if it took its process with it; one that says nothing
-about it (not implemented, waived, or of a class that does not count) is skipped, with what it ended in as the reason.
-What makes a run incomplete is an error of a suite of its own: a document without failures and errors is that of a run
-with status 0.
+A case that counts against the vendor is a failure, or an error if its process died. A case that does not count (not
+implemented, waived, or of a class that does not affect conformance) is skipped, with its verdict as the reason. If the
+run is incomplete, the reason is an error in a separate suite. A run with exit status 0 therefore has neither failures
+nor errors.
 
 Source: the format as documented by the JUnit ant task and read by Jenkins and GitLab.
 """
@@ -21,10 +21,10 @@ from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, Report
 
 RUN = "run"
-"""The suite of what is no case's: why the run is incomplete, and what broke it."""
+"""The suite for problems of the run: why it is incomplete, and errors that belong to no case."""
 
 COUNTED = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
-"""The elements of which a suite says how many it has, by the attribute that says so."""
+"""The elements that a suite counts, by the attribute with their number."""
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

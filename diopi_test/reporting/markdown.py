@@ -18,7 +18,7 @@ from diopi_test.results.records import CaseRecord, Counts, Report
 T = TypeVar("T")
 
 MAX_LISTED = 20
-"""Cases that are told one by one; of the others there is the number."""
+"""The maximum number of cases that are listed; for further cases, only their number is stated."""
 
 LONGEST = 400
 """Characters of a message."""

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 NAMESPACE = "diopi-evidence"
-"""What a signature is for: one that was made for something else is not accepted."""
+"""The purpose of a signature; a signature that was created for another purpose is rejected."""
 
 
 class SignatureError(Exception):
@@ -39,7 +39,7 @@ def check(content: bytes, signature: bytes, signers: Path | None, signer: str | 
         The output of ssh-keygen.
 
     Raises:
-        SignatureError: The signature is invalid, or is not that of `signer`.
+        SignatureError: The signature is invalid, or `signer` did not sign.
     """
     with tempfile.TemporaryDirectory(prefix="diopi-sign-") as folder:
         file = Path(folder) / "content.sig"

@@ -1,4 +1,4 @@
-"""What a vendor declares compared with what works."""
+"""The comparison of a vendor's claims with the results of a run."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def distances(cases: Iterable[CaseRecord]) -> Sequence[Distance]:
 
 
 def show_durations(cases: Sequence[CaseRecord], number: int, console: Console) -> None:
-    """Print tables of the functions and cases that took longest, and of those that are slow for what they do."""
+    """Print tables of the slowest functions and cases, and of functions that are slow for the bytes they move."""
     for table in _tables(cases, number):
         console.print(table)
 

@@ -49,12 +49,12 @@ class LogRecord:
 
 @final
 class LogWriter:
-    """A writer of the log at `path`, either new or of a run that is resumed.
+    """A writer of the log at `path`, either of a new run or of a run that is resumed.
 
-    Raises LogError if it can't be written, LogExistsError if a new log would be appended to an existing one.
+    Raises LogError if the log can't be written, and LogExistsError if a new run would append to an existing log.
 
-    Lines that can't be written (on a full disk), or not be read again (from a device), are kept in memory, so that
-    `entries` has all. `failure` says why lines could not be written.
+    Some lines can't be written (on a full disk) or read again (from a device). They stay in memory, so that `entries`
+    returns all of them. `failure` is the reason why lines could not be written.
     """
 
     def __init__(self, path: Path, *, resumed: bool = False) -> None:
@@ -128,7 +128,7 @@ def checked_lines(path: Path) -> Sequence[bytes]:
     """Return the lines of the log at `path`; raise LogError if it can't be read, or no line is complete."""
     lines = read_lines(path)
     if not any(map(is_whole, lines)):
-        raise LogError(f"{path} is no log of a run: not a line of it is whole")
+        raise LogError(f"{path} is not a log of a run: it contains no complete line")
     return lines
 
 
@@ -180,7 +180,7 @@ def _content(line: bytes) -> bytes:
 
 
 def state_folder() -> Path:
-    """Return the folder for logs without a path of their own."""
+    """Return the folder for logs whose path the user does not specify."""
     return platformdirs.user_state_path("diopi", appauthor=False) / "runs"
 
 

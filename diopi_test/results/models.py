@@ -1,4 +1,4 @@
-"""Which networks a vendor can train, derived from the outcomes of their calls."""
+"""Derive which networks a vendor can train from the outcomes of their calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def model_reports(level: str, cases: Iterable[CaseRecord]) -> tuple[ModelReport,
 
 
 def _report(name: str, ended: Mapping[tuple[str, str], Verdict]) -> ModelReport:
-    """Return the report of one network."""
+    """Return the report of a network."""
     verdicts = {
         function: [ended.get((function, label), Verdict.not_run) for label in labels]
         for function, labels in labels_of(name).items()

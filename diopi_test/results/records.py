@@ -26,15 +26,15 @@ class CaseRecord:
 
     Attributes:
         id: `function[label]`.
-        function: the standard function it calls, or `runtime`.
-        label: what tells it from the function's other cases.
-        base: the label of the stored case it is derived from; empty if it is stored itself.
-        dtype: the name of the element type under test; empty where there is none.
+        function: the standard function that the case calls, or `runtime`.
+        label: the name of the case among the cases of the function.
+        base: the label of the stored case from which the case is derived; empty if the case itself is stored.
+        dtype: the name of the element type under test; empty if there is none.
         class_: the case class, which decides whether conformance depends on the case.
-        message: why it isn't passed.
-        command: a command line that repeats it; empty until the case is added to the report.
-        waived_verdict: how a waived case ended; None of all others.
-        timing: how long the call takes; None unless it passed in a run that was to time calls.
+        message: why the case did not pass.
+        command: a command line that repeats the case; empty until the case is added to the report.
+        waived_verdict: the verdict before the waiver; None if the case is not waived.
+        timing: the duration of the call; None unless the case passed in a run that measures durations.
     """
 
     id: str
@@ -113,7 +113,7 @@ class VendorInfo:
     """Name and version of the vendor.
 
     Attributes:
-        digest: the SHA-256 of the library's file; empty if the vendor is no compiled library.
+        digest: the SHA-256 of the library's file; empty if the vendor is not a compiled library.
     """
 
     name: str
@@ -207,8 +207,8 @@ class ClaimsReport:
 
     Attributes:
         declared: the claims.
-        declared_does_not_work: uses that are declared, of which not every case passed.
-        works_not_declared: uses that are not declared, of which every case passed.
+        declared_does_not_work: claimed uses for which at least one case did not pass.
+        works_not_declared: uses that are not claimed although all of their cases passed.
     """
 
     declared: tuple[Claim, ...]
@@ -232,11 +232,11 @@ class WaiverUse:
     """A waiver or a known flake, and its state after the run.
 
     Attributes:
-        waiver: what it says; of a flake, the verdict is `flaky`.
-        source: the file it is in, or the vendor.
-        retries: how often its cases are run again when they fail; 0 unless it is a known flake.
-        matched: number of cases that its pattern matches.
-        waived: number of cases that it waived.
+        waiver: the waiver; for a known flake, its verdict is `flaky`.
+        source: the file that contains the rule, or the vendor.
+        retries: how often failed cases are run again; 0 unless the rule is a known flake.
+        matched: the number of cases that the pattern matches.
+        waived: the number of cases that the rule waived.
     """
 
     waiver: Waiver
@@ -270,8 +270,8 @@ class WaiverReport:
     """The states of all waivers after a run.
 
     Attributes:
-        entries: all of them, in the order in which they are tried.
-        improvements: what is better than waived.
+        entries: all waivers, in the order in which they are tried.
+        improvements: the cases that ended better than their waivers allow.
     """
 
     entries: tuple[WaiverUse, ...]
@@ -287,11 +287,11 @@ class ModelReport:
     """Whether a vendor can train a network, and which calls prevent it.
 
     Attributes:
-        name: of the network.
-        calls: number of different calls that a step of it makes.
-        passed: number of those that passed, or are waived.
-        not_run: number of those without a verdict.
-        failures: the functions with a call that did not pass, with the worst verdict of its calls.
+        name: the name of the network.
+        calls: the number of different calls in a training step.
+        passed: the number of these calls that passed or are waived.
+        not_run: the number of these calls without a verdict.
+        failures: the functions with a call that did not pass, with the worst verdict of their calls.
         not_mapped: PyTorch operators that the network calls and that no standard function implements.
     """
 
@@ -333,12 +333,12 @@ class Report:
     """The report of a run.
 
     Attributes:
-        shuffle: what was drawn; None for a run of all cases in order.
-        errors: what made the baseline unusable, or broke the run.
-        claims: how what the vendor declares compares with what works; None if it declares nothing.
-        cases: the records of all cases with a verdict, by id.
-        waivers: what became of the waivers; None if there are none.
-        strict: whether cases that are not demanded count as well.
+        shuffle: the seed and the sample; None if all cases ran in order.
+        errors: errors of the baseline or of the run, which are not verdicts of cases.
+        claims: the comparison of the vendor's claims with the results; None if the vendor claims nothing.
+        cases: the records of all cases with a verdict, sorted by ID.
+        waivers: the states of the waivers; None if there are none.
+        strict: whether all case classes affect the exit status.
         models: which networks the vendor can train; empty except at the level `models`.
         command: a command line that repeats the run in one process; empty in reports of older versions.
         origin: when and where the run took place; None in reports of older versions.
@@ -377,7 +377,7 @@ class Report:
 
 @dataclass(frozen=True)
 class PlannedReport:
-    """The report of one run of a plan, and the name of the run."""
+    """The report of a run of a plan, with the name of the run."""
 
     name: str
     report: Report

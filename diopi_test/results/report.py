@@ -94,7 +94,7 @@ _REPORTED_STATES = {
     WaiverState.not_needed: "waivers that are not needed",
     WaiverState.matched_nothing: "waivers that match no case of this run",
 }
-"""What is told of waivers, besides their use: what there is to be done about them."""
+"""The states of waivers that the report lists, with what the user should do about them."""
 
 
 def _show_waivers(waivers: WaiverReport, console: Console, limit: int = 5) -> None:

@@ -1,4 +1,4 @@
-"""A case as text: the prototype, every argument with its values, what is expected, and what of it is not as usual."""
+"""Describe a case as text: the prototype, the arguments with their values, the expected results, special properties."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def case_text(made_case: MadeCase, *, full: bool = False) -> Iterator[str]:
 
 
 def _origin(made_case: MadeCase) -> Iterator[str]:
-    """What was changed in the case it is made of, and what follows from that."""
+    """Describe how the case was derived from a stored case, and the consequences."""
     if made_case.base is None:
         return
     yield f"  made of {made_case.base.id}"
@@ -80,7 +80,7 @@ def _short(value: Any) -> str:
 
 
 def _form(tensor: BaselineTensor | Expected) -> str:
-    """How a tensor lies in memory."""
+    """Describe the memory layout of a tensor."""
     shape = tensor.values.shape
     place = layout_named(tensor.layout)(shape)
     return f"{describe_tensor(tensor.dtype, shape, place.strides, place.offset)}, {tensor.layout}"
@@ -112,7 +112,7 @@ def _results(parameter: Parameter, case: BaselineCase, refused: bool, full: bool
 
 
 def _demands(expected: Expected) -> Iterator[str]:
-    """How exact a result must be."""
+    """Describe how exact a result must be."""
     if expected.needs_validator:
         yield "one of several valid results; a validator decides whether a result is valid. For example"
     elif expected.budget is None:
@@ -126,7 +126,7 @@ def _demands(expected: Expected) -> Iterator[str]:
 
 
 def _budget_text(budget: Budget, expected: Expected) -> str:
-    """What errors may be, in ulps; beside 0, where ulps of float64 are minute and many, as it is."""
+    """Describe the budget in ulps; at 0, where an ulp of float64 is extremely small, describe it as a number."""
     units, name = budget.to_ulps(expected.values, expected.dtype), " ulps"
     if np.isinf(units).any():
         units, name = budget.unit, ""
@@ -146,7 +146,7 @@ def _array(values: NDArray[Any], dtype: Dtype, full: bool) -> Iterator[str]:
 
 
 def _range(values: NDArray[np.float64]) -> str:
-    """From the smallest to the largest finite number, and how many others there are."""
+    """Describe the smallest and the largest finite number, and count the other values."""
     finite = values[np.isfinite(values)]
     special = {"NaN": np.isnan(values), "infinite": np.isinf(values)}
     counts = [f"{int(mask.sum())} {name}" for name, mask in special.items() if mask.any()]

@@ -13,7 +13,7 @@ from diopi_test.run.options import RunOptions
 
 
 class CaseExecutor(Protocol):
-    """Runs cases of one vendor; see `isolation.executor.Executor`."""
+    """An executor of cases of one vendor; see `isolation.executor.Executor`."""
 
     notes: list[str]
 

@@ -125,7 +125,7 @@ class ClusterExecutor:
         return None
 
     def _reported_as_given_up(self, scheduled: ScheduledCase) -> bool:
-        """Return whether a case's function was given up; if so, report the case as not run."""
+        """Return whether a case's function was abandoned; if so, report the case as not run."""
         lost = self._lost[scheduled.case.function]
         if lost < self._template.limits.lost:
             return False

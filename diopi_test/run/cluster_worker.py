@@ -1,4 +1,4 @@
-"""The part of `ClusterExecutor` on a Dask worker: runs batches of cases in worker processes, which it keeps."""
+"""The part of `ClusterExecutor` on a Dask worker. It runs batches of cases in worker processes, which it reuses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from diopi_test.run.isolation.fork_server import ForkServerError
 from diopi_test.run.options import CaseOptions, Limits
 
 IDLE = 60.0
-"""Seconds after which a device is closed for which no batch comes: who asked may have died."""
+"""Seconds without a batch after which a device is closed, because the client may have died."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class BatchResult:
     """The result of a batch.
 
     Attributes:
-        worker: that ran it, for people.
-        vendor: its name and version there.
-        description: of the vendor, if that was asked for.
-        ended: the cases that have come to something.
-        notes: what went wrong that is no case's verdict.
+        worker: the worker that ran the batch, in words for people.
+        vendor: the vendor's name and version on the worker.
+        description: the description of the vendor, if it was requested.
+        ended: the outcomes of the cases that ended.
+        notes: problems that are not verdicts of cases.
         stopped: why the vendor does not start; None if it does.
-        is_vendor_there: whether there is such a vendor.
+        is_vendor_there: whether the vendor exists on the worker.
     """
 
     worker: str
@@ -81,7 +81,7 @@ class Devices:
     """The idle executors of this Dask worker. All belong to the latest run, because other runs may need the device.
 
     Attributes:
-        abandoned: the runs whose results nobody waits for.
+        abandoned: the runs whose results are no longer needed.
     """
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class Devices:
 
     @contextmanager
     def lend(self, batch: Batch) -> Iterator[Executor]:
-        """Lend an executor to a batch; unless an exception is raised, it is kept for the next batch."""
+        """Lend an executor to a batch. It is reused for the next batch unless an exception is raised."""
         with self._lock:
             self._timer.cancel()
             leaving = [] if batch.run == self._run else self._take_all()
@@ -121,7 +121,7 @@ class Devices:
             _close([executor])
 
     def close(self, run: str | None = None) -> list[str]:
-        """Close idle devices, of one run or of all, and return what went wrong."""
+        """Close the idle devices of a run, or all idle devices, and return their problems."""
         with self._lock:
             leaving = self._take_all() if run in (None, self._run) else []
         return _close(leaving)

@@ -22,11 +22,11 @@ class Collected:
     """A case that is selected to run.
 
     Attributes:
-        function: the standard function it calls, or `RUNTIME`.
-        label: what tells it from the function's other cases.
-        dtype: the name of the element type under test; empty where there is none.
-        case_class: what it demands.
-        base: the label of the stored case it is made of; empty if it is stored itself.
+        function: the standard function that the case calls, or `RUNTIME`.
+        label: the name of the case among the cases of the function.
+        dtype: the name of the element type under test; empty if there is none.
+        case_class: the class of the case.
+        base: the label of the stored case from which the case is derived; empty if the case itself is stored.
     """
 
     function: str

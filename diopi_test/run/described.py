@@ -61,6 +61,6 @@ def compute_results(
 
 
 def with_results(level: StoredLevel, cases: Sequence[Collected]) -> list[Collected]:
-    """Return the cases that have results, and those of the runtime, which need none."""
+    """Return the cases that have stored results, and the cases of the runtime, which need no results."""
     stored = {case.id: case for case in collect_level(level)}
     return [stored.get(case.id, case) for case in cases if case.function == RUNTIME or case.id in stored]

@@ -1,14 +1,14 @@
-"""Dumps: all arrays of a case in one .npz file that NumPy can read.
+"""Write all arrays of a case to one .npz file, called a dump, which NumPy can read.
 
     input.NAME            a tensor argument, before the call
-    expected.NAME         what a result must be, in the reference's arithmetic
-    budget.NAME           by how much each element may be off; not there where it must be exact
-    specified.NAME        which elements are specified; not there where all are
-    result.CALL.NAME      what a call gave, by its name: first, second, waited, relaid, plain, refused
-    changed.CALL.NAME     an input that a call changed, after it
-    info                  a JSON text: the case, its attributes, the element type, shape and strides of every tensor
+    expected.NAME         the expected result
+    budget.NAME           the largest accepted error of each element; missing if the result must be exact
+    specified.NAME        whether each element is specified; missing if all are
+    result.CALL.NAME      a result of the call CALL: first, second, waited, relaid, plain or refused
+    changed.CALL.NAME     an input that the call CALL changed, after the call
+    info                  JSON text: the case, its attributes, and the element type, shape and strides of every tensor
 
-NumPy has no bfloat16 of its own: such arrays are float32, which holds them to the bit, and `info` says so.
+NumPy has no bfloat16. These arrays are stored as float32, which represents them exactly, and `info` lists their names.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from lib_rt.dtypes import to_numpy
 SUFFIX = ".npz"
 
 LONGEST = 150
-"""Characters of a file's name before its suffix: file systems take 255 bytes."""
+"""The maximum number of characters of a file name before its suffix; file systems allow 255 bytes."""
 
 Arrays = Iterator[tuple[str, NDArray[Any]]]
 
@@ -63,9 +63,9 @@ def dump(case: BaselineCase, records: Mapping[str, CallRecord], folder: Path) ->
         DumpError: The file can't be written.
     """
     path = folder / f"{file_name(case.id)}{SUFFIX}"
-    arrays = dict([*_argument_arrays(case), *_expected_arrays(case), *_left(records)])
+    arrays = dict([*_argument_arrays(case), *_expected_arrays(case), *_call_arrays(records)])
     info = json.dumps(_info(case, records, arrays), indent=1)
-    plain = {name: _widened(array) for name, array in arrays.items()}
+    plain = {name: _to_numpy_type(array) for name, array in arrays.items()}
     temporary = path.with_name(f".{secrets.token_hex(8)}{SUFFIX}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,9 +81,10 @@ def dump(case: BaselineCase, records: Mapping[str, CallRecord], folder: Path) ->
 
 
 def file_name(case: str) -> str:
-    """Return a unique file name for a case that every file system accepts: the ID itself if it is simple enough.
+    """Return a unique file name for a case that every file system accepts.
 
-    Of another, letters, digits and a few signs remain, with some of its digest.
+    The name is the case ID if it has only letters, digits and a few other characters, and is short. Otherwise, other
+    characters are replaced by underscores, the name is shortened, and a part of the ID's digest is appended.
     """
     name = re.sub(r"\[(.*)\]$", r".\1", case)
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:LONGEST]
@@ -92,6 +93,7 @@ def file_name(case: str) -> str:
 
 
 def _argument_arrays(case: BaselineCase) -> Arrays:
+    """Yield the tensor arguments of a case."""
     for name, value in case.arguments.items():
         for entry_name, entry in _entries(name, value):
             if isinstance(entry, BaselineTensor):
@@ -99,6 +101,7 @@ def _argument_arrays(case: BaselineCase) -> Arrays:
 
 
 def _expected_arrays(case: BaselineCase) -> Arrays:
+    """Yield the expected results of a case, with their budgets and masks."""
     for name, value in case.expected.items():
         for entry_name, entry in _entries(name, value):
             if isinstance(entry, Expected):
@@ -109,7 +112,8 @@ def _expected_arrays(case: BaselineCase) -> Arrays:
                     yield f"specified.{entry_name}", entry.specified
 
 
-def _left(records: Mapping[str, CallRecord]) -> Arrays:
+def _call_arrays(records: Mapping[str, CallRecord]) -> Arrays:
+    """Yield the results of the calls, and the inputs that they changed."""
     for call, run in records.items():
         for record in run.tensors:
             if record.expected is not None:
@@ -121,11 +125,12 @@ def _left(records: Mapping[str, CallRecord]) -> Arrays:
 
 
 def _entries(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Return an argument or result with its name, or the entries of an array of them with theirs."""
+    """Return an argument or result with its name; for an array, return its entries with numbered names."""
     return [(f"{name}.{i}", entry) for i, entry in enumerate(value)] if isinstance(value, list) else [(name, value)]
 
 
 def _info(case: BaselineCase, records: Mapping[str, CallRecord], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return the description of a case and its calls, as JSON."""
     attributes = {name: value for name, value in case.arguments.items() if not _has_tensors(value)}
     return {
         "case": case.id,
@@ -140,6 +145,7 @@ def _info(case: BaselineCase, records: Mapping[str, CallRecord], arrays: Mapping
 
 
 def _has_tensors(value: Any) -> bool:
+    """Return whether an argument is a tensor or an array of tensors."""
     return isinstance(value, (BaselineTensor, list))
 
 
@@ -157,7 +163,7 @@ def _tensors(run: CallRecord) -> dict[str, str]:
 _BFLOAT16 = to_numpy(Dtype.bfloat16)
 
 
-def _widened(array: NDArray[Any]) -> NDArray[Any]:
+def _to_numpy_type(array: NDArray[Any]) -> NDArray[Any]:
     """Convert an array to a type that NumPy supports: bfloat16 is the upper half of float32, including NaN."""
     if array.dtype != _BFLOAT16:
         return array

@@ -10,7 +10,7 @@ from typing import Any
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _PATIENCE = 5.0
-"""Seconds a process told to stop takes to do so; who says it again meanwhile is being heard already."""
+"""Seconds during which further signals are ignored, because the process is already stopping."""
 
 
 class Interruption:
@@ -35,7 +35,7 @@ class Interruption:
             signal.signal(number, handler)
 
     def check(self) -> None:
-        """Raise what was raised before and is lost, as it is in a finaliser or a callback of the garbage collector."""
+        """Raise an interruption again if it was lost in a finalizer or in a callback of the garbage collector."""
         if self._message:
             raise KeyboardInterrupt(self._message)
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from _pytest.mark.expression import Expression
 
 PREFIX = "diopi"
-"""What the names of all standard functions begin with, in small letters, and no label has in it."""
+"""The prefix of the names of all standard functions, in lower case; no label contains it."""
 
 
 class SelectionError(ValueError):
-    """A selection that is not possible; the message says what was given and what is expected."""
+    """An impossible selection. The message states what was selected and what is expected."""
 
 
 class _UndecidedError(Exception):

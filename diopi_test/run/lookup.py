@@ -21,7 +21,7 @@ from diopi_test.oracle.records import BaselineCase
 from diopi_test.run.collection import Collected, collect_file
 
 NEAR = 10
-"""How many ids a message names."""
+"""The maximum number of similar IDs in a message."""
 
 
 class CaseLookupError(ValueError):
@@ -34,9 +34,9 @@ class MadeCase:
     """A case with its data.
 
     Attributes:
-        case: it.
-        base: the stored case it is made of; None if it is stored itself.
-        flaw: what is wrong with it, if it must be refused.
+        case: the case.
+        base: the stored case from which it is derived; None if the case itself is stored.
+        flaw: the flaw of a negative test, else None.
     """
 
     case: BaselineCase

@@ -11,10 +11,10 @@ from diopi_test.results.former_versions import current_check_name
 from diopi_test.run.selection import NOT, Selection, check_names, is_named
 
 TIMEOUT = 120.0
-"""Seconds after which a case counts as hanging, if nobody says."""
+"""The default number of seconds after which a case counts as hanging."""
 
 MAX_LOST = 5
-"""Cases of a function that may crash or hang, if nobody says."""
+"""The default number of cases of a function that may crash or hang before the function is abandoned."""
 
 EVERYTHING = Selection()
 """All cases, in the order of the files."""

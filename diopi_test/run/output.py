@@ -30,10 +30,11 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write `content` to `path`; OSError if that fails.
+    """Write `content` to `path`; raise OSError if that fails.
 
-    A regular file is written whole or not at all; one that exists keeps its mode, a new one has what the umask gives.
-    A link is followed and stays a link. What is no regular file (a device, a FIFO) is written to.
+    A regular file is replaced completely or not at all. An existing file retains its mode; a new one has the mode that
+    the umask specifies. If `path` is a link, the target of the link is replaced. Devices and FIFOs are written to
+    directly.
     """
     if _is_written_in_place(path):
         path.write_bytes(content)
@@ -79,7 +80,7 @@ class Terminal(io.TextIOBase):
     """Standard output that never fails: characters that it can't encode are escaped, other output is dropped."""
 
     def write(self, text: str) -> int:
-        """Write and pass on at once; nothing is raised if nobody reads it, or the disk is full."""
+        """Write and flush the text; ignore errors if the reader has gone or the disk is full."""
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         try:
             sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -21,16 +21,16 @@ class PlannedRun:
     """One run of a plan; its keys correspond to options of `diopi-test run`.
 
     Attributes:
-        name: of the run, for people; no two runs of a plan have the same.
-        vendor: as `diopi_impl.find_vendor` takes it.
-        level: of the baseline.
-        data: the folder of the baselines; None for the one that ships, or the user's cache.
+        name: the name of the run, for people; names are unique within a plan.
+        vendor: the vendor, in the form that `diopi_impl.find_vendor` accepts.
+        level: the level of the baseline.
+        data: the folder of the baselines; None for the baseline in the package or in the user's cache.
         waivers: files of waivers.
-        functions, families, dtypes: what is selected; `no-` before one of them excludes it.
+        functions, families, dtypes: the selected names; the prefix `no-` excludes a name.
         expression: a pytest keyword expression that selects cases, or None.
-        timeout: seconds a case may take.
-        shuffle: the seed of the order of the cases; None for that of the files.
-        sample: how many functions are drawn from the seed; None for all.
+        timeout: the maximum number of seconds for a case.
+        shuffle: the seed of the order of the cases; None for the order of the files.
+        sample: the number of functions in the random sample; None for all functions.
     """
 
     name: str
@@ -89,7 +89,7 @@ def _located(run: PlannedRun, folder: Path) -> PlannedRun:
 
 
 def _problems(run: PlannedRun) -> Iterator[str]:
-    """Yield what is invalid in a run."""
+    """Yield a message for each invalid key of a run."""
     for key in ("name", "vendor"):
         if not getattr(run, key):
             yield f"{key}: expected one, found ''"

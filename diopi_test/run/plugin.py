@@ -1,6 +1,6 @@
-"""The pytest plugin: collects baseline files; each case is an item that runs in a worker of the pytest process.
+"""The pytest plugin. It collects baseline files; each case is an item that runs in a worker of the pytest process.
 
-`pytest baseline_data/smoke --vendor NAME` works with this plugin alone; `diopi-test run` does the same without pytest.
+`pytest baseline_data/smoke --vendor NAME` needs only this plugin. `diopi-test run` does the same without pytest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROPERTY = "diopi"
 """The user property of a test report that carries a case's record."""
 
 _SEED = "diopi_seed"
-"""The key under which a worker is told the seed: one that is drawn must be the same in all of them."""
+"""The key under which the pytest controller sends the seed to its workers, so that all of them use the same one."""
 
 _executor_key = pytest.StashKey[Executor]()
 _waivers_key = pytest.StashKey[Waivers]()

@@ -43,20 +43,20 @@ from diopi_test.waivers.rules import Waivers
 PACKAGES = ("diopi", "numpy", "scipy", "jax", "h5py", "ml_dtypes", "pytest")
 
 NAMED = 5
-"""How many of the cases that were not run are named."""
+"""The maximum number of cases that the summary lists as not run."""
 
 
 @final
 @dataclass(frozen=True)
 class Header:
-    """The first record of a log: what to run, and on what.
+    """The first record of a log: the command, the vendor, the baseline and the environment of the run.
 
     Attributes:
-        command: a command line that runs the same in one process.
-        folder: the working directory, from which paths in the command go.
-        vendor: as the user names it.
-        seed, sample: what was drawn, as `Draw` has it; None if all cases are run in order.
-        strict: as `RunOptions` has it.
+        command: a command line that repeats the run in one process.
+        folder: the working directory; relative paths in the command refer to it.
+        vendor: the vendor as the user named it.
+        seed, sample: the seed and size of the random sample, as in `Draw`; None if all cases run in order.
+        strict: whether negative tests affect the exit status, as in `RunOptions`.
         origin: when and where the run began; None in logs of older versions.
     """
 
@@ -111,12 +111,14 @@ class Recorder:
         self._log.write("due", list(ids))
 
     def vendor(self, description: Description) -> None:
-        """Record the vendor; VendorError if the run is resumed and began with another one."""
+        """Record the vendor; raise VendorError if the resumed run began with a different vendor."""
         library = Path(self._options.vendor)
         digest = hashlib.sha256(library.read_bytes()).hexdigest() if library.is_file() else ""
         vendor, content = VendorInfo(description.name, description.version, digest), self.content()
         if content.has_vendor and content.vendor != vendor:
-            raise VendorError(f"{self._log.path} {_two_vendors(content.vendor, vendor)}; begin a new run")
+            raise VendorError(
+                f"{self._log.path} {_two_vendors(content.vendor, vendor)}; start a new run without --resume"
+            )
         self._log.write("vendor", to_json(vendor))
         if description.sources.functions and not content.sources.functions:
             self._log.write("sources", to_json(VendorSources.read(description.sources)))
@@ -142,7 +144,7 @@ class Recorder:
         self._log.write("claims", to_json(claims))
 
     def end(self, seconds: float) -> None:
-        """Record the duration of the run, or of this part of it."""
+        """Record the duration of the run, or of the part since it was resumed."""
         self._log.write("end", round(seconds, 3))
 
     def discard(self) -> None:
@@ -156,7 +158,7 @@ class Recorder:
         if not self._log.failure:
             return LogContent.from_lines(lines, self._log.path)
         content = LogContent.from_records(whole_entries(lines), self._log.path)
-        content.errors.append(f"the log is not complete: {self._log.failure}")
+        content.errors.append(f"the log is incomplete: {self._log.failure}")
         return content
 
 
@@ -166,17 +168,17 @@ class LogContent:
     """The content of a log.
 
     Attributes:
-        path: of the log.
-        due: the ids of the cases that were to be run; None if nobody came to know.
-        cases: by id, as they ended. Of a case that is told twice what went wrong counts.
-        stopped: why the run ended before its time; empty if it did not.
-        errors: what made the baseline unusable, or broke the run.
-        claims: how what the vendor declares compares with what works; None if it declares nothing.
-        waivers: which cases may end otherwise than passed.
-        seconds: how long it took, in all parts.
-        sources: the sources of a vendor in Python.
-        has_vendor: whether the vendor has started, so that `vendor` is what it says of itself.
-        has_ended: whether the run, or the latest part of it, came to its end.
+        path: the path of the log.
+        schedule: the IDs of the cases to run; None if the run ended before they were collected.
+        cases: the records of cases by ID. If a case has several records, a failure takes precedence.
+        stopped: why the run ended early; empty if it did not.
+        errors: errors of the baseline or of the run, which are not verdicts of cases.
+        claims: the comparison of the vendor's claims with the results; None if the vendor claims nothing.
+        waivers: the waivers of the run.
+        seconds: the duration of the run in seconds, the sum over all parts if it was resumed.
+        sources: the source files of a vendor in Python.
+        has_vendor: whether the vendor has started. Before that, `vendor` has only the name from the command.
+        has_ended: whether the run, or its latest part, has ended.
     """
 
     path: Path
@@ -211,7 +213,7 @@ class LogContent:
 
     @classmethod
     def from_failure(cls, options: RunOptions, reason: str) -> LogContent:
-        """Return the content of the log that a run which could not begin would have."""
+        """Return the log content of a run that could not start, with the reason as its error."""
         return cls(Path(), Header.create(options, ""), VendorInfo(options.vendor, ""), errors=[reason])
 
     @classmethod
@@ -220,7 +222,8 @@ class LogContent:
         entries = iter(entries)
         first = next(entries, None)
         if first is None or first.kind != "run":
-            raise LogError(f"{path} is no log of a run: it begins with {first.kind if first else 'nothing'!r}")
+            found = f"a record of kind {first.kind!r}" if first else "nothing"
+            raise LogError(f"{path} is not a log of a run: it begins with {found}, expected a record of kind 'run'")
         try:
             header = from_json(Header, first.content)
         except RecordError as error:
@@ -247,7 +250,7 @@ class LogContent:
             case "vendor":
                 self._take_vendor(from_json(VendorInfo, entry.content))
             case "run":
-                raise LogError(f"{self.path} has the lines of more than one run")
+                raise LogError(f"{self.path} contains more than one run: write each run to a separate log")
             case "error":
                 self.errors.append(read_value(str, entry.content, "error"))
             case "stopped":
@@ -301,9 +304,9 @@ class LogContent:
         reason = self.stopped or ("" if self.schedule else "no case was collected")
         if not reason and (missed := [name for name in not_run if not self._is_excused(name)]):
             given_up = next((self.cases[name].message for name in missed if name in self.cases), "")
-            reason = given_up or "the others ended without one"
+            reason = given_up or "some cases have no verdict although the run has ended"
         if not reason and not self.has_ended:
-            reason = "the run has not ended: it still goes on, or was killed"
+            reason = "the run has not ended: it is still in progress, or was killed"
         return Summary(
             **count(cases),
             collected=None if self.schedule is None else len(self.schedule),
@@ -325,11 +328,11 @@ class LogContent:
 
 
 def _two_vendors(first: VendorInfo, second: VendorInfo) -> str:
-    """Return what is wrong with a log of two vendors, with their digests if they differ only in these."""
+    """Describe a log with two vendors; include the digests if the vendors differ only in these."""
     texts = [vendor.title for vendor in (first, second)]
     if texts[0] == texts[1]:
         texts = [f"{vendor.title} (SHA-256 {vendor.digest})" for vendor in (first, second)]
-    return f"has results of the vendor {texts[0]}, and the vendor is {texts[1]}"
+    return f"has results of the vendor {texts[0]}, but the vendor of this run is {texts[1]}"
 
 
 def environment() -> Environment:

@@ -1,4 +1,4 @@
-"""Execution of one case on a vendor: a sequence of calls, and the verdict on them."""
+"""Run a case on a vendor: a sequence of calls, which the checks evaluate to a verdict."""
 
 from __future__ import annotations
 

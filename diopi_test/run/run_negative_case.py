@@ -1,4 +1,4 @@
-"""Execution of one negative test: the vendor must reject the call, give a reason, and change nothing."""
+"""Run a negative test: the vendor must reject the call, give a reason, and change nothing."""
 
 from __future__ import annotations
 

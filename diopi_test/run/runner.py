@@ -98,14 +98,14 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
 
 
 def prepare(options: RunOptions, console: Console) -> list[str]:
-    """Compute missing or outdated results of the selected functions of a level whose inputs are generated.
+    """Compute missing or outdated results of the selected functions, at a level whose inputs are generated.
 
     Args:
         options: The options of the run.
         console: The console for progress.
 
     Returns:
-        A line for each internal error; the run goes on without these results.
+        A line for each internal error; the run continues without these results.
     """
     if not _is_drawn(options):
         return []
@@ -162,7 +162,7 @@ def _folder(options: RunOptions) -> Path:
 
 
 def _selected(options: RunOptions, functions: Sequence[str], cases: Sequence[Collected]) -> list[Collected]:
-    """Return the selected cases among those of the level and of the runtime."""
+    """Return the selected cases of the level and of the runtime."""
     if options.int32_indices:
         cases = counting_int32_indices(cases, options.level)
     known = [*(collect_runtime() if options.selection.wants_function(RUNTIME) else ()), *cases]
@@ -173,7 +173,7 @@ def _selected(options: RunOptions, functions: Sequence[str], cases: Sequence[Col
 
 
 def _begin(options: RunOptions, recorder: Recorder, resumed: bool) -> Sequence[ScheduledCase]:
-    """Record what is to be run, and return what of that is left."""
+    """Record the cases to run, and return those without a verdict."""
     level, cases = collect(options)
     functions = sorted({case.function for case in cases} - {RUNTIME})
     level.verify(functions)
@@ -236,7 +236,7 @@ def _run_cases(
 
 
 def _dump_lost(scheduled: Sequence[ScheduledCase], recorder: Recorder, options: RunOptions) -> None:
-    """Write what was given to those cases that took their process with them, which could not do it."""
+    """Write the dumps of cases whose process died before it could write them."""
     assert options.dump is not None
     lost = {case.id for case in recorder.content().cases.values() if case.verdict in LOST}
     stored = [(item, item.sha256) for item in scheduled if item.case.id in lost and item.sha256 is not None]
@@ -260,7 +260,7 @@ class Monitor:
     """A recorder of outcomes that shows the progress of the run.
 
     Attributes:
-        waivers: which cases may end otherwise than passed, and are no failures.
+        waivers: the waivers of the run, so that waived cases do not count as failures.
     """
 
     def __init__(self, recorder: Recorder, number: int, console: Console, options: RunOptions) -> None:

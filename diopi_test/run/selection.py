@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NOT = "no-"
-"""What a name begins with that is excluded."""
+"""The prefix of a name that is excluded."""
 
 NOT_FAILED = frozenset({"passed", "waived", "not_implemented", "unsupported"})
 """The verdicts of cases that need not be run again; of all others something is wrong, or unknown."""
@@ -88,19 +88,19 @@ class Shard:
 
 @dataclass(frozen=True)
 class Selection:
-    """The selected cases: those that every field allows. SelectionError if a name or the expression is invalid.
+    """A selection of cases: a case is selected if every field allows it. Raises SelectionError for invalid names.
 
     Attributes:
-        functions, families, dtypes, classes: names of which a case needs to have one, and with `no-` before it none. A
-            case without element type under test (refusals, the runtime) has no name to need, nor to be excluded by.
-        expression: a keyword expression that the id matches.
-        cases: ids, of which it is one.
-        failed: cases that failed before, of which it is one.
-        affected: cases that a change can affect, of which it is one.
-        seed: of the order of the cases; None for that of the files.
-        sample: how many functions are drawn from the seed, each with the forms derived from it; None for all.
-            The cases of the runtime are not drawn.
-        shard: which part of what is left; None for all.
+        functions, families, dtypes, classes: the allowed names; names with the prefix `no-` are excluded. A case
+            without an element type (negative tests, the runtime) is not affected by excluded types.
+        expression: a keyword expression that the case ID must match.
+        cases: the allowed case IDs.
+        failed: the IDs of cases that failed in an earlier run, which are allowed.
+        affected: the IDs of cases that a change can affect, which are allowed.
+        seed: the seed of the order of the cases; None for the order of the files.
+        sample: the number of functions that are drawn at random, each with its derived forms; None for all. The cases
+            of the runtime are always included.
+        shard: the part of the remaining cases to run; None for all.
     """
 
     functions: tuple[str, ...] = ()
@@ -195,8 +195,8 @@ class Selection:
         """Return " Did you mean 'a' or 'b'?" with similar names of functions and IDs of cases, or an empty string.
 
         Args:
-            functions: what there is.
-            cases: those of the functions that `wants_function` wants.
+            functions: the names of all functions.
+            cases: the cases of the functions that `wants_function` accepts.
         """
         asked = (*(self._keywords.words if self._keywords else ()), *self.cases)
         known, ids = list(functions), [case.id for case in cases]
@@ -204,7 +204,7 @@ class Selection:
         return suggest(list(found))
 
     def nothing(self, functions: Iterable[str], cases: Iterable[Collected]) -> str:
-        """Says that no case is selected, and what is near, of what `near` takes."""
+        """Return the message that no case is selected, with similar names from the arguments of `near`."""
         if self.failed is not None and not self.failed.ids:
             return f"nothing is left to repeat: no case failed in {self.failed.report}, and none is without a verdict"
         if self.affected is not None and self.affected.ids is not None and not self.affected.ids:
@@ -245,7 +245,7 @@ class Selection:
 
     @cached_property
     def _ids(self) -> frozenset[str] | None:
-        """Return the IDs of which a case must have one; None if every ID is allowed."""
+        """Return the allowed case IDs; None if every ID is allowed."""
         sets = [frozenset(self.cases)] * bool(self.cases) + ([self.failed.ids] if self.failed else [])
         return frozenset.intersection(*sets) if sets else None
 
@@ -262,7 +262,7 @@ NOUNS = {
     "--case": "functions",
     "--check": "checks",
 }
-"""What the values of an option are called in messages."""
+"""The nouns for the values of each option, for messages."""
 
 
 def check_names(option: str, names: Iterable[str], known: Callable[[], Sequence[str]]) -> None:

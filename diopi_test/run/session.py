@@ -25,11 +25,11 @@ from diopi_test.run.run_negative_case import run_negative_case
 from lib_rt import Device
 
 MEMORY = 128 * 2**20
-"""Bytes of baseline files that a worker keeps in memory: enough for all of a level when their cases come mixed."""
+"""Bytes of baseline files that a worker caches: enough for a whole level if cases run in random order."""
 
 
 class OpenFiles:
-    """The most recently used baseline files, up to `limit` bytes; the latest one is always kept."""
+    """A cache of the most recently used baseline files, up to `limit` bytes; the latest file always stays in it."""
 
     def __init__(self, limit: int = MEMORY) -> None:
         self._limit = limit
@@ -59,7 +59,7 @@ class Session:
         self._files = OpenFiles()
 
     def run(self, path: Path, case: Collected, sha256: str | None = None) -> Outcome:
-        """Run one case, made of the baseline file at `path`; BaselineError if that is damaged or of another digest."""
+        """Run a case of the baseline file at `path`; raise BaselineError if the file is damaged or has changed."""
         if case.function == RUNTIME:
             return self._run_runtime_case(case.label)
         made_case = make(self._files.get(path, sha256), case, self._options.conversions)
@@ -83,7 +83,7 @@ class Session:
         return measure_copy_bandwidth(self.device)
 
     def _run_and_dump(self, made_case: MadeCase, folder: Path) -> Outcome:
-        """Run a case, and write what it was given and made into a file if it does not pass."""
+        """Run a case, and write its inputs and results to a file if it does not pass."""
         records: dict[str, CallRecord] = {}
         outcome = run_made_case(self.vendor, self.device, made_case, self._options.enabled_checks, records.update)
         if outcome.verdict not in UNSUCCESSFUL:

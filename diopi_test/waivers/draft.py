@@ -19,7 +19,7 @@ HEAD = """\
 """
 
 _MESSAGE = 150
-"""How many characters of a message are shown."""
+"""Maximum number of characters of a message in a draft."""
 
 
 def draft(report: Report) -> str:
@@ -85,7 +85,7 @@ def _text(value: str) -> str:
 
 
 def _comment(message: str) -> str:
-    """Return a message as a comment of one line."""
+    """Return a message as a one-line comment."""
     line = " ".join(message.split())
     shortened = line if len(line) <= _MESSAGE else f"{line[: _MESSAGE - 1]}…"
     return "".join(character if character.isprintable() else "�" for character in shortened)

@@ -1,7 +1,7 @@
-"""Waivers and known flakes: cases that may fail, applied to the records of a run.
+"""Waivers and known flakes, which are cases that may fail, and their application to the records of a run.
 
-Both functions of `Waivers` take records as the cases ended and keep nothing, so that they can be called at any time:
-while a run goes on, and when the report is made of its log.
+`Waivers.apply` and `Waivers.report` take the original records of cases and store nothing. They can therefore be called
+at any time: during a run, and when a report is generated from the log.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ BADNESS: Mapping[str, int] = {
     "timed_out": 3,
     "out_of_memory": 3,
 }
-"""How bad a verdict is. A waiver covers its verdict and those that are less bad; it has no part in others."""
+"""The rank of a verdict; higher is worse. A waiver covers its verdict and those of lower rank, except `passed`."""
 
 WAIVABLE = tuple(verdict.value for verdict in Verdict if BADNESS.get(verdict, 0) >= BADNESS["failed"])
 
 NAMED = 5
-"""How many of the cases of an improvement are named."""
+"""The maximum number of cases that the report lists for an improvement."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Flake:
     """A pattern of cases that are known to be flaky.
 
     Attributes:
-        pattern: for case ids, as that of a waiver.
-        reason: why, for a person to read.
-        retries: how often such a case is run again when it fails.
+        pattern: a pattern of case IDs, as in a waiver.
+        reason: why the cases are flaky, in words for a person.
+        retries: how often a failed case is run again.
     """
 
     pattern: str
@@ -67,7 +67,8 @@ class Waivers:
     """All waivers for the cases of a vendor. If several match a case, the first one that covers it applies.
 
     Attributes:
-        today: the day by which waivers expire.
+        entries: the rules, in the order in which they apply.
+        today: the current date; waivers with an earlier expiry date have no effect.
     """
 
     entries: tuple[WaiverRule, ...] = ()
@@ -149,8 +150,8 @@ class Waivers:
         """Return why a rule that matches a case does not waive it."""
         waiver = entry.waiver
         if _covers(waiver, record):
-            return f"its waiver expired on {waiver.expires} ({waiver.reason})"
-        return f"its waiver allows {_allowance(waiver)} alone ({waiver.reason})"
+            return f"the waiver of this case expired on {waiver.expires} ({waiver.reason})"
+        return f"the waiver of this case allows only {_allowance(waiver)} ({waiver.reason})"
 
     def _use(self, entry: WaiverRule, tally: _Tally, functions: Iterable[str]) -> WaiverUse:
         matched = sum(tally.verdicts.values())
@@ -170,9 +171,10 @@ class _Tally:
     """The outcomes of the cases that a rule matches.
 
     Attributes:
-        verdicts: number of cases by verdict.
-        left: number of cases that did not pass and are waived by nothing.
-        better: by verdict, the cases that ended better than waived.
+        verdicts: the number of cases by verdict.
+        waived: the number of cases that this rule waives.
+        left: the number of cases that did not pass and that no rule waives.
+        better: the cases with a better verdict than the rule allows, by verdict.
     """
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -189,15 +191,15 @@ class _Tally:
 
 
 def waiver_problems(waiver: Waiver) -> Iterator[str]:
-    """Yield what is invalid in a waiver."""
+    """Yield a message for each invalid key of a waiver."""
     yield from _text_problems(waiver)
     if waiver.verdict is not None and waiver.verdict not in WAIVABLE:
         yield f"verdict: expected one of {', '.join(WAIVABLE)}, found {waiver.verdict!r}"
     ratio = waiver.max_ratio
     if ratio is not None and not 1 < ratio < math.inf:
-        yield f"max_ratio: expected a number above 1, up to which every case passes, found {ratio!r}"
+        yield f"max_ratio: expected a number above 1 (a case with a ratio up to 1 passes), found {ratio!r}"
     if ratio is not None and waiver.verdict is not None:
-        yield f"verdict and max_ratio: expected one of the two, found {waiver.verdict!r} and {ratio!r}"
+        yield f"verdict and max_ratio: expected only one of these keys, found {waiver.verdict!r} and {ratio!r}"
 
 
 def least_ratio(record: CaseRecord) -> float | None:
@@ -218,12 +220,12 @@ def least_ratio(record: CaseRecord) -> float | None:
 
 def _text_problems(entry: Waiver | Flake) -> Iterator[str]:
     if not entry.pattern:
-        yield "pattern: expected one for case ids such as 'diopiAdd[*float16*]', found ''"
+        yield "pattern: expected a pattern of case IDs such as 'diopiAdd[*float16*]', found ''"
     if "[[]" in entry.pattern or "[]]" in entry.pattern:
         plain = entry.pattern.replace("[[]", "[").replace("[]]", "]")
-        yield f"pattern: brackets stand for themselves; expected {plain!r}, found {entry.pattern!r}"
+        yield f"pattern: brackets need no escape; expected {plain!r}, found {entry.pattern!r}"
     if not entry.reason.strip():
-        yield f"reason: expected what is wrong, for a person to read, found {entry.reason!r}"
+        yield f"reason: expected a description of the defect, found {entry.reason!r}"
 
 
 def _flake_problems(flake: Flake) -> Iterator[str]:
@@ -281,7 +283,7 @@ def _is_elsewhere(waiver: Waiver, functions: Iterable[str]) -> bool:
 
 
 def _improvements(entry: WaiverRule, tally: _Tally) -> Iterator[Improvement]:
-    """Yield improvements over a rule. Passing counts only if all its cases pass, as patterns may be wide."""
+    """Yield the improvements over a rule. `passed` counts only if all cases of its pattern pass."""
     was = _allowed(entry.waiver)
     is_needed = any(BADNESS.get(verdict, 0) for verdict in tally.verdicts)
     for now, cases in tally.better.items():

@@ -1,4 +1,4 @@
-"""TOML files with arrays of tables that are read as dataclasses. All problems of a file are reported at once."""
+"""Read arrays of tables from TOML files as dataclasses, and report all problems of a file at once."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from diopi_test.baseline.codec import RecordError, field_types, json_key, read_v
 
 
 class TableError(ValueError):
-    """A file that can't be used; the message has a line for each problem, with file, table and key."""
+    """A TOML file has problems. The message has one line per problem, with file, table and key."""
 
 
 @dataclass(frozen=True)
 class TableKind:
-    """A kind of table: its dataclass, the key that names a table, and the check of a record.
+    """A kind of table, and how to read and check it.
 
     Attributes:
-        record: a dataclass; fields without a default are the keys that must be given.
-        named_by: the key by which messages name a table, besides its number.
-        problems: what is wrong with a record whose keys have the right types, each beginning with the key.
+        record: the dataclass that a table is read as. Fields without a default are required keys.
+        named_by: the key whose value names a table in messages, in addition to its number.
+        problems: returns the problems of a record whose keys have the right types. Each begins with the key.
     """
 
     record: type
@@ -35,12 +35,12 @@ def read_tables(path: Path, kinds: Mapping[str, TableKind]) -> dict[str, tuple[A
     """Read the records in the TOML file `path`, by table name; raise TableError with all problems."""
     content = _parse(path)
     known = ", ".join(f"[[{name}]]" for name in kinds)
-    problems = [f"{path}: unknown {key!r}, expected tables {known}" for key in content if key not in kinds]
+    problems = [f"{path}: {key!r} is not a known table, expected {known}" for key in content if key not in kinds]
     records: dict[str, tuple[Any, ...]] = {}
     for name, kind in kinds.items():
         tables = content.get(name, [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            problems.append(f"{path}: expected tables [[{name}]], found {name} = {tables!r}")
+            problems.append(f"{path}: {name} is {tables!r}, expected tables that begin with [[{name}]]")
             continue
         read = [
             _read_table(kind, table, _describe_place(path, name, kind, i, table)) for i, table in enumerate(tables, 1)
@@ -56,7 +56,7 @@ def _parse(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"it is not TOML: {error}"
+        reason = error.strerror if isinstance(error, OSError) else f"the file is not valid TOML: {error}"
         raise TableError(f"{path}: {reason}") from error
 
 

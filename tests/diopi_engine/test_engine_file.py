@@ -121,14 +121,14 @@ def test_incomplete_or_false_contents_are_rejected(
 @pytest.mark.parametrize("changes", [{"compiler": "0.9"}, {"format": 2}])
 def test_an_engine_of_another_version_is_rejected(engine: Engine, changes: dict[str, object]) -> None:
     members = manifest_with(**changes)(container.unpack(engine.to_bytes()))
-    with pytest.raises(EngineVersionError, match="expected format 1 and version"):
+    with pytest.raises(EngineVersionError, match="expected format 1"):
         Engine.from_bytes(container.pack(members))
 
 
 def test_the_manifest_must_match_the_network(engine: Engine) -> None:
     x, *remaining = engine.manifest.bindings
     wider = replace(engine, manifest=replace(engine.manifest, bindings=(replace(x, shape=(None, 5)), *remaining)))
-    with pytest.raises(EngineFileError, match=r"the network has the arguments .*\[None, 4\].* says .*\[None, 5\]"):
+    with pytest.raises(EngineFileError, match=r"\[None, 4\].*\[None, 5\]"):
         Engine.from_bytes(wider.to_bytes())
 
 
@@ -138,7 +138,7 @@ def test_duplicate_members_are_rejected(engine: Engine) -> None:
         for name, data in container.unpack(engine.to_bytes()).items():
             archive.writestr(name, data)
         archive.writestr(NETWORK, b"another")
-    with pytest.raises(EngineFileError, match="members occur twice: network"):
+    with pytest.raises(EngineFileError, match="network"):
         Engine.from_bytes(buffer.getvalue())
 
 
@@ -147,7 +147,7 @@ def test_compressed_members_are_rejected(engine: Engine) -> None:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in container.unpack(engine.to_bytes()).items():
             archive.writestr(name, data)
-    with pytest.raises(EngineFileError, match="is compressed"):
+    with pytest.raises(EngineFileError, match="compressed"):
         Engine.from_bytes(buffer.getvalue())
 
 

@@ -38,16 +38,16 @@ def test_devices_are_filled_evenly(engine: Engine) -> None:
 
 def test_one_mode_runs_on_a_device(engine: Engine, wide: Engine) -> None:
     assert masks(link([engine, wide], devices=2, cores=4)) == [(1, 1), (0, 3)]
-    with pytest.raises(LinkError, match="'layer' needs 1 cores of one device in mode normal"):
+    with pytest.raises(LinkError, match="'layer' needs 1"):
         link([engine, wide], cores=4)
 
 
 def test_link_rejects_engines_that_do_not_fit(engine: Engine, wide: Engine) -> None:
-    with pytest.raises(LinkError, match="'wide' needs 2 cores"):
+    with pytest.raises(LinkError, match="'wide' needs 2"):
         link([wide], cores=1)
     needed = engine.manifest.control.memory
     assert masks(link([engine], local_memory=needed)) == [(0, 1)]
-    with pytest.raises(LinkError, match="bytes of local memory each"):
+    with pytest.raises(LinkError, match="memory"):
         link([engine], local_memory=needed - 1)
     with pytest.raises(LinkError, match="0 engines"):
         link([])
@@ -57,7 +57,7 @@ def test_weights_add_up_and_patches_do_not(engine: Engine) -> None:
     weights = sum(array.nbytes for array in engine.weights)
     required = engine.manifest.control.memory + weights
     assert link([engine] * 2, cores=1, local_memory=required)
-    with pytest.raises(LinkError, match="no device has so many left"):
+    with pytest.raises(LinkError, match="device"):
         link([engine] * 2, cores=1, local_memory=required - 1)
 
 

@@ -77,7 +77,7 @@ def test_promotion_accepts_any_number_of_dtypes() -> None:
     assert promote(Dtype.int32) is Dtype.int32
 
 
-def test_categories() -> None:
+def test_dtypes_have_categories() -> None:
     assert [category(CODES[code]) for code in ("b1", "u1", "i8", "bf", "f8", "c4", "cx")] == [0, 1, 1, 2, 2, 3, 3]
 
 
@@ -123,7 +123,7 @@ COMPLEXES = members("complex64", "complex128")
         ("all_dtypes", FLOATING | INTEGER | BOOL | COMPLEXES),
     ],
 )
-def test_sets(name: str, expected: set[Dtype]) -> None:
+def test_sets_of_dtypes_have_the_documented_members(name: str, expected: set[Dtype]) -> None:
     named: DtypeSet = getattr(dtypes, name)
     assert set(named) == expected
     assert len(named) == len(expected)
@@ -160,7 +160,7 @@ def test_sets(name: str, expected: set[Dtype]) -> None:
         (same_as_input(-1), "f4 i4 f2", "f2"),
     ],
 )
-def test_rules(rule: ResultRule, inputs: str, result: str) -> None:
+def test_rules_derive_the_result_type(rule: ResultRule, inputs: str, result: str) -> None:
     assert rule([CODES[code] for code in inputs.split()]) is CODES[result]
 
 

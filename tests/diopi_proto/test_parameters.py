@@ -34,7 +34,7 @@ TENSOR, CONST_TENSOR = "diopiTensorHandle_t", "diopiConstTensorHandle_t"
         ("Text", "const char*", "const char*"),
     ],
 )
-def test_c_types(annotation: str, c_type: str, optional_c_type: str) -> None:
+def test_every_annotation_has_its_c_type(annotation: str, c_type: str, optional_c_type: str) -> None:
     kind = getattr(parameters, annotation)
     assert parse("x", kind).c_type == c_type
     assert parse("x", kind | None).c_type == optional_c_type
@@ -62,7 +62,7 @@ def test_c_types(annotation: str, c_type: str, optional_c_type: str) -> None:
         ("Pointer", "void*"),
     ],
 )
-def test_c_types_of_kinds_that_are_never_optional(annotation: str, c_type: str) -> None:
+def test_kinds_that_are_never_optional_have_their_c_types(annotation: str, c_type: str) -> None:
     assert parse("x", getattr(parameters, annotation)).c_type == c_type
 
 
@@ -75,7 +75,7 @@ def test_enums_are_attributes(enum: Any, c_type: str) -> None:
     assert (parameter.c_type, parameter.role) == (c_type, Role.attribute)
 
 
-def test_verbatim_c_types() -> None:
+def test_a_c_type_can_be_declared_verbatim() -> None:
     parameter = parse("pointer", Annotated[object, "const void**"])
     assert (parameter.c_type, parameter.c_name) == ("const void**", "pointer")
 
@@ -86,7 +86,7 @@ def test_both_spellings_of_optional_are_accepted() -> None:
 
 @pytest.mark.parametrize("annotation", [int, "In", In | Out, In | Out | None, list[In], None, type(None), object()])
 def test_unknown_annotations_are_rejected(annotation: Any) -> None:
-    with pytest.raises(TypeError, match=r"parameter weight: .* is not a parameter type; known are .*\bIn\b"):
+    with pytest.raises(TypeError, match=r"parameter weight: .*\bIn\b"):
         parse("weight", annotation)
 
 
@@ -121,7 +121,9 @@ def test_a_keyword_loses_its_underscore_in_c(name: str, c_name: str) -> None:
         ("OutI64", False, False, True, False),
     ],
 )
-def test_predicates_of_parameters(annotation: str, tensor: bool, array: bool, result: bool, argument: bool) -> None:
+def test_predicates_classify_parameters(
+    annotation: str, tensor: bool, array: bool, result: bool, argument: bool
+) -> None:
     parameter = Parameter("x", getattr(parameters, annotation))
     flags = (parameter.is_tensor, parameter.is_tensor_array, parameter.is_result, parameter.is_argument)
     assert flags == (tensor, array, result, argument)

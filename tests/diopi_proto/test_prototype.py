@@ -98,7 +98,7 @@ def test_the_registry_contains_the_function_and_its_forms() -> None:
     assert list(registered()) == ["diopiCombine", "diopiCombineInp", "diopiCombineScalar", "diopiCombineInpScalar"]
 
 
-def test_inplace_form() -> None:
+def test_the_inplace_form_overwrites_its_first_argument() -> None:
     declare_combination()
     inplace = registered()["diopiCombineInp"]
     assert signature(inplace) == {"ctx": Context, "input": InOut, "low": In, "high": In, "alpha": f64}
@@ -106,7 +106,7 @@ def test_inplace_form() -> None:
     assert inplace.is_inplace
 
 
-def test_scalar_form() -> None:
+def test_the_scalar_form_takes_a_number() -> None:
     declare_combination()
     scalar = registered()["diopiCombineScalar"]
     assert signature(scalar) == {
@@ -121,7 +121,7 @@ def test_scalar_form() -> None:
     assert not scalar.is_inplace
 
 
-def test_inplace_scalar_form() -> None:
+def test_the_inplace_scalar_form_overwrites_and_takes_a_number() -> None:
     declare_combination()
     form = registered()["diopiCombineInpScalar"]
     assert signature(form) == {"ctx": Context, "input": InOut, "low": Scalar, "high": Scalar, "alpha": f64}
@@ -156,7 +156,7 @@ def test_only_scalar_arguments_become_numbers() -> None:
     assert scalar.doc.startswith("Scalar form of `diopiPick`:\n`input` is given")
 
 
-def test_inplace_form_of_arrays() -> None:
+def test_the_inplace_form_of_arrays_overwrites_every_entry() -> None:
     @prototype(dtypes=floating, inplace="diopiForeachHalveInp")
     def diopiForeachHalve(ctx: Context, outs: Outs, inputs: Ins, count: Count) -> None:
         """Half of every tensor."""
@@ -180,13 +180,13 @@ def test_inplace_form_accepts_only_dtypes_that_can_store_the_result() -> None:
 
 def test_a_second_declaration_of_a_name_is_rejected() -> None:
     declare_combination()
-    with pytest.raises(PrototypeError, match="diopiCombine is declared twice: in test_prototype and test_prototype"):
+    with pytest.raises(PrototypeError, match=r"diopiCombine.*test_prototype"):
         declare_combination()
 
 
 def test_a_form_with_a_declared_name_is_rejected() -> None:
     declare_combination()
-    with pytest.raises(PrototypeError, match="diopiCombineInp is declared twice"):
+    with pytest.raises(PrototypeError, match="diopiCombineInp"):
 
         @prototype(dtypes=real, inplace="diopiCombineInp")
         def diopiOther(ctx: Context, out: Out, input: In) -> None:
@@ -194,7 +194,7 @@ def test_a_form_with_a_declared_name_is_rejected() -> None:
 
 
 def test_a_docstring_is_required() -> None:
-    with pytest.raises(PrototypeError, match="diopiMute has no docstring"):
+    with pytest.raises(PrototypeError, match="diopiMute"):
 
         @prototype(dtypes=real)
         def diopiMute(ctx: Context, out: Out, input: In) -> None: ...
@@ -203,7 +203,7 @@ def test_a_docstring_is_required() -> None:
 
 
 def test_an_unknown_guarantee_is_rejected() -> None:
-    with pytest.raises(PrototypeError, match=r"diopiRash: guarantee 'precise' is not one of .*'exact'"):
+    with pytest.raises(PrototypeError, match=r"diopiRash.*'precise'.*'exact'"):
 
         @prototype(dtypes=real, guarantee="precise")
         def diopiRash(ctx: Context, out: Out, input: In) -> None:
@@ -213,7 +213,7 @@ def test_an_unknown_guarantee_is_rejected() -> None:
 
 
 def test_unknown_annotations_are_rejected() -> None:
-    with pytest.raises(TypeError, match="parameter alpha: <class 'float'> is not a parameter type"):
+    with pytest.raises(TypeError, match="parameter alpha: <class 'float'>"):
 
         @prototype(dtypes=real)
         def diopiOdd(ctx: Context, out: Out, input: In, alpha: float) -> None:
@@ -249,7 +249,7 @@ def test_arguments_and_results_are_in_c_order() -> None:
     assert [parameter.name for parameter in search.results] == ["values", "indices", "state"]
 
 
-def test_dtypes_of_an_argument() -> None:
+def test_an_argument_can_accept_other_dtypes() -> None:
     search = declare_search()
     assert search.dtypes_of("input") == real
     assert search.dtypes_of("mask") == boolean
@@ -375,7 +375,7 @@ def test_numbers_promote_the_result_unless_they_are_truncated() -> None:
 
 
 def test_facts_must_refer_to_existing_parameters() -> None:
-    with pytest.raises(PrototypeError, match="diopiAlign: a fact refers to 'paths', which is not one of its param"):
+    with pytest.raises(PrototypeError, match=r"diopiAlign.*'paths'"):
 
         @prototype(dtypes=real)
         def diopiAlign(ctx: Context, out: Out, input: In, blank: Annotated[i64, Below("paths", 0)]) -> None:
@@ -430,15 +430,15 @@ def test_the_docstring_states_what_callers_pass() -> None:
 
 
 def test_call_forms_must_have_known_arguments_and_unique_names() -> None:
-    with pytest.raises(PrototypeError, match="'out' in `call_forms` is not one of its arguments"):
+    with pytest.raises(PrototypeError, match="'out' in `call_forms`"):
         declare_scaling(CallForm(name="a", caller="Somebody", shapes={"out": ("B",)}))
-    with pytest.raises(PrototypeError, match="two of its `call_forms` have the same name"):
+    with pytest.raises(PrototypeError, match="`call_forms`"):
         declare_scaling(CallForm(name="a", caller="Somebody"), CallForm(name="a", caller="Somebody else"))
 
 
 def test_a_fact_allows_a_result_to_overwrite_an_argument() -> None:
     assert declare_scaling().aliases == {"out": ("input",)}
-    with pytest.raises(PrototypeError, match="a fact refers to 'x', which is not one of its parameters"):
+    with pytest.raises(PrototypeError, match="'x'"):
 
         @prototype(dtypes=real)
         def diopiOther(ctx: Context, out: Annotated[Out, MayAlias("x")], input: In) -> None:

@@ -14,7 +14,7 @@ X = torch.linspace(-1, 1, 12).reshape(3, 4)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_products_are_lowered_and_sums_are_not(activate_vendor: Callable[[Any], Any], dtype: Any) -> None:
+def test_autocast_lowers_products_but_not_sums(activate_vendor: Callable[[Any], Any], dtype: Any) -> None:
     activate_vendor(Altered())
     x = X.to("diopi")
     with torch.autocast("diopi", dtype=dtype):

@@ -37,7 +37,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str | None
 
 
 @pytest.mark.parametrize("name", [*(name for name in two_ranks.TRIALS if name != LAST), *APART])
-def test_two_processes(found: list[dict[str, str | None]], name: str) -> None:
+def test_two_processes_exchange_tensors(found: list[dict[str, str | None]], name: str) -> None:
     assert [of_rank[name] for of_rank in found] == [None, None], "\n".join(str(of_rank[name]) for of_rank in found)
 
 

@@ -175,7 +175,9 @@ def test_in_place_results_and_output_arguments_are_compared(activate_vendor: Cal
 @pytest.mark.parametrize(
     ("operators", "message"), [("(", "not a regular expression"), ("linear", "'linear' does not match")]
 )
-def test_a_wrong_choice_is_an_error(activate_vendor: Callable[[Any], Any], operators: str, message: str) -> None:
+def test_an_invalid_operator_pattern_is_an_error(
+    activate_vendor: Callable[[Any], Any], operators: str, message: str
+) -> None:
     with pytest.raises(diopi_torch.SettingError, match=f"operators: .*{message}"):
         diopi_torch.autocompare(operators)
 
@@ -184,7 +186,7 @@ def test_existing_cases_are_not_overwritten(activate_vendor: Callable[[Any], Any
     activate_vendor(Altered())
     with diopi_torch.capture(tmp_path, "mm"):
         X.to("diopi") @ X.t().to("diopi")
-    with pytest.raises(FileExistsError, match="name another folder"):
+    with pytest.raises(FileExistsError, match="folder"):
         diopi_torch.capture(tmp_path)
     with pytest.raises(FileNotFoundError):
         diopi_torch.autocompare(report=tmp_path / "none" / "r.json")
@@ -226,7 +228,7 @@ def test_the_environment_starts_a_comparison(
     comparison.close()
     assert capsys.readouterr().err == "add.Tensor (diopiAddScalar): right\n  result: allclose\n  self: untouched\n"
     monkeypatch.setenv(AUTOCOMPARE, "conv2d")
-    with pytest.raises(diopi_torch.SettingError, match="DIPU_AUTOCOMPARE_OPS_LIST: 'conv2d' does not match"):
+    with pytest.raises(diopi_torch.SettingError, match="DIPU_AUTOCOMPARE_OPS_LIST: 'conv2d'"):
         compare_from_environment()
 
 

@@ -30,24 +30,24 @@ def test_there_is_one_device(vendor: Altered) -> None:
 
 @pytest.mark.parametrize("device", [1, "diopi:1", "cpu", torch.device("meta")])
 def test_other_device_numbers_are_rejected(vendor: Altered, device: Any) -> None:
-    with pytest.raises(RuntimeError, match="the only one is diopi:0"):
+    with pytest.raises(RuntimeError, match="diopi:0"):
         torch.diopi.set_device(device)
 
 
 def test_allocation_on_another_device_number_is_rejected(vendor: Altered) -> None:
     for make in (torch.empty, torch.ones, lambda size, device: torch.ones(size).to(device)):
-        with pytest.raises(RuntimeError, match="there is no device 'diopi:1'"):
+        with pytest.raises(RuntimeError, match="'diopi:1'"):
             make(2, device="diopi:1")
-    with pytest.raises(RuntimeError, match="the only one is diopi:0"):
+    with pytest.raises(RuntimeError, match="diopi:0"):
         torch.accelerator.set_device_index(1)
 
 
 def test_use_vendor_fails_after_the_first_use(vendor: Altered) -> None:
-    with pytest.raises(diopi_torch.BackendError, match="the device is altered already, torch_cpu can't become it"):
+    with pytest.raises(diopi_torch.BackendError, match=r"altered.*torch_cpu"):
         use_vendor("torch_cpu")
 
 
-def test_streams_and_events(vendor: Altered) -> None:
+def test_streams_and_events_order_work(vendor: Altered) -> None:
     side = torch.diopi.Stream()
     x = torch.arange(1000.0, device="diopi")
     begin, end = (torch.diopi.Event(enable_timing=True) for _ in range(2))
@@ -70,7 +70,7 @@ def test_streams_and_events(vendor: Altered) -> None:
     with side, torch.diopi.stream(None):
         assert torch.diopi.current_stream() is side
     assert torch.diopi.current_stream() is torch.diopi.default_stream()
-    with pytest.raises(TypeError, match=r"expected a torch\.diopi\.Stream, found torch\.Stream"):
+    with pytest.raises(TypeError, match=r"torch\.diopi\.Stream.*torch\.Stream"):
         torch.diopi.set_stream(torch.Stream(device="diopi"))
     torch.diopi.set_stream(None)
     torch.diopi.set_stream(side)
@@ -87,13 +87,13 @@ def test_memory_in_use_by_a_stream_is_retained(vendor: Altered) -> None:
     assert torch.diopi.memory_allocated() == before + 4096
     side.synchronize()
     assert torch.diopi.memory_allocated() == before
-    with pytest.raises(TypeError, match=r"expected a torch\.diopi\.Stream, found 3"):
+    with pytest.raises(TypeError, match=r"torch\.diopi\.Stream.*3"):
         torch.ones(1, device="diopi").record_stream(3)
     with pytest.raises(NotImplementedError, match="record_stream"):
         torch.ones(1).record_stream(torch.Stream("cpu"))
 
 
-def test_seeds_and_states(vendor: Altered) -> None:
+def test_seeds_and_states_determine_samples(vendor: Altered) -> None:
     torch.manual_seed(5)
     assert torch.diopi.initial_seed() == 5
     first = torch.rand(8, device="diopi")
@@ -109,7 +109,7 @@ def test_seeds_and_states(vendor: Altered) -> None:
     assert torch.equal(torch.rand(8, device="diopi"), second)
     torch.diopi.seed()
     assert not torch.equal(torch.rand(8, device="diopi"), first)
-    with pytest.raises(ValueError, match=r"16 elements of torch\.uint8, this has 3 of torch\.float32"):
+    with pytest.raises(ValueError, match=r"16.*torch\.uint8.*3.*torch\.float32"):
         torch.diopi.set_rng_state(torch.zeros(3))
 
 
@@ -137,7 +137,7 @@ def test_the_accelerator_of_pytorch_is_the_device(vendor: Altered) -> None:
     accelerator = torch.accelerator
     accelerator.synchronize()
     accelerator.synchronize("diopi:0")
-    with pytest.raises(RuntimeError, match="there is no device 1"):
+    with pytest.raises(RuntimeError, match="device 1"):
         accelerator.synchronize(1)
     tensor = torch.empty(1000, device="diopi")
     assert accelerator.memory_allocated() == accelerator.memory.memory_allocated(0) == torch.diopi.memory_allocated()
@@ -152,9 +152,9 @@ def test_the_accelerator_of_pytorch_is_the_device(vendor: Altered) -> None:
     assert accelerator.memory_reserved() == torch.diopi.memory_reserved()
 
 
-def test_other_accelerators_are_pytorchs(monkeypatch: pytest.MonkeyPatch, vendor: Altered) -> None:
+def test_other_accelerators_are_those_of_pytorch(monkeypatch: pytest.MonkeyPatch, vendor: Altered) -> None:
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
-    with pytest.raises(RuntimeError, match="Backend doesn't support synchronizing all streams on device"):
+    with pytest.raises(RuntimeError, match="synchronizing"):
         torch.accelerator.synchronize()
 
 
@@ -163,14 +163,14 @@ def test_the_size_of_the_memory_is_reported(vendor: Altered) -> None:
         free, total = torch.diopi.mem_get_info()
         assert 0 < free <= total
     else:
-        with pytest.raises(RuntimeError, match="altered has no way to ask how much memory there is"):
+        with pytest.raises(RuntimeError, match=r"altered.*memory"):
             torch.diopi.mem_get_info()
 
 
 def test_running_out_of_memory_raises_the_error_of_pytorch(activate_vendor: Callable[[Any], Any]) -> None:
     activate_vendor(Altered(Limited(2**20)))
     tensor = torch.empty(2**16, device="diopi")
-    with pytest.raises(torch.OutOfMemoryError, match=r"diopi out of memory: 1,048,576 bytes were asked for"):
+    with pytest.raises(torch.OutOfMemoryError, match="1,048,576 bytes"):
         torch.empty(2**18, device="diopi")
     del tensor
     assert torch.empty(2**18, device="diopi").numel() == 2**18

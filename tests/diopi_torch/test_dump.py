@@ -80,5 +80,5 @@ def test_the_parts_of_sparse_tensors_are_printed(
 
 
 def test_an_unknown_level_is_an_error(dump_at: Callable[[str], str]) -> None:
-    with pytest.raises(diopi_torch.SettingError, match="DIPU_DUMP_OP_ARGS: expected 0, 1, 2, 3, found '4'"):
+    with pytest.raises(diopi_torch.SettingError, match=r"DIPU_DUMP_OP_ARGS.*'4'"):
         dump_at("4")

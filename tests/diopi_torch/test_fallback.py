@@ -60,7 +60,7 @@ def test_operators_that_the_cpu_lacks_raise_an_error(vendor: Altered) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64], ids=str)
 @pytest.mark.parametrize("shape", [(), (2, 3)], ids=str)
-def test_numbers_where_an_operator_takes_tensors(vendor: Altered, shape: tuple[int, ...], dtype: Any) -> None:
+def test_numbers_may_replace_tensors(vendor: Altered, shape: tuple[int, ...], dtype: Any) -> None:
     x = torch.full(shape, 3, dtype=dtype)
     found, expected = (torch.copysign(tensor, -2.5) for tensor in (x.to("diopi"), x))
     assert found.dtype is expected.dtype and torch.equal(found.cpu(), expected)
@@ -76,14 +76,12 @@ def test_gradients_of_no_distances_have_the_sizes_of_their_tensors(vendor: Alter
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors is in prototype stage")  # of making one
 def test_unsupported_layouts_raise_an_error(vendor: Altered) -> None:
     x = X.to("diopi")
-    with pytest.raises(NotImplementedError, match=r"no tensors of the layout torch\._mkldnn, which to_mkldnn gives"):
+    with pytest.raises(NotImplementedError, match=r"torch\._mkldnn.*to_mkldnn"):
         x.to_mkldnn()
-    with pytest.raises(
-        NotImplementedError, match=r"no nested tensors, which add\.Tensor takes or gives: make them with"
-    ):
+    with pytest.raises(NotImplementedError, match=r"nested.*add\.Tensor"):
         torch.nested.as_nested_tensor([x, x]) + 1
 
 
 def test_errors_of_the_cpu_propagate(vendor: Altered) -> None:
-    with pytest.raises(RuntimeError, match="selected number k out of range"):
+    with pytest.raises(RuntimeError, match="k out of range"):
         torch.kthvalue(X.to("diopi"), 7, 1)

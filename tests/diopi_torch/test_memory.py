@@ -58,7 +58,7 @@ def test_the_cache_is_emptied_before_memory_runs_out(
     allocator.give_back(allocator.allocate(3000, stream=0))
     block = allocator.allocate(2048, stream=0)
     assert (len(waits), runtime.left, allocator.reserved) == (1, 2048, Usage(2048, 3072))
-    with pytest.raises(DeviceMemoryError, match=r"2,560 bytes were asked for, 2,048 are in use: .*only 2048 bytes"):
+    with pytest.raises(DeviceMemoryError, match=r"2,560 bytes.*2,048.*2048 bytes"):
         allocator.allocate(2560, stream=0)
     allocator.give_back(block)
     allocator.empty_cache()

@@ -118,7 +118,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("function", "arguments", "called"), CALLS, ids=lambda value: getattr(value, "__name__", ""))
-def test_results_are_those_of_the_cpu(
+def test_results_equal_those_of_the_cpu(
     vendor: Altered, function: Callable[..., Any], arguments: Any, called: str | None
 ) -> None:
     assert_agree(function(*there(arguments)) if called else function(*arguments, device="diopi"), function(*arguments))
@@ -137,7 +137,7 @@ def test_indices_may_be_on_the_cpu(vendor: Altered) -> None:
     assert diopi_torch.fallbacks() == {}
 
 
-def test_complex_numbers_are_beyond_the_standard(vendor: Altered) -> None:
+def test_complex_numbers_run_on_the_cpu(vendor: Altered) -> None:
     z = torch.tensor([1 + 2j])
     assert_agree(there(z) * 2j, z * 2j)
     assert set(diopi_torch.fallbacks()) <= {"mul.Tensor", "mul.Scalar"} and diopi_torch.fallbacks()
@@ -227,12 +227,12 @@ def test_output_arguments_are_written(vendor: Altered) -> None:
     assert_agree(out, torch.exp(X, out=torch.zeros(4, 3).T))
     wider = torch.empty(0, dtype=torch.float64, device="diopi")
     assert_agree(torch.add(x, x, out=wider), X.double() + X)
-    with pytest.warns(UserWarning, match=r"it had shape \[2\], which does not match .* shape \[3, 4\]"):
+    with pytest.warns(UserWarning, match=r"\[2\].*\[3, 4\]"):
         assert_agree(torch.exp(x, out=torch.zeros(2, device="diopi")), X.exp())
     values, indices = torch.empty(0, device="diopi"), torch.empty(0, dtype=torch.int64, device="diopi")
     torch.max(x, 1, out=(values, indices))
     assert_agree((values, indices), tuple(torch.max(X, 1)))
-    with pytest.raises(RuntimeError, match="can't be cast"):
+    with pytest.raises(RuntimeError, match="cast"):
         torch.add(x, x, out=torch.empty(0, dtype=torch.int64, device="diopi"))
 
 
@@ -292,7 +292,7 @@ def test_invalid_arguments_raise_the_error_of_pytorch(vendor: Altered, call: Cal
 
 
 def test_tensors_on_different_devices_are_rejected_except_numbers(vendor: Altered) -> None:
-    with pytest.raises(RuntimeError, match=r"same device, but found one of shape \[3, 4\] on cpu"):
+    with pytest.raises(RuntimeError, match=r"\[3, 4\] on cpu"):
         X.to("diopi") + X
     assert_agree(X.to("diopi") + torch.tensor(2.0), X + 2)
 
@@ -309,13 +309,13 @@ def test_calls_that_a_vendor_declines_run_on_the_cpu(activate_vendor: Callable[[
 
 @pytest.mark.parametrize("write", [lambda x, y: x.add_(y), lambda x, y: torch.add(y, 1, out=x)], ids=["add_", "out"])
 def test_output_arguments_on_the_cpu_are_rejected(vendor: Altered, write: Callable[[Any, Any], Any]) -> None:
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+    with pytest.raises(RuntimeError, match="same device"):
         write(torch.tensor(1.0), torch.tensor(1.0, device="diopi"))
 
 
 def test_an_error_of_the_vendor_raises_an_error(activate_vendor: Callable[[Any], Any]) -> None:
     activate_vendor(Altered(error_codes={"diopiExp": Error.ErrorOccurred}))
-    with pytest.raises(RuntimeError, match="altered: diopiExp answered ErrorOccurred: no reason"):
+    with pytest.raises(RuntimeError, match=r"altered: diopiExp.*ErrorOccurred"):
         X.to("diopi").exp()
     assert diopi_torch.fallbacks() == {}
 
@@ -329,7 +329,7 @@ def test_a_partly_executed_operator_raises_an_error(activate_vendor: Callable[[A
 
     activate_vendor(Once(lacks={"diopiAddInp"} - {function}))
     xs = [X.to("diopi"), Y.to("diopi")]
-    with pytest.raises(RuntimeError, match=rf"was served in part: {function} answered NoImplement"):
+    with pytest.raises(RuntimeError, match=rf"{function}.*NoImplement"):
         torch._foreach_add_(xs, [x.clone() for x in xs])
 
 

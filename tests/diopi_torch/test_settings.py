@@ -34,7 +34,7 @@ def test_operators_are_chosen_by_whole_names(monkeypatch: pytest.MonkeyPatch, te
         ("aten::mm", "'aten::mm' does not match"),
     ],
 )
-def test_a_wrong_choice_is_an_error(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
+def test_an_invalid_operator_pattern_is_an_error(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
     monkeypatch.setenv(FORCE_FALLBACK, text)
     with pytest.raises(SettingError, match=message):
         chosen_operators(FORCE_FALLBACK, KNOWN)
@@ -45,5 +45,5 @@ def test_unsupported_versions_of_pytorch_are_rejected() -> None:
         check_version(f"{version}.0+cpu")
         check_version(f"{version}.7")
     for version in ("2.12.1", "2.130.0", "3.0", "git"):
-        with pytest.raises(ImportError, match=rf"works with PyTorch 2\.13, {version} is installed"):
+        with pytest.raises(ImportError, match=rf"2\.13.*{version}"):
             check_version(version)

@@ -50,7 +50,7 @@ def assert_agree(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("layout", CONSTRUCTORS)
-def test_results_are_those_of_the_cpu(vendor: Altered, layout: str, operator: str) -> None:
+def test_sparse_results_equal_those_of_the_cpu(vendor: Altered, layout: str, operator: str) -> None:
     make, apply = CONSTRUCTORS[layout], OPERATORS[operator]
     expected = apply(make(A), DENSE)
     for sparse in (make(A.to("diopi")), make(A).to("diopi")):
@@ -82,7 +82,7 @@ def test_products_fall_back_if_the_vendor_lacks_the_function(activate_vendor: Ca
 
 
 def test_mismatched_sizes_raise_the_error_of_pytorch(vendor: Altered) -> None:
-    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+    with pytest.raises(RuntimeError, match="multiplied"):
         A.to_sparse_csr().to("diopi") @ DENSE.T.to("diopi")
 
 
@@ -96,7 +96,7 @@ def test_reductions_of_products_have_gradients(vendor: Altered, reduction: str) 
 
 
 @pytest.mark.parametrize("layout", CONSTRUCTORS)
-def test_saving_and_printing(vendor: Altered, layout: str) -> None:
+def test_sparse_tensors_can_be_saved_and_printed(vendor: Altered, layout: str) -> None:
     x, file = CONSTRUCTORS[layout](A).to("diopi"), io.BytesIO()
     torch.save(x, file)
     file.seek(0)

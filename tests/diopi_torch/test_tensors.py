@@ -32,7 +32,7 @@ def test_every_element_type_survives_a_round_trip(vendor: Altered, dtype: Any) -
 
 
 def test_an_unsupported_element_type_is_rejected(vendor: Altered) -> None:
-    with pytest.raises(TypeError, match="float8_e4m3fn is no element type of the standard"):
+    with pytest.raises(TypeError, match="float8_e4m3fn"):
         torch.empty(3, dtype=torch.float8_e4m3fn, device="diopi")
 
 
@@ -121,7 +121,7 @@ def test_lazy_conjugation_and_negation_are_resolved(vendor: Altered) -> None:
     assert torch.equal(host.copy_(there.conj()), there.cpu().conj())
 
 
-def test_density() -> None:
+def test_is_dense_detects_gaps_and_overlaps() -> None:
     assert is_dense(NUMBERS.transpose(0, 2)) and is_dense(NUMBERS[:, :0]) and is_dense(NUMBERS[:1])
     assert not is_dense(NUMBERS[:, ::2]) and not is_dense(NUMBERS.expand(2, 2, 3, 4))
 
@@ -140,7 +140,7 @@ def test_invalid_shapes_raise_the_error_of_pytorch(vendor: Altered, size: Any, s
             torch.empty(size, device=device) if strides is None else torch.empty_strided(size, strides, device=device)
 
 
-def test_saving_and_loading(vendor: Altered) -> None:
+def test_tensors_can_be_saved_and_loaded(vendor: Altered) -> None:
     model = torch.nn.Linear(2, 3).to("diopi")
     saved = io.BytesIO()
     torch.save(model.state_dict(), saved)
@@ -156,7 +156,7 @@ def test_saving_and_loading(vendor: Altered) -> None:
     assert loaded.is_diopi and torch.equal(loaded.cpu(), NUMBERS) and nothing.numel() == 0
 
 
-def test_pickles_and_deep_copies(vendor: Altered) -> None:
+def test_tensors_can_be_pickled_and_deep_copied(vendor: Altered) -> None:
     x = NUMBERS.to("diopi")
     for copied in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.deepcopy({"x": x})["x"]):
         assert copied.is_diopi and copied.data_ptr() != x.data_ptr()
@@ -178,7 +178,7 @@ def test_non_blocking_copies_block(vendor: Altered) -> None:
     )
 
 
-def test_batches_of_a_loader(vendor: Altered) -> None:
+def test_batches_of_a_loader_can_be_moved_to_the_device(vendor: Altered) -> None:
     batches = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(NUMBERS), batch_size=1)
     assert torch.equal(torch.cat([batch.to("diopi") for (batch,) in batches]).cpu(), NUMBERS)
 

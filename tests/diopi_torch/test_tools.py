@@ -70,7 +70,7 @@ def test_a_profile_has_one_row_per_operator() -> None:
     assert {("aten::mm", "[[3, 3], [3, 3]]"), ("aten::tanh_", "[[3, 3]]")} <= rows
 
 
-def test_compiled_without_code_generation() -> None:
+def test_compile_works_without_code_generation() -> None:
     model = perceptron().eval()
     first, again = gradients(model, model), gradients(model, torch.compile(model, backend="eager"))
     assert all(torch.equal(actual, wanted) for actual, wanted in zip(first, again, strict=True))
@@ -85,10 +85,10 @@ def test_worker_processes_of_a_loader_create_cpu_batches() -> None:
 
 def test_there_is_no_pinned_memory() -> None:
     data = torch.utils.data.TensorDataset(torch.arange(8.0))
-    with pytest.raises(RuntimeError, match="diopi has no pinned memory: leave pin_memory out"):
+    with pytest.raises(RuntimeError, match="pin_memory"):
         next(iter(torch.utils.data.DataLoader(data, pin_memory=True)))
     for make in (lambda: torch.empty(2, device="diopi", pin_memory=True), torch.ones(2, device="diopi").pin_memory):
-        with pytest.raises(RuntimeError, match="dense CPU tensors can be pinned"):
+        with pytest.raises(RuntimeError, match="pinned"):
             make()
     assert not torch.ones(2).is_pinned()
 
@@ -106,5 +106,5 @@ def test_shared_parameters_stay_shared() -> None:
 
 def test_an_unknown_attribute_of_the_device_module_raises_an_error() -> None:
     assert torch.diopi._initialized
-    with pytest.raises(AttributeError, match=r"module 'torch\.diopi' has no attribute 'nvtx'"):
+    with pytest.raises(AttributeError, match=r"'torch\.diopi'.*'nvtx'"):
         torch.diopi.nvtx  # noqa: B018  # looking it up is what is tried

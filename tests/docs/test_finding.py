@@ -58,7 +58,7 @@ def written(page: str) -> str:
     return page
 
 
-def test_the_examples_are_what_is_printed() -> None:
+def test_the_examples_equal_the_printed_output() -> None:
     page = PAGE.read_text("utf-8")
     assert written(page) == page
 

@@ -213,7 +213,7 @@ def written(page: str) -> str:
     return head + begin + "\n" + "\n".join(sections()) + "\n" + end + tail
 
 
-def test_the_examples_are_what_is_said() -> None:
+def test_the_examples_equal_the_messages_of_the_checks() -> None:
     page = PAGE.read_text("utf-8")
     assert written(page) == page
 

@@ -19,7 +19,7 @@ def tree(node: ast.expr) -> Tree:
     return node.value
 
 
-def test_the_examples_of_orders_are_called_so() -> None:
+def test_the_examples_of_orders_have_the_documented_names() -> None:
     rows = dict(ROW.findall(PAGE.read_text("utf-8")))
     at_once = rows.pop("sequential, 4 at once")
     assert at_once == "(0+1+2+3)+4+5+6+7"

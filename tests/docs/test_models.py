@@ -10,7 +10,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", model_names())
-def test_a_model_has_its_line(name: str) -> None:
+def test_every_model_has_a_line(name: str) -> None:
     model = load_shipped_trace(name)
     calls, missing = (
         sum(model.functions.values()),

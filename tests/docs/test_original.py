@@ -42,7 +42,7 @@ def run_example(number: int, heading: str) -> Result:
 
 
 @pytest.mark.usefixtures("example")
-def test_the_example() -> None:
+def test_the_example_is_translated_as_shown() -> None:
     assert run_example(0, "import").exit_code == 1
     data = Path("imported")
     assert compute_results(data, "smoke", described_functions(data), Console(quiet=True)) == []
@@ -56,13 +56,13 @@ def test_the_example() -> None:
     assert set(ended.values()) == {Verdict.passed} and "diopiConvolution2d[float16-conv_2d-0]" in ended
 
 
-def test_the_example_of_a_network(example: Path) -> None:
+def test_the_example_of_a_network_is_printed_as_shown(example: Path) -> None:
     entry = "dict(name=['conv2d'], interface=['torch'], tensor_para=dict(args=[dict(ins=['input'], shape=((2, 3),))]))"
     (example / "resnet50_config.py").write_text(f"resnet50_config = {{'conv2d': {entry}}}")
     assert run_example(1, "network").exit_code == 0
 
 
-def test_the_program_that_makes_tables(example: Path) -> None:
+def test_the_program_that_writes_tables_works(example: Path) -> None:
     words = ["run", "-n", "1", "--function", "diopiNeg", "--dtype", "float32", "--json", "report.json"]
     assert CliRunner().invoke(main, words).exit_code == 0
     program = re.search(r"makes two tables.*?```python\n(.*?)```", PAGE, re.DOTALL)

@@ -95,7 +95,7 @@ def test_a_shown_command_runs(text: str, prepared: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("text", RUNNABLE)
-def test_a_shown_command_is_understood(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shown_command_parses(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for program, *words in simple_commands(command_of(text).replace("~/", "home/")):
@@ -145,5 +145,5 @@ def test_pages_and_help_texts_of_every_command_are_collected() -> None:
         ("indented", ["1 finding; repeat with --seed 3"], []),
     ],
 )
-def test_commands_of_a_block(language: str, block: list[str], commands: list[str]) -> None:
+def test_commands_of_a_block_are_collected(language: str, block: list[str], commands: list[str]) -> None:
     assert list(commands_of_block(block, language)) == commands

@@ -30,7 +30,7 @@ def test_the_navigation_has_every_page_once() -> None:
     assert sorted(navigation()) == sorted(pages | GENERATED)
 
 
-def test_links_of_the_translations_lead_somewhere() -> None:
+def test_links_of_the_translations_point_to_existing_pages() -> None:
     pages = list((DOCS / "zh").glob("*.md"))
     links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8"))]
     assert links
@@ -59,7 +59,7 @@ def commands(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("original", "translation"), TRANSLATED.items())
-def test_a_translation_keeps_step(original: str, translation: str) -> None:
+def test_a_translation_has_the_structure_of_its_original(original: str, translation: str) -> None:
     original_text, translated_text = ((ROOT / name).read_text("utf-8") for name in (original, translation))
     assert headings(translated_text) == headings(original_text)
     assert code(translated_text) == code(original_text)
@@ -77,7 +77,7 @@ def test_a_translation_has_the_numbers_of_its_original(original: str, translatio
 @pytest.mark.parametrize(
     "page", ["README.md", *(f"docs/{name}.md" for name in ("tutorial", "guide", "ci", "original", "command_line"))]
 )
-def test_commands_on_a_page_are_understood(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_on_a_page_parse(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     lines = [line for line in code((ROOT / page).read_text("utf-8")) if re.search(r"\bdiopi-test [^-|]", line)]
     assert lines

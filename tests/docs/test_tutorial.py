@@ -27,7 +27,7 @@ def steps() -> list[str]:
     return [command or block for command, block in found]
 
 
-def test_the_operator_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_operator_of_the_tutorial_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)  # PYTHONPATH=.
     monkeypatch.setenv("COLUMNS", "200")
@@ -48,6 +48,6 @@ def test_the_operator_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert expected and " ".join(expected[1].split()) in " ".join(printed.split())
 
 
-def test_the_commands_in_cpp_are_those_of_the_page_that_is_tested() -> None:
+def test_the_cpp_commands_equal_those_of_the_tested_page() -> None:
     (block,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
     assert block in (DOCS / "compiled_vendors.md").read_text("utf-8")

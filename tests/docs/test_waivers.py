@@ -11,7 +11,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "waivers.md").read_text("utf-8")
 WAIVERS, PLAN = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_waivers(tmp_path: Path) -> None:
+def test_the_example_waivers_are_valid(tmp_path: Path) -> None:
     path = tmp_path / "waivers.toml"
     path.write_text(WAIVERS, "utf-8")
     waivers = Waivers.read([path])
@@ -19,7 +19,7 @@ def test_the_waivers(tmp_path: Path) -> None:
     assert waivers.retries_for("diopiNLLLossBackward[float32-mean]") == 3
 
 
-def test_the_plan(tmp_path: Path) -> None:
+def test_the_example_plan_is_valid(tmp_path: Path) -> None:
     (tmp_path / "waivers.toml").write_text(WAIVERS, "utf-8")
     path = tmp_path / "plan.toml"
     path.write_text(PLAN, "utf-8")

@@ -47,7 +47,7 @@ def device(vendor: Vendor) -> Iterator[Device]:
         yield opened
 
 
-def test_it_is_found_by_name_once_installed(
+def test_the_installed_example_is_found_by_name(
     vendor: Vendor, project: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, version = project["project"]["name"], project["project"]["version"]
@@ -64,7 +64,7 @@ def test_it_is_found_by_name_once_installed(
     assert (vendor.name, vendor.version) == ("numpy_vendor", version)
 
 
-def test_it_has_what_it_registers_and_the_derived_forms(vendor: Vendor) -> None:
+def test_the_example_has_registered_functions_and_derived_forms(vendor: Vendor) -> None:
     assert {name for name in prototypes() if vendor.has(name)} == {*OPERATORS, *TEXT_QUERIES}
 
 

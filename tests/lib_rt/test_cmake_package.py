@@ -91,7 +91,7 @@ def vendor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return source / "build" / "libvendor.so"
 
 
-def test_compiled_vendor_registers_and_runs(vendor: Path) -> None:
+def test_a_compiled_vendor_registers_and_runs(vendor: Path) -> None:
     ffi = cffi.FFI()
     ffi.cdef(headers.cdef())
     loaded = ffi.dlopen(str(vendor), ffi.RTLD_NOW)

@@ -30,13 +30,13 @@ def test_required_tensors_are_listed_in_order(context: Context) -> None:
 @pytest.mark.parametrize(
     ("shape", "strides", "nbytes"), [((2, 3), None, 24), ((2, 3), (1, 2), 24), ((2, 3), (8, 1), 44), ((0, 3), None, 0)]
 )
-def test_required_geometry(context: Context, shape, strides, nbytes: int) -> None:
+def test_required_tensors_have_the_requested_geometry(context: Context, shape, strides, nbytes: int) -> None:
     tensor = context.require_tensor(shape, Dtype.int32, strides=strides)
     assert tensor.strides == (strides or (3, 1))
     assert tensor.storage_nbytes == nbytes
 
 
-def test_required_tensors_live_as_long_as_the_context(device: Device, host: HostRuntime) -> None:
+def test_required_tensors_are_released_with_the_context(device: Device, host: HostRuntime) -> None:
     context = Context(device)
     tensor = context.require_tensor((2,), Dtype.int8)
     tensor.close()
@@ -49,7 +49,7 @@ def test_required_tensors_live_as_long_as_the_context(device: Device, host: Host
         tensor.numpy()
 
 
-def test_buffers_are_bytes(context: Context) -> None:
+def test_required_buffers_consist_of_bytes(context: Context) -> None:
     result = ffi.new("diopiTensorHandle_t*")
     assert lib.diopiRequireBuffer(context.handle, result, 17, types.Device.device) == 0
     buffer = Tensor.from_handle(context, result[0])
@@ -58,7 +58,7 @@ def test_buffers_are_bytes(context: Context) -> None:
     assert "negative size -1" in last_error()
 
 
-def test_missing_size_is_an_error(context: Context) -> None:
+def test_requiring_a_tensor_without_size_is_an_error(context: Context) -> None:
     result = ffi.new("diopiTensorHandle_t*")
     size = ffi.new("diopiSize_t*", (ffi.NULL, 1))
     for invalid in (ffi.NULL, size):
@@ -68,14 +68,14 @@ def test_missing_size_is_an_error(context: Context) -> None:
     assert context.required == []
 
 
-def test_own_stream_ends_with_the_context(device: Device, host: HostRuntime) -> None:
+def test_a_stream_that_a_context_creates_ends_with_it(device: Device, host: HostRuntime) -> None:
     context = Context(device)
     assert host.streams == {context.stream.native}
     context.close()
     assert host.streams == set()
 
 
-def test_own_stream_ends_with_the_context_though_nobody_asked_for_it(device: Device, host: HostRuntime) -> None:
+def test_a_created_stream_ends_with_the_context_even_if_unused(device: Device, host: HostRuntime) -> None:
     context = Context(device)
     assert len(host.streams) == 1
     context.close()
@@ -83,7 +83,7 @@ def test_own_stream_ends_with_the_context_though_nobody_asked_for_it(device: Dev
     assert context.stream.closed
 
 
-def test_own_stream_is_one_for_all_who_ask(device: Device, host: HostRuntime) -> None:
+def test_a_context_creates_one_stream_for_all_requests(device: Device, host: HostRuntime) -> None:
     with Context(device) as context, ThreadPoolExecutor(8) as pool:
         streams = list(pool.map(lambda _: context.stream, range(8)))
         assert all(stream is context.stream for stream in streams)
@@ -94,7 +94,7 @@ def test_own_stream_is_one_for_all_who_ask(device: Device, host: HostRuntime) ->
     assert (host.streams, host.memory) == (set(), {})
 
 
-def test_closing_a_device_closes_contexts_with_their_own_streams(device: Device, host: HostRuntime) -> None:
+def test_closing_a_device_closes_contexts_that_created_streams(device: Device, host: HostRuntime) -> None:
     asked, not_asked = Context(device), Context(device)
     stream = asked.stream
     device.close()
@@ -102,7 +102,7 @@ def test_closing_a_device_closes_contexts_with_their_own_streams(device: Device,
     assert host.streams == set()
 
 
-def test_context_that_lacks_a_way_to_end_its_stream_stays_whole(device: Device, host: HostRuntime) -> None:
+def test_a_context_stays_open_if_its_stream_can_not_be_destroyed(device: Device, host: HostRuntime) -> None:
     context = Context(device)
     tensor = Tensor.from_numpy(context, np.arange(3))
     with device.unregistered("stream_destroy"), pytest.raises(CallError) as caught:
@@ -113,27 +113,27 @@ def test_context_that_lacks_a_way_to_end_its_stream_stays_whole(device: Device, 
     assert (host.streams, host.memory) == (set(), {})
 
 
-def test_damage_is_told_though_the_stream_fails_to_end(host: HostRuntime) -> None:
+def test_damage_is_reported_even_if_the_stream_can_not_be_destroyed(host: HostRuntime) -> None:
     with Device(replace(host.functions(), stream_destroy=lambda stream: 6), host_addressable=True) as device:
         context = Context(device)
         tensor = Tensor.empty(context, (4,), Dtype.int8)
         ctypes.memset(tensor.storage_ptr + 4, 0, 1)
-        with pytest.raises(GuardError, match="tensor of 4 bytes is damaged at byte 4"):
+        with pytest.raises(GuardError, match=r"4 bytes.*byte 4"):
             context.close()
         assert context.closed
-        with pytest.raises(CallError, match="stream destroy function returned 6"):
+        with pytest.raises(CallError, match="returned 6"):
             Context(device).close()
 
 
-def test_synchronizing_waits_for_its_stream(device: Device, host: HostRuntime) -> None:
+def test_synchronizing_a_context_waits_for_its_stream(device: Device, host: HostRuntime) -> None:
     with Context(device) as context:
         context.synchronize()
         assert host.synchronised == 1
-    with pytest.raises(ReleasedError, match="the context is closed"):
+    with pytest.raises(ReleasedError, match="context"):
         context.synchronize()
 
 
-def test_a_stream_is_taken_once(device: Device) -> None:
+def test_a_stream_belongs_to_one_context(device: Device) -> None:
     with Context(device) as context, context.stream:
         stream_taken = ffi.new("diopirt_stream_t*")
         assert lib.diopirt_context_take_stream(context.handle, stream_taken) == 1
@@ -141,7 +141,7 @@ def test_a_stream_is_taken_once(device: Device) -> None:
         assert stream_taken[0] == ffi.NULL
 
 
-def test_given_stream_outlives_the_context(device: Device, host: HostRuntime) -> None:
+def test_a_stream_passed_by_the_caller_outlives_the_context(device: Device, host: HostRuntime) -> None:
     with Stream(device) as stream:
         for _ in range(3):
             with Context(device, stream) as context:
@@ -149,12 +149,12 @@ def test_given_stream_outlives_the_context(device: Device, host: HostRuntime) ->
         assert host.streams == {stream.native}
 
 
-def test_stream_of_another_device_is_refused(device: Device, host: HostRuntime) -> None:
+def test_a_stream_of_another_device_is_rejected(device: Device, host: HostRuntime) -> None:
     with Device(host.functions()) as other_device, Stream(other_device) as stream, pytest.raises(ForeignObjectError):
         Context(device, stream)
 
 
-def test_no_leak_over_many_calls(device: Device, host: HostRuntime) -> None:
+def test_many_calls_leak_no_memory(device: Device, host: HostRuntime) -> None:
     for _ in range(2000):
         with Context(device) as context:
             Tensor.from_numpy(context, np.ones(2))

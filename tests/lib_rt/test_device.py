@@ -36,7 +36,7 @@ USES: dict[str, Callable[[Context, Tensor], object]] = {
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.name)
-def test_missing_service_has_its_own_code(service, device: Device) -> None:
+def test_a_missing_service_has_a_distinct_error_code(service, device: Device) -> None:
     context = Context(device)
     tensor = Tensor.from_numpy(context, VALUES)
     before = device.live_blocks, device.live_bytes
@@ -51,7 +51,9 @@ def test_missing_service_has_its_own_code(service, device: Device) -> None:
 
 @pytest.mark.parametrize("name", ["stream_sync", "free", "d2h"])
 @pytest.mark.parametrize("kind", [Tensor, Context])
-def test_close_that_lacks_a_service_can_be_repeated(name: str, kind: type, device: Device, host: HostRuntime) -> None:
+def test_close_can_be_repeated_after_a_missing_service(
+    name: str, kind: type, device: Device, host: HostRuntime
+) -> None:
     context = Context(device)
     tensor = Tensor.from_numpy(context, VALUES)
     closing = tensor if kind is Tensor else context
@@ -63,14 +65,14 @@ def test_close_that_lacks_a_service_can_be_repeated(name: str, kind: type, devic
     assert host.memory == {}
 
 
-def test_require_tensor_without_malloc_has_its_code(context: Context) -> None:
+def test_require_tensor_without_malloc_returns_the_code_of_malloc(context: Context) -> None:
     with context.device.unregistered("malloc"), pytest.raises(CallError) as caught:
         context.require_tensor((2,), Dtype.float32)
     assert caught.value.code is Error.NoRegisteredDeviceMemoryMallocFunction
 
 
-def test_unregistered_names_the_services() -> None:
-    with Device(RuntimeFunctions()) as device, pytest.raises(KeyError, match="'mallok' is not a runtime service"):
+def test_unregistered_rejects_unknown_services() -> None:
+    with Device(RuntimeFunctions()) as device, pytest.raises(KeyError, match="'mallok'"):
         device.unregistered("mallok").__enter__()
 
 
@@ -98,7 +100,7 @@ def register(host: HostRuntime) -> tuple[Callable[[], int], list[object]]:
     return initialize, [functions]
 
 
-def test_registration_functions_fill_the_new_device_only(device: Device, host: HostRuntime) -> None:
+def test_registration_functions_affect_only_the_new_device(device: Device, host: HostRuntime) -> None:
     before = lib.diopirt_device_current()
     initialize, callbacks = register(host)
     with Device.from_initializer(initialize) as registered, Context(registered) as context:
@@ -106,7 +108,7 @@ def test_registration_functions_fill_the_new_device_only(device: Device, host: H
         clone = Tensor.from_numpy(context, VALUES).clone()
         np.testing.assert_array_equal(clone.numpy(), VALUES)
         assert (registered.live_blocks, device.live_blocks) == (1, 0)
-        with pytest.raises(CallError, match="registered no last error function"):
+        with pytest.raises(CallError, match="last error"):
             _ = registered.last_error
     assert lib.diopirt_device_current() == before
     assert callbacks
@@ -117,7 +119,7 @@ def test_from_initializer_raises_when_init_library_fails() -> None:
         Device.from_initializer(lambda: 3)
 
 
-def test_compiled_functions_are_taken_by_pointer_or_number(host: HostRuntime) -> None:
+def test_compiled_functions_may_be_pointers_or_numbers(host: HostRuntime) -> None:
     malloc = ffi.callback("uintptr_t(uint64_t)", host.malloc)
     free = ffi.callback("void(uintptr_t)", host.free)
     with Device.from_pointers({"malloc": malloc, "free": int(ffi.cast("uintptr_t", free))}) as device:
@@ -127,14 +129,12 @@ def test_compiled_functions_are_taken_by_pointer_or_number(host: HostRuntime) ->
     assert host.memory == {}
 
 
-def test_exhausted_memory_names_the_bytes(device: Device, context: Context, host: HostRuntime) -> None:
+def test_the_error_of_exhausted_memory_names_the_bytes(device: Device, context: Context, host: HostRuntime) -> None:
     host.limit = 1000
-    with pytest.raises(
-        CallError, match=r"could not allocate 1001 bytes of device memory: 1001 bytes are more"
-    ) as error:
+    with pytest.raises(CallError, match="allocate 1001 bytes") as error:
         device.malloc(1001)
     assert error.value.code is Error.ErrorOccurred
-    with pytest.raises(CallError, match="could not allocate"):
+    with pytest.raises(CallError, match="allocate"):
         Tensor.empty(context, (1000,), Dtype.int8)
     assert device.live_blocks == 0
 
@@ -157,15 +157,15 @@ def test_exceptions_become_error_codes(name: str, host: HostRuntime) -> None:
     assert host.memory == {}
 
 
-def test_returned_code_is_a_failure_with_the_vendors_text(host: HostRuntime) -> None:
+def test_a_returned_error_code_raises_with_the_vendors_text(host: HostRuntime) -> None:
     host.error = "no such address"
     functions = replace(host.functions(), h2d=lambda *copy: 5)
-    last_error = pytest.raises(CallError, match="host-to-device copy function returned 5: no such address")
+    last_error = pytest.raises(CallError, match="returned 5: no such address")
     with Device(functions) as device, Stream(device) as stream, last_error:
         stream.h2d(0, 0, 0)
 
 
-def test_last_error_is_the_exception_once_then_the_vendors(device: Device, host: HostRuntime) -> None:
+def test_last_error_returns_the_exception_once_and_then_the_vendors_text(device: Device, host: HostRuntime) -> None:
     host.error = "ordinary"
     assert device.last_error == "ordinary"
     device.free(12345)  # not in `host.memory`
@@ -173,7 +173,7 @@ def test_last_error_is_the_exception_once_then_the_vendors(device: Device, host:
     assert device.last_error == "ordinary"
 
 
-def test_live_counts_follow_tensors(device: Device, context: Context) -> None:
+def test_live_counts_follow_the_open_tensors(device: Device, context: Context) -> None:
     first = Tensor.from_numpy(context, VALUES)
     second = Tensor.empty(context, (3,), Dtype.int64)
     assert (device.live_blocks, device.live_bytes) == (2, 20 + 24)
@@ -183,7 +183,7 @@ def test_live_counts_follow_tensors(device: Device, context: Context) -> None:
     assert (device.live_blocks, device.live_bytes) == (0, 0)
 
 
-def test_allocations_are_those_of_tensors_and_bare_ones(device: Device, context: Context) -> None:
+def test_allocations_count_tensors_and_plain_allocations(device: Device, context: Context) -> None:
     tensor = Tensor.from_numpy(context, VALUES)
     on_host = Tensor.empty(context, (3,), Dtype.int64, memory_kind=types.Device.host)
     block = device.malloc(64)
@@ -195,7 +195,7 @@ def test_allocations_are_those_of_tensors_and_bare_ones(device: Device, context:
     assert device.allocations == 0
 
 
-def test_closing_closes_everything_on_it(host: HostRuntime) -> None:
+def test_closing_a_device_closes_everything_on_it(host: HostRuntime) -> None:
     device = Device(host.functions())
     streams = [Stream(device), Stream(device)]
     context, created = Context(device, streams[0]), Context(device)
@@ -226,7 +226,7 @@ print("done")
 """
 
 
-def test_everything_open_at_exit_is_no_trouble() -> None:
+def test_objects_that_are_open_at_exit_cause_no_error() -> None:
     search = [str(Path(host_runtime.__file__).parent), str(Path(lib_rt.__file__).parent.parent)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(search)}
     done = subprocess.run([sys.executable, "-c", FORGETFUL], capture_output=True, text=True, env=environment)

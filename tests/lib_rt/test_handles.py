@@ -49,13 +49,13 @@ DENSE_ONLY = {"diopiGetTensorCrowIndices", "diopiGetTensorColIndices", "diopiGet
 
 
 @pytest.mark.parametrize("prototype", TAKE_HANDLES, ids=lambda prototype: prototype.name)
-def test_living_handles_are_fine(prototype: Prototype, handles: dict[str, object]) -> None:
+def test_valid_handles_are_accepted(prototype: Prototype, handles: dict[str, object]) -> None:
     assert call(prototype, handles) == (1 if prototype.name in DENSE_ONLY else 0)
 
 
 @pytest.mark.parametrize("prototype", TAKE_HANDLES, ids=lambda prototype: prototype.name)
 @pytest.mark.parametrize("invalid", ["null", "dead", "other kind", "no handle", "inside a handle"])
-def test_wrong_handles_are_errors(
+def test_invalid_handles_are_rejected(
     prototype: Prototype, invalid: str, context: Context, handles: dict[str, object]
 ) -> None:
     for kind in {HANDLES[p.c_type] for p in prototype.parameters if p.c_type in HANDLES}:
@@ -83,7 +83,7 @@ def dead(kind: str, context: Context) -> object:
 
 
 @pytest.mark.parametrize("prototype", runtime_prototypes().values(), ids=lambda prototype: prototype.name)
-def test_missing_result_pointers_are_errors(prototype: Prototype, handles: dict[str, object]) -> None:
+def test_missing_result_pointers_are_rejected(prototype: Prototype, handles: dict[str, object]) -> None:
     results = [p for p in prototype.parameters if p.c_type.endswith("*") and p.c_type != "const diopiSize_t*"]
     if not results:  # it answers by its return value or changes what it is given
         assert prototype.name in {"diopiGetVersion", "diopiGeneratorSetState", "diopiGeneratorSetSeedAndOffset"}
@@ -98,11 +98,11 @@ def test_missing_result_pointers_are_errors(prototype: Prototype, handles: dict[
         assert "NULL" in last_error()
 
 
-def test_version_is_the_interfaces() -> None:
+def test_version_is_that_of_the_interface() -> None:
     assert ffi.string(lib.diopiGetVersion()) == b"1.0.0"
 
 
-def test_current_device_is_the_first() -> None:
+def test_the_first_device_is_current() -> None:
     index = ffi.new("diopiDeviceIndex_t*", 5)
     assert lib.diopiGetCurrentDeviceIndex(index) == 0
     assert index[0] == 0
@@ -118,11 +118,11 @@ def test_last_error_belongs_to_its_thread() -> None:
     assert last_error() == "diopiGetTensorNumel: the result pointer result is NULL"
 
 
-def test_handles_are_not_reused_at_once(context: Context) -> None:
+def test_released_handles_are_not_reused_immediately(context: Context) -> None:
     seen = [dead("tensor", context) for _ in range(300)]
     assert len(set(seen)) == 300
 
 
-def test_many_handles_live_at_once(context: Context) -> None:
+def test_many_handles_are_valid_at_once(context: Context) -> None:
     tensors = [Tensor.from_numpy(context, np.array(i)) for i in range(5000)]
     assert [int(tensor.numpy()) for tensor in tensors] == list(range(5000))

@@ -28,11 +28,11 @@ def test_every_function_is_exported_and_strong() -> None:
     assert private == {name for name in dir(library.lib) if name.startswith("diopirt_") and "_service" not in name}
 
 
-def test_soname() -> None:
+def test_the_library_has_a_soname() -> None:
     assert "Library soname: [libdiopirt.so]" in output("readelf", "-d")
 
 
-def test_missing_library_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_library_raises_an_error_with_its_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("DIOPIRT_LIBRARY", raising=False)
 
     def unknown(name: str) -> list[PackagePath]:
@@ -44,7 +44,7 @@ def test_missing_library_is_a_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_p
         library._find_library()
 
 
-def test_library_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_environment_selects_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     chosen = tmp_path / "libchosen.so"
     monkeypatch.setenv("DIOPIRT_LIBRARY", str(chosen))
     with pytest.raises(LibraryNotFoundError, match=str(chosen)):
@@ -53,7 +53,7 @@ def test_library_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert library._find_library() == chosen
 
 
-def test_library_is_found_where_it_was_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_installed_library_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("DIOPIRT_LIBRARY", raising=False)
     installed = PackagePath("elsewhere/libdiopirt.so")
     installed.dist = type("Distribution", (), {"locate_file": lambda self, path: tmp_path / path})()
@@ -64,7 +64,7 @@ def test_library_is_found_where_it_was_installed(monkeypatch: pytest.MonkeyPatch
     assert library._find_library() == tmp_path / "elsewhere" / "libdiopirt.so"
 
 
-def test_services_have_the_cores_numbers() -> None:
+def test_services_have_the_numbers_of_the_c_library() -> None:
     """What a registration function takes is what the core has under the number Python knows."""
     lib, ffi = library.lib, library.ffi
     numbers = [getattr(lib, f"diopirt_{service.name}_service") for service in SERVICES]
@@ -81,7 +81,7 @@ def test_services_have_the_cores_numbers() -> None:
     exchange = lib.diopirt_device_exchange
     found = [library.call_for_output(exchange, "diopirt_function_t", device, number, ffi.NULL) for number in numbers]
     assert [library.address(function) for function in found] == [1000 + number for number in numbers]
-    with pytest.raises(CallError, match=f"there is no service {len(SERVICES)}"):
+    with pytest.raises(CallError, match=f"service {len(SERVICES)}"):
         library.call_for_output(exchange, "diopirt_function_t", device, len(SERVICES), ffi.NULL)
     library.check(lib.diopirt_device_destroy(device))
 

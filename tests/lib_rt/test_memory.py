@@ -24,14 +24,14 @@ def flip(address: int) -> None:
 @pytest.mark.parametrize("nbytes", [0, 1, 3, 8, 1000])
 @pytest.mark.parametrize("distance", [0, 1, 100, GUARD - 1])
 @pytest.mark.parametrize("side", ["before", "behind"])
-def test_damage_is_told_to_the_byte(
+def test_check_names_the_damaged_byte(
     device: Device, context: Context, location: types.Device, nbytes: int, distance: int, side: str
 ) -> None:
     offset = -1 - distance if side == "before" else nbytes + distance
     tensor = Tensor.empty(context, (nbytes,), Dtype.uint8, memory_kind=location)
     tensor.check_guards()
     flip(tensor.storage_ptr + offset)
-    with pytest.raises(GuardError, match=rf"tensor of {nbytes} bytes is damaged at byte {offset}$") as checked:
+    with pytest.raises(GuardError, match=rf"{nbytes} bytes.*byte {offset}$") as checked:
         tensor.check_guards()
     with pytest.raises(GuardError) as closed:
         tensor.close()
@@ -41,7 +41,7 @@ def test_damage_is_told_to_the_byte(
     tensor.close()
 
 
-def test_first_damage_is_told(context: Context) -> None:
+def test_check_reports_the_first_damaged_byte(context: Context) -> None:
     tensor = Tensor.empty(context, (4,), Dtype.uint8)
     for offset in (7, 5, -2, -9):
         flip(tensor.storage_ptr + offset)
@@ -51,7 +51,7 @@ def test_first_damage_is_told(context: Context) -> None:
 
 
 @pytest.mark.parametrize("value", range(0, 256, 15))
-def test_a_constant_written_past_the_end_shows(context: Context, value: int) -> None:
+def test_a_constant_written_past_the_end_is_detected(context: Context, value: int) -> None:
     """No byte value fills two neighbouring guard bytes unseen."""
     tensor = Tensor.empty(context, (4,), Dtype.uint8)
     ctypes.memset(tensor.storage_ptr + 4, value, 2)
@@ -59,7 +59,7 @@ def test_a_constant_written_past_the_end_shows(context: Context, value: int) -> 
         tensor.close()
 
 
-def test_context_tells_damage_of_the_tensors_it_releases(device: Device, host: HostRuntime) -> None:
+def test_closing_a_context_reports_damaged_tensors(device: Device, host: HostRuntime) -> None:
     context = Context(device)
     tensors = [Tensor.from_numpy(context, np.ones(3, np.int8)) for _ in range(3)]
     required = context.require_tensor((5,), Dtype.int8)
@@ -73,7 +73,7 @@ def test_context_tells_damage_of_the_tensors_it_releases(device: Device, host: H
     assert (host.memory, host.streams) == ({}, set())
 
 
-def test_writing_inside_is_no_damage(context: Context) -> None:
+def test_writing_inside_a_tensor_damages_no_guard(context: Context) -> None:
     tensor = Tensor.empty(context, (64,), Dtype.uint8)
     ctypes.memset(tensor.storage_ptr, 0xFF, 64)
     tensor.check_guards()
@@ -82,7 +82,7 @@ def test_writing_inside_is_no_damage(context: Context) -> None:
 
 @pytest.mark.parametrize("location", PLACES)
 @pytest.mark.parametrize("dtype", NUMPY, ids=lambda dtype: dtype.name)
-def test_fresh_memory_is_poison(context: Context, dtype: Dtype, location: types.Device) -> None:
+def test_new_memory_is_filled_with_poison(context: Context, dtype: Dtype, location: types.Device) -> None:
     tensor = Tensor.empty(context, (3, 5), dtype, memory_kind=location)
     assert tensor.storage().tobytes() == poison_of(dtype) * 15
     required = context.require_tensor((7,), dtype, memory_kind=location)
@@ -90,7 +90,7 @@ def test_fresh_memory_is_poison(context: Context, dtype: Dtype, location: types.
 
 
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64, Dtype.complex64])
-def test_floating_poison_is_not_a_number(context: Context, dtype: Dtype) -> None:
+def test_floating_point_poison_is_nan(context: Context, dtype: Dtype) -> None:
     values = Tensor.empty(context, (9,), dtype).numpy()
     with np.errstate(invalid="ignore"):  # the NaN is signalling
         assert np.isnan(values).all()
@@ -103,7 +103,7 @@ def test_memory_is_aligned(context: Context, location: types.Device) -> None:
         assert Tensor.empty(context, (size,), Dtype.uint8, memory_kind=location).storage_ptr % 256 == 0
 
 
-def test_large_memory_round_trips(context: Context) -> None:
+def test_large_memory_is_written_and_read_back(context: Context) -> None:
     values = np.arange(1 << 20, dtype=np.int32)
     with Tensor.from_numpy(context, values) as tensor:
         np.testing.assert_array_equal(tensor.numpy(), values)

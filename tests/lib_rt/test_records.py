@@ -33,7 +33,7 @@ def test_records_nest_and_take_time() -> None:
     assert 0.002 <= records[0].seconds <= records[1].seconds < 10
 
 
-def test_nothing_is_kept_outside_a_recording() -> None:
+def test_records_are_discarded_while_nothing_is_recorded() -> None:
     end(start("before"))
     with recording() as records:
         pass
@@ -45,7 +45,7 @@ def test_nothing_is_kept_outside_a_recording() -> None:
     assert [record.name for record in records] == [f"record {i}" for i in range(200)]
 
 
-def test_each_thread_has_its_own_depth() -> None:
+def test_each_thread_counts_its_nesting_depth() -> None:
     with recording() as records:
         outer = start("outer")
         thread = threading.Thread(target=lambda: end(start("elsewhere")))
@@ -56,12 +56,12 @@ def test_each_thread_has_its_own_depth() -> None:
 
 
 @pytest.mark.parametrize("invalid", [ffi.NULL, ffi.new("void**"), ffi.new("void**", ffi.cast("void*", 12345))])
-def test_ending_no_record_is_an_error(invalid: object) -> None:
+def test_ending_a_record_that_was_not_started_is_an_error(invalid: object) -> None:
     assert lib.diopiRecordEnd(invalid) == 1
     assert "diopiRecordEnd" in last_error()
 
 
-def test_ending_twice_is_an_error() -> None:
+def test_ending_a_record_twice_is_an_error() -> None:
     record = start("once")
     twice = ffi.new("void**", record[0])
     end(record)
@@ -70,13 +70,13 @@ def test_ending_twice_is_an_error() -> None:
     assert "is a dead handle, expected a living record" in last_error()
 
 
-def test_starting_without_name_or_result_is_an_error() -> None:
+def test_starting_a_record_without_name_or_result_is_an_error() -> None:
     assert lib.diopiRecordStart(ffi.NULL, ffi.new("void**")) == 1
     assert lib.diopiRecordStart(b"name", ffi.NULL) == 1
 
 
 @pytest.mark.parametrize("index", [-1, 1])
-def test_reading_a_record_that_was_not_kept_is_an_error(index: int) -> None:
+def test_reading_a_discarded_record_is_an_error(index: int) -> None:
     results = ffi.new("char const**"), ffi.new("int32_t*"), ffi.new("int64_t*")
     with recording():
         end(start("only"))

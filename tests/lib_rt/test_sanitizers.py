@@ -31,7 +31,7 @@ def program(folder: Path, name: str, *flags: str) -> Path:
     return build(folder / name, "c", sources, *flags, INCLUDE)
 
 
-def test_nothing_is_lost_when_something_is_denied(tmp_path: Path) -> None:
+def test_failed_allocations_leak_no_memory(tmp_path: Path) -> None:
     sanitizers.require(ADDRESS)
     wrapped = ",".join(f"--wrap={name}" for name in DENIED)
     faults, unit = sanitizers.run([program(tmp_path, "faults", *ADDRESS, f"-Wl,{wrapped}")]).split()
@@ -40,12 +40,12 @@ def test_nothing_is_lost_when_something_is_denied(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [ADDRESS, THREAD], ids=["memory", "races"])
-def test_threads(flags: tuple[str, ...], tmp_path: Path) -> None:
+def test_threads_have_no_data_races(flags: tuple[str, ...], tmp_path: Path) -> None:
     sanitizers.require(flags)
     sanitizers.run([program(tmp_path, "threads", *flags)])
 
 
-def test_the_tests_in_python_find_no_memory_error(tmp_path: Path) -> None:
+def test_the_python_tests_cause_no_memory_error(tmp_path: Path) -> None:
     sanitizers.require(ADDRESS)
     found = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     preloaded = Path(found.stdout.strip())

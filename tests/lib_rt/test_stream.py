@@ -29,7 +29,7 @@ class LateRuntime(HostRuntime):
 
 
 @pytest.mark.parametrize("nbytes", [0, 1, 7, 4096, 100_003])
-def test_bare_copies(device: Device, nbytes: int) -> None:
+def test_streams_copy_between_host_and_device(device: Device, nbytes: int) -> None:
     source = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
     back = np.zeros_like(source)
     call, two = device.malloc(nbytes), device.malloc(nbytes)
@@ -43,7 +43,7 @@ def test_bare_copies(device: Device, nbytes: int) -> None:
     device.free(two)
 
 
-def test_reads_wait_for_late_copies() -> None:
+def test_reads_wait_for_unfinished_copies() -> None:
     host = LateRuntime()
     with Device(host.functions()) as device, Context(device) as context:
         values = np.arange(1000, dtype=np.int64)
@@ -66,18 +66,18 @@ def test_closing_a_context_waits_once(device: Device, host: HostRuntime) -> None
         assert len(tensors) == 10
 
 
-def test_failing_wait_is_told(host: HostRuntime) -> None:
+def test_a_failed_wait_raises_an_error(host: HostRuntime) -> None:
     with Device(replace(host.functions(), stream_sync=lambda stream: 9)) as device:
         stream = Stream(device)
-        with pytest.raises(CallError, match="synchronize function returned 9"):
+        with pytest.raises(CallError, match="returned 9"):
             stream.synchronize()
-        with pytest.raises(CallError, match="synchronize function returned 9"):
+        with pytest.raises(CallError, match="returned 9"):
             stream.close()
         assert stream.closed
         assert host.streams == set()
 
 
-def test_streams_are_the_vendors(device: Device, host: HostRuntime) -> None:
+def test_streams_are_created_by_the_vendor(device: Device, host: HostRuntime) -> None:
     with Stream(device) as call, Stream(device) as two:
         assert {call.native, two.native} == host.streams
         with Context(device, two) as context:
@@ -86,15 +86,15 @@ def test_streams_are_the_vendors(device: Device, host: HostRuntime) -> None:
             assert int(ffi.cast("uintptr_t", native[0])) == two.native
 
 
-def test_only_copies_can_be_copied_with(device: Device) -> None:
+def test_copy_rejects_services_that_do_not_copy(device: Device) -> None:
     with Stream(device) as stream:
         assert lib.diopirt_stream_copy(stream.handle, lib.diopirt_malloc_service, ffi.NULL, ffi.NULL, 0) == 1
 
 
-def test_copies_to_and_from_nowhere_are_refused(device: Device) -> None:
+def test_copies_to_and_from_null_are_rejected(device: Device) -> None:
     with Stream(device) as stream:
-        with pytest.raises(CallError, match="the destination is NULL"):
+        with pytest.raises(CallError, match="destination"):
             stream.h2d(0, 1, 1)
-        with pytest.raises(CallError, match="the source is NULL"):
+        with pytest.raises(CallError, match="source"):
             stream.d2h(1, 0, 1)
         stream.d2d(0, 0, 0)

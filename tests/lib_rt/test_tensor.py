@@ -41,7 +41,9 @@ def numbered(shape: tuple[int, ...], dtype: Dtype = Dtype.float32) -> np.ndarray
 
 @pytest.mark.parametrize("location", PLACES)
 @pytest.mark.parametrize(("shape", "strides", "offset", "elements"), LAYOUTS)
-def test_values_round_trip_and_gaps_stay_poison(context: Context, shape, strides, offset, elements, location) -> None:
+def test_values_survive_a_round_trip_and_gaps_stay_poison(
+    context: Context, shape, strides, offset, elements, location
+) -> None:
     values = np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
     placed = {"strides": strides, "offset": offset, "storage_elements": elements, "memory_kind": location}
     tensor = Tensor.from_numpy(context, values, **placed)
@@ -60,7 +62,7 @@ def test_values_round_trip_and_gaps_stay_poison(context: Context, shape, strides
 
 
 @pytest.mark.parametrize("dtype", NUMPY, ids=lambda dtype: dtype.name)
-def test_every_dtype_round_trips(context: Context, dtype: Dtype) -> None:
+def test_every_dtype_survives_a_round_trip(context: Context, dtype: Dtype) -> None:
     values = numbered((3, 4), dtype)
     for strides in (None, (1, 3)):
         tensor = Tensor.from_numpy(context, values, dtype=dtype, strides=strides)
@@ -69,7 +71,7 @@ def test_every_dtype_round_trips(context: Context, dtype: Dtype) -> None:
         assert tensor.numpy().tobytes() == values.tobytes()
 
 
-def test_non_contiguous_arrays_are_taken_by_value(context: Context) -> None:
+def test_non_contiguous_arrays_are_copied(context: Context) -> None:
     values = np.arange(12.0).reshape(3, 4)
     for array in (values.T, values[::2, ::-1], np.broadcast_to(values[:1], (3, 4))):
         tensor = Tensor.from_numpy(context, array)
@@ -77,13 +79,13 @@ def test_non_contiguous_arrays_are_taken_by_value(context: Context) -> None:
         np.testing.assert_array_equal(tensor.numpy(), array)
 
 
-def test_large_arrays_are_taken_by_value(context: Context) -> None:
+def test_large_arrays_are_copied(context: Context) -> None:
     values = np.arange(12_000.0).reshape(30, 400)
     for array in (values, values.T, values[::2, ::-1], np.broadcast_to(values[:1], (30, 400))):
         np.testing.assert_array_equal(Tensor.from_numpy(context, array).numpy(), array)
 
 
-def test_expanded_and_overlapping_layouts(context: Context) -> None:
+def test_expanded_and_overlapping_layouts_are_stored_compactly(context: Context) -> None:
     expanded = np.broadcast_to(np.arange(3, dtype=np.int32), (4, 3))
     tensor = Tensor.from_numpy(context, expanded, strides=(0, 1))
     assert tensor.storage_nbytes == 12
@@ -100,12 +102,12 @@ def test_expanded_and_overlapping_layouts(context: Context) -> None:
     ("strides", "offset", "elements"),
     [((3, 1), 0, 5), ((3, 1), 1, 6), ((-3, 1), 6, 20), ((3, 1), -1, 20)],
 )
-def test_layouts_that_do_not_fit_are_refused(context: Context, strides, offset, elements) -> None:
-    with pytest.raises(ValueError, match="does not fit a storage of"):
+def test_layouts_that_exceed_the_storage_are_rejected(context: Context, strides, offset, elements) -> None:
+    with pytest.raises(ValueError, match="storage"):
         Tensor.from_numpy(context, np.ones((2, 3)), strides=strides, offset=offset, storage_elements=elements)
 
 
-def test_dtype_must_be_the_arrays(context: Context) -> None:
+def test_the_dtype_must_match_the_array(context: Context) -> None:
     with pytest.raises(TypeError, match=r"float64.*float32"):
         Tensor.from_numpy(context, np.ones(3), dtype=Dtype.float32)
     assert Tensor.from_numpy(context, np.ones(3, np.float32), dtype=Dtype.tfloat32).dtype is Dtype.tfloat32
@@ -115,14 +117,14 @@ def test_write_checks_dtype_and_shape(context: Context) -> None:
     tensor = Tensor.from_numpy(context, np.zeros((1, 3, 2)))
     with pytest.raises(TypeError, match=r"int64.*float64"):
         tensor.write(np.ones((1, 3, 2), np.int64))
-    with pytest.raises(ValueError, match=r"shape \(2, 3\) can't be written to a tensor of shape \(1, 3, 2\)"):
+    with pytest.raises(ValueError, match=r"\(2, 3\).*\(1, 3, 2\)"):
         tensor.write(np.ones((2, 3)))
     np.testing.assert_array_equal(tensor.numpy(), np.zeros((1, 3, 2)))
     tensor.write(np.ones((3, 1, 2)))
     np.testing.assert_array_equal(tensor.numpy(), np.ones((1, 3, 2)))
 
 
-def test_write_takes_the_values_at_once(context: Context) -> None:
+def test_write_copies_the_values_before_it_returns(context: Context) -> None:
     values = np.zeros(4)
     tensor = Tensor.from_numpy(context, values)
     values[:] = 1
@@ -142,27 +144,27 @@ def test_clone_copies_the_whole_storage(context: Context, location: types.Device
     np.testing.assert_array_equal(tensor.numpy(), values)
 
 
-def test_a_clone_that_fails_leaves_nothing(host: HostRuntime) -> None:
+def test_a_failed_clone_leaves_no_memory(host: HostRuntime) -> None:
     functions = replace(host.functions(), d2d=lambda *copy: 4)
     with Device(functions) as device, Context(device) as context:
         tensor = Tensor.from_numpy(context, np.ones(3))
-        with pytest.raises(CallError, match="device-to-device copy function returned 4"):
+        with pytest.raises(CallError, match=r"device-to-device.*4"):
             tensor.clone()
         assert (device.live_blocks, device.allocations, len(host.memory)) == (1, 1, 1)
 
 
 @pytest.mark.parametrize(("shape", "strides"), [((2, 3), None), ((2, 3), (1, 2)), ((), None), ((0, 2), None)])
-def test_views_are_the_memory_itself(context: Context, shape, strides) -> None:
+def test_views_share_the_memory_of_the_tensor(context: Context, shape, strides) -> None:
     tensor = Tensor.from_numpy(context, np.zeros(shape), strides=strides)
     tensor.view()[...] = 7
     np.testing.assert_array_equal(tensor.numpy(), np.full(shape, 7.0))
 
 
-def test_views_need_memory_the_host_can_address(host: HostRuntime) -> None:
+def test_views_require_memory_that_the_host_can_address(host: HostRuntime) -> None:
     with Device(host.functions()) as device, Context(device) as context:
-        with pytest.raises(TypeError, match="a device the host can address"):
+        with pytest.raises(TypeError, match="host"):
             Tensor.from_numpy(context, np.ones(3)).view()
-        with pytest.raises(TypeError, match="a device the host can address"):
+        with pytest.raises(TypeError, match="host"):
             Tensor.from_numpy(context, np.ones(3)).storage_view()
         on_host = Tensor.from_numpy(context, np.ones(3), strides=(2,), memory_kind=types.Device.host)
         assert on_host.view().sum() == 3
@@ -170,7 +172,7 @@ def test_views_need_memory_the_host_can_address(host: HostRuntime) -> None:
         assert not on_host.storage().any()
 
 
-def test_questions_of_the_interface_agree(context: Context) -> None:
+def test_the_c_functions_return_the_properties_of_the_tensor(context: Context) -> None:
     tensor = Tensor.from_numpy(context, numbered((2, 3), Dtype.bfloat16), strides=(1, 4), offset=3, storage_elements=20)
 
     def query(name: str, kind: str) -> object:
@@ -206,27 +208,27 @@ def test_questions_of_the_interface_agree(context: Context) -> None:
         ((2, 2), (1 << 62, 1 << 62), "reach over more than 2\\^63 elements"),
     ],
 )
-def test_impossible_geometry_is_refused(device: Device, context: Context, shape, strides, message: str) -> None:
+def test_impossible_geometry_is_rejected(device: Device, context: Context, shape, strides, message: str) -> None:
     with pytest.raises(CallError, match=message):
         Tensor.empty(context, shape, Dtype.int32, strides=strides)
     assert device.live_blocks == 0
 
 
-def test_a_layout_has_to_be_there(context: Context) -> None:
+def test_a_missing_layout_is_rejected(context: Context) -> None:
     assert lib.diopirt_tensor_open(context.handle, ffi.NULL, ffi.NULL) == ffi.NULL
     assert lib.diopirt_last_code() == Error.ErrorOccurred
     assert "the layout is NULL" in last_error()
 
 
-def test_unknown_dtype_has_its_own_code(context: Context) -> None:
+def test_an_unknown_dtype_has_a_distinct_error_code(context: Context) -> None:
     for number in (17, 255, 1 << 20):
-        with pytest.raises(CallError, match=f"{number} is no element type") as caught:
+        with pytest.raises(CallError, match=f"{number}.*element type") as caught:
             context.require_tensor((2,), number)  # as an operator in C might
         assert caught.value.code is Error.DtypeNotSupported
 
 
-def test_unknown_place_is_refused(context: Context) -> None:
-    with pytest.raises(CallError, match="2 is neither host nor device"):
+def test_an_unknown_kind_of_memory_is_rejected(context: Context) -> None:
+    with pytest.raises(CallError, match=r"^.*2.*device"):
         context.require_tensor((2,), Dtype.int8, memory_kind=2)
 
 
@@ -236,22 +238,22 @@ def test_use_after_close_is_an_error(context: Context) -> None:
     tensor.close()
     uses = [tensor.numpy, tensor.storage, tensor.view, tensor.clone, tensor.check_guards, lambda: tensor.data_ptr]
     for use in [*uses, lambda: tensor.write(np.ones((2, 2))), lambda: context.accept(tensor)]:
-        with pytest.raises(ReleasedError, match=r"tensor of shape \(2, 2\) is closed"):
+        with pytest.raises(ReleasedError, match=r"\(2, 2\)"):
             use()
 
 
-def test_use_after_the_contexts_close_is_an_error(device: Device) -> None:
+def test_use_after_the_context_is_closed_is_an_error(device: Device) -> None:
     context = Context(device)
     tensor = Tensor.from_numpy(context, np.ones(2))
     context.close()
-    with pytest.raises(ReleasedError, match="or its context is"):
+    with pytest.raises(ReleasedError, match="context"):
         tensor.numpy()
     tensor.close()
-    with pytest.raises(ReleasedError, match="the context is closed"):
+    with pytest.raises(ReleasedError, match="context"):
         Tensor.empty(context, (1,), Dtype.int8)
 
 
-def test_tensors_of_other_devices_are_refused(context: Context, host: HostRuntime) -> None:
+def test_tensors_of_other_devices_are_rejected(context: Context, host: HostRuntime) -> None:
     with Device(host.functions()) as other_device, Context(other_device) as elsewhere:
         tensor = Tensor.from_numpy(elsewhere, np.ones(2))
         with pytest.raises(ForeignObjectError, match=r"Tensor\(float64, shape \(2,\).*another device"):
@@ -259,13 +261,13 @@ def test_tensors_of_other_devices_are_refused(context: Context, host: HostRuntim
         assert elsewhere.accept(tensor) == tensor.handle
 
 
-def test_forgotten_tensors_are_released(device: Device, context: Context) -> None:
+def test_tensors_without_references_are_released(device: Device, context: Context) -> None:
     Tensor.from_numpy(context, np.ones(2))
     gc.collect()
     assert device.live_blocks == 0
 
 
-def test_a_tensor_over_memory_of_the_callers_neither_guards_nor_frees_it(device: Device) -> None:
+def test_a_tensor_over_the_callers_memory_neither_guards_nor_frees_it(device: Device) -> None:
     memory = device.malloc(64)
     with Context(device) as context:
         stream = context.stream
@@ -291,15 +293,15 @@ def test_a_tensor_over_memory_of_the_callers_neither_guards_nor_frees_it(device:
     ("memory", "nbytes", "dtype", "message"),
     [(0, 24, Dtype.float32, "24 bytes of memory at"), (8, -1, Dtype.float32, "-1 bytes of memory")],
 )
-def test_memory_of_the_callers_has_to_be_there(context: Context, memory, nbytes, dtype, message) -> None:
+def test_missing_memory_of_the_caller_is_rejected(context: Context, memory, nbytes, dtype, message) -> None:
     with pytest.raises(CallError, match=message):
         Tensor.from_memory(context, memory, nbytes, (2, 3), dtype, (3, 1))
 
 
-def test_memory_of_the_callers_has_to_be_large_enough(device: Device, context: Context) -> None:
+def test_too_small_memory_of_the_caller_is_rejected(device: Device, context: Context) -> None:
     memory = device.malloc(20)
-    with pytest.raises(CallError, match="the tensor needs 6 elements, its storage has 5"):
+    with pytest.raises(CallError, match=r"6 elements.*5"):
         Tensor.from_memory(context, memory, 20, (2, 3), Dtype.float32, (3, 1))
-    with pytest.raises(CallError, match="255 is no element type"):
+    with pytest.raises(CallError, match="255"):
         Tensor.from_memory(context, memory, 20, (2, 3), Dtype.unsupported, (3, 1))
     device.free(memory)

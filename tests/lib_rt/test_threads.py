@@ -25,12 +25,12 @@ def exercise(context: Context, seed: int) -> None:
             np.testing.assert_array_equal(clone.numpy(), values + 1)
 
 
-def test_one_context(device: Device, context: Context) -> None:
+def test_threads_can_share_a_context(device: Device, context: Context) -> None:
     together(lambda seed: exercise(context, seed))
     assert (device.live_blocks, device.live_bytes) == (0, 0)
 
 
-def test_a_context_each(device: Device, host: HostRuntime) -> None:
+def test_threads_can_have_a_context_each(device: Device, host: HostRuntime) -> None:
     def work(seed: int) -> None:
         with Context(device) as context:
             exercise(context, seed)
@@ -39,7 +39,7 @@ def test_a_context_each(device: Device, host: HostRuntime) -> None:
     assert (device.live_blocks, host.memory) == (0, {})
 
 
-def test_a_device_each() -> None:
+def test_threads_can_have_a_device_each() -> None:
     def work(seed: int) -> None:
         host = HostRuntime()
         with Device(host.functions()) as device, Context(device) as context:

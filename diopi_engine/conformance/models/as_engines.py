@@ -1,4 +1,4 @@
-"""The cases of a library: networks as engines."""
+"""The cases that run whole networks as engines of a library under test."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from diopi_engine.conformance.models.names import AS_ENGINES
 from diopi_engine.conformance.models.stored import ReferenceSamples
 
 BATCHES = (slice(0, 10), slice(8, 10), slice(1, 7))
-"""The samples of each execution: two patches and a part of one; a part of a patch; and other positions."""
+"""The samples of each execution: two patches and a part; a part of a patch; samples at other positions."""
 
 
 def run(names: Sequence[str], bench: EngineBench) -> None:
-    """Run engines that have execution contexts at the same time, in turns."""
+    """Execute several engines alternately, while all of their execution contexts exist."""
     samples = {name: ReferenceSamples.load(bench.folder / f"{name}.npz") for name in names}
     with ExitStack() as stack:
         engines = {name: stack.enter_context(bench.engine(name)) for name in names}
@@ -29,15 +29,15 @@ def run(names: Sequence[str], bench: EngineBench) -> None:
 
 
 def _execute(bench: EngineBench, context: Any, name: str, samples: ReferenceSamples) -> None:
-    """Check that a batch is computed within its budgets and that only its outputs are written."""
+    """Execute a batch; check that its outputs are within their budgets and that nothing else is written."""
     size = len(samples.inputs[0])
     inputs = [np.ascontiguousarray(array) for array in samples.inputs]
     outputs = [np.full((size + 1, *expected.values.shape[1:]), GUARD, np.float32) for expected in samples.outputs]
     bench.client.execute(context, size, [*inputs, *outputs])
     samples.check(f"{name} for a batch of {size}", [output[:size] for output in outputs])
-    check("what lies behind the outputs", all(bool((output[size:] == GUARD).all()) for output in outputs), True)
+    check("the memory after the outputs", all(bool((output[size:] == GUARD).all()) for output in outputs), True)
     unchanged = all(np.array_equal(array, original) for array, original in zip(inputs, samples.inputs, strict=True))
-    check("whether the inputs are as they were", unchanged, True)
+    check("whether the inputs are unchanged", unchanged, True)
 
 
 CASES: Mapping[str, Callable[[EngineBench], None]] = {name: partial(run, names) for name, names in AS_ENGINES.items()}

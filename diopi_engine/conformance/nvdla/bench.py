@@ -107,7 +107,7 @@ class Bound:
             check(f"what lies behind output {number}", bool((found[value.size :] == GUARD).all()), True)
         current = [array[: value.size] for array, value in zip(self.arrays["Input"], arrays, strict=True)]
         same = all(np.array_equal(array, value.ravel()) for array, value in zip(current, arrays, strict=True))
-        check("whether the inputs are as they were", same, True)
+        check("whether the inputs are unchanged", same, True)
 
 
 def as_array(address: Any, count: int) -> Array:

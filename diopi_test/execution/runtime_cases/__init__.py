@@ -1,7 +1,7 @@
-"""Cases of the nine runtime functions, run for every vendor beside the operator cases.
+"""Cases of the nine runtime functions, which run for every vendor in addition to the cases of operators.
 
-A case is a function that receives the vendor, opens a device of its own, and raises `RuntimeCaseError` when the
-vendor's functions violate their contract, or `CallError` when one fails. It leaves nothing allocated.
+A case is a function that receives the vendor and opens a device. It raises `RuntimeCaseError` if the vendor's functions
+violate their contract, or `CallError` if one fails. It releases everything that it allocates.
 """
 
 from diopi_test.execution.runtime_cases import copies, memory, missing, streams, texts  # each registers its cases

@@ -27,10 +27,10 @@ SIZES = (0, 1, 2, 3, 64, 255, 4097, 300_007)
 """Bytes of a copy."""
 
 OFFSETS = ((0, 0), (1, 0), (0, 1), (7, 3), (64, 64))
-"""Where a copy ends and where it starts, in bytes from aligned memory."""
+"""Offsets of the destination and the source of a copy, in bytes from aligned memory."""
 
 MARGIN = 80
-"""Bytes around a copy, the offset included, that it must leave alone."""
+"""Bytes before and after a copy, including the offset, that the copy must not change."""
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 

@@ -129,7 +129,7 @@ def check_exhaustion(device: Device, nbytes: int) -> None:
 def freed_memory_can_be_had_again(vendor: BaseVendor) -> None:
     """Allocate and free blocks until they exceed the device's memory, or for five seconds.
 
-    On a chip a runtime that keeps them runs out of memory; in host memory the process grows.
+    A runtime that does not release them runs out of memory on a chip; in host memory, the process grows.
     """
     block, rounds, at_once = 64 * MIB, 256, 16
     with open_device(vendor) as device:

@@ -34,9 +34,9 @@ HOP = 64
 
 @final
 class _Chain:
-    """Copies on one stream, each of which depends on the one before: bytes move from slot to slot of a block.
+    """Copies on one stream, each of which depends on the previous one: bytes move from slot to slot of a block.
 
-    Its first copy is far larger than the others, so that a runtime which lets small ones pass is found out.
+    The first copy is much larger than the others, so that a runtime that executes small copies first is detected.
     """
 
     def __init__(self, stream: Stream, block: int, slots: int, seed: int) -> None:
@@ -90,7 +90,7 @@ def a_stream_keeps_the_order_of_copies(vendor: BaseVendor) -> None:
 
 @runtime_case
 def the_last_of_several_writes_stays(vendor: BaseVendor) -> None:
-    """Write a block repeatedly; it keeps the last bytes, and reads in between see earlier ones."""
+    """Write a block repeatedly. The last bytes must remain, and reads in between must see earlier ones."""
     rows = payload(200 * HOP).reshape(200, HOP)
     seen = np.full_like(rows, 255)
     with open_device(vendor) as device, allocate(device, HOP) as (block,), Stream(device) as stream:
@@ -133,7 +133,7 @@ def ending_a_stream_finishes_its_work(vendor: BaseVendor) -> None:
 
 @runtime_case
 def several_streams_work_at_once(vendor: BaseVendor) -> None:
-    """Interleave copies on eight streams; each keeps its order, whichever is synchronized first."""
+    """Interleave copies on eight streams; each must execute them in order, whichever stream is synchronized first."""
     slots, count = 40, 8
     with open_device(vendor) as device, ExitStack() as stack:
         blocks = stack.enter_context(allocate(device, *[_Chain.room(slots)] * count))

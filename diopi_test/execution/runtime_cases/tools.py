@@ -17,7 +17,7 @@ Bytes = NDArray[np.uint8]
 
 
 class RuntimeCaseError(Exception):
-    """A runtime function violated its contract; the message says what it did and what was expected."""
+    """A runtime function violated its contract. The message states what it did and what was expected."""
 
 
 @final
@@ -30,7 +30,7 @@ class RuntimeCase:
 
 
 RUNTIME = "runtime"
-"""What stands for the function in the IDs of cases of the runtime."""
+"""The word that replaces the function in the IDs of cases of the runtime."""
 
 RUNTIME_CASES: list[RuntimeCase] = []
 
@@ -42,14 +42,14 @@ def runtime_case(function: Callable[[BaseVendor], None]) -> Callable[[BaseVendor
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise RuntimeCaseError with this message unless `condition` holds."""
+    """Raise RuntimeCaseError with this message unless `condition` is true."""
     if not condition:
         raise RuntimeCaseError(message)
 
 
 _failures: list[Exception] = []
-"""What failed cases raised. Copies may still be under way after a failure, and the frames these keep alive hold the
-host memory they write to."""
+"""The exceptions of failed cases. Copies may still be running after a failure; the frames of these exceptions
+prevent the release of the host memory to which they write."""
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""Changes that leave a call legal, or nearly always: what is not is found out by the reference (`legal`).
+"""Changes that leave a call valid in nearly all cases; the reference rejects the other calls (`legal`).
 
-Each takes what Hypothesis draws with, what is known of the function, and a call, and gives another call. What is drawn
-first is the simplest, so that a call that goes wrong shrinks to one with few changes and small sizes.
+A change receives the draw function of Hypothesis, the knowledge about the function, and a call. It returns another
+call. The first alternative of each draw is the simplest one, so that a failing call shrinks to few changes and small
+sizes.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ CHANGES: tuple[Change, ...] = (
     other_layouts,
     other_values,
 )
-"""In the order in which they are made: axes after ranks, domains after types."""
+"""The changes in the order in which they are applied: axes after ranks, domains after types."""
 
 OF_DRAWS: tuple[Change, ...] = (other_sizes, other_shapes)
-"""Changes for random functions: statistical tests validate their results, and need data like those of their cases."""
+"""The changes for random functions, whose results are validated by statistical tests that need data like those of
+the cases."""
 
 
 def changes_for(known: Known) -> Sequence[Change]:
@@ -41,5 +43,5 @@ def changes_for(known: Known) -> Sequence[Change]:
 
 
 def fits(known: Known, case: Case) -> bool:
-    """Whether a call is of a size that the reference computes quickly."""
+    """Return whether the reference computes a call of this size quickly."""
     return elements(case) <= 2 * most_elements(known)

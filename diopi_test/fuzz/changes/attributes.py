@@ -22,7 +22,7 @@ from diopi_test.fuzz.known import WHOLE, Known, rank, with_tensors
 
 
 def other_attributes(draw: DrawFn, known: Known, case: Case) -> Case:
-    """Numbers of another case with the domains it has for them; axes, texts and truth values each by itself."""
+    """Replace the numbers by those of another case, with its domains; draw axes, texts and truth values separately."""
     if known.is_determined_by_attributes(case):
         return case
     donor = draw(st.sampled_from(known.of_category(case.dtype) or known.cases))
@@ -41,7 +41,7 @@ def other_attributes(draw: DrawFn, known: Known, case: Case) -> Case:
 
 
 def _is_free_number(parameter: Parameter, known: Known) -> bool:
-    """Whether an attribute is a number that tensors of positions, as targets of losses are, have no part in."""
+    """Return whether an attribute is a number on which no index tensor (such as the target of a loss) depends."""
     tensors = [p.name for p in known.prototype.arguments if p.is_tensor and known.prototype.dtypes_of(p.name)]
     has_positions = any(all(category(dtype) == 1 for dtype in known.prototype.dtypes_of(name)) for name in tensors)
     return not (
@@ -53,7 +53,7 @@ def _is_free_number(parameter: Parameter, known: Known) -> bool:
 
 
 def _attribute(draw: DrawFn, known: Known, parameter: Parameter, value: Any, ranks: int, dtype: Dtype) -> Any:
-    """An attribute over its whole domain where that is known: of numbers, what lies between those of the cases."""
+    """Draw an attribute from its whole domain if that is known; a number lies between the numbers of the cases."""
     if parameter.fact(facts.NamesAxis):
         return other_axes(draw, value, ranks)
     if texts := parameter.fact(facts.OneOf):

@@ -1,4 +1,4 @@
-"""How often what may be changed is."""
+"""The probabilities of changes."""
 
 from hypothesis import strategies as st
 

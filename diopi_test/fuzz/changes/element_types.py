@@ -37,7 +37,7 @@ def other_types(draw: DrawFn, known: Known, case: Case) -> Case:
 
 
 def _is_beside_finer(case: Case) -> bool:
-    """Whether finer floating numbers are beside those of the type under test, as are beside half precision."""
+    """Return whether other floating-point arguments have a higher precision than the type under test."""
     types = [spec.dtype for _, spec in named_tensors(case) if is_floating(spec.dtype)]
     return is_floating(case.dtype) and any(_width(dtype) > _width(case.dtype) for dtype in types)
 
@@ -68,7 +68,7 @@ def _in_type(known: Known, case: Case, new: Dtype, donor: Case) -> Case:
 
 
 def _in_several_types(draw: DrawFn, known: Known, case: Case) -> Case:
-    """Each operand but the first in a type of its own; what is overwritten must hold the result."""
+    """Give each operand except the first a separate type; an overwritten operand must be able to hold the result."""
     first = next(name for name, _ in named_tensors(case))
     arguments = dict(case.arguments)
     for p in known.prototype.operands:

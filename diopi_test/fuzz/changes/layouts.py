@@ -14,7 +14,7 @@ from diopi_test.fuzz.known import Known, with_tensors
 
 
 def other_layouts(draw: DrawFn, known: Known, case: Case) -> Case:
-    """Each tensor that lies otherwise than row by row in some case in a layout of its own."""
+    """Draw a layout for each tensor that is not row-major in some case."""
     if known.orders_memory:
         return case
     dense = [LAYOUTS[name] for name in ("contiguous", "transposed", "strided", "channels_last")]

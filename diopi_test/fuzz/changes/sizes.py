@@ -31,7 +31,7 @@ SMALL = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31, 32, 33, 6, 10])
 """Sizes of axes, those around powers of two among them."""
 
 EDGES = (63, 65, 127, 128, 129, 255, 257, 511, 513, 1023, 1025, 2049, 3001, 4095, 4097, 10_007, 32_769, 65_535, 65_537)
-"""Sizes of one long axis."""
+"""Sizes of a long axis."""
 
 
 def most_elements(known: Known) -> int:

@@ -74,7 +74,7 @@ def _mixed(first: Domain, second: Domain) -> Domain:
 
 
 def _scaled(known: Known, name: str, spec: TensorSpec, exponent: int) -> TensorSpec:
-    """A tensor of values 2^exponent as large, as far as they lie between those of the cases; squares do not vanish."""
+    """Multiply the values of a tensor by a power of two, within the range of the cases; squares must not underflow."""
     if spec.compute is not None or category(spec.dtype) < 2 or name.startswith("_"):
         return spec
     low, high = known.range_of(name)

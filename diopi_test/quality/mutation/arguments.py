@@ -18,13 +18,13 @@ from diopi_test.oracle.records import BaselineCase, BaselineTensor, tensors_in
 from diopi_test.quality.mutation.mutant import Array, Effect, Mutant, SimulatedCall, transposed
 
 STUCK_VALUES = 4
-"""How many of the values that an attribute has in the cases are tried as the value it is stuck at."""
+"""The maximum number of mutants per attribute that always use one value, taken from the cases."""
 
 AXES = ("dim", "dims", "dim0", "dim1", "axis")
-"""What attributes that name axes are called."""
+"""The names of attributes that name axes."""
 
 Change = Callable[[BaselineCase], Mapping[str, Any] | None]
-"""From a case to the mistaken arguments, None where the mistake does not apply."""
+"""A function that returns the wrong arguments of a case, or None if the mistake does not apply to the case."""
 
 
 def argument_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[Mutant]:
@@ -68,6 +68,7 @@ def recompute_with(change: Change) -> Callable[[SimulatedCall], Effect]:
 
 
 def _tensor_faults(parameter: Parameter) -> Iterator[Mutant]:
+    """Yield the mutants of a tensor parameter: ignored, replaced, transposed, not broadcast, strides ignored."""
     name = parameter.name
     faults = dict(_TENSOR_MISTAKES)
     if parameter.optional:
@@ -87,11 +88,12 @@ def _tensor_faults(parameter: Parameter) -> Iterator[Mutant]:
 
 
 def _parameter_mutant(name: str, label: str, subject: str, change: Change) -> Mutant:
+    """Return the mutant that calls the function with one wrong argument."""
     return Mutant(f"{name} {label}", recompute_with(change), None, f"{subject} {label}", name)
 
 
 def _substitute(name: str, substitute: Callable[[Array], Any], case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return a tensor, or every tensor of an array, replaced; None if that changes nothing."""
+    """Return the replaced tensor, or the array with every tensor replaced; None if nothing changes."""
     value = case.plain_arguments()[name]
     if isinstance(value, list):
         substituted: Any = [None if entry is None else substitute(entry) for entry in value]
@@ -105,10 +107,12 @@ def _substitute(name: str, substitute: Callable[[Array], Any], case: BaselineCas
 
 
 def _same(first: Array, second: Array | None) -> bool:
+    """Return whether two arrays have the same shape and bytes."""
     return second is not None and first.shape == second.shape and first.tobytes() == second.tobytes()
 
 
 def _repeat_first_element(array: Array) -> Array:
+    """Return an array of the same shape that repeats the first element."""
     return np.full_like(array, array.flat[0]) if array.size else array
 
 
@@ -120,7 +124,7 @@ _TENSOR_MISTAKES: dict[str, Callable[[Array], Any]] = {
 
 
 def _repeat_instead_of_broadcast(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return a tensor that must be broadcast with its elements repeated in row-major order instead."""
+    """Return a tensor whose elements are repeated in row-major order instead of being broadcast."""
     arguments = case.plain_arguments()
     arrays = [value for value in arguments.values() if isinstance(value, np.ndarray)]
     array = arguments[name]
@@ -135,6 +139,7 @@ def _repeat_instead_of_broadcast(name: str, case: BaselineCase) -> Mapping[str, 
 
 
 def _reverse_entries(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
+    """Return the entries of an array in reverse order; None if there are fewer than two."""
     entries = case.plain_arguments()[name]
     return {name: entries[::-1]} if entries and len(entries) > 1 else None
 
@@ -157,6 +162,7 @@ _AXES_IN_MEMORY: dict[str, Callable[[int], list[int]]] = {
 
 
 def _swap(first_name: str, second_name: str, case: BaselineCase) -> Mapping[str, Any] | None:
+    """Return two tensor arguments with their values swapped; None if the types differ or the values are equal."""
     arguments = case.plain_arguments()
     first, second = arguments[first_name], arguments[second_name]
     if first is None or second is None or first.dtype != second.dtype or _same(first, second):
@@ -165,6 +171,7 @@ def _swap(first_name: str, second_name: str, case: BaselineCase) -> Mapping[str,
 
 
 def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> Iterator[Mutant]:
+    """Yield the mutants of an attribute: ignored, stuck at a value, off by one, negated, reversed, next axis."""
     name = parameter.name
     values = {repr(case.arguments[name]): case.arguments[name] for case in cases}
     stuck = {repr(None): None, **values} if parameter.optional else values
@@ -191,22 +198,26 @@ def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> It
 
 
 def _modify_attribute(name: str, modify: Callable[[Any], Any], case: BaselineCase) -> Mapping[str, Any] | None:
+    """Return the modified attribute; None if the modification does not change it."""
     value = case.arguments[name]
     modified = modify(value)
     return None if repr(modified) == repr(value) else {name: modified}
 
 
 def _constant(value: Any) -> Callable[[Any], Any]:
+    """Return a function that returns `value` for every argument."""
     return lambda original: value
 
 
 def _off_by_one(value: Any) -> Any:
+    """Return a number, or every number of a list, plus one; None for other values."""
     if isinstance(value, tuple):
         return tuple(entry + 1 for entry in value) or None
     return value + 1 if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _negated(value: Any) -> Any:
+    """Return a negated truth value, number or list of numbers; None for other values."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, tuple):
@@ -215,6 +226,7 @@ def _negated(value: Any) -> Any:
 
 
 def _reversed(value: Any) -> Any:
+    """Return a list in reverse order; None for other values and for lists that do not change."""
     return value[::-1] if isinstance(value, tuple) and value != value[::-1] else None
 
 
@@ -222,7 +234,7 @@ _MODIFICATIONS = {"off by one": _off_by_one, "negated": _negated, "in reverse or
 
 
 def _next_axis(name: str, case: BaselineCase) -> Mapping[str, Any] | None:
-    """Return the axis after the named one, and the first axis after the last."""
+    """Replace each named axis by the next one; the first axis follows the last."""
     axes = case.arguments[name]
     ndim = max((tensor.values.ndim for tensor in _tensors(case)), default=0)
     if axes is None or ndim < 2:

@@ -244,7 +244,7 @@ def _use_cached_order(earlier: SimulatedCall, call: SimulatedCall) -> Effect:
 
 
 _RANDOM_VALUES = (CachedValue("result cached by shape and type", _result_forms, _use_cached_results),)
-"""What random functions may keep, in addition to attributes."""
+"""The values that random functions may cache, in addition to attributes."""
 
 _COMPUTED_VALUES = (
     CachedValue(RESULT, _everything_but_data, _use_cached_results),
@@ -252,7 +252,7 @@ _COMPUTED_VALUES = (
     CachedValue("kind of scalar cached from an earlier call", _equal_numbers, _use_cached_kind_of_scalar),
     CachedValue("order of tensors cached from an earlier call", _set_of_tensors, _use_cached_order),
 )
-"""What all other functions may keep, in addition."""
+"""The values that all other functions may cache, in addition."""
 
 
 # Strides, which the calls of one case differ in

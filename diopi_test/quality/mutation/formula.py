@@ -49,7 +49,7 @@ EXCHANGED: dict[type[ast.AST], Any] = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
-"""What an operator becomes."""
+"""The operators that replace each operator."""
 
 RELATED = {
     "maximum": "minimum",
@@ -84,13 +84,13 @@ RELATED = {
     "tril": "triu",
     "flip": "asarray",
 }
-"""What a function of NumPy becomes, one after the other."""
+"""The functions that replace each function of NumPy, one after the other."""
 
 _A_LITTLE_LESS = 1 - 2.0**-24
-"""What makes a number of float32 the one before it: computed inexactly, what should be whole may come out below."""
+"""A function that returns the float32 number before its argument: an inexact integer may be slightly too small."""
 
 CONVERSIONS = {"int": "round", "round": "int"}
-"""What a function becomes that makes a whole number of another; a fraction is dropped, or rounded away."""
+"""The conversions to integers that replace each other: one truncates, another rounds."""
 
 
 @final
@@ -269,7 +269,7 @@ def _variants(node: Any) -> list[Any]:
 
 
 EXPANDED = "{0} * {0} - 2 * ({0} * {1}) + {1} * {1}"
-"""The square of a difference, as it is computed where products are at hand."""
+"""The square of a difference, computed as x² − 2xy + y²."""
 
 
 def _expanded(node: Any) -> list[Any]:
@@ -307,7 +307,7 @@ KINDS = {
     "formula changed": _Kind(_variants),
     "square of a difference expanded": _Kind(_expanded, _is_in_float32),
 }
-"""By the kind of a fault: what is changed in a formula."""
+"""The changes of a formula, by kind of mutant."""
 
 
 @final

@@ -21,7 +21,7 @@ from diopi_test.quality.mutation.arguments import recompute_with
 from diopi_test.quality.mutation.mutant import Effect, Mutant, SimulatedCall
 
 Values = Callable[[Any], Any]
-"""From numbers, in an array or as an attribute, to those they are mistaken for; Python numbers stay Python numbers."""
+"""A function that returns wrong numbers for an array or an attribute; Python numbers stay Python numbers."""
 
 NARROW_FLOATS = frozenset({Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.complex64})
 
@@ -150,10 +150,7 @@ _MISTAKES: dict[str, tuple[Callable[[BaselineCase], bool], Values]] = {
     "truncated to integers": (_takes_integers, _without_fraction),
     "rounded to integers": (_takes_integers, _rounded),
 }
-"""By the name of the fault: the calls it applies to, and what numbers are mistaken for.
-
-Where a narrower type is the right one to compute in, numbers may be rounded to it.
-"""
+"""By the name of the mistake: the calls to which it applies, and the wrong numbers."""
 
 
 # Types
@@ -168,7 +165,7 @@ def _operands(case: BaselineCase) -> dict[str, BaselineTensor]:
 def _not_converted(case: BaselineCase) -> Mapping[str, Any] | None:
     """Return the arguments without the conversion to the common or result type that the standard requires.
 
-    Masks of bytes stay truth values.
+    Byte masks stay truth values.
 
     Returns:
         The arguments; None if there are no tensors.

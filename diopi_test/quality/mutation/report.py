@@ -63,7 +63,7 @@ NOT_APPLICABLE, SURVIVED = ".", "!"
 """Signs in a row of the kill matrix: no mutant of the kind changed a result; a mutant survived."""
 
 BLOCK = len(ascii_lowercase)
-"""How many kinds of mutants a block of a row has."""
+"""The number of kinds of mutants in a block of a row."""
 
 
 def assign_signs(reports: Reports) -> dict[str, str]:

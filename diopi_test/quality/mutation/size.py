@@ -19,13 +19,14 @@ from diopi_test.quality.mutation.results import values_before_call
 from diopi_test.quality.mutation.summation import add_first_block_only, round_block_sums_to
 
 TILE = 1024
-"""Elements of a tile, the last of which is not whole."""
+"""The number of elements of a tile; the last tile is incomplete."""
 
 ROWS = 65_535
-"""As many blocks as some grids have at most."""
+"""The maximum number of blocks in some grids."""
 
 Places = Callable[[tuple[int, ...]], Array | None]
-"""From the shape of a result to which of its elements are mistaken, of all in row-major order; None if none can be."""
+"""A function that returns the indices of the wrong elements in row-major order for the shape of a result; None if no
+element can be wrong."""
 
 
 def size_mutants(function: str) -> Iterator[Mutant]:
@@ -155,7 +156,7 @@ def _change_elements(find_places: Places) -> Callable[[SimulatedCall], Effect]:
 # Offsets
 
 Offsets = Callable[[Array], Array]
-"""From offsets to what is left of them in a type that does not hold all."""
+"""A function that returns offsets after they were stored in a type that can't represent all of them."""
 
 OFFSETS: Mapping[str, Offsets] = {
     "int16": lambda offsets: offsets & 0x7FFF,  # negative ones are a fault that shows at once
@@ -192,7 +193,7 @@ def _read_at_offsets(offsets: Offsets, case: BaselineCase) -> Mapping[str, Any] 
 
 
 def _read(tensor: BaselineTensor, values: Array, offsets: Offsets) -> Array | None:
-    """Return what is read of a tensor at mutated offsets; None if that equals the tensor."""
+    """Return the values that are read from a tensor at wrong offsets; None if they equal the tensor."""
     shape = values.shape
     place = layout_named(tensor.layout)(shape)
     correct_offsets = np.zeros(shape, np.int64)

@@ -15,10 +15,10 @@ from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, Report
 
 DETAILS = 5 * 2**20
-"""Characters of JSON for where cases go wrong; what is more is left out, of functions with most such cases first."""
+"""Maximum number of JSON characters for details of failures. Functions with the most failures lose details first."""
 
 SHORT = 160
-"""Characters of a message of which there is a longer one in the details."""
+"""Maximum number of characters of a message whose full text is in the details."""
 
 TABLES = ("function", "dtype", "class", "verdict", "checks", "check", "command")
 """The columns whose entries are numbers in a table."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from diopi_test.execution.verdict import Outcome, Verdict
 
 STATISTICS = Path("/proc/self/statm")
-"""Where Linux tells how much memory a process has; elsewhere it can't be limited."""
+"""The file in which Linux reports the memory of a process. On other systems, memory can't be limited."""
 
 
 def describe_exit(status: int) -> str:

@@ -59,7 +59,7 @@ class ScheduledCase:
 
     @property
     def task(self) -> Sequence[Any]:
-        """Return the message that tells a worker to run the case."""
+        """Return the message that asks a worker to run the case."""
         case = self.case
         return [str(self.path), self.sha256, [case.function, case.label, case.dtype, case.case_class.value, case.base]]
 
@@ -74,7 +74,7 @@ class _Repetition:
     attempts: int = 1
 
     def resolve(self, alone: Outcome) -> Outcome:
-        """Return the final outcome, given the outcome of the case in a worker of its own."""
+        """Return the final outcome, where `outcome` is the outcome of the case in a separate worker."""
         if alone.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
             ran = f"in a process in which {self.neighbour} had run before" if self.attempts == 1 else "at first"
             text = f"{self.before.verdict} {ran} ({self.before.message}), {alone.verdict} alone"
@@ -85,20 +85,21 @@ class _Repetition:
 @final
 @dataclass
 class _Worker:
-    """One of the executor's workers, and the cases assigned to it. The first of them is running.
+    """A worker of the executor, with the cases assigned to it. The first of them is running.
 
     Attributes:
         has_loaded: whether the process has loaded the vendor.
         is_ready: whether the vendor is loaded and its device works.
         served: number of cases that the process has finished.
-        latest: the ID of the latest finished case.
+        latest: the ID of the most recently finished case.
         began: the time when the current case or step of the start began.
         cpu: CPU seconds of the process when the current step of the start began.
         deadline: the time at which the current case or step exceeds its limit.
         output: bytes of output when the latest case was finished.
-        end_reason: if the executor ended the process, the verdict on the running case and the reason.
-        has_answered: whether the process finished its case after all, so that the next case is not to blame.
-        repetition: why the running case is run alone, if it is.
+        end_reason: if the executor terminated the process, the verdict on the running case and the reason.
+        has_answered: whether the process finished its case after the termination request, so that the next case is not
+            the cause.
+        repetition: why the running case runs in a separate process, if it does.
     """
 
     process: WorkerProcess | None = None
@@ -133,13 +134,13 @@ class _Worker:
 
 @final
 class Executor:
-    """Runs cases of one vendor in several workers.
+    """An executor that runs cases of one vendor in several workers.
 
-    A case that does not pass in a process in which others had run is run once more, alone in a new one: that verdict
-    counts, and if it passes there the case is `flaky`.
+    If a case does not pass in a process that ran other cases before, it is repeated in a new process. The second
+    verdict counts; if it is `passed`, the case is `flaky`.
 
     Attributes:
-        notes: what went wrong that is no case's verdict.
+        notes: problems that are not verdicts of cases.
     """
 
     def __init__(self, vendor: str, workers: int, limits: Limits = LIMITS, options: CaseOptions = CASE_OPTIONS) -> None:
@@ -217,10 +218,10 @@ class Executor:
         report: Callable[[Collected, Outcome, float], None],
         retries: Callable[[str], int] = lambda case_id: 0,
     ) -> None:
-        """Run the cases, each batch in order by one process, and report each case once, with the seconds it took.
+        """Run the cases and report each of them once, with its duration in seconds. A process runs each batch in order.
 
-        `retries` tells by its id how often a case is tried again that is known to be flaky. VendorError if the vendor
-        does not start any more: what was not reported has not been run.
+        `retries` returns how often a failed case is run again, by case ID; it is above 0 for cases that are known to be
+        flaky. Raises VendorError if the vendor no longer starts. Then the cases that were not reported have not run.
         """
         self._batches, self._report, self._retries = iter(batches), report, retries
         while self._distribute_work():
@@ -242,14 +243,14 @@ class Executor:
             self._assign(worker, work)
 
     def _next_batch(self) -> Sequence[ScheduledCase]:
-        """Return the cases to run next, without cases of functions that were given up."""
+        """Return the cases to run next, without cases of abandoned functions."""
         while batch := self._returned.popleft() if self._returned else next(self._batches, None):
             if work := [scheduled for scheduled in batch if not self._is_given_up(scheduled)]:
                 return work
         return ()
 
     def _is_given_up(self, scheduled: ScheduledCase) -> bool:
-        """Return whether a case's function was given up; if so, report the case as not run."""
+        """Return whether a case's function was abandoned; if so, report the case as not run."""
         lost = self._lost[scheduled.case.function]
         if lost < self._limits.lost:
             return False

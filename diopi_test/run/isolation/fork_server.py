@@ -26,13 +26,13 @@ _BOOTSTRAP = (
 )
 
 EXIT_SECONDS = 1.0
-"""Seconds that the fork server has to exit by itself."""
+"""Seconds that the fork server has to exit before it is killed."""
 
 ANSWER_SECONDS, SEND_SECONDS = 300.0, 30.0
 """Seconds that the fork server has to reply, after its imports; and that a process has to accept a message."""
 
 _STACK = b"Fatal Python error: "
-"""How faulthandler begins; what the vendor itself wrote stands before it."""
+"""The first words of a stack from faulthandler. The output before them is the vendor's."""
 
 _LONGEST_STACK = 2**16
 
@@ -55,11 +55,11 @@ class Ended:
 
 @final
 class WorkerProcess:
-    """A worker as its parent sees it: its process number, the channel to it, and its output.
+    """A worker from the view of its parent: its process number, the channel to it, and its output.
 
     Attributes:
-        is_open: whether there may be more messages.
-        is_damaged: whether bytes came that are no message.
+        is_open: whether further messages may arrive.
+        is_damaged: whether bytes arrived that are not a message.
     """
 
     def __init__(self, number: int, channel: socket.socket, output: int) -> None:
@@ -112,7 +112,7 @@ class WorkerProcess:
 
         Args:
             start: The position of the first byte.
-            longest: The maximum number of bytes of each of the two; longer texts keep their beginning and end.
+            longest: The maximum number of bytes of output and of stack. Longer texts are shortened in the middle.
 
         Returns:
             The output, with unprintable characters escaped.

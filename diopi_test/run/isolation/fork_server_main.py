@@ -1,7 +1,7 @@
-"""The main program of the fork server, which has imported every module, has loaded no vendor, and forks workers.
+"""The main program of the fork server. It has imported all modules, has loaded no vendor, and forks workers.
 
-It takes the messages `start` (with two files: the channel, and where output goes) and `signal`, and tells of each
-process that it has `started` and how it has `ended`. It and its processes end with the process that started it.
+It receives the messages `start` (with two files, for messages and for output) and `signal`. For each process, it sends
+`started`, and `ended` with the exit status. The fork server and its workers end when their parent process ends.
 """
 
 from __future__ import annotations

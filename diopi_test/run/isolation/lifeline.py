@@ -11,9 +11,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with(parent: int) -> None:
-    """Have the kernel end this process when `parent`, the process that started it, ends in whatever way.
+    """Let the kernel kill this process when `parent`, the process that started it, ends for any reason.
 
-    Linux alone can do this. Elsewhere a process notices the end of its parent when it next reads from it.
+    This works only on Linux. On other systems, a process notices the end of its parent when it next reads from it.
     """
     if sys.platform != "linux":
         return

@@ -1,7 +1,8 @@
 """Messages between the processes of a run, in frames that distinguish them from other bytes.
 
-A vendor may write to any file descriptor of its process. Hence a frame has a magic number, the length and the CRC-32 of
-its content; the content is JSON. A reader never waits for a number of bytes that it has only been told.
+A vendor may write to any file descriptor of its process. Each frame therefore has a magic number, the length and the
+CRC-32 of its content; the content is JSON. A reader never blocks until a number of bytes has arrived, because the
+number in a damaged frame may be wrong.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class MessageReader:
         self._buffer += content
 
     def messages(self) -> Iterator[Any]:
-        """Remove and return the complete messages; MessageError at bytes that are no part of one."""
+        """Remove and return the complete messages; raise MessageError if bytes do not belong to a message."""
         while (content := self._next_content()) is not None:
             try:
                 yield json.loads(content)

@@ -28,10 +28,10 @@ from diopi_test.run.run_case import add_check_results
 from diopi_test.run.session import Session
 
 MAX_MESSAGE = 10_000
-"""Characters of a message; of a longer one the beginning and the end are kept."""
+"""Maximum number of characters of a message; longer messages are shortened in the middle."""
 
 MAX_OUTPUT = 2**20
-"""Bytes of output that are kept from one case to the next."""
+"""Maximum number of bytes of output that remain stored between cases."""
 
 
 def serve(channel: socket.socket, vendor_name: str, options: CaseOptions) -> None:

@@ -57,7 +57,7 @@ def test_an_exported_program_is_compiled_too() -> None:
 
 
 def test_the_error_names_an_unsupported_operator() -> None:
-    with pytest.raises(CompileError, match="not supported: _cdist_forward"):
+    with pytest.raises(CompileError, match="_cdist_forward"):
         diopi_engine.compile(Distances(), [Input("x", ("b", 3, 4))])
 
 
@@ -92,12 +92,12 @@ class Branching(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missin
 
 
 def test_modules_that_pytorch_can_not_export_are_rejected() -> None:
-    with pytest.raises(CompileError, match="PyTorch can't export the module"):
+    with pytest.raises(CompileError, match="export"):
         diopi_engine.compile(Branching(), [Input("x", ("b", 4))])
 
 
 def test_an_engine_copies_the_weights_of_its_module(module: Any) -> None:
-    with pytest.raises(CompileError, match="has its own"):
+    with pytest.raises(CompileError, match="weights"):
         diopi_engine.compile(module, IMAGES, weights={})
 
 
@@ -115,7 +115,7 @@ class Strided(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
 def test_identity_views_are_removed() -> None:
     engine = diopi_engine.compile(Strided(3, 1), [Input("x", (2, 3))], platforms=["cpu"])
     np.testing.assert_array_equal(engine(np.eye(2, 3, dtype=np.float32))[0], np.eye(2, 3) + 1)
-    with pytest.raises(CompileError, match="not supported: as_strided"):
+    with pytest.raises(CompileError, match="as_strided"):
         diopi_engine.compile(Strided(1, 2), [Input("x", (2, 3))])
 
 
@@ -127,5 +127,5 @@ class Shifted(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing
 
 
 def test_a_view_at_another_offset_is_not_an_identity() -> None:
-    with pytest.raises(CompileError, match="not supported: as_strided"):
+    with pytest.raises(CompileError, match="as_strided"):
         diopi_engine.compile(Shifted(), [Input("x", (3, 3))])

@@ -93,13 +93,13 @@ def test_every_declaration_has_a_docstring() -> None:
             assert all(field.doc for field in declaration.fields)
 
 
-def test_the_interfaces_number_types_and_layouts_alike() -> None:
+def test_both_interfaces_give_types_and_layouts_the_same_numbers() -> None:
     assert [*map(int, hgrt.DataType)] == [*map(int, nvdla.DataType)]
     layouts, formats = hgrt.Layout.__members__.items(), nvdla.DataFormat.__members__.items()
     assert [(name, int(member)) for name, member in layouts] == [(name, int(member)) for name, member in formats]
 
 
-def test_parameters_of_a_function() -> None:
+def test_a_function_lists_its_parameters() -> None:
     create = next(function for function in hgrt.FUNCTIONS if function.name == "hgEngineCreate")
     assert [(p.type, p.name) for p in create.parameters] == [
         ("const char*", "serialized"),

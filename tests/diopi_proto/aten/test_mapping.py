@@ -156,7 +156,7 @@ def test_grid_sampling_is_mapped_only_in_modes_of_the_standard() -> None:
     (call,) = calls("grid_sampler_2d", [OUT], **named, padding_mode=0, align_corners=False)
     assert (call.function, call.arguments["mode"]) == ("diopiGridSample", "bilinear")
     for changed in ({"padding_mode": 1}, {"align_corners": True}, {"interpolation_mode": 2}):
-        with pytest.raises(NotMappedError, match=r"grid_sampler_2d does not support .*padding_mode"):
+        with pytest.raises(NotMappedError, match=r"grid_sampler_2d.*padding_mode"):
             calls("grid_sampler_2d", [OUT], **{**named, "padding_mode": 0, "align_corners": False, **changed})
 
 
@@ -170,7 +170,7 @@ def test_only_scales_that_follow_from_the_sizes_are_mapped(scale: float | None, 
         if mapped:
             assert calls(name, [out], **arguments)
         else:
-            with pytest.raises(NotMappedError, match=f"{name} does not support the scale 2.4"):
+            with pytest.raises(NotMappedError, match=f"{name}.*2.4"):
                 calls(name, [out], **arguments)
 
 
@@ -184,12 +184,12 @@ def test_a_window_argument_with_one_number_is_repeated_for_all_axes(name: str) -
 
 def test_the_gradient_of_no_distances_is_not_mapped() -> None:
     grad, x1, x2 = Tensor((0, 3, 4)), Tensor((3, 5)), Tensor((0, 4, 5))
-    with pytest.raises(NotMappedError, match="_cdist_backward without distances"):
+    with pytest.raises(NotMappedError, match="_cdist_backward"):
         calls("_cdist_backward", [x1], grad=grad, x1=x1, x2=x2, p=2.0, cdist=grad)
 
 
 def test_results_of_unsupported_element_types_are_not_mapped() -> None:
-    with pytest.raises(NotMappedError, match=r"fill_\.Scalar does not support uint16"):
+    with pytest.raises(NotMappedError, match=r"fill_\.Scalar.*uint16"):
         calls("fill_.Scalar", [Tensor((2,), Dtype.uint16)], self=Tensor((2,), Dtype.uint16), value=1)
 
 

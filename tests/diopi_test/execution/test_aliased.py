@@ -71,7 +71,7 @@ class EarlyWriter(BaseVendor):
         return Device(HostRuntime().functions(), host_addressable=True)
 
 
-def test_vendor_that_overwrites_its_input_too_early_fails() -> None:
+def test_a_vendor_that_overwrites_its_input_too_early_fails() -> None:
     vendor, case = EarlyWriter(), aliased(ROTARY, "callers-out-is-x")
     outcome = run(vendor, case)
     assert vendor.shares_tensor
@@ -79,7 +79,7 @@ def test_vendor_that_overwrites_its_input_too_early_fails() -> None:
     assert [finding.check for finding in outcome.check_results if not finding.passed] == ["values"]
 
 
-def test_same_vendor_passes_with_tensors_apart() -> None:
+def test_the_same_vendor_passes_with_separate_tensors() -> None:
     vendor = EarlyWriter()
     (base,) = (case for case in basic_cases(ROTARY) if not case.arguments["conj"] and case.label == "float32")
     assert run(vendor, base).verdict is Verdict.passed
@@ -96,24 +96,24 @@ def test_same_vendor_passes_with_tensors_apart() -> None:
         ("diopiAddScalar", "callers-out-is-input"),
     ],
 )
-def test_built_in_vendor_overwrites_arguments(function: str, label: str) -> None:
+def test_the_built_in_vendor_supports_aliased_results(function: str, label: str) -> None:
     case = aliased(function, label)
     assert (case.case_class, case.smoke) == (CaseClass.callers, False)
     assert run(find_vendor("jax_cpu"), case).verdict is Verdict.passed
 
 
-def test_functions_whose_results_need_other_elements_may_not_overwrite() -> None:
+def test_results_that_depend_on_other_elements_have_no_aliased_call() -> None:
     for function in ("diopiSoftmax", "diopiMm", "diopiRotaryEmbeddingV2", "diopiAddInp", "diopiEqual"):
         assert not lookup(function).aliases
 
 
-def test_results_of_another_type_overwrite_nothing() -> None:
+def test_results_of_another_type_have_no_aliased_call() -> None:
     """A comparison may only overwrite an argument of truth values."""
     assert lookup("diopiEq").aliases == {"out": ("input", "other")}
     assert aliased_labels(lookup("diopiEq"), basic_cases("diopiEq")) == []
 
 
-def test_report_says_which_tensor_is_shared() -> None:
+def test_the_report_names_the_shared_tensor() -> None:
     case, vendor = aliased(ROTARY, "callers-out-is-x"), find_vendor("jax_cpu")
     with vendor.open_device() as device, Call(vendor, device, case) as call:
         assert describe_arguments(call.run())["x"] == "the tensor of out"

@@ -59,26 +59,24 @@ def put_on(device: Device) -> None:
         laden.release()
 
 
-def test_only_a_stream_that_copies_can_keep_busy_gets_any(runtime: TimedRuntime, device: Device) -> None:
+def test_ballast_is_used_only_if_copies_keep_the_stream_busy(runtime: TimedRuntime, device: Device) -> None:
     put_on(device)
     runtime.copies = 0
     put_on(device)
     assert runtime.copies == (0 if runtime.at_once else TIMES)
 
 
-def test_a_device_is_measured_once_and_only_thrice_if_it_seems_to_copy_at_once(
-    runtime: TimedRuntime, device: Device
-) -> None:
+def test_a_device_is_measured_once_or_thrice_if_copies_seem_instant(runtime: TimedRuntime, device: Device) -> None:
     put_on(device)
     assert runtime.copies == (ATTEMPTS * TIMES if runtime.at_once else 2 * TIMES)
 
 
-def test_its_memory_is_released(device: Device) -> None:
+def test_the_memory_of_the_ballast_is_released(device: Device) -> None:
     put_on(device)
     assert device.allocations == 0
 
 
-def test_a_device_without_copies_gets_none(runtime: TimedRuntime, device: Device) -> None:
+def test_a_device_without_copies_gets_no_ballast(runtime: TimedRuntime, device: Device) -> None:
     with device.unregistered("d2d"):
         put_on(device)
     assert runtime.copies == 0

@@ -64,7 +64,7 @@ def voxelizing(act: Callable[[Any, Any, Any, Any], object]) -> Callable[..., Non
     return hard_voxelize
 
 
-def test_results_in_host_memory_are_there_when_the_call_returns() -> None:
+def test_results_in_host_memory_are_complete_when_the_call_returns() -> None:
     zero = np.zeros((), np.int64)
 
     def at_once(ctx: Any, voxel_num: Any, points: Any, voxel_size: Any) -> None:
@@ -80,7 +80,7 @@ def test_results_in_host_memory_are_there_when_the_call_returns() -> None:
     assert "1 of 1 elements of voxel_num were not written" in late.message
 
 
-def test_arguments_in_host_memory_are_there_while_others_are_on_their_way() -> None:
+def test_arguments_in_host_memory_are_readable_while_other_inputs_are_copied() -> None:
     seen: list[Any] = []
 
     def look(ctx: Any, voxel_num: Any, points: Any, voxel_size: Any) -> None:
@@ -99,7 +99,7 @@ def test_arguments_in_host_memory_are_there_while_others_are_on_their_way() -> N
         (lambda context: context.require_tensor((0,), lookup(REDUCE).dtypes[0]), "form: outlist.3 is float16"),
     ],
 )
-def test_every_entry_that_the_callee_makes_is_looked_at(entry: Callable[[Any], Any], message: str) -> None:
+def test_every_entry_that_the_callee_allocates_is_checked(entry: Callable[[Any], Any], message: str) -> None:
     def without_points(ctx: Any, outlist: Any, feats: Any, coors: Any, reduce_type: int) -> None:
         for box, like in zip(outlist, (feats, coors), strict=False):
             box.value = ctx.require_tensor(like.shape, like.dtype)

@@ -33,7 +33,7 @@ class Noting(StubVendor):
         return super().call(name, context, *arguments)
 
 
-def test_every_call_has_its_case() -> None:
+def test_every_call_is_assigned_to_its_case() -> None:
     vendor = Noting()
     assert isinstance(vendor, CaseTaker)
     assert outcome_of(vendor, "diopiSqrtInp", "float32-matrix").verdict is Verdict.passed
@@ -41,7 +41,7 @@ def test_every_call_has_its_case() -> None:
     assert all(case is not None and case.function == name for name, case in vendor.noted)
 
 
-def test_a_call_to_be_refused_says_so() -> None:
+def test_a_negative_call_is_assigned_to_a_negative_case() -> None:
     vendor = Noting()
     negative = make_negative_case(baseline_case("diopiSqrt", "float32-matrix"), "negative-out-shape")
     with vendor.open_device() as device:
@@ -50,7 +50,7 @@ def test_a_call_to_be_refused_says_so() -> None:
     assert negative.case.case_class is CaseClass.negative
 
 
-def test_a_call_with_an_ignored_argument_has_a_case_of_its_own() -> None:
+def test_a_call_with_an_ignored_argument_has_a_separate_case() -> None:
     base = baseline_case("diopiLayerNormBackward", "float32-plain")
     vendor = Noting()
     with vendor.open_device() as device:

@@ -37,7 +37,7 @@ def layouts(case: BaselineCase) -> dict[str, str]:
     return {name: item.layout for name, item in tensors if isinstance(item, BaselineTensor | Expected)}
 
 
-def test_images_and_volumes_come_in_channels_last() -> None:
+def test_images_and_volumes_are_converted_to_channels_last() -> None:
     image, weight = tensor(2, 3, 4, 5), tensor(6, 3, 1, 1)
     out = Expected(np.zeros((2, 6, 4, 5)), Dtype.float32)
     case = make_case("diopiConvolution2d", {"input": image, "weight": weight, "bias": tensor(6)}, out=out)
@@ -63,7 +63,9 @@ def test_images_and_volumes_come_in_channels_last() -> None:
         ("diopiForeachnormScalar", (2, 3, 4, 5), "contiguous"),
     ],
 )
-def test_what_has_no_channels_or_another_layout_stays(function: str, shape: tuple[int, ...], layout: str) -> None:
+def test_tensors_without_channels_or_with_another_layout_are_not_converted(
+    function: str, shape: tuple[int, ...], layout: str
+) -> None:
     case = make_case(function, {"input": tensor(*shape, layout=layout)})
     assert channels_last(case) is case
     assert not is_converted(case, CONVERSIONS)
@@ -74,7 +76,7 @@ def test_points_have_no_channels() -> None:
     assert layouts(channels_last(case)) == {"input": "channels_last", "grid": "contiguous"}
 
 
-def test_indices_come_in_int32() -> None:
+def test_indices_are_converted_to_int32() -> None:
     index = BaselineTensor(np.array([2, -(2**31)]), Dtype.int64, "strided")
     case = make_case("diopiIndex", {"input": tensor(3, 3), "indices": [None, index, tensor(2)]})
     converted = int32_indices(case)
@@ -90,7 +92,7 @@ def test_indices_come_in_int32() -> None:
     assert case.arguments["indices"][1] is index
 
 
-def test_positions_are_expected_in_int32_and_stay_what_they_are() -> None:
+def test_positions_are_expected_in_int32_with_the_same_values() -> None:
     expected = Expected(np.array([1, 2]), Dtype.int64, needs_validator=True)
     converted = int32_indices(make_case("diopiSort", {"input": tensor(2, dtype=Dtype.int64)}, indices=expected))
     narrow = converted.expected["indices"]
@@ -101,7 +103,7 @@ def test_positions_are_expected_in_int32_and_stay_what_they_are() -> None:
 
 
 @pytest.mark.parametrize("position", [2**31, -(2**31) - 1])
-def test_what_does_not_fit_stays_as_it_is(position: int) -> None:
+def test_values_that_do_not_fit_are_not_converted(position: int) -> None:
     huge = BaselineTensor(np.array([0, position]), Dtype.int64, "contiguous")
     case = make_case("diopiGather", {"input": tensor(3), "index": huge})
     assert int32_indices(case) is case
@@ -113,20 +115,20 @@ def test_what_does_not_fit_stays_as_it_is(position: int) -> None:
 
 
 @pytest.mark.parametrize("function", ["diopiAdd", "diopiMSELoss", "diopiNonzero", "diopiCumsum"])
-def test_numbers_and_what_the_callee_makes_stay(function: str) -> None:
+def test_numbers_and_allocated_results_are_not_converted(function: str) -> None:
     arguments = {parameter.name: tensor(3, dtype=Dtype.int64) for parameter in lookup(function).arguments}
     results = {result.name: Expected(np.zeros(3, np.int64), Dtype.int64) for result in lookup(function).results}
     case = make_case(function, arguments, **results)
     assert int32_indices(case) is case
 
 
-def test_every_function_has_an_answer() -> None:
+def test_every_function_states_whether_it_is_converted() -> None:
     for function in prototypes():
         case = make_case(function, {})
         assert convert(case, CONVERSIONS) is case
 
 
-def test_converted_cases_are_standard_and_what_is_made_of_stored_ones_is_made_of_them() -> None:
+def test_converted_cases_are_standard_and_have_derived_cases() -> None:
     """Of every function with converted cases: results have the types they have anyway, or may have."""
     converted: Counter[str] = Counter()
     for path in sorted(SMOKE.glob("*.h5")):
@@ -181,12 +183,12 @@ def first_converted(function: str, dtype: str, name: str) -> BaselineCase:
     ("function", "dtype", "name"),
     [*((*case, "nhwc") for case in IMAGES), *((*case, "int32_indices") for case in INDICES)],
 )
-def test_a_correct_vendor_passes_what_is_converted(function: str, dtype: str, name: str) -> None:
+def test_a_correct_vendor_passes_converted_cases(function: str, dtype: str, name: str) -> None:
     outcome = outcome_of(find_vendor("jax_cpu"), first_converted(function, dtype, name))
     assert outcome.verdict is Verdict.passed, outcome.message
 
 
-def test_a_vendor_that_does_not_look_at_layouts_fails() -> None:
+def test_a_vendor_that_ignores_layouts_fails() -> None:
     case, vendor = (
         first_converted("diopiConvolution2d", "float32", "nhwc"),
         faulty.FaultyVendor("blind", faulty.row_by_row),
@@ -195,7 +197,7 @@ def test_a_vendor_that_does_not_look_at_layouts_fails() -> None:
     assert failed_checks(outcome_of(vendor, case)) == ["values"]
 
 
-def test_a_vendor_that_knows_eight_bytes_alone_fails() -> None:
+def test_a_vendor_that_supports_only_int64_indices_fails() -> None:
     case = first_converted("diopiArgmax", "float32", "int32_indices")
     vendor = faulty.FaultyVendor("eight bytes", faulty.in_eight_bytes)
     assert outcome_of(vendor, baseline_case(case.function, case.label)).verdict is Verdict.passed

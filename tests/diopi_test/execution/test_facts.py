@@ -68,7 +68,7 @@ def errors(declared: Prototype, out: Any, **arguments: Any) -> set[str]:
     return {label for label in found if not label.endswith(("-null", "-dtype")) and label != "out-shape"}
 
 
-def test_an_operator_of_next_month() -> None:
+def test_a_new_operator_gets_negative_cases_from_its_facts() -> None:
     @prototype(
         dtypes=floating,
         argument_dtypes={"mask": (*boolean, Dtype.uint8)},
@@ -140,7 +140,7 @@ Smoothing = Annotated[parameters.f64, facts.AtMostOne()]
         (StoredScalar, 1.0, set()),
     ],
 )
-def test_what_follows_from_the_kind_of_a_parameter(kind: Any, value: Any, labels: set[str]) -> None:
+def test_mutations_follow_from_the_kind_of_a_parameter(kind: Any, value: Any, labels: set[str]) -> None:
     def diopiToy(ctx: Context, out: Out, input: In, x: Any) -> None:
         """Toy."""
 
@@ -149,7 +149,7 @@ def test_what_follows_from_the_kind_of_a_parameter(kind: Any, value: Any, labels
     assert errors(toy, result(2, 3), input=tensor(2, 3), x=value) == labels
 
 
-def test_a_number_that_is_written_must_fit() -> None:
+def test_a_number_must_fit_the_type_in_which_it_is_stored() -> None:
     @prototype(dtypes=real)
     def diopiToy(ctx: Context, out: Out, input: In, x: StoredScalar) -> None:
         """Toy."""
@@ -158,7 +158,7 @@ def test_a_number_that_is_written_must_fit() -> None:
     assert errors(diopiToy, result(2, dtype=Dtype.int8), **arguments) == {"x-too-large"}
 
 
-def test_a_number_that_is_a_tensor_in_another_form() -> None:
+def test_a_number_may_be_a_tensor_in_another_form() -> None:
     Exponent = Annotated[In, facts.Exponent()]
 
     @prototype(dtypes=integer, scalar="diopiToyScalar")
@@ -170,7 +170,7 @@ def test_a_number_that_is_a_tensor_in_another_form() -> None:
     assert errors(registered()["diopiToyScalar"], out, input=small, x=2) == {"x-negative"}
 
 
-def test_shapes_that_do_not_broadcast() -> None:
+def test_shapes_that_do_not_broadcast_are_negative_cases() -> None:
     @elementwise(dtypes=floating)
     def diopiToy(ctx: Context, out: Out, input: In, x: In) -> None:
         """Toy."""
@@ -178,7 +178,7 @@ def test_shapes_that_do_not_broadcast() -> None:
     assert errors(diopiToy, result(2, 3), input=tensor(2, 3), x=tensor(3)) == {"x-shape"}
 
 
-def test_arrays_that_need_entries() -> None:
+def test_empty_arrays_are_negative_cases_if_entries_are_required() -> None:
     @prototype(dtypes=floating)
     def diopiToy(ctx: Context, out: Out, x: Ins, count: PositiveCount) -> None:
         """Toy."""
@@ -186,7 +186,7 @@ def test_arrays_that_need_entries() -> None:
     assert errors(diopiToy, result(2), x=[tensor(2)]) == {"x-none", "count-negative"}
 
 
-def test_a_shape_the_caller_chooses_is_never_wrong() -> None:
+def test_a_shape_that_the_caller_chooses_has_no_negative_case() -> None:
     @prototype(dtypes=floating)
     def diopiToy(ctx: Context, out: ChosenOut, input: In) -> None:
         """Toy."""
@@ -196,7 +196,7 @@ def test_a_shape_the_caller_chooses_is_never_wrong() -> None:
     assert "negative-out-shape" not in labels
 
 
-def test_shapes_that_tensors_share_and_attributes_repeat() -> None:
+def test_contradictory_shapes_and_size_attributes_are_negative_cases() -> None:
     @prototype(dtypes=floating)
     def diopiToy(
         ctx: Context,
@@ -218,7 +218,7 @@ def test_shapes_that_tensors_share_and_attributes_repeat() -> None:
     assert diopiToy.has_effect("x", arguments)
 
 
-def test_steps_margins_and_norms() -> None:
+def test_steps_margins_and_norms_have_negative_cases() -> None:
     @prototype(dtypes=floating)
     def diopiToy(
         ctx: Context,
@@ -243,7 +243,7 @@ def test_steps_margins_and_norms() -> None:
     }
 
 
-def test_every_fact_is_looked_for() -> None:
+def test_every_fact_has_a_mutation() -> None:
     """Each fact is found at some parameter of the standard, and makes a mutation concern it, or says how to read it."""
     elsewhere = {
         facts.HoldsTruth,

@@ -10,7 +10,7 @@ from diopi_test.execution import forks
 from diopi_test.execution.forks import ForkWatch
 
 
-def test_a_copy_that_returns_is_noticed_once_and_ends() -> None:
+def test_a_forked_copy_that_returns_is_reported_once_and_ends() -> None:
     script = (
         "import os; from diopi_test.execution.forks import end_copies, watch_forks;"
         "watch = watch_forks(); os.fork(); end_copies(); print(watch.has_returned(), watch.has_returned())"
@@ -19,7 +19,7 @@ def test_a_copy_that_returns_is_noticed_once_and_ends() -> None:
     assert (done.stdout, done.returncode) == ("True False\n", 0), done.stderr
 
 
-def test_a_process_that_goes_on_working_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_process_that_keeps_working_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forks, "PATIENCE", 0.05)
     waited: list[float] = []
     monkeypatch.setattr(forks.time, "sleep", waited.append)
@@ -34,7 +34,7 @@ def test_a_process_that_goes_on_working_is_waited_for_once(monkeypatch: pytest.M
         helper.kill()
 
 
-def test_processes_that_are_not_watched_may_do_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwatched_processes_are_not_affected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forks, "_watch", None)
     monkeypatch.setattr(os, "_exit", pytest.fail)
     forks.end_copies()

@@ -11,7 +11,7 @@ from diopi_test.cases.selection import select_cases
 from diopi_test.execution.listing import list_cases
 
 
-def test_refusals_come_last(tmp_path: Path) -> None:
+def test_negative_cases_come_last(tmp_path: Path) -> None:
     folder = make_level(tmp_path / "smoke", "diopiPool2d")
     listed = list_cases(IndexView(folder / "diopiPool2d.h5"))
     stored = select_cases("diopiPool2d", "smoke")

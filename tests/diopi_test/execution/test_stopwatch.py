@@ -30,22 +30,22 @@ def case(function: str = "diopiSqrtInp") -> BaselineCase:
     return BaselineCase(function, "float32-x", Dtype.float32, arguments, {name: result})
 
 
-def test_what_is_updated_is_read_and_written() -> None:
+def test_updated_tensors_count_as_read_and_written() -> None:
     assert count_bytes(case()) == 2 * 12 * 4
     assert count_bytes(case("diopiSqrt")) == 2 * 12 * 4
 
 
-def test_entries_of_arrays_count_and_what_is_left_out_does_not() -> None:
+def test_array_entries_count_and_omitted_arguments_do_not() -> None:
     arrays = BaselineCase("diopiCat", "x", Dtype.float32, {"tensors": [tensor(2), tensor(3), None], "dim": 0}, {})
     assert count_bytes(arrays) == 5 * 4
 
 
-def test_operations_are_known_of_functions_that_go_element_by_element() -> None:
+def test_operations_are_counted_for_element_wise_functions() -> None:
     assert count_operations(case()) == 12
     assert count_operations(BaselineCase("diopiCat", "x", Dtype.float32, {}, {})) is None
 
 
-def test_a_call_is_made_until_that_is_enough() -> None:
+def test_a_call_is_repeated_until_the_measurement_is_long_enough() -> None:
     seen: list[float] = []
     vendor = FaultyVendor("counting", lambda arguments: seen.append(float(arguments["input"].view()[0, 0])))
     timing = time_call(vendor, vendor.open_device(), case(), 1e9)
@@ -54,19 +54,19 @@ def test_a_call_is_made_until_that_is_enough() -> None:
     assert (timing.bytes, timing.operations, timing.bandwidth) == (96, 12, 1e9)
 
 
-def test_a_call_is_made_less_often_if_its_context_fills(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_is_repeated_less_often_if_its_context_fills(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stopwatch, "ROOM", 0)
     vendor = FaultyVendor("right", lambda arguments: None)
     assert time_call(vendor, vendor.open_device(), case(), None).repeats == stopwatch.MIN_REPEATS
 
 
-def test_a_call_that_is_refused_has_no_time() -> None:
+def test_a_rejected_call_has_no_time() -> None:
     vendor = FaultyVendor("refusing", lambda arguments: Error.ErrorOccurred)
     with pytest.raises(RefusedError):
         time_call(vendor, vendor.open_device(), case(), None)
 
 
-def test_the_bandwidth_of_copies() -> None:
+def test_the_bandwidth_of_copies_is_measured() -> None:
     vendor = FaultyVendor("copying", lambda arguments: None)
     device = vendor.open_device()
     found = measure_copy_bandwidth(device, 2**16)

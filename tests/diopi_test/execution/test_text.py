@@ -4,7 +4,7 @@ from diopi_proto.interface import lookup
 from diopi_test.execution.call import convert_attribute
 
 
-def test_text_is_empty_where_none_is_given() -> None:
+def test_a_missing_text_is_empty() -> None:
     reduce, value = lookup("diopiScatter").parameter("reduce"), lookup("diopiPad").parameter("value")
     assert convert_attribute(reduce, None) == ""
     assert convert_attribute(reduce, "add") == "add"

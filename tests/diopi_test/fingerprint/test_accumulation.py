@@ -82,7 +82,7 @@ ORDERS: dict[str, Callable[[Sequence[Array]], Array]] = {
     ],
     ids=lambda value: value.subject if isinstance(value, Probe) else value,
 )
-def test_the_order_of_sums(probe: Probe, order: str) -> None:
+def test_the_order_of_sums_is_detected(probe: Probe, order: str) -> None:
     observations = ask(summing(ORDERS[order]), probe, Dtype.float32)
     assert observations == {"partial sums": "float32 (24 bits)", "rounded": "to nearest", "order": order}
 
@@ -102,12 +102,12 @@ def test_the_order_of_sums(probe: Probe, order: str) -> None:
     ],
     ids=lambda value: getattr(value, "name", None) or getattr(value, "__name__", None) or "",
 )
-def test_the_width_of_partial_sums(dtype: Dtype, accumulator: Any, width: str) -> None:
+def test_the_width_of_partial_sums_is_detected(dtype: Dtype, accumulator: Any, width: str) -> None:
     observations = ask(summing(pairwise, accumulator), SUMS[1], dtype)
     assert observations == {"partial sums": width, "rounded": "to nearest", "order": "pairwise"}
 
 
-def test_sums_in_which_nothing_is_lost() -> None:
+def test_exact_sums_are_detected() -> None:
     observations = ask(summing(sequential, np.float64), SUMS[1], Dtype.float16)
     assert observations["partial sums"] == "wider than can be seen"
     assert observations["order"] == "not seen: no partial sum is rounded"
@@ -126,13 +126,13 @@ def chopped(first: Array, second: Array) -> Array:
     return np.where(np.abs(rounded) > np.abs(exact), np.nextafter(rounded, np.float32(0)), rounded)
 
 
-def test_sums_that_are_cut_off() -> None:
+def test_truncated_sums_are_detected() -> None:
     observations = ask(summing(lambda terms: sequential(terms, chopped)), SUMS[1], Dtype.float32)
     assert observations["partial sums"] == "float32 (24 bits)"
     assert observations["rounded"] == "towards zero"
 
 
-def test_sums_whose_order_varies() -> None:
+def test_sums_with_varying_order_are_detected() -> None:
     generator = np.random.default_rng(0)
     vendor = summing(lambda terms: sequential([terms[n] for n in generator.permutation(len(terms))]))
     assert ask(vendor, SUMS[1], Dtype.float32)["order"] == "varies from call to call"
@@ -199,7 +199,9 @@ def in_steps_of_16(a: Array, b: Array) -> Array:
     ],
     ids=["plain", "fused", "float16", "wide", "tensor float"],
 )
-def test_dot_products(probe: Probe, dot: Callable[[Array, Array], Array], dtype: Dtype, expected: tuple[Any]) -> None:
+def test_the_order_of_dot_products_is_detected(
+    probe: Probe, dot: Callable[[Array, Array], Array], dtype: Dtype, expected: tuple[Any]
+) -> None:
     observations = ask(multiplying(dot), probe, dtype)
     found = tuple(observations[aspect] for aspect in ("factors", "products", "partial sums", "order"))
     assert [
@@ -208,6 +210,6 @@ def test_dot_products(probe: Probe, dot: Callable[[Array, Array], Array], dtype:
     assert observations["rounded"] == "to nearest"
 
 
-def test_products_added_many_at_once() -> None:
+def test_products_that_are_added_in_groups_are_detected() -> None:
     observations = ask(multiplying(in_steps_of_16), DOT_PRODUCTS[0], Dtype.float32)
     assert observations["order"] == "sequential, 16 at once"

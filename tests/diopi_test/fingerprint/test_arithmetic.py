@@ -60,14 +60,14 @@ def multiplier(before: Callable[[Array], Array], after: Callable[[Array], Array]
     ],
     ids=["kept", "arguments flushed", "results flushed", "to positive zero"],
 )
-def test_subnormal_numbers(
+def test_handling_of_subnormal_numbers_is_detected(
     dtype: Dtype, before: Callable[[Array], Array], after: Callable[[Array], Array], expected: tuple[str, str]
 ) -> None:
     observations = ask(multiplier(before, after), probe_of(subnormals.PROBES, "diopiMul"), dtype)
     assert (observations["arguments"], observations["results"]) == expected
 
 
-def test_subnormal_numbers_kept_in_part_or_wrong() -> None:
+def test_inconsistent_or_wrong_subnormal_results_are_shown() -> None:
     probe = probe_of(subnormals.PROBES, "diopiNeg")
     partly = small_vendor(diopiNeg=lambda input: -np.where(input > 0, input, zero(input)))
     assert ask(partly, probe, Dtype.float32) == {"moved": "kept in 4 of 8"}
@@ -97,7 +97,7 @@ class Truthful(Vendor):
 
 @pytest.mark.parametrize("change", [unchanged, zero])
 @pytest.mark.parametrize("probe", subnormals.PROBES, ids=lambda probe: probe.function)
-def test_each_function_tells_whether_it_flushes(probe: Probe, change: Callable[[Array], Array]) -> None:
+def test_flushing_is_reported_for_each_function(probe: Probe, change: Callable[[Array], Array]) -> None:
     truth = subnormals.PROBED_FUNCTIONS[probe.function].truth
 
     def compute(*values: Array) -> Array:
@@ -173,7 +173,9 @@ TO_FLOATS: list[tuple[Cast, Dtype, Dtype, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("cast", "source", "target", "expected"), TO_FLOATS)
-def test_conversions_to_floating_types(cast: Cast, source: Dtype, target: Dtype, expected: dict[str, str]) -> None:
+def test_rounding_of_conversions_to_floating_types_is_detected(
+    cast: Cast, source: Dtype, target: Dtype, expected: dict[str, str]
+) -> None:
     observations = ask_cast(cast, source, target)
     assert {aspect: observations.get(aspect) for aspect in expected} == expected
 
@@ -214,13 +216,13 @@ def test_each_rule_for_numbers_out_of_range_is_recognised(
     }
 
 
-def test_conversions_between_integers() -> None:
+def test_overflow_of_conversions_between_integers_is_detected() -> None:
     wrapping = ask_cast(nearest, Dtype.int64, Dtype.int8)
     clipping = ask_cast(lambda input, out: np.clip(input, -128, 127).astype(np.int8), Dtype.int64, Dtype.int8)
     assert (wrapping, clipping) == ({"too large": "modulo 2^bits"}, {"too large": "saturated"})
 
 
-def test_conversions_to_bool() -> None:
+def test_rules_of_conversions_to_bool_are_detected() -> None:
     assert ask_cast(nearest, Dtype.float32, Dtype.bool) == {"true": "all but zero"}
     by_int = ask_cast(lambda input, out: np.trunc(np.nan_to_num(input)) != 0, Dtype.float32, Dtype.bool)
     assert by_int == {"true": "all but zero, wrong for 0.25, 1.4013e-45, nan"}
@@ -237,12 +239,12 @@ def once_rounded(input: Array, tensor1: Array, tensor2: Array, value: float) -> 
 
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16, Dtype.float32])
 @pytest.mark.parametrize(("addcmul", "words"), [(twice_rounded, "rounded"), (once_rounded, "unrounded")])
-def test_multiply_add(dtype: Dtype, addcmul: Callable[..., Array], words: str) -> None:
+def test_fused_multiply_add_is_detected(dtype: Dtype, addcmul: Callable[..., Array], words: str) -> None:
     probe = probe_of(fusion.PROBES, "diopiAddcmul")
     assert ask(small_vendor(diopiAddcmul=addcmul), probe, dtype) == {"added": words}
 
 
-def test_add_and_addcdiv() -> None:
+def test_fused_add_and_addcdiv_are_detected() -> None:
     def add(input: Array, other: Array, alpha: float) -> Array:
         return (input.astype(np.float64) + other.astype(np.float64) * alpha).astype(input.dtype)
 
@@ -254,7 +256,7 @@ def test_add_and_addcdiv() -> None:
     assert observations == [{"added": "unrounded"}, {"added": "rounded"}]
 
 
-def test_multiply_add_that_is_wrong() -> None:
+def test_a_wrong_multiply_add_is_shown() -> None:
     observations = ask(
         small_vendor(diopiAddcmul=lambda input, tensor1, tensor2, value: input / 0),
         probe_of(fusion.PROBES, "diopiAddcmul"),
@@ -285,7 +287,9 @@ def second_nan(input: Array, other: Array) -> Array:
     ],
     ids=["first", "second", "canonical"],
 )
-def test_nan_of_two_operands(dtype: Dtype, mul: Callable[..., Array], expected: tuple[str, ...]) -> None:
+def test_the_nan_that_two_operands_give_is_reported(
+    dtype: Dtype, mul: Callable[..., Array], expected: tuple[str, ...]
+) -> None:
     observations = ask(Truthful(mul), probe_of(nans.PROBES, "diopiMul"), dtype)
     assert tuple(observations[aspect] for aspect in ("quiet", "signalling", "of two")) == expected
 
@@ -312,7 +316,9 @@ def on_bits(change: Callable[[Array, nans.Bits], Array]) -> Vendor:
         (lambda x, bits: x ^ (np.arange(len(x)) == 3).astype(x.dtype), None, None),
     ],
 )
-def test_bits_of_nan(change: Callable[[Array, nans.Bits], Array], quiet: str | None, signalling: str | None) -> None:
+def test_bits_of_nan_are_reported(
+    change: Callable[[Array, nans.Bits], Array], quiet: str | None, signalling: str | None
+) -> None:
     observations = ask(on_bits(change), probe_of(nans.PROBES, "diopiSqrt"), Dtype.float32)
     if quiet is None:
         assert observations["quiet"].startswith("different from place to place / 0xff")
@@ -320,7 +326,7 @@ def test_bits_of_nan(change: Callable[[Array, nans.Bits], Array], quiet: str | N
         assert (observations["quiet"], observations["signalling"]) == (quiet, signalling)
 
 
-def test_nan_that_a_function_makes() -> None:
+def test_the_nan_that_a_function_creates_is_reported() -> None:
     default_nans = {"diopiSqrt": 0x7FC00000, "diopiLog": 0xFFC00000, "diopiAdd": 0x7FC12345}
     words = {"diopiSqrt": "default", "diopiLog": "default, negative", "diopiAdd": "0x7fc12345"}
     for function, bits in default_nans.items():
@@ -329,7 +335,7 @@ def test_nan_that_a_function_makes() -> None:
         assert observations["made"] == words[function]
 
 
-def test_nan_through_conversions() -> None:
+def test_nan_in_conversions_is_reported() -> None:
     probe = probe_of(nans.PROBES, "diopiCastDtype", Dtype.float32, Dtype.bfloat16)
     assert ask(casting(truncated), probe, Dtype.float32, Dtype.bfloat16) == {"quiet": "kept", "signalling": "kept"}
     observations = ask(casting(nearest), probe, Dtype.float32, Dtype.bfloat16)  # ml_dtypes keeps the sign alone
@@ -362,20 +368,22 @@ def one_off(input: Array, other: Array) -> Array:
         (Dtype.float16, by_inverse, "multiplied with the rounded inverse"),
     ],
 )
-def test_division(function: str, dtype: Dtype, divide: Callable[[Array, Array], Array], words: str) -> None:
+def test_correct_rounding_of_division_is_detected(
+    function: str, dtype: Dtype, divide: Callable[[Array, Array], Array], words: str
+) -> None:
     def div(input: Array, other: Array, rounding_mode: RoundMode) -> Array:
         return divide(input, other)
 
     assert ask(small_vendor(diopiDiv=div), probe_of(division.PROBES, function), dtype) == {"quotients": words}
 
 
-def test_division_that_is_off() -> None:
+def test_errors_of_division_are_reported() -> None:
     vendor = small_vendor(diopiDiv=lambda input, other, rounding_mode: one_off(input, other))
     observations = ask(vendor, probe_of(division.PROBES, "diopiDiv"), Dtype.float32)
     assert observations["quotients"].startswith("1 of 65536 not the nearest, up to ")
 
 
-def test_inverses() -> None:
+def test_errors_of_inverses_are_reported() -> None:
     vendor = small_vendor(diopiReciprocal=lambda input: quotient(np.ones_like(input), input))
     observations = ask(vendor, probe_of(division.PROBES, "diopiReciprocal"), Dtype.float32)
     assert observations == {"quotients": "correctly rounded"}

@@ -26,18 +26,18 @@ def in_float64(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16])
-def test_a_sweep_is_every_number_once(dtype: Dtype) -> None:
+def test_a_sweep_contains_every_number_once(dtype: Dtype) -> None:
     assert sorted(sweep(dtype).view(np.uint16).tolist()) == list(range(SIZE))
 
 
-def test_a_sample_of_float32_has_every_beginning_once() -> None:
+def test_a_sample_of_float32_has_every_prefix_once() -> None:
     bits = sweep(Dtype.float32).view(np.uint32)
     assert sorted((bits >> 16).tolist()) == list(range(SIZE))
     assert len(set((bits & 0xFFFF).tolist())) > SIZE // 2
 
 
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16, Dtype.float32, Dtype.float64])
-def test_significands_lie_between_one_and_two_and_end_anyhow(dtype: Dtype) -> None:
+def test_significands_are_between_one_and_two_with_random_low_bits(dtype: Dtype) -> None:
     first, second = (significands(dtype, seed).astype(np.float64) for seed in (0, 1))
     assert ((first >= 1) & (first < 2)).all()
     assert len(np.unique(first)) > 100
@@ -45,7 +45,7 @@ def test_significands_lie_between_one_and_two_and_end_anyhow(dtype: Dtype) -> No
     assert np.mean(first * 2.0**7 % 1 != 0) > 0.4 or dtype is Dtype.bfloat16
 
 
-def test_errors_in_units_in_the_last_place() -> None:
+def test_errors_are_measured_in_units_in_the_last_place() -> None:
     truth = np.array([1.0, 1.0, 0.999, 65504.0, 1e9, np.nan])
     result = np.array([1 + 2**-10, 1 - 2**-11, 0.999 + 2**-11, np.inf, np.inf, 1.0])
     assert error(result, truth, Dtype.float16)[:5] == pytest.approx([1, 0.5, 1, 1, 0])
@@ -53,7 +53,7 @@ def test_errors_in_units_in_the_last_place() -> None:
 
 
 @pytest.mark.parametrize("dtype", [Dtype.float16, Dtype.bfloat16, Dtype.float32])
-def test_a_function_that_always_gives_the_nearest_number(dtype: Dtype) -> None:
+def test_a_correctly_rounded_function_is_detected(dtype: Dtype) -> None:
     observations = ask(small_vendor(diopiSqrt=in_float64(np.sqrt)), "diopiSqrt", dtype)
     assert observations["largest error"].startswith(("0.500 ulp at", "0.499 ulp at"))
     remaining = {aspect: observations[aspect] for aspect in ("nearest", "flushed", "special values")}
@@ -71,7 +71,7 @@ def test_a_single_wrong_result_is_found() -> None:
     assert observations["nearest"] == "99.99 %"
 
 
-def test_flushed_results_are_counted_by_themselves() -> None:
+def test_flushed_results_are_counted_separately() -> None:
     def exp(input: Array) -> Array:
         result = in_float64(np.exp)(input)
         return np.where(np.abs(result) < np.finfo(np.float16).tiny, np.zeros_like(result), result)
@@ -84,7 +84,7 @@ def test_flushed_results_are_counted_by_themselves() -> None:
     assert (preserved["largest error"], preserved["nearest"]) == (flushed["largest error"], flushed["nearest"])
 
 
-def test_flushed_arguments_are_no_wrong_special_values() -> None:
+def test_flushed_arguments_are_not_wrong_special_values() -> None:
     def sqrt(input: Array) -> Array:
         return in_float64(np.sqrt)(np.where(np.abs(input) < np.finfo(np.float16).tiny, 0 * input, input))
 
@@ -109,7 +109,7 @@ def test_wrong_special_values_are_shown(value: float, instead: float, words: str
     assert ask(small_vendor(diopiSqrt=sqrt), "diopiSqrt", Dtype.float16)["special values"] == words
 
 
-def test_nan_where_a_number_ought_to_be() -> None:
+def test_nan_instead_of_a_number_is_reported() -> None:
     def sqrt(input: Array) -> Array:
         return np.where(input == 4, np.array(np.nan, input.dtype), np.sqrt(input))
 

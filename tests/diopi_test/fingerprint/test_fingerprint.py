@@ -38,7 +38,7 @@ def text(fingerprint: Fingerprint) -> str:
     return console.export_text()
 
 
-def test_what_a_vendor_lacks_or_refuses_is_said() -> None:
+def test_missing_and_rejected_functions_are_reported() -> None:
     def sqrt(input: Array) -> Array:
         if input.dtype == np.float16:
             raise UnsupportedDtypeError("no float16")
@@ -54,7 +54,7 @@ def test_what_a_vendor_lacks_or_refuses_is_said() -> None:
     assert "diopiSqrt float16 unsupported type" in rows
 
 
-def test_a_vendor_that_writes_beside_its_result_is_told() -> None:
+def test_a_write_beside_the_result_is_reported() -> None:
     from diopi_impl import Vendor
     from diopi_impl.host_runtime import HostRuntime
     from lib_rt import Context, Tensor
@@ -96,7 +96,7 @@ def test_every_installed_vendor_answers_every_probe(name: str) -> None:
     ] == []
 
 
-def test_all_of_the_table_is_asked() -> None:
+def test_every_row_of_the_table_is_probed() -> None:
     seen: list[str] = []
     fingerprint = Fingerprint.measure(vendor, progress=seen.append)
     assert seen == [probe.function for probes in FAMILIES.values() for probe in probes]
@@ -117,7 +117,7 @@ def test_vendors_of_different_arithmetic_have_different_fingerprints() -> None:
     assert first.to_json() != second.to_json()
 
 
-def test_a_compiled_vendor(tmp_path: Path) -> None:
+def test_a_compiled_vendor_can_be_probed(tmp_path: Path) -> None:
     library = build(tmp_path / "libdiopi_impl.so", "c", sorted((VENDORS / "c").glob("*.c")), "-O1")
     families = {"sums": FAMILIES["sums"], "division": FAMILIES["division"][:1]}
     fingerprint = Fingerprint.measure(find_vendor(str(library)), families)
@@ -150,7 +150,7 @@ def test_element_types_with_equal_observations_share_a_row() -> None:
     ]
 
 
-def test_variants_in_words() -> None:
+def test_variants_are_described_in_words() -> None:
     half, single, byte, short = Dtype.float16, Dtype.float32, Dtype.int8, Dtype.int16
     assert types([(half,), (single,)]) == "float16, float32"
     assert types([(half, byte), (half, short), (single, byte)]) == "float16 → int8, int16; float32 → int8"
@@ -167,7 +167,7 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command_prints_a_fingerprint(tmp_path: Path) -> None:
     runs = []
     for number in range(2):
         file = tmp_path / f"{number}.json"
@@ -188,7 +188,7 @@ def test_the_command(tmp_path: Path) -> None:
     } in record["findings"]
 
 
-def test_the_command_refuses_what_it_cannot_do(tmp_path: Path) -> None:
+def test_the_command_rejects_invalid_arguments(tmp_path: Path) -> None:
     unknown = command("--vendor", "nobody")
     nowhere = command("--vendor", "small_vendor:vendor", "--json", tmp_path / "no" / "such.json")
     assert (unknown.returncode, nowhere.returncode) == (2, 2)

@@ -39,7 +39,7 @@ def test_every_tree_is_revealed(seed: int, max_children: int) -> None:
     assert normal(reveal(sizes_in(tree), 24)) == normal(tree)
 
 
-def test_a_sum_of_one_term() -> None:
+def test_a_sum_of_one_term_has_no_additions() -> None:
     assert reveal(lambda first, partners: [], 1) == 0
 
 
@@ -53,7 +53,7 @@ def test_a_sum_of_one_term() -> None:
         lambda first, partners: [3 if first == 0 else 2 for _ in partners],
     ],
 )
-def test_sizes_that_are_no_tree(sizes: Sizes) -> None:
+def test_sizes_that_form_no_tree_are_rejected(sizes: Sizes) -> None:
     with pytest.raises(NoTreeError):
         reveal(sizes, 5)
 
@@ -85,7 +85,7 @@ def test_the_order_of_operands_makes_no_difference() -> None:
     assert orders.describe((3, (2, (1, 0)))) == "sequential"
 
 
-def test_orders_without_a_name_are_told_apart() -> None:
+def test_orders_without_a_name_have_distinct_descriptions() -> None:
     first, partner = orders.describe((((0, 3), 1), (2, 4))), orders.describe((((0, 4), 1), (2, 3)))
     assert first.startswith("irregular, at most 3 additions a term (tree ")
     assert first != partner

@@ -9,12 +9,12 @@ import pytest
 from diopi_test.fuzz.bounds import bounded
 
 
-def test_what_takes_longer_is_ended() -> None:
-    with pytest.raises(TimeoutError, match=r"not done after 0\.01 s"), bounded(seconds=0.01):
+def test_a_call_that_takes_too_long_is_stopped() -> None:
+    with pytest.raises(TimeoutError, match=r"0\.01 s"), bounded(seconds=0.01):
         time.sleep(60)
 
 
-def test_what_takes_more_memory_is_ended_and_the_limit_as_before() -> None:
+def test_a_call_that_needs_too_much_memory_is_stopped_and_the_limit_restored() -> None:
     before = resource.getrlimit(resource.RLIMIT_AS)
     with pytest.raises(MemoryError), bounded(memory=2**24):
         np.zeros(2**32, np.uint8)  # more than a process that did much before has to give again

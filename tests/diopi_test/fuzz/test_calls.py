@@ -87,7 +87,7 @@ def test_attributes_and_layouts_vary() -> None:
         assert len(found.layouts) > 2, function
 
 
-def test_an_element_wise_call_has_any_rank_and_types_that_meet() -> None:
+def test_an_element_wise_call_has_any_rank_and_promotable_types() -> None:
     found = draw_statistics("diopiAdd", MANY_CALLS)
     ranks = {max(len(shape) for shape in shapes) for shapes in found.shapes}
     assert len(ranks) > 3
@@ -99,7 +99,7 @@ def test_an_element_wise_call_has_any_rank_and_types_that_meet() -> None:
     max_examples=60, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
 @given(st.data())
-def test_what_lies_as_its_input_is_not_called_with_another_layout(data: DataObject) -> None:
+def test_results_with_the_layout_of_the_input_get_no_other_layout(data: DataObject) -> None:
     try:
         case = data.draw(cases(known("diopiContiguous")))
     except IllegalError:
@@ -112,7 +112,7 @@ def test_what_lies_as_its_input_is_not_called_with_another_layout(data: DataObje
     max_examples=40, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
 @given(st.data())
-def test_only_half_precision_is_put_where_half_precision_has_finer_numbers_beside_it(data: DataObject) -> None:
+def test_only_half_precision_is_drawn_beside_arguments_of_higher_precision(data: DataObject) -> None:
     knowledge = known("diopiLayerNormBackward")
     mixed = next(case for case in knowledge.cases if case.label == "float16-mixed")
     assert other_types(data.draw, knowledge, mixed).dtype in (Dtype.float16, Dtype.bfloat16)

@@ -39,7 +39,7 @@ def shapes(case: BaselineCase) -> list[tuple[int, ...]]:
     return [tensor.values.shape for value in case.arguments.values() for tensor in tensors_in(value)]
 
 
-def test_a_vendor_that_is_right_has_no_findings(tmp_path: Path) -> None:
+def test_a_correct_vendor_has_no_findings(tmp_path: Path) -> None:
     done = fuzz("correct", tmp_path / "found")
     assert done.exit_code == 0, done.output
     assert "0 findings; repeat with --seed 3" in done.output
@@ -47,7 +47,7 @@ def test_a_vendor_that_is_right_has_no_findings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [3, 4, 8])  # found in tensors of 1, of 5 and of 3 axes
-def test_what_is_wrong_in_large_tensors_is_shrunk_to_the_smallest(seed: int, tmp_path: Path) -> None:
+def test_a_failure_of_large_tensors_is_shrunk_to_the_smallest_size(seed: int, tmp_path: Path) -> None:
     stored = [
         spec.shape
         for case in select_cases(FUNCTION, "full")
@@ -61,13 +61,13 @@ def test_what_is_wrong_in_large_tensors_is_shrunk_to_the_smallest(seed: int, tmp
     assert done.output.splitlines()[-1] == f"diopi-test run --vendor narrow:beyond --data {tmp_path}"
 
 
-def test_what_is_wrong_in_a_rank_is_shrunk_to_one_element(tmp_path: Path) -> None:
+def test_a_failure_of_one_rank_is_shrunk_to_one_element(tmp_path: Path) -> None:
     done = fuzz("of_rank_six", tmp_path)
     assert done.exit_code == 1, done.output
     assert shapes(found(tmp_path)[0]) == [(1,) * 6]
 
 
-def test_what_is_wrong_after_another_call_is_two_calls(tmp_path: Path) -> None:
+def test_a_failure_after_another_call_is_shrunk_to_two_calls(tmp_path: Path) -> None:
     done = fuzz("forgetful", tmp_path)
     assert done.exit_code == 1, done.output
     first, second = found(tmp_path)
@@ -78,7 +78,7 @@ def test_what_is_wrong_after_another_call_is_two_calls(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, run_words("forgetful", tmp_path)).exit_code == 1  # shows it again
 
 
-def test_a_crash_is_a_finding_and_the_search_goes_on(tmp_path: Path) -> None:
+def test_the_search_continues_after_a_crash(tmp_path: Path) -> None:
     done = fuzz("aborting", tmp_path, *WORDS[:2], "--function", "diopiAbs", *WORDS[2:])
     assert done.exit_code == 1, done.output
     assert set(open_level(tmp_path / "smoke").functions) == {"diopiNeg", "diopiAbs"}
@@ -91,7 +91,7 @@ def run_words(vendor: str, folder: Path) -> list[str]:
     return [str(word) for word in words]
 
 
-def test_what_was_found_is_run_and_shown_as_any_case(tmp_path: Path) -> None:
+def test_a_finding_can_be_run_and_shown_like_a_case(tmp_path: Path) -> None:
     fuzz("of_rank_six", tmp_path)
     ran = CliRunner().invoke(main, run_words("of_rank_six", tmp_path))
     assert ran.exit_code == 1, ran.output
@@ -117,7 +117,7 @@ def arrays(case: BaselineCase) -> list[Any]:
     return [tensor.values for value in case.arguments.values() for tensor in tensors_in(value)]
 
 
-def test_waived_calls_are_no_findings(tmp_path: Path) -> None:
+def test_waived_calls_are_not_findings(tmp_path: Path) -> None:
     file = tmp_path / "waivers.toml"
     file.write_text(f'[[waiver]]\npattern = "{FUNCTION}[*"\nreason = "known"\n', "utf-8")
     done = fuzz("beyond", tmp_path / "found", *WORDS, "--waivers", file)
@@ -132,7 +132,9 @@ def test_waived_calls_are_no_findings(tmp_path: Path) -> None:
         (["--function", "diopiNothing"], 2, "diopiNothing"),
     ],
 )
-def test_what_can_not_be_searched_is_no_success(words: list[object], status: int, message: str, tmp_path: Path) -> None:
+def test_a_search_without_calls_does_not_succeed(
+    words: list[object], status: int, message: str, tmp_path: Path
+) -> None:
     done = fuzz("correct", tmp_path, *words)
     assert done.exit_code == status, done.output
     assert message in done.output
@@ -145,7 +147,7 @@ def test_findings_of_an_earlier_search_are_not_overwritten(tmp_path: Path) -> No
     assert "name another folder with --output" in done.output
 
 
-def test_an_interrupted_search_tells_what_it_found(tmp_path: Path) -> None:
+def test_an_interrupted_search_reports_its_findings(tmp_path: Path) -> None:
     words = ["diopi-test", "fuzz", "--vendor", "narrow:of_rank_six", "--output", str(tmp_path), "--seed", "3"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HELPERS), os.environ.get("PYTHONPATH", "")])}
     with Popen([*words, "--function", FUNCTION, "--minutes", "9"], stdout=PIPE, text=True, env=env) as process:
@@ -162,7 +164,7 @@ def test_an_interrupted_search_tells_what_it_found(tmp_path: Path) -> None:
     assert found(tmp_path)
 
 
-def test_the_package_that_draws_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_hypothesis_package_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     command = importlib.import_module("diopi_test.cli.fuzz")  # the package has the command itself under this name
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     done = fuzz("correct", tmp_path)
@@ -170,7 +172,7 @@ def test_the_package_that_draws_may_be_missing(monkeypatch: pytest.MonkeyPatch, 
     assert "pip install 'diopi[fuzz]'" in done.output
 
 
-def test_what_goes_wrong_in_the_fuzzer_itself_is_no_finding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_error_in_the_fuzzer_is_not_a_finding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("out of ideas")
 
@@ -180,7 +182,7 @@ def test_what_goes_wrong_in_the_fuzzer_itself_is_no_finding(monkeypatch: pytest.
     assert "out of ideas" in done.output
 
 
-def test_a_vendor_that_implements_nothing_is_soon_left(tmp_path: Path) -> None:
+def test_the_search_ends_early_if_the_vendor_implements_nothing(tmp_path: Path) -> None:
     words = ("fuzz", "--vendor", "small_vendor:vendor", *WORDS, "--statistics", "--output", str(tmp_path / "found"))
     done = CliRunner().invoke(main, [str(word) for word in words])
     assert done.exit_code == 0, done.output

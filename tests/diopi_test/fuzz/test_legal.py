@@ -62,14 +62,14 @@ def expected(case: BaselineCase, name: str = "out") -> Expected:
     return result
 
 
-def test_at_a_jump_both_sides_are_right_and_as_likely() -> None:
+def test_at_a_jump_the_results_of_both_sides_are_accepted() -> None:
     third = float(np.float32(1) / np.float32(3))
     case = call("diopiDiv", {"input": choice([1.0]), "other": choice([third])}, rounding_mode=2)
     result = expected(compute_legal_case(known("diopiDiv"), case))
     assert (result.budget.unit >= 1).all()  # the quotient is 2 or 3
 
 
-def test_away_from_jumps_the_budget_is_that_of_a_stored_case() -> None:
+def test_away_from_jumps_the_budget_equals_that_of_a_stored_case() -> None:
     case = call("diopiSin", {"input": normal()})
     fuzzed, stored = (
         compute_legal_case(known("diopiSin"), case),
@@ -88,7 +88,7 @@ def test_a_sum_of_many_elements_is_smooth() -> None:
     assert expected(fuzzed).budget.unit / expected(stored).budget.unit <= 1.01
 
 
-def test_what_is_exact_stays_exact() -> None:
+def test_exact_results_have_no_budget() -> None:
     fuzzed = compute_legal_case(known("diopiFloor"), call("diopiFloor", {"input": choice([1.0, 0.999])}))
     assert expected(fuzzed).budget is None
     assert expected(fuzzed).specified is None
@@ -114,19 +114,19 @@ def test_what_is_exact_stays_exact() -> None:
         ("diopiRoipointPool3dMmcv", TOO_FEW_FEATURES, "refuses"),
     ],
 )
-def test_what_is_no_call_says_why(function: str, case: Case, reason: str) -> None:
+def test_an_illegal_call_raises_an_error_with_the_reason(function: str, case: Case, reason: str) -> None:
     with pytest.raises(IllegalError, match=reason):
         compute_legal_case(known(function), case)
 
 
-def test_what_a_fact_says_is_needed_must_be_there() -> None:
+def test_arguments_that_a_fact_requires_must_be_present() -> None:
     knowledge = known("diopiMultiHeadAttention")
     case = next(case for case in knowledge.cases if case.arguments["gen"] is None)
     with pytest.raises(IllegalError, match=r"a fact|refuses"):
         compute_legal_case(knowledge, replace(case, arguments={**case.arguments, "dropout_p": 0.5}))
 
 
-def test_gradients_without_a_norm_are_refused_where_the_caller_says_so() -> None:
+def test_gradients_without_a_norm_are_rejected_on_request() -> None:
     knowledge = known("diopiClipGradNorm")
     case = next(case for case in knowledge.cases if case.arguments["error_if_nonfinite"])
     endless = [replace(spec, domain=choice([np.inf])) for spec in case.arguments["grads"]]
@@ -134,7 +134,7 @@ def test_gradients_without_a_norm_are_refused_where_the_caller_says_so() -> None
         compute_legal_case(knowledge, replace(case, arguments={**case.arguments, "grads": endless}))
 
 
-def test_what_pytorch_leaves_open_is_not_tried() -> None:
+def test_calls_that_pytorch_leaves_unspecified_are_not_tried() -> None:
     case = call("diopiSub", {"input": normal(), "other": normal()}, alpha=1)
     of_bool = {
         name: replace(spec, dtype=Dtype.bool) if name != "alpha" else spec for name, spec in case.arguments.items()

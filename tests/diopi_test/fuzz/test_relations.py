@@ -33,12 +33,12 @@ def tensor_of(value: Any) -> TensorSpec:
 @pytest.mark.parametrize(
     "function", ["diopiConvolution2d", "diopiTopk", "diopiSplitWithSizes", "diopiBatchNorm", "diopiCTCLoss"]
 )
-def test_they_hold_in_the_cases_themselves(function: str) -> None:
+def test_relations_hold_in_the_cases(function: str) -> None:
     assert len(relations(known(function))) > 0
     assert all(holds(function, case) for case in known(function).cases)
 
 
-def test_channels_are_the_product_of_those_of_a_group_and_groups() -> None:
+def test_channels_are_the_channels_of_a_group_times_the_groups() -> None:
     case = first("diopiConvolution2d")
     shapes = {"input": (2, 6, 9, 9), "weight": (4, 3, 2, 2), "bias": (4,)}
     attributes = {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1)}
@@ -50,7 +50,7 @@ def test_channels_are_the_product_of_those_of_a_group_and_groups() -> None:
     assert not holds("diopiConvolution2d", illegal)  # which NumPy would broadcast, were there one channel
 
 
-def test_a_number_is_bounded_by_the_size_along_the_axis_that_another_names() -> None:
+def test_a_number_is_bounded_by_the_size_of_a_named_axis() -> None:
     case = first("diopiTopk")
     sized = reshaped(case, input=(3, 5))
     fits, too_many = (replace(sized, arguments={**sized.arguments, "dim": 0, "k": k}) for k in (3, 4))
@@ -58,7 +58,7 @@ def test_a_number_is_bounded_by_the_size_along_the_axis_that_another_names() -> 
     assert not holds("diopiTopk", too_many)
 
 
-def test_parts_make_up_the_axis_that_is_split() -> None:
+def test_the_sizes_of_parts_add_up_to_the_axis() -> None:
     case = first("diopiSplitWithSizes")
     sized = reshaped(case, input=(5, 4))
     legal, illegal = (
@@ -68,6 +68,6 @@ def test_parts_make_up_the_axis_that_is_split() -> None:
     assert not holds("diopiSplitWithSizes", illegal)
 
 
-def test_a_choice_that_no_case_makes_is_none() -> None:
+def test_a_choice_that_no_case_uses_is_not_a_relation() -> None:
     case = first("diopiGelu")
     assert not holds("diopiGelu", replace(case, arguments={**case.arguments, "approximate": "other"}))

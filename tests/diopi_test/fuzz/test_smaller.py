@@ -14,7 +14,7 @@ from diopi_test.fuzz.smaller import below, smaller
 
 
 @pytest.mark.parametrize(("size", "sizes"), [(1, []), (2, [1]), (5, [1, 3, 4]), (3006, [1, 1504, 2255, 2631])])
-def test_sizes_come_nearer_to_the_one_that_is_known_to_be_large_enough(size: int, sizes: list[int]) -> None:
+def test_sizes_approach_the_smallest_size_that_fails(size: int, sizes: list[int]) -> None:
     assert list(below(size))[: len(sizes)] == sizes
 
 
@@ -23,7 +23,7 @@ def first_of(function: str, least_rank: int) -> Case:
 
 
 @pytest.mark.parametrize("function", ["diopiNeg", "diopiMatmul", "diopiConvolution2d", "diopiSoftmax"])
-def test_each_is_smaller(function: str) -> None:
+def test_each_candidate_is_smaller(function: str) -> None:
     case = first_of(function, 2)
     calls = list(smaller(known(function), case))
     assert calls
@@ -32,13 +32,13 @@ def test_each_is_smaller(function: str) -> None:
         assert call != case
 
 
-def test_an_element_wise_call_becomes_one_of_one_axis() -> None:
+def test_an_element_wise_call_is_reduced_to_one_axis() -> None:
     case = first_of("diopiNeg", 2)
     flat = next(smaller(known("diopiNeg"), case))
     assert [spec.shape for _, spec in named_tensors(flat)] == [(math.prod(next(named_tensors(case))[1].shape),)]
 
 
-def test_tensors_come_to_lie_row_by_row() -> None:
+def test_tensors_become_contiguous() -> None:
     case = first_of("diopiNeg", 1)
     apart = replace(case, arguments=with_tensors(case, lambda _, spec: replace(spec, layout=strided)))
     *_, last = smaller(known("diopiNeg"), apart)

@@ -106,7 +106,7 @@ def _case(call: str, dtype: Dtype, number: int) -> tuple[str, Case]:
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_unheld_numbers_are_converted_as_pytorch_converts_them(call: str) -> None:
+def test_unrepresentable_numbers_are_converted_as_in_pytorch(call: str) -> None:
     prototype = lookup(call.split(",")[0])
     for dtype in INTEGERS:
         for number in NUMBERS:

@@ -59,7 +59,7 @@ def test_every_type_of_argument_survives_a_round_trip(tmp_path: Path) -> None:
 
 
 def test_an_unknown_model_is_rejected_with_the_known_names() -> None:
-    with pytest.raises(TraceError, match="'nosuch' is not one of the "):
+    with pytest.raises(TraceError, match="'nosuch'"):
         load_shipped_trace("nosuch")
 
 
@@ -101,5 +101,5 @@ def test_an_unsupported_type_of_argument_is_rejected(tmp_path: Path) -> None:
         "arguments": {"input": "int8[2]", "memoryFormat": 1},
         "results": {},
     }
-    with pytest.raises(TraceError, match="type MemoryFormat, which trace files do not support"):
+    with pytest.raises(TraceError, match="MemoryFormat"):
         read(tmp_path, {**FILE, "calls": [call]})

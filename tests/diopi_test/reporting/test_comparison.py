@@ -40,7 +40,7 @@ def compared(before: CaseRecord | None, after: CaseRecord | None, factor: float 
         ("failed", "failed", None, 0),
     ],
 )
-def test_what_becomes_of_a_case(
+def test_the_change_of_a_case_follows_from_both_verdicts(
     before: str | None, after: str | None, change: OutcomeChange | None, status: int
 ) -> None:
     found = compared(*(case_record(NAME, verdict) if verdict else None for verdict in (before, after)))
@@ -50,7 +50,7 @@ def test_what_becomes_of_a_case(
     assert sum(found.counts.values()) == 2
 
 
-def test_refusals_that_are_accepted_now_break_nothing_that_counts() -> None:
+def test_accepted_negative_cases_do_not_change_the_exit_status() -> None:
     before, after = (replace(case_record(NAME, v), class_=CaseClass.negative) for v in ("passed", "failed"))
     found = compared(before, after)
     assert [case.counts for case in found.cases_with(OutcomeChange.broken)] == [False]
@@ -65,7 +65,7 @@ def passed(ratio: float, seconds: float = 0.5) -> CaseRecord:
     ("before", "after", "factor", "is_listed"),
     [(0.2, 0.5, 2, True), (0.2, 0.3, 2, False), (0.2, 0.3, 1.2, True), (0.001, 0.05, 2, False), (0.0, 0.2, 2, True)],
 )
-def test_a_larger_part_of_the_budget(before: float, after: float, factor: float, is_listed: bool) -> None:
+def test_a_larger_share_of_the_budget_is_reported(before: float, after: float, factor: float, is_listed: bool) -> None:
     found = compared(passed(before), passed(after), factor)
     assert [(item.id, item.before, item.after) for item in found.less_accurate] == (
         [(NAME, before, after)] if is_listed else []
@@ -75,7 +75,7 @@ def test_a_larger_part_of_the_budget(before: float, after: float, factor: float,
 @pytest.mark.parametrize(
     ("before", "after", "is_listed"), [(1.0, 3.0, True), (1.0, 1.5, False), (0.1, 0.9, False), (0.0, 1.5, True)]
 )
-def test_functions_that_take_longer(before: float, after: float, is_listed: bool) -> None:
+def test_slower_functions_are_reported(before: float, after: float, is_listed: bool) -> None:
     found = compared(passed(0, before), passed(0, after))
     assert [(item.function, item.before, item.after) for item in found.slower] == (
         [("diopiAdd", before, after)] if is_listed else []
@@ -86,7 +86,7 @@ def test_functions_that_take_longer(before: float, after: float, is_listed: bool
     ("before", "after", "is_listed"),
     [(1e-4, 3e-4, True), (1e-4, 1.5e-4, False), (1e-6, 1e-5, False), (None, 3e-4, False)],
 )
-def test_calls_that_were_timed_in_both_runs(before: float | None, after: float, is_listed: bool) -> None:
+def test_only_calls_timed_in_both_runs_are_compared(before: float | None, after: float, is_listed: bool) -> None:
     timings = (None if seconds is None else Timing(seconds, 20, 4096) for seconds in (before, after))
     found = compared(*(replace(passed(0), timing=timing) for timing in timings))
     assert [(item.function, item.timed, item.in_words) for item in found.slower] == (
@@ -94,7 +94,7 @@ def test_calls_that_were_timed_in_both_runs(before: float | None, after: float, 
     )
 
 
-def test_what_makes_a_comparison_doubtful_is_said() -> None:
+def test_a_doubtful_comparison_states_the_reason() -> None:
     before, after = report_of([UNCHANGED]), report_of([UNCHANGED])
     assert list(compare(before, after).warnings) == []
     incomplete = replace(after.summary, incomplete=True)
@@ -104,7 +104,7 @@ def test_what_makes_a_comparison_doubtful_is_said() -> None:
     assert "the run after is incomplete" in second
 
 
-def test_a_comparison_in_markdown() -> None:
+def test_a_comparison_can_be_written_as_markdown() -> None:
     text = markdown.render_comparison(
         compared(case_record(NAME, "passed"), case_record(NAME, "failed", "out | is wrong"))
     )

@@ -53,11 +53,11 @@ def problems(content: bytes) -> list[str]:
     return list(Archive(content).problems())
 
 
-def test_the_manifest_here_is_one() -> None:
+def test_the_manifest_has_the_expected_format() -> None:
     assert evidence.check_seal(SEALED) == (DIGEST, True)
 
 
-def test_what_was_packed_is_believed() -> None:
+def test_an_unchanged_archive_is_accepted() -> None:
     packed = evidence.build_archive(members())
     archive = Archive(packed)
     assert list(archive.problems()) == []
@@ -121,7 +121,7 @@ def other_baseline(parts: dict[str, bytes]) -> None:
         (other_baseline, "the run had another baseline"),
     ],
 )
-def test_what_was_changed_is_named(done: Callable[[dict[str, bytes]], object], message: str) -> None:
+def test_a_changed_member_is_named(done: Callable[[dict[str, bytes]], object], message: str) -> None:
     parts = members()
     done(parts)
     assert any(message in problem for problem in problems(evidence.build_archive(parts))), problems(
@@ -137,7 +137,7 @@ def packed_by_others(parts: Mapping[str, bytes], **options: Any) -> bytes:
     return buffer.getvalue()
 
 
-def test_what_was_packed_anew_is_named() -> None:
+def test_a_repacked_archive_is_rejected_with_the_reason() -> None:
     whole = members()
     for packed in (
         packed_by_others(whole),
@@ -147,7 +147,7 @@ def test_what_was_packed_anew_is_named() -> None:
         assert any("it was packed anew" in problem for problem in problems(packed))
 
 
-def test_no_byte_can_be_changed_unseen() -> None:
+def test_every_changed_byte_is_detected() -> None:
     packed = evidence.build_archive(members())
     for place in range(0, len(packed), len(packed) // 97):
         spoiled = bytearray(packed)
@@ -157,12 +157,12 @@ def test_no_byte_can_be_changed_unseen() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 10, 1000, -1])
-def test_what_is_truncated_is_named(length: int) -> None:
-    with pytest.raises(EvidenceError, match="truncated or damaged"):
+def test_a_truncated_archive_is_rejected(length: int) -> None:
+    with pytest.raises(EvidenceError, match="damaged"):
         Archive(evidence.build_archive(members())[:length])
 
 
-def test_a_name_that_is_there_twice() -> None:
+def test_a_duplicate_member_is_rejected() -> None:
     parts = members()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as file:
@@ -175,23 +175,23 @@ def test_a_name_that_is_there_twice() -> None:
 
 
 @pytest.mark.parametrize("index", [b"", b"[]", b'{"schema_version": 99}', b'{"schema_version": 1}'])
-def test_an_index_that_is_none(index: bytes) -> None:
-    with pytest.raises(EvidenceError, match=f"{INDEX} is missing or can't be read"):
+def test_an_invalid_index_is_rejected(index: bytes) -> None:
+    with pytest.raises(EvidenceError, match=INDEX):
         problems(evidence.build_archive({**members(), INDEX: index}))
 
 
-def test_what_a_killed_run_left_is_no_damage_if_it_was_resumed() -> None:
+def test_the_log_of_a_killed_and_resumed_run_is_not_damaged() -> None:
     torn = b'{"kind":"case","content":{"id":"dio\n'
     resumed = seal(LogRecord("resumed", {}))
     assert evidence.pack(log_of(torn, resumed), SEALED)
-    with pytest.raises(EvidenceError, match="line 7 of the log is damaged"):
+    with pytest.raises(EvidenceError, match="line 7"):
         evidence.pack(log_of(torn), SEALED)
 
 
 def test_an_archive_with_compressed_members_is_not_unpacked() -> None:
     bomb = packed_by_others({**members(), LOG: bytes(2**26)}, compression=zipfile.ZIP_DEFLATED)
     assert len(bomb) < 2**20
-    with pytest.raises(EvidenceError, match="it was packed anew: a member is compressed"):
+    with pytest.raises(EvidenceError, match="compressed"):
         Archive(bomb)
 
 
@@ -204,7 +204,7 @@ def test_members_that_share_their_bytes_are_not_read() -> None:
             copied = copy(file.filelist[0])
             copied.filename = f"{number:0{len(LOG)}}"
             file.filelist.append(copied)
-    with pytest.raises(EvidenceError, match=r"its members have \d+ bytes, more than its own \d+"):
+    with pytest.raises(EvidenceError, match=r"\d+ bytes.*\d+"):
         Archive(buffer.getvalue())
 
 
@@ -212,10 +212,10 @@ def test_an_archive_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(evidence, "LARGEST", 100)
     path = tmp_path / "large.zip"
     path.write_bytes(evidence.build_archive(members()))
-    with pytest.raises(EvidenceError, match="it has more than 100 bytes"):
+    with pytest.raises(EvidenceError, match="100 bytes"):
         Archive.read(path)
 
 
-def test_a_log_that_is_none_is_not_packed() -> None:
-    with pytest.raises(EvidenceError, match="the log can't be read"):
+def test_a_file_that_is_not_a_log_is_not_packed() -> None:
+    with pytest.raises(EvidenceError, match="log"):
         evidence.pack(seal(LogRecord("due", [])), SEALED)

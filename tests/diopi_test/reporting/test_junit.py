@@ -44,7 +44,7 @@ def test_each_verdict_has_its_element(verdict: str, tag: str | None) -> None:
     assert element is None or "what happened" in str(element.get("message"))
 
 
-def test_what_does_not_count_is_skipped() -> None:
+def test_cases_that_do_not_count_are_skipped() -> None:
     negative = replace(case_record("diopiAdd[float32-x]", "failed", "accepted"), class_=CaseClass.negative)
     element = outcome(negative)
     assert element is not None and (element.tag, element.get("message")) == (
@@ -53,7 +53,7 @@ def test_what_does_not_count_is_skipped() -> None:
     )
 
 
-def test_a_suite_a_function_and_numbers_that_agree() -> None:
+def test_every_function_is_a_suite_with_correct_counts() -> None:
     verdicts = ("passed", "failed", "crashed", "not_implemented")
     names = [f"{function}[float32-{verdict}]" for function in ("diopiB", "diopiA") for verdict in verdicts]
     root = document([case_record(name, name.partition("-")[2][:-1]) for name in names])
@@ -68,13 +68,13 @@ def test_a_suite_a_function_and_numbers_that_agree() -> None:
     assert float(str(root[0].get("time"))) == sum(float(str(case.get("time"))) for case in root[0].findall("testcase"))
 
 
-def test_a_failure_tells_what_its_checks_found() -> None:
+def test_a_failure_contains_the_results_of_its_checks() -> None:
     finding = CheckResult("values", False, "out is wrong at 3 of 8 elements")
     element = outcome(case_record("diopiAdd[float32-x]", "failed", "values: wrong", finding))
     assert element is not None and element.text is not None and finding.message in element.text
 
 
-def test_characters_that_xml_does_not_know_are_told_by_number() -> None:
+def test_characters_that_xml_forbids_are_shown_by_number() -> None:
     element = outcome(case_record("diopiAdd[float32-x]", "failed", "it said \x1b[31mno\x00 <&>"))
     assert element is not None and element.get("message") == "it said \\x1b[31mno\\x00 <&>"
 

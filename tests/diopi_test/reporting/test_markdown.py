@@ -12,14 +12,14 @@ from diopi_test.reporting import markdown
 from diopi_test.results.records import ModelReport
 
 
-def test_a_run_that_passed() -> None:
+def test_the_summary_of_a_passed_run_is_short() -> None:
     text = markdown.render_report(report_of([case_record("diopiAdd[float32-x]", "passed")]))
     assert text.startswith("### ✅ small 1.0: 1 of 1 cases passed\n")
     assert "| class | passed |\n| --- | ---: |\n| basic | 1 |\n" in text
     assert "<details>" not in text
 
 
-def test_what_went_wrong_is_told_and_what_does_not_count_is_not() -> None:
+def test_the_summary_lists_only_failures_that_count() -> None:
     failed = case_record("diopiAdd[float32-x]", "failed", "values: out is wrong")
     negative = replace(case_record("diopiAdd[float32-y]", "failed", "accepted"), class_=CaseClass.negative)
     text = markdown.render_report(report_of([failed, negative]))
@@ -30,7 +30,7 @@ def test_what_went_wrong_is_told_and_what_does_not_count_is_not() -> None:
     assert "| negative (does not count) | 1 |" in text
 
 
-def test_an_incomplete_run_is_no_success() -> None:
+def test_an_incomplete_run_is_not_a_success() -> None:
     whole = report_of([case_record("diopiAdd[float32-x]", "passed")])
     summary = replace(whole.summary, incomplete=True, not_run=3, reason="interrupted by SIGINT")
     text = markdown.render_report(replace(whole, summary=summary))
@@ -59,12 +59,12 @@ def test_messages_are_shown_as_they_are(message: str, rendered: str) -> None:
     )
 
 
-def test_the_name_of_a_vendor_is_no_markup() -> None:
+def test_the_name_of_a_vendor_is_escaped() -> None:
     text = markdown.render_report(report_of([case_record("diopiAdd[float32-x]", "passed")], vendor="<img>_a_"))
     assert text.startswith("### ✅ \\<img\\>\\_a\\_ 1.0")
 
 
-def test_networks_that_can_be_trained() -> None:
+def test_the_summary_lists_networks_that_can_be_trained() -> None:
     report = report_of([case_record("diopiAdd[float32-x]", "passed")])
     models = (ModelReport("resnet", 3, 3, 0, {}, ()), ModelReport("bert", 3, 2, 1, {}, ()))
     assert "1 of 2 networks can be trained." in markdown.render_report(replace(report, models=models))

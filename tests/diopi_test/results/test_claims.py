@@ -62,20 +62,20 @@ def test_claims_are_not_compared_with_a_file_that_was_changed(data: Path, tmp_pa
         compare_claims([Claim("*")], records(data, "diopiSqrt"), [spoiled])
 
 
-def test_true_claims(data: Path) -> None:
+def test_correct_claims_are_confirmed(data: Path) -> None:
     report = compare(data, [Claim("diopiSqrt*")], records(data, "diopiSqrt"))
     assert (list(report.declared_does_not_work), list(report.works_not_declared)) == ([], [])
 
 
 @pytest.mark.parametrize("verdict", ["failed", "crashed", "timed_out", "not_implemented", "unsupported", "waived"])
-def test_declared_does_not_work(data: Path, verdict: str) -> None:
+def test_a_declared_use_that_fails_is_reported(data: Path, verdict: str) -> None:
     report = compare(data, [Claim("diopiSqrt")], records(data, "diopiSqrt", float16=verdict))
     assert found(report.declared_does_not_work) == {("diopiSqrt", "float16")}
     assert not report.works_not_declared
     assert all(set(use.verdicts) == {verdict} for use in report.declared_does_not_work)
 
 
-def test_works_not_declared(data: Path) -> None:
+def test_a_working_use_that_is_not_declared_is_reported(data: Path) -> None:
     cases = [*records(data, "diopiSqrt", float64="failed"), *records(data, "diopiNeg")]
     report = compare(data, [Claim("diopiNeg"), Claim("diopiSqrt", dtypes=[Dtype.float32])], cases)
     undeclared = {dtype for _, dtype in found(report.works_not_declared)}
@@ -85,7 +85,7 @@ def test_works_not_declared(data: Path) -> None:
     assert not report.declared_does_not_work
 
 
-def test_layouts_count(data: Path) -> None:
+def test_claims_depend_on_layouts(data: Path) -> None:
     report = compare(data, [Claim("diopiSqrt", layouts=["contiguous"])], records(data, "diopiSqrt"))
     assert report.works_not_declared
     assert all(set(use.layouts) - {"contiguous"} for use in report.works_not_declared)
@@ -107,13 +107,13 @@ def test_a_use_works_if_all_of_its_cases_pass(data: Path) -> None:
     }
 
 
-def test_cases_that_are_not_stored_take_no_part(data: Path) -> None:
+def test_cases_that_are_not_stored_do_not_affect_claims(data: Path) -> None:
     derived = Collected("diopiSqrt", "callers-input-null", "float32", CaseClass.callers, base="float32-matrix")
     report = compare(data, [Claim("diopiSqrt")], [record(derived, "failed")])
     assert (list(report.declared_does_not_work), list(report.works_not_declared)) == ([], [])
 
 
-def test_cases_without_an_element_type_take_no_part(data: Path) -> None:
+def test_cases_without_an_element_type_do_not_affect_claims(data: Path) -> None:
     case = Collected("diopiSqrt", "negative-input-null", case_class=CaseClass.negative, base="float32-matrix")
     runtime = Collected("runtime", "memory")
     report = compare(data, [Claim("diopiSqrt")], [record(item, "failed") for item in (case, runtime)])
@@ -124,7 +124,7 @@ def test_a_vendor_that_declares_nothing_has_no_claims(data: Path) -> None:
     assert compare_claims([], records(data, "diopiSqrt"), sorted((data / "smoke").glob("*.h5"))) is None
 
 
-def test_long_lists_are_cut(data: Path) -> None:
+def test_long_lists_are_shortened(data: Path) -> None:
     cases = [*records(data, "diopiSqrt"), *records(data, "diopiNeg")]
     report = compare(data, [Claim("diopiSin")], cases)
     assert len(report.works_not_declared) > 20

@@ -31,7 +31,7 @@ CASES = [
 ]
 
 
-def test_functions_and_cases_by_time() -> None:
+def test_functions_and_cases_are_sorted_by_duration() -> None:
     assert [(entry.function, entry.cases, entry.seconds) for entry in group_by_function(CASES)] == [
         ("diopiAdd", 2, 3.0),
         ("diopiMul", 1, 2.5),
@@ -40,16 +40,16 @@ def test_functions_and_cases_by_time() -> None:
     assert [entry.id for entry in slowest(CASES)][:2] == ["diopiMul[float32-a]", "diopiAdd[float32-b]"]
 
 
-def test_the_call_that_moves_most_stands_for_a_function() -> None:
+def test_the_call_that_moves_most_bytes_represents_a_function() -> None:
     found = [(entry.id, round(entry.times, 6)) for entry in distances(CASES)]
     assert found == [("diopiMul[float32-a]", 100.0), ("diopiAdd[float32-b]", 4.0)]
 
 
-def test_what_takes_no_memory_has_no_distance() -> None:
+def test_a_call_without_memory_traffic_has_no_distance() -> None:
     assert timing(1.0, 0).distance is None
 
 
-def test_they_are_shown() -> None:
+def test_durations_are_shown_in_the_report() -> None:
     output = io.StringIO()
     show_durations(CASES, 2, Console(file=output, width=120))
     printed = output.getvalue()

@@ -29,13 +29,13 @@ def write(path: Path, *entries: LogRecord, resumed: bool = False) -> LogWriter:
     return writer
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_records_are_read_back(tmp_path: Path) -> None:
     writer = write(tmp_path / "log", *ENTRIES)
     assert list(writer.entries()) == list(read_log(tmp_path / "log")) == ENTRIES
     assert all(json.loads(line)["crc32"] for line in (tmp_path / "log").read_text().splitlines())
 
 
-def test_every_cut_leaves_the_lines_before_it(tmp_path: Path) -> None:
+def test_truncation_preserves_the_lines_before_it(tmp_path: Path) -> None:
     content = b"".join(map(seal, ENTRIES))
     first = len(seal(ENTRIES[0]))
     for length in range(len(content)):
@@ -44,7 +44,7 @@ def test_every_cut_leaves_the_lines_before_it(tmp_path: Path) -> None:
         assert bool(found) is (length >= first)
 
 
-def test_a_changed_line_is_passed_over() -> None:
+def test_a_changed_line_is_skipped() -> None:
     line = seal(ENTRIES[0])
     for position in range(len(line) - 1):
         changed = bytearray(line)
@@ -52,7 +52,7 @@ def test_a_changed_line_is_passed_over() -> None:
         assert list(whole_entries(bytes(changed).splitlines(keepends=True))) == []
 
 
-def test_a_log_goes_on_after_a_half_line(tmp_path: Path) -> None:
+def test_a_log_continues_after_a_partial_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(seal(ENTRIES[0]) + seal(ENTRIES[1])[:20])
     assert list(write(path, ENTRIES[2], resumed=True).entries()) == [ENTRIES[0], ENTRIES[2]]
@@ -62,12 +62,12 @@ def test_a_new_log_is_not_appended_to_an_existing_one(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.touch()  # an empty file is no log
     write(path, ENTRIES[0])
-    with pytest.raises(LogExistsError, match=f"the log {path} exists; name a new file, or .* --resume {path}"):
+    with pytest.raises(LogExistsError, match=f"{path}.*--resume {path}"):
         LogWriter(path)
     assert list(read_log(path)) == [ENTRIES[0]]
 
 
-def test_a_changed_line_is_damage_and_a_torn_one_before_a_resumption_is_not() -> None:
+def test_a_changed_line_is_damage_but_a_partial_one_before_a_resumption_is_not() -> None:
     whole, torn = seal(ENTRIES[1]), seal(ENTRIES[1])[:20] + b"\n"
     changed, resumed = whole.replace(b"text", b"tent"), seal(LogRecord("resumed", {}))
     assert damaged_lines([whole, torn, resumed, whole]) == []
@@ -75,26 +75,26 @@ def test_a_changed_line_is_damage_and_a_torn_one_before_a_resumption_is_not() ->
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/full"])
-def test_lines_that_nothing_keeps_are_kept_in_memory(device: str) -> None:
+def test_lines_that_can_not_be_written_stay_in_memory(device: str) -> None:
     writer = write(Path(device), *ENTRIES)
     assert list(writer.entries()) == ENTRIES
     assert bool(writer.failure) is (device == "/dev/full")
 
 
-def test_what_is_no_log_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_log_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no log\n")
-    with pytest.raises(LogError, match="is no log of a run"):
+    with pytest.raises(LogError, match="log"):
         read_log(tmp_path / "text")
-    with pytest.raises(LogError, match="can't be read"):
+    with pytest.raises(LogError, match="read"):
         read_log(tmp_path / "nothing")
-    with pytest.raises(LogError, match="can't be written"):
+    with pytest.raises(LogError, match="written"):
         LogWriter(tmp_path / "no" / "folder")
 
 
-def test_a_folder_that_cannot_hold_logs_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_can_not_store_logs_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     (tmp_path / "file").touch()
-    with pytest.raises(LogError, match=r"can't be used for logs: .*; name a log with --log"):
+    with pytest.raises(LogError, match="--log"):
         new_log()
 
 

@@ -50,14 +50,14 @@ def test_a_network_whose_calls_pass_can_be_trained() -> None:
 
 
 @pytest.mark.parametrize("verdict", [Verdict.failed, Verdict.crashed, Verdict.not_implemented, Verdict.unsupported])
-def test_one_wrong_call_is_enough(verdict: Verdict) -> None:
+def test_one_failed_call_makes_a_network_fail(verdict: Verdict) -> None:
     report = only(ended(TRAINED, diopiMul=verdict))
     assert not report.trains
     assert report.failures == {"diopiMul": verdict}
     assert f"  ncf: diopiMul {verdict.replace('_', ' ')}\nmodels: 0 of 1 can be trained" in shown_text(report)
 
 
-def test_a_call_that_was_not_run_leaves_it_open() -> None:
+def test_a_call_that_was_not_run_leaves_the_network_undecided() -> None:
     report = only(ended(TRAINED, diopiMul=Verdict.not_run))
     assert (report.trains, report.not_run, report.failures) == (False, 1, {})
     assert f"  ncf: 1 of {report.calls} calls not run\n" in shown_text(report)
@@ -69,19 +69,19 @@ def test_an_operator_that_no_function_serves_is_named() -> None:
     assert "mixtral: _grouped_mm not mapped, histc not mapped\n" in shown_text(report)
 
 
-def test_of_all_networks_those_are_shown_of_which_a_call_was_run() -> None:
+def test_only_networks_with_a_call_in_the_run_are_shown() -> None:
     reports = {report.name: report for report in model_reports("models", ended(TRAINED))}
     assert reports[TRAINED].trains
     assert all(report.not_run < report.calls for report in reports.values())
     assert [report.trains for name, report in reports.items() if name != TRAINED].count(True) == 0
 
 
-def test_other_levels_say_nothing_of_networks() -> None:
+def test_reports_of_other_levels_list_no_networks() -> None:
     assert model_reports("smoke", ended(TRAINED)) == ()
     assert shown_text() == ""
 
 
-def test_a_report_reads_back() -> None:
+def test_a_report_survives_a_round_trip() -> None:
     report = only(ended(TRAINED, diopiMul=Verdict.failed))
     assert from_json(ModelReport, to_json(report)) == report
 

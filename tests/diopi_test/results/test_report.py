@@ -44,7 +44,7 @@ def test_the_committed_schemas_are_those_of_the_dataclasses(file: Path, schema: 
 
 
 @pytest.mark.parametrize("schema", [schema for _, schema in SCHEMAS], ids=["report", "plan"])
-def test_the_schemas_are_schemas(schema: dict[str, Any]) -> None:
+def test_the_schemas_are_valid(schema: dict[str, Any]) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
@@ -84,14 +84,14 @@ def waived() -> Report:
     return replace(report, waivers=WAIVERS.report(ended))
 
 
-def test_what_is_told_of_waivers(waived: Report) -> None:
+def test_the_report_describes_the_state_of_waivers(waived: Report) -> None:
     text = StringIO()
     show(waived, Console(file=text, width=120))
     lines = text.getvalue().splitlines()
     begin = lines.index("failed diopiSub[a]")
     assert lines[begin : begin + 2] == [
         "failed diopiSub[a]",
-        "  off by one; its waiver expired on 2026-01-31 (no borrowing)",
+        "  off by one; the waiver of this case expired on 2026-01-31 (no borrowing)",
     ]
     assert [line for line in lines if "waivers" in line or "improved" in line] == [
         "improved: diopiAdd[*]: crashed → failed (1: diopiAdd[a])",
@@ -150,7 +150,7 @@ def test_each_class_has_a_line() -> None:
 REFUSED = ("passed", "failed", "not_implemented", "crashed")
 
 
-def test_a_report_without_waivers_says_nothing_of_them() -> None:
+def test_a_report_without_waivers_does_not_mention_them() -> None:
     assert "waivers" not in to_json(report_of([case_record("diopiAdd[a]", "passed")]))
 
 
@@ -191,13 +191,13 @@ def parsed(command: str, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
 OF_A_RUN = {field.name for field in fields(RunOptions)} - {"workers", "dump", "device", "driver", "commit"}
 
 
-def test_the_command_of_a_run_asks_for_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_of_a_run_repeats_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     options = parsed(ALL.command(), monkeypatch)
     assert options["workers"] == 1  # which repeats the order
     assert RunOptions(workers=4, **{name: options[name] for name in OF_A_RUN}) == ALL
 
 
-def test_the_command_of_a_case_loses_no_option_that_it_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_of_a_case_has_every_option_that_affects_it(monkeypatch: pytest.MonkeyPatch) -> None:
     options = parsed(ALL.command_of("diopiSin[float32-a b]"), monkeypatch)
     expected = replace(ALL, selection=Selection(cases=("diopiSin[float32-a b]",), seed=7), max_failures=None)
     assert RunOptions(workers=4, **{name: options[name] for name in OF_A_RUN}) == expected

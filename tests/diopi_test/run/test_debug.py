@@ -52,7 +52,7 @@ def debugged(vendor: str, file: Path, case: str) -> subprocess.CompletedProcess[
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
 
 
-def test_it_says_where_it_runs_and_how_it_ended(file: Path) -> None:
+def test_debug_prints_the_process_and_the_verdict(file: Path) -> None:
     done = debugged("diopi_test.quality.stub_vendor:vendor", file, "diopiSqrt[float32-matrix]")
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
@@ -61,25 +61,25 @@ def test_it_says_where_it_runs_and_how_it_ended(file: Path) -> None:
     assert lines[-1] == "passed diopiSqrt[float32-matrix]"
 
 
-def test_a_failure_says_where(file: Path) -> None:
+def test_debug_prints_the_location_of_a_failure(file: Path) -> None:
     done = debugged("negative_test_vendors:trusting", file, "diopiSqrt[negative-input-null]")
     assert done.stdout.splitlines()[-2] == "failed diopiSqrt[negative-input-null]"
     assert "refused: Success was returned although input is NULL" in done.stdout
 
 
-def test_cases_of_the_runtime_run_too(file: Path) -> None:
+def test_debug_runs_cases_of_the_runtime(file: Path) -> None:
     done = debugged("diopi_test.quality.stub_vendor:vendor", file, "runtime[memory_is_aligned]")
     assert done.stdout.splitlines()[-1] == "passed runtime[memory_is_aligned]", done.stderr
 
 
-def test_a_crash_shows_the_stack(file: Path) -> None:
+def test_a_crash_prints_the_stack(file: Path) -> None:
     done = debugged("faulty:crashing", file, "diopiSqrt[float32-matrix]")
     assert done.returncode == -signal.SIGABRT
     assert "Fatal Python error: Aborted" in done.stderr
     assert "in crashes" in done.stderr
 
 
-def test_the_hints_come_before_the_vendor_is_loaded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hints_are_printed_before_the_vendor_is_loaded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("faulthandler.enable", lambda **_: None)  # pytest has its own
     lines: list[str] = []
     with pytest.raises(VendorError, match="missing"):
@@ -89,7 +89,7 @@ def test_the_hints_come_before_the_vendor_is_loaded(file: Path, monkeypatch: pyt
 
 def test_exactly_one_case_must_be_selected() -> None:
     assert select_only_case(["one"], str) == "one"
-    with pytest.raises(SelectionError, match=r"exactly one case, but none are selected$"):
+    with pytest.raises(SelectionError, match="none"):
         select_only_case([], str)
-    with pytest.raises(SelectionError, match=r"but 11 are selected: 0, 1, .*, 9, …$"):
+    with pytest.raises(SelectionError, match=r"11.*: 0, 1, .*, 9, …$"):
         select_only_case(list(range(11)), str)

@@ -39,7 +39,7 @@ def load(path: Path) -> tuple[Arrays, dict[str, Any]]:
     return arrays, json.loads(str(arrays.pop("info")), parse_constant=pytest.fail)
 
 
-def test_all_arrays_and_attributes_are_there(tmp_path: Path) -> None:
+def test_a_dump_contains_all_arrays_and_attributes(tmp_path: Path) -> None:
     case = baseline_case("diopiAdd", "float32-row")
     path = dump(case, calls(case), tmp_path / "new")
     assert path == tmp_path / "new" / "diopiAdd.float32-row.npz"
@@ -56,7 +56,7 @@ def test_all_arrays_and_attributes_are_there(tmp_path: Path) -> None:
     assert info["bfloat16"] == []
 
 
-def test_bfloat16_is_float32_to_the_bit(tmp_path: Path) -> None:
+def test_bfloat16_is_dumped_as_exact_float32(tmp_path: Path) -> None:
     case = baseline_case("diopiAdd", "bfloat16-special")
     arrays, info = load(dump(case, calls(case), tmp_path))
     assert info["bfloat16"] == ["input.input", "input.other", "result.first.out", "result.relaid.out"]
@@ -73,32 +73,32 @@ def test_bfloat16_is_float32_to_the_bit(tmp_path: Path) -> None:
         ("diopiMaxAll", "float32-matrix", "result.first.max"),
     ],
 )
-def test_results_of_every_kind(tmp_path: Path, function: str, label: str, name: str) -> None:
+def test_results_of_every_kind_are_dumped(tmp_path: Path, function: str, label: str, name: str) -> None:
     case = baseline_case(function, label)
     arrays, _ = load(dump(case, calls(case), tmp_path))
     assert name in arrays
 
 
-def test_a_changed_input_is_there(tmp_path: Path) -> None:
+def test_a_changed_input_is_dumped(tmp_path: Path) -> None:
     case = baseline_case("diopiSqrt", "float32-matrix")
     arrays, _ = load(dump(case, calls(case, faulty.input_written), tmp_path))
     assert (arrays["changed.first.input"] != arrays["input.input"]).sum() == 1
 
 
-def test_a_case_that_crashed_has_what_was_to_be_given(tmp_path: Path) -> None:
+def test_the_dump_of_a_crashed_case_contains_its_inputs(tmp_path: Path) -> None:
     arrays, info = load(dump(baseline_case("diopiSin", "float16-special"), {}, tmp_path))
     assert set(arrays) == {"input.input", "expected.out", "budget.out"}
     assert info["calls"] == {}
 
 
-def test_attributes_that_json_does_not_have_are_texts(tmp_path: Path) -> None:
+def test_attributes_that_json_lacks_are_dumped_as_text(tmp_path: Path) -> None:
     case = baseline_case("diopiAdd", "float32-row")
     odd = {"alpha": float("inf"), "beta": 1j, "dims": (0, -1), "gamma": None}
     _, info = load(dump(replace(case, arguments=odd), {}, tmp_path))
     assert info["attributes"] == {"alpha": "inf", "beta": "1j", "dims": [0, -1], "gamma": None}
 
 
-def test_a_dump_takes_the_place_of_one_from_before(tmp_path: Path) -> None:
+def test_a_dump_replaces_an_earlier_one(tmp_path: Path) -> None:
     case = baseline_case("diopiAdd", "float32-row")
     first, second = dump(case, {}, tmp_path), dump(case, calls(case), tmp_path)
     assert first == second
@@ -108,19 +108,19 @@ def test_a_dump_takes_the_place_of_one_from_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "case", ["diopiAdd[a/b]", "diopiAdd[..]", "diopiAdd[ü\0\n]", "diopiAdd[\udc80]", f"diopiAdd[{'long-' * 100}]"]
 )
-def test_names_are_taken_by_every_file_system(case: str, tmp_path: Path) -> None:
+def test_file_names_are_valid_on_every_file_system(case: str, tmp_path: Path) -> None:
     name = file_name(case)
     assert not set(name) & set('[]/\\\0\n:*?"<>|') and name.isascii() and 0 < len(name) < 200
     (tmp_path / name).touch()
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
 
 
-def test_labels_that_differ_have_files_that_differ() -> None:
+def test_different_labels_have_different_files() -> None:
     labels = ["a b", "a_b", "a/b", "a[b", "long-" * 100, "long-" * 101]
     assert len({file_name(f"diopiAdd[{label}]") for label in labels}) == len(labels)
 
 
-def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_the_error_names_a_dump_that_can_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DumpError, match=r"the dump .*file/diopiAdd.float32-row.npz can't be written: .*"):
+    with pytest.raises(DumpError, match=r"diopiAdd\.float32-row\.npz"):
         dump(baseline_case("diopiAdd", "float32-row"), {}, tmp_path / "file")

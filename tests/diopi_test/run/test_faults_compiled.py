@@ -80,13 +80,13 @@ GROUPS = {
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_fault_is_a_verdict_on_its_case_alone(group: str, faulty_cpp: Path, tmp_path: Path) -> None:
+def test_a_fault_affects_only_the_verdict_of_its_case(group: str, faulty_cpp: Path, tmp_path: Path) -> None:
     faults, options = GROUPS[group]
     assert run_each(faulty_cpp, faults, tmp_path, *options) == []
 
 
 @pytest.mark.parametrize("fault", WILD)
-def test_what_a_wild_write_does_is_held_against_nobody_else(fault: str, faulty_cpp: Path, tmp_path: Path) -> None:
+def test_a_wild_write_affects_no_other_case(fault: str, faulty_cpp: Path, tmp_path: Path) -> None:
     run = run_on(faulty_cpp, {"diopiSin": fault, "diopiAbs": ""}, tmp_path)
     assert (run.left, run.summary["total"]) == ([], run.summary["collected"])
     verdicts = {case["verdict"] for case in run.cases.values()}
@@ -110,7 +110,7 @@ def test_a_hostile_text_does_not_reach_the_terminal(faulty_c: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(("fault", "verdict"), [("segfault*", "crashed"), ("hang*", "timed_out")])
-def test_a_function_that_always_ends_its_process_is_given_up(
+def test_a_function_that_always_kills_its_process_is_abandoned(
     fault: str, verdict: str, faulty_c: Path, tmp_path: Path
 ) -> None:
     faults = {"diopiTan": fault, "diopiSin": "wrong"}
@@ -130,7 +130,7 @@ def test_a_function_that_always_ends_its_process_is_given_up(
 
 @pytest.mark.parametrize("place", ["finalizeLibrary", "destructor"])
 @pytest.mark.parametrize("fault", ["segfault", "exit7", "hang"])
-def test_what_goes_wrong_in_the_end_is_no_cases_verdict(place: str, fault: str, faulty_c: Path, tmp_path: Path) -> None:
+def test_an_error_at_exit_changes_no_verdict(place: str, fault: str, faulty_c: Path, tmp_path: Path) -> None:
     run = run_on(faulty_c, {place: fault}, tmp_path, "--timeout", 1)
     assert (run.left, run.summary["incomplete"], run.summary["passed"]) == ([], False, run.summary["collected"])
 
@@ -154,7 +154,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("fault", STARTS)
-def test_a_vendor_that_does_not_start_is_told_once(fault: str, faulty_c: Path, tmp_path: Path) -> None:
+def test_a_vendor_that_does_not_start_is_reported_once(fault: str, faulty_c: Path, tmp_path: Path) -> None:
     place, _, name = fault.partition("=")
     run = run_on(faulty_c, {place: name}, tmp_path, "--timeout", 1)
     output = run.output + run.errors

@@ -62,7 +62,7 @@ def check(report: Path) -> None:
 @pytest.mark.parametrize(
     "variables", [{}, ASCII, {**ASCII, "PYTHONIOENCODING": "ascii:strict"}], ids=["", "C", "strict"]
 )
-def test_texts_that_can_not_be_printed(variables: dict[str, str], tmp_path: Path) -> None:
+def test_unprintable_texts_are_escaped(variables: dict[str, str], tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     status, output = finish(run(tmp_path, "--json", report, variables=variables), tmp_path)
     assert status == 1, output
@@ -74,14 +74,14 @@ def test_texts_that_can_not_be_printed(variables: dict[str, str], tmp_path: Path
 
 
 @pytest.mark.parametrize("descriptors", [(1,), (2,), (0, 1, 2)])
-def test_standard_streams_that_are_closed(descriptors: tuple[int, ...], tmp_path: Path) -> None:
+def test_closed_standard_streams_do_not_stop_the_run(descriptors: tuple[int, ...], tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     process = run(tmp_path, "--json", report, within=[sys.executable, "-c", CLOSES, " ".join(map(str, descriptors))])
     assert finish(process, tmp_path)[0] == 1
     check(report)
 
 
-def test_a_reader_of_the_output_that_goes_away(tmp_path: Path) -> None:
+def test_a_closed_pipe_does_not_lose_the_report(tmp_path: Path) -> None:
     report, (reading, writing) = tmp_path / "report.json", os.pipe()
     os.close(reading)
     process = run(tmp_path, "--json", report, stdout=writing, stderr=writing)
@@ -90,7 +90,7 @@ def test_a_reader_of_the_output_that_goes_away(tmp_path: Path) -> None:
     check(report)
 
 
-def test_an_output_on_a_full_disk(tmp_path: Path) -> None:
+def test_output_to_a_full_disk_is_an_error(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     with open("/dev/full", "wb") as full:
         process = run(tmp_path, "--json", report, stdout=full, stderr=full)
@@ -98,7 +98,7 @@ def test_an_output_on_a_full_disk(tmp_path: Path) -> None:
     check(report)
 
 
-def test_a_full_disk_is_told_and_the_report_is_shown(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_the_report_is_printed(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     log = tmp_path / "run.log"
     status, output = finish(
@@ -120,7 +120,7 @@ def device(path: Path, like: str) -> Path:
     return path
 
 
-def test_a_log_on_a_full_disk_costs_no_report(tmp_path: Path) -> None:
+def test_a_log_on_a_full_disk_does_not_prevent_the_report(tmp_path: Path) -> None:
     report, full = tmp_path / "report.json", device(tmp_path / "full", "/dev/full")
     status, output = finish(run(tmp_path, "--json", report, "--log", full), tmp_path)
     assert status in (1, 2, 3)
@@ -133,7 +133,7 @@ def test_a_log_on_a_full_disk_costs_no_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--json", "--log"])
-def test_nothing_takes_the_place_of_a_device(option: str, tmp_path: Path) -> None:
+def test_a_device_is_not_replaced_by_a_file(option: str, tmp_path: Path) -> None:
     null = device(tmp_path / "null", "/dev/null")
     status, output = finish(run(tmp_path, option, null), tmp_path)
     assert status in ((1,) if option == "--json" else (1, 2, 3))  # a log that can not be read is refused
@@ -141,7 +141,7 @@ def test_nothing_takes_the_place_of_a_device(option: str, tmp_path: Path) -> Non
     assert b"Traceback" not in output
 
 
-def test_a_report_for_a_reader_of_a_fifo(tmp_path: Path) -> None:
+def test_a_report_can_be_read_from_a_fifo(tmp_path: Path) -> None:
     fifo, got = tmp_path / "fifo", []
     os.mkfifo(fifo)
     reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()), daemon=True)
@@ -152,7 +152,7 @@ def test_a_report_for_a_reader_of_a_fifo(tmp_path: Path) -> None:
     assert fifo.is_fifo()
 
 
-def test_a_report_through_a_link(tmp_path: Path) -> None:
+def test_a_report_is_written_through_a_link(tmp_path: Path) -> None:
     link, target = tmp_path / "latest.json", tmp_path / "report.json"
     link.symlink_to(target)
     assert finish(run(tmp_path, "--json", link), tmp_path)[0] == 1

@@ -76,7 +76,7 @@ GROUPS = {
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_fault_is_a_verdict_on_its_case_alone(group: str, tmp_path: Path) -> None:
+def test_a_fault_affects_only_the_verdict_of_its_case(group: str, tmp_path: Path) -> None:
     faults, options = GROUPS[group]
     assert run_each(VENDOR, faults, tmp_path, *options) == []
 
@@ -100,7 +100,7 @@ STARTS = {
 
 
 @pytest.mark.parametrize("fault", STARTS)
-def test_a_vendor_that_does_not_start_is_told_once(fault: str, tmp_path: Path) -> None:
+def test_a_vendor_that_does_not_start_is_reported_once(fault: str, tmp_path: Path) -> None:
     place, _, name = fault.partition("=")
     run = run_on(VENDOR, {place: name}, tmp_path, "--timeout", 1)
     output = run.output + run.errors

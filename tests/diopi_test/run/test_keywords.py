@@ -27,7 +27,7 @@ ID = "diopiAddScalar[float32-2x3]"
         ("sub", False),
     ],
 )
-def test_a_word_is_part_of_the_id_whatever_its_case(expression: str, matches: bool) -> None:
+def test_a_word_matches_part_of_the_id_in_any_case(expression: str, matches: bool) -> None:
     assert Keywords(expression).match(ID) is matches
 
 
@@ -43,7 +43,7 @@ def test_a_word_is_part_of_the_id_whatever_its_case(expression: str, matches: bo
         "True",
     ],
 )
-def test_pytest_agrees(expression: str) -> None:
+def test_expressions_select_the_same_as_in_pytest(expression: str) -> None:
     for name in ("diopiAdd[float32-2x3]", "diopiAddInp[float32-2x3]", "diopiMul[int8-a.b]", "runtime[one]"):
         assert Keywords(expression).match(name) == Expression.compile(expression).evaluate(KeywordMatcher({name}))
 
@@ -58,7 +58,7 @@ def test_pytest_agrees(expression: str) -> None:
         ("not not (", "got end of input", 10),
     ],
 )
-def test_what_is_wrong_is_shown_with_a_caret(expression: str, message: str, column: int) -> None:
+def test_a_syntax_error_is_marked_with_a_caret(expression: str, message: str, column: int) -> None:
     with pytest.raises(SelectionError) as raised:
         Keywords(expression)
     first, repeated, caret = str(raised.value).splitlines()
@@ -66,7 +66,7 @@ def test_what_is_wrong_is_shown_with_a_caret(expression: str, message: str, colu
     assert (repeated[4:], caret[4:]) == (expression, " " * (column - 1) + "^")
 
 
-def test_a_caret_stays_in_its_line() -> None:
+def test_a_line_break_does_not_move_the_caret() -> None:
     with pytest.raises(SelectionError) as raised:
         Keywords("a\nb")
     assert str(raised.value).splitlines()[1:] == ["    a b", "     ^"]
@@ -87,12 +87,12 @@ def test_a_caret_stays_in_its_line() -> None:
         ("diopiSub or diopiDiv", set()),
     ],
 )
-def test_functions_that_can_have_no_case_that_matches_are_known(expression: str, functions: set[str]) -> None:
+def test_functions_without_a_matching_case_are_skipped(expression: str, functions: set[str]) -> None:
     keywords = Keywords(expression)
     assert {name for name in ("diopiAdd", "diopiAddInp", "diopiMul") if keywords.may_match(name)} == functions
 
 
-def test_labels_name_no_function() -> None:
+def test_labels_do_not_match_function_names() -> None:
     """That is what `may_match` relies on."""
     files = sorted((Path(__file__).parents[3] / "baseline_data" / "smoke").glob("*.h5"))
     cases = [*collect_runtime(), *(case for path in files for case in collect_file(path))]
@@ -101,5 +101,5 @@ def test_labels_name_no_function() -> None:
     assert not [label for label in labels if PREFIX in label or "[" in label]
 
 
-def test_the_words_of_an_expression() -> None:
+def test_the_words_of_an_expression_are_listed() -> None:
     assert Keywords("(sin or cos) and not diopiSin[a-b]").words == ("sin", "cos", "diopiSin[a-b]")

@@ -6,14 +6,14 @@ from diopi_test.run.keywords import SelectionError
 from diopi_test.run.options import CaseOptions, RunOptions, known_checks
 
 
-def test_checks_are_chosen_or_left_out() -> None:
+def test_checks_can_be_selected_or_excluded() -> None:
     assert set(known_checks()) >= {"form", "values", "guards", "layout", "refused", "untouched"}
     assert RunOptions("any").of_cases == CaseOptions(enabled_checks=None)
     assert set(RunOptions("any", checks=("values", "form")).of_cases.enabled_checks or ()) == {"values", "form"}
     assert set(RunOptions("any", checks=("no-values",)).of_cases.enabled_checks or ()) == set(known_checks()) - {
         "values"
     }
-    with pytest.raises(SelectionError, match=r"'value' is not one of .*\. Did you mean 'values'\?"):
+    with pytest.raises(SelectionError, match=r"'value' .*'values'\?"):
         RunOptions("any", checks=("value",))
 
 

@@ -32,7 +32,7 @@ def umask() -> object:
 
 
 @pytest.mark.usefixtures("umask")
-def test_a_new_file_has_the_mode_the_umask_gives(tmp_path: Path) -> None:
+def test_a_new_file_has_the_mode_of_the_umask(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     write_text(path, "text")
     assert (path.read_text(), mode(path)) == ("text", 0o640)
@@ -49,7 +49,7 @@ def test_an_existing_file_keeps_its_mode(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_link_is_followed_and_stays(tmp_path: Path, exists: bool) -> None:
+def test_a_link_is_followed_and_not_replaced(tmp_path: Path, exists: bool) -> None:
     (tmp_path / "elsewhere").mkdir()
     target, link = tmp_path / "elsewhere" / "report.json", tmp_path / "latest.json"
     if exists:
@@ -61,7 +61,7 @@ def test_a_link_is_followed_and_stays(tmp_path: Path, exists: bool) -> None:
     assert target.read_text() == "after"
 
 
-def test_a_fifo_is_written_to(tmp_path: Path) -> None:
+def test_a_report_can_be_written_to_a_fifo(tmp_path: Path) -> None:
     path, got = tmp_path / "pipe", []
     os.mkfifo(path)
     check_writable(path)
@@ -74,7 +74,7 @@ def test_a_fifo_is_written_to(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_a_device_is_written_to(tmp_path: Path) -> None:
+def test_a_report_can_be_written_to_a_device(tmp_path: Path) -> None:
     path = device(tmp_path / "null", "/dev/null")
     check_writable(path)
     write_text(path, "text")
@@ -87,7 +87,7 @@ def test_a_full_device_is_an_error(tmp_path: Path) -> None:
         write_text(device(tmp_path / "full", "/dev/full"), "text")
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_existing_file_unchanged(tmp_path: Path) -> None:
     """A limit on the size of files stands for the full disk: writing past it fails in the same way."""
     path = tmp_path / "report.json"
     path.write_text("before")
@@ -103,26 +103,26 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_can_not_be_written_is_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"folder .*nowhere does not exist"):
+def test_a_path_that_can_not_be_written_is_rejected_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
         check_writable(tmp_path / "nowhere" / "report.json")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "report.json")
-    with pytest.raises(FileNotFoundError, match=r"folder .*nowhere does not exist"):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
         check_writable(tmp_path / "link")
 
 
 @needs_a_user
-def test_what_may_not_be_written_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_path_without_permission_is_rejected_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.touch(mode=0o444)
-    with pytest.raises(PermissionError, match=r"report.json is not writable"):
+    with pytest.raises(PermissionError, match=r"report\.json"):
         check_writable(path)
     tmp_path.chmod(0o555)
-    with pytest.raises(PermissionError, match=r"folder .* is not writable"):
+    with pytest.raises(PermissionError, match="folder"):
         check_writable(tmp_path / "other.json")
 
 
-def test_a_report_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+def test_a_failed_write_of_a_report_is_reported(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",

@@ -26,7 +26,7 @@ def planned(tmp_path: Path, text: str) -> tuple[PlannedRun, ...]:
     return read_plan(path)
 
 
-def test_what_is_left_out_is_as_on_the_command_line(tmp_path: Path) -> None:
+def test_omitted_keys_have_the_defaults_of_the_command_line(tmp_path: Path) -> None:
     (run,) = planned(tmp_path, '[[run]]\nname = "one"\nvendor = "jax_cpu"')
     assert run == PlannedRun("one", "jax_cpu")
 
@@ -57,15 +57,15 @@ def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:
         ('name = "a"\nvendor = "v"\n[[run]]\nname = "a"\nvendor = "w"', "2 runs have the name 'a'"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, keys: str, problem: str) -> None:
+def test_an_invalid_plan_is_rejected(tmp_path: Path, keys: str, problem: str) -> None:
     with pytest.raises(TableError) as caught:
         planned(tmp_path, f"[[run]]\n{keys}")
     (line,) = str(caught.value).splitlines()
     assert line.startswith(str(tmp_path)) and problem in line
 
 
-def test_a_plan_has_runs(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match=r"plan.toml: expected at least one table \[\[run\]\]"):
+def test_a_plan_without_runs_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"plan.toml.*\[\[run\]\]"):
         planned(tmp_path, "")
 
 
@@ -78,13 +78,13 @@ def plan_report(**reports: object) -> PlanReport:
     return PlanReport(SCHEMA_VERSION, tuple(PlannedReport(name, report) for name, report in reports.items()), 2.5)  # type: ignore[arg-type]  # reports, by name
 
 
-def test_the_status_is_the_worst() -> None:
+def test_the_exit_status_is_the_worst_of_all_runs() -> None:
     assert plan_report(a=PASSED, b=PASSED).exit_status == 0
     assert plan_report(a=PASSED, b=FAILED).exit_status == 1
     assert plan_report(a=BROKEN, b=FAILED).exit_status == 3
 
 
-def test_the_report_fits_its_schema_and_is_read() -> None:
+def test_the_report_of_a_plan_matches_its_schema() -> None:
     plan = plan_report(a=PASSED, b=FAILED)
     content = json.loads(json.dumps(to_json(plan), allow_nan=False))
     jsonschema.Draft202012Validator(json.loads(PLAN_FILE.read_text("utf-8"))).validate(content)

@@ -27,7 +27,7 @@ def run_pytest(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=300)
 
 
-def test_the_entry_point_makes_vendor_known_and_last_failed_repeats(data: Path) -> None:
+def test_the_entry_point_adds_options_and_last_failed_repeats_failures(data: Path) -> None:
     failed = run_pytest(data, "smoke", "--vendor", "faulty:failing", "-k", "float32-matrix and not again")
     assert failed.returncode == 1, failed.stdout + failed.stderr
     repeated = run_pytest(data, "smoke", "--vendor", STUB_VENDOR, "--lf")
@@ -43,7 +43,7 @@ def test_the_plugin_can_be_registered_by_a_conftest_too(data: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_run_that_only_skips_is_not_green(data: Path) -> None:
+def test_a_run_that_only_skips_does_not_succeed(data: Path) -> None:
     done = run_pytest(data, "smoke", "--vendor", "small_vendor:vendor", "-k", "float32-matrix")
     assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout + done.stderr
     assert "none of " in done.stdout and "cases was executed" in done.stdout

@@ -21,7 +21,7 @@ def run_pytest(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, path, *words], capture_output=True, text=True, env=environment, check=False)
 
 
-def test_a_file_is_run(path: Path) -> None:
+def test_the_plugin_runs_the_cases_of_a_file(path: Path) -> None:
     done = run_pytest(path, "-k", "float64-matrix")
     assert done.returncode == 0, done.stdout + done.stderr
 

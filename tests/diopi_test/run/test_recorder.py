@@ -16,7 +16,7 @@ from diopi_test.run.recorder import LogContent, Recorder
 
 
 @pytest.mark.parametrize("is_library", [True, False])
-def test_a_library_is_known_by_its_digest(is_library: bool, tmp_path: Path) -> None:
+def test_a_library_is_identified_by_its_digest(is_library: bool, tmp_path: Path) -> None:
     library = tmp_path / "libdiopi_impl.so"
     library.write_bytes(b"\x7fELF")
     recorder = Recorder(LogWriter(tmp_path / "log"), RunOptions(str(library) if is_library else "small"))
@@ -29,8 +29,8 @@ def test_a_library_is_known_by_its_digest(is_library: bool, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (Description("chip", "2.0", (), ()), "has results of the vendor chip 1.0, and the vendor is chip 2.0"),
-        (Description("chip", "1.0", (), ()), r"chip 1.0 \(SHA-256 .*\), and the vendor is chip 1.0 \(SHA-256"),
+        (Description("chip", "2.0", (), ()), r"chip 1\.0.*chip 2\.0"),
+        (Description("chip", "1.0", (), ()), r"chip 1\.0 \(SHA-256 .*chip 1\.0 \(SHA-256"),
     ],
 )
 def test_a_run_is_not_resumed_with_another_vendor(second: Description, message: str, tmp_path: Path) -> None:
@@ -45,15 +45,15 @@ def test_a_run_is_not_resumed_with_another_vendor(second: Description, message: 
         recorder.vendor(second)
 
 
-def test_a_log_of_two_runs_or_vendors_is_refused(tmp_path: Path) -> None:
+def test_a_log_of_two_runs_or_vendors_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "log"
     recorder = Recorder(LogWriter(path), RunOptions("chip"))
     recorder.begin("")
     recorder.vendor(Description("chip", "1.0", (), ()))
     begun = path.read_bytes()
     path.write_bytes(begun + begun)
-    with pytest.raises(LogError, match="has the lines of more than one run"):
+    with pytest.raises(LogError, match="more than one run"):
         LogContent.read(path)
     path.write_bytes(begun + seal(LogRecord("vendor", {"name": "chip", "version": "2.0"})))
-    with pytest.raises(LogError, match=r"has results of the vendor chip 1\.0, and the vendor is chip 2\.0"):
+    with pytest.raises(LogError, match=r"chip 1\.0.*chip 2\.0"):
         LogContent.read(path)

@@ -52,7 +52,7 @@ def stub_vendor() -> StubVendor:
     return vendor
 
 
-def test_right_results_pass(run_vendor_case: Callable[..., Outcome]) -> None:
+def test_correct_results_pass(run_vendor_case: Callable[..., Outcome]) -> None:
     outcome = run_vendor_case(stub_vendor(), "diopiSin", "float32-strided")
     assert outcome.verdict is Verdict.passed
     of_one_call = ["form", "written", "values", "inputs", "gaps", "guards"]
@@ -73,7 +73,7 @@ def test_right_results_pass(run_vendor_case: Callable[..., Outcome]) -> None:
         (faulty.gap_written, "gaps", "float32-strided"),
     ],
 )
-def test_each_fault_is_caught_by_its_check(
+def test_each_fault_is_detected_by_its_check(
     run_vendor_case: Callable[..., Outcome], corrupt: Any, check: str, label: str
 ) -> None:
     function = (
@@ -99,20 +99,22 @@ def test_a_small_error_within_the_budget_passes(run_vendor_case: Callable[..., O
         (faulty.refuses_dtype, Verdict.unsupported),
     ],
 )
-def test_error_codes(run_vendor_case: Callable[..., Outcome], corrupt: Any, verdict: Verdict) -> None:
+def test_error_codes_determine_the_verdict(
+    run_vendor_case: Callable[..., Outcome], corrupt: Any, verdict: Verdict
+) -> None:
     outcome = run_vendor_case(corrupted(corrupt), "diopiSin", "float32-matrix")
     assert outcome.verdict is verdict
     assert "corrupted" in outcome.message
 
 
-def test_a_function_the_vendor_lacks_is_not_implemented(run_vendor_case: Callable[..., Outcome]) -> None:
+def test_a_missing_function_is_not_implemented(run_vendor_case: Callable[..., Outcome]) -> None:
     vendor = Vendor("empty", "1", stub_vendor().runtime)
     outcome = run_vendor_case(vendor, "diopiSin", "float32-matrix")
     assert outcome.verdict is Verdict.not_implemented
     assert outcome.message == "empty does not implement diopiSin"
 
 
-def test_arithmetic_of_the_wrong_width_shows_in_the_root_mean_square(run_vendor_case: Callable[..., Outcome]) -> None:
+def test_the_root_mean_square_reveals_arithmetic_of_the_wrong_width(run_vendor_case: Callable[..., Outcome]) -> None:
     def through_bfloat16(arguments: dict[str, Any]) -> None:
         view = arguments["out"].view()
         view[...] = view.astype("bfloat16").astype(np.float16)

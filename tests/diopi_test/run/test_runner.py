@@ -48,7 +48,7 @@ def test_a_correct_vendor_passes(data: Path, tmp_path: Path) -> None:
     assert {check["check"] for check in case["checks"]} >= {"values", "inputs", "guards"}
 
 
-def test_the_command_of_a_case_repeats_it_alone(data: Path, tmp_path: Path) -> None:
+def test_the_command_of_a_case_repeats_only_that_case(data: Path, tmp_path: Path) -> None:
     _, report = run(data, STUB_VENDOR, tmp_path)
     command = next(case["command"] for case in report["cases"] if case["id"] == "diopiSqrt[float32-matrix]")
     import shlex
@@ -60,7 +60,7 @@ def test_the_command_of_a_case_repeats_it_alone(data: Path, tmp_path: Path) -> N
     assert list(verdicts(read_report(again))) == ["diopiSqrt[float32-matrix]"]
 
 
-def test_a_crash_costs_its_own_case(data: Path, tmp_path: Path) -> None:
+def test_a_crash_affects_only_its_case(data: Path, tmp_path: Path) -> None:
     status, report = run(data, "faulty:crashing", tmp_path, "-k", "diopiSqrt[float32-matrix] or diopiNeg[int8-matrix]")
     assert status == 1
     assert verdicts(report) == {"diopiNeg[int8-matrix]": "crashed", "diopiSqrt[float32-matrix]": "crashed"}
@@ -75,7 +75,7 @@ NEGATIVE_SQRT_CASES = {
 }
 
 
-def test_negative_cases_are_items_of_their_own(data: Path, tmp_path: Path) -> None:
+def test_negative_cases_are_separate_items(data: Path, tmp_path: Path) -> None:
     status, report = run(data, STUB_VENDOR, tmp_path, "-k", "diopiSqrt[negative")
     assert status == 0
     assert set(verdicts(report)) == NEGATIVE_SQRT_CASES
@@ -86,7 +86,7 @@ def test_negative_cases_are_items_of_their_own(data: Path, tmp_path: Path) -> No
     assert list(verdicts(report)) == ["diopiSqrt[negative-out-shape]"]
 
 
-def test_cases_of_ignored_arguments_are_items_of_their_own(tmp_path: Path) -> None:
+def test_cases_with_ignored_arguments_are_separate_items(tmp_path: Path) -> None:
     make_level(tmp_path / "smoke", "diopiLayerNormBackward")
     status, report = run(tmp_path, STUB_VENDOR, tmp_path, "-k", "diopiLayerNormBackward[callers")
     assert status == 0
@@ -105,7 +105,7 @@ def test_negative_cases_are_in_both_levels(tmp_path: Path) -> None:
     assert set(verdicts(report)) == NEGATIVE_SQRT_CASES
 
 
-def test_a_crash_on_null_costs_its_own_case(data: Path, tmp_path: Path) -> None:
+def test_a_crash_on_null_affects_only_its_case(data: Path, tmp_path: Path) -> None:
     status, report = run(data, "negative_test_vendors:crashing", tmp_path, "-k", "diopiSqrt[negative", "--strict")
     assert status == 1
     crashed = {"diopiSqrt[negative-out-null]", "diopiSqrt[negative-input-null]"}
@@ -123,7 +123,7 @@ def test_a_crash_on_null_costs_its_own_case(data: Path, tmp_path: Path) -> None:
     assert {case.partition("[")[2][:8] for case in report["summary"]["first_not_run"]} == {"negative"}
 
 
-def test_success_on_bad_input_is_shown_with_the_reason(data: Path) -> None:
+def test_accepting_a_negative_case_fails_with_the_reason(data: Path) -> None:
     trusting = (
         "run",
         "--data",
@@ -142,7 +142,7 @@ def test_success_on_bad_input_is_shown_with_the_reason(data: Path) -> None:
     assert "refused: Success was returned although out has shape (7, 6) instead of (7, 5)" in done.stdout
 
 
-def test_a_hang_costs_its_own_case(data: Path, tmp_path: Path) -> None:
+def test_a_hang_affects_only_its_case(data: Path, tmp_path: Path) -> None:
     status, report = run(data, "faulty:hanging", tmp_path, "-k", "diopiSqrt[float32-matrix]", "--timeout", 2)
     assert status == 1
     assert verdicts(report) == {"diopiSqrt[float32-matrix]": "timed_out"}
@@ -162,7 +162,7 @@ def test_not_implemented_is_not_passed(data: Path, tmp_path: Path) -> None:
     assert set(verdicts(report).values()) == {"not_implemented"}
 
 
-def test_nothing_selected_is_an_error(data: Path, tmp_path: Path) -> None:
+def test_an_empty_selection_is_an_error(data: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     done = run_here("run", "--data", data, "--vendor", STUB_VENDOR, "-k", "nothing", "--json", report)
     assert done.returncode == 3
@@ -192,7 +192,7 @@ def test_nothing_selected_is_an_error(data: Path, tmp_path: Path) -> None:
         (["frobnicate"], 2, "No such command"),
     ],
 )
-def test_bad_input_is_named(arguments: list[str], status: int, message: str) -> None:
+def test_invalid_options_are_named(arguments: list[str], status: int, message: str) -> None:
     done = run_here(*arguments)
     assert done.returncode == status
     assert message in done.stderr
@@ -209,7 +209,7 @@ def test_a_damaged_baseline_is_unusable(data: Path, tmp_path: Path) -> None:
     assert str(folder / "diopiSqrt.h5") in done.stderr
 
 
-def test_gen_data_then_run(tmp_path: Path) -> None:
+def test_run_uses_a_generated_baseline(tmp_path: Path) -> None:
     assert run_here("gen-data", "--data", tmp_path, "-k", "diopiFloor", "-n", 2).returncode == 0
     names = {path.name for path in (tmp_path / "smoke").iterdir()}
     assert names == {"diopiFloor.h5", "diopiFloorInp.h5", "manifest.json"}
@@ -217,7 +217,7 @@ def test_gen_data_then_run(tmp_path: Path) -> None:
     assert (status, report["summary"]["failed"]) == (0, 0)
 
 
-def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_partial_file(tmp_path: Path) -> None:
     """A limit on the size of files stands for the full disk: writing past it fails in the same way."""
     script = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
@@ -232,14 +232,14 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_list_tells_what_there_is() -> None:
+def test_list_shows_functions_with_their_properties() -> None:
     (sin,) = json.loads(run_here("list", "--json", "--function", "diopiSin").stdout)
     assert (sin["header"], sin["family"], sin["reference"]) == ("functions.h", "pointwise", True)
     assert sin["cases"]["full"] > sin["cases"]["smoke"] >= len(["float16", "bfloat16", "float32", "float64"])
     assert sin["vendors"]["jax_cpu"] is True
 
 
-def test_missing_results_of_a_level_with_drawn_inputs_are_made(tmp_path: Path) -> None:
+def test_missing_results_of_a_level_with_generated_inputs_are_computed(tmp_path: Path) -> None:
     vendor, level = STUB_VENDOR, ("--level", "large", "--function", "diopiNeg")
     listed = run_here("run", "--data", tmp_path / "data", "--vendor", vendor, *level, "--list").stdout.split()
     assert not (tmp_path / "data").exists()

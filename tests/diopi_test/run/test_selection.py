@@ -39,11 +39,11 @@ def functions(cases: Sequence[Collected]) -> set[str]:
     return {case.function for case in cases}
 
 
-def test_nothing_said_selects_everything_in_order() -> None:
+def test_the_empty_selection_selects_everything_in_order() -> None:
     assert selected() == selected(expression=" ") == CASES
 
 
-def test_functions_and_families_are_chosen_or_left_out() -> None:
+def test_functions_and_families_can_be_selected_or_excluded() -> None:
     assert functions(selected(functions=("diopiAdd",))) == {"diopiAdd"}
     assert functions(selected(functions=("diopiAdd", RUNTIME))) == {"diopiAdd", RUNTIME}
     assert functions(selected(functions=("no-diopiAdd", f"no-{RUNTIME}"))) == set(FUNCTIONS[1:])
@@ -53,24 +53,24 @@ def test_functions_and_families_are_chosen_or_left_out() -> None:
     assert selected(families=("arithmetic",), functions=("diopiSoftmax",)) == []
 
 
-def test_only_functions_that_may_be_needed_are_wanted() -> None:
+def test_only_functions_that_may_have_selected_cases_are_loaded() -> None:
     selection = Selection(families=("conv",), expression="diopiConv or diopiAdd")
     assert [name for name in (RUNTIME, *FUNCTIONS) if selection.wants_function(name)] == ["diopiConvolution2d"]
     selection = Selection(cases=("diopiAdd[float32-1]", "runtime[memory]"))
     assert [name for name in (RUNTIME, *FUNCTIONS) if selection.wants_function(name)] == [RUNTIME, "diopiAdd"]
 
 
-def test_cases_without_an_element_type_have_none_to_need() -> None:
+def test_excluding_an_element_type_retains_cases_without_one() -> None:
     assert {case.dtype for case in selected(dtypes=("float16",))} == {"float16"}
     assert {case.dtype for case in selected(dtypes=("no-float16",))} == {"float32", ""}
     assert selected(dtypes=("float16", "no-float16")) == []
 
 
-def test_classes_are_chosen_or_left_out() -> None:
+def test_classes_can_be_selected_or_excluded() -> None:
     assert {case.label for case in selected(classes=("negative",))} == {"negative-out-null"}
     assert {case.case_class for case in selected(classes=("no-negative",))} == {CaseClass.basic}
     assert selected(classes=("empty", "open")) == []
-    with pytest.raises(SelectionError, match=r"--class: 'negatives' is not one of .*\. Did you mean 'negative'"):
+    with pytest.raises(SelectionError, match=r"--class: 'negatives'.*'negative'"):
         Selection(classes=("negatives",))
 
 
@@ -82,14 +82,14 @@ def test_expressions_and_ids_select_cases() -> None:
     assert selected(cases=("diopiAdd[float16]",)) == [], "an id is no part of one"
 
 
-def test_what_is_not_there_is_told() -> None:
+def test_unknown_names_are_reported() -> None:
     failed = FailedCases(Path("r"), frozenset({"diopiAdd[gone]", "diopiAdd[float16-0]"}))
     assert Selection(failed=failed).absent(CASES) == ["diopiAdd[gone]"]
     assert Selection(cases=("diopiAdd[float16-9]",)).absent(CASES) == ["diopiAdd[float16-9]"]
     assert Selection().absent(CASES) == []
 
 
-def test_a_seed_mixes_and_draws() -> None:
+def test_a_seed_shuffles_and_samples() -> None:
     mixed = selected(seed=7)
     assert mixed == shuffle_by_seed(CASES, 7, lambda case: case.id) != CASES
     sampled = selected(seed=7, sample=1)
@@ -100,14 +100,14 @@ def test_a_seed_mixes_and_draws() -> None:
 
 @pytest.mark.parametrize("fields", [{}, {"seed": 3}, {"seed": 3, "sample": 2}, {"dtypes": ("float16",)}])
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 100])
-def test_shards_are_equal_and_share_nothing(count: int, fields: dict[str, Any]) -> None:
+def test_shards_are_of_equal_size_and_disjoint(count: int, fields: dict[str, Any]) -> None:
     parts = [selected(shard=Shard(number, count), **fields) for number in range(1, count + 1)]
     assert [case for part in parts for case in part] == selected(**fields)
     sizes = [len(part) for part in parts]
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_functions_are_shared_out_by_their_cases() -> None:
+def test_functions_are_distributed_to_shards_by_their_cases() -> None:
     sizes = dict(zip(FUNCTIONS, (60, 10, 20, 30), strict=True))
     parts = [Selection(shard=Shard(i, 2)).apply_to_functions(FUNCTIONS, sizes.__getitem__) for i in (1, 2)]
     assert parts == [["diopiAdd"], ["diopiAddInp", "diopiConvolution2d", "diopiSoftmax"]]
@@ -117,16 +117,14 @@ def test_functions_are_shared_out_by_their_cases() -> None:
 
 def test_an_expression_selects_functions_by_name() -> None:
     assert Selection(expression="add and not inp").apply_to_functions(FUNCTIONS) == ["diopiAdd"]
-    with pytest.raises(
-        SelectionError, match=r"-k 'add and float32' matches none of 4 functions\. Did you mean 'diopiAdd'\?$"
-    ):
+    with pytest.raises(SelectionError, match=r"-k 'add and float32'.*'diopiAdd'"):
         Selection(expression="add and float32").apply_to_functions(FUNCTIONS)
-    with pytest.raises(SelectionError, match=r"Did you mean 'diopiSoftmax'\?"):
+    with pytest.raises(SelectionError, match="'diopiSoftmax'"):
         Selection(expression="softmx").apply_to_functions(FUNCTIONS)
     assert set(Selection(seed=1, sample=1, families=("conv",)).apply_to_functions(FUNCTIONS)) == {"diopiConvolution2d"}
 
 
-def test_functions_have_element_types() -> None:
+def test_functions_can_be_selected_by_element_type() -> None:
     assert Selection(dtypes=("complex64",)).wants_prototype(lookup("diopiAdd"))
     assert not Selection(dtypes=("complex64",)).wants_prototype(lookup("diopiSoftmax"))
     assert not Selection(families=("conv",)).wants_prototype(lookup("diopiSoftmax"))
@@ -155,7 +153,7 @@ def test_an_invalid_selection_names_the_option_and_similar_names(
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/2/3", "-1/2", "1/0", ""])
-def test_a_shard_is_one_of_several(text: str) -> None:
+def test_an_invalid_shard_is_rejected(text: str) -> None:
     with pytest.raises(SelectionError, match="expected I/N"):
         Shard.parse(text)
     assert str(Shard.parse("2/8")) == "2/8"
@@ -175,7 +173,7 @@ def test_a_shard_is_one_of_several(text: str) -> None:
         ({}, "there are no cases"),
     ],
 )
-def test_a_selection_of_nothing_says_what_is_near(fields: dict[str, Any], message: str) -> None:
+def test_an_empty_selection_suggests_similar_names(fields: dict[str, Any], message: str) -> None:
     selection = Selection(**fields)
     text = selection.nothing(FUNCTIONS, [case for case in CASES if selection.wants_function(case.function)])
     assert message in text
@@ -189,14 +187,14 @@ def report(path: Path, **verdicts: str) -> Path:
     return path
 
 
-def test_a_report_without_failures_leaves_nothing_to_repeat(tmp_path: Path) -> None:
+def test_a_report_without_failures_selects_no_case(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"cases": [{"id": "diopiAdd[float32-row]", "verdict": "passed"}]}))
     selection = Selection(failed=FailedCases.read(report))
     assert selection.nothing([], []).startswith("nothing is left to repeat: no case failed in ")
 
 
-def test_what_failed_in_a_report_is_read(tmp_path: Path) -> None:
+def test_failed_cases_are_read_from_a_report(tmp_path: Path) -> None:
     path = report(tmp_path / "r.json", a="passed", b="failed", c="crashed", d="not_run", e="waived", f="unsupported")
     failed = FailedCases.read(path)
     assert failed.ids == {"diopiAdd[b]", "diopiAdd[c]", "diopiAdd[d]"}
@@ -206,10 +204,10 @@ def test_what_failed_in_a_report_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"cases": [1]}', '{"cases": [{"id": 1}]}', "\udcff"])
-def test_what_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_report_is_rejected(text: str, tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(SelectionError, match=r"r\.json is no report of"):
+    with pytest.raises(SelectionError, match=r"r\.json"):
         FailedCases.read(path)
-    with pytest.raises(SelectionError, match="can't be read: No such file"):
+    with pytest.raises(SelectionError, match="No such file"):
         FailedCases.read(tmp_path / "missing")

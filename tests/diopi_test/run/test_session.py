@@ -17,7 +17,7 @@ CALLS = 6
 """After so many a vendor refuses: enough for a case, not for timing it."""
 
 
-def test_a_vendor_that_refuses_what_it_did_before_fails(tmp_path: Path) -> None:
+def test_a_vendor_that_rejects_a_call_it_accepted_before_fails(tmp_path: Path) -> None:
     file = make_level(tmp_path / "smoke", "diopiSqrt") / "diopiSqrt.h5"
     calls: list[None] = []
 

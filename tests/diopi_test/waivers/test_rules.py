@@ -49,14 +49,14 @@ def file(tmp_path: Path) -> Callable[[str], Path]:
 # What is covered.
 
 
-def test_a_waived_case_is_neither_passed_nor_failed_and_says_why() -> None:
+def test_a_waived_case_is_neither_passed_nor_failed_and_has_the_reason() -> None:
     waived = make_waivers(Waiver("diopiAdd[*]", "half an adder")).apply(FAILED)
     assert (waived.verdict, waived.waived_verdict) == (Verdict.waived, Verdict.failed)
     assert waived.message == "half an adder (failed: values: out is wrong)"
 
 
 @pytest.mark.parametrize("verdict", ["passed", "not_implemented", "unsupported", "waived"])
-def test_only_what_went_wrong_is_waived(verdict: str) -> None:
+def test_only_failures_are_waived(verdict: str) -> None:
     record = case_record("diopiAdd[float16-plain]", verdict, "as it is")
     assert make_waivers(Waiver("*", "anything goes", "crashed")).apply(record) == record
 
@@ -83,13 +83,13 @@ def test_a_waiver_covers_its_verdict_and_better_ones(allowed: str | None, verdic
     assert (record.verdict is Verdict.waived) is is_waived
 
 
-def test_every_unsuccessful_verdict_has_its_place() -> None:
+def test_every_unsuccessful_verdict_has_a_rank() -> None:
     assert set(UNSUCCESSFUL) <= set(BADNESS)
     assert {"failed", "crashed", "timed_out"} <= set(WAIVABLE) <= set(BADNESS)
     assert not {"passed", "flaky"} & set(WAIVABLE)
 
 
-def test_an_improvement_is_told_in_the_message() -> None:
+def test_an_improvement_is_reported_in_the_message() -> None:
     assert (
         make_waivers(Waiver("diopiAdd[*]", "why", "crashed"))
         .apply(FAILED)
@@ -97,7 +97,7 @@ def test_an_improvement_is_told_in_the_message() -> None:
     )
 
 
-def test_the_first_that_covers_counts() -> None:
+def test_the_first_matching_waiver_applies() -> None:
     waivers = make_waivers(
         Waiver("diopiSub[*", "another"), Waiver("diopi*", "first"), Waiver("diopiAdd[*", "second", "crashed")
     )
@@ -105,22 +105,24 @@ def test_the_first_that_covers_counts() -> None:
     assert waivers.apply(CRASHED).message.startswith("second")
 
 
-def test_what_does_not_cover_is_told() -> None:
+def test_a_waiver_that_does_not_cover_a_failure_is_reported() -> None:
     record = make_waivers(Waiver("diopiAdd[*]", "half an adder")).apply(CRASHED)
     assert record.verdict is Verdict.crashed
-    assert record.message == "signal 11; its waiver allows failed alone (half an adder)"
+    assert record.message == "signal 11; the waiver of this case allows only failed (half an adder)"
 
 
 @pytest.mark.parametrize(
     ("ratio", "rms", "is_waived"),
     [(12.0, None, True), (12.5, None, False), (math.inf, None, False), (0.5, 3 * R, True), (2.0, 13 * R, False)],
 )
-def test_a_relaxed_ratio(ratio: float, rms: float | None, is_waived: bool) -> None:
+def test_a_waiver_can_relax_the_ratio(ratio: float, rms: float | None, is_waived: bool) -> None:
     failed_check = CheckResult("values", False, "out is wrong", ratio, rms)
     record = case_record("diopiAdd[float16-plain]", "failed", "values: …", CheckResult("form", True), failed_check)
     relaxed = make_waivers(Waiver("diopiAdd[*]", "a short table", max_ratio=12.0)).apply(record)
     assert (relaxed.verdict is Verdict.waived) is is_waived
-    assert is_waived or relaxed.message.endswith("its waiver allows error / budget up to 12 alone (a short table)")
+    assert is_waived or relaxed.message.endswith(
+        "the waiver of this case allows only error / budget up to 12 (a short table)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_a_relaxed_ratio(ratio: float, rms: float | None, is_waived: bool) -> No
         (CheckResult("values", True, "", 0.5), CheckResult("repeat", False, "other bits")),
     ],
 )
-def test_a_relaxed_ratio_excuses_values_alone(checks: tuple[CheckResult, ...]) -> None:
+def test_a_relaxed_ratio_excuses_only_values(checks: tuple[CheckResult, ...]) -> None:
     record = case_record("diopiAdd[float16-plain]", "failed", "…", *checks)
     waivers = make_waivers(Waiver("diopiAdd[*]", "a short table", max_ratio=12.0))
     assert waivers.apply(record).verdict is Verdict.failed
@@ -144,13 +146,16 @@ def test_a_relaxed_ratio_excuses_values_alone(checks: tuple[CheckResult, ...]) -
 
 
 @pytest.mark.parametrize(("last", "is_waived"), [(date(2026, 6, 1), True), (date(2026, 5, 31), False)])
-def test_a_waiver_holds_on_its_last_day(last: date, is_waived: bool) -> None:
+def test_a_waiver_is_valid_on_its_last_day(last: date, is_waived: bool) -> None:
     record = make_waivers(Waiver("diopiAdd[*]", "half an adder", expires=last)).apply(FAILED)
     assert (record.verdict is Verdict.waived) is is_waived
-    assert is_waived or record.message == f"{FAILED.message}; its waiver expired on 2026-05-31 (half an adder)"
+    assert (
+        is_waived
+        or record.message == f"{FAILED.message}; the waiver of this case expired on 2026-05-31 (half an adder)"
+    )
 
 
-def test_today_is_today() -> None:
+def test_today_returns_the_current_date() -> None:
     assert Waivers().today == date.today()
 
 
@@ -173,18 +178,18 @@ def test_today_is_today() -> None:
         (Waiver("runtime[*", "why"), FAILED, WaiverState.not_tried, 0),
     ],
 )
-def test_what_became_of_a_waiver(waiver: Waiver, record: Any, state: WaiverState, waived: int) -> None:
+def test_every_waiver_has_a_state(waiver: Waiver, record: Any, state: WaiverState, waived: int) -> None:
     (use,) = waiver_report(make_waivers(waiver), record).entries
     assert (use.waiver, use.source, use.state, use.waived) == (waiver, "small.toml", state, waived)
     assert use.matched == (state not in (WaiverState.matched_nothing, WaiverState.not_tried))
 
 
-def test_one_that_another_comes_before_is_not_needed() -> None:
+def test_a_waiver_after_a_broader_one_is_not_needed() -> None:
     first, second = waiver_report(make_waivers(Waiver("diopiAdd[*", "why"), Waiver("*", "because")), FAILED).entries
     assert (first.state, second.state) == (WaiverState.used, WaiverState.not_needed)
 
 
-def test_improvements_are_told_with_both_verdicts() -> None:
+def test_improvements_are_reported_with_both_verdicts() -> None:
     waivers = make_waivers(
         Waiver("diopiAdd[*", "why", "crashed"), Waiver("diopiSub[*", "why"), Waiver("diopiMul[*", "why")
     )
@@ -196,7 +201,7 @@ def test_improvements_are_told_with_both_verdicts() -> None:
     )
 
 
-def test_nothing_is_told_without_waivers() -> None:
+def test_nothing_is_reported_without_waivers() -> None:
     assert Waivers().report([FAILED]) is None
     assert Waivers().apply(FAILED) == FAILED
 
@@ -214,14 +219,14 @@ def test_a_known_flake_is_retried_and_waived(file: Callable[[str], Path]) -> Non
     assert (first.state, first.retries, second.state) == (WaiverState.used, 2, WaiverState.not_needed)
 
 
-def test_a_waiver_alone_asks_for_no_retry() -> None:
+def test_a_waiver_without_flaky_causes_no_retry() -> None:
     assert make_waivers(Waiver("*", "why")).retries_for("diopiAdd[a]") == 0
 
 
 # Files and vendors.
 
 
-def test_files_come_in_order_then_the_vendor(file: Callable[[str], Path]) -> None:
+def test_files_precede_the_waivers_of_the_vendor(file: Callable[[str], Path]) -> None:
     path = file('[[waiver]]\npattern = "diopiAdd[*"\nreason = "of the file"\nexpires = 2027-01-31\nlink = "https://x"')
     waivers = Waivers.read([path]) + Waivers.from_vendor("small", [Waiver("*", "of the vendor")])
     assert [entry.source for entry in waivers.entries] == [str(path), "vendor small"]
@@ -229,20 +234,20 @@ def test_files_come_in_order_then_the_vendor(file: Callable[[str], Path]) -> Non
     assert waivers.apply(FAILED).message.startswith("of the file")
 
 
-def test_waivers_of_the_vendors_at_hand() -> None:
+def test_waivers_of_installed_vendors_are_valid() -> None:
     pytest.importorskip("torch")
     waivers = Waivers.from_vendor("torch_cpu", find_vendor("torch_cpu").waivers)
     record = case_record("diopiErfInp[bfloat16-special]", "failed")
     assert waivers.apply(record).verdict is Verdict.waived
 
 
-def test_a_vendor_that_waives_nonsense() -> None:
+def test_invalid_waivers_of_a_vendor_are_rejected() -> None:
     with pytest.raises(TableError) as caught:
         Waivers.from_vendor("small", [Waiver("a", "why"), Waiver("diopiAdd[[]x]", "", "green")])
     assert str(caught.value).splitlines() == [
-        "vendor small: waiver 2 (diopiAdd[[]x]): pattern: brackets stand for themselves; "
+        "vendor small: waiver 2 (diopiAdd[[]x]): pattern: brackets need no escape; "
         "expected 'diopiAdd[x]', found 'diopiAdd[[]x]'",
-        "vendor small: waiver 2 (diopiAdd[[]x]): reason: expected what is wrong, for a person to read, found ''",
+        "vendor small: waiver 2 (diopiAdd[[]x]): reason: expected a description of the defect, found ''",
         f"vendor small: waiver 2 (diopiAdd[[]x]): verdict: expected one of {', '.join(WAIVABLE)}, found 'green'",
     ]
 
@@ -250,19 +255,22 @@ def test_a_vendor_that_waives_nonsense() -> None:
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ('reason = "  "', r"reason: expected what is wrong, for a person to read, found '  '"),
+        ('reason = "  "', r"reason: expected a description of the defect, found '  '"),
         ('reason = "x"\nverdict = "flaky"', r"verdict: expected one of failed, .*, found 'flaky'"),
         ('reason = "x"\nverdict = "passed"', r"verdict: expected one of failed, .*, found 'passed'"),
-        ('reason = "x"\nmax_ratio = 1.0', r"max_ratio: expected a number above 1, .*, found 1.0"),
-        ('reason = "x"\nmax_ratio = inf', r"max_ratio: expected a number above 1, .*, found inf"),
-        ('reason = "x"\nmax_ratio = nan', r"max_ratio: expected a number above 1, .*, found nan"),
+        ('reason = "x"\nmax_ratio = 1.0', r"max_ratio: expected a number above 1 .*, found 1.0"),
+        ('reason = "x"\nmax_ratio = inf', r"max_ratio: expected a number above 1 .*, found inf"),
+        ('reason = "x"\nmax_ratio = nan', r"max_ratio: expected a number above 1 .*, found nan"),
         ('reason = "x"\nmax_ratio = "two"', r"max_ratio: expected float, found 'two'"),
-        ('reason = "x"\nmax_ratio = 2\nverdict = "failed"', r"verdict and max_ratio: expected one of the two, .*"),
+        (
+            'reason = "x"\nmax_ratio = 2\nverdict = "failed"',
+            r"verdict and max_ratio: expected only one of these keys, .*",
+        ),
         ('reason = "x"\nexpires = 2027-01-31T12:00:00', r"expires: expected a date such as 2027-01-31, found .*"),
         ('reason = "x"\nexpires = "soon"', r"expires: expected a date such as 2027-01-31, found 'soon'"),
     ],
 )
-def test_keys_that_mean_nothing(keys: str, problem: str, file: Callable[[str], Path]) -> None:
+def test_unknown_keys_are_rejected(keys: str, problem: str, file: Callable[[str], Path]) -> None:
     path = file(f'[[waiver]]\npattern = "diopiAdd[*]"\n{keys}')
     with pytest.raises(TableError, match=rf"^{path}: \[\[waiver\]\] 1 \(diopiAdd\[\*\]\): {problem}$"):
         Waivers.read([path])
@@ -271,12 +279,15 @@ def test_keys_that_mean_nothing(keys: str, problem: str, file: Callable[[str], P
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ('pattern = ""\nreason = "x"', "pattern: expected one for case ids such as 'diopiAdd[*float16*]', found ''"),
+        (
+            'pattern = ""\nreason = "x"',
+            "pattern: expected a pattern of case IDs such as 'diopiAdd[*float16*]', found ''",
+        ),
         ('pattern = "*"\nreason = "x"\nretries = 0', "retries: expected at least 1, found 0"),
-        ('pattern = "*"\nreason = ""', "reason: expected what is wrong, for a person to read, found ''"),
+        ('pattern = "*"\nreason = ""', "reason: expected a description of the defect, found ''"),
     ],
 )
-def test_flakes_that_mean_nothing(keys: str, problem: str, file: Callable[[str], Path]) -> None:
+def test_invalid_flaky_tables_are_rejected(keys: str, problem: str, file: Callable[[str], Path]) -> None:
     with pytest.raises(TableError) as caught:
         Waivers.read([file(f"[[flaky]]\n{keys}")])
     assert problem in str(caught.value)

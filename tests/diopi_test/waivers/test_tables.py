@@ -35,14 +35,14 @@ def read(tmp_path: Path, text: str) -> tuple[Fruit, ...]:
     return read_tables(path, KINDS)["fruit"]
 
 
-def test_what_is_right(tmp_path: Path) -> None:
+def test_valid_tables_are_read(tmp_path: Path) -> None:
     text = '[[fruit]]\nname = "fig"\n[[fruit]]\nname = "plum"\nnumber = 3\npicked = 2026-08-01\nsorts = ["blue"]'
     assert read(tmp_path, text) == (Fruit("fig"), Fruit("plum", 3, date(2026, 8, 1), ("blue",)))
     assert read(tmp_path, text)[1].sorts == ("blue",)
     assert read(tmp_path, "") == ()
 
 
-def test_all_that_is_wrong_is_told(tmp_path: Path) -> None:
+def test_all_errors_of_a_file_are_reported(tmp_path: Path) -> None:
     text = """
         colour = "red"
         [[fruit]]
@@ -62,8 +62,8 @@ def test_all_that_is_wrong_is_told(tmp_path: Path) -> None:
         read(tmp_path, text)
     path = tmp_path / "fruit.toml"
     assert str(caught.value).splitlines() == [
-        f"{path}: unknown 'colour', expected tables [[fruit]]",
-        f"{path}: unknown 'vegetable', expected tables [[fruit]]",
+        f"{path}: 'colour' is not a known table, expected [[fruit]]",
+        f"{path}: 'vegetable' is not a known table, expected [[fruit]]",
         f"{path}: [[fruit]] 1: key 'taste' is not one of 'name', 'number', 'picked', 'sorts'.",
         f"{path}: [[fruit]] 1: name is missing",
         f"{path}: [[fruit]] 1: number: expected int, found 'two'",
@@ -74,20 +74,20 @@ def test_all_that_is_wrong_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['[fruit]\nname = "fig"', "fruit = 3", "fruit = [1]"])
-def test_what_is_no_array_of_tables(tmp_path: Path, text: str) -> None:
-    with pytest.raises(TableError, match=r"fruit.toml: expected tables \[\[fruit\]\], found fruit = "):
+def test_a_value_that_is_not_an_array_of_tables_is_rejected(tmp_path: Path, text: str) -> None:
+    with pytest.raises(TableError, match=r"fruit.toml: .*\[\[fruit\]\]"):
         read(tmp_path, text)
 
 
-def test_what_is_no_toml(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match=r"fruit.toml: it is not TOML: .* line 2, column 6"):
+def test_a_file_that_is_not_toml_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"fruit.toml: .*line 2, column 6"):
         read(tmp_path, "[[fruit]]\nname fig")
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
-    with pytest.raises(TableError, match=r"bytes.toml: it is not TOML: .*utf-8"):
+    with pytest.raises(TableError, match=r"bytes.toml: .*utf-8"):
         read_tables(tmp_path / "bytes.toml", KINDS)
 
 
-def test_what_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=f"missing.toml: {os.strerror(2)}"):
         read_tables(tmp_path / "missing.toml", KINDS)
     with pytest.raises(TableError, match=os.strerror(21)):

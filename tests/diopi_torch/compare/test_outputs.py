@@ -56,7 +56,7 @@ def test_rounding_that_the_problem_amplifies_is_allowed(vendor: Altered) -> None
     assert lines("neg", {"self": x}, -x + 1)[0].startswith("result: 2 of 2 elements differ")
 
 
-def test_whole_numbers_are_exact(vendor: Altered) -> None:
+def test_integer_outputs_must_be_exact(vendor: Altered) -> None:
     found = lines("argmax", {"self": X, "dim": 1, "keepdim": False}, torch.tensor([0, 2]))
     assert found == [
         "result: 1 of 2 elements differ, most at (1,): 2 and 1, by 1; mean absolute error 0.5",

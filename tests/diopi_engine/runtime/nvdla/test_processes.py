@@ -106,7 +106,9 @@ def test_an_import_error_names_the_module(nvdla_library: Path, library: Path) ->
     assert done.stdout.splitlines() == ["10 0", f"14 0 the runtime of HanGuangRT {reason}"]
 
 
-def test_threads_of_c_and_both_libraries(nvdla_library: Path, library: Path, engine: Engine, tmp_path: Path) -> None:
+def test_threads_of_a_c_program_use_both_libraries(
+    nvdla_library: Path, library: Path, engine: Engine, tmp_path: Path
+) -> None:
     program = built("cc", "c11", TASKS, [library, nvdla_library], tmp_path / "tasks")
     engine.save(tmp_path / "layer.engine")
     done = run(program, tmp_path / "layer.engine")

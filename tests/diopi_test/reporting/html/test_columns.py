@@ -14,7 +14,7 @@ from diopi_test.reporting.html import columns as module
 from diopi_test.reporting.html.columns import build_columns
 
 
-def test_every_case_can_be_put_together_again() -> None:
+def test_every_case_can_be_restored_from_the_columns() -> None:
     report = shown_report()
     found = json.loads(json.dumps(build_columns(report)))
     tables, listed = found["tables"], found["cases"]
@@ -32,27 +32,27 @@ def test_every_case_can_be_put_together_again() -> None:
         assert listed["microseconds"][number] == 500_000
 
 
-def test_what_is_measured_and_what_is_not() -> None:
+def test_only_measured_columns_have_values() -> None:
     endless = case_record("diopiAdd[float32-a]", "failed", "", CheckResult("values", False, "wrong", float("inf")))
     tiny = case_record("diopiAdd[float32-b]", "passed", "", CheckResult("values", True, ratio=0.123456))
     exact = case_record("diopiAdd[float32-c]", "passed", "", CheckResult("values", True))
     assert build_columns(report_of([endless, tiny, exact]))["cases"]["ratio"] == ["inf", 0.123, None]
 
 
-def test_the_command_of_a_case_is_told_once() -> None:
+def test_the_command_of_a_case_is_stored_once() -> None:
     records = [case_record(f"diopi{name}[float32-row]", "passed") for name in ("Add", "Mul")]
     found = build_columns(report_of([replace(case, command=f"diopi-test run --case '{case.id}'") for case in records]))
     assert found["tables"]["command"] == ["diopi-test run --case "]
 
 
-def test_details_are_of_what_went_wrong() -> None:
+def test_only_failed_cases_have_details() -> None:
     found = build_columns(shown_report())
     assert list(found["details"]) == [1, 4, 5]
     (finding,) = found["details"][1]["findings"]
     assert finding["where"][0]["map"] == {"axes": [0, 1], "sizes": [2, 3], "rows": ["000", "019"]}
 
 
-def test_when_there_is_not_room_for_all_details_every_function_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_function_has_some_details_if_not_all_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     failed_check = CheckResult("values", False, "wrong", differences=(PLACE,))
     failed = [
         case_record(f"diopi{name}[float32-{number}]", "failed", "x", failed_check) for name in "AB" for number in "123"
@@ -62,7 +62,7 @@ def test_when_there_is_not_room_for_all_details_every_function_has_some(monkeypa
     assert sorted(build_columns(report_of(failed))["details"]) == [0, 1, 3]
 
 
-def test_long_messages_are_cut() -> None:
+def test_long_messages_are_shortened() -> None:
     found = build_columns(report_of([case_record("diopiAdd[float32-a]", "failed", "x" * 9999)]))
     assert found["messages"][0] == "x" * module.SHORT + " …"
     assert found["details"][0]["message"] == "x" * module.LONG + " …"

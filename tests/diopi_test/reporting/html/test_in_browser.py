@@ -63,7 +63,7 @@ def quiet(driver: Any) -> bool:
     return [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
 
 
-def test_cases_are_filtered(driver: Any, report: Path) -> None:
+def test_cases_can_be_filtered(driver: Any, report: Path) -> None:
     browsers.open_page(driver, report, "#/cases")
     assert the(driver, ".shown").text == "256 of 256 cases"
     assert len(all_of(driver, "tbody tr")) == 100
@@ -85,7 +85,7 @@ def test_cases_are_filtered(driver: Any, report: Path) -> None:
     assert quiet(driver)
 
 
-def test_a_failure_is_opened_and_shows_where(driver: Any, report: Path) -> None:
+def test_an_opened_failure_shows_where_it_occurred(driver: Any, report: Path) -> None:
     browsers.open_page(driver, report)
     assert the(driver, ".headline strong").text == "2 cases went wrong"
     driver.find_element("link text", "diopiAdd").click()
@@ -109,7 +109,7 @@ def test_a_failure_is_opened_and_shows_where(driver: Any, report: Path) -> None:
     assert quiet(driver)
 
 
-def test_the_table_of_models_leads_to_what_is_missing(driver: Any, report: Path) -> None:
+def test_the_table_of_models_links_to_missing_functions(driver: Any, report: Path) -> None:
     browsers.open_page(driver, report)
     driver.find_element("link text", "Models").click()
     wait_for(driver, "Models")
@@ -121,7 +121,7 @@ def test_the_table_of_models_leads_to_what_is_missing(driver: Any, report: Path)
     assert quiet(driver)
 
 
-def test_the_grid_is_used_with_the_keyboard(driver: Any, report: Path) -> None:
+def test_the_grid_can_be_used_with_the_keyboard(driver: Any, report: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 
     browsers.open_page(driver, report, "#/functions")
@@ -145,7 +145,7 @@ def test_the_grid_is_used_with_the_keyboard(driver: Any, report: Path) -> None:
     assert quiet(driver)
 
 
-def test_both_languages_and_themes(driver: Any, report: Path) -> None:
+def test_both_languages_and_themes_can_be_selected(driver: Any, report: Path) -> None:
     browsers.open_page(driver, report)
     ground = "return getComputedStyle(document.body).backgroundColor"
     driver.find_element("xpath", "//button[text()='中文']").click()
@@ -161,9 +161,7 @@ def test_both_languages_and_themes(driver: Any, report: Path) -> None:
     assert quiet(driver)
 
 
-def test_every_view_of_every_page_can_be_shown_whatever_the_data_hold(
-    driver: Any, report: Path, tmp_path: Path
-) -> None:
+def test_every_view_can_be_shown_with_any_data(driver: Any, report: Path, tmp_path: Path) -> None:
     hostile = "case?id=diopiSqrt%5Bfloat32-hostile%5D"
     for view in ("overview", "functions", "cases", "models", "durations", "run", "function", "case", hostile):
         browsers.open_page(driver, report, f"#/{view}")

@@ -54,7 +54,7 @@ def test_a_page_is_one_file(page: str) -> None:
     assert policy is not None and "default-src 'none'" in policy and "unsafe" not in policy
 
 
-def test_what_comes_from_data_is_no_markup() -> None:
+def test_data_is_escaped() -> None:
     elements = Elements(html.render_report(shown_report()))
     assert elements.tags.count("script") == 3
     data = json.loads(elements.scripts[1])
@@ -62,7 +62,7 @@ def test_what_comes_from_data_is_no_markup() -> None:
     assert "innerHTML" not in "".join(SOURCES.values())
 
 
-def test_the_title_is_no_markup() -> None:
+def test_the_title_is_escaped() -> None:
     page = html.render_report(replace(shown_report(), vendor=VendorInfo("<b>", "1")))
     assert "<title>&lt;b&gt; 1</title>" in page
 
@@ -73,7 +73,7 @@ def test_every_text_is_in_both_languages_with_the_same_values() -> None:
         assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", chinese)), key
 
 
-def test_every_text_is_there_and_used() -> None:
+def test_every_text_exists_and_is_used() -> None:
     source = "".join(SOURCES.values())
     asked = set(re.findall(r"\bt\(\s*\"([^\"]+)\"", source))
     keys = {

@@ -40,7 +40,7 @@ def test_a_long_stack_does_not_hide_what_the_vendor_wrote(
     assert len(output) < 9000
 
 
-def test_output_that_was_thrown_away_is_empty(output: tuple[int, WorkerProcess]) -> None:
+def test_discarded_output_is_empty(output: tuple[int, WorkerProcess]) -> None:
     file, process = output
     os.write(file, b"some")
     assert process.output_since(4) == process.output_since(1000) == ""

@@ -21,7 +21,7 @@ def read(content: bytes) -> list[object]:
 
 
 @pytest.mark.parametrize("size", [1, 7, 10**6])
-def test_messages_are_read_however_their_bytes_come(size: int) -> None:
+def test_messages_are_read_in_pieces_of_any_size(size: int) -> None:
     reader, found = MessageReader(), []
     content = b"".join(map(frame, MESSAGES))
     for start in range(0, len(content), size):
@@ -30,7 +30,7 @@ def test_messages_are_read_however_their_bytes_come(size: int) -> None:
     assert found == MESSAGES
 
 
-def test_a_message_that_is_cut_is_not_read() -> None:
+def test_a_truncated_message_is_not_read() -> None:
     content = frame(MESSAGES[1])
     assert [read(content[:length]) for length in range(len(content))] == [[]] * len(content)
 
@@ -44,7 +44,7 @@ def test_a_message_with_a_changed_byte_is_not_read(position: int) -> None:
 
 
 @pytest.mark.parametrize("foreign", [b"\n", b"{}", b"\x00\x10\x00\x00", MAGIC[:5] + b"x"])
-def test_foreign_bytes_are_noticed_at_once(foreign: bytes) -> None:
+def test_foreign_bytes_are_detected_immediately(foreign: bytes) -> None:
     with pytest.raises(MessageError, match="expected"):
         read(foreign)
 
@@ -52,9 +52,9 @@ def test_foreign_bytes_are_noticed_at_once(foreign: bytes) -> None:
 def test_a_message_that_is_too_long_is_neither_written_nor_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     content = frame("a" * 100)
     monkeypatch.setattr(messages, "LONGEST", 50)
-    with pytest.raises(MessageError, match="a message has 102 bytes, expected at most 50"):
+    with pytest.raises(MessageError, match=r"102 bytes.*50"):
         frame("a" * 100)
-    with pytest.raises(MessageError, match="a message has 102 bytes, expected at most 50"):
+    with pytest.raises(MessageError, match=r"102 bytes.*50"):
         read(content[:20])
 
 
@@ -77,14 +77,14 @@ def test_the_messages_before_foreign_bytes_are_read(pair: tuple[socket, WorkerPr
     assert list(process.received()) == []
 
 
-def test_nobody_waits_for_a_message_that_has_only_begun(pair: tuple[socket, WorkerProcess]) -> None:
+def test_reading_does_not_wait_for_an_incomplete_message(pair: tuple[socket, WorkerProcess]) -> None:
     theirs, process = pair
     theirs.sendall(frame("first")[:-1])
     assert list(process.received()) == []
     assert process.is_open
 
 
-def test_a_process_that_takes_no_tasks_is_not_waited_for_forever(
+def test_sending_to_a_process_that_reads_nothing_times_out(
     pair: tuple[socket, WorkerProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("diopi_test.run.isolation.fork_server.SEND_SECONDS", 0.01)
