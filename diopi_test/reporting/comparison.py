@@ -139,7 +139,7 @@ class ReportComparison:
     def warnings(self) -> Iterator[str]:
         """Return the reasons why the comparison may be misleading; different selections come first."""
         if self.selections_differ:
-            before, after = len(self.cases_with(Change.gone)), len(self.cases_with(Change.new))
+            before, after = len(self.cases_with(OutcomeChange.gone)), len(self.cases_with(OutcomeChange.new))
             yield (
                 f"the runs have different selections: {pluralize(before, 'case')} only before, {after:,} only after; "
                 "new and gone cases say nothing about the vendor"
