@@ -18,45 +18,40 @@
 extern "C" {
 #endif
 
-/** Version of the interface: 100 times the major number and the minor one. Ours. */
+/** The version of the interface: 100 times the major number plus the minor number. Ours. */
 #define HG_VERSION 100
 
-/** Axes a binding or tensor has at most. Ours. */
+/** The maximum number of axes of a binding or tensor. Ours. */
 #define HG_MAX_DIMS 8
 
-/** What a call answers. A call that does not answer HG_SUCCESS changed nothing. Ours. */
+/** The result of a call. A call that does not return HG_SUCCESS has changed nothing. Ours. */
 typedef enum {
-    HG_SUCCESS = 0, /**< The call did what it was asked. */
-    HG_ERROR_INVALID_ARGUMENT = 1, /**< An argument is NULL, out of range or no enumerator. */
+    HG_SUCCESS = 0, /**< The call succeeded. */
+    HG_ERROR_INVALID_ARGUMENT = 1, /**< An argument is NULL, out of range or not an enumerator. */
     HG_ERROR_INVALID_HANDLE = 2, /**< A handle refers to no live object, or to an object of another kind. */
-    HG_ERROR_INVALID_DEVICE = 3, /**< There is no device of that number. */
-    HG_ERROR_WRONG_DEVICE = 4, /**< The engine, context or tensor belongs to another device than the current one. */
-    HG_ERROR_INVALID_FILE = 5, /**< The bytes are no engine, or not all that was written: damaged, cut off, added to. */
-    HG_ERROR_VERSION = 6, /**< The engine was made by another version of the compiler than the runtime's. */
-    HG_ERROR_CORES_UNAVAILABLE = 7, /**< Not so many cores are free, or one of the mask is not. */
-    HG_ERROR_IN_USE = 8, /**< Something that is alive uses it: a context its engine and cores, a mapping its tensor. */
-    HG_ERROR_CONTEXT_EXISTS = 9, /**< The engine has a context, and may have one at a time. */
-    HG_ERROR_BATCH_SIZE = 10, /**< The batch is 0 or less, or larger than the engine takes. */
-    HG_ERROR_BINDING = 11, /**< A binding is NULL, too small, or a tensor that is not what the engine describes. */
-    HG_ERROR_OUT_OF_MEMORY = 12, /**< There is not so much memory. */
-    HG_ERROR_NOT_SUPPORTED = 13, /**< The device can't do it, though the call is legal. */
-    HG_ERROR_INTERNAL = 14 /**< The runtime failed; hgGetLastErrorString says why. */
+    HG_ERROR_INVALID_DEVICE = 3, /**< There is no device with this number. */
+    HG_ERROR_WRONG_DEVICE = 4, /**< The engine, context or tensor does not belong to the current device. */
+    HG_ERROR_INVALID_FILE = 5, /**< The bytes are not an engine, or are damaged, truncated or extended. */
+    HG_ERROR_VERSION = 6, /**< The version of the compiler that created the engine differs from the runtime's version. */
+    HG_ERROR_CORES_UNAVAILABLE = 7, /**< Too few cores are free, or a core of the mask is not free. */
+    HG_ERROR_IN_USE = 8, /**< The object is in use: a context uses its engine and cores, a mapping uses its tensor. */
+    HG_ERROR_CONTEXT_EXISTS = 9, /**< The engine already has a context; it can have only one at a time. */
+    HG_ERROR_BATCH_SIZE = 10, /**< The batch size is less than 1, or exceeds the maximum of the engine. */
+    HG_ERROR_BINDING = 11, /**< A binding is NULL, too small, or a tensor that does not match the engine. */
+    HG_ERROR_OUT_OF_MEMORY = 12, /**< There is not enough memory. */
+    HG_ERROR_NOT_SUPPORTED = 13, /**< The device does not support this valid call. */
+    HG_ERROR_INTERNAL = 14 /**< The runtime failed; hgGetLastErrorString returns the reason. */
 } hgResult;
 
-/** What can be asked of a device. Ours. */
+/** The attributes of a device. Ours. */
 typedef enum {
     HG_DEVICE_CORE_COUNT = 0, /**< Number of cores. */
     HG_DEVICE_LOCAL_MEMORY_SIZE = 1, /**< Local memory of a core, in bytes. */
-    HG_DEVICE_FREE_CORE_COUNT = 2, /**< Cores that no process has taken, as of now. */
-    HG_DEVICE_RETAINED_CORE_MASK = 3 /**< Cores that this process has retained. */
+    HG_DEVICE_FREE_CORE_COUNT = 2, /**< The number of cores that no process uses at the time of the call. */
+    HG_DEVICE_RETAINED_CORE_MASK = 3 /**< The mask of the cores that this process has retained. */
 } hgDeviceAttribute;
 
-/**
- * How urgent it is to retain cores: the less urgent, the more cores of the device are left to others.
- *
- * Priority k leaves k quarters of the device's cores free.
- *  Ours.
- */
+/** The priority of retaining cores. P0 is the highest; priority k leaves k quarters of the device's cores free. Ours. */
 typedef enum {
     HG_DEVICE_P0 = 0, /**< May take every free core. */
     HG_DEVICE_P1 = 1, /**< Leaves a quarter of the cores free. */
@@ -64,16 +59,16 @@ typedef enum {
     HG_DEVICE_P3 = 3 /**< Leaves three quarters of the cores free. */
 } hgDevicePriority;
 
-/** Element type of a binding or tensor; the numbers are those of diopiDtype_t. Ours. */
+/** The element type of a binding or tensor, with the numbers of diopiDtype_t. Ours. */
 typedef enum {
     HG_TYPE_INT8 = 0, /**< 8-bit integer. */
-    HG_TYPE_UINT8 = 1, /**< 8-bit integer without sign. */
+    HG_TYPE_UINT8 = 1, /**< Unsigned 8-bit integer. */
     HG_TYPE_INT16 = 2, /**< 16-bit integer. */
-    HG_TYPE_UINT16 = 3, /**< 16-bit integer without sign. */
+    HG_TYPE_UINT16 = 3, /**< Unsigned 16-bit integer. */
     HG_TYPE_INT32 = 4, /**< 32-bit integer. */
-    HG_TYPE_UINT32 = 5, /**< 32-bit integer without sign. */
+    HG_TYPE_UINT32 = 5, /**< Unsigned 32-bit integer. */
     HG_TYPE_INT64 = 6, /**< 64-bit integer. */
-    HG_TYPE_UINT64 = 7, /**< 64-bit integer without sign. */
+    HG_TYPE_UINT64 = 7, /**< Unsigned 64-bit integer. */
     HG_TYPE_FLOAT16 = 8, /**< IEEE binary16. */
     HG_TYPE_FLOAT32 = 9, /**< IEEE binary32. */
     HG_TYPE_FLOAT64 = 10, /**< IEEE binary64. */
@@ -81,65 +76,65 @@ typedef enum {
     HG_TYPE_BFLOAT16 = 12 /**< The upper half of an IEEE binary32. */
 } hgDataType;
 
-/** What the axes of a binding or tensor are, in the order of memory, the last without gaps. Ours. */
+/** The meaning of the axes of a binding or tensor, in the order of memory; the last axis is contiguous. Ours. */
 typedef enum {
-    HG_LAYOUT_LINEAR = 0, /**< Axes without names, the first one slowest. */
+    HG_LAYOUT_LINEAR = 0, /**< Axes without a meaning, in row-major order. */
     HG_LAYOUT_NCHW = 1, /**< Batch, channels, height, width. */
     HG_LAYOUT_NHWC = 2 /**< Batch, height, width, channels. */
 } hgLayout;
 
-/** What can be asked of a binding as a number. Ours. */
+/** The attributes of a binding that are numbers. Ours. */
 typedef enum {
     HG_BINDING_ATTR_IS_INPUT = 0, /**< 1 for an input, 0 for an output. */
-    HG_BINDING_ATTR_DATA_TYPE = 1, /**< Its element type, a hgDataType. */
-    HG_BINDING_ATTR_LAYOUT = 2, /**< Its layout, a hgLayout. */
-    HG_BINDING_ATTR_NB_DIMS = 3, /**< Number of its axes. */
-    HG_BINDING_ATTR_BATCH_DIM = 4, /**< The axis of the batch, -1 if its sizes are fixed. */
-    HG_BINDING_ATTR_SAMPLE_SIZE = 5 /**< Bytes of one element of the batch; of the whole binding if its sizes are fixed. */
+    HG_BINDING_ATTR_DATA_TYPE = 1, /**< The element type, a hgDataType. */
+    HG_BINDING_ATTR_LAYOUT = 2, /**< The layout, a hgLayout. */
+    HG_BINDING_ATTR_NB_DIMS = 3, /**< The number of axes. */
+    HG_BINDING_ATTR_BATCH_DIM = 4, /**< The axis of the batch; -1 if all sizes are fixed. */
+    HG_BINDING_ATTR_SAMPLE_SIZE = 5 /**< The number of bytes of one sample of the batch, or of the whole binding if all sizes are fixed. */
 } hgBindingAttribute;
 
-/** How the cores of an engine share the work; it is equal for the engines of one virtual device. Ours. */
+/** How the cores of an engine share the work; all engines of a virtual device have the same mode. Ours. */
 typedef enum {
-    HG_EXECUTE_NORMAL = 0, /**< Each core computes batches of its own, with all weights. */
-    HG_EXECUTE_WEIGHT_SPLIT = 1 /**< The cores compute one batch together, each with a part of the weights. */
+    HG_EXECUTE_NORMAL = 0, /**< Each core computes separate batches with all weights. */
+    HG_EXECUTE_WEIGHT_SPLIT = 1 /**< All cores compute one batch together, each with a part of the weights. */
 } hgExecuteMode;
 
-/** For which execution hgEngineGetMaxBatchSize answers; flags are joined by `|`. Ours. */
+/** The kind of execution for which hgEngineGetMaxBatchSize returns the size; join flags with `|`. Ours. */
 typedef enum {
-    HG_BATCH_SIZE_DEFAULT = 0, /**< Tensors in system memory, a context with the fewest cores. */
+    HG_BATCH_SIZE_DEFAULT = 0, /**< Tensors in system memory, and a context with the fewest cores. */
     HG_BATCH_SIZE_HOST_TENSOR = 1, /**< Tensors in page-locked host memory. */
     HG_BATCH_SIZE_MAX_CORES = 2 /**< A context with the most cores that the device has. */
 } hgBatchSizeFlags;
 
 /**
- * Which cores a new context takes for the group of its engine.
+ * The cores that a new context allocates for the group of its engine.
  *
- * If the process has retained cores of a device, HG_CORE_ALLOC_MINIMUM and HG_CORE_ALLOC_MAXIMUM choose among those
- * alone, else among the free ones.
+ * If the process has retained cores of a device, HG_CORE_ALLOC_MINIMUM and HG_CORE_ALLOC_MAXIMUM select only from
+ * these cores; otherwise they select from all free cores.
  *  Ours.
  */
 typedef enum {
     HG_CORE_ALLOC_MINIMUM = 0, /**< The cores that one scheme needs. */
-    HG_CORE_ALLOC_MAXIMUM = 1, /**< As many times those as there are cores for, at least once. */
-    HG_CORE_ALLOC_AS_CORE_MASK = 2 /**< For this engine exactly the given physical cores; for others of its group as MINIMUM. */
+    HG_CORE_ALLOC_MAXIMUM = 1, /**< The largest multiple of these cores that is available, at least one. */
+    HG_CORE_ALLOC_AS_CORE_MASK = 2 /**< Exactly the physical cores of the mask for this engine, and MINIMUM for the other engines of its group. */
 } hgCoreAllocPolicy;
 
-/** Where a tensor or a binding lies. The numbers are the interface's. */
+/** The kind of memory of a tensor or binding. The interface defines the numbers. */
 typedef enum {
-    HG_MEM_SYSTEM = 1, /**< System memory: a binding is its address. */
-    HG_MEM_HOST = 2 /**< Page-locked host memory: a binding is the handle of a tensor. */
+    HG_MEM_SYSTEM = 1, /**< System memory; a binding is an address. */
+    HG_MEM_HOST = 2 /**< Page-locked host memory; a binding is the handle of a tensor. */
 } hgMemoryType;
 
-/** The number of a device, from 0. */
+/** The number of a device, starting at 0. */
 typedef int32_t hgDevice;
 
 /** An engine: a compiled network, read from bytes. */
 typedef struct hgEngine_st* hgEngine;
 
-/** The scheme of an engine's group. It lives as the engine. */
+/** The scheme of an engine's group. It is valid until the engine is destroyed. */
 typedef struct hgExecutionScheme_st* hgExecutionScheme;
 
-/** What an engine is executed by: its cores and weights. */
+/** An execution context: the cores and the uploaded weights of an engine. */
 typedef struct hgExecutionContext_st* hgExecutionContext;
 
 /** A tensor in memory of the runtime. */
@@ -148,88 +143,89 @@ typedef struct hgTensor_st* hgTensor;
 /** The sizes of a binding or tensor. Ours. */
 typedef struct hgDims {
     int32_t nbDims; /**< Number of axes. */
-    int64_t d[HG_MAX_DIMS]; /**< Their sizes; a batch is -1. */
+    int64_t d[HG_MAX_DIMS]; /**< The sizes; the size of the batch is -1. */
 } hgDims;
 
-/** What a tensor is. */
+/** The description of a tensor. */
 typedef struct hgTensorDesc {
-    hgDataType type; /**< Its element type. */
-    hgLayout layout; /**< What its axes are. */
-    hgDims dims; /**< Their sizes, each 0 or more. */
+    hgDataType type; /**< The element type. */
+    hgLayout layout; /**< The meaning of the axes. */
+    hgDims dims; /**< The sizes, each 0 or more. */
 } hgTensorDesc;
 
-/** Where a tensor lies. */
+/** The memory of a tensor. */
 typedef struct hgMemDesc {
-    hgMemoryType location; /**< Kind of memory. */
-    size_t alignment; /**< The address is a multiple of it, a power of two; 0: the runtime chooses. */
+    hgMemoryType location; /**< The kind of memory. */
+    size_t alignment; /**< A power of two that divides the address; 0 lets the runtime choose. */
 } hgMemDesc;
 
-/** Where a binding of an execution lies. */
+/** The memory of a binding during an execution. */
 typedef struct hgHostTensorDesc {
-    hgMemoryType location; /**< HG_MEM_SYSTEM: the binding is an address; HG_MEM_HOST: a tensor's handle. */
-    size_t size; /**< Bytes that lie at the address, which are checked; 0: as many as are needed. */
+    hgMemoryType location; /**< HG_MEM_SYSTEM: the binding is an address; HG_MEM_HOST: it is a tensor's handle. */
+    size_t size; /**< The number of bytes at the address, which the call checks; 0: it does not check. */
 } hgHostTensorDesc;
 
-/** What a scheme says of one engine. It lives as the engine from which the scheme was asked. */
+/** The entry of a scheme for one engine. It is valid until the engine that returned the scheme is destroyed. */
 typedef struct hgEngineControl {
-    int32_t engineId; /**< Number in its group. */
-    const char* engineName; /**< Name it was compiled with. */
-    int32_t virtualDeviceId; /**< Device it runs on, virtual. */
-    int32_t engineGroupId; /**< Engines of one number share memory: they do not run at the same time. */
-    hgExecuteMode executeMode; /**< How its cores share the work. */
-    int32_t coresPerBatch; /**< Fewest cores for one batch. */
-    uint32_t coreMask; /**< Cores it runs on, virtual. */
-    uint64_t memoryConsumption; /**< Local memory of a core for one patch, in bytes, weights included. */
+    int32_t engineId; /**< The number of the engine in its group. */
+    const char* engineName; /**< The name of the engine. */
+    int32_t virtualDeviceId; /**< The virtual device that the engine runs on. */
+    int32_t engineGroupId; /**< Engines with the same number share memory and do not run at the same time. */
+    hgExecuteMode executeMode; /**< How the cores share the work. */
+    int32_t coresPerBatch; /**< The minimum number of cores for one batch. */
+    uint32_t coreMask; /**< The mask of the virtual cores that the engine runs on. */
+    uint64_t memoryConsumption; /**< The local memory of a core for one patch, in bytes, including weights. */
 } hgEngineControl;
 
-/** The version of the interface, HG_VERSION when it was built. */
+/** Return the version of the interface: HG_VERSION at the time the library was built. */
 HG_EXPORT hgResult hgRuntimeGetVersion(int* version);
 
-/** The name of a result, `HG_SUCCESS`. Ours. */
+/** Return the name of a result, such as `HG_SUCCESS`. Ours. */
 HG_EXPORT hgResult hgGetResultName(hgResult result, const char** name);
 
-/** What a result means. Ours. */
+/** Return the meaning of a result. Ours. */
 HG_EXPORT hgResult hgGetResultDescription(hgResult result, const char** description);
 
 /**
- * Why the latest call of this thread that failed did: what was given, what was expected. It holds until the
- * next call of the thread. Ours.
+ * Return why the latest failed call of this thread failed: what was passed and what was expected. The text is
+ * valid until the next call of the thread. Ours.
  */
 HG_EXPORT hgResult hgGetLastErrorString(const char** text);
 
-/** How many devices there are. */
+/** Return the number of devices. */
 HG_EXPORT hgResult hgDeviceGetCount(int* count);
 
-/** The current device of this thread; 0 at first. */
+/** Return the current device of this thread, initially 0. */
 HG_EXPORT hgResult hgDeviceGetCurrent(hgDevice* device);
 
 /**
  * Make a device the current one of this thread. Engines, contexts and tensors belong to the device that was
- * current when they were made, and are used while it is.
+ * current when they were created. They can be used only while this device is current.
  */
 HG_EXPORT hgResult hgDeviceSetCurrent(hgDevice device);
 
-/** An attribute of a device. */
+/** Return an attribute of a device. */
 HG_EXPORT hgResult hgDeviceGetAttribute(hgDevice device, hgDeviceAttribute attribute, int* value);
 
 /**
- * Take cores for this process, which keeps them until it releases them or ends.
+ * Retain cores for this process until it releases them or ends.
  *
- * All `coreCount` (1 or more) are given, those of `retainedCoreMask`, or none: HG_ERROR_CORES_UNAVAILABLE.
+ * The call retains `coreCount` cores (1 or more) and writes their mask to `retainedCoreMask`. Otherwise, it
+ * retains none and returns HG_ERROR_CORES_UNAVAILABLE.
  */
 HG_EXPORT hgResult hgDeviceRetain(hgDevice device, unsigned int coreCount, hgDevicePriority priority,
                                   unsigned int* retainedCoreMask);
 
 /**
- * Give retained cores back.
+ * Release retained cores.
  *
- * HG_ERROR_INVALID_ARGUMENT for an empty mask or a core that is not retained, HG_ERROR_IN_USE for one that a
- * context uses; none is given back then.
+ * HG_ERROR_INVALID_ARGUMENT if the mask is empty or a core is not retained, HG_ERROR_IN_USE if a context uses
+ * a core. In both cases, no core is released.
  */
 HG_EXPORT hgResult hgDeviceRelease(hgDevice device, unsigned int coreMask);
 
 /**
- * Make an engine from the bytes of an engine file, for the current device. The bytes may go afterwards.
+ * Create an engine on the current device from the bytes of an engine file. They may be freed afterwards.
  *
  * HG_ERROR_INVALID_FILE, HG_ERROR_VERSION.
  */
@@ -238,68 +234,68 @@ HG_EXPORT hgResult hgEngineCreate(const char* serialized, size_t size, hgEngine*
 /** Destroy an engine that has no context. Ours. */
 HG_EXPORT hgResult hgEngineDestroy(hgEngine engine);
 
-/** Number of bindings, inputs before outputs. */
+/** Return the number of bindings; inputs precede outputs. */
 HG_EXPORT hgResult hgEngineGetNbBindings(hgEngine engine, int32_t* count);
 
-/** The binding of a name. Ours. */
+/** Return the index of the binding with this name. Ours. */
 HG_EXPORT hgResult hgEngineGetBindingIndex(hgEngine engine, const char* name, int* index);
 
-/** The name of a binding. Ours. */
+/** Return the name of a binding. Ours. */
 HG_EXPORT hgResult hgEngineGetBindingName(hgEngine engine, int index, const char** name);
 
-/** The sizes of a binding; that of the batch is -1. Ours. */
+/** Return the sizes of a binding; the size of the batch is -1. Ours. */
 HG_EXPORT hgResult hgEngineGetBindingDimensions(hgEngine engine, int index, hgDims* dims);
 
-/** Its element type. Ours. */
+/** Return the element type of a binding. Ours. */
 HG_EXPORT hgResult hgEngineGetBindingType(hgEngine engine, int index, hgDataType* type);
 
-/** Its layout. Ours. */
+/** Return the layout of a binding. Ours. */
 HG_EXPORT hgResult hgEngineGetBindingLayout(hgEngine engine, int index, hgLayout* layout);
 
-/** An attribute of a binding. */
+/** Return an attribute of a binding. */
 HG_EXPORT hgResult hgEngineGetBindingAttribute(hgEngine engine, int index, hgBindingAttribute attribute, int* value);
 
-/** The scheme of the engine's group. */
+/** Return the scheme of the engine's group. */
 HG_EXPORT hgResult hgEngineGetExecutionScheme(hgEngine engine, hgExecutionScheme* scheme);
 
-/** The engine's number in its group. */
+/** Return the number of the engine in its group. */
 HG_EXPORT hgResult hgEngineGetEngineID(hgEngine engine, int* engineId);
 
-/** Number of engines in a group. */
+/** Return the number of engines in a group. */
 HG_EXPORT hgResult hgSchemeGetEngineCount(hgExecutionScheme scheme, int* count);
 
-/** What a scheme says of an engine. */
+/** Return the entry of a scheme for an engine. */
 HG_EXPORT hgResult hgSchemeGetEngineControl(hgExecutionScheme scheme, int engineId, hgEngineControl** control);
 
-/** The largest batch of one execution; `flags` are hgBatchSizeFlags, joined. */
+/** Return the largest batch of one execution; `flags` are joined hgBatchSizeFlags. */
 HG_EXPORT hgResult hgEngineGetMaxBatchSize(hgEngine engine, unsigned int flags, int* size);
 
 /**
- * Make the context of an engine, which must have none: take cores for its group, upload weights.
+ * Create the context of an engine that has none: allocate cores for its group and upload the weights.
  *
- * The first context of a group takes the cores of all its engines; the others use them, whatever their policy,
- * but for a mask, which must be the one the engine has. `coreMask` is 0 unless the policy is
- * HG_CORE_ALLOC_AS_CORE_MASK. HG_ERROR_CORES_UNAVAILABLE, with nothing taken; HG_ERROR_CONTEXT_EXISTS.
+ * The first context of a group allocates the cores of all engines of the group. Further contexts use these,
+ * whatever their policy; a mask must then equal the mask of the engine. `coreMask` is 0 unless the policy is
+ * HG_CORE_ALLOC_AS_CORE_MASK. HG_ERROR_CORES_UNAVAILABLE (no core is allocated then), HG_ERROR_CONTEXT_EXISTS.
  */
 HG_EXPORT hgResult hgEngineCreateExecutionContext(hgEngine engine, hgExecutionContext* context,
                                                   hgCoreAllocPolicy policy, uint32_t coreMask);
 
-/** Destroy a context when what it executes has ended; the last one of a group gives back the cores it took. Ours. */
+/** Destroy a context after its execution has ended. The last context of a group releases the allocated cores. Ours. */
 HG_EXPORT hgResult hgExecutionContextDestroy(hgExecutionContext context);
 
 /**
  * Execute the engine on a batch, and return when its outputs are written.
  *
- * `bindings` has an entry a binding, and `tensorInfo` says where they lie; NULL: in system memory. A large
- * batch is split, and upload, compute and download of its parts overlap. Calls of several threads on one
- * context follow one another. HG_ERROR_BATCH_SIZE, HG_ERROR_BINDING.
+ * `bindings` has one entry per binding. `tensorInfo` describes their memory; NULL means system memory. A large
+ * batch is split, and upload, computation and download of its parts overlap. Calls of several threads on one
+ * context run one after the other. HG_ERROR_BATCH_SIZE, HG_ERROR_BINDING.
  */
 HG_EXPORT hgResult hgExecutionContextExecute(hgExecutionContext context, int batchSize, void** bindings,
                                              const hgHostTensorDesc* tensorInfo);
 
 /**
- * Make a tensor of the current device. Without `desc`, which may be NULL, it has no memory before
- * hgTensorUpdateDesc. No `flags` are known: 0.
+ * Create a tensor on the current device. If `desc` is NULL, the tensor has no memory until hgTensorUpdateDesc
+ * is called. `flags` must be 0.
  */
 HG_EXPORT hgResult hgTensorCreate(const hgTensorDesc* desc, const hgMemDesc* memory, unsigned int flags,
                                   hgTensor* tensor);
@@ -307,25 +303,25 @@ HG_EXPORT hgResult hgTensorCreate(const hgTensorDesc* desc, const hgMemDesc* mem
 /** Destroy a tensor that is not mapped. Ours. */
 HG_EXPORT hgResult hgTensorDestroy(hgTensor tensor);
 
-/** Give a tensor its first description, or another; memory is allocated when what it has is not enough. */
+/** Set or replace the description of a tensor; memory is allocated if the tensor does not have enough. */
 HG_EXPORT hgResult hgTensorUpdateDesc(hgTensor tensor, const hgTensorDesc* desc);
 
-/** Copy `size` bytes, all, into a tensor. */
+/** Copy `size` bytes to a tensor; `size` must be the size of the tensor. */
 HG_EXPORT hgResult hgTensorData(hgTensor tensor, const void* data, size_t size);
 
-/** Where a tensor lies, for direct access until it is unmapped; it is neither described anew nor destroyed then. */
+/** Return the address of a tensor for direct access. Until it is unmapped, it can't be changed or destroyed. */
 HG_EXPORT hgResult hgTensorMap(hgTensor tensor, void** address);
 
 /** End the direct access to a mapped tensor. */
 HG_EXPORT hgResult hgTensorUnmap(hgTensor tensor);
 
-/** The description of a tensor. Ours. */
+/** Return the description of a tensor. Ours. */
 HG_EXPORT hgResult hgTensorGetDesc(hgTensor tensor, hgTensorDesc* desc);
 
-/** Bytes of a tensor's elements. Ours. */
+/** Return the number of bytes of a tensor's elements. Ours. */
 HG_EXPORT hgResult hgTensorGetSize(hgTensor tensor, size_t* size);
 
-/** Bytes of the memory a tensor has. Ours. */
+/** Return the number of bytes of a tensor's memory. Ours. */
 HG_EXPORT hgResult hgTensorGetAlignedSize(hgTensor tensor, size_t* size);
 
 #ifdef __cplusplus

@@ -18,58 +18,58 @@
 extern "C" {
 #endif
 
-/** 8 bits without sign. */
+/** An unsigned 8-bit integer. */
 typedef uint8_t NvU8;
 
-/** 16 bits without sign. */
+/** An unsigned 16-bit integer. */
 typedef uint16_t NvU16;
 
-/** 32 bits without sign. */
+/** An unsigned 32-bit integer. */
 typedef uint32_t NvU32;
 
-/** 64 bits without sign. */
+/** An unsigned 64-bit integer. */
 typedef uint64_t NvU64;
 
-/** 64 bits with sign. Ours. */
+/** A signed 64-bit integer. Ours. */
 typedef int64_t NvS64;
 
-/** Axes a tensor has at most. Ours. */
+/** The maximum number of axes of a tensor. Ours. */
 #define NVDLA_MAX_DIMS 8
 
-/** Bytes of a tensor's name with the zero at its end. Ours. */
+/** The maximum number of bytes of a tensor's name, including the terminating zero. Ours. */
 #define NVDLA_NAME_LENGTH 80
 
-/** What a call answers. A call that does not answer NvSuccess changed nothing. Ours. */
+/** The result of a call. A call that does not return NvSuccess has changed nothing. Ours. */
 typedef enum {
-    NvSuccess = 0, /**< The call did what it was asked. */
-    NvError_BadParameter = 1, /**< An argument is NULL, out of range, or not what the network takes. */
+    NvSuccess = 0, /**< The call succeeded. */
+    NvError_BadParameter = 1, /**< An argument is NULL, out of range, or does not match the network. */
     NvError_BadValue = 2, /**< A handle refers to no live object. */
-    NvError_NotInitialized = 3, /**< Nothing is loaded, or a tensor is not bound. */
-    NvError_Busy = 4, /**< It is in use: a network is loaded, memory is bound. */
-    NvError_InvalidFile = 5, /**< The bytes are no loadable, or damaged. */
-    NvError_FileVersion = 6, /**< The loadable was made by another version of the compiler. */
-    NvError_InsufficientMemory = 7, /**< The heap has not so much memory. */
-    NvError_NotSupported = 8, /**< The implementation can read this loadable, not run it; or can't change this field. */
-    NvError_DeviceNotFound = 9, /**< There is no device of that number. */
+    NvError_NotInitialized = 3, /**< No network is loaded, or a tensor is not bound. */
+    NvError_Busy = 4, /**< The object is in use: a network is loaded, or memory is bound. */
+    NvError_InvalidFile = 5, /**< The bytes are not a loadable, or are damaged. */
+    NvError_FileVersion = 6, /**< Another version of the compiler created the loadable. */
+    NvError_InsufficientMemory = 7, /**< The heap does not have enough memory. */
+    NvError_NotSupported = 8, /**< The implementation can read this loadable but not run it, or can't change this field. */
+    NvError_DeviceNotFound = 9, /**< There is no device with this number. */
     NvError_Internal = 10 /**< The driver failed. */
 } NvError;
 
-/** Where memory is allocated. Ours. */
+/** The heap in which memory is allocated. Ours. */
 typedef enum {
-    NvDlaHeap_DRAM = 0, /**< The system's memory, which host and device address. */
-    NvDlaHeap_SRAM = 1 /**< The memory on the chip: little, and fast. */
+    NvDlaHeap_DRAM = 0, /**< System memory, which host and device can address. */
+    NvDlaHeap_SRAM = 1 /**< On-chip memory, which is small and fast. */
 } NvDlaHeap;
 
-/** Element type of a tensor; the numbers are those of diopiDtype_t. Ours. */
+/** The element type of a tensor, with the numbers of diopiDtype_t. Ours. */
 typedef enum {
     NvDlaDataType_INT8 = 0, /**< 8-bit integer. */
-    NvDlaDataType_UINT8 = 1, /**< 8-bit integer without sign. */
+    NvDlaDataType_UINT8 = 1, /**< Unsigned 8-bit integer. */
     NvDlaDataType_INT16 = 2, /**< 16-bit integer. */
-    NvDlaDataType_UINT16 = 3, /**< 16-bit integer without sign. */
+    NvDlaDataType_UINT16 = 3, /**< Unsigned 16-bit integer. */
     NvDlaDataType_INT32 = 4, /**< 32-bit integer. */
-    NvDlaDataType_UINT32 = 5, /**< 32-bit integer without sign. */
+    NvDlaDataType_UINT32 = 5, /**< Unsigned 32-bit integer. */
     NvDlaDataType_INT64 = 6, /**< 64-bit integer. */
-    NvDlaDataType_UINT64 = 7, /**< 64-bit integer without sign. */
+    NvDlaDataType_UINT64 = 7, /**< Unsigned 64-bit integer. */
     NvDlaDataType_HALF = 8, /**< IEEE binary16. */
     NvDlaDataType_FLOAT = 9, /**< IEEE binary32. */
     NvDlaDataType_DOUBLE = 10, /**< IEEE binary64. */
@@ -77,72 +77,72 @@ typedef enum {
     NvDlaDataType_BFLOAT16 = 12 /**< The upper half of an IEEE binary32. */
 } NvDlaDataType;
 
-/** What the axes of a tensor are, in the order of memory. Ours. */
+/** The meaning of the axes of a tensor, in the order of memory. Ours. */
 typedef enum {
-    NvDlaDataFormat_LINEAR = 0, /**< Axes without names, the first one slowest. */
+    NvDlaDataFormat_LINEAR = 0, /**< Axes without a meaning, in row-major order. */
     NvDlaDataFormat_NCHW = 1, /**< Batch, channels, height, width. */
     NvDlaDataFormat_NHWC = 2 /**< Batch, height, width, channels. */
 } NvDlaDataFormat;
 
 /**
- * An input or output of a network. Nothing of it can be changed but the size of the batch, which is 1 at first
- * and that of all inputs and outputs at once. Ours.
+ * An input or output of a network. Only the size of the batch can be changed. It is initially 1, and it is the
+ * same for all inputs and outputs. Ours.
  */
 typedef struct NvDlaTensor {
-    char name[NVDLA_NAME_LENGTH]; /**< Its name, ended by a zero. */
-    NvU64 bufferSize; /**< Bytes it takes. It follows from the sizes: it is not read where a tensor is set. */
-    NvDlaDataType dataType; /**< Its element type. */
-    NvDlaDataFormat dataFormat; /**< What its axes are. */
-    NvU32 numDims; /**< Number of axes. */
-    NvS64 dims[NVDLA_MAX_DIMS]; /**< Their sizes; the batch is the first one. */
-    NvS64 maxBatch; /**< What the first size may be at most; 0 if all sizes are fixed. */
+    char name[NVDLA_NAME_LENGTH]; /**< The name, terminated by a zero. */
+    NvU64 bufferSize; /**< The number of bytes. It follows from the sizes, so it is not read when a tensor is set. */
+    NvDlaDataType dataType; /**< The element type. */
+    NvDlaDataFormat dataFormat; /**< The meaning of the axes. */
+    NvU32 numDims; /**< The number of axes. */
+    NvS64 dims[NVDLA_MAX_DIMS]; /**< The sizes; the first one is the size of the batch. */
+    NvS64 maxBatch; /**< The maximum of the first size; 0 if all sizes are fixed. */
 } NvDlaTensor;
 
-/** Memory a task uses. */
+/** A memory that a task uses. */
 typedef struct NvDlaMemDesc {
-    void* handle; /**< Its handle, of NvDlaAllocMem. */
-    NvU32 size; /**< Its bytes. */
+    void* handle; /**< The handle that NvDlaAllocMem returned. */
+    NvU32 size; /**< The number of bytes. */
 } NvDlaMemDesc;
 
-/** What a device does next, as the driver fills it from a loadable. Ours. */
+/** A task of a device; the driver fills it from a loadable. Ours. */
 typedef struct NvDlaTask {
-    NvU32 batchSize; /**< Size of the batch; 1 for a network without. */
-    NvU32 numAddresses; /**< Number of memories. */
-    const NvDlaMemDesc* addressList; /**< They: the loadable, its inputs, its outputs, in its order. */
+    NvU32 batchSize; /**< The size of the batch; 1 for a network without batches. */
+    NvU32 numAddresses; /**< The number of memories. */
+    const NvDlaMemDesc* addressList; /**< The memories of the loadable, its inputs and its outputs, in the order of the loadable. */
 } NvDlaTask;
 
-/** Begin a session with the kernel's driver. */
+/** Start a session with the driver in the kernel. */
 NVDLA_EXPORT NvError NvDlaInitialize(void** session_handle);
 
-/** End a session that has no open device. */
+/** End a session without open devices. */
 NVDLA_EXPORT void NvDlaDestroy(void* session_handle);
 
 /** Open a device by its number. */
 NVDLA_EXPORT NvError NvDlaOpen(void* session_handle, NvU32 instance, void** device_handle);
 
-/** Close a device; memory that was allocated for it is freed. */
+/** Close a device and free the memory that was allocated for it. */
 NVDLA_EXPORT void NvDlaClose(void* session_handle, void* device_handle);
 
 /**
- * Run tasks on a device in their order, and return when they are done. All are checked before.
+ * Check all tasks, run them on a device in order, and return when they have finished.
  *
- * A loadable is read when a task runs it first, and not again until its memory is freed. An output must be in
- * memory of its own.
+ * A loadable is read when a task first runs it, and not again until its memory is freed. Each output must be
+ * in separate memory.
  */
 NVDLA_EXPORT NvError NvDlaSubmit(void* session_handle, void* device_handle, NvDlaTask* tasks, NvU32 num_tasks);
 
 /**
- * Allocate `size` bytes, 1 or more, in a heap: a handle for the device, an address for the host.
+ * Allocate `size` bytes, 1 or more, in a heap; return a handle for the device and an address for the host.
  *
- * NvError_InsufficientMemory when the heap of the device, whose size is limited, has not so much.
+ * NvError_InsufficientMemory if the heap of the device, whose size is limited, does not have enough memory.
  */
 NVDLA_EXPORT NvError NvDlaAllocMem(void* session_handle, void* device_handle, void** mem_handle, void** pData,
                                    NvU32 size, NvDlaHeap heap);
 
-/** Free memory, with the address and the size it was allocated with. */
+/** Free memory; pass the address and the size of the allocation. */
 NVDLA_EXPORT NvError NvDlaFreeMem(void* session_handle, void* device_handle, void* mem_handle, void* pData, NvU32 size);
 
-/** Print for who looks for a fault, as printf does. */
+/** Print a message for debugging, with the format of printf. */
 NVDLA_EXPORT void NvDlaDebugPrintf(const char* format, ...);
 
 #ifdef __cplusplus
@@ -155,59 +155,59 @@ namespace nvdla {
 /** The driver: one network loaded at a time, run on one device. Methods are called by one thread at a time. */
 class IRuntime {
 public:
-    /** How many devices the configuration supports. */
+    /** Return the number of devices that the configuration supports. */
     virtual NvU16 getMaxDevices() = 0;
 
-    /** How many devices are available. A task runs on one. */
+    /** Return the number of available devices. A task runs on one device. */
     virtual NvU16 getNumDevices() = 0;
 
-    /** Parse a loadable into what the tasks of the device `instance` need. Where the bytes end, they say themselves. */
+    /** Load a loadable on the device `instance`. The bytes themselves contain their size. */
     virtual NvError load(const NvU8* buf, int instance) = 0;
 
-    /** Free what was loaded, and end its bindings; memory that was bound stays. */
+    /** Unload the network and end its bindings; bound memory stays allocated. */
     virtual NvError unload(int instance) = 0;
 
-    /** Number of inputs of the loaded network. */
+    /** Return the number of inputs of the loaded network. */
     virtual NvError getNumInputTensors(int* count) = 0;
 
-    /** What an input is. */
+    /** Return the description of an input. */
     virtual NvError getInputTensorDesc(int id, NvDlaTensor* tensor) = 0;
 
-    /** Change an input, in what can be changed. */
+    /** Change the size of the batch of an input. */
     virtual NvError setInputTensorDesc(int id, const NvDlaTensor* tensor) = 0;
 
-    /** Number of outputs of the loaded network. */
+    /** Return the number of outputs of the loaded network. */
     virtual NvError getNumOutputTensors(int* count) = 0;
 
-    /** What an output is. */
+    /** Return the description of an output. */
     virtual NvError getOutputTensorDesc(int id, NvDlaTensor* tensor) = 0;
 
-    /** Change an output, in what can be changed. */
+    /** Change the size of the batch of an output. */
     virtual NvError setOutputTensorDesc(int id, const NvDlaTensor* tensor) = 0;
 
-    /** Memory that both sides address, of the device of the loaded network: its handle, and its address. */
+    /** Allocate memory that host and device can address, on the device of the loaded network. */
     virtual NvError allocateSystemMemory(void** h_mem, NvU64 size, void** pData) = 0;
 
-    /** Free it; it must not be bound. Ours. */
+    /** Free memory that is not bound. Ours. */
     virtual NvError freeSystemMemory(void* h_mem, NvU64 size) = 0;
 
-    /** Let an input be in memory of a handle, which is large enough. */
+    /** Bind an input to memory, which must be large enough. */
     virtual NvError bindInputTensor(int id, void* hMem) = 0;
 
-    /** Let an output be in memory of a handle, likewise. */
+    /** Bind an output to memory, which must be large enough. */
     virtual NvError bindOutputTensor(int id, void* hMem) = 0;
 
-    /** Run the network on what is bound; it returns when the outputs are written. */
+    /** Run the network with the bound memory, and return when the outputs are written. */
     virtual NvError submit() = 0;
 
 protected:
     virtual ~IRuntime() = default; /* destroyRuntime does it */
 };
 
-/** A runtime; NULL if there is no memory. */
+/** Create a runtime; return NULL if there is not enough memory. */
 NVDLA_EXPORT IRuntime* createRuntime();
 
-/** Destroy a runtime, unload what it loaded, and free its memory. Ours. */
+/** Destroy a runtime, unload its network, and free its memory. Ours. */
 NVDLA_EXPORT void destroyRuntime(IRuntime* runtime);
 
 } // namespace nvdla
