@@ -1,4 +1,4 @@
-"""Pages of the site that are no files of docs/: made of the README, the changelog and the prototypes when it is built.
+"""Pages of the site that are generated from the README, the changelog and the prototypes, and labels in Chinese.
 
 MkDocs calls the functions whose names begin with `on_`.
 """
@@ -6,6 +6,7 @@ MkDocs calls the functions whose names begin with `on_`.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 from diopi_proto.families import families
@@ -24,18 +26,23 @@ from diopi_proto.prototype import Prototype
 ROOT = Path(__file__).parents[2]
 
 FROM_ROOT = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-"""Pages that are files of the root."""
+"""Pages that are files in the root of the repository."""
+
+CHINESE: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("chinese.toml").read_text("utf-8"))
 
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 
 API = "API"
 
 LINE = 80
-"""Characters of a declaration on one line."""
+"""Maximum number of characters of a declaration on one line."""
+
+english_titles: dict[int, str] = {}
+"""The titles of the navigation in English, by the identity of the item."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the reference of the functions to the navigation, a page a family."""
+    """Add the reference of the functions to the navigation, with one page per family."""
     pages: list[Any] = ["api/functions.md", *({family: f"api/{family}.md"} for family in families())]
     assert config.nav is not None
     config.nav.insert(-1, {API: pages})
@@ -43,7 +50,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made."""
+    """Add the generated pages."""
     generated = {page: ROOT.joinpath(name).read_text("utf-8") for name, page in FROM_ROOT.items()}
     generated |= {"api/functions.md": _index(), **{f"api/{family}.md": _family(family) for family in families()}}
     for path, content in generated.items():
@@ -52,7 +59,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links to files of the source tree to the page made of the file, or make them its name."""
+    """Replace links to files of the repository by links to their pages, or by their names if they have no page."""
     source = page.file.src_uri
     folder = ROOT if source in FROM_ROOT.values() else Path(config.docs_dir, source).parent
 
@@ -70,6 +77,27 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"[{text}]({up}{inside}{'#' + anchor if anchor else ''})"
 
     return LINK.sub(led, markdown)
+
+
+def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> dict[str, Any]:
+    """Show labels and navigation in the language of the page."""
+    is_chinese = page.file.src_uri.startswith("zh/")
+    config.theme["language"] = "zh" if is_chinese else "en"
+    for item in _items(nav.items):
+        english = english_titles.setdefault(id(item), item.title)
+        item.title = CHINESE["titles"].get(english, english) if is_chinese else english
+    for scheme in config.theme["palette"]:
+        toggle = scheme["toggle"]
+        english = english_titles.setdefault(id(toggle), toggle["name"])
+        toggle["name"] = CHINESE["palette"][english] if is_chinese else english
+    return context
+
+
+def _items(items: Any) -> Iterator[Any]:
+    """Yield the sections and pages of a navigation."""
+    for item in items:
+        yield item
+        yield from _items(item.children or ())
 
 
 def _index() -> str:

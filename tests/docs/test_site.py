@@ -1,6 +1,7 @@
-"""The site: its navigation has all pages, its pages are made of what is there, and the translations keep step."""
+"""The site: its navigation has all pages, and the translations have the structure of their originals."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,13 @@ def navigation() -> list[str]:
 def test_the_navigation_has_every_page_once() -> None:
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
     assert sorted(navigation()) == sorted(pages | GENERATED)
+
+
+def test_every_label_of_the_navigation_has_a_chinese_translation() -> None:
+    _, _, nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")
+    labels = {label for label in re.findall(r"^ +- ([^:\n]+):", nav, re.MULTILINE) if label.isascii()}
+    chinese = tomllib.loads((DOCS / "hooks" / "chinese.toml").read_text("utf-8"))
+    assert set(chinese["titles"]) == labels
 
 
 def test_links_of_the_translations_point_to_existing_pages() -> None:
