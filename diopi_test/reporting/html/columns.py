@@ -143,7 +143,7 @@ def _frame(report: Report) -> Mapping[str, Any]:
     content = to_json(replace(report, cases=()))
     del content["cases"]
     models = [{**to_json(model), "trains": model.trains} for model in report.models]
-    optional = {"waivers": None, "strict": False, "families": []}
+    optional: dict[str, Any] = {"waivers": None, "strict": False, "families": []}
     return {**optional, **content, "models": models, "exit_status": report.exit_status}
 
 
