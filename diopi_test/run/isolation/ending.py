@@ -55,6 +55,22 @@ def cpu_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def busy_seconds(process: int) -> float:
+    """Return the seconds for which a process has used a CPU or waited for a CPU that other programs used.
+
+    Args:
+        process: The process ID.
+
+    Returns:
+        The seconds; infinity if the system does not report CPU times. Waiting counts only if the system reports it.
+    """
+    try:
+        waiting = int(Path(f"/proc/{process}/schedstat").read_text("utf-8").split()[1]) / 1e9
+    except (OSError, IndexError):
+        waiting = 0.0
+    return cpu_seconds(process) + waiting
+
+
 def resident_bytes(process: int) -> int:
     """Return the bytes of physical memory a process uses; 0 if it has ended."""
     try:

@@ -18,7 +18,7 @@ from diopi_test.run.collection import Collected
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.ending import (
     append_output,
-    cpu_seconds,
+    busy_seconds,
     describe_exit,
     outcome_of_end,
     resident_bytes,
@@ -27,10 +27,10 @@ from diopi_test.run.isolation.fork_server import Ended, ForkServer, WorkerProces
 from diopi_test.run.options import CaseOptions, Limits
 
 LOADING, PROBING, STARTING_BUSY, CLOSING = 8.0, 5.0, 60.0, 5.0
-"""Seconds for a vendor to load, for its device check, for either if it uses much CPU, and to close its device."""
+"""Seconds for a vendor to load, for its device check, for either if it is busy, and to close its device."""
 
 BUSY = 0.03
-"""Share of a CPU above which a starting worker counts as busy; low, since the machine may run other programs."""
+"""Share of the time for which a worker that counts as busy uses a CPU or waits for a CPU."""
 
 LIMITS, CASE_OPTIONS = Limits(), CaseOptions()
 """Default limits and options."""
@@ -93,7 +93,7 @@ class _Worker:
         served: number of cases that the process has finished.
         latest: the ID of the most recently finished case.
         began: the time when the current case or step of the start began.
-        cpu: CPU seconds of the process when the current step of the start began.
+        busy: Seconds for which the process was busy when the current step of the start began.
         deadline: the time at which the current case or step exceeds its limit.
         output: bytes of output when the latest case was finished.
         end_reason: if the executor terminated the process, the verdict on the running case and the reason.
@@ -109,7 +109,7 @@ class _Worker:
     served: int = 0
     latest: str = ""
     began: float = 0.0
-    cpu: float = 0.0
+    busy: float = 0.0
     deadline: float = 0.0
     output: int = 0
     end_reason: tuple[Verdict, str] | None = None
@@ -126,9 +126,9 @@ class _Worker:
         self.process, self.is_ready, self.served, self.latest, self.output = process, False, 0, "", 0
         self.has_loaded, self.end_reason, self.has_answered = False, None, False
 
-    def begin_step(self, seconds: float, cpu: float) -> None:
-        """Begin a step of the start of the process, which has used this many seconds of CPU."""
-        self.began, self.cpu = time.monotonic(), cpu
+    def begin_step(self, seconds: float, busy: float) -> None:
+        """Begin a step of the start of the process, which has been busy for this many seconds."""
+        self.began, self.busy = time.monotonic(), busy
         self.deadline = self.began + seconds
 
 
@@ -353,7 +353,7 @@ class Executor:
                     self._begin_case(worker)
                 case {"loaded": description}:
                     self._description, worker.has_loaded = from_json(Description, description), True
-                    worker.begin_step(PROBING, cpu_seconds(process.number))
+                    worker.begin_step(PROBING, busy_seconds(process.number))
                 case {"ready": True}:
                     worker.is_ready, self._has_started, self._failed_starts = True, True, 0
                     self._begin_case(worker)
@@ -433,9 +433,9 @@ class Executor:
             self._end_process(worker, (Verdict.timed_out, f"did not {step} in {seconds:.0f} s"), signal.SIGABRT)
 
     def _is_busy_starting(self, worker: _Worker, process: WorkerProcess) -> bool:
-        """Return whether a starting worker uses enough CPU to get more time."""
+        """Return whether a starting worker is busy enough to get more time."""
         passed = time.monotonic() - worker.began
-        return passed < STARTING_BUSY and cpu_seconds(process.number) - worker.cpu > BUSY * passed
+        return passed < STARTING_BUSY and busy_seconds(process.number) - worker.busy > BUSY * passed
 
     def _end_process(self, worker: _Worker, end_reason: tuple[Verdict, str], number: signal.Signals) -> None:
         assert worker.process is not None
