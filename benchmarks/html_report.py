@@ -69,7 +69,7 @@ wait();"""
 
 def log_lines(cases: int, failing: float) -> Iterator[bytes]:
     """The log of a run of so many cases, a part of which fails."""
-    options, draw = RunOptions("synthetic"), random.Random(0)
+    options, draw = RunOptions(vendor="synthetic"), random.Random(0)
     yield seal(LogRecord("run", to_json(Header.create(options, "0" * 64))))
     yield seal(LogRecord("vendor", to_json(VendorInfo("synthetic", "1.0"))))
     records = [record(number, draw, draw.random() < failing, options) for number in range(cases)]
@@ -84,22 +84,28 @@ def record(number: int, draw: random.Random, fails: bool, options: RunOptions) -
     function, dtype = functions[number % len(functions)], draw.choice(DTYPES)
     label = f"{dtype}-all-attributes-{number:05}"
     case_id = f"{function}[{label}]"
-    values = failure(draw) if fails else CheckResult("values", True, ratio=draw.random() ** 3, rms=draw.random())
-    checks = (*(CheckResult(name, True) for name in CHECKS[: draw.randrange(5, 10)]), values)
+    values = (
+        failure(draw)
+        if fails
+        else CheckResult(check="values", passed=True, ratio=draw.random() ** 3, rms=draw.random())
+    )
+    checks = (*(CheckResult(check=name, passed=True) for name in CHECKS[: draw.randrange(5, 10)]), values)
     message = f"values: {values.message}" if fails else ""
-    timing = None if fails else Timing(draw.random() * 1e-4, 20, draw.randrange(10**6), bandwidth=1e10)
+    timing = (
+        None if fails else Timing(seconds=draw.random() * 1e-4, repeats=20, bytes=draw.randrange(10**6), bandwidth=1e10)
+    )
     return CaseRecord(
-        case_id,
-        function,
-        label,
-        "",
-        dtype,
-        draw.choice(list(CaseClass)),
-        Verdict.failed if fails else Verdict.passed,
-        checks,
-        message,
-        draw.random() / 10,
-        options.command_of(case_id),
+        id=case_id,
+        function=function,
+        label=label,
+        base="",
+        dtype=dtype,
+        class_=draw.choice(list(CaseClass)),
+        verdict=Verdict.failed if fails else Verdict.passed,
+        checks=checks,
+        message=message,
+        seconds=draw.random() / 10,
+        command=options.command_of(case_id),
         timing=timing,
     )
 
@@ -108,23 +114,27 @@ def failure(draw: random.Random) -> CheckResult:
     """A finding with all that one may have."""
     rows = tuple("".join(draw.choice("0123456789") for _ in range(32)) for _ in range(32))
     place = Difference(
-        "out",
-        "are wrong",
-        draw.randrange(1, 4096),
-        4096,
-        (3, draw.randrange(64), draw.randrange(64)),
-        str(draw.random()),
-        str(draw.random()),
-        draw.random(),
-        1e-6,
-        (Pattern(PatternKind.slice, "all in [:, 3:], which has 4032"),),
-        {"input": str(draw.random()), "other": str(draw.random())},
-        {name: "float32 (8, 64, 64), strides (4096, 64, 1)" for name in ("out", "input", "other")},
+        tensor="out",
+        problem="are wrong",
+        wrong_count=draw.randrange(1, 4096),
+        total=4096,
+        index=(3, draw.randrange(64), draw.randrange(64)),
+        actual=str(draw.random()),
+        expected=str(draw.random()),
+        error=draw.random(),
+        budget=1e-6,
+        patterns=(Pattern(PatternKind.slice, "all in [:, 3:], which has 4032"),),
+        inputs={"input": str(draw.random()), "other": str(draw.random())},
+        arguments={name: "float32 (8, 64, 64), strides (4096, 64, 1)" for name in ("out", "input", "other")},
         map=ErrorMap((1, 2), (64, 64), rows),
     )
     message = f"out: {place.wrong_count} of 4096 elements are wrong, the worst at {place.index}: {place.actual}, "
     return CheckResult(
-        "values", False, f"{message}expected {place.expected} ± 1e-06", 2 * draw.random() * 1e6, differences=(place,)
+        check="values",
+        passed=False,
+        message=f"{message}expected {place.expected} ± 1e-06",
+        ratio=2 * draw.random() * 1e6,
+        differences=(place,),
     )
 
 

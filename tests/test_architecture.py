@@ -228,3 +228,40 @@ def test_only_registered_implementations_lack_annotations(package: str) -> None:
         and not any(name.startswith(("implements", "reference")) for name in decorators(function))
     ]
     assert untyped == []
+
+
+POSITIONAL = ("diopi_test/cases", "diopi_test/oracle/reference")
+"""Parts of diopi_test whose records may be constructed by position: tables of sizes, and operands of formulas."""
+
+MAX_POSITIONAL_FIELDS = 3
+"""Fields that a record may have without requiring keywords: more can't be told apart where a record is constructed."""
+
+
+def declared_fields(node: ast.ClassDef) -> list[str]:
+    """The fields that a class declares itself."""
+    return [
+        statement.target.id
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+    ]
+
+
+def allows_positional_fields(node: ast.ClassDef) -> bool:
+    if any(ast.unparse(base) == "NamedTuple" for base in node.bases):
+        return True
+    decorators = [text for decorator in node.decorator_list if "dataclass" in (text := ast.unparse(decorator))]
+    return bool(decorators) and "kw_only=True" not in decorators[0]
+
+
+def test_records_with_more_than_three_fields_are_constructed_with_keywords() -> None:
+    exempt = tuple(ROOT / part for part in POSITIONAL)
+    positional = [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in modules("diopi_test")
+        if not any(part in path.parents for part in exempt)
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef)
+        and allows_positional_fields(node)
+        and len(declared_fields(node)) > MAX_POSITIONAL_FIELDS
+    ]
+    assert positional == []

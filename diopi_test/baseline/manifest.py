@@ -34,7 +34,7 @@ _SEAL = "sha256"
 _OMITTED = {"omit_default": True}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ListedCase:
     """The properties of a case that a run needs before it opens the case's file.
 
@@ -51,7 +51,7 @@ class ListedCase:
     base: str = field(default="", metadata=_OMITTED)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FileEntry:
     """The manifest's entry for the file of a function.
 
@@ -68,7 +68,7 @@ class FileEntry:
     cases: tuple[ListedCase, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LevelManifest:
     """The files of a level by function; `proto_version` is the version of the standard that they are made for."""
 

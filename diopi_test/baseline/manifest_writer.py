@@ -41,7 +41,9 @@ class ManifestWriter:
     def enter(self, function: str) -> None:
         """Add or update the entry for the current file of a function, with its cases."""
         file = IndexView(baseline_file(self._folder, function))
-        self._lines[function] = encode_entry(FileEntry(file.digest, file.size, file.key, self._list_cases(file)))
+        self._lines[function] = encode_entry(
+            FileEntry(sha256=file.digest, size=file.size, key=file.key, cases=self._list_cases(file))
+        )
 
     def remove_unless(self, has_cases: Callable[[str], bool]) -> None:
         """Remove the files and entries of functions that have no cases."""

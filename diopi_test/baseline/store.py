@@ -230,13 +230,13 @@ class BaselineFile:
         with self._decoding(label):
             record = self._records[label]
             return BaselineCase(
-                self.function,
-                label,
-                dtype,
-                self._arguments(label, record),
-                {name: self._decode_expected(value) for name, value in record["expected"].items()},
-                record.get("smoke", False),
-                case_class,
+                function=self.function,
+                label=label,
+                dtype=dtype,
+                arguments=self._arguments(label, record),
+                expected={name: self._decode_expected(value) for name, value in record["expected"].items()},
+                smoke=record.get("smoke", False),
+                case_class=case_class,
             )
 
     def _arguments(self, label: str, record: Mapping[str, Any]) -> dict[str, Any]:

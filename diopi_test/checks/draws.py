@@ -15,7 +15,7 @@ def check(run: CallRecord) -> CheckResult | None:
     if not run.case.draws:
         return None
     problems = [*_states(run), *_repetition(run)]
-    return CheckResult("draws", not problems, "; ".join(problems))
+    return CheckResult(check="draws", passed=not problems, message="; ".join(problems))
 
 
 def _states(run: CallRecord) -> Iterator[str]:

@@ -37,7 +37,7 @@ def check(run: CallRecord) -> CheckResult:
             problems.append(f"{record.name} has shape {record.shape}, expected {expected.values.shape}")
         elif order_matters and (wanted := _wrong_order(record, expected)):
             problems.append(f"{record.name} has strides {record.strides}, expected {wanted}")
-    return CheckResult("form", not problems, ", ".join(problems))
+    return CheckResult(check="form", passed=not problems, message=", ".join(problems))
 
 
 def _is_of_no_use(expected: Expected) -> bool:

@@ -24,4 +24,4 @@ def check(run: CallRecord) -> CheckResult | None:
             f"{pluralize(changed.size, 'byte')} between the elements of {record.name} changed, "
             f"the first at {changed[0]}"
         )
-    return CheckResult("gaps", not problems, ", ".join(problems)) if applies else None
+    return CheckResult(check="gaps", passed=not problems, message=", ".join(problems)) if applies else None

@@ -8,4 +8,4 @@ from diopi_test.execution.verdict import CheckResult
 
 def check(run: CallRecord) -> CheckResult:
     """Check that the guard zones on both sides of every allocation are unchanged."""
-    return CheckResult("guards", not run.damage, ", ".join(str(error) for error in run.damage))
+    return CheckResult(check="guards", passed=not run.damage, message=", ".join(str(error) for error in run.damage))

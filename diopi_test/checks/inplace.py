@@ -44,7 +44,10 @@ def check(sequence: CallSequence) -> CheckResult | None:
             places.append(location.locate_in(sequence.first.run, inplace, "differ", is_wrong, plain_values))
             problems.append(_describe(places[-1]))
     return CheckResult(
-        "inplace", not problems, "; ".join(problems), differences=tuple(places[: location.MAX_LOCATIONS])
+        check="inplace",
+        passed=not problems,
+        message="; ".join(problems),
+        differences=tuple(places[: location.MAX_LOCATIONS]),
     )
 
 
@@ -72,6 +75,11 @@ def _apart(
 def _outside(actual: NDArray[np.generic], truth: NDArray[np.generic], expected: Expected) -> NDArray[np.bool_]:
     shape = expected.values.shape
     scaled_expected = Expected(
-        truth.reshape(shape), expected.dtype, expected.layout, expected.budget, None, expected.specified
+        values=truth.reshape(shape),
+        dtype=expected.dtype,
+        layout=expected.layout,
+        budget=expected.budget,
+        flushed=None,
+        specified=expected.specified,
     )
     return compare(actual.reshape(shape), scaled_expected).is_wrong.reshape(actual.shape)

@@ -24,4 +24,9 @@ def check(run: CallRecord) -> CheckResult:
             continue
         problems.append(f"{pluralize(changed.size, 'byte')} of {record.name} changed, the first at {changed[0]}")
         places += location.changed_elements(run, record)
-    return CheckResult("inputs", not problems, ", ".join(problems), differences=tuple(places[: location.MAX_LOCATIONS]))
+    return CheckResult(
+        check="inputs",
+        passed=not problems,
+        message=", ".join(problems),
+        differences=tuple(places[: location.MAX_LOCATIONS]),
+    )

@@ -24,4 +24,9 @@ def check(sequence: CallSequence) -> CheckResult | None:
         return None
     problem = sequence.relaid.problem
     message = f"with inputs in another layout: {problem}" if problem else ""
-    return CheckResult("layout", not problem, message, differences=assign_call(sequence.relaid.differences, RELAID))
+    return CheckResult(
+        check="layout",
+        passed=not problem,
+        message=message,
+        differences=assign_call(sequence.relaid.differences, RELAID),
+    )

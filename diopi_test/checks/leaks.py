@@ -26,4 +26,6 @@ def check(sequence: CallSequence) -> CheckResult | None:
     left = (
         f"a second call left {pluralize(tensors, 'tensor')} and {pluralize(pieces, 'piece')} of device memory allocated"
     )
-    return CheckResult("leaks", tensors <= 0 and pieces <= 0, left if tensors > 0 or pieces > 0 else "")
+    return CheckResult(
+        check="leaks", passed=tensors <= 0 and pieces <= 0, message=left if tensors > 0 or pieces > 0 else ""
+    )

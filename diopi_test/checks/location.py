@@ -57,22 +57,22 @@ def locate(
     inputs = {label: (array, dtype_of_input) for label, array, dtype_of_input in _inputs(run, name, is_wrong.shape)}
     values = {**inputs, "expected": (expected, dtype)}
     return Difference(
-        name,
-        problem,
-        int(is_wrong.sum()),
-        is_wrong.size,
-        index,
-        str(actual[index]),
-        str(expected[index]),
-        float(errors[index]) if measured else None,
-        None if budget is None or not np.isfinite(budget[index]) else float(budget[index]),
-        (
+        tensor=name,
+        problem=problem,
+        wrong_count=int(is_wrong.sum()),
+        total=is_wrong.size,
+        index=index,
+        actual=str(actual[index]),
+        expected=str(expected[index]),
+        error=float(errors[index]) if measured else None,
+        budget=None if budget is None or not np.isfinite(budget[index]) else float(budget[index]),
+        patterns=(
             *patterns(is_wrong, strides),
             *value_patterns(is_wrong, values),
             *constant_pattern(is_wrong, actual, expected),
         ),
-        {label: str(array[index]) for label, (array, _) in inputs.items()},
-        describe_arguments(run),
+        inputs={label: str(array[index]) for label, (array, _) in inputs.items()},
+        arguments=describe_arguments(run),
         map=error_map(is_wrong, errors, budget, index),
     )
 

@@ -75,7 +75,7 @@ def _choose(total: int, count: int) -> float:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Box:
     """A slice as text, with numbers of elements, and the logarithm of the number of similar slices."""
 
@@ -96,7 +96,11 @@ def _box(is_wrong: Mask) -> _Box | None:
         parts.append(_slice(indices, length))
         size *= length if parts[-1] == ":" else len(indices)
         choices += 0.0 if parts[-1] == ":" else math.log(length) * (1 if len(indices) == 1 else 2)
-    return _Box(f"[{', '.join(parts)}]", size, is_wrong.size, choices) if size < is_wrong.size else None
+    return (
+        _Box(text=f"[{', '.join(parts)}]", size=size, total=is_wrong.size, choices=choices)
+        if size < is_wrong.size
+        else None
+    )
 
 
 def _slice(indices: NDArray[np.intp], length: int) -> str:

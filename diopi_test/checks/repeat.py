@@ -43,7 +43,10 @@ def check(sequence: CallSequence) -> CheckResult | None:
         problem = "; ".join(map(_describe, places))
     message = f"a second call: {problem}" if problem else ""
     return CheckResult(
-        "repeat", not problem, message, differences=assign_call(places[: location.MAX_LOCATIONS], SECOND)
+        check="repeat",
+        passed=not problem,
+        message=message,
+        differences=assign_call(places[: location.MAX_LOCATIONS], SECOND),
     )
 
 

@@ -25,5 +25,8 @@ def check(run: CallRecord) -> CheckResult:
             problems.append(f"{pluralize(changed.size, 'byte')} of {record.name} changed, the first at {changed[0]}")
             places += location.changed_elements(run, record)
     return CheckResult(
-        "untouched", not problems, ", ".join(problems), differences=tuple(places[: location.MAX_LOCATIONS])
+        check="untouched",
+        passed=not problems,
+        message=", ".join(problems),
+        differences=tuple(places[: location.MAX_LOCATIONS]),
     )

@@ -22,7 +22,7 @@ def check(run: CallRecord) -> CheckResult | None:
     ]
     with np.errstate(all="ignore"):  # wrong answers may be anything
         problems = problems or list(find_validator(run.prototype)(_completed_call(run)))
-    return CheckResult("validity", not problems, "; ".join(problems))
+    return CheckResult(check="validity", passed=not problems, message="; ".join(problems))
 
 
 def _completed_call(run: CallRecord) -> CompletedCall:
@@ -33,9 +33,9 @@ def _completed_call(run: CallRecord) -> CompletedCall:
             results[record.name] = widen(record.values, record.dtype).reshape(wanted.values.shape)
         expected[record.name] = widen(wanted.values, wanted.dtype)
     return CompletedCall(
-        run.case.plain_arguments(),
-        results,
-        expected,
-        {record.name: record.dtype for record, _ in run.results()},
-        {name: _completed_call(other_draw) for name, other_draw in run.other_draws.items()},
+        arguments=run.case.plain_arguments(),
+        results=results,
+        expected=expected,
+        dtypes={record.name: record.dtype for record, _ in run.results()},
+        redraws={name: _completed_call(other_draw) for name, other_draw in run.other_draws.items()},
     )

@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ResultComparison:
     """The comparison of a result with its expectation.
 
@@ -77,12 +77,12 @@ def check(run: CallRecord) -> CheckResult:
             problems.append(f"the errors of {result.name} have {mean}")
     note = f"{flushed} subnormal elements flushed to zero" if flushed else ""
     return CheckResult(
-        "values",
-        not problems,
-        "; ".join(problems) or note,
-        max(ratios, default=None),
-        max(means, default=None),
-        tuple(places[: location.MAX_LOCATIONS]),
+        check="values",
+        passed=not problems,
+        message="; ".join(problems) or note,
+        ratio=max(ratios, default=None),
+        rms=max(means, default=None),
+        differences=tuple(places[: location.MAX_LOCATIONS]),
     )
 
 
@@ -92,7 +92,7 @@ def _beyond_budget(comparison: ResultComparison) -> float | None:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Result:
     """A result of a call with a single valid value: actual and expected elements, and the strides of its tensor."""
 
@@ -111,9 +111,9 @@ def _results(run: CallRecord) -> Iterator[_Result]:
     for record, expected in run.results():
         if not expected.needs_validator:
             strides = record.strides if record.shape == expected.values.shape else ()
-            yield _Result(record.name, record.values, expected, strides)
+            yield _Result(name=record.name, actual=record.values, expected=expected, strides=strides)
     for value in run.values:
-        yield _Result(value.name, np.asarray(value.actual), value.expected)
+        yield _Result(name=value.name, actual=np.asarray(value.actual), expected=value.expected)
 
 
 @np.errstate(invalid="ignore")  # poison is a signalling NaN
@@ -140,23 +140,25 @@ def _compare_all(actual: NDArray[Any], expected: Expected) -> ResultComparison:
     if expected.values.dtype.kind not in "fc":
         is_wrong = actual != expected.values
         if expected.flushed is None or not is_wrong.any():
-            return ResultComparison(is_wrong)
+            return ResultComparison(is_wrong=is_wrong)
         flushed = is_wrong & (actual == expected.flushed)
-        return ResultComparison(is_wrong & ~flushed, flushed=int(flushed.sum()))
+        return ResultComparison(is_wrong=is_wrong & ~flushed, flushed=int(flushed.sum()))
     if expected.budget is None:
         is_wrong = ~_same(actual, _narrow(expected.values, expected))
         if not is_wrong.any():
-            return ResultComparison(is_wrong)
+            return ResultComparison(is_wrong=is_wrong)
         flushed = is_wrong & _is_flushed_exactly(actual, expected)
-        return ResultComparison(is_wrong & ~flushed, flushed=int(flushed.sum()))
+        return ResultComparison(is_wrong=is_wrong & ~flushed, flushed=int(flushed.sum()))
     actual = actual.astype(np.complex128 if actual.dtype.kind == "c" else np.float64)
     units = _units(actual, expected)
     far = units > R
     if not far.any():
-        return ResultComparison(far, _ratio(units), _rms(units, expected))
+        return ResultComparison(is_wrong=far, ratio=_ratio(units), rms=_rms(units, expected))
     flushed = far & _is_flushed(actual, expected)
     units = np.where(flushed, 0, units)
-    return ResultComparison(units > K, _ratio(units), _rms(units, expected), int(flushed.sum()))
+    return ResultComparison(
+        is_wrong=units > K, ratio=_ratio(units), rms=_rms(units, expected), flushed=int(flushed.sum())
+    )
 
 
 def _compare_parts(actual: NDArray[Any], expected: Expected) -> ResultComparison:
@@ -168,7 +170,7 @@ def _compare_parts(actual: NDArray[Any], expected: Expected) -> ResultComparison
         return _compare_all(part(actual) + 0.0, replace(expected, values=values, dtype=dtype, flushed=flushed))
 
     real, imaginary = compare_part(np.real), compare_part(np.imag)
-    return ResultComparison(real.is_wrong | imaginary.is_wrong, flushed=real.flushed + imaginary.flushed)
+    return ResultComparison(is_wrong=real.is_wrong | imaginary.is_wrong, flushed=real.flushed + imaginary.flushed)
 
 
 def _narrow(values: NDArray[Any], expected: Expected) -> NDArray[Any]:

@@ -37,5 +37,8 @@ def check(run: CallRecord) -> CheckResult:
             problems.append(f"{count} of {record.name} {place.problem}, the first at {place.index}{place.common}")
             places.append(place)
     return CheckResult(
-        "written", not problems, ", ".join(problems), differences=tuple(places[: location.MAX_LOCATIONS])
+        check="written",
+        passed=not problems,
+        message=", ".join(problems),
+        differences=tuple(places[: location.MAX_LOCATIONS]),
     )

@@ -46,7 +46,7 @@ class State(StrEnum):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InstallationCheck:
     """The result of checking one part of the installation, with advice if there is something to do."""
 
@@ -80,8 +80,10 @@ def examine(vendors: Sequence[str] = ()) -> Iterator[InstallationCheck]:
 def _python() -> InstallationCheck:
     found = f"{platform.python_version()}, {sys.executable}"
     if sys.version_info < OLDEST_PYTHON:  # pragma: no cover - nothing here runs on it
-        return InstallationCheck(State.missing, "Python", found, "install Python 3.11 or later")
-    return InstallationCheck(State.ok, "Python", found)
+        return InstallationCheck(
+            state=State.missing, subject="Python", details=found, advice="install Python 3.11 or later"
+        )
+    return InstallationCheck(state=State.ok, subject="Python", details=found)
 
 
 def _packages() -> Iterator[InstallationCheck]:
@@ -90,7 +92,7 @@ def _packages() -> Iterator[InstallationCheck]:
         from packaging.requirements import Requirement
     except (PackageNotFoundError, ImportError) as error:
         details = f"the installation of diopi is incomplete: {error}"
-        yield InstallationCheck(State.missing, "packages", details, "pip install .")
+        yield InstallationCheck(state=State.missing, subject="packages", details=details, advice="pip install .")
         return
     requirements = [Requirement(text) for text in needed]
     found: list[str] = []
@@ -102,12 +104,12 @@ def _packages() -> Iterator[InstallationCheck]:
             found.append(f"{requirement.name} {installed}")
         else:
             yield InstallationCheck(
-                State.missing,
-                requirement.name,
-                f"{installed}, {requirement.specifier} is needed",
-                f"pip install '{requirement}'",
+                state=State.missing,
+                subject=requirement.name,
+                details=f"{installed}, {requirement.specifier} is needed",
+                advice=f"pip install '{requirement}'",
             )
-    yield InstallationCheck(State.ok, "packages", ", ".join(found))
+    yield InstallationCheck(state=State.ok, subject="packages", details=", ".join(found))
     for extra, use in EXTRAS.items():
         packages = [
             (requirement.name, *_compare_installed(requirement.name, requirement.specifier))
@@ -117,7 +119,9 @@ def _packages() -> Iterator[InstallationCheck]:
         details = ", ".join(f"{name} {installed}" for name, installed, _ in packages)
         is_complete = all(is_suitable for *_, is_suitable in packages)
         advice = "" if is_complete else f"for {use}: pip install 'diopi[{extra}]'"
-        yield InstallationCheck(State.ok if is_complete else State.note, f"extra {extra}", details, advice)
+        yield InstallationCheck(
+            state=State.ok if is_complete else State.note, subject=f"extra {extra}", details=details, advice=advice
+        )
 
 
 def _belongs_to_extra(requirement: Requirement, extra: str) -> bool:
@@ -140,12 +144,21 @@ def _compiler() -> Iterator[InstallationCheck]:
         names = os.environ.get(variable, "").split()[:1] or usual
         command = next((name for name in names if shutil.which(name)), None)
         if command is None:
-            yield InstallationCheck(State.note, subject, f"none of {', '.join(names)}", f"{use}: install one")
+            yield InstallationCheck(
+                state=State.note, subject=subject, details=f"none of {', '.join(names)}", advice=f"{use}: install one"
+            )
             continue
         process = subprocess.run([command, "--version"], capture_output=True, text=True, check=False)
-        yield InstallationCheck(State.ok, subject, f"{command}, {process.stdout.partition(chr(10))[0]}")
+        yield InstallationCheck(
+            state=State.ok, subject=subject, details=f"{command}, {process.stdout.partition(chr(10))[0]}"
+        )
     if shutil.which("cmake") is None:
-        yield InstallationCheck(State.note, "CMake", "not found", "builds vendors in C or C++: pip install cmake")
+        yield InstallationCheck(
+            state=State.note,
+            subject="CMake",
+            details="not found",
+            advice="builds vendors in C or C++: pip install cmake",
+        )
 
 
 def _runtime() -> InstallationCheck:
@@ -153,8 +166,8 @@ def _runtime() -> InstallationCheck:
     try:
         from lib_rt import library
     except (ImportError, OSError, RuntimeError) as error:
-        return InstallationCheck(State.missing, "runtime library", str(error), remedy)
-    return InstallationCheck(State.ok, "runtime library", str(library.path))
+        return InstallationCheck(state=State.missing, subject="runtime library", details=str(error), advice=remedy)
+    return InstallationCheck(state=State.ok, subject="runtime library", details=str(library.path))
 
 
 def _vendors(named: Sequence[str]) -> Iterator[InstallationCheck]:
@@ -162,7 +175,12 @@ def _vendors(named: Sequence[str]) -> Iterator[InstallationCheck]:
 
     known = sorted(point.name for point in entry_points(group=ENTRY_POINT_GROUP))
     if not known and not named:
-        yield InstallationCheck(State.missing, "vendors", "no vendor is registered, not even jax_cpu", "pip install .")
+        yield InstallationCheck(
+            state=State.missing,
+            subject="vendors",
+            details="no vendor is registered, not even jax_cpu",
+            advice="pip install .",
+        )
     for name in named or known:
         yield _vendor(name)
 
@@ -179,15 +197,22 @@ def _vendor(name: str) -> InstallationCheck:
             description = executor.describe()
     except (VendorError, ForkServerError, OSError) as error:
         if name == "torch_cpu" and not _is_installed("torch"):
-            return InstallationCheck(State.note, subject, "this vendor needs PyTorch", "pip install 'diopi[torch]'")
+            return InstallationCheck(
+                state=State.note,
+                subject=subject,
+                details="this vendor needs PyTorch",
+                advice="pip install 'diopi[torch]'",
+            )
         return InstallationCheck(
-            State.missing,
-            subject,
-            " ".join(str(error).split()),
-            "docs/running.md describes what a vendor must do to start",
+            state=State.missing,
+            subject=subject,
+            details=" ".join(str(error).split()),
+            advice="docs/running.md describes what a vendor must do to start",
         )
     return InstallationCheck(
-        State.ok, subject, f"{description.name} {description.version} starts and copies 1 MiB to the device and back"
+        state=State.ok,
+        subject=subject,
+        details=f"{description.name} {description.version} starts and copies 1 MiB to the device and back",
     )
 
 
@@ -210,12 +235,15 @@ def _baseline() -> InstallationCheck:
         level.verify(level.functions)
     except (BaselineError, OSError) as error:
         return InstallationCheck(
-            State.missing, "baseline", str(error), "run diopi-test gen-data, or pip install . again"
+            state=State.missing,
+            subject="baseline",
+            details=str(error),
+            advice="run diopi-test gen-data, or pip install . again",
         )
     cases = sum(len(level.cases(function)) for function in level.functions)
     size = f"{pluralize(cases, 'case')} of {pluralize(len(level.functions), 'function')}"
     details = f"level smoke is complete and of this version, {size}, in {folder}"
-    return InstallationCheck(State.ok, "baseline", details)
+    return InstallationCheck(state=State.ok, subject="baseline", details=details)
 
 
 def _disk() -> InstallationCheck:
@@ -225,8 +253,8 @@ def _disk() -> InstallationCheck:
     details = f"{_gib(free)} free in {folder}"
     if free < DISK:
         advice = f"levels full, large and models need up to {_gib(DISK)}: free disk space, or pass a folder as --data"
-        return InstallationCheck(State.note, "disk", details, advice)
-    return InstallationCheck(State.ok, "disk", details)
+        return InstallationCheck(state=State.note, subject="disk", details=details, advice=advice)
+    return InstallationCheck(state=State.ok, subject="disk", details=details)
 
 
 def _memory() -> Iterator[InstallationCheck]:
@@ -239,9 +267,9 @@ def _memory() -> Iterator[InstallationCheck]:
     details = f"{_gib(free)} available, {workers} CPUs"
     if free < MEMORY * workers:
         advice = f"use fewer workers than CPUs: diopi-test run -n {max(1, free // MEMORY)}"
-        yield InstallationCheck(State.note, "memory", details, advice)
+        yield InstallationCheck(state=State.note, subject="memory", details=details, advice=advice)
     else:
-        yield InstallationCheck(State.ok, "memory", details)
+        yield InstallationCheck(state=State.ok, subject="memory", details=details)
 
 
 def _gib(size: int) -> str:

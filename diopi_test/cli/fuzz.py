@@ -99,7 +99,7 @@ def fuzz(
         command_line_waivers = Waivers.read(waivers)
         with Trials(vendor, timeout) as trials:
             description = trials.describe()
-            search = Search(trials, seed, time.monotonic() + 60 * minutes, report)
+            search = Search(trials=trials, seed=seed, until=time.monotonic() + 60 * minutes, report=report)
             search.waivers = command_line_waivers + Waivers.from_vendor(description.name, description.waivers)
             _run(search, functions, rounds)
     _print_summary(search, writer, statistics, vendor)

@@ -66,7 +66,7 @@ class RefusedError(Exception):
 
 
 @final
-@dataclass
+@dataclass(kw_only=True)
 class _PlacedTensor:
     """A tensor of the call with the contents of its storage before the call."""
 
@@ -195,7 +195,15 @@ class Call:
         tensors = [self._record(*pair) for pair in zip(self._placed, self._read_first, strict=True)]
         after = self._states()
         generators = [GeneratorRecord(name, before[name], after[name]) for name in before]
-        return CallRecord(self.prototype, self.case, tensors, values, missing, self.damage, generators)
+        return CallRecord(
+            prototype=self.prototype,
+            case=self.case,
+            tensors=tensors,
+            values=values,
+            missing=missing,
+            damage=self.damage,
+            generators=generators,
+        )
 
     def _states(self) -> dict[str, tuple[int, int]]:
         return {name: (generator.seed, generator.offset) for name, generator in self._generators.items()}
@@ -228,15 +236,15 @@ class Call:
     def _record(placed: _PlacedTensor, contents: Bytes) -> TensorRecord:
         tensor = placed.tensor
         return TensorRecord(
-            placed.name,
-            placed.role,
-            tensor.dtype,
-            tensor.shape,
-            tensor.strides,
-            tensor.storage_offset,
-            placed.before,
-            contents,
-            placed.expected,
+            name=placed.name,
+            role=placed.role,
+            dtype=tensor.dtype,
+            shape=tensor.shape,
+            strides=tensor.strides,
+            offset=tensor.storage_offset,
+            before=placed.before,
+            after=contents,
+            expected=placed.expected,
         )
 
     def _read(self) -> list[Bytes]:
@@ -265,11 +273,15 @@ class Call:
         for boxed in self._boxes:
             name, value = boxed.name, boxed.box.value
             if isinstance(value, Tensor):
-                self._placed.append(_PlacedTensor(name, Role.output, value, None, boxed.expected))
+                self._placed.append(
+                    _PlacedTensor(name=name, role=Role.output, tensor=value, before=None, expected=boxed.expected)
+                )
             elif value is None:
                 missing[name] = boxed.expected
             else:
-                values.append(ValueRecord(name, value, boxed.expected, self.case.arguments.get(name)))
+                values.append(
+                    ValueRecord(name=name, actual=value, expected=boxed.expected, before=self.case.arguments.get(name))
+                )
         return values, missing
 
     def _box(self, name: str, expected: Any, value: Any = None) -> Box:
@@ -386,7 +398,9 @@ class Call:
         )
 
     def _register(self, name: str, role: Role, tensor: Tensor, image: NDArray[Any], expected: Any) -> Tensor:
-        self._placed.append(_PlacedTensor(name, role, tensor, image.view(np.uint8), expected))
+        self._placed.append(
+            _PlacedTensor(name=name, role=role, tensor=tensor, before=image.view(np.uint8), expected=expected)
+        )
         return tensor
 
 

@@ -27,7 +27,7 @@ def is_same(first: NDArray[Any], second: NDArray[Any]) -> bool:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TensorRecord:
     """A tensor of the call, before and after it.
 
@@ -101,7 +101,7 @@ class TensorRecord:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ValueRecord:
     """A number that the call returned by pointer; `before` is the input value if the function reads it."""
 
@@ -122,7 +122,7 @@ class GeneratorRecord:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CallRecord:
     """The observable effects of one successful call, for the checks.
 

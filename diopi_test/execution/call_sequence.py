@@ -26,7 +26,7 @@ OF_MEMORY = frozenset({"inputs", "gaps", "guards"})
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Attempt:
     """One call of a case and its results.
 
@@ -68,7 +68,7 @@ class Attempt:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CallSequence:
     """The calls of one case.
 

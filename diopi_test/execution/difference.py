@@ -61,7 +61,7 @@ class ErrorMap:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference:
     """A tensor that differs from its expected value, with its worst element.
 

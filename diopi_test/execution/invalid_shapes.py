@@ -263,7 +263,7 @@ def _use_empty_vectors(prototype: Prototype, parameter: Parameter, case: Baselin
     return Flaw(
         text,
         {parameter.name: [empty, *tensor[1:]] if isinstance(tensor, list) else empty},
-        {name: Expected(empty.values, first.dtype) for name in follow},
+        {name: Expected(values=empty.values, dtype=first.dtype) for name in follow},
     )
 
 

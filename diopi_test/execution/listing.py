@@ -26,11 +26,11 @@ def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
     return (
         *stored,
         *(
-            ListedCase(label, file.dtype(base), _class_of_variant(file, base), base)
+            ListedCase(label=label, dtype=file.dtype(base), class_=_class_of_variant(file, base), base=base)
             for label, base in (*ignored_labels(prototype, in_order), *aliased_labels(prototype, in_order))
         ),
         *(
-            ListedCase(label, class_=CaseClass.negative, base=base)
+            ListedCase(label=label, class_=CaseClass.negative, base=base)
             for label, base in negative_labels(prototype, in_order)
         ),
     )
@@ -38,7 +38,9 @@ def list_cases(file: IndexView) -> tuple[ListedCase, ...]:
 
 def list_stored_cases(file: IndexView) -> tuple[ListedCase, ...]:
     """Return the cases that are stored in a file, without derived cases."""
-    return tuple(ListedCase(label, file.dtype(label), file.case_class(label)) for label in file.labels)
+    return tuple(
+        ListedCase(label=label, dtype=file.dtype(label), class_=file.case_class(label)) for label in file.labels
+    )
 
 
 def _class_of_variant(file: IndexView, base: str) -> CaseClass:

@@ -340,7 +340,7 @@ def standard_dtype(prototype: Prototype, parameter: Parameter, case: BaselineCas
 
 def _expected(shape: Sequence[int], dtype: Dtype, layout: str) -> Expected:
     """Return a result tensor of zeros."""
-    return Expected(np.zeros(shape, to_numpy(dtype)), dtype, layout)
+    return Expected(values=np.zeros(shape, to_numpy(dtype)), dtype=dtype, layout=layout)
 
 
 MUTATIONS = (

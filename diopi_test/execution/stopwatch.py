@@ -65,7 +65,13 @@ def time_call(vendor: BaseVendor, device: Device, case: BaselineCase, bandwidth:
             len(seconds) < MAX_REPEATS and sum(seconds) < MAX_SECONDS and device.live_bytes < full
         ):
             seconds.append(_seconds(call, make))
-    return Timing(round(median(seconds), 9), len(seconds), count_bytes(case), count_operations(case), bandwidth)
+    return Timing(
+        seconds=round(median(seconds), 9),
+        repeats=len(seconds),
+        bytes=count_bytes(case),
+        operations=count_operations(case),
+        bandwidth=bandwidth,
+    )
 
 
 def _seconds(call: Call, make: Callable[[], Error]) -> float:

@@ -9,7 +9,7 @@ OPTIONAL = {"omit_default": True}
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Timing:
     """The duration of a call, measured by `execution.stopwatch`.
 

@@ -41,7 +41,7 @@ OPTIONAL = {"omit_default": True}
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckResult:
     """The result of a check.
 
@@ -63,7 +63,7 @@ class CheckResult:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """The verdict of a case with its check results; `message` gives the reason in one line unless it passed.
 

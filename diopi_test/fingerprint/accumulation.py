@@ -229,11 +229,18 @@ def _products(operator: ProbedOperator, dtype: Dtype, shape: tuple[int, int]) ->
 
 
 def _sums(subject: str, way: Way) -> Probe:
-    return Probe("diopiSum", partial(ask_sums, way=way), single_variants(*floating), subject)
+    return Probe(
+        function="diopiSum", ask=partial(ask_sums, way=way), variants=single_variants(*floating), subject=subject
+    )
 
 
 def _dots(subject: str, way: Way, shape: tuple[int, int]) -> Probe:
-    return Probe("diopiMm", partial(ask_products, way=way, shape=shape), single_variants(*floating), subject)
+    return Probe(
+        function="diopiMm",
+        ask=partial(ask_products, way=way, shape=shape),
+        variants=single_variants(*floating),
+        subject=subject,
+    )
 
 
 SUMS = (

@@ -232,7 +232,7 @@ _WIDE_INTEGERS = [Dtype.int32, Dtype.int64]
 
 
 def _probe(ask: Callable[..., Observations], variants: Sequence[tuple[Dtype, ...]]) -> Probe:
-    return Probe("diopiCastDtype", ask, variants)
+    return Probe(function="diopiCastDtype", ask=ask, variants=variants)
 
 
 TO_FLOATS = (

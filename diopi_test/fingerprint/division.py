@@ -71,7 +71,7 @@ def ask_inverses(operator: ProbedOperator, dtype: Dtype) -> Observations:
 
 
 PROBES = (
-    Probe("diopiDiv", ask, single_variants(*floating)),
-    Probe("diopiDivScalar", ask_numbers, single_variants(*floating)),
-    Probe("diopiReciprocal", ask_inverses, single_variants(*floating)),
+    Probe(function="diopiDiv", ask=ask, variants=single_variants(*floating)),
+    Probe(function="diopiDivScalar", ask=ask_numbers, variants=single_variants(*floating)),
+    Probe(function="diopiReciprocal", ask=ask_inverses, variants=single_variants(*floating)),
 )

@@ -133,4 +133,4 @@ def _special(is_wrong: NDArray[np.bool_], numbers: Floats, truth: Floats, result
     return f"{np.count_nonzero(is_wrong)} wrong: {example}"
 
 
-PROBES = tuple(Probe(function, ask, single_variants(*narrow)) for function in FUNCTIONS)
+PROBES = tuple(Probe(function=function, ask=ask, variants=single_variants(*narrow)) for function in FUNCTIONS)

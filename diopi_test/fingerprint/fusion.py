@@ -56,7 +56,9 @@ def ask(
 
 
 def _probe(function: str, rounded: Callable[[Array], Array], arguments: Arguments) -> Probe:
-    return Probe(function, partial(ask, rounded=rounded, arguments=arguments), single_variants(*floating))
+    return Probe(
+        function=function, ask=partial(ask, rounded=rounded, arguments=arguments), variants=single_variants(*floating)
+    )
 
 
 PROBES = (

@@ -203,12 +203,12 @@ def ask_conversion(operator: ProbedOperator, source: Dtype, target: Dtype) -> Ob
 
 PROBES = (
     *(
-        Probe(function, partial(ask, question=question), single_variants(*floating))
+        Probe(function=function, ask=partial(ask, question=question), variants=single_variants(*floating))
         for function, question in PROBED_FUNCTIONS.items()
     ),
     Probe(
-        "diopiCastDtype",
-        ask_conversion,
-        [(source, target) for source in floating for target in floating if source != target],
+        function="diopiCastDtype",
+        ask=ask_conversion,
+        variants=[(source, target) for source in floating for target in floating if source != target],
     ),
 )

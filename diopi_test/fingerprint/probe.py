@@ -78,7 +78,7 @@ class ProbedOperator:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Probe:
     """A measurement of an operator for several combinations of element types.
 

@@ -30,7 +30,7 @@ Arguments = Callable[[Floats, float, float], tuple[Floats, ...]]
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SubnormalProbe:
     """One function that is probed with subnormal numbers.
 
@@ -56,47 +56,51 @@ def _signed(size: float, sign: Floats) -> Floats:
 
 
 PROBED_FUNCTIONS = {
-    "diopiNeg": SubnormalProbe(np.negative, {"moved": lambda s, t, c: (s,)}),
-    "diopiCopyInp": SubnormalProbe(np.array, {"moved": lambda s, t, c: (s,)}),
-    "diopiMaximum": SubnormalProbe(np.maximum, {"moved": lambda s, t, c: (s, _signed(2 * t, s) - 2 * t)}),
-    "diopiGt": SubnormalProbe(np.greater, {"arguments": lambda s, t, c: (np.abs(s), 0 * s)}, result=Dtype.bool),
+    "diopiNeg": SubnormalProbe(truth=np.negative, arguments={"moved": lambda s, t, c: (s,)}),
+    "diopiCopyInp": SubnormalProbe(truth=np.array, arguments={"moved": lambda s, t, c: (s,)}),
+    "diopiMaximum": SubnormalProbe(
+        truth=np.maximum, arguments={"moved": lambda s, t, c: (s, _signed(2 * t, s) - 2 * t)}
+    ),
+    "diopiGt": SubnormalProbe(
+        truth=np.greater, arguments={"arguments": lambda s, t, c: (np.abs(s), 0 * s)}, result=Dtype.bool
+    ),
     "diopiAdd": SubnormalProbe(
-        np.add,
-        {
+        truth=np.add,
+        arguments={
             "arguments": lambda s, t, c: (s, _signed(t, s)),
             "results": lambda s, t, c: (s + _signed(t, s), -_signed(t, s)),
         },
-        [1],
+        attributes=[1],
     ),
     "diopiMul": SubnormalProbe(
-        np.multiply,
-        {
+        truth=np.multiply,
+        arguments={
             "arguments": lambda s, t, c: (s, np.full_like(s, c)),
             "results": lambda s, t, c: (s * c, np.full_like(s, 1 / c)),
         },
     ),
     "diopiDiv": SubnormalProbe(
-        np.divide,
-        {
+        truth=np.divide,
+        arguments={
             "arguments": lambda s, t, c: (np.append(s, _signed(t, s)), np.append(np.full_like(s, 1 / c), s)),
             "results": lambda s, t, c: (s * c, np.full_like(s, c)),
         },
-        [RoundMode.none],
+        attributes=[RoundMode.none],
     ),
-    "diopiSqrt": SubnormalProbe(np.sqrt, {"arguments": lambda s, t, c: (np.abs(s),)}),
-    "diopiLog": SubnormalProbe(np.log, {"arguments": lambda s, t, c: (np.abs(s),)}),
-    "diopiExp": SubnormalProbe(np.exp, {"results": lambda s, t, c: (np.log(np.abs(s) / 2 + t / 8),)}),
+    "diopiSqrt": SubnormalProbe(truth=np.sqrt, arguments={"arguments": lambda s, t, c: (np.abs(s),)}),
+    "diopiLog": SubnormalProbe(truth=np.log, arguments={"arguments": lambda s, t, c: (np.abs(s),)}),
+    "diopiExp": SubnormalProbe(truth=np.exp, arguments={"results": lambda s, t, c: (np.log(np.abs(s) / 2 + t / 8),)}),
     "diopiSum": SubnormalProbe(
-        lambda rows: rows.sum(1),
-        {
+        truth=lambda rows: rows.sum(1),
+        arguments={
             "arguments": lambda s, t, c: (_rows(s, _signed(t, s)),),
             "results": lambda s, t, c: (_rows(s + _signed(t, s), -_signed(t, s)),),
         },
-        [(1,)],
+        attributes=[(1,)],
     ),
     "diopiMm": SubnormalProbe(
-        np.matmul,
-        {
+        truth=np.matmul,
+        arguments={
             "arguments": lambda s, t, c: (_rows(s, 0 * s), np.array([[c], [1.0]])),
             "results": lambda s, t, c: (_rows(s * c, 0 * s), np.array([[1 / c], [1.0]])),
         },
@@ -149,6 +153,6 @@ def fate(result: Floats, exact_result: Floats, flushed: Floats, dtype: Dtype) ->
 
 
 PROBES = tuple(
-    Probe(function, partial(ask, question=question), single_variants(*floating))
+    Probe(function=function, ask=partial(ask, question=question), variants=single_variants(*floating))
     for function, question in PROBED_FUNCTIONS.items()
 )

@@ -83,7 +83,7 @@ def drawing_by_the_seed_alone() -> AbstractContextManager[object]:
 
 
 @final
-@dataclass
+@dataclass(kw_only=True)
 class Search:
     """A search for failing calls of one vendor.
 

@@ -17,7 +17,7 @@ from diopi_test.oracle.records import BaselineCase, tensors_in
 
 
 @final
-@dataclass
+@dataclass(kw_only=True)
 class Statistics:
     """The statistics of a function.
 

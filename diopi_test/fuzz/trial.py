@@ -85,4 +85,4 @@ class Trials:
 
 def collected(call: BaselineCase) -> Collected:
     """Return a generated call as a run represents it."""
-    return Collected(call.function, call.label, call.dtype.name, call.case_class)
+    return Collected(function=call.function, label=call.label, dtype=call.dtype.name, case_class=call.case_class)

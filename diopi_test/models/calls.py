@@ -29,7 +29,7 @@ def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(prod(max(size, 1) for size in shape[axis + 1 :]) for axis in range(len(shape)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TracedTensor:
     """A tensor of a call.
 
@@ -67,7 +67,7 @@ class TracedTensor:
             raise TraceError(
                 f"{location}: {text!r} has the bounds {bounds[0]}..{bounds[1]}, expected the smaller bound first"
             )
-        return cls(shape, Dtype[found["dtype"]], strides, bounds)
+        return cls(shape=shape, dtype=Dtype[found["dtype"]], strides=strides, bounds=bounds)
 
     def __str__(self) -> str:
         sizes = ",".join(map(str, self.shape))
@@ -81,7 +81,7 @@ class TracedTensor:
         return self.strides == dense_strides(self.shape)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TracedCall:
     """One call of a function.
 

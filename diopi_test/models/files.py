@@ -108,7 +108,12 @@ def _parse_call(value: Any, location: str) -> TracedCall:
     arguments = {
         p.name: _parse_argument(p, value["arguments"][p.name], f"{location}, {p.name}") for p in prototype.arguments
     }
-    return TracedCall(prototype.name, arguments, _parse_results(prototype, value["results"], location), value["count"])
+    return TracedCall(
+        function=prototype.name,
+        arguments=arguments,
+        results=_parse_results(prototype, value["results"], location),
+        count=value["count"],
+    )
 
 
 def _parse_results(prototype: Prototype, value: Mapping[str, Any], location: str) -> Mapping[str, Any]:

@@ -168,7 +168,7 @@ def describe(tensor: torch.Tensor) -> TracedTensor:
     name = str(tensor.dtype).removeprefix("torch.")
     dtype = Dtype.__members__.get(name, Dtype.unsupported)
     bounds = (int(tensor.min()), int(tensor.max())) if dtype in BOUNDED and tensor.numel() else None
-    return TracedTensor(tuple(tensor.shape), dtype, tuple(tensor.stride()), bounds)
+    return TracedTensor(shape=tuple(tensor.shape), dtype=dtype, strides=tuple(tensor.stride()), bounds=bounds)
 
 
 SEED = 1
@@ -180,10 +180,10 @@ class _TracedTensorFactory:
 
     def tensor_from_numbers(self, value: Number | list[int]) -> TracedTensor:
         if isinstance(value, list):
-            return TracedTensor((len(value),), Dtype.int64, (1,), (min(value), max(value)))
+            return TracedTensor(shape=(len(value),), dtype=Dtype.int64, strides=(1,), bounds=(min(value), max(value)))
         if isinstance(value, float):
-            return TracedTensor((), Dtype.float32, ())
-        return TracedTensor((), Dtype.int64, (), (value, value))
+            return TracedTensor(shape=(), dtype=Dtype.float32, strides=())
+        return TracedTensor(shape=(), dtype=Dtype.int64, strides=(), bounds=(value, value))
 
     def read_number(self, tensor: TracedTensor) -> Number | None:
         return None if tensor.bounds is None or tensor.shape else tensor.bounds[0]
@@ -206,7 +206,7 @@ def _function_calls(operator: Any, row: Row, named: Mapping[str, Any], returned:
     described = AtenOperator(_name(operator), named, bool(operator._schema.is_mutable), _FACTORY)
     for call in function_calls(described, row, returned):
         results = {name: _without_bounds(value) for name, value in call.results.items()}
-        yield TracedCall(call.function, call.arguments, results)
+        yield TracedCall(function=call.function, arguments=call.arguments, results=results)
 
 
 def _without_bounds(value: Any) -> Any:

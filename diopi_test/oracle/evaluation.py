@@ -89,13 +89,13 @@ def _build_case(
     passed = _passed_arguments(prototype, case)
     evaluation = Evaluation(prototype, function, case)
     return BaselineCase(
-        prototype.name,
-        case.label,
-        case.dtype,
-        {p.name: _to_baseline(passed[p.name]) for p in prototype.arguments},
-        expected(evaluation, decode_masks(prototype, passed)),
-        case.smoke,
-        case.case_class,
+        function=prototype.name,
+        label=case.label,
+        dtype=case.dtype,
+        arguments={p.name: _to_baseline(passed[p.name]) for p in prototype.arguments},
+        expected=expected(evaluation, decode_masks(prototype, passed)),
+        smoke=case.smoke,
+        case_class=case.case_class,
     )
 
 
@@ -158,7 +158,9 @@ class Evaluation:
 
     def _zeros(self, slot: _ResultArray, dtype: Dtype) -> Expected:
         override = self.case.results.get(slot.name) or ResultOverride()
-        return Expected(np.zeros(slot.array.shape, to_numpy(dtype)), dtype, override.layout.__name__)
+        return Expected(
+            values=np.zeros(slot.array.shape, to_numpy(dtype)), dtype=dtype, layout=override.layout.__name__
+        )
 
     def expected(self, values: Mapping[str, Any]) -> ExpectedByName:
         """Return the expected results by name."""
@@ -246,15 +248,15 @@ class Evaluation:
         flushed_values = None if flushed is None else _as_stored_numbers(flushed, dtype)
         rounded = inexact and not self.case.is_exact(slot.name) and slot.is_rounded(guarantee)
         return Expected(
-            values,
-            dtype,
-            override.layout.__name__,
-            slot.derive_budget(values, dtype, amplified) if rounded else None,
-            None
+            values=values,
+            dtype=dtype,
+            layout=override.layout.__name__,
+            budget=slot.derive_budget(values, dtype, amplified) if rounded else None,
+            flushed=None
             if flushed_values is None or np.array_equal(values, flushed_values, equal_nan=inexact)
             else flushed_values,
-            slot.specified,
-            isinstance(slot.output, AnyOf),
+            specified=slot.specified,
+            needs_validator=isinstance(slot.output, AnyOf),
         )
 
 

@@ -28,7 +28,7 @@ class BaselineTensor:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Expected:
     """An expected result array.
 
@@ -65,7 +65,7 @@ def expected_arrays(expected: Expected | list[Expected] | None) -> list[Expected
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BaselineCase:
     """A complete case: `arguments` by name (BaselineTensor, list of them, None, attribute), `expected` by name.
 

@@ -12,7 +12,7 @@ from diopi_test.original.entries import EntryError
 
 
 @final
-@dataclass
+@dataclass(kw_only=True)
 class CallDraft:
     """The call of a case while it is translated.
 

@@ -19,7 +19,7 @@ class EntryError(ValueError):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TensorArguments:
     """An element of `args`: tensors that share their specification. Each tuple has an element per case, or is None.
 
@@ -37,7 +37,7 @@ class TensorArguments:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConfigEntry:
     """An entry of a configuration.
 
@@ -118,16 +118,16 @@ def read_entry(raw: RawEntry) -> ConfigEntry:
     if not isinstance(parameters, dict) or not all(isinstance(name, str) for name in parameters):
         raise EntryError(f"para: expected a dict of attributes, found {parameters!r}")
     return ConfigEntry(
-        raw.name,
-        raw.line,
-        _check_names([name.value if isinstance(name, Skipped) else name for name in names], "name"),
-        {name: _check_list(values, f"para: {name}") for name, values in parameters.items()},
-        tuple(_tensors(tensor_content) for tensor_content in arguments),
-        _check_list(content.get("dtype") or (), "dtype"),
-        parse_generator(para.get("gen_fn")),
-        content.get("is_inplace") in (True, [True], (True,)),
-        skipped,
-        tuple(dict.fromkeys(notes)),
+        name=raw.name,
+        line=raw.line,
+        functions=_check_names([name.value if isinstance(name, Skipped) else name for name in names], "name"),
+        parameters={name: _check_list(values, f"para: {name}") for name, values in parameters.items()},
+        tensors=tuple(_tensors(tensor_content) for tensor_content in arguments),
+        dtypes=_check_list(content.get("dtype") or (), "dtype"),
+        generated=parse_generator(para.get("gen_fn")),
+        is_inplace=content.get("is_inplace") in (True, [True], (True,)),
+        skipped=skipped,
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
@@ -157,14 +157,14 @@ def _tensors(content: Mapping[str, Any]) -> TensorArguments:
     optional = {key: content.get(key) for key in ("shape", "dtype", "stride", "value")}
     lists = {key: None if values is None else _check_list(values, f"args: {key}") for key, values in optional.items()}
     return TensorArguments(
-        names,
-        lists["shape"],
-        lists["dtype"],
-        lists["stride"],
-        lists["value"],
-        parse_generator(content.get("gen_fn")),
-        content.get("requires_grad") in (True, [True], (True,)),
-        _counts(content.get("gen_num_range")),
+        names=names,
+        shapes=lists["shape"],
+        dtypes=lists["dtype"],
+        strides=lists["stride"],
+        values=lists["value"],
+        generated=parse_generator(content.get("gen_fn")),
+        requires_grad=content.get("requires_grad") in (True, [True], (True,)),
+        counts=_counts(content.get("gen_num_range")),
     )
 
 

@@ -41,7 +41,7 @@ TOLERANCES = "atol and rtol are not imported: the suite derives error budgets, s
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EntryFile:
     """An entry of a configuration file, and the file of the folder that holds its translation.
 
@@ -68,11 +68,11 @@ class EntryFile:
         try:
             entry = read_entry(self.raw)
         except EntryError as error:
-            yield NotTranslated(self.raw.line, self.raw.name, str(error))
+            yield NotTranslated(line=self.raw.line, subject=self.raw.name, reason=str(error))
             return
         except Exception as error:  # affects only this entry, and is reported as an internal error
             reason = f"internal error: {type(error).__name__}: {error}"
-            yield NotTranslated(self.raw.line, self.raw.name, reason, is_internal=True)
+            yield NotTranslated(line=self.raw.line, subject=self.raw.name, reason=reason, is_internal=True)
             return
         yield from translate(replace(entry, label=self.label))
 
@@ -102,7 +102,7 @@ class EntryFile:
 
 
 @final
-@dataclass
+@dataclass(kw_only=True)
 class ImportSummary:
     """The result of an import.
 
@@ -156,7 +156,8 @@ def import_files(paths: Sequence[Path], folder: Path, progress: Progress, patter
         stale.unlink()
     for path, source in sources:
         summary.not_translated += [
-            _format_problem(path, NotTranslated(not_read.line, not_read.reason, "")) for not_read in source.not_read
+            _format_problem(path, NotTranslated(line=not_read.line, subject=not_read.reason, reason=""))
+            for not_read in source.not_read
         ]
         if network := network_name(source):
             summary.notes.append(escape(f"{path}: {advice(network, source.entries)}"))
@@ -194,7 +195,7 @@ def entry_files(sources: Sequence[tuple[Path, Source]], folder: Path) -> list[En
                 "\0".join((digest, str(path), label, repr(raw))).encode("utf-8", "replace")
             ).hexdigest()
             name = f"{label[:80]}-{_digest(label)[:8]}.json"
-            files.append(EntryFile(path, raw, label, folder / ENTRIES / name, key))
+            files.append(EntryFile(source=path, raw=raw, label=label, path=folder / ENTRIES / name, key=key))
     return files
 
 

@@ -100,10 +100,12 @@ def waivers(file: str, device: DeviceEntry, imported: ImportedCases) -> Iterator
         yield from (ImportedWaiver(pattern, reason) for pattern in _patterns(skipped, imported))
         if not skipped:
             yield NotTranslated(
-                rule.line, f"{device.name}: {rule}", _explain_missing_cases(device, cases, imported.entries)
+                line=rule.line,
+                subject=f"{device.name}: {rule}",
+                reason=_explain_missing_cases(device, cases, imported.entries),
             )
     for problem in device.not_read:
-        yield NotTranslated(problem.line, device.name, problem.reason)
+        yield NotTranslated(line=problem.line, subject=device.name, reason=problem.reason)
 
 
 def is_skipped(case: ImportedCase, rule: SkipRule) -> bool:

@@ -63,7 +63,7 @@ class Generated:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RawEntry:
     """An entry of a configuration: its name, its line, its content, and the name of the dictionary that has it."""
 
@@ -296,7 +296,11 @@ class _Reader:
         read = [(key, value.lineno, self._read_limited(value)) for key, value in pairs if isinstance(key, str)]
         if all(isinstance(value, dict | NotRead) for _, _, value in read):  # a dictionary of entries only
             read = [(key, line, {"": value} if isinstance(value, NotRead) else value) for key, line, value in read]
-        return [RawEntry(escape(key), line, value, dictionary) for key, line, value in read if isinstance(value, dict)]
+        return [
+            RawEntry(name=escape(key), line=line, content=value, dictionary=dictionary)
+            for key, line, value in read
+            if isinstance(value, dict)
+        ]
 
     def _read_limited(self, node: ast.expr) -> Any:
         """Return the value of an expression, or a `NotRead` if it has too many values: names can double at each use."""

@@ -43,7 +43,7 @@ MAX_CASES = 10_000
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Origin:
     """The origin of a case: the entry, the original function, the number of the case, attributes and element types."""
 
@@ -88,7 +88,7 @@ class Translated:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NotTranslated:
     """A part of an entry that could not be translated, with the reason; `is_internal` marks internal errors."""
 
@@ -107,7 +107,7 @@ def translate(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]:
     Yields:
         The translated cases, with distinct labels, and a record for each part that can't be translated.
     """
-    yield from (NotTranslated(entry.line, entry.name, note) for note in entry.notes)
+    yield from (NotTranslated(line=entry.line, subject=entry.name, reason=note) for note in entry.notes)
     used_ids: set[str] = set()
     for outcome in _translate_cases(entry):
         if isinstance(outcome, Translated):
@@ -122,7 +122,7 @@ def translate(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]:
 
 def _translate_cases(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]:
     if not entry.functions:
-        yield NotTranslated(entry.line, entry.name, "the entry names no function")
+        yield NotTranslated(line=entry.line, subject=entry.name, reason="the entry names no function")
         return
     try:
         numbers, types = range(count_cases(entry)), dtypes_by_tensor(entry)
@@ -131,13 +131,13 @@ def _translate_cases(entry: ConfigEntry) -> Iterator[Translated | NotTranslated]
         if len(numbers) * len(types) > MAX_CASES:
             raise EntryError(f"the entry has more than {MAX_CASES:,} cases")
     except EntryError as error:
-        yield NotTranslated(entry.line, entry.name, str(error))
+        yield NotTranslated(line=entry.line, subject=entry.name, reason=str(error))
         return
     for name in entry.functions:
         found = meanings(name)
         if not found:
             problem = f"no standard function has this name.{suggest(similar_functions(name))}".removesuffix(".")
-            yield NotTranslated(entry.line, f"{entry.name}: {name}", problem)
+            yield NotTranslated(line=entry.line, subject=f"{entry.name}: {name}", reason=problem)
             continue
         for dtypes in types:
             for number in numbers:
@@ -154,7 +154,9 @@ def _translate_case(
         f"{entry.name}: {name}, case {number}, {', '.join(dict.fromkeys(dtype.name for dtype in dtypes.values()))}"
     )
     try:
-        origin = Origin(entry.name, name, number, _attributes_of_case(entry, number), dtypes)
+        origin = Origin(
+            entry=entry.name, function=name, number=number, attributes=_attributes_of_case(entry, number), dtypes=dtypes
+        )
         prototype, case = _case(entry, found, number, dtypes)
         yield Translated(_classify(prototype, case), origin)
         if entry.is_inplace and (form := find_form(prototype.base, inplace=True, scalar=prototype.form == "scalar")):
@@ -165,9 +167,14 @@ def _translate_case(
         if _requires_grad(entry) and gradient_of(prototype) and is_floating(case.dtype):
             yield Translated(_classify(*gradient_case(prototype, case)), origin)
     except EntryError as error:
-        yield NotTranslated(entry.line, subject, str(error))
+        yield NotTranslated(line=entry.line, subject=subject, reason=str(error))
     except Exception as error:  # affects only this case, and is reported as an internal error
-        yield NotTranslated(entry.line, subject, f"internal error: {type(error).__name__}: {error}", is_internal=True)
+        yield NotTranslated(
+            line=entry.line,
+            subject=subject,
+            reason=f"internal error: {type(error).__name__}: {error}",
+            is_internal=True,
+        )
 
 
 def _requires_grad(entry: ConfigEntry) -> bool:
@@ -179,7 +186,9 @@ def _missing_gradient(entry: ConfigEntry, found: Sequence[Meaning]) -> NotTransl
     if not _requires_grad(entry) or any(gradient_of(meaning.prototype) for meaning in found):
         return None
     name = found[0].prototype.name
-    return NotTranslated(entry.line, f"{entry.name}: gradient of {name}", "the standard has no function for it")
+    return NotTranslated(
+        line=entry.line, subject=f"{entry.name}: gradient of {name}", reason="the standard has no function for it"
+    )
 
 
 def _names(parameters: Sequence[Parameter]) -> list[str]:
@@ -243,7 +252,7 @@ def _case(
 
 
 def _case_of(meaning: Meaning, entry: ConfigEntry, number: int, dtypes: Mapping[str, Dtype]) -> tuple[Prototype, Case]:
-    call = CallDraft(meaning.prototype, dict(meaning.constants))
+    call = CallDraft(prototype=meaning.prototype, values=dict(meaning.constants))
     for tensors in entry.tensors:
         for name in tensors.names:
             _enter_tensor(call, meaning, name, tensors, entry, number, dtypes[name])

@@ -37,7 +37,7 @@ class OutcomeChange(StrEnum):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ChangedCase:
     """A case whose outcome changed.
 
@@ -66,7 +66,7 @@ class LessAccurate:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Slower:
     """A function whose calls took longer in the second run, with the seconds for the cases in both runs.
 
@@ -89,7 +89,7 @@ class Slower:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunInfo:
     """One of the compared runs.
 
@@ -104,7 +104,7 @@ class RunInfo:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReportComparison:
     """The comparison of two runs.
 
@@ -166,14 +166,18 @@ def compare(before: Report, after: Report, factor: float = FACTOR) -> ReportComp
     pairs = [(old[name], new[name]) for name in old if name in new]
     changed_cases = tuple(case for case in changed if case is not None)
     return ReportComparison(
-        SCHEMA_VERSION,
-        RunInfo(before.vendor, before.baseline, before.summary.incomplete, before.errors),
-        RunInfo(after.vendor, after.baseline, after.summary.incomplete, after.errors),
-        len(changed) - len(changed_cases),
-        changed_cases,
-        tuple(sorted(_less_accurate(pairs, factor), key=lambda case: case.before / case.after)),
-        tuple(sorted(_slower(pairs, factor), key=lambda case: case.before / case.after)),
-        old.keys() != new.keys() and _select_differently(before, after),
+        schema_version=SCHEMA_VERSION,
+        before=RunInfo(
+            vendor=before.vendor, baseline=before.baseline, incomplete=before.summary.incomplete, errors=before.errors
+        ),
+        after=RunInfo(
+            vendor=after.vendor, baseline=after.baseline, incomplete=after.summary.incomplete, errors=after.errors
+        ),
+        same=len(changed) - len(changed_cases),
+        cases=changed_cases,
+        less_accurate=tuple(sorted(_less_accurate(pairs, factor), key=lambda case: case.before / case.after)),
+        slower=tuple(sorted(_slower(pairs, factor), key=lambda case: case.before / case.after)),
+        selections_differ=old.keys() != new.keys() and _select_differently(before, after),
     )
 
 
@@ -190,7 +194,14 @@ def _changed(old: CaseRecord | None, new: CaseRecord | None, after: Report) -> C
     was, now = (case.verdict if case else None for case in (old, new))
     if was is now or {was, now} <= SUCCESSFUL:
         return None
-    return ChangedCase(last.id, _change(was, now), was, now, last.message, after.decides(last.class_))
+    return ChangedCase(
+        id=last.id,
+        change=_change(was, now),
+        before=was,
+        after=now,
+        message=last.message,
+        counts=after.decides(last.class_),
+    )
 
 
 def _change(was: Verdict | None, now: Verdict | None) -> OutcomeChange:
@@ -223,9 +234,9 @@ def _slower(pairs: Iterable[tuple[CaseRecord, CaseRecord]], factor: float) -> It
         if function in timed.by_function:
             was, now = timed.by_function[function]
             if now > factor * was and now - was >= LEAST_TIMED:
-                yield Slower(function, round(was, 9), round(now, 9), True)
+                yield Slower(function=function, before=round(was, 9), after=round(now, 9), timed=True)
         elif now >= LEAST_SECONDS and now > factor * was:
-            yield Slower(function, round(was, 3), round(now, 3))
+            yield Slower(function=function, before=round(was, 3), after=round(now, 3))
 
 
 @final

@@ -54,7 +54,7 @@ class Member:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """The index of an archive, which describes the run.
 
@@ -88,7 +88,13 @@ def _build_members(content: LogContent, log: bytes, manifest: bytes, signed: boo
     members = {LOG: log, MANIFEST: manifest, **derive_members(report)}
     listed = {name: Member(hashlib.sha256(data).hexdigest(), len(data)) for name, data in members.items()}
     index = Evidence(
-        VERSION, report.vendor, report.baseline, content.header.command, report.exit_status, listed, signed
+        schema_version=VERSION,
+        vendor=report.vendor,
+        baseline=report.baseline,
+        command=content.header.command,
+        exit_status=report.exit_status,
+        members=listed,
+        signed=signed,
     )
     return {INDEX: _encoded(to_json(index)), **members}
 

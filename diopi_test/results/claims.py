@@ -75,7 +75,9 @@ def _uses(cases: Sequence[CaseRecord], files: Sequence[Path]) -> list[Use]:
     for case in cases:
         if case.base or case.function not in views:
             continue
-        layouts = views[case.function].layouts(case.label)
-        key = (case.function, Dtype[case.dtype], tuple(sorted(layouts)))
+        key = (case.function, Dtype[case.dtype], tuple(sorted(views[case.function].layouts(case.label))))
         verdicts.setdefault(key, Counter())[case.verdict.value] += 1
-    return [Use(*key, dict(sorted(found.items()))) for key, found in sorted(verdicts.items())]
+    return [
+        Use(function=function, dtype=dtype, layouts=layouts, verdicts=dict(sorted(found.items())))
+        for (function, dtype, layouts), found in sorted(verdicts.items())
+    ]

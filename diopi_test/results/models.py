@@ -40,7 +40,9 @@ def _report(name: str, ended: Mapping[tuple[str, str], Verdict]) -> ModelReport:
     worst = {function: next((v for v in WORST if v in found), None) for function, found in sorted(verdicts.items())}
     failures = {function: verdict for function, verdict in worst.items() if verdict is not None}
     not_mapped = tuple(sorted(load_shipped_trace(name).not_mapped))
-    return ModelReport(name, len(all_verdicts), passed, not_run, failures, not_mapped)
+    return ModelReport(
+        name=name, calls=len(all_verdicts), passed=passed, not_run=not_run, failures=failures, not_mapped=not_mapped
+    )
 
 
 def show_models(models: Sequence[ModelReport], console: Console) -> None:

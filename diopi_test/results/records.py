@@ -20,7 +20,7 @@ READABLE_VERSIONS = (1, SCHEMA_VERSION)
 """Versions that are read. See `diopi_test.results.former_versions` for the differences."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CaseRecord:
     """The outcome of a case.
 
@@ -57,7 +57,7 @@ class CaseRecord:
         return max((check.ratio or 0.0 for check in self.checks), default=0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Counts:
     """Numbers of cases, total and by verdict."""
 
@@ -87,7 +87,7 @@ def count(cases: Iterable[CaseRecord]) -> dict[str, int]:
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Summary(Counts):
     """Numbers of cases by verdict, and whether the run is complete.
 
@@ -134,7 +134,7 @@ class BaselineInfo:
     digest: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Environment:
     """The software and hardware of a run."""
 
@@ -182,7 +182,7 @@ class Draw:
     command: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Use:
     """A function with one element type and with certain layouts, and the numbers of its cases by verdict.
 
@@ -227,7 +227,7 @@ class WaiverState(Enum):
     not_tried = "no case of its functions was run"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WaiverUse:
     """A waiver or a known flake, and its state after the run.
 
@@ -247,7 +247,7 @@ class WaiverUse:
     waived: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Improvement:
     """Cases that ended better than their waiver allows.
 
@@ -282,7 +282,7 @@ class WaiverReport:
         return [use for use in self.entries if use.state is state]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelReport:
     """Whether a vendor can train a network, and which calls prevent it.
 
@@ -328,7 +328,7 @@ class FamilyConformance:
     not_conforming: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """The report of a run.
 

@@ -38,7 +38,7 @@ class VendorVersion:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AffectedCases:
     """The cases that a change can affect.
 
@@ -63,7 +63,7 @@ class AffectedCases:
                 changed |= sources.functions_that_depend_on(module)
         options = tuple(("--affected-by", name) for name in names)
         functions = dependent_functions(changed)
-        return cls(options, functions, None, f"a change of {', '.join(names)}")
+        return cls(options=options, functions=functions, ids=None, reason=f"a change of {', '.join(names)}")
 
     @classmethod
     def since(cls, log: LogContent, version: VendorVersion) -> Self:
@@ -74,7 +74,7 @@ class AffectedCases:
         ids = frozenset(
             name for name in scheduled if functions is None or name.partition("[")[0] in functions or name not in ended
         )
-        return cls((("--since", str(log.path)),), None, ids, reason)
+        return cls(options=(("--since", str(log.path)),), functions=None, ids=ids, reason=reason)
 
     def wants(self, function: str, case_id: str) -> bool:
         """Return whether the change can affect a case."""

@@ -50,7 +50,7 @@ class ClusterExecutor:
         self._cluster = Cluster(address)
         here = str(Path(vendor).absolute()) if vendor.endswith(".so") else vendor
         dump = options.dump.absolute() if options.dump else None
-        self._template = Batch(uuid4().hex, here, limits, replace(options, dump=dump))
+        self._template = Batch(run=uuid4().hex, vendor=here, limits=limits, options=replace(options, dump=dump))
         self._repetitions: deque[Batch] = deque()  # whose workers died
         self._lost: Counter[str] = Counter()
         self._vendor = ""
@@ -130,7 +130,7 @@ class ClusterExecutor:
         if lost < self._template.limits.lost:
             return False
         reason = f"{lost} cases of {scheduled.case.function} have crashed, hung or run out of memory"
-        self._report(scheduled.case, Outcome(Verdict.not_run, f"not run: {reason}"), 0.0)
+        self._report(scheduled.case, Outcome(verdict=Verdict.not_run, message=f"not run: {reason}"), 0.0)
         return True
 
     def _on_killed(self, text: str) -> None:
@@ -141,7 +141,9 @@ class ClusterExecutor:
             return
         for item in batch.scheduled:
             self._lost[item.case.function] += 1
-            self._report(item.case, Outcome(Verdict.crashed, "every worker that ran it alone has died"), 0.0)
+            self._report(
+                item.case, Outcome(verdict=Verdict.crashed, message="every worker that ran it alone has died"), 0.0
+            )
 
     def _check(self, result: BatchResult) -> None:
         """Raise an error if the vendor does not start on a Dask worker, or differs from the described vendor."""

@@ -25,7 +25,7 @@ IDLE = 60.0
 """Seconds without a batch after which a device is closed, because the client may have died."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Batch:
     """Cases that a Dask worker runs in order; a batch without cases asks for the vendor's description.
 
@@ -53,7 +53,7 @@ class EndedCase:
     seconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BatchResult:
     """The result of a batch.
 
@@ -161,9 +161,25 @@ def _run(batch: Batch) -> BatchResult:
             notes, executor.notes = tuple(executor.notes), []
     except VendorError as error:
         is_there = not isinstance(error, VendorNotFoundError)
-        return BatchResult(worker_name(), "", None, tuple(ended), (), str(error), is_there)
+        return BatchResult(
+            worker=worker_name(),
+            vendor="",
+            description=None,
+            ended=tuple(ended),
+            notes=(),
+            stopped=str(error),
+            is_vendor_there=is_there,
+        )
     description = None if batch.scheduled else vendor
-    return BatchResult(worker_name(), f"{vendor.name} {vendor.version}", description, tuple(ended), notes, None, True)
+    return BatchResult(
+        worker=worker_name(),
+        vendor=f"{vendor.name} {vendor.version}",
+        description=description,
+        ended=tuple(ended),
+        notes=notes,
+        stopped=None,
+        is_vendor_there=True,
+    )
 
 
 def _check_files(batch: Batch) -> None:

@@ -17,7 +17,7 @@ from diopi_test.execution.verdict import Outcome
 from diopi_test.results.records import CaseRecord
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Collected:
     """A case that is selected to run.
 
@@ -43,16 +43,16 @@ class Collected:
     def record(self, outcome: Outcome, seconds: float) -> CaseRecord:
         """Return the record of the case with this outcome."""
         return CaseRecord(
-            self.id,
-            self.function,
-            self.label,
-            self.base,
-            self.dtype,
-            self.case_class,
-            outcome.verdict,
-            tuple(outcome.check_results),
-            outcome.message,
-            round(seconds, 6),
+            id=self.id,
+            function=self.function,
+            label=self.label,
+            base=self.base,
+            dtype=self.dtype,
+            class_=self.case_class,
+            verdict=outcome.verdict,
+            checks=tuple(outcome.check_results),
+            message=outcome.message,
+            seconds=round(seconds, 6),
             command="",
             timing=outcome.timing,
         )
@@ -91,7 +91,7 @@ def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> l
         The cases, sorted by function.
     """
     return [
-        Collected(function, case.label, case.dtype.name, case.case_class)
+        Collected(function=function, label=case.label, dtype=case.dtype.name, case_class=case.case_class)
         for function in sorted(prototypes())
         if wanted(function)
         for case in select_cases(function, level)
@@ -102,7 +102,7 @@ def collect_drawn(level: str, wanted: Callable[[str], bool], *, huge: bool) -> l
 def collect_described(data: Path, wanted: Callable[[str], bool]) -> list[Collected]:
     """Return the cases that the folder `data` describes of functions that are `wanted`, with or without results."""
     return [
-        Collected(function, case.label, case.dtype.name, case.case_class)
+        Collected(function=function, label=case.label, dtype=case.dtype.name, case_class=case.case_class)
         for function in described_functions(data)
         if wanted(function)
         for case in described_cases(data, function)
@@ -115,9 +115,15 @@ def collect_file(path: Path) -> Iterator[Collected]:
 
 
 def _collected(function: str, case: ListedCase) -> Collected:
-    return Collected(function, case.label, "" if case.dtype is None else case.dtype.name, case.class_, case.base)
+    return Collected(
+        function=function,
+        label=case.label,
+        dtype="" if case.dtype is None else case.dtype.name,
+        case_class=case.class_,
+        base=case.base,
+    )
 
 
 def collect_runtime() -> Iterator[Collected]:
     """Collect the cases of the nine runtime functions."""
-    return (Collected(RUNTIME, case.name) for case in RUNTIME_CASES)
+    return (Collected(function=RUNTIME, label=case.name) for case in RUNTIME_CASES)

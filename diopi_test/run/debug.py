@@ -78,4 +78,4 @@ def _run(vendor: BaseVendor, path: Path, collected: Collected, options: CaseOpti
 def _run_runtime_case(vendor: BaseVendor, collected: Collected) -> Outcome:
     case = next(case for case in RUNTIME_CASES if case.name == collected.label)
     case.run(vendor)
-    return Outcome(Verdict.passed)
+    return Outcome(verdict=Verdict.passed)

@@ -56,7 +56,7 @@ class Limits:
     lost: int = MAX_LOST
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CaseOptions:
     """Options that concern the execution of single cases.
 
@@ -75,7 +75,7 @@ class CaseOptions:
     draws_inputs: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """The options of a run; SelectionError if a check is not known.
 
@@ -139,7 +139,13 @@ class RunOptions:
 
         enabled_checks = tuple(name for name in known_checks() if is_named(name, self.checks)) if self.checks else None
         conversions = tuple(name for name in CONVERSIONS if getattr(self, name))
-        return CaseOptions(enabled_checks, conversions, self.dump, self.perf, LEVELS[self.level].is_drawn)
+        return CaseOptions(
+            enabled_checks=enabled_checks,
+            conversions=conversions,
+            dump=self.dump,
+            perf=self.perf,
+            draws_inputs=LEVELS[self.level].is_drawn,
+        )
 
     def command(self) -> str:
         """Return a command line that repeats the run in one process, with the cases in the same order."""

@@ -16,7 +16,7 @@ from diopi_test.waivers.rules import Waivers
 from diopi_test.waivers.tables import TableError, TableKind, read_tables
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlannedRun:
     """One run of a plan; its keys correspond to options of `diopi-test run`.
 
@@ -49,14 +49,22 @@ class PlannedRun:
     def options(self, workers: int) -> RunOptions:
         """Return the options of the run; raise SelectionError if a name is not known."""
         selection = Selection(
-            self.functions,
-            self.families,
-            self.dtypes,
+            functions=self.functions,
+            families=self.families,
+            dtypes=self.dtypes,
             expression=self.expression,
             seed=self.shuffle,
             sample=self.sample,
         )
-        return RunOptions(self.vendor, self.level, self.data, selection, workers, self.timeout, waivers=self.waivers)
+        return RunOptions(
+            vendor=self.vendor,
+            level=self.level,
+            data=self.data,
+            selection=selection,
+            workers=workers,
+            timeout=self.timeout,
+            waivers=self.waivers,
+        )
 
 
 def read_plan(path: Path) -> tuple[PlannedRun, ...]:

@@ -47,7 +47,7 @@ NAMED = 5
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Header:
     """The first record of a log: the command, the vendor, the baseline and the environment of the run.
 
@@ -76,17 +76,17 @@ class Header:
     def create(cls, options: RunOptions, digest: str) -> Header:
         """Return the header of a run that begins now."""
         return cls(
-            SCHEMA_VERSION,
-            options.command(),
-            os.getcwd(),
-            options.vendor,
-            ".".join(map(str, VERSION)),
-            BaselineInfo(options.level, digest),
-            environment(),
-            options.selection.seed,
-            options.selection.sample,
-            options.strict,
-            describe_origin(options),
+            schema_version=SCHEMA_VERSION,
+            command=options.command(),
+            folder=os.getcwd(),
+            vendor=options.vendor,
+            proto_version=".".join(map(str, VERSION)),
+            baseline=BaselineInfo(options.level, digest),
+            environment=environment(),
+            seed=options.selection.seed,
+            sample=options.selection.sample,
+            strict=options.strict,
+            origin=describe_origin(options),
         )
 
 
@@ -163,7 +163,7 @@ class Recorder:
 
 
 @final
-@dataclass
+@dataclass(kw_only=True)
 class LogContent:
     """The content of a log.
 
@@ -214,7 +214,9 @@ class LogContent:
     @classmethod
     def from_failure(cls, options: RunOptions, reason: str) -> LogContent:
         """Return the log content of a run that could not start, with the reason as its error."""
-        return cls(Path(), Header.create(options, ""), VendorInfo(options.vendor, ""), errors=[reason])
+        return cls(
+            path=Path(), header=Header.create(options, ""), vendor=VendorInfo(options.vendor, ""), errors=[reason]
+        )
 
     @classmethod
     def from_records(cls, entries: Iterable[LogRecord], path: Path) -> LogContent:
@@ -228,7 +230,7 @@ class LogContent:
             header = from_json(Header, first.content)
         except RecordError as error:
             raise LogError(f"the first line of {path} is malformed: {error}") from error
-        content = cls(path, header, VendorInfo(header.vendor, ""), has_ended=False)
+        content = cls(path=path, header=header, vendor=VendorInfo(header.vendor, ""), has_ended=False)
         for entry in entries:
             content._take(entry)
         return content
@@ -279,22 +281,22 @@ class LogContent:
         cases = tuple(self.waivers.apply(case) for case in ended)
         draw = None if header.seed is None else Draw(header.seed, header.sample, header.command)
         return Report(
-            SCHEMA_VERSION,
-            self.vendor,
-            header.proto_version,
-            header.baseline,
-            header.environment,
-            draw,
-            self._summary(cases),
-            tuple(self.errors),
-            self.claims,
-            cases,
-            self.waivers.report(ended),
-            header.strict,
-            model_reports(header.baseline.level, cases),
-            header.command,
-            header.origin,
-            tuple(families_of(cases, lambda class_: header.strict or class_.is_demanded)),
+            schema_version=SCHEMA_VERSION,
+            vendor=self.vendor,
+            proto_version=header.proto_version,
+            baseline=header.baseline,
+            environment=header.environment,
+            shuffle=draw,
+            summary=self._summary(cases),
+            errors=tuple(self.errors),
+            claims=self.claims,
+            cases=cases,
+            waivers=self.waivers.report(ended),
+            strict=header.strict,
+            models=model_reports(header.baseline.level, cases),
+            command=header.command,
+            origin=header.origin,
+            families=tuple(families_of(cases, lambda class_: header.strict or class_.is_demanded)),
         )
 
     def _summary(self, all_cases: Sequence[CaseRecord]) -> Summary:
@@ -338,9 +340,9 @@ def _two_vendors(first: VendorInfo, second: VendorInfo) -> str:
 def environment() -> Environment:
     """Return the environment of this run."""
     return Environment(
-        platform.python_version(),
-        platform.platform(),
-        platform.machine(),
-        os.cpu_count(),
-        {name: version(name) for name in PACKAGES},
+        python=platform.python_version(),
+        platform=platform.platform(),
+        machine=platform.machine(),
+        cpus=os.cpu_count(),
+        packages={name: version(name) for name in PACKAGES},
     )

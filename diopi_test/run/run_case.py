@@ -47,13 +47,15 @@ def run_case(
         The outcome of the case.
     """
     if not vendor.has(case.function):
-        return Outcome(Verdict.not_implemented, f"{vendor.name} does not implement {case.function}")
+        return Outcome(verdict=Verdict.not_implemented, message=f"{vendor.name} does not implement {case.function}")
     first = _attempt(vendor, device, case, PLAIN)
     if first.run is None:
         if observe:
             observe({})
-        return Outcome(_VERDICT_OF_CODE.get(first.code, Verdict.failed), first.problem)
-    sequence = _continued(vendor, device, case, first) if case.smoke and first.is_successful else CallSequence(first)
+        return Outcome(verdict=_VERDICT_OF_CODE.get(first.code, Verdict.failed), message=first.problem)
+    sequence = (
+        _continued(vendor, device, case, first) if case.smoke and first.is_successful else CallSequence(first=first)
+    )
     if observe:
         observe(sequence.records)
     compared = [finding for compare in COMPARISONS if (finding := compare(sequence)) is not None]
@@ -70,9 +72,9 @@ def _attempt(vendor: BaseVendor, device: Device, case: BaselineCase, mode: CallM
             if case.smoke and not all(finding.passed for finding in findings):
                 run = replace(run, late=call.late())
     except RefusedError as refused:
-        return Attempt(refused.code, vendor.last_error(), left=_more(device, before))
+        return Attempt(code=refused.code, message=vendor.last_error(), left=_more(device, before))
     findings += [finding for check in CHECKS_OF_RELEASE if (finding := check(run)) is not None]
-    return Attempt(Error.Success, "", run, findings, _more(device, before))
+    return Attempt(code=Error.Success, message="", run=run, check_results=findings, left=_more(device, before))
 
 
 def _allocated(device: Device) -> tuple[int, int]:
@@ -94,7 +96,9 @@ def _continued(vendor: BaseVendor, device: Device, case: BaselineCase, first: At
     relaid = None
     if not queued.problem and _is_in_leading_type(case):
         relaid = _attempt(vendor, device, case, CallMode(elsewhere=True, relaid=True))
-    return CallSequence(first, queued, waited, relaid, _run_out_of_place(vendor, device, case))
+    return CallSequence(
+        first=first, queued=queued, waited=waited, relaid=relaid, plain=_run_out_of_place(vendor, device, case)
+    )
 
 
 def _is_in_leading_type(case: BaselineCase) -> bool:
@@ -117,7 +121,7 @@ def derive_outcome(findings: Sequence[CheckResult], enabled_checks: Container[st
     """Derive the outcome from the enabled checks, all if None: passed if every one of them passed, else failed."""
     heard = [finding for finding in findings if enabled_checks is None or finding.check in enabled_checks]
     message = "; ".join(f"{finding.check}: {finding.message}" for finding in heard if not finding.passed)
-    return Outcome(Verdict.failed if message else Verdict.passed, message, heard)
+    return Outcome(verdict=Verdict.failed if message else Verdict.passed, message=message, check_results=heard)
 
 
 def add_check_results(outcome: Outcome, more: Sequence[CheckResult]) -> Outcome:

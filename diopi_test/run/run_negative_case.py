@@ -25,13 +25,13 @@ def run_negative_case(
     """Call `vendor` with `negative` on `device`, and check that it rejects the call; nothing stays allocated."""
     case = negative.case
     if not vendor.has(case.function):
-        return Outcome(Verdict.not_implemented, f"{vendor.name} does not implement {case.function}")
+        return Outcome(verdict=Verdict.not_implemented, message=f"{vendor.name} does not implement {case.function}")
     with Call(vendor, device, case) as call:
         code, last_error, run = call.refused()
     if observe:
         observe({"refused": run})
     if code is Error.NoImplement:
-        return Outcome(Verdict.not_implemented, f"{code.name}: {last_error}")
+        return Outcome(verdict=Verdict.not_implemented, message=f"{code.name}: {last_error}")
     findings = [check(run) for check in (untouched.check, inputs.check, guards.check)]
     return derive_outcome([_refused(negative.flaw, code, last_error), *findings], enabled_checks)
 
@@ -39,7 +39,11 @@ def run_negative_case(
 def _refused(flaw: Flaw, code: Error, last_error: str) -> CheckResult:
     """Check that an error code was returned and that the last error gives a reason."""
     if code is Error.Success:
-        return CheckResult("refused", False, f"Success was returned although {flaw.text}")
+        return CheckResult(check="refused", passed=False, message=f"Success was returned although {flaw.text}")
     if not last_error.strip():
-        return CheckResult("refused", False, f"{code.name} was returned as {flaw.text}, but the last error is empty")
-    return CheckResult("refused", True, f"{code.name}: {last_error}")
+        return CheckResult(
+            check="refused",
+            passed=False,
+            message=f"{code.name} was returned as {flaw.text}, but the last error is empty",
+        )
+    return CheckResult(check="refused", passed=True, message=f"{code.name}: {last_error}")

@@ -86,7 +86,7 @@ class Shard:
         return part
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Selection:
     """A selection of cases: a case is selected if every field allows it. Raises SelectionError for invalid names.
 

@@ -76,7 +76,7 @@ class Session:
             return replace(outcome, timing=time_call(self.vendor, self.device, case, self._bandwidth))
         except RefusedError as refused:
             message = f"{refused.code.name} when the call was repeated to time it: {self.vendor.last_error()}"
-            return Outcome(Verdict.failed, message, outcome.check_results)
+            return Outcome(verdict=Verdict.failed, message=message, check_results=outcome.check_results)
 
     @cached_property
     def _bandwidth(self) -> float | None:
@@ -92,15 +92,17 @@ class Session:
             message = f"dumped to {dump(made_case.case, records, folder)}"
         except DumpError as error:
             message = str(error)
-        return Outcome(outcome.verdict, f"{outcome.message}; {message}", outcome.check_results)
+        return Outcome(
+            verdict=outcome.verdict, message=f"{outcome.message}; {message}", check_results=outcome.check_results
+        )
 
     def _run_runtime_case(self, name: str) -> Outcome:
         case = next(case for case in RUNTIME_CASES if case.name == name)
         try:
             case.run(self.vendor)
         except Exception as error:
-            return Outcome(Verdict.failed, f"{type(error).__name__}: {error}")
-        return Outcome(Verdict.passed)
+            return Outcome(verdict=Verdict.failed, message=f"{type(error).__name__}: {error}")
+        return Outcome(verdict=Verdict.passed)
 
     def close(self) -> None:
         """Close the device."""

@@ -163,10 +163,17 @@ class Waivers:
             state = WaiverState.not_needed
         else:
             state = WaiverState.expired if self._is_expired(entry.waiver) else WaiverState.exceeded
-        return WaiverUse(entry.waiver, entry.source, entry.retries, state, matched, tally.waived)
+        return WaiverUse(
+            waiver=entry.waiver,
+            source=entry.source,
+            retries=entry.retries,
+            state=state,
+            matched=matched,
+            waived=tally.waived,
+        )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Tally:
     """The outcomes of the cases that a rule matches.
 
@@ -288,4 +295,6 @@ def _improvements(entry: WaiverRule, tally: _Tally) -> Iterator[Improvement]:
     is_needed = any(BADNESS.get(verdict, 0) for verdict in tally.verdicts)
     for now, cases in tally.better.items():
         if now != was and not (now is Verdict.passed and is_needed):
-            yield Improvement(entry.waiver.pattern, was, now, len(cases), tuple(cases[:NAMED]))
+            yield Improvement(
+                pattern=entry.waiver.pattern, was=was, now=now, number=len(cases), first=tuple(cases[:NAMED])
+            )

@@ -95,10 +95,22 @@ class RecordedCall:
             if isinstance(value, torch.Tensor):
                 after, role = Content.from_tensor(value), self.prototype.parameter(name).role
                 shape, steps = tuple(value.shape), tuple(value.stride())
-                tensors.append(TensorRecord(name, role, after.dtype, shape, steps, 0, None, after.stored, expected))
+                tensors.append(
+                    TensorRecord(
+                        name=name,
+                        role=role,
+                        dtype=after.dtype,
+                        shape=shape,
+                        strides=steps,
+                        offset=0,
+                        before=None,
+                        after=after.stored,
+                        expected=expected,
+                    )
+                )
             else:
-                values.append(ValueRecord(name, value, expected))
-        return CallRecord(self.prototype, case, tensors, values, {}, [])
+                values.append(ValueRecord(name=name, actual=value, expected=expected))
+        return CallRecord(prototype=self.prototype, case=case, tensors=tensors, values=values, missing={}, damage=[])
 
     def _record(self, case: BaselineCase, name: str, content: Content) -> TensorRecord:
         parameter, _, number = name.partition(".")

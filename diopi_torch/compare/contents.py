@@ -74,7 +74,17 @@ class Content:
 
     def record(self, name: str, role: Role, after: Bytes, expected: Any = None) -> TensorRecord:
         """Return the record of the tensor after a call."""
-        return TensorRecord(name, role, self.dtype, self.shape, self.strides, 0, self.stored, after, expected)
+        return TensorRecord(
+            name=name,
+            role=role,
+            dtype=self.dtype,
+            shape=self.shape,
+            strides=self.strides,
+            offset=0,
+            before=self.stored,
+            after=after,
+            expected=expected,
+        )
 
     def read_again(self, written: Iterable[Content]) -> Bytes:
         """Return the current bytes, with the elements of the written tensors replaced by their old values."""

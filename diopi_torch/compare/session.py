@@ -64,7 +64,9 @@ class ComparedCall:
 
     def record(self) -> CaseRecord:
         """The record of the case for reports."""
-        return Collected(self.function, self.label, self.dtype.name).record(self.outcome, self.seconds)
+        return Collected(function=self.function, label=self.label, dtype=self.dtype.name).record(
+            self.outcome, self.seconds
+        )
 
 
 def perform_compared(call: FunctionCall, perform: PerformCall, label: str) -> tuple[Mapping[str, Any], ComparedCall]:
@@ -78,7 +80,11 @@ def perform_compared(call: FunctionCall, perform: PerformCall, label: str) -> tu
     try:
         wanted = compute_expected(recorded.prototype, case)
     except NotComparableError as error:
-        outcome = Outcome(Verdict.passed, "", [CheckResult("reference", True, f"not compared: {error}")])
+        outcome = Outcome(
+            verdict=Verdict.passed,
+            message="",
+            check_results=[CheckResult(check="reference", passed=True, message=f"not compared: {error}")],
+        )
         return returned, ComparedCall(call.function, case.label, case.dtype, None, outcome, {}, seconds)
     record = recorded.make_record(wanted, returned)
     tensors = {name: content.tensor for name, content in recorded.contents.items()}
@@ -151,7 +157,9 @@ class ComparisonSession(Observation):
         incorrect = [tensor for tensor in tensors if not tensor.is_correct]
         if calls:
             message = "; ".join(tensor.lines[0] for tensor in incorrect)
-            outcome = add_check_results(calls[-1].outcome, [CheckResult("operator", not incorrect, message)])
+            outcome = add_check_results(
+                calls[-1].outcome, [CheckResult(check="operator", passed=not incorrect, message=message)]
+            )
             calls[-1] = replace(calls[-1], outcome=outcome)
         failed = bool(incorrect) or any(call.outcome.verdict is Verdict.failed for call in calls)
         counts = self.counts.setdefault(name, Counter())
@@ -177,7 +185,7 @@ class ComparisonSession(Observation):
         self._records[record.id] = record
 
     def _options(self) -> RunOptions:
-        return RunOptions(chosen_vendor(), data=self._writer.folder if self._writer else None)
+        return RunOptions(vendor=chosen_vendor(), data=self._writer.folder if self._writer else None)
 
     def _write(self) -> None:
         if self._report is not None:
@@ -187,11 +195,11 @@ class ComparisonSession(Observation):
         """Return the content of the log of a run of these calls."""
         vendor = backend().vendor
         return LogContent(
-            Path(),
-            Header.create(self._options(), ""),
-            VendorInfo(vendor.name, vendor.version),
-            list(self._records),
-            self._records,
+            path=Path(),
+            header=Header.create(self._options(), ""),
+            vendor=VendorInfo(vendor.name, vendor.version),
+            schedule=list(self._records),
+            cases=self._records,
             seconds=time.perf_counter() - self._began,
         )
 

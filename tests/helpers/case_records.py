@@ -18,13 +18,25 @@ def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks
     """How the case ended, whose element type is what its label begins with."""
     function, _, label = case_id.removesuffix("]").partition("[")
     dtype = label.partition("-")[0]
-    return CaseRecord(case_id, function, label, "", dtype, CaseClass.basic, Verdict(verdict), checks, message, 0.5, "")
+    return CaseRecord(
+        id=case_id,
+        function=function,
+        label=label,
+        base="",
+        dtype=dtype,
+        class_=CaseClass.basic,
+        verdict=Verdict(verdict),
+        checks=checks,
+        message=message,
+        seconds=0.5,
+        command="",
+    )
 
 
 def report_of(records: Sequence[CaseRecord], vendor: str = "small") -> Report:
     """The report of a run of these cases."""
     entries = [
-        LogRecord("run", to_json(Header.create(RunOptions(vendor), ""))),
+        LogRecord("run", to_json(Header.create(RunOptions(vendor=vendor), ""))),
         LogRecord("vendor", to_json(VendorInfo(vendor, "1.0"))),
         LogRecord("due", [record.id for record in records]),
         *(LogRecord("case", to_json(record)) for record in records),

@@ -17,12 +17,15 @@ from diopi_test.results.records import BaselineInfo, CaseRecord, Report, RunOrig
 
 def accurate_case(case_id: str, ratio: float) -> CaseRecord:
     """Return a case that passed with this error / budget."""
-    return case_record(case_id, "passed", "", CheckResult("values", True, ratio=ratio))
+    return case_record(case_id, "passed", "", CheckResult(check="values", passed=True, ratio=ratio))
 
 
 def timed_case(case_id: str, seconds: float) -> CaseRecord:
     """Return a case that passed and whose call took this long."""
-    return replace(case_record(case_id, "passed"), timing=Timing(seconds, 20, 4096, 512, 1e10))
+    return replace(
+        case_record(case_id, "passed"),
+        timing=Timing(seconds=seconds, repeats=20, bytes=4096, operations=512, bandwidth=1e10),
+    )
 
 
 def report_of_day(day: int, records: Sequence[CaseRecord], *, device: str = "chip", vendor: str = "small") -> Report:

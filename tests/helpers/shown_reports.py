@@ -28,18 +28,18 @@ from diopi_test.results.records import (
 HOSTILE = "</script><script>window.stolen = 1</script><img src=x onerror='window.stolen = 1'><!-- ${1} $data"
 
 PLACE = Difference(
-    "out",
-    "are wrong",
-    2,
-    6,
-    (1, 2),
-    "1.5",
-    "1.25",
-    0.25,
-    0.125,
-    (Pattern(PatternKind.slice, "exactly [1, 1:]"),),
-    {"input": "0.5"},
-    {"out": "float32 (2, 3), strides (3, 1)", "alpha": "2"},
+    tensor="out",
+    problem="are wrong",
+    wrong_count=2,
+    total=6,
+    index=(1, 2),
+    actual="1.5",
+    expected="1.25",
+    error=0.25,
+    budget=0.125,
+    patterns=(Pattern(PatternKind.slice, "exactly [1, 1:]"),),
+    inputs={"input": "0.5"},
+    arguments={"out": "float32 (2, 3), strides (3, 1)", "alpha": "2"},
     map=ErrorMap((0, 1), (2, 3), ("000", "019")),
 )
 
@@ -48,14 +48,20 @@ FAILED_CASE = replace(
         "diopiAdd[float32-row]",
         "failed",
         "values: out: 2 of 6 elements are wrong",
-        CheckResult("form", True),
-        CheckResult("values", False, "out: 2 of 6 elements are wrong", 2.0, differences=(PLACE,)),
+        CheckResult(check="form", passed=True),
+        CheckResult(
+            check="values", passed=False, message="out: 2 of 6 elements are wrong", ratio=2.0, differences=(PLACE,)
+        ),
     ),
     command="diopi-test run --vendor small --case 'diopiAdd[float32-row]'",
 )
 
 PASSED_CASE = case_record(
-    "diopiMul[float32-row]", "passed", "", CheckResult("form", True), CheckResult("values", True, ratio=0.3)
+    "diopiMul[float32-row]",
+    "passed",
+    "",
+    CheckResult(check="form", passed=True),
+    CheckResult(check="values", passed=True, ratio=0.3),
 )
 
 
@@ -64,8 +70,8 @@ def cases() -> list[CaseRecord]:
     return [
         FAILED_CASE,
         case_record("diopiAdd[float16-row]", "not_implemented", "small does not implement diopiAdd"),
-        replace(PASSED_CASE, timing=Timing(2e-5, 20, 4096, 512, 1e10)),
-        case_record("diopiMul[int32-row]", "passed", "", CheckResult("form", True)),
+        replace(PASSED_CASE, timing=Timing(seconds=2e-5, repeats=20, bytes=4096, operations=512, bandwidth=1e10)),
+        case_record("diopiMul[int32-row]", "passed", "", CheckResult(check="form", passed=True)),
         replace(case_record("diopiMul[negative-out-null]", "failed", "accepted"), class_=CaseClass.negative, dtype=""),
         case_record("diopiSqrt[float32-hostile]", "crashed", HOSTILE),
     ]
@@ -75,8 +81,15 @@ def shown_report(more: int = 0) -> Report:
     """Their report, with so many cases besides, and with networks."""
     additional = [case_record(f"diopiSub[float32-{number:04}]", "passed") for number in range(more)]
     models = (
-        ModelReport("resnet", 2, 2, 0, {}, ()),
-        ModelReport("llama", 3, 1, 1, {"diopiAdd": Verdict.failed}, ("aten.cumsum",)),
+        ModelReport(name="resnet", calls=2, passed=2, not_run=0, failures={}, not_mapped=()),
+        ModelReport(
+            name="llama",
+            calls=3,
+            passed=1,
+            not_run=1,
+            failures={"diopiAdd": Verdict.failed},
+            not_mapped=("aten.cumsum",),
+        ),
     )
     return replace(report_of([*cases(), *additional]), models=models)
 
@@ -84,9 +97,16 @@ def shown_report(more: int = 0) -> Report:
 def troubled_report() -> Report:
     """The report of a run that was shuffled, and cut short, of a vendor with claims and waivers."""
     report = shown_report()
-    waiver = WaiverUse(Waiver("diopiErf[*]", "no erf yet"), "waivers.toml", 0, WaiverState.not_needed, 2, 0)
+    waiver = WaiverUse(
+        waiver=Waiver("diopiErf[*]", "no erf yet"),
+        source="waivers.toml",
+        retries=0,
+        state=WaiverState.not_needed,
+        matched=2,
+        waived=0,
+    )
     claims = (Claim("diopi*", dtypes=frozenset({Dtype.float32})),)
-    use = Use("diopiAdd", Dtype.float32, ("contiguous",), {"failed": 1})
+    use = Use(function="diopiAdd", dtype=Dtype.float32, layouts=("contiguous",), verdicts={"failed": 1})
     return replace(
         report,
         shuffle=Draw(7, None, "diopi-test run --shuffle 7"),
@@ -95,5 +115,8 @@ def troubled_report() -> Report:
             report.summary, incomplete=True, not_run=9, reason="interrupted", first_not_run=("diopiAbs[x]",)
         ),
         claims=ClaimsReport(claims, (use,), ()),
-        waivers=WaiverReport((waiver,), (Improvement("diopiErf[*]", "crashed", Verdict.passed, 2, ("diopiErf[a]",)),)),
+        waivers=WaiverReport(
+            (waiver,),
+            (Improvement(pattern="diopiErf[*]", was="crashed", now=Verdict.passed, number=2, first=("diopiErf[a]",)),),
+        ),
     )

@@ -47,7 +47,8 @@ class ReferenceSamples:
             inputs = [file[f"input{n}"] for n in range(sum(name.startswith("input") for name in file))]
             count = sum(name.startswith("values") for name in file)
             outputs = [
-                Expected(file[f"values{n}"], Dtype.float32, budget=Budget(file[f"unit{n}"])) for n in range(count)
+                Expected(values=file[f"values{n}"], dtype=Dtype.float32, budget=Budget(file[f"unit{n}"]))
+                for n in range(count)
             ]
         return cls(inputs, outputs)
 

@@ -39,7 +39,7 @@ def compute_expected(network: ZooNetwork, inputs: Sequence[Tensor]) -> list[Expe
         moved = _evaluate(network, inputs, Rounding(np.random.default_rng(seed)))
         largest = [np.maximum(maximum, np.abs(a - b)) for maximum, a, b in zip(largest, exact, moved, strict=True)]
     return [
-        Expected(array, Dtype.float32, budget=Budget.derive(array, Dtype.float32, maximum))
+        Expected(values=array, dtype=Dtype.float32, budget=Budget.derive(array, Dtype.float32, maximum))
         for array, maximum in zip(exact, largest, strict=True)
     ]
 

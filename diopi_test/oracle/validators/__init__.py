@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CompletedCall:
     """The arguments and results of a call, in the reference's arithmetic: float64, complex128, int64 or bool.
 

@@ -28,7 +28,7 @@ SMOOTHING = 1e-6
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CandidateTokens:
     """The tokens that a sequence draws from.
 
@@ -78,7 +78,11 @@ def top_k(call: CompletedCall) -> Problems:
         ids, weights = _sort_by_weight(arguments["logits"][b], is_logged)
         limit = int(np.clip(arguments["runtime_top_k"][b], 1, len(ids)))
         total = float(weights[:limit].sum())
-        return _mark_certain(CandidateTokens(ids, weights, limit, float(arguments["runtime_top_p"][b]) * total, total))
+        return _mark_certain(
+            CandidateTokens(
+                ids=ids, weights=weights, limit=limit, reach=float(arguments["runtime_top_p"][b]) * total, total=total
+            )
+        )
 
     yield from _check_sampling(call, _rank_sequences(call, rank, ends_count=False))
 
@@ -92,8 +96,8 @@ def top_p(call: CompletedCall) -> Problems:
         ids, weights = _sort_by_weight(arguments["logits"][b], True)
         share = float(arguments["runtime_top_p"][b])
         if weights[0] >= share:
-            return CandidateTokens(ids[:1], weights[:1], 1, 0.0, is_certain=True)
-        return _mark_certain(CandidateTokens(ids, weights, len(ids), share))
+            return CandidateTokens(ids=ids[:1], weights=weights[:1], limit=1, reach=0.0, is_certain=True)
+        return _mark_certain(CandidateTokens(ids=ids, weights=weights, limit=len(ids), reach=share))
 
     yield from _check_sampling(call, _rank_sequences(call, rank, ends_count=True))
 
@@ -107,7 +111,12 @@ def _rank_sequences(call: CompletedCall, rank: Callable[[int], CandidateTokens],
             return None
         if arguments["finished"] is not None and arguments["finished"][b]:
             return CandidateTokens(
-                arguments["end_ids"][b : b + 1], np.ones(1), 1, 0.0, is_certain=True, is_draw=ends_count
+                ids=arguments["end_ids"][b : b + 1],
+                weights=np.ones(1),
+                limit=1,
+                reach=0.0,
+                is_certain=True,
+                is_draw=ends_count,
             )
         return rank(b)
 

@@ -46,7 +46,9 @@ def argument_mutants(function: str, cases: Sequence[BaselineCase]) -> Iterator[M
     tensors = [p.name for p in prototype.arguments if p.is_tensor]
     for first, second in combinations(tensors, 2):
         yield Mutant(
-            f"{first} and {second} swapped", recompute_with(partial(_swap, first, second)), kind="operands swapped"
+            name=f"{first} and {second} swapped",
+            corrupt=recompute_with(partial(_swap, first, second)),
+            kind="operands swapped",
         )
 
 
@@ -79,17 +81,23 @@ def _tensor_faults(parameter: Parameter) -> Iterator[Mutant]:
     if parameter.is_tensor_array:
         yield _parameter_mutant(name, "in reverse order", "tensor", partial(_reverse_entries, name))
     yield Mutant(
-        f"strides of {name} ignored",
-        recompute_with(partial(_ignore_strides, name)),
-        None,
-        "strides of a tensor ignored",
-        name,
+        name=f"strides of {name} ignored",
+        corrupt=recompute_with(partial(_ignore_strides, name)),
+        corrupt_memory=None,
+        kind="strides of a tensor ignored",
+        parameter=name,
     )
 
 
 def _parameter_mutant(name: str, label: str, subject: str, change: Change) -> Mutant:
     """Return the mutant that calls the function with one wrong argument."""
-    return Mutant(f"{name} {label}", recompute_with(change), None, f"{subject} {label}", name)
+    return Mutant(
+        name=f"{name} {label}",
+        corrupt=recompute_with(change),
+        corrupt_memory=None,
+        kind=f"{subject} {label}",
+        parameter=name,
+    )
 
 
 def _substitute(name: str, substitute: Callable[[Array], Any], case: BaselineCase) -> Mapping[str, Any] | None:
@@ -178,22 +186,22 @@ def _attribute_faults(parameter: Parameter, cases: Sequence[BaselineCase]) -> It
     for text, value in list(stuck.items())[:STUCK_VALUES]:
         label = "ignored" if value is None else f"stuck at {text}"
         yield Mutant(
-            f"{name} {label}",
-            recompute_with(partial(_modify_attribute, name, _constant(value))),
-            None,
-            "attribute ignored",
-            name,
+            name=f"{name} {label}",
+            corrupt=recompute_with(partial(_modify_attribute, name, _constant(value))),
+            corrupt_memory=None,
+            kind="attribute ignored",
+            parameter=name,
         )
     for label, modify in _MODIFICATIONS.items():
         if any(modify(value) is not None for value in values.values()):
             yield _parameter_mutant(name, label, "attribute", partial(_modify_attribute, name, modify))
     if name in AXES:
         yield Mutant(
-            f"{name} replaced by the next axis",
-            recompute_with(partial(_next_axis, name)),
-            None,
-            "axis replaced by the next axis",
-            name,
+            name=f"{name} replaced by the next axis",
+            corrupt=recompute_with(partial(_next_axis, name)),
+            corrupt_memory=None,
+            kind="axis replaced by the next axis",
+            parameter=name,
         )
 
 

@@ -76,12 +76,12 @@ def caching_mutants(function: str) -> Iterator[Mutant]:
         (*_RANDOM_VALUES, *_COMPUTED_VALUES) if has_tensors and not is_random(function) else _RANDOM_VALUES,
     )
     if has_tensors and not is_random(function):
-        yield Mutant(STRIDES, make_stride_caching=_cache_strides)
+        yield Mutant(name=STRIDES, make_stride_caching=_cache_strides)
 
 
 def _caching_mutant(part: CachedValue, parameter: str | None = None) -> Mutant:
     name = part.kind if parameter is None else f"{parameter} cached from an earlier call"
-    return Mutant(name, kind=part.kind, parameter=parameter, make_caching=partial(remember_first_call, part))
+    return Mutant(name=name, kind=part.kind, parameter=parameter, make_caching=partial(remember_first_call, part))
 
 
 def remember_first_call(part: CachedValue) -> Corruption:

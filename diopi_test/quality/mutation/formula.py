@@ -94,7 +94,7 @@ CONVERSIONS = {"int": "round", "round": "int"}
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceChange:
     """A change of a module's source.
 
@@ -134,7 +134,9 @@ def formula_mutants(function: str) -> Iterator[Mutant]:
             name = change.text if change.text not in names else f"{change.text} (place {change.place})"
             names.add(name)
             yield Mutant(
-                name, partial(_recompute_with_change, function, function_reference.__module__, change), kind=change.kind
+                name=name,
+                corrupt=partial(_recompute_with_change, function, function_reference.__module__, change),
+                kind=change.kind,
             )
 
 
@@ -209,7 +211,7 @@ def _changes(module: str, lines: frozenset[int]) -> list[SourceChange]:
             for kind, definition in KINDS.items():
                 for number, variant in enumerate(definition.variants(node)):
                     text = f"{place_of_node}: {_read(node)} -> {_read(variant)}"
-                    changes.append(SourceChange(kind, module, place, number, text))
+                    changes.append(SourceChange(kind=kind, module=module, place=place, variant=number, text=text))
     return changes
 
 

@@ -208,7 +208,7 @@ def _move_to_front(cases: list[BaselineCase], result: MutantResult) -> None:
 
 
 def _check_without_mutation(function: str, cases: Sequence[BaselineCase]) -> None:
-    control = run_mutant(Mutant("none", corrupt_memory=lambda inputs, results: Effect.not_applicable), cases)
+    control = run_mutant(Mutant(name="none", corrupt_memory=lambda inputs, results: Effect.not_applicable), cases)
     if control.killed_by:
         label, checks = control.killed_by
         raise MutationTestError(f"{function}[{label}] fails its own expected results: {', '.join(checks)}")

@@ -16,20 +16,22 @@ Tensors = Sequence[Tensor]
 def memory_mutants() -> tuple[Mutant, ...]:
     """Return the memory mutants, which apply to every function."""
     return (
-        Mutant("input overwritten", corrupt_memory=lambda inputs, results: _poke(inputs, lambda t: t.data_ptr)),
-        Mutant("input changed by one ulp", corrupt_memory=lambda inputs, results: _change_by_one_ulp(inputs)),
-        Mutant("byte after the end written", corrupt_memory=lambda inputs, results: _poke(results, _end)),
+        Mutant(name="input overwritten", corrupt_memory=lambda inputs, results: _poke(inputs, lambda t: t.data_ptr)),
+        Mutant(name="input changed by one ulp", corrupt_memory=lambda inputs, results: _change_by_one_ulp(inputs)),
+        Mutant(name="byte after the end written", corrupt_memory=lambda inputs, results: _poke(results, _end)),
         Mutant(
-            "byte before the start written",
+            name="byte before the start written",
             corrupt_memory=lambda inputs, results: _poke(results, lambda t: t.storage_ptr - 1),
         ),
         Mutant(
-            "gap in the storage written",
+            name="gap in the storage written",
             corrupt_memory=lambda inputs, results: _poke(_with_gaps(results), lambda t: t.storage_ptr),
         ),
-        Mutant("strides of the result ignored", corrupt_memory=lambda inputs, results: _write_contiguously(results)),
-        Mutant("result written after return", writes_late=True),
-        Mutant("memory leaked", corrupt_memory=_leak_memory()),
+        Mutant(
+            name="strides of the result ignored", corrupt_memory=lambda inputs, results: _write_contiguously(results)
+        ),
+        Mutant(name="result written after return", writes_late=True),
+        Mutant(name="memory leaked", corrupt_memory=_leak_memory()),
     )
 
 

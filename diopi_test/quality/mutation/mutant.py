@@ -41,7 +41,7 @@ class Effect(Enum):
 
 
 @final
-@dataclass
+@dataclass(kw_only=True)
 class SimulatedCall:
     """A call with correct results, which a mutant corrupts.
 
@@ -72,7 +72,7 @@ class SimulatedCall:
         entries = {name: expected_arrays(value) for name, value in case.expected.items()}
         allocated = [p.name for p in lookup(case.function).results if p.is_callee_allocated and entries[p.name]]
         results = {name: [_narrow(entry) for entry in arrays] for name, arrays in entries.items()}
-        return cls(case, results, {name: entries[name][0].layout for name in allocated})
+        return cls(case=case, results=results, layouts={name: entries[name][0].layout for name in allocated})
 
     @property
     def prototype(self) -> Prototype:
@@ -159,7 +159,7 @@ Corruption = Callable[[SimulatedCall], Effect]
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mutant:
     """A defect that the vendor under mutation testing has.
 

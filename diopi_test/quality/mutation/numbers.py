@@ -43,20 +43,28 @@ def number_mutants(function: str) -> Iterator[Mutant]:
             for label, (concerns, values) in _MISTAKES.items():
                 change = partial(_mutate_argument, parameter.name, concerns, values)
                 yield Mutant(
-                    f"{parameter.name} {label}", recompute_with(change), None, f"{subject} {label}", parameter.name
+                    name=f"{parameter.name} {label}",
+                    corrupt=recompute_with(change),
+                    corrupt_memory=None,
+                    kind=f"{subject} {label}",
+                    parameter=parameter.name,
                 )
     operands = [p for p in prototype.arguments if p.is_tensor]
     if len(operands) > 1 and prototype.result in (promoted, promoted_to_floating, truth) and not prototype.is_inplace:
-        yield Mutant("operands converted to the type of the first", recompute_with(_convert_to_first_type))
+        yield Mutant(name="operands converted to the type of the first", corrupt=recompute_with(_convert_to_first_type))
     if len(operands) > 1 and prototype.common_type:
-        yield Mutant("0-d operands converted to the type of the others", recompute_with(_convert_0d_operands))
+        yield Mutant(
+            name="0-d operands converted to the type of the others", corrupt=recompute_with(_convert_0d_operands)
+        )
     if operands:
-        yield Mutant("arguments not converted before computing", recompute_with(_not_converted))
+        yield Mutant(name="arguments not converted before computing", corrupt=recompute_with(_not_converted))
     if prototype.numbers and Dtype.int32 in prototype.dtypes:
-        yield Mutant("integer scalars not converted to the integer type", recompute_with(_integers_not_converted))
+        yield Mutant(
+            name="integer scalars not converted to the integer type", corrupt=recompute_with(_integers_not_converted)
+        )
     if any(p.fact(Converted) for p in prototype.arguments):
-        yield Mutant("scalars rounded instead of truncated", recompute_with(_round_converted_scalars))
-    yield Mutant("computed in the standard's result type, then converted", _compute_in_standard_type)
+        yield Mutant(name="scalars rounded instead of truncated", corrupt=recompute_with(_round_converted_scalars))
+    yield Mutant(name="computed in the standard's result type, then converted", corrupt=_compute_in_standard_type)
 
 
 # Numbers

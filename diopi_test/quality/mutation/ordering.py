@@ -28,11 +28,23 @@ def ordering_mutants(function: str) -> Iterator[Mutant]:
     names = [parameter.name for parameter in lookup(function).arguments]
     for name in names:
         if name in STABLE:
-            yield Mutant(f"{name} ignored", partial(_reverse_equal_elements, name), None, "attribute ignored", name)
+            yield Mutant(
+                name=f"{name} ignored",
+                corrupt=partial(_reverse_equal_elements, name),
+                corrupt_memory=None,
+                kind="attribute ignored",
+                parameter=name,
+            )
     if {"sorted", "k"} <= set(names):
-        yield Mutant("sorted ignored", _reverse_selection, None, "attribute ignored", "sorted")
+        yield Mutant(
+            name="sorted ignored",
+            corrupt=_reverse_selection,
+            corrupt_memory=None,
+            kind="attribute ignored",
+            parameter="sorted",
+        )
     if {"input", "dim"} <= set(names) and _gives_elements_and_positions(function):
-        yield Mutant("subnormal numbers compared as zeros", _compare_as_zeros)
+        yield Mutant(name="subnormal numbers compared as zeros", corrupt=_compare_as_zeros)
 
 
 def _gives_elements_and_positions(function: str) -> bool:

@@ -24,10 +24,12 @@ def precision_mutants() -> Iterator[Mutant]:
         The mutants.
     """
     for dtype in NARROW:
-        yield Mutant(f"inputs rounded to {dtype.name}", recompute_with(partial(_rounded, dtype)))
-        yield Mutant(f"accumulated in {dtype.name}", recompute_with(partial(accumulated_in, dtype)))
-    yield Mutant("accumulated in half precision", recompute_with(_accumulated_in_half))
-    yield Mutant("inputs rounded to the narrowest of their types", recompute_with(_rounded_to_the_narrowest))
+        yield Mutant(name=f"inputs rounded to {dtype.name}", corrupt=recompute_with(partial(_rounded, dtype)))
+        yield Mutant(name=f"accumulated in {dtype.name}", corrupt=recompute_with(partial(accumulated_in, dtype)))
+    yield Mutant(name="accumulated in half precision", corrupt=recompute_with(_accumulated_in_half))
+    yield Mutant(
+        name="inputs rounded to the narrowest of their types", corrupt=recompute_with(_rounded_to_the_narrowest)
+    )
 
 
 def _results(case: BaselineCase) -> list[Dtype]:

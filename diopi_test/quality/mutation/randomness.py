@@ -151,11 +151,11 @@ def randomness_mutants(function: str) -> Iterator[Mutant]:
         The mutants.
     """
     if name := _generator_of(function):
-        yield Mutant("seed ignored", parameter=name, generator_key=lambda seed, offset, calls: (offset,))
-        yield Mutant("offset ignored", parameter=name, generator_key=lambda seed, offset, calls: (seed,))
-        yield Mutant("generator ignored", parameter=name, generator_key=lambda seed, offset, calls: (calls,))
+        yield Mutant(name="seed ignored", parameter=name, generator_key=lambda seed, offset, calls: (offset,))
+        yield Mutant(name="offset ignored", parameter=name, generator_key=lambda seed, offset, calls: (seed,))
+        yield Mutant(name="generator ignored", parameter=name, generator_key=lambda seed, offset, calls: (calls,))
         if not lookup(function).is_gradient:
-            yield Mutant("offset not advanced", parameter=name, advance=0)
+            yield Mutant(name="offset not advanced", parameter=name, advance=0)
 
 
 def draw_with(

@@ -250,40 +250,48 @@ def result_mutants(function: str) -> Iterator[Mutant]:
     yield from _COMMON
     results = lookup(function).results
     if any(result.is_callee_allocated for result in results):
-        yield Mutant("result allocated in another type", _allocate_in_another_type)
+        yield Mutant(name="result allocated in another type", corrupt=_allocate_in_another_type)
     for attribute in lookup(function).arguments:
         if attribute.annotation is MemoryFormat:
-            yield Mutant(f"{attribute.name} ignored", _ignore_memory_format, None, "attribute ignored", attribute.name)
+            yield Mutant(
+                name=f"{attribute.name} ignored",
+                corrupt=_ignore_memory_format,
+                corrupt_memory=None,
+                kind="attribute ignored",
+                parameter=attribute.name,
+            )
     for result in results:
         if result.role is Role.inout:
-            yield Mutant(f"{result.name} not updated", _not_written(result.name), kind="state not updated")
+            yield Mutant(name=f"{result.name} not updated", corrupt=_not_written(result.name), kind="state not updated")
         elif len(results) > 1:
-            yield Mutant(f"{result.name} not written", _not_written(result.name), kind="result not written")
+            yield Mutant(
+                name=f"{result.name} not written", corrupt=_not_written(result.name), kind="result not written"
+            )
 
 
 _COMMON = (
-    Mutant("first element wrong", _change_each_result(_element(lambda size: 0))),
-    Mutant("last element wrong", _change_each_result(_element(lambda size: size - 1))),
-    Mutant("one element in 2000 wrong", _change_each_result(_element(lambda size: 1999 % size))),
-    Mutant("last block not computed", _change_each_result(_tail_unwritten)),
-    Mutant("result added to the previous result", corrupt_repetition=_change_each_result(_added)),
-    Mutant("all elements zero", _change_each_result(np.zeros_like, applies_to_draws=True)),
-    Mutant("nothing written", _not_written()),
-    Mutant("off by 4 eps", _change_each_result(_off_by_epsilons)),
-    Mutant("off by 1e-3", _change_each_result(_scaled(1e-3))),
-    Mutant("off by 4 %", _change_each_result(_scaled(0.04))),
-    Mutant("NaN replaced by 0", _change_each_result(_replaced(np.isnan, np.zeros_like))),
+    Mutant(name="first element wrong", corrupt=_change_each_result(_element(lambda size: 0))),
+    Mutant(name="last element wrong", corrupt=_change_each_result(_element(lambda size: size - 1))),
+    Mutant(name="one element in 2000 wrong", corrupt=_change_each_result(_element(lambda size: 1999 % size))),
+    Mutant(name="last block not computed", corrupt=_change_each_result(_tail_unwritten)),
+    Mutant(name="result added to the previous result", corrupt_repetition=_change_each_result(_added)),
+    Mutant(name="all elements zero", corrupt=_change_each_result(np.zeros_like, applies_to_draws=True)),
+    Mutant(name="nothing written", corrupt=_not_written()),
+    Mutant(name="off by 4 eps", corrupt=_change_each_result(_off_by_epsilons)),
+    Mutant(name="off by 1e-3", corrupt=_change_each_result(_scaled(1e-3))),
+    Mutant(name="off by 4 %", corrupt=_change_each_result(_scaled(0.04))),
+    Mutant(name="NaN replaced by 0", corrupt=_change_each_result(_replaced(np.isnan, np.zeros_like))),
     Mutant(
-        "infinity replaced by the largest number",
-        _change_each_result(_replaced(np.isinf, lambda a: np.copysign(ml_dtypes.finfo(a.dtype).max, a))),
+        name="infinity replaced by the largest number",
+        corrupt=_change_each_result(_replaced(np.isinf, lambda a: np.copysign(ml_dtypes.finfo(a.dtype).max, a))),
     ),
-    Mutant("sign of zero dropped", _change_each_specified_result(_zeros_positive)),
-    Mutant("computed in bfloat16", _change_each_result(_through(Dtype.bfloat16))),
-    Mutant("computed in float16", _change_each_result(_through(Dtype.float16))),
-    Mutant("computed in float32", _change_each_result(_through(Dtype.float32))),
-    Mutant("integers converted to float64 and back", _change_each_result(_through_double)),
-    Mutant("result transposed", _change_each_result(transposed)),
-    Mutant("indices reversed", _change_each_result(_reversed)),
-    Mutant("neighboring indices swapped", _change_each_result(_neighbours_exchanged)),
-    Mutant("every element repeated", _change_each_result(_repeated, applies_to_draws=True)),
+    Mutant(name="sign of zero dropped", corrupt=_change_each_specified_result(_zeros_positive)),
+    Mutant(name="computed in bfloat16", corrupt=_change_each_result(_through(Dtype.bfloat16))),
+    Mutant(name="computed in float16", corrupt=_change_each_result(_through(Dtype.float16))),
+    Mutant(name="computed in float32", corrupt=_change_each_result(_through(Dtype.float32))),
+    Mutant(name="integers converted to float64 and back", corrupt=_change_each_result(_through_double)),
+    Mutant(name="result transposed", corrupt=_change_each_result(transposed)),
+    Mutant(name="indices reversed", corrupt=_change_each_result(_reversed)),
+    Mutant(name="neighboring indices swapped", corrupt=_change_each_result(_neighbours_exchanged)),
+    Mutant(name="every element repeated", corrupt=_change_each_result(_repeated, applies_to_draws=True)),
 )

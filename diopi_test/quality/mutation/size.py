@@ -39,21 +39,25 @@ def size_mutants(function: str) -> Iterator[Mutant]:
         The mutants.
     """
     for name, places in PARTS.items():
-        yield Mutant(f"{name} not written", _leave_unwritten(places))
+        yield Mutant(name=f"{name} not written", corrupt=_leave_unwritten(places))
     if is_random(function):
         return  # of what is drawn any element may be another
     for name, places in PARTS.items():
-        yield Mutant(f"{name} zero", _replace_elements(places, np.zeros_like))
+        yield Mutant(name=f"{name} zero", corrupt=_replace_elements(places, np.zeros_like))
     for period, last in ((2000, -1), (4096, -1), (65_536, 0)):
         named = f"k · {period}" + (" − 1" if last else "")
-        yield Mutant(f"one element at {named} wrong", _change_elements(partial(_last_of, period, last)))
+        yield Mutant(name=f"one element at {named} wrong", corrupt=_change_elements(partial(_last_of, period, last)))
     for name, offsets in OFFSETS.items():
-        yield Mutant(f"offsets of the result stored in {name}", _write_at_offsets(offsets))
-        yield Mutant(f"offsets of inputs stored in {name}", recompute_with(partial(_read_at_offsets, offsets)))
+        yield Mutant(name=f"offsets of the result stored in {name}", corrupt=_write_at_offsets(offsets))
+        yield Mutant(
+            name=f"offsets of inputs stored in {name}", corrupt=recompute_with(partial(_read_at_offsets, offsets))
+        )
     yield from many_element_mutants(function)
-    yield Mutant("only the first block of sums added", recompute_with(_with_tensors(add_first_block_only)))
+    yield Mutant(name="only the first block of sums added", corrupt=recompute_with(_with_tensors(add_first_block_only)))
     for dtype in half:
-        yield Mutant(f"long sums accumulated in {dtype.name}", recompute_with(partial(_accumulated, dtype)))
+        yield Mutant(
+            name=f"long sums accumulated in {dtype.name}", corrupt=recompute_with(partial(_accumulated, dtype))
+        )
 
 
 def many_element_mutants(function: str) -> Iterator[Mutant]:
@@ -66,7 +70,7 @@ def many_element_mutants(function: str) -> Iterator[Mutant]:
         The mutants.
     """
     if not is_random(function):
-        yield Mutant("NaNs in large tensors replaced by 0", recompute_with(_with_tensors(_without_nans)))
+        yield Mutant(name="NaNs in large tensors replaced by 0", corrupt=recompute_with(_with_tensors(_without_nans)))
 
 
 # Places in a result

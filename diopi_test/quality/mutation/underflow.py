@@ -60,7 +60,7 @@ def underflow_mutants() -> Iterator[Mutant]:
     Yields:
         The mutants.
     """
-    yield Mutant("subnormal differences flushed to zero", _flush_differences)
+    yield Mutant(name="subnormal differences flushed to zero", corrupt=_flush_differences)
 
 
 def _flush_differences(call: SimulatedCall) -> Effect:

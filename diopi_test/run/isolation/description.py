@@ -15,7 +15,7 @@ SIZE = 2**20
 """Bytes that the probe copies to the device and back."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Description:
     """A vendor's description of itself: name, version, claims, waivers, and the sources of its implementations."""
 
@@ -29,7 +29,13 @@ class Description:
     def from_vendor(cls, vendor: BaseVendor) -> Description:
         """Return the description of a vendor."""
         sources = SourceFiles.from_vendor(vendor)
-        return cls(str(vendor.name), str(vendor.version), vendor.claims, vendor.waivers, sources)
+        return cls(
+            name=str(vendor.name),
+            version=str(vendor.version),
+            claims=vendor.claims,
+            waivers=vendor.waivers,
+            sources=sources,
+        )
 
 
 def open_working_device(vendor: BaseVendor) -> Device:

@@ -41,7 +41,7 @@ def outcome_of_end(status: int, end_reason: tuple[Verdict, str] | None, output: 
         The outcome of the case.
     """
     verdict, text = end_reason or (Verdict.crashed, f"the vendor {describe_exit(status)}")
-    return Outcome(verdict, append_output(text, output))
+    return Outcome(verdict=verdict, message=append_output(text, output))
 
 
 def cpu_seconds(process: int) -> float:

@@ -78,12 +78,12 @@ class _Repetition:
         if alone.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
             ran = f"in a process in which {self.neighbour} had run before" if self.attempts == 1 else "at first"
             text = f"{self.before.verdict} {ran} ({self.before.message}), {alone.verdict} alone"
-            return Outcome(Verdict.flaky, text, self.before.check_results)
+            return Outcome(verdict=Verdict.flaky, message=text, check_results=self.before.check_results)
         return alone
 
 
 @final
-@dataclass
+@dataclass(kw_only=True)
 class _Worker:
     """A worker of the executor, with the cases assigned to it. The first of them is running.
 
@@ -255,7 +255,7 @@ class Executor:
         if lost < self._limits.lost:
             return False
         reason = f"{lost} cases of {scheduled.case.function} have crashed, hung or run out of memory"
-        self._report(scheduled.case, Outcome(Verdict.not_run, f"not run: {reason}"), 0.0)
+        self._report(scheduled.case, Outcome(verdict=Verdict.not_run, message=f"not run: {reason}"), 0.0)
         return True
 
     def _assign(self, worker: _Worker, work: Sequence[ScheduledCase]) -> None:

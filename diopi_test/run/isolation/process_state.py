@@ -76,4 +76,4 @@ def check_process_state(state: ProcessState, forks: ForkWatch) -> Iterator[Check
     if forks.has_returned():
         changed.append("the process was forked, and the copy returned from the call as well")
     if changed:
-        yield CheckResult("process_state", False, "; ".join(changed))
+        yield CheckResult(check="process_state", passed=False, message="; ".join(changed))

@@ -72,7 +72,7 @@ def _run_timed(
     session: Session, process_state: ProcessState, forks: ForkWatch, path: str, sha256: str | None, case: Sequence[str]
 ) -> tuple[Outcome, float]:
     function, label, dtype, case_class, base = case
-    collected = Collected(function, label, dtype, CaseClass(case_class), base)
+    collected = Collected(function=function, label=label, dtype=dtype, case_class=CaseClass(case_class), base=base)
     start = time.perf_counter()
     outcome = run_and_catch(session, Path(path), sha256, collected)
     seconds = time.perf_counter() - start
@@ -86,9 +86,14 @@ def run_and_catch(session: Session, path: Path, sha256: str | None, case: Collec
     try:
         return session.run(path, case, sha256)
     except MemoryError as error:
-        return Outcome(Verdict.out_of_memory, f"MemoryError was raised: {exception_text(error)}".removesuffix(": "))
+        return Outcome(
+            verdict=Verdict.out_of_memory, message=f"MemoryError was raised: {exception_text(error)}".removesuffix(": ")
+        )
     except BaseException as error:  # no user interrupts this process: all of them are the vendor's
-        return Outcome(Verdict.failed, f"{type(error).__name__} was raised: {exception_text(error)}".removesuffix(": "))
+        return Outcome(
+            verdict=Verdict.failed,
+            message=f"{type(error).__name__} was raised: {exception_text(error)}".removesuffix(": "),
+        )
 
 
 def shorten(text: str) -> str:

@@ -28,7 +28,7 @@ def random_values(dtype: Dtype) -> np.ndarray:
 @pytest.mark.parametrize("dtype", FLOATING)
 def test_values_move_by_a_small_part_of_an_ulp(dtype: Dtype) -> None:
     values = random_values(dtype)
-    short = compact_expected(Expected(values, dtype, budget=Budget(ulp(values, dtype)))).values
+    short = compact_expected(Expected(values=values, dtype=dtype, budget=Budget(ulp(values, dtype)))).values
     assert (np.abs(short - values) <= ulp(values, dtype) * 2.0 ** -(SPARE_BITS + 1)).all()
     assert (short != values).any() == (dtype is not Dtype.float64)
 
@@ -38,13 +38,17 @@ def test_values_move_by_a_small_part_of_an_ulp(dtype: Dtype) -> None:
 def test_compaction_keeps_the_shape(dtype: Dtype, shape: tuple[int, ...]) -> None:
     values = np.full(shape, 1.5)
     for budget in (None, Budget(np.ones(shape))):
-        assert compact_expected(Expected(values, dtype, budget=budget, flushed=values)).values.shape == shape
+        assert (
+            compact_expected(Expected(values=values, dtype=dtype, budget=budget, flushed=values)).values.shape == shape
+        )
     assert round_up_ulps(np.ones(shape, np.float32)).shape == shape
 
 
 def test_compaction_keeps_zeros_infinities_and_nan() -> None:
     values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, np.finfo(np.float64).max])
-    short = compact_expected(Expected(values, Dtype.float32, budget=Budget(ulp(values, Dtype.float32)))).values
+    short = compact_expected(
+        Expected(values=values, dtype=Dtype.float32, budget=Budget(ulp(values, Dtype.float32)))
+    ).values
     assert np.array_equal(short[:6], values[:6], equal_nan=True)
     assert (np.signbit(short) == np.signbit(values)).all()
     assert (np.isfinite(short) == np.isfinite(values)).all()
@@ -53,7 +57,9 @@ def test_compaction_keeps_zeros_infinities_and_nan() -> None:
 
 def test_compaction_shortens_real_and_imaginary_parts() -> None:
     values = random_values(Dtype.float32) + 1j * random_values(Dtype.float32)[::-1]
-    short = compact_expected(Expected(values, Dtype.complex64, budget=Budget(ulp(values, Dtype.complex64)))).values
+    short = compact_expected(
+        Expected(values=values, dtype=Dtype.complex64, budget=Budget(ulp(values, Dtype.complex64)))
+    ).values
     for real, imag in ((short.real, values.real), (short.imag, values.imag)):
         assert (np.abs(real - imag) <= ulp(imag, Dtype.float32) * 2.0 ** -(SPARE_BITS + 1)).all()
 
@@ -76,14 +82,14 @@ def test_a_budget_beyond_the_range_of_bfloat16_is_unchanged() -> None:
 def test_exact_results_are_stored_as_they_round(dtype: Dtype) -> None:
     values = np.array([1.0, 0.1, -0.0, np.inf, 3 * format_of(dtype).subnormal])
     with np.errstate(all="ignore"):
-        rounded = compact_expected(Expected(values, dtype)).values
+        rounded = compact_expected(Expected(values=values, dtype=dtype)).values
     assert rounded.dtype.itemsize <= max(4, values.astype(rounded.dtype).itemsize)
     assert np.signbit(rounded[2])
     assert np.isinf(rounded[3])
 
 
 def test_compaction_keeps_integers() -> None:
-    expected = Expected(np.arange(5), Dtype.int64)
+    expected = Expected(values=np.arange(5), dtype=Dtype.int64)
     assert compact_expected(expected) is expected
 
 

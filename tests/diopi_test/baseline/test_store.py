@@ -78,7 +78,9 @@ def test_every_kind_of_argument_survives(tmp_path: Path) -> None:
         "sizes": (2, 3),
         "no_sizes": (),
     }
-    case = BaselineCase("diopiAny", "int64-all", Dtype.int64, arguments, {"out": None})
+    case = BaselineCase(
+        function="diopiAny", label="int64-all", dtype=Dtype.int64, arguments=arguments, expected={"out": None}
+    )
     store.write_baseline_file(tmp_path / "diopiAny.h5", "diopiAny", [case], PROVENANCE)
     read = BaselineFile(tmp_path / "diopiAny.h5").case("int64-all").arguments
     for name in ("none", "flag", "integer", "number", "infinite", "text", "sizes", "no_sizes"):
@@ -183,9 +185,16 @@ def test_half_precision_expectations_keep_their_precision(path: Path) -> None:
 @pytest.mark.parametrize(("dtype", "array_name"), [(Dtype.float32, "budget_ulps"), (Dtype.float64, "unit")])
 def test_units_beside_zero_survive(tmp_path: Path, dtype: Dtype, array_name: str) -> None:
     """1e-10 is some 2^116 of float32's smallest numbers, and of float64's more than it can count."""
-    actual = Expected(np.array([0.0, -0.0, 1.0, np.inf]), dtype, budget=Budget(np.array([1e-10, 1e-13, 1e-5, np.nan])))
+    actual = Expected(
+        values=np.array([0.0, -0.0, 1.0, np.inf]), dtype=dtype, budget=Budget(np.array([1e-10, 1e-13, 1e-5, np.nan]))
+    )
     path = tmp_path / "diopiAny.h5"
-    store.write_baseline_file(path, "diopiAny", [BaselineCase("diopiAny", "x", dtype, {}, {"out": actual})], PROVENANCE)
+    store.write_baseline_file(
+        path,
+        "diopiAny",
+        [BaselineCase(function="diopiAny", label="x", dtype=dtype, arguments={}, expected={"out": actual})],
+        PROVENANCE,
+    )
     with h5py.File(path) as file:
         index = bytes(file["index"][()]).decode()
     assert [name for name in ("budget_ulps", "unit") if f'"{name}"' in index] == [array_name]

@@ -24,7 +24,7 @@ def case_of_call(
     function: str, arguments: Mapping[str, Any], results: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> Case:
     """Return the case of one call."""
-    call = TracedCall(function, arguments, results)
+    call = TracedCall(function=function, arguments=arguments, results=results)
     monkeypatch.setattr(models, "_calls", lambda function, names: {label_of(call): call})
     (case,) = model_cases(lookup(function))
     return case
@@ -95,13 +95,15 @@ def test_scatter_positions_are_distinct(monkeypatch: pytest.MonkeyPatch) -> None
 def test_labels_distinguish_calls() -> None:
     contiguous, transposed = tensor("float32[2,3]"), tensor("float32[2,3] strides 1,2")
     labels = {
-        label_of(TracedCall("diopiExp", {"input": tensor_spec}, {"out": contiguous}))
+        label_of(TracedCall(function="diopiExp", arguments={"input": tensor_spec}, results={"out": contiguous}))
         for tensor_spec in (contiguous, transposed)
     }
     assert len(labels) == 2
     assert all(label.startswith("float32-2x3-") for label in labels)
     assert label_of(
-        TracedCall("diopiArange", {"start": 0, "end": 3, "step": 1}, {"out": tensor("int64[3]")})
+        TracedCall(
+            function="diopiArange", arguments={"start": 0, "end": 3, "step": 1}, results={"out": tensor("int64[3]")}
+        )
     ).startswith("int64-3-")
 
 

@@ -19,7 +19,7 @@ from lib_rt.dtypes import to_numpy
 
 def rounded(values: Any, dtype: Dtype = Dtype.float32, ulps: float = 1.0, flushed: Any = None) -> Expected:
     values = np.asarray(values, np.float64)
-    return Expected(values, dtype, budget=Budget(ulps * ulp(values, dtype)), flushed=flushed)
+    return Expected(values=values, dtype=dtype, budget=Budget(ulps * ulp(values, dtype)), flushed=flushed)
 
 
 def wrong_elements(actual: Any, expected: Expected) -> list[bool]:
@@ -54,9 +54,9 @@ def test_equal_elements_are_one_error() -> None:
 @pytest.mark.parametrize(
     ("actual", "expected", "ratio"),
     [
-        ([1.0], Expected(np.array([1.0]), Dtype.float32), None),
-        ([2.0], Expected(np.array([1.0]), Dtype.float32), math.inf),
-        ([2], Expected(np.array([1]), Dtype.int32), math.inf),
+        ([1.0], Expected(values=np.array([1.0]), dtype=Dtype.float32), None),
+        ([2.0], Expected(values=np.array([1.0]), dtype=Dtype.float32), math.inf),
+        ([2], Expected(values=np.array([1]), dtype=Dtype.int32), math.inf),
         ([1.0, 1.0], rounded([1.0]), math.inf),
         ([1.0], rounded([1.0]), 0.0),
     ],
@@ -77,14 +77,14 @@ def test_nothing_wrong_is_within_a_multiple_of_the_budget(actual: Any, expected:
 
 
 def test_exact_results_admit_no_error() -> None:
-    expected = Expected(np.array([1.0, np.nan, np.inf]), Dtype.float32)
+    expected = Expected(values=np.array([1.0, np.nan, np.inf]), dtype=Dtype.float32)
     assert wrong_elements([1.0, np.nan, np.inf], expected) == [False] * 3
     assert wrong_elements([np.nextafter(np.float32(1), 2), 0.0, -np.inf], expected) == [True] * 3
 
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_the_sign_of_zero_counts(exact: bool) -> None:
-    expected = Expected(np.array([0.0, -0.0]), Dtype.float32) if exact else rounded([0.0, -0.0])
+    expected = Expected(values=np.array([0.0, -0.0]), dtype=Dtype.float32) if exact else rounded([0.0, -0.0])
     assert wrong_elements([0.0, -0.0], expected) == [False, False]
     assert wrong_elements([-0.0, 0.0], expected) == [True, True]
 
@@ -126,12 +126,12 @@ def test_subnormal_inputs_may_be_taken_for_zero() -> None:
 
 @pytest.mark.parametrize("dtype", [Dtype.int64, Dtype.bool, Dtype.uint8], ids=lambda dtype: dtype.name)
 def test_integers_and_bool_are_exact(dtype: Dtype) -> None:
-    expected = Expected(np.array([0, 1, 1], to_numpy(dtype)), dtype)
+    expected = Expected(values=np.array([0, 1, 1], to_numpy(dtype)), dtype=dtype)
     assert wrong_elements([0, 1, 0], expected) == [False, False, True]
 
 
 def test_integers_beyond_two_to_the_53_are_compared_exactly() -> None:
-    expected = Expected(np.array([2**53 + 1]), Dtype.int64)
+    expected = Expected(values=np.array([2**53 + 1]), dtype=Dtype.int64)
     assert wrong_elements([2**53], expected) == [True]
 
 
@@ -145,7 +145,7 @@ def test_complex_errors_are_measured_by_modulus() -> None:
 
 def complex_numbers(values: Any) -> Expected:
     values = np.asarray(values, np.complex128)
-    return Expected(values, Dtype.complex64, budget=Budget(ulp(values, Dtype.complex64)))
+    return Expected(values=values, dtype=Dtype.complex64, budget=Budget(ulp(values, Dtype.complex64)))
 
 
 def test_beside_an_infinite_part_the_other_has_its_budget() -> None:
@@ -161,14 +161,14 @@ def test_a_complex_number_that_overflows_may_be_nan() -> None:
 
 def test_each_part_of_an_exact_complex_number_is_compared() -> None:
     nan = np.nan
-    expected = Expected(np.array([complex(nan, 1), complex(1, nan), complex(0.0, -0.0)]), Dtype.complex64)
+    expected = Expected(values=np.array([complex(nan, 1), complex(1, nan), complex(0.0, -0.0)]), dtype=Dtype.complex64)
     assert wrong_elements([complex(nan, 1), complex(1, nan), complex(-0.0, 0.0)], expected) == [False] * 3
     assert wrong_elements([complex(nan, 2), complex(2, nan), complex(0, nan)], expected) == [True] * 3
 
 
 def test_subnormal_parts_of_complex_numbers_may_be_flushed() -> None:
     values = np.array([1e-37 + 1e-40j, 1e-40 + 1j, 1e-40 - 1e-41j])
-    exact = Expected(values, Dtype.complex64)
+    exact = Expected(values=values, dtype=Dtype.complex64)
     rounded = replace(exact, budget=Budget(np.full(3, 2.0**-149)))
     for expected in (exact, rounded):
         actual = np.array([1e-37 + 0j, 1j, 0j], np.complex64)

@@ -92,7 +92,9 @@ def test_doctor_notes_missing_compilers_and_cmake(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("CC", "nobody -O3")
     seen = found()
     advice = seen["C compiler"].advice
-    assert seen["C compiler"] == InstallationCheck(State.note, "C compiler", "none of nobody", advice)
+    assert seen["C compiler"] == InstallationCheck(
+        state=State.note, subject="C compiler", details="none of nobody", advice=advice
+    )
     assert seen["C++ compiler"].details == "none of c++, g++, clang++" and seen["CMake"].state is State.note
 
 
@@ -115,5 +117,7 @@ def test_doctor_notes_low_disk_space_and_memory(monkeypatch: pytest.MonkeyPatch)
 
 def test_doctor_reports_when_no_vendor_is_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination, "entry_points", lambda group: ())
-    monkeypatch.setattr(examination, "_baseline", lambda: InstallationCheck(State.ok, "baseline", ""))
+    monkeypatch.setattr(
+        examination, "_baseline", lambda: InstallationCheck(state=State.ok, subject="baseline", details="")
+    )
     assert {finding.subject: finding for finding in examine()}["vendors"].state is State.missing

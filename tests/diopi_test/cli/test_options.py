@@ -77,7 +77,7 @@ def test_the_words_of_a_selection_parse_to_the_same_selection(report: Path) -> N
 
 def test_the_command_of_a_run_selects_and_checks_the_same(report: Path) -> None:
     options = RunOptions(
-        "any vendor",
+        vendor="any vendor",
         selection=everything(report),
         checks=("values", "no-form"),
         max_failures=4,
@@ -93,7 +93,7 @@ def test_the_command_of_a_run_selects_and_checks_the_same(report: Path) -> None:
 
 
 def test_the_command_of_a_case_checks_it_as_the_run_does(report: Path) -> None:
-    options = RunOptions("any", selection=everything(report), checks=("values",), max_failures=4, nhwc=True)
+    options = RunOptions(vendor="any", selection=everything(report), checks=("values",), max_failures=4, nhwc=True)
     done, options_seen = parsed(*shlex.split(options.command_of("diopiCos[int8-a]"))[2:])
     assert done.exit_code == 0, done.output
     assert options_seen["selection"] == Selection(cases=("diopiCos[int8-a]",), seed=7)
@@ -149,7 +149,7 @@ def test_a_command_has_the_options_it_names() -> None:
 
 
 def test_list_cases_prints_ids_and_their_number(capsys: pytest.CaptureFixture[str]) -> None:
-    list_cases([Collected("diopiSin", "a"), Collected("runtime", "b")])
+    list_cases([Collected(function="diopiSin", label="a"), Collected(function="runtime", label="b")])
     assert capsys.readouterr().out == "diopiSin[a]\nruntime[b]\n2 cases\n"
-    list_cases([Collected("diopiSin", "a")])
+    list_cases([Collected(function="diopiSin", label="a")])
     assert capsys.readouterr().out == "diopiSin[a]\n1 case\n"

@@ -122,7 +122,7 @@ def test_resume_does_not_run_the_command_of_a_foreign_log(
 ) -> None:
     (tmp_path / "evil.py").write_text("raise SystemExit('evil was done')")
     monkeypatch.syspath_prepend(tmp_path)
-    begun = to_json(Header.create(RunOptions("evil:vendor"), "")) | header
+    begun = to_json(Header.create(RunOptions(vendor="evil:vendor"), "")) | header
     log = tmp_path / "run.log"
     log.write_bytes(seal(LogRecord("run", begun)))
     done = resume(log)

@@ -24,7 +24,9 @@ SMOKE = Path(__file__).parents[3] / "baseline_data" / "smoke"
 
 
 def make_case(function: str, arguments: dict[str, Any], **expected: Expected) -> BaselineCase:
-    return BaselineCase(function, "float32-made", Dtype.float32, arguments, expected)
+    return BaselineCase(
+        function=function, label="float32-made", dtype=Dtype.float32, arguments=arguments, expected=expected
+    )
 
 
 def tensor(*shape: int, dtype: Dtype = Dtype.float32, layout: str = "contiguous") -> BaselineTensor:
@@ -39,7 +41,7 @@ def layouts(case: BaselineCase) -> dict[str, str]:
 
 def test_images_and_volumes_are_converted_to_channels_last() -> None:
     image, weight = tensor(2, 3, 4, 5), tensor(6, 3, 1, 1)
-    out = Expected(np.zeros((2, 6, 4, 5)), Dtype.float32)
+    out = Expected(values=np.zeros((2, 6, 4, 5)), dtype=Dtype.float32)
     case = make_case("diopiConvolution2d", {"input": image, "weight": weight, "bias": tensor(6)}, out=out)
     converted = channels_last(case)
     assert layouts(converted) == {
@@ -93,7 +95,7 @@ def test_indices_are_converted_to_int32() -> None:
 
 
 def test_positions_are_expected_in_int32_with_the_same_values() -> None:
-    expected = Expected(np.array([1, 2]), Dtype.int64, needs_validator=True)
+    expected = Expected(values=np.array([1, 2]), dtype=Dtype.int64, needs_validator=True)
     converted = int32_indices(make_case("diopiSort", {"input": tensor(2, dtype=Dtype.int64)}, indices=expected))
     narrow = converted.expected["indices"]
     assert isinstance(narrow, Expected)
@@ -107,7 +109,7 @@ def test_values_that_do_not_fit_are_not_converted(position: int) -> None:
     huge = BaselineTensor(np.array([0, position]), Dtype.int64, "contiguous")
     case = make_case("diopiGather", {"input": tensor(3), "index": huge})
     assert int32_indices(case) is case
-    expected = Expected(np.array([position]), Dtype.int64)
+    expected = Expected(values=np.array([position]), dtype=Dtype.int64)
     case = make_case("diopiArgmax", {"input": tensor(3)}, out=expected)
     assert int32_indices(case) is case
     empty = BaselineTensor(np.zeros(0, np.int64), Dtype.int64, "contiguous")
@@ -117,7 +119,9 @@ def test_values_that_do_not_fit_are_not_converted(position: int) -> None:
 @pytest.mark.parametrize("function", ["diopiAdd", "diopiMSELoss", "diopiNonzero", "diopiCumsum"])
 def test_numbers_and_allocated_results_are_not_converted(function: str) -> None:
     arguments = {parameter.name: tensor(3, dtype=Dtype.int64) for parameter in lookup(function).arguments}
-    results = {result.name: Expected(np.zeros(3, np.int64), Dtype.int64) for result in lookup(function).results}
+    results = {
+        result.name: Expected(values=np.zeros(3, np.int64), dtype=Dtype.int64) for result in lookup(function).results
+    }
     case = make_case(function, arguments, **results)
     assert int32_indices(case) is case
 

@@ -53,11 +53,13 @@ def tensor(*shape: int, dtype: Dtype = Dtype.float32) -> BaselineTensor:
 
 
 def result(*shape: int, dtype: Dtype = Dtype.float32) -> Expected:
-    return Expected(np.zeros(shape), dtype)
+    return Expected(values=np.zeros(shape), dtype=dtype)
 
 
 def case_of(declared: Prototype, out: Any, **arguments: Any) -> BaselineCase:
-    return BaselineCase(declared.name, "float32-toy", Dtype.float32, arguments, {"out": out})
+    return BaselineCase(
+        function=declared.name, label="float32-toy", dtype=Dtype.float32, arguments=arguments, expected={"out": out}
+    )
 
 
 def errors(declared: Prototype, out: Any, **arguments: Any) -> set[str]:

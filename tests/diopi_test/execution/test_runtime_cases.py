@@ -376,7 +376,7 @@ def test_a_text_that_is_not_utf8_is_detected() -> None:
 def test_the_session_reports_the_result_of_a_case() -> None:
     vendor = vendor_with(misaligned())
     session = Session(vendor, vendor.open_device(), CaseOptions())
-    outcome = session.run(Path(), Collected(RUNTIME, "memory_is_aligned"))
+    outcome = session.run(Path(), Collected(function=RUNTIME, label="memory_is_aligned"))
     session.close()
     assert outcome.verdict is Verdict.failed
     assert outcome.message.startswith("RuntimeCaseError: address 0x")

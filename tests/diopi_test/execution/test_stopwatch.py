@@ -25,9 +25,11 @@ def tensor(*shape: int) -> BaselineTensor:
 
 
 def case(function: str = "diopiSqrtInp") -> BaselineCase:
-    result = Expected(np.ones((3, 4)), Dtype.float32)
+    result = Expected(values=np.ones((3, 4)), dtype=Dtype.float32)
     arguments, name = {"input": tensor(3, 4)}, "input" if function.endswith("Inp") else "out"
-    return BaselineCase(function, "float32-x", Dtype.float32, arguments, {name: result})
+    return BaselineCase(
+        function=function, label="float32-x", dtype=Dtype.float32, arguments=arguments, expected={name: result}
+    )
 
 
 def test_updated_tensors_count_as_read_and_written() -> None:
@@ -36,13 +38,22 @@ def test_updated_tensors_count_as_read_and_written() -> None:
 
 
 def test_array_entries_count_and_omitted_arguments_do_not() -> None:
-    arrays = BaselineCase("diopiCat", "x", Dtype.float32, {"tensors": [tensor(2), tensor(3), None], "dim": 0}, {})
+    arrays = BaselineCase(
+        function="diopiCat",
+        label="x",
+        dtype=Dtype.float32,
+        arguments={"tensors": [tensor(2), tensor(3), None], "dim": 0},
+        expected={},
+    )
     assert count_bytes(arrays) == 5 * 4
 
 
 def test_operations_are_counted_for_element_wise_functions() -> None:
     assert count_operations(case()) == 12
-    assert count_operations(BaselineCase("diopiCat", "x", Dtype.float32, {}, {})) is None
+    assert (
+        count_operations(BaselineCase(function="diopiCat", label="x", dtype=Dtype.float32, arguments={}, expected={}))
+        is None
+    )
 
 
 def test_a_call_is_repeated_until_the_measurement_is_long_enough() -> None:

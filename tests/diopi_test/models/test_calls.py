@@ -5,7 +5,7 @@ import pytest
 from diopi_proto.types import Dtype
 from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor, TraceError
 
-MATRIX = TracedTensor((2, 3), Dtype.float32, (3, 1))
+MATRIX = TracedTensor(shape=(2, 3), dtype=Dtype.float32, strides=(3, 1))
 
 
 @pytest.mark.parametrize(
@@ -31,18 +31,22 @@ def test_malformed_tensors_are_rejected(text: str, reason: str) -> None:
 
 
 def test_the_stride_of_an_axis_of_size_1_is_ignored() -> None:
-    assert TracedTensor((2, 1), Dtype.int8, (1, 77)) == TracedTensor((2, 1), Dtype.int8, (1, 1))
-    assert TracedTensor((0, 5), Dtype.int8, (77, 3)).is_dense
-    assert not TracedTensor((2, 3), Dtype.int8, (1, 2)).is_dense
+    assert TracedTensor(shape=(2, 1), dtype=Dtype.int8, strides=(1, 77)) == TracedTensor(
+        shape=(2, 1), dtype=Dtype.int8, strides=(1, 1)
+    )
+    assert TracedTensor(shape=(0, 5), dtype=Dtype.int8, strides=(77, 3)).is_dense
+    assert not TracedTensor(shape=(2, 3), dtype=Dtype.int8, strides=(1, 2)).is_dense
 
 
 def test_the_key_of_a_call_contains_everything_but_the_count() -> None:
-    call = TracedCall("diopiRelu", {"input": MATRIX}, {"out": MATRIX})
+    call = TracedCall(function="diopiRelu", arguments={"input": MATRIX}, results={"out": MATRIX})
     assert call.key == "diopiRelu input=float32[2,3] >out=float32[2,3]"
-    assert call.key == TracedCall("diopiRelu", {"input": MATRIX}, {"out": MATRIX}, 7).key
+    assert (
+        call.key == TracedCall(function="diopiRelu", arguments={"input": MATRIX}, results={"out": MATRIX}, count=7).key
+    )
     variants = (
-        TracedCall("diopiRelu", {"input": MATRIX}, {"out": None}),
-        TracedCall("diopiCat", {"tensors": [MATRIX, None], "dim": 0}),
+        TracedCall(function="diopiRelu", arguments={"input": MATRIX}, results={"out": None}),
+        TracedCall(function="diopiCat", arguments={"tensors": [MATRIX, None], "dim": 0}),
     )
     assert [variant.key for variant in variants] == [
         "diopiRelu input=float32[2,3] >out=null",
@@ -52,7 +56,7 @@ def test_the_key_of_a_call_contains_everything_but_the_count() -> None:
 
 def test_a_model_counts_calls_by_function() -> None:
     calls = (
-        TracedCall("diopiRelu", {"input": MATRIX}, count=2),
-        TracedCall("diopiRelu", {"input": MATRIX}, {"out": None}, 3),
+        TracedCall(function="diopiRelu", arguments={"input": MATRIX}, count=2),
+        TracedCall(function="diopiRelu", arguments={"input": MATRIX}, results={"out": None}, count=3),
     )
     assert NetworkTrace("net", calls).functions == {"diopiRelu": 5}

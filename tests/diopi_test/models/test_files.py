@@ -46,12 +46,12 @@ def test_shipped_traces_are_small_and_cover_many_families() -> None:
 
 
 def test_every_type_of_argument_survives_a_round_trip(tmp_path: Path) -> None:
-    tensor = TracedTensor((2,), Dtype.int64, (1,), (0, 5))
+    tensor = TracedTensor(shape=(2,), dtype=Dtype.int64, strides=(1,), bounds=(0, 5))
     calls = (
-        TracedCall("diopiCat", {"tensors": [tensor, tensor], "dim": 0}, {"out": tensor}),
-        TracedCall("diopiFill", {"value": -math.inf}, {"input": tensor}),
-        TracedCall("diopiIndex", {"input": tensor, "indices": [None, tensor]}),
-        TracedCall("diopiNormal", {"mean": 0, "std": 1.5, "generator": 1}, {"out": tensor}),
+        TracedCall(function="diopiCat", arguments={"tensors": [tensor, tensor], "dim": 0}, results={"out": tensor}),
+        TracedCall(function="diopiFill", arguments={"value": -math.inf}, results={"input": tensor}),
+        TracedCall(function="diopiIndex", arguments={"input": tensor, "indices": [None, tensor]}),
+        TracedCall(function="diopiNormal", arguments={"mean": 0, "std": 1.5, "generator": 1}, results={"out": tensor}),
     )
     model = NetworkTrace("net", calls, {"erfc": 2})
     write_trace(tmp_path / "net.json", model)

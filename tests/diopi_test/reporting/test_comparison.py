@@ -58,7 +58,9 @@ def test_accepted_negative_cases_do_not_change_the_exit_status() -> None:
 
 
 def passed(ratio: float, seconds: float = 0.5) -> CaseRecord:
-    return replace(case_record(NAME, "passed", "", CheckResult("values", True, ratio=ratio)), seconds=seconds)
+    return replace(
+        case_record(NAME, "passed", "", CheckResult(check="values", passed=True, ratio=ratio)), seconds=seconds
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,9 @@ def test_slower_functions_are_reported(before: float, after: float, is_listed: b
     [(1e-4, 3e-4, True), (1e-4, 1.5e-4, False), (1e-6, 1e-5, False), (None, 3e-4, False)],
 )
 def test_only_calls_timed_in_both_runs_are_compared(before: float | None, after: float, is_listed: bool) -> None:
-    timings = (None if seconds is None else Timing(seconds, 20, 4096) for seconds in (before, after))
+    timings = (
+        None if seconds is None else Timing(seconds=seconds, repeats=20, bytes=4096) for seconds in (before, after)
+    )
     found = compared(*(replace(passed(0), timing=timing) for timing in timings))
     assert [(item.function, item.timed, item.in_words) for item in found.slower] == (
         [("diopiAdd", True, ("100.0 µs", "300.0 µs"))] if is_listed else []

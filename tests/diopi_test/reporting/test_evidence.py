@@ -29,7 +29,7 @@ SEALED = BODY + f'"sha256": "{DIGEST}"\n}}\n'.encode()
 
 CASES = [case_record("diopiAdd[float32-x]", "passed"), case_record("diopiAdd[float32-y]", "failed", "out is wrong")]
 
-HEADER = to_json(Header.create(RunOptions("small"), DIGEST))
+HEADER = to_json(Header.create(RunOptions(vendor="small"), DIGEST))
 """The first record of every log here, which states when the run began."""
 
 

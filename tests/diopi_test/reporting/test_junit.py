@@ -69,7 +69,7 @@ def test_every_function_is_a_suite_with_correct_counts() -> None:
 
 
 def test_a_failure_contains_the_results_of_its_checks() -> None:
-    finding = CheckResult("values", False, "out is wrong at 3 of 8 elements")
+    finding = CheckResult(check="values", passed=False, message="out is wrong at 3 of 8 elements")
     element = outcome(case_record("diopiAdd[float32-x]", "failed", "values: wrong", finding))
     assert element is not None and element.text is not None and finding.message in element.text
 

@@ -66,5 +66,8 @@ def test_the_name_of_a_vendor_is_escaped() -> None:
 
 def test_the_summary_lists_networks_that_can_be_trained() -> None:
     report = report_of([case_record("diopiAdd[float32-x]", "passed")])
-    models = (ModelReport("resnet", 3, 3, 0, {}, ()), ModelReport("bert", 3, 2, 1, {}, ()))
+    models = (
+        ModelReport(name="resnet", calls=3, passed=3, not_run=0, failures={}, not_mapped=()),
+        ModelReport(name="bert", calls=3, passed=2, not_run=1, failures={}, not_mapped=()),
+    )
     assert "1 of 2 networks can be trained." in markdown.render_report(replace(report, models=models))

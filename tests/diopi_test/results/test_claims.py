@@ -33,13 +33,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def record(case: Collected, verdict: str = "passed") -> CaseRecord:
-    return case.record(Outcome(Verdict[verdict]), 0.5)
+    return case.record(Outcome(verdict=Verdict[verdict]), 0.5)
 
 
 def records(data: Path, function: str, **verdicts: str) -> list[CaseRecord]:
     """A record for each case of a function: passed, unless its element type has another verdict."""
     view = IndexView(data / "smoke" / f"{function}.h5")
-    cases = (Collected(function, label, view.dtype(label).name) for label in view.labels)
+    cases = (Collected(function=function, label=label, dtype=view.dtype(label).name) for label in view.labels)
     return [record(case, verdicts.get(case.dtype, "passed")) for case in cases]
 
 
@@ -108,14 +108,22 @@ def test_a_use_works_if_all_of_its_cases_pass(data: Path) -> None:
 
 
 def test_cases_that_are_not_stored_do_not_affect_claims(data: Path) -> None:
-    derived = Collected("diopiSqrt", "callers-input-null", "float32", CaseClass.callers, base="float32-matrix")
+    derived = Collected(
+        function="diopiSqrt",
+        label="callers-input-null",
+        dtype="float32",
+        case_class=CaseClass.callers,
+        base="float32-matrix",
+    )
     report = compare(data, [Claim("diopiSqrt")], [record(derived, "failed")])
     assert (list(report.declared_does_not_work), list(report.works_not_declared)) == ([], [])
 
 
 def test_cases_without_an_element_type_do_not_affect_claims(data: Path) -> None:
-    case = Collected("diopiSqrt", "negative-input-null", case_class=CaseClass.negative, base="float32-matrix")
-    runtime = Collected("runtime", "memory")
+    case = Collected(
+        function="diopiSqrt", label="negative-input-null", case_class=CaseClass.negative, base="float32-matrix"
+    )
+    runtime = Collected(function="runtime", label="memory")
     report = compare(data, [Claim("diopiSqrt")], [record(item, "failed") for item in (case, runtime)])
     assert (list(report.declared_does_not_work), list(report.works_not_declared)) == ([], [])
 

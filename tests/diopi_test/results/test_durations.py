@@ -19,7 +19,7 @@ def case(name: str, seconds: float, timing: Timing | None = None) -> CaseRecord:
 
 
 def timing(seconds: float, nbytes: int, bandwidth: float | None = 1e9) -> Timing:
-    return Timing(seconds, 20, nbytes, bandwidth=bandwidth)
+    return Timing(seconds=seconds, repeats=20, bytes=nbytes, bandwidth=bandwidth)
 
 
 CASES = [

@@ -21,7 +21,12 @@ from diopi_test.run.options import RunOptions
 from diopi_test.run.recorder import Header
 
 NEGATIVE = replace(
-    case_record("diopiAdd[negative-out-null]", "failed", "accepted", CheckResult("process_state", False, "changed")),
+    case_record(
+        "diopiAdd[negative-out-null]",
+        "failed",
+        "accepted",
+        CheckResult(check="process_state", passed=False, message="changed"),
+    ),
     class_=CaseClass.negative,
 )
 
@@ -50,7 +55,7 @@ def test_report_of_version_1_is_read_with_current_names(tmp_path: Path) -> None:
 
 def test_log_of_version_1_is_read_with_current_names(tmp_path: Path) -> None:
     file = tmp_path / "run.log.jsonl"
-    header = to_json(Header.create(RunOptions("small"), ""))
+    header = to_json(Header.create(RunOptions(vendor="small"), ""))
     records = [LogRecord("run", header), LogRecord("due", [NEGATIVE.id]), LogRecord("case", to_json(NEGATIVE))]
     former = [LogRecord(record.kind, in_version_1(record.content)) for record in records]
     file.write_bytes(b"".join(map(seal, [*former, LogRecord("end", 0.5)])))
@@ -62,7 +67,7 @@ def test_log_of_version_1_is_read_with_current_names(tmp_path: Path) -> None:
 
 def test_manifest_entry_with_the_former_class_name_is_read() -> None:
     assert from_json(ListedCase, {"label": "x", "class": "refusal"}).class_ is CaseClass.negative
-    assert to_json(ListedCase("x", class_=CaseClass.negative))["class"] == "negative"
+    assert to_json(ListedCase(label="x", class_=CaseClass.negative))["class"] == "negative"
     with pytest.raises(RecordError):
         from_json(ListedCase, {"label": "x", "class": "refusals"})
 

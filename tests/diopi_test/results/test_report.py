@@ -155,12 +155,12 @@ def test_a_report_without_waivers_does_not_mention_them() -> None:
 
 
 ALL = RunOptions(
-    "a vendor",
-    "full",
-    Path("some data"),
-    Selection(dtypes=("no-bool",), classes=("no-negative",), expression="sin or cos", seed=7, sample=30),
-    4,
-    2.5,
+    vendor="a vendor",
+    level="full",
+    data=Path("some data"),
+    selection=Selection(dtypes=("no-bool",), classes=("no-negative",), expression="sin or cos", seed=7, sample=30),
+    workers=4,
+    timeout=2.5,
     memory=500,
     max_lost=2,
     max_failures=9,
@@ -204,5 +204,5 @@ def test_the_command_of_a_case_has_every_option_that_affects_it(monkeypatch: pyt
 
 
 def test_defaults_are_not_repeated() -> None:
-    command = RunOptions("jax_cpu").command_of("diopiSin[a]")
+    command = RunOptions(vendor="jax_cpu").command_of("diopiSin[a]")
     assert command == "diopi-test run --vendor jax_cpu --level smoke --case 'diopiSin[a]'"

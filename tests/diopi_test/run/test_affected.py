@@ -55,7 +55,7 @@ def log_of(sources: VendorSources, digest: str = "") -> LogContent:
         case_record("diopiSin[a]", "not_run"),
     ]
     entries = [
-        LogRecord("run", to_json(Header.create(RunOptions("small"), "baseline"))),
+        LogRecord("run", to_json(Header.create(RunOptions(vendor="small"), "baseline"))),
         LogRecord("vendor", {"name": "small", "version": "1", **({"digest": digest} if digest else {})}),
         LogRecord("sources", to_json(sources)),
         LogRecord("due", [record.id for record in records]),
@@ -98,7 +98,7 @@ def test_an_unchanged_library_affects_nothing() -> None:
     affected = AffectedCases.since(log_of(VendorSources(), "same"), version(VendorSources(), library="same"))
     assert affected.ids == {"diopiSin[a]"}
     assert affected.wants("diopiSin", "diopiSin[a]") and not affected.wants_function("diopiAdd")
-    done = AffectedCases((("--since", "log"),), None, frozenset(), "changes")
+    done = AffectedCases(options=(("--since", "log"),), functions=None, ids=frozenset(), reason="changes")
     assert Selection(affected=done).nothing([], []).startswith("nothing is left to repeat")
 
 

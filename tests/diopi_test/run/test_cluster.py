@@ -152,7 +152,7 @@ def test_a_vendor_that_does_not_start_is_named_with_the_worker(cluster: LocalClu
         executor.describe()
     with ClusterExecutor(cluster.address, STUB_VENDOR) as executor:
         executor.run([], Reports())
-        missing = ScheduledCase(data / "nowhere.h5", Collected("diopiSqrt", "float32-matrix"), None)
+        missing = ScheduledCase(data / "nowhere.h5", Collected(function="diopiSqrt", label="float32-matrix"), None)
         with pytest.raises(ClusterError, match=r"worker tcp://.*nowhere\.h5"):
             executor.run([[missing]], Reports())
 
@@ -207,7 +207,7 @@ def test_the_error_of_a_cluster_without_devices_names_the_option(
 
 def test_batches_contain_one_function_unless_they_are_mixed() -> None:
     sqrt, other_sqrt, neg = (
-        ScheduledCase(Path(), Collected(function, label))
+        ScheduledCase(Path(), Collected(function=function, label=label))
         for function, label in (("Sqrt", "a"), ("Sqrt", "b"), ("Neg", "a"))
     )
     assert list(split_by_function([[sqrt, other_sqrt, neg]])) == [[sqrt, other_sqrt], [neg]]
@@ -227,7 +227,7 @@ def test_a_case_that_kills_workers_is_found_by_running_single_cases(monkeypatch:
 
     monkeypatch.setattr(Cluster, "calls", calls)
     reports, executor = Reports(), ClusterExecutor("tcp://nowhere:1", STUB_VENDOR, Limits(lost=2))
-    executor.run([[ScheduledCase(Path(), Collected("diopiSqrt", label)) for label in "abc"]], reports)
+    executor.run([[ScheduledCase(Path(), Collected(function="diopiSqrt", label=label)) for label in "abc"]], reports)
     assert tried == [3, 1, 1]
     crashed, not_run = Verdict.crashed, Verdict.not_run
     assert reports.verdicts == {"diopiSqrt[a]": crashed, "diopiSqrt[b]": crashed, "diopiSqrt[c]": not_run}
@@ -251,6 +251,15 @@ def test_the_error_without_dask_states_how_to_install_it(monkeypatch: pytest.Mon
 
 
 def test_a_batch_survives_a_round_trip_through_json() -> None:
-    scheduled = ScheduledCase(Path("/x.h5"), Collected("diopiSqrt", "float32-matrix", "float32"), "0" * 64)
-    batch = Batch("run", "vendor", LIMITS, CASE_OPTIONS, (scheduled,), {scheduled.case.id: 1})
+    scheduled = ScheduledCase(
+        Path("/x.h5"), Collected(function="diopiSqrt", label="float32-matrix", dtype="float32"), "0" * 64
+    )
+    batch = Batch(
+        run="run",
+        vendor="vendor",
+        limits=LIMITS,
+        options=CASE_OPTIONS,
+        scheduled=(scheduled,),
+        retries={scheduled.case.id: 1},
+    )
     assert from_json(Batch, json.loads(json.dumps(to_json(batch)))) == batch

@@ -185,20 +185,20 @@ def test_workers_that_do_not_start_end_the_run(data: Path, tmp_path: Path) -> No
 
 
 def content_of(folder: Path, collected: list[Collected], **verdicts: Verdict) -> LogContent:
-    recorder = Recorder(LogWriter(folder / "log"), RunOptions("any"))
+    recorder = Recorder(LogWriter(folder / "log"), RunOptions(vendor="any"))
     recorder.begin("")
     recorder.schedule([case.id for case in collected])
     for case in collected:
         if case.label in verdicts:
-            recorder.case(case.record(Outcome(verdicts[case.label]), 0.5))
+            recorder.case(case.record(Outcome(verdict=verdicts[case.label]), 0.5))
     recorder.end(0.5)
     return recorder.content()
 
 
 CASES = [
-    Collected("diopiSqrt", "a", "float32"),
-    Collected("diopiSqrt", "b", "int8", CaseClass.callers),
-    Collected("diopiSqrt", "c", case_class=CaseClass.negative, base="a"),
+    Collected(function="diopiSqrt", label="a", dtype="float32"),
+    Collected(function="diopiSqrt", label="b", dtype="int8", case_class=CaseClass.callers),
+    Collected(function="diopiSqrt", label="c", case_class=CaseClass.negative, base="a"),
 ]
 
 
@@ -252,12 +252,12 @@ def test_required_cases_always_count(tmp_path: Path, strict: bool) -> None:
 
 
 def test_the_log_records_whether_the_run_is_strict(tmp_path: Path) -> None:
-    recorder = Recorder(LogWriter(tmp_path / "log"), RunOptions("small", strict=True))
+    recorder = Recorder(LogWriter(tmp_path / "log"), RunOptions(vendor="small", strict=True))
     recorder.begin("")
     assert recorder.content().report().strict
 
 
 def test_a_case_with_two_records_counts_once(tmp_path: Path) -> None:
-    again = [*CASES, Collected("diopiSqrt", "a", "float32")]
+    again = [*CASES, Collected(function="diopiSqrt", label="a", dtype="float32")]
     summary = content_of(tmp_path, again, a=Verdict.passed, b=Verdict.crashed, c=Verdict.passed).report().summary
     assert (summary.total, summary.crashed, summary.passed) == (3, 1, 2)

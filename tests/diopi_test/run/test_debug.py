@@ -83,7 +83,7 @@ def test_hints_are_printed_before_the_vendor_is_loaded(file: Path, monkeypatch: 
     monkeypatch.setattr("faulthandler.enable", lambda **_: None)  # pytest has its own
     lines: list[str] = []
     with pytest.raises(VendorError, match="missing"):
-        debug("missing", file, Collected("diopiSqrt", "float32-matrix"), CaseOptions(), lines.append)
+        debug("missing", file, Collected(function="diopiSqrt", label="float32-matrix"), CaseOptions(), lines.append)
     assert len(lines) == 4 and str(os.getpid()) in lines[0]
 
 

@@ -29,8 +29,8 @@ def calls(case: BaselineCase, corrupt: Any = lambda arguments: None) -> Mapping[
         for mode in (CallMode(), CallMode(elsewhere=True, relaid=True)):
             with Call(vendor, device, case, mode) as call:
                 records.append(call.run())
-    first, relaid = (Attempt(faulty.Error.Success, run=run) for run in records)
-    return CallSequence(first, relaid=relaid).records
+    first, relaid = (Attempt(code=faulty.Error.Success, run=run) for run in records)
+    return CallSequence(first=first, relaid=relaid).records
 
 
 def load(path: Path) -> tuple[Arrays, dict[str, Any]]:

@@ -8,15 +8,15 @@ from diopi_test.run.options import CaseOptions, RunOptions, known_checks
 
 def test_checks_can_be_selected_or_excluded() -> None:
     assert set(known_checks()) >= {"form", "values", "guards", "layout", "refused", "untouched"}
-    assert RunOptions("any").of_cases == CaseOptions(enabled_checks=None)
-    assert set(RunOptions("any", checks=("values", "form")).of_cases.enabled_checks or ()) == {"values", "form"}
-    assert set(RunOptions("any", checks=("no-values",)).of_cases.enabled_checks or ()) == set(known_checks()) - {
+    assert RunOptions(vendor="any").of_cases == CaseOptions(enabled_checks=None)
+    assert set(RunOptions(vendor="any", checks=("values", "form")).of_cases.enabled_checks or ()) == {"values", "form"}
+    assert set(RunOptions(vendor="any", checks=("no-values",)).of_cases.enabled_checks or ()) == set(known_checks()) - {
         "values"
     }
     with pytest.raises(SelectionError, match=r"'value' .*'values'\?"):
-        RunOptions("any", checks=("value",))
+        RunOptions(vendor="any", checks=("value",))
 
 
 def test_run_options_accept_the_former_name_of_a_check() -> None:
-    assert RunOptions("any", checks=("meaning",)) == RunOptions("any", checks=("validity",))
-    assert RunOptions("any", checks=("no-meaning",)).checks == ("no-validity",)
+    assert RunOptions(vendor="any", checks=("meaning",)) == RunOptions(vendor="any", checks=("validity",))
+    assert RunOptions(vendor="any", checks=("no-meaning",)).checks == ("no-validity",)

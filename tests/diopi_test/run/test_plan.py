@@ -28,7 +28,7 @@ def planned(tmp_path: Path, text: str) -> tuple[PlannedRun, ...]:
 
 def test_omitted_keys_have_the_defaults_of_the_command_line(tmp_path: Path) -> None:
     (run,) = planned(tmp_path, '[[run]]\nname = "one"\nvendor = "jax_cpu"')
-    assert run == PlannedRun("one", "jax_cpu")
+    assert run == PlannedRun(name="one", vendor="jax_cpu")
 
 
 def test_paths_are_relative_to_the_plan(tmp_path: Path) -> None:

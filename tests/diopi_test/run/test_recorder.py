@@ -19,9 +19,9 @@ from diopi_test.run.recorder import LogContent, Recorder
 def test_a_library_is_identified_by_its_digest(is_library: bool, tmp_path: Path) -> None:
     library = tmp_path / "libdiopi_impl.so"
     library.write_bytes(b"\x7fELF")
-    recorder = Recorder(LogWriter(tmp_path / "log"), RunOptions(str(library) if is_library else "small"))
+    recorder = Recorder(LogWriter(tmp_path / "log"), RunOptions(vendor=str(library) if is_library else "small"))
     recorder.begin("")
-    recorder.vendor(Description("chip", "1.0", (), ()))
+    recorder.vendor(Description(name="chip", version="1.0", claims=(), waivers=()))
     digest = hashlib.sha256(b"\x7fELF").hexdigest() if is_library else ""
     assert recorder.content().vendor == VendorInfo("chip", "1.0", digest)
 
@@ -29,17 +29,17 @@ def test_a_library_is_identified_by_its_digest(is_library: bool, tmp_path: Path)
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (Description("chip", "2.0", (), ()), r"chip 1\.0.*chip 2\.0"),
-        (Description("chip", "1.0", (), ()), r"chip 1\.0 \(SHA-256 .*chip 1\.0 \(SHA-256"),
+        (Description(name="chip", version="2.0", claims=(), waivers=()), r"chip 1\.0.*chip 2\.0"),
+        (Description(name="chip", version="1.0", claims=(), waivers=()), r"chip 1\.0 \(SHA-256 .*chip 1\.0 \(SHA-256"),
     ],
 )
 def test_a_run_is_not_resumed_with_another_vendor(second: Description, message: str, tmp_path: Path) -> None:
     library = tmp_path / "libdiopi_impl.so"
     library.write_bytes(b"\x7fELF")
-    recorder = Recorder(LogWriter(tmp_path / "log"), RunOptions(str(library)))
+    recorder = Recorder(LogWriter(tmp_path / "log"), RunOptions(vendor=str(library)))
     recorder.begin("")
-    recorder.vendor(Description("chip", "1.0", (), ()))
-    recorder.vendor(Description("chip", "1.0", (), ()))
+    recorder.vendor(Description(name="chip", version="1.0", claims=(), waivers=()))
+    recorder.vendor(Description(name="chip", version="1.0", claims=(), waivers=()))
     library.write_bytes(b"\x7fELF of another build")
     with pytest.raises(VendorError, match=message):
         recorder.vendor(second)
@@ -47,9 +47,9 @@ def test_a_run_is_not_resumed_with_another_vendor(second: Description, message: 
 
 def test_a_log_of_two_runs_or_vendors_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    recorder = Recorder(LogWriter(path), RunOptions("chip"))
+    recorder = Recorder(LogWriter(path), RunOptions(vendor="chip"))
     recorder.begin("")
-    recorder.vendor(Description("chip", "1.0", (), ()))
+    recorder.vendor(Description(name="chip", version="1.0", claims=(), waivers=()))
     begun = path.read_bytes()
     path.write_bytes(begun + begun)
     with pytest.raises(LogError, match="more than one run"):

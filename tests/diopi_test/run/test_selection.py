@@ -16,14 +16,17 @@ from diopi_test.run.selection import FailedCases, Selection, SelectionError, Sha
 
 FUNCTIONS = ("diopiAdd", "diopiAddInp", "diopiConvolution2d", "diopiSoftmax")
 CASES = [
-    Collected(RUNTIME, "memory"),
+    Collected(function=RUNTIME, label="memory"),
     *(
-        Collected(name, f"{dtype}-{i}", dtype)
+        Collected(function=name, label=f"{dtype}-{i}", dtype=dtype)
         for name in FUNCTIONS
         for dtype in ("float16", "float32")
         for i in range(3)
     ),
-    *(Collected(name, "negative-out-null", "", CaseClass.negative, "float32-0") for name in FUNCTIONS),
+    *(
+        Collected(function=name, label="negative-out-null", dtype="", case_class=CaseClass.negative, base="float32-0")
+        for name in FUNCTIONS
+    ),
 ]
 
 
@@ -199,7 +202,7 @@ def test_failed_cases_are_read_from_a_report(tmp_path: Path) -> None:
     failed = FailedCases.read(path)
     assert failed.ids == {"diopiAdd[b]", "diopiAdd[c]", "diopiAdd[d]"}
     selection = Selection(failed=failed, cases=("diopiAdd[b]", "diopiAdd[e]"))
-    assert [selection.wants(Collected("diopiAdd", label)) for label in "bce"] == [True, False, False]
+    assert [selection.wants(Collected(function="diopiAdd", label=label)) for label in "bce"] == [True, False, False]
     assert not any(map(Selection(failed=FailedCases.read(report(path))).wants_function, FUNCTIONS)), "none failed"
 
 

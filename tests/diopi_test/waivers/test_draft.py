@@ -74,7 +74,12 @@ def test_a_draft_with_reasons_waives_exactly_the_failures(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("ratios", "advice"), [((2.0, 12.34), "max_ratio = 13"), ((2.0, math.inf), "")])
 def test_a_draft_states_the_largest_ratio(ratios: tuple[float, ...], advice: str) -> None:
     cases = [
-        case_record(f"diopiAdd[float16-{ratio}]", "failed", "", CheckResult("values", False, "wrong", ratio))
+        case_record(
+            f"diopiAdd[float16-{ratio}]",
+            "failed",
+            "",
+            CheckResult(check="values", passed=False, message="wrong", ratio=ratio),
+        )
         for ratio in ratios
     ]
     assert (f"# error / budget up to 12.3: `{advice}`" in drafted(*cases)) is bool(advice)

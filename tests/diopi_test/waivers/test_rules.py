@@ -116,8 +116,10 @@ def test_a_waiver_that_does_not_cover_a_failure_is_reported() -> None:
     [(12.0, None, True), (12.5, None, False), (math.inf, None, False), (0.5, 3 * R, True), (2.0, 13 * R, False)],
 )
 def test_a_waiver_can_relax_the_ratio(ratio: float, rms: float | None, is_waived: bool) -> None:
-    failed_check = CheckResult("values", False, "out is wrong", ratio, rms)
-    record = case_record("diopiAdd[float16-plain]", "failed", "values: …", CheckResult("form", True), failed_check)
+    failed_check = CheckResult(check="values", passed=False, message="out is wrong", ratio=ratio, rms=rms)
+    record = case_record(
+        "diopiAdd[float16-plain]", "failed", "values: …", CheckResult(check="form", passed=True), failed_check
+    )
     relaxed = make_waivers(Waiver("diopiAdd[*]", "a short table", max_ratio=12.0)).apply(record)
     assert (relaxed.verdict is Verdict.waived) is is_waived
     assert is_waived or relaxed.message.endswith(
@@ -129,10 +131,16 @@ def test_a_waiver_can_relax_the_ratio(ratio: float, rms: float | None, is_waived
     "checks",
     [
         (),
-        (CheckResult("values", False, "out has 3 elements, expected 4"),),
-        (CheckResult("values", False, "out is wrong", 2.0), CheckResult("guards", False, "written before out")),
-        (CheckResult("guards", False, "written before out"),),
-        (CheckResult("values", True, "", 0.5), CheckResult("repeat", False, "other bits")),
+        (CheckResult(check="values", passed=False, message="out has 3 elements, expected 4"),),
+        (
+            CheckResult(check="values", passed=False, message="out is wrong", ratio=2.0),
+            CheckResult(check="guards", passed=False, message="written before out"),
+        ),
+        (CheckResult(check="guards", passed=False, message="written before out"),),
+        (
+            CheckResult(check="values", passed=True, message="", ratio=0.5),
+            CheckResult(check="repeat", passed=False, message="other bits"),
+        ),
     ],
 )
 def test_a_relaxed_ratio_excuses_only_values(checks: tuple[CheckResult, ...]) -> None:
@@ -196,8 +204,14 @@ def test_improvements_are_reported_with_both_verdicts() -> None:
     passed_records = [case_record(f"diopiSub[{number}]", "passed") for number in range(7)]
     mixed = [case_record("diopiMul[a]", "passed"), case_record("diopiMul[b]", "failed")]
     assert waiver_report(waivers, FAILED, *passed_records, *mixed).improvements == (
-        Improvement("diopiAdd[*", "crashed", Verdict.failed, 1, (FAILED.id,)),
-        Improvement("diopiSub[*", "failed", Verdict.passed, 7, tuple(f"diopiSub[{number}]" for number in range(5))),
+        Improvement(pattern="diopiAdd[*", was="crashed", now=Verdict.failed, number=1, first=(FAILED.id,)),
+        Improvement(
+            pattern="diopiSub[*",
+            was="failed",
+            now=Verdict.passed,
+            number=7,
+            first=tuple(f"diopiSub[{number}]" for number in range(5)),
+        ),
     )
 
 

@@ -81,7 +81,7 @@ def test_changed_inputs_are_reported(vendor: Altered) -> None:
 
 def test_known_results_apply_to_views_with_permuted_axes() -> None:
     values = np.arange(24.0).reshape(2, 3, 4)
-    known = KnownResult(Expected(values, Dtype.float32, budget=Budget(values + 1)), (12, 4, 1))
+    known = KnownResult(Expected(values=values, dtype=Dtype.float32, budget=Budget(values + 1)), (12, 4, 1))
     memory = torch.arange(24.0)
     found = known.view_as(memory.view(2, 3, 4).permute(2, 0, 1))
     assert found is not None

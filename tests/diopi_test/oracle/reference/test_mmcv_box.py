@@ -143,7 +143,9 @@ def test_suppression_of_rotated_boxes(rng: np.random.Generator, threshold: float
 
 
 def find_problems(name: str, arguments: dict[str, Any], result: Any, output: str, dtype: Dtype) -> list[str]:
-    completed = CompletedCall(arguments, {output: np.asarray(result)}, {}, {output: dtype})
+    completed = CompletedCall(
+        arguments=arguments, results={output: np.asarray(result)}, expected={}, dtypes={output: dtype}
+    )
     return list(find_validator(lookup(name))(completed))
 
 

@@ -122,7 +122,11 @@ def test_any_of_equally_near_points_is_accepted() -> None:
 
     def problems(position: int) -> list[str]:
         results = {"idx1": np.array([[position]]), "idx2": np.zeros((1, 3), int)}
-        return list(find_validator(lookup("diopiChamferDistanceMmcv"))(CompletedCall(arguments, results, {}, {})))
+        return list(
+            find_validator(lookup("diopiChamferDistanceMmcv"))(
+                CompletedCall(arguments=arguments, results=results, expected={}, dtypes={})
+            )
+        )
 
     assert not problems(0) and not problems(1)
     assert "not positions of nearest points" in problems(2)[0]

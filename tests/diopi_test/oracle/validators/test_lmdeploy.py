@@ -41,7 +41,9 @@ def complete_call(case: BaselineCase, arguments: Any, numbers: Array, has_redraw
     updated = DRAWS[case.function](arguments)[1](numbers)
     results = {name: value for name, value in zip(UPDATED, updated, strict=True) if value is not None}
     further = {"the next call": complete_call(case, arguments, numbers_of(case, 1), False)} if has_redraws else {}
-    return CompletedCall(case.plain_arguments(), results, results, {}, further)
+    return CompletedCall(
+        arguments=case.plain_arguments(), results=results, expected=results, dtypes={}, redraws=further
+    )
 
 
 def problems(case: BaselineCase, call: CompletedCall) -> list[str]:

@@ -14,7 +14,11 @@ Array = np.ndarray[Any, Any]
 
 def problems(function: str, name: str, result: Any, **arguments: Any) -> list[str]:
     results = {name: np.asarray(result)}
-    return list(find_validator(lookup(function))(CompletedCall(arguments, results, results, {name: Dtype.float32})))
+    return list(
+        find_validator(lookup(function))(
+            CompletedCall(arguments=arguments, results=results, expected=results, dtypes={name: Dtype.float32})
+        )
+    )
 
 
 # Suppression: boxes 0 and 1 are alike and of one score, 2 overlaps both by half and has a lower one, 3 is alone.

@@ -16,7 +16,12 @@ XYZ2 = np.array([[[1.0, 0], [0, 1], [9, 9]]])
 
 def problems(first: Any, second: Any) -> list[str]:
     results = {"idx1": np.array([first]), "idx2": np.array([second])}
-    call = CompletedCall({"xyz1": XYZ1, "xyz2": XYZ2}, results, results, dict.fromkeys(results, Dtype.int32))
+    call = CompletedCall(
+        arguments={"xyz1": XYZ1, "xyz2": XYZ2},
+        results=results,
+        expected=results,
+        dtypes=dict.fromkeys(results, Dtype.int32),
+    )
     return list(find_validator(lookup("diopiChamferDistanceMmcv"))(call))
 
 
@@ -44,5 +49,10 @@ def test_validator_accepts_nearest_points_that_rounding_can_exchange() -> None:
     near = XYZ2.copy()
     near[0, 0] *= 1 + 2.0**-24
     results = {"idx1": np.array([[0, 1]]), "idx2": np.array([[0, 0, 1]])}
-    call = CompletedCall({"xyz1": XYZ1, "xyz2": near}, results, results, dict.fromkeys(results, Dtype.int32))
+    call = CompletedCall(
+        arguments={"xyz1": XYZ1, "xyz2": near},
+        results=results,
+        expected=results,
+        dtypes=dict.fromkeys(results, Dtype.int32),
+    )
     assert not list(find_validator(lookup("diopiChamferDistanceMmcv"))(call))

@@ -18,7 +18,11 @@ SQUARE = np.array([[[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]])
 def problems(function: str, results: dict[str, Any], **arguments: Any) -> list[str]:
     arrays = {name: np.asarray(value) for name, value in results.items()}
     dtypes = dict.fromkeys(arrays, Dtype.float32)
-    return list(find_validator(lookup(function))(CompletedCall(arguments, arrays, arrays, dtypes)))
+    return list(
+        find_validator(lookup(function))(
+            CompletedCall(arguments=arguments, results=arrays, expected=arrays, dtypes=dtypes)
+        )
+    )
 
 
 @pytest.mark.parametrize("chosen", [[0, 3, 1, 2], [0, 3, 2, 1]])

@@ -18,7 +18,12 @@ def problems(first_channel: list[int], second_channel: list[int]) -> list[str]:
     """Return the problems of a result with these channels, whose shifts are 1 and −2."""
     result = np.array([first_channel, second_channel], float).T.reshape(GRAD.shape)
     arguments = {"grad_output": GRAD, "shift": np.array([[1, -2]])}
-    call = CompletedCall(arguments, {"grad_input": result}, {"grad_input": result}, {"grad_input": Dtype.float32})
+    call = CompletedCall(
+        arguments=arguments,
+        results={"grad_input": result},
+        expected={"grad_input": result},
+        dtypes={"grad_input": Dtype.float32},
+    )
     return list(find_validator(lookup("diopiTinShiftBackwardMmcv"))(call))
 
 

@@ -33,7 +33,9 @@ def problems(voxels: Any, coors: Any, counts: Any, *, max_voxels: int = 3) -> li
     }
     return list(
         find_validator(lookup("diopiHardVoxelizeMmcv"))(
-            CompletedCall(arguments, results, results, dict.fromkeys(results, Dtype.float32))
+            CompletedCall(
+                arguments=arguments, results=results, expected=results, dtypes=dict.fromkeys(results, Dtype.float32)
+            )
         )
     )
 

@@ -140,7 +140,7 @@ def test_two_functions_with_equal_shapes_reveal_a_key_without_the_function(first
         compute_baseline_case(lookup(name), case) for name in (first, second) for case in select_cases(name, "smoke")
     ]
     part = CachedValue("function forgotten", lambda case: case.label, other_function)
-    result = run_mutant(Mutant(part.kind, make_caching=lambda: remember_first_call(part)), cases)
+    result = run_mutant(Mutant(name=part.kind, make_caching=lambda: remember_first_call(part)), cases)
     assert result.killed_by == (cases[-len(select_cases(second, "smoke"))].label, ("values",))
 
 

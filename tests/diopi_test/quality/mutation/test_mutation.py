@@ -172,12 +172,12 @@ def test_repeat_check_kills_mutant_that_adds_to_the_previous_result(function: st
 def test_correct_draws_pass_in_results_that_the_callee_allocates() -> None:
     function = "diopiCustomizedFlashAttention"
     (case,) = (make_case(function, case) for case in select_cases(function, "full") if case.label == "float32-dropout")
-    result = run_mutant(Mutant("none", corrupt_memory=lambda inputs, results: Effect.not_applicable), [case])
+    result = run_mutant(Mutant(name="none", corrupt_memory=lambda inputs, results: Effect.not_applicable), [case])
     assert case.draws and result.killed_by is None
 
 
 def test_mutant_without_effect_does_not_survive() -> None:
-    result = run_mutant(Mutant("none"), [matrix_case("diopiSin")])
+    result = run_mutant(Mutant(name="none"), [matrix_case("diopiSin")])
     assert (result.change_count, result.survived) == (0, False)
 
 

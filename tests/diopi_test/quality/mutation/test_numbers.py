@@ -121,7 +121,7 @@ def test_narrower_common_type_kills_operands_that_are_not_converted() -> None:
     case = compute_baseline_case(
         lookup("diopiEq"), Case("int32-rounded", Dtype.int32, comparison(Dtype.int32, Dtype.float16))
     )
-    rounded = replace(case, expected={"out": Expected(np.ones(4, bool), Dtype.bool)})
+    rounded = replace(case, expected={"out": Expected(values=np.ones(4, bool), dtype=Dtype.bool)})
     mutant = next(m for m in number_mutants("diopiEq") if m.name == "arguments not converted before computing")
     assert mutant.corrupt(SimulatedCall.from_expected(rounded)) is Effect.changed
     assert run_mutant(mutant, [rounded]).killed_by == ("int32-rounded", ("values",))

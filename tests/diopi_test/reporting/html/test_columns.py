@@ -33,9 +33,14 @@ def test_every_case_can_be_restored_from_the_columns() -> None:
 
 
 def test_only_measured_columns_have_values() -> None:
-    endless = case_record("diopiAdd[float32-a]", "failed", "", CheckResult("values", False, "wrong", float("inf")))
-    tiny = case_record("diopiAdd[float32-b]", "passed", "", CheckResult("values", True, ratio=0.123456))
-    exact = case_record("diopiAdd[float32-c]", "passed", "", CheckResult("values", True))
+    endless = case_record(
+        "diopiAdd[float32-a]",
+        "failed",
+        "",
+        CheckResult(check="values", passed=False, message="wrong", ratio=float("inf")),
+    )
+    tiny = case_record("diopiAdd[float32-b]", "passed", "", CheckResult(check="values", passed=True, ratio=0.123456))
+    exact = case_record("diopiAdd[float32-c]", "passed", "", CheckResult(check="values", passed=True))
     assert build_columns(report_of([endless, tiny, exact]))["cases"]["ratio"] == ["inf", 0.123, None]
 
 
@@ -53,7 +58,7 @@ def test_only_failed_cases_have_details() -> None:
 
 
 def test_every_function_has_some_details_if_not_all_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    failed_check = CheckResult("values", False, "wrong", differences=(PLACE,))
+    failed_check = CheckResult(check="values", passed=False, message="wrong", differences=(PLACE,))
     failed = [
         case_record(f"diopi{name}[float32-{number}]", "failed", "x", failed_check) for name in "AB" for number in "123"
     ]
