@@ -17,6 +17,14 @@ from diopi_test.cli.options import console, durations_option, output_option, rea
 @output_option("--junit", "junit_file", "Write JUnit XML for a build server.")
 @output_option("--markdown", "markdown_file", "Write a summary in Markdown, for a comment on a change.")
 @output_option("--html", "html_file", "Write a self-contained HTML page.")
+@click.option(
+    "--language",
+    type=click.Choice(["en", "zh"]),
+    default="en",
+    show_default=True,
+    help="Language of the part of the page that needs no JavaScript.",
+)
+@click.option("--docs", default="", metavar="URL", help="Link the page to the documentation's site at this address.")
 def report(
     source: Path,
     durations: int,
@@ -24,6 +32,8 @@ def report(
     junit_file: Path | None,
     markdown_file: Path | None,
     html_file: Path | None,
+    language: str,
+    docs: str,
 ) -> None:
     """Generate reports from a run log.
 
@@ -45,7 +55,7 @@ def report(
     if markdown_file is not None:
         write_report(markdown_file, markdown.render_report(found, durations))
     if html_file is not None:
-        write_report(html_file, html.render_report(found))
+        write_report(html_file, html.render_report(found, language, docs))
     if json_file is junit_file is markdown_file is html_file is None:
         show(found, console, durations)
     sys.exit(found.exit_status)

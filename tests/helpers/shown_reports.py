@@ -27,6 +27,17 @@ from diopi_test.results.records import (
 
 HOSTILE = "</script><script>window.stolen = 1</script><img src=x onerror='window.stolen = 1'><!-- ${1} $data"
 
+CRASH = """the vendor was ended by SIGSEGV (segmentation fault); its output: Fatal Python error: Segmentation fault
+
+Current thread 0x00007fe927c71b80 (most recent call first):
+  File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at
+  File "/home/me/chip/pooling.py", line 11 in launch_kernel
+  File "/home/me/chip/pooling.py", line 9 in adaptive_max_pool2d_backward
+  File "/usr/lib/python3.11/site-packages/diopi_impl/functional.py", line 75 in adapted
+
+Extension modules: numpy._core._multiarray_umath (total: 1)"""
+"""The message of a crash, with the stack that Python prints."""
+
 PLACE = Difference(
     tensor="out",
     problem="are wrong",
@@ -92,6 +103,13 @@ def shown_report(more: int = 0) -> Report:
         ),
     )
     return replace(report_of([*cases(), *additional]), models=models)
+
+
+def crash_report(more: int = 0) -> Report:
+    """Return the report of a run in which a function with a long name also crashed, with a stack."""
+    crash = case_record("diopiAdaptiveMaxPool2dBackward[float32-crash]", "crashed", CRASH)
+    report = shown_report(more)
+    return replace(report_of([*report.cases, crash]), models=report.models)
 
 
 def troubled_report() -> Report:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from diopi_test.baseline.codec import to_json
 from diopi_test.reporting.comparison import ReportComparison
 from diopi_test.reporting.html.columns import build_columns
+from diopi_test.reporting.html.comparison_summary import render_comparison_summary
 from diopi_test.reporting.html.page import page
+from diopi_test.reporting.html.summary import render_summary
 from diopi_test.results.records import Report
 
 OF_REPORT = ("page.js", "data.js", "overview.js", "functions.js", "cases.js", "run.js")
@@ -18,10 +20,25 @@ OF_REPORT = ("page.js", "data.js", "overview.js", "functions.js", "cases.js", "r
 OF_COMPARISON = ("page.js", "comparison.js")
 
 
-def render_report(report: Report) -> str:
-    """Return the page of a report."""
+def render_report(report: Report, language: str = "en", docs: str = "") -> str:
+    """Return the page of a report.
+
+    Args:
+        report: The report.
+        language: The language of the part that needs no scripts.
+        docs: The URL of the documentation's site, to which definitions then link; empty for no links.
+
+    Returns:
+        The page.
+    """
     origin = f"{report.baseline.level} {report.baseline.digest[:12]}, DIOPI {report.proto_version}"
-    return page(report.vendor.title, {"made": origin, **build_columns(report)}, OF_REPORT)
+    return page(
+        report.vendor.title,
+        {"made": origin, "docs": docs, **build_columns(report)},
+        OF_REPORT,
+        render_summary(report, language),
+        language,
+    )
 
 
 def render_comparison(comparison: ReportComparison) -> str:
@@ -33,4 +50,4 @@ def render_comparison(comparison: ReportComparison) -> str:
         "counts": comparison.counts,
         "warnings": list(comparison.warnings),
     }
-    return page(" → ".join(names), data, OF_COMPARISON)
+    return page(" → ".join(names), data, OF_COMPARISON, render_comparison_summary(comparison))

@@ -102,10 +102,10 @@ function caseTable(rows) {
       { title: t("class"), cell: (row) => t(`class-${classOf(row)}`) },
       { title: t("ratio"), number: true, cell: (row) => (ratioOf(row) == null ? "" : factor(ratioOf(row))) },
       { title: t("time"), number: true, cell: (row) => seconds(secondsOf(row)) },
-      { title: t("message"), cell: (row) => said(messageOf(row)) },
+      { title: t("message"), cell: (row) => message(messageOf(row)) },
     ],
     rows,
-    { class: "wide cases clamped" },
+    { class: "wide cases clamped cards" },
   );
 }
 
@@ -121,7 +121,8 @@ function casePage(row) {
   const timing = timingOf(row);
   return [
     h("p", { class: "line" }, badge(verdictOf(row)), " ", functionLink(functionOf(row)), " ", neighbours(row)),
-    messageOf(row) && h("p", { class: "message" }, said(details?.message ?? messageOf(row))),
+    messageOf(row) && h("p", { class: "message" }, message(details?.message ?? messageOf(row))),
+    details?.stack && section(t("stack"), h("pre", { lang: "en", tabindex: "0" }, details.stack.join("\n"))),
     facts([
       [t("element-type"), said(dtypeOf(row))],
       [t("class"), [t(`class-${classOf(row)}`), !isCounted(row) && ` ${t("does-not-count")}`]],
@@ -141,6 +142,7 @@ function casePage(row) {
     places(details?.findings ?? []),
     (isWrong(row) || waived) && !details && h("p", { class: "hint" }, t("left-out")),
     section(t("checks"), findings(row, details?.findings ?? [])),
+    definition(functionOf(row)),
   ];
 }
 
@@ -167,7 +169,7 @@ function findings(row, failed) {
     [
       { title: t("check"), cell: ([check]) => said(TABLES.check[check]) },
       { title: t("found"), cell: ([, passed]) => badge(passed ? "passed" : "failed") },
-      { title: t("message"), cell: ([check]) => said(messages.get(TABLES.check[check]) ?? "") },
+      { title: t("message"), cell: ([check]) => message(messages.get(TABLES.check[check]) ?? "") },
     ],
     checks,
     { class: "wide" },
@@ -195,7 +197,7 @@ function placeSection(place) {
   const ratio = place.error != null && place.budget ? place.error / place.budget : null;
   return section(
     [t("where"), " ", said(place.tensor), place.call ? said(`, ${place.call}`) : ""],
-    h("p", {}, t("elements", { wrong: number(place.wrong), total: number(place.total) }), " ", said(place.problem)),
+    h("p", {}, t("elements", { wrong: number(place.wrong), total: number(place.total) }), " ", message(place.problem)),
     place.patterns &&
       h(
         "ul",

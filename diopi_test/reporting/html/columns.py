@@ -11,8 +11,10 @@ from typing import Any, final
 from diopi_test.baseline.codec import to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.reporting.html.definitions import describe_functions
 from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, Report
+from diopi_test.results.stacks import split_stack
 
 DETAILS = 5 * 2**20
 """Maximum number of JSON characters for details of failures. Functions with the most failures lose details first."""
@@ -47,7 +49,8 @@ def build_columns(report: Report) -> Mapping[str, Any]:
         "uncounted": [class_ for class_ in CaseClass if not report.decides(class_)],
         "cases": listed,
         "tables": tables.content,
-        "messages": _by_number(cases, lambda case: _cut(case.message, SHORT)),
+        "messages": _by_number(cases, lambda case: _cut(split_stack(case.message)[0], SHORT)),
+        "functions": describe_functions(case.function for case in cases if case.verdict in UNSUCCESSFUL),
         "bases": _by_number(cases, lambda case: case.base),
         "waived": _by_number(cases, lambda case: [case.waived_verdict] if case.waived_verdict else None),
         "timings": _by_number(cases, _timing),
@@ -116,9 +119,11 @@ def _details(cases: Sequence[CaseRecord]) -> Mapping[int, Any]:
     left = DETAILS
     for number in _order_by_turns(cases):
         case = cases[number]
+        message, stack = split_stack(case.message)
         found = {
-            "message": _cut(case.message, LONG),
+            "message": _cut(message, LONG),
             "findings": [to_json(check) for check in case.checks if not check.passed],
+            **({"stack": list(stack)} if stack else {}),
         }
         left -= len(str(found))
         if left < 0:

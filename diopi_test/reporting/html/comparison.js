@@ -102,7 +102,7 @@ function changeTable(rows) {
       { title: t("message"), cell: (one) => said(one.message) },
     ],
     rows,
-    { class: "wide cases clamped" },
+    { class: "wide cases clamped cards" },
   );
 }
 

@@ -112,11 +112,11 @@ function badge(verdict) {
 }
 
 function caseLink(row, text = idOf(row)) {
-  return link(text, "case", { id: idOf(row) }, { lang: "en", class: "name" });
+  return link(breakable(text), "case", { id: idOf(row) }, { lang: "en", class: "name" });
 }
 
 function functionLink(name) {
-  return link(name, "function", { name }, { lang: "en", class: "name" });
+  return link(breakable(name), "function", { name }, { lang: "en", class: "name" });
 }
 
 /** A bar in which each verdict has its part, and what the parts are. */

@@ -69,7 +69,7 @@ function gridRow(name) {
   const counts = rows.filter(isCounted);
   const groups = grouped(counts, (row) => CASES.dtype[row]);
   const cells = GRID_TYPES.map((type) =>
-    groups.has(type) ? gridCell(name, TABLES.dtype[type], counted(groups.get(type))) : h("td"),
+    groups.has(type) ? gridCell(name, TABLES.dtype[type], counted(groups.get(type))) : h("td", { class: "empty" }),
   );
   const others = rows.filter((row) => !isCounted(row));
   if (HAS_UNCOUNTED) cells.push(uncountedCell(name, others));
@@ -80,31 +80,32 @@ function gridCell(name, dtype, counts) {
   const kind = worst(counts);
   const total = Object.values(counts).reduce((sum, one) => sum + one, 0);
   const text = kind === "passed" || counts[kind] === total ? String(total) : `${counts[kind]}/${total}`;
-  return gridLink(`verdict-${kind}`, text, `${name} ${dtype}`, counts, {
-    function: name,
-    dtype: typeKey(dtype),
-    counts: HAS_UNCOUNTED ? "yes" : "",
-  });
+  const parameters = { function: name, dtype: typeKey(dtype), counts: HAS_UNCOUNTED ? "yes" : "" };
+  return gridLink(`verdict-${kind}`, text, `${name} ${dtype}`, counts, parameters, dtype || t("none"));
 }
 
 /** Of cases that do not count: how many passed, whatever became of the others. */
 function uncountedCell(name, rows) {
-  if (!rows.length) return h("td");
+  if (!rows.length) return h("td", { class: "empty" });
   const counts = counted(rows);
-  return gridLink("verdict-not_run", `${counts.passed ?? 0}/${rows.length}`, `${name} ${t("not-counted")}`, counts, {
-    function: name,
-    counts: "no",
-  });
+  const text = `${counts.passed ?? 0}/${rows.length}`;
+  const parameters = { function: name, counts: "no" };
+  return gridLink("verdict-not_run", text, `${name} ${t("not-counted")}`, counts, parameters, t("not-counted"));
 }
 
-function gridLink(kind, text, name, counts, parameters) {
+function gridLink(kind, text, name, counts, parameters, column) {
   const label = Object.entries(counts)
     .map(([verdict, count]) => `${count} ${verdictName(verdict)}`)
     .join(", ");
   return h(
     "td",
     { class: kind },
-    link(text, "cases", parameters, { tabindex: "-1", "aria-label": `${name}: ${label}`, title: label }),
+    link(text, "cases", parameters, {
+      tabindex: "-1",
+      "aria-label": `${name}: ${label}`,
+      title: label,
+      "data-label": column,
+    }),
   );
 }
 
@@ -172,10 +173,28 @@ VIEWS.function = {
         section(t("durations"), functionTimes(rows)),
       ),
       functionTimings(rows),
+      definition(name),
       section(t("cases"), caseList({ ...parameters, function: name }, ["function"])),
     ];
   },
 };
+
+/** What the standard says of a function with failures: arguments, shapes, formula, guarantee. */
+function definition(name) {
+  const known = DATA.functions[name];
+  return (
+    known &&
+    section(
+      t("definition"),
+      h("pre", { lang: "en", tabindex: "0" }, known.declaration),
+      h("p", { lang: "en", class: "definition" }, known.text),
+      facts(known.facts.map(([key, value]) => [t(key), said(value)])),
+      DATA.docs
+        ? h("p", {}, h("a", { href: `${DATA.docs.replace(/\/?$/, "/")}${known.page}` }, t("definition-link")))
+        : h("p", { class: "hint" }, t("definition-page", { page: known.page })),
+    )
+  );
+}
 
 function typeTable(name, rows) {
   const groups = [...grouped(rows, dtypeOf)].sort(([one], [other]) => rank(one) - rank(other));

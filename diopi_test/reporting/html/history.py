@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from string import Template
-from typing import final
 
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting.history.trends import (
@@ -22,9 +19,7 @@ from diopi_test.reporting.history.trends import (
 from diopi_test.reporting.html.chart import Line, format_number, line_chart, sparkline
 from diopi_test.reporting.html.markup import Content, Markup, join, static_table, tag
 from diopi_test.reporting.html.page import asset, policy_digest
-
-LANGUAGES = ("en", "zh")
-"""The languages of the page, in the order of the texts."""
+from diopi_test.reporting.html.texts import Texts
 
 MAX_ROWS = 50
 """Rows of a table of trends."""
@@ -35,12 +30,12 @@ def render_history(series: Sequence[Series], language: str = "en") -> str:
 
     Args:
         series: The runs by vendor and level.
-        language: The language of the page, one of `LANGUAGES`.
+        language: The language of the page, one of `texts.LANGUAGES`.
 
     Returns:
         The page, in one file that loads nothing.
     """
-    texts = _Texts(language)
+    texts = Texts("history_texts.json", language)
     style = asset("style.css")
     content = [tag("h1", texts("title")), [_series(entry, texts) for entry in series] or tag("p", texts("empty"))]
     return Template(asset("history.html")).substitute(
@@ -52,21 +47,7 @@ def render_history(series: Sequence[Series], language: str = "en") -> str:
     )
 
 
-@final
-class _Texts:
-    """The texts of the page in one language."""
-
-    def __init__(self, language: str) -> None:
-        content = files(__package__).joinpath("history_texts.json").read_text("utf-8")
-        self._texts: Mapping[str, Sequence[str]] = json.loads(content)
-        self._place = LANGUAGES.index(language)
-
-    def __call__(self, key: str, **values: object) -> str:
-        """Return a text with its values."""
-        return self._texts[key][self._place].format(**values)
-
-
-def _series(series: Series, texts: _Texts) -> Markup:
+def _series(series: Series, texts: Texts) -> Markup:
     sections = (
         ("cases", _case_counts(series, texts)),
         ("causes", _causes(series, texts)),
@@ -84,7 +65,7 @@ def _labels(series: Series) -> list[str]:
     return [f"{run.entry.started[:10]} #{run.number}" for run in series.runs]
 
 
-def _case_counts(series: Series, texts: _Texts) -> Content:
+def _case_counts(series: Series, texts: Texts) -> Content:
     lines = [
         Line(name=texts("passed"), values=[run.verdicts.get(Verdict.passed, 0) for run in series.runs]),
         Line(name=texts("unsuccessful"), values=[run.unsuccessful for run in series.runs]),
@@ -95,7 +76,7 @@ def _case_counts(series: Series, texts: _Texts) -> Content:
     return line_chart(texts("cases"), _labels(series), lines)
 
 
-def _causes(series: Series, texts: _Texts) -> Content:
+def _causes(series: Series, texts: Texts) -> Content:
     trends = cause_trends(series)
     if not trends:
         return tag("p", texts("no-causes"))
@@ -115,7 +96,7 @@ def _causes(series: Series, texts: _Texts) -> Content:
     return [line_chart(texts("causes"), _labels(series), [line]), table]
 
 
-def _accuracy(series: Series, texts: _Texts) -> Content:
+def _accuracy(series: Series, texts: Texts) -> Content:
     drifts = accuracy_drifts(series)
     if not drifts:
         return tag("p", texts("no-drifts"))
@@ -133,7 +114,7 @@ def _accuracy(series: Series, texts: _Texts) -> Content:
     return static_table(texts("accuracy-caption"), columns, rows)
 
 
-def _flaky(series: Series, texts: _Texts) -> Content:
+def _flaky(series: Series, texts: Texts) -> Content:
     cases = rank_flaky_cases(series)
     if not cases:
         return tag("p", texts("no-flaky"))
@@ -142,7 +123,7 @@ def _flaky(series: Series, texts: _Texts) -> Content:
     return static_table(texts("flaky-caption"), columns, rows)
 
 
-def _places(series: Series, texts: _Texts) -> Content:
+def _places(series: Series, texts: Texts) -> Content:
     differences = place_differences(series)
     if not differences:
         return tag("p", texts("no-places"))
@@ -161,7 +142,7 @@ def _place_cell(ratio: float | None, unsuccessful: int | None) -> str:
     return f"{measured}, {unsuccessful} ✗" if unsuccessful else measured
 
 
-def _durations(series: Series, texts: _Texts) -> Content:
+def _durations(series: Series, texts: Texts) -> Content:
     line = Line(name=texts("duration"), values=[run.entry.seconds for run in series.runs])
     chart = line_chart(texts("duration-caption"), _labels(series), [line])
     changes = speed_changes(series)
@@ -175,7 +156,7 @@ def _durations(series: Series, texts: _Texts) -> Content:
     return [chart, static_table(texts("speed-caption"), columns, rows)]
 
 
-def _runs(series: Series, texts: _Texts) -> Content:
+def _runs(series: Series, texts: Texts) -> Content:
     keys = ("run", "started", "version", "device", "commit", "passed", "unsuccessful", "duration", "status")
     rows = [
         (

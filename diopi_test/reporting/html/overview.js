@@ -139,10 +139,10 @@ function wrongFunctions() {
             link(number(rows.length), "cases", { function: name, verdict: "wrong", counts: "yes" }),
         },
         { title: t("first-of-them"), cell: ([, rows]) => caseLink(rows[0], CASES.label[rows[0]]) },
-        { title: t("message"), cell: ([, rows]) => said(messageOf(rows[0])) },
+        { title: t("message"), cell: ([, rows]) => message(messageOf(rows[0])) },
       ],
       groups,
-      { class: "wide clamped" },
+      { class: "wide clamped cards" },
     ),
   );
 }

@@ -59,7 +59,25 @@ function link(text, view, parameters, attributes = {}) {
 
 /** What data say, in the language of the suite whatever the page's is. */
 function said(text, tag = "span") {
-  return h(tag, { lang: "en", class: "said" }, text);
+  return h(tag, { lang: "en", class: "said" }, breakable(text));
+}
+
+/** A text with the places at which it may be broken: between the words of names, and after punctuation. */
+function breakable(text) {
+  if (typeof text !== "string") return text;
+  return text.split(/(?<=[a-z0-9])(?=[A-Z])|(?<=[[\-_./,])/).map((part, place) => [place > 0 && h("wbr"), part]);
+}
+
+const PHRASES = JSON.parse(document.getElementById("messages").textContent).map(([pattern, translation]) => [
+  new RegExp(pattern, "g"),
+  translation,
+]);
+
+/** A message of the suite in the reader's language; what has no translation stays in English, as in the tooltip. */
+function message(text) {
+  if (language === "en" || !text) return said(text);
+  const translated = PHRASES.reduce((result, [pattern, translation]) => result.replace(pattern, translation), text);
+  return h("span", { class: "said", title: text, lang: translated === text ? "en" : language }, breakable(translated));
 }
 
 function number(value) {
@@ -256,7 +274,7 @@ function render(told) {
   const title = VIEWS[view].title(parameters);
   const main = document.getElementById("main");
   main.replaceChildren(
-    h("h1", { tabindex: "-1" }, title),
+    h("h1", { tabindex: "-1" }, breakable(title)),
     ...[VIEWS[view].show(parameters)].flat(Infinity).filter(Boolean),
   );
   document.title = `${title} · ${DATA.title}`;

@@ -11,9 +11,22 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from diopi_test.reporting.html.markup import Markup
 
-def page(title: str, data: Mapping[str, Any], scripts: Sequence[str]) -> str:
-    """Return the page with a title, and with data for these scripts."""
+
+def page(title: str, data: Mapping[str, Any], scripts: Sequence[str], summary: Markup, language: str = "en") -> str:
+    """Return a page with static content and data for these scripts.
+
+    Args:
+        title: The title.
+        data: What the scripts show.
+        scripts: The names of the scripts.
+        summary: The content of the page until the scripts replace it.
+        language: The language of the summary.
+
+    Returns:
+        The page.
+    """
     style = asset("style.css")
     script = "\n".join(('(() => {\n"use strict";', *map(asset, scripts), "})();"))
     return Template(asset("page.html")).substitute(
@@ -27,7 +40,10 @@ def page(title: str, data: Mapping[str, Any], scripts: Sequence[str]) -> str:
         ),
         title=escape(" ".join(title.split())),
         style=style,
+        summary=summary,
+        language=language,
         texts=_embedded(json.loads(asset("texts.json"))),
+        messages=_embedded(json.loads(asset("messages.json"))),
         data=_embedded({"title": title, **data}),
         script=script,
     )

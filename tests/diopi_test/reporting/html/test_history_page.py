@@ -14,8 +14,9 @@ from histories import add_runs
 from diopi_test.reporting.history.database import History
 from diopi_test.reporting.history.trends import Series, read_series
 from diopi_test.reporting.html.chart import Line, line_chart, sparkline
-from diopi_test.reporting.html.history import LANGUAGES, render_history
+from diopi_test.reporting.html.history import render_history
 from diopi_test.reporting.html.markup import join, tag
+from diopi_test.reporting.html.texts import LANGUAGES
 
 
 @pytest.fixture

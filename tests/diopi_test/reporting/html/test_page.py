@@ -56,8 +56,8 @@ def test_a_page_is_one_file(page: str) -> None:
 
 def test_data_is_escaped() -> None:
     elements = Elements(html.render_report(shown_report()))
-    assert elements.tags.count("script") == 3
-    data = json.loads(elements.scripts[1])
+    assert elements.tags.count("script") == 4
+    data = json.loads(elements.scripts[2])
     assert HOSTILE in data["messages"].values()
     assert "innerHTML" not in "".join(SOURCES.values())
 
@@ -85,6 +85,7 @@ def test_every_text_exists_and_is_used() -> None:
         *(f"order-{item}" for item in ("id", "ratio", "seconds")),
         *(f"headline-{item}" for item in ("right", "wrong", "none")),
         *("yes", "no", "calls-alone", "whole-cases"),
-        *(f"fact-{name}" for name, _ in describe_run(shown_report()) if name != "command"),
+        *(f"fact-{name}" for name, _ in describe_run(shown_report())),
+        *("element-types", "guarantee", "forms", "gradient", "no-script"),
     }
     assert asked | keys == set(TEXTS)

@@ -1,0 +1,27 @@
+"""Translation of the suite's messages: phrases that every check uses. Texts of vendors stay as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from diopi_test.reporting.html.page import asset
+
+FILE = "messages.json"
+"""Regular expressions and their translations, in order; `$1` stands for a group. Scripts read the same file."""
+
+
+def translate_message(text: str, language: str) -> str:
+    """Return a message of the suite in a language; phrases without a translation stay in English."""
+    if language == "en":
+        return text
+    for expression, translation in _phrases():
+        text = expression.sub(translation, text)
+    return text
+
+
+@cache
+def _phrases() -> Sequence[tuple[re.Pattern[str], str]]:
+    return [(re.compile(pattern), translation.replace("$", "\\")) for pattern, translation in json.loads(asset(FILE))]

@@ -1,0 +1,26 @@
+"""The texts of pages in both languages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import final
+
+LANGUAGES = ("en", "zh")
+"""The languages of pages, in the order of the texts."""
+
+
+@final
+class Texts:
+    """The texts of a file in one language."""
+
+    def __init__(self, file: str, language: str) -> None:
+        content = files(__package__).joinpath(file).read_text("utf-8")
+        self._texts: Mapping[str, Sequence[str]] = json.loads(content)
+        self.language = language
+        self._place = LANGUAGES.index(language)
+
+    def __call__(self, key: str, **values: object) -> str:
+        """Return a text with its values."""
+        return self._texts[key][self._place].format(**values)

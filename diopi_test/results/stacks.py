@@ -1,0 +1,47 @@
+"""The stack that a crashed or hanging worker printed, apart from the message of its case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+SEPARATOR = "; its output: "
+"""What stands between the reason of a message and the output of the worker."""
+
+_FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+')
+
+_PROJECT = re.compile(
+    r"/(diopi_test|lib_rt|diopi_proto|diopi_torch|diopi_engine)/|/diopi_impl/(\w+\.py|native/|export/)"
+)
+"""Paths of the project's own modules. The vendors in `diopi_impl` do not match."""
+
+_STANDARD_LIBRARY = re.compile(r"/lib/python\d[.\d]*/(?!site-packages/|dist-packages/)")
+
+
+def split_stack(message: str) -> tuple[str, Sequence[str]]:
+    """Return the reason in a message, and the lines of the stack or output that follow it.
+
+    The vendor's innermost frame comes first, so that nobody has to search for it. The list of extension modules that
+    Python appends to a stack is omitted.
+
+    Args:
+        message: The message of a case.
+
+    Returns:
+        The reason, and the lines; no lines if the message has one line.
+    """
+    reason, separator, output = message.partition(SEPARATOR)
+    if not separator or "\n" not in output:
+        return message, ()
+    lines = [line for line in output.splitlines() if line.strip() and not line.startswith("Extension modules:")]
+    vendor_frame = next((line for line in lines if _is_vendor_frame(line)), None)
+    if vendor_frame is None:
+        return reason, lines
+    return reason, [vendor_frame.strip(), "", *lines]
+
+
+def _is_vendor_frame(line: str) -> bool:
+    frame = _FRAME.match(line)
+    if frame is None or frame["path"].startswith("<"):
+        return False
+    return not (_PROJECT.search(frame["path"]) or _STANDARD_LIBRARY.search(frame["path"]))

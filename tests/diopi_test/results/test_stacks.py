@@ -1,0 +1,40 @@
+"""A stack is separated from the message of its case, and begins with the vendor's frame."""
+
+from __future__ import annotations
+
+import pytest
+from shown_reports import CRASH
+
+from diopi_test.results.stacks import split_stack
+
+
+def test_the_innermost_frame_of_the_vendor_comes_first() -> None:
+    reason, lines = split_stack(CRASH)
+    assert reason == "the vendor was ended by SIGSEGV (segmentation fault)"
+    assert lines[:3] == [
+        'File "/home/me/chip/pooling.py", line 11 in launch_kernel',
+        "",
+        "Fatal Python error: Segmentation fault",
+    ]
+    assert len(lines) == 8 and not any("Extension modules" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/site-packages/diopi_impl/vendor.py",
+        "/src/diopi_impl/native/call.py",
+        "/src/diopi_test/execution/call.py",
+        "/usr/lib/python3.11/ctypes/__init__.py",
+        "<string>",
+    ],
+)
+def test_frames_of_the_project_and_of_python_are_not_the_vendors(path: str) -> None:
+    text = f'ended; its output: Fatal Python error: x\n  File "{path}", line 1 in f\n  File "{{vendor}}", line 2 in g'
+    for vendor in ("/src/diopi_impl/jax_cpu/pool.py", "/venv/lib/python3.11/site-packages/chip/pool.py"):
+        assert split_stack(text.format(vendor=vendor))[1][0] == f'File "{vendor}", line 2 in g'
+
+
+def test_messages_of_one_line_stay_as_they_are() -> None:
+    assert split_stack("out is wrong; its output: a line") == ("out is wrong; its output: a line", ())
+    assert split_stack("ended; its output: one\ntwo") == ("ended", ["one", "two"])
