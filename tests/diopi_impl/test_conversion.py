@@ -21,7 +21,7 @@ BECOME = {
 
 @pytest.mark.parametrize("repeated", [1, 100])
 @pytest.mark.parametrize("name", BECOME)
-def test_numbers_beyond_an_integers_range(name: str, repeated: int) -> None:
+def test_numbers_beyond_the_range_of_integers_are_converted_as_in_pytorch(name: str, repeated: int) -> None:
     numbers, expected = np.tile(NUMBERS, repeated), BECOME[name] * repeated
     dtype = np.dtype(name)
     with np.errstate(all="raise"):

@@ -320,7 +320,7 @@ def test_numbers_keep_their_kinds_and_ranges(library: NativeVendor, jax: Vendor)
 
 
 @pytest.mark.parametrize("axes", [32, 33])
-def test_tensors_of_many_axes(library: NativeVendor, axes: int) -> None:
+def test_tensors_of_many_axes_are_passed(library: NativeVendor, axes: int) -> None:
     """33 axes are more than the runtime describes in a single query."""
     values = np.arange(6, dtype=np.float32).reshape(2, *[1] * (axes - 2), 3)
     with library.open_device() as device, Context(device) as context:
@@ -330,7 +330,7 @@ def test_tensors_of_many_axes(library: NativeVendor, axes: int) -> None:
 
 
 @pytest.mark.parametrize(("tensors", "axes"), [(63, 1), (64, 1), (63, 2), (15, 16)])
-def test_many_tensors(library: NativeVendor, tensors: int, axes: int) -> None:
+def test_many_tensors_are_passed(library: NativeVendor, tensors: int, axes: int) -> None:
     """The calls have as many tensors as fit into the description of a call, and more."""
     values = np.arange(3, dtype=np.float32).reshape(3, *[1] * (axes - 1))
     with library.open_device() as device, Context(device) as context:
@@ -359,7 +359,7 @@ def test_export_supports_devices_that_are_not_addressable(tmp_path: Path) -> Non
 # Building.
 
 
-def test_the_command_line(tmp_path: Path) -> None:
+def test_the_command_line_builds_a_library(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["export", "--vendor", "remote:vendor", "--output", str(tmp_path / "new")])
     assert done.exit_code == 0, done.output
     assert done.output.strip() == str(tmp_path / "new" / "libdiopi_impl.so")
@@ -383,7 +383,7 @@ def test_export_rejects_vendors_and_reports_compiler_errors(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_devices_come_and_go(library: NativeVendor) -> None:
+def test_devices_can_be_opened_and_closed_repeatedly(library: NativeVendor) -> None:
     for _ in range(3):
         device: Device = library.open_device()
         with Context(device) as context:

@@ -29,14 +29,14 @@ def run(program: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return sanitizers.run([program, command], sanitizers.LEAKS_OF_PYTHON)
 
 
-def test_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exported_library_has_no_memory_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = framework(tmp_path, "sines:vendor", ADDRESS, monkeypatch)
     assert run(program, "registered", monkeypatch).strip().startswith("diopiSin 0 ")
     assert "memory 1 malloc: out of memory" in run(program, "failures", monkeypatch)
     assert run(program, "forked", monkeypatch).strip().startswith("1 the process was forked")
 
 
-def test_races(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exported_library_has_no_data_races(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = framework(tmp_path, "sines:vendor", THREAD, monkeypatch)
     assert run(program, "threads", monkeypatch).strip().startswith("diopiSin 0 ")
     assert run(program, "first", monkeypatch).strip()

@@ -91,14 +91,14 @@ def test_customized_gradient_replays_the_saved_dropout(tensors: list[Array]) -> 
 
 
 @pytest.mark.parametrize("size", [64, 80, 128])
-def test_memory_of_2048_rows(size: int) -> None:
+def test_attention_over_2048_rows_needs_limited_memory(size: int) -> None:
     q, k = (jax.ShapeDtypeStruct((1, 2048, heads, size), jnp.float32) for heads in (32, 8))
     lse = jax.ShapeDtypeStruct((1, 32, 2048), jnp.float32)
     assert_little_memory(partial(forward, is_causal=True), q, k, k)
     assert_little_memory(partial(backward, is_causal=True), q, q, k, k, q, lse)
 
 
-def test_memory_of_ragged_rows() -> None:
+def test_attention_over_ragged_rows_needs_limited_memory() -> None:
     q, k = (jax.ShapeDtypeStruct((2048, heads, 64), jnp.float32) for heads in (32, 8))
     begins = jax.ShapeDtypeStruct((4,), jnp.int32)
 

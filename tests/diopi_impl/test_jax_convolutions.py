@@ -71,14 +71,16 @@ def check(context: Context, rank: int, function: str, forward: Any, shapes: Any,
 
 
 @pytest.mark.parametrize(("x", "w", "stride", "padding", "dilation", "groups"), ATTRIBUTES)
-def test_convolutions(context: Context, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> None:
+def test_convolutions_equal_those_of_pytorch(
+    context: Context, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> None:
     rank, order = len(stride), [stride, padding, dilation, groups]
     forward = getattr(torch.nn.functional, f"conv{rank}d")
     check(context, rank, "Convolution", lambda a, b: forward(a, b, None, *order), (x, w), order, order)
 
 
 @pytest.mark.parametrize(("x", "w", "stride", "padding", "more", "dilation", "groups"), TRANSPOSED)
-def test_transposed_convolutions(
+def test_transposed_convolutions_equal_those_of_pytorch(
     context: Context, x: Any, w: Any, stride: Any, padding: Any, more: Any, dilation: Any, groups: int
 ) -> None:
     rank, order = len(stride), [stride, padding, more, groups, dilation]

@@ -40,7 +40,7 @@ def test_nan_propagates_to_the_extreme_of_its_slice_only(
         np.testing.assert_array_equal(found.astype(np.float64), expected)
 
 
-def test_extremes_of_integers_and_of_empty_axes() -> None:
+def test_extremes_of_integers_and_of_empty_axes_are_correct() -> None:
     whole = np.arange(12).reshape(3, 4)
     assert np.asarray(nan_propagating_max(whole, 0)).tolist() == [8, 9, 10, 11]
     assert np.asarray(nan_propagating_min(np.float32(3), ())).tolist() == 3
@@ -49,7 +49,7 @@ def test_extremes_of_integers_and_of_empty_axes() -> None:
 
 
 @pytest.mark.parametrize("dtype", floating)
-def test_windows_of_many_elements(dtype: Dtype) -> None:
+def test_maxima_of_many_windows_are_exact(dtype: Dtype) -> None:
     values = numbers((3, 2, 41, 51), dtype)
     with jax.enable_x64(True):
         found = np.asarray(jax.jit(lambda x: max_pool(x, (2, 3), (2, 3), (0, 0), (1, 1), False))(values))

@@ -79,7 +79,7 @@ def test_infinite_results_cause_no_warning(context: Context) -> None:
     assert (tensor.numpy() == np.inf).all()
 
 
-def test_a_result_that_overlaps_an_operand(context: Context, programs: list[None]) -> None:
+def test_a_result_may_overlap_an_operand(context: Context, programs: list[None]) -> None:
     numbers = random_array(LARGE + 1001)
     tensor = Tensor.from_numpy(context, numbers)
     memory = tensor.data_ptr, tensor.storage_nbytes

@@ -51,7 +51,7 @@ FRAMES: list[Callable[[Array], Array]] = [
 
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("pair", MEETING.values(), ids=MEETING)
-def test_overlaps_of_polygons_with_shared_edges_and_corners(pair: Any, frame: Callable[[Array], Array]) -> None:
+def test_overlaps_are_accurate_for_shared_edges_and_corners(pair: Any, frame: Callable[[Array], Array]) -> None:
     a, b = frame(_squares(*pair))
     expected = Polygon(a).intersection(Polygon(b)).area
     for polygons in ((a, b), (b, a)):

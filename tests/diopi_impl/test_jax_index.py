@@ -55,7 +55,7 @@ def _passed(context: Context, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", list(CALLS))
-def test_out_of_range(name: str, context: Context) -> None:
+def test_indices_out_of_range_are_rejected(name: str, context: Context) -> None:
     function, shape, arguments = CALLS[name]
     before = np.full(shape, 77, np.float32)
     out = Tensor.from_numpy(context, before)

@@ -17,7 +17,7 @@ def _weight(size: int) -> object:
 
 
 @pytest.mark.parametrize("size", [64, 80, 128])
-def test_memory_of_2048_new_tokens(size: int) -> None:
+def test_prefill_of_2048_tokens_needs_limited_memory(size: int) -> None:
     cache = shape(1, 1, KEYS, TOKENS, size)
     assert_little_memory(
         lambda x, weight, keys, values: attention.fused_context_attention(
@@ -29,7 +29,7 @@ def test_memory_of_2048_new_tokens(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [64, 80, 128])
-def test_memory_of_one_token_after_2047_at_most(size: int) -> None:
+def test_decoding_after_2047_tokens_needs_limited_memory(size: int) -> None:
     cache = shape(1, BATCH, KEYS, TOKENS, size)
     assert_little_memory(
         lambda x, weight, keys, values, lengths: attention.fused_decoder_attention(

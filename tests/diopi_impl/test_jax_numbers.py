@@ -265,7 +265,7 @@ REJECTED: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("case", REJECTED)
-def test_rejected(context: Context, case: str) -> None:
+def test_invalid_numbers_are_rejected(context: Context, case: str) -> None:
     *call, reason = REJECTED[case]
     found = call_operator(context, *call)
     assert isinstance(found, str)

@@ -227,7 +227,7 @@ def test_boxes_stay_empty_when_the_call_fails(cpp: Bench) -> None:
 # Kinds of parameters.
 
 
-def test_arrays_of_tensors(c: Bench) -> None:
+def test_arrays_of_tensors_are_passed(c: Bench) -> None:
     x, y, out = c.tensor([[1, 2]]), c.tensor([[3, 4], [5, 6]]), c.empty(3, 2)
     c.call("diopiCat", out, [x, y], 2, 0)
     assert out.numpy().tolist() == [[1, 2], [3, 4], [5, 6]]
@@ -236,7 +236,7 @@ def test_arrays_of_tensors(c: Bench) -> None:
     assert [part.numpy().tolist() for part in outs] == [[[1, 2], [3, 4]], [[5, 6]]]
 
 
-def test_arrays_with_gaps(cpp: Bench) -> None:
+def test_arrays_with_gaps_are_passed(cpp: Bench) -> None:
     box, index = Box(), cpp.tensor([2, 0], np.int64)
     cpp.call("diopiIndex", box, cpp.tensor([[1, 2, 3], [4, 5, 6]]), [None, index], 2)
     assert box.value.numpy().tolist() == [[3, 1], [6, 4]]
@@ -274,7 +274,7 @@ def test_optional_numbers_may_be_omitted(c: Bench, cpp: Bench) -> None:
         assert padded.numpy().tolist() == [[filling, 1, 2, filling]]
 
 
-def test_scalars_of_both_payloads(cpp: Bench) -> None:
+def test_scalars_of_both_payloads_are_passed(cpp: Bench) -> None:
     out = cpp.empty(3)
     for low, high, expected in ((2, None, [2, 2, 3]), (None, 1.5, [1, 1.5, 1.5]), (True, 2.5, [1, 2, 2.5])):
         cpp.call("diopiClampScalar", out, cpp.tensor([1, 2, 3]), low, high)
@@ -284,7 +284,7 @@ def test_scalars_of_both_payloads(cpp: Bench) -> None:
     assert whole.numpy().tolist() == [3 * (2**53 + 1)]
 
 
-def test_enums(c: Bench) -> None:
+def test_enumerators_are_passed(c: Bench) -> None:
     for reduction, expected in ((Reduction.mean, 2.5), (Reduction.sum, 5)):
         out = c.empty(1)
         c.call("diopiMSELoss", out, c.tensor([1, 2]), c.tensor([2, 4]), reduction)
@@ -292,7 +292,7 @@ def test_enums(c: Bench) -> None:
     assert c.vendor.call("diopiMSELoss", c.context, c.empty(1), c.tensor([1]), c.tensor([2]), 3) is Error.ErrorOccurred
 
 
-def test_generators(c: Bench, cpp: Bench) -> None:
+def test_generators_are_passed(c: Bench, cpp: Bench) -> None:
     with Generator(c.context, seed=5) as generator:
         first, second, again = c.empty(1000), c.empty(1000), c.empty(1000)
         c.call("diopiNormal", first, 1.0, 2.0, generator)
@@ -308,7 +308,7 @@ def test_generators(c: Bench, cpp: Bench) -> None:
     assert set(numbers.numpy()) == {-2, -1, 0, 1}
 
 
-def test_sparse_tensors(c: Bench) -> None:
+def test_sparse_tensors_are_passed(c: Bench) -> None:
     parts = (c.tensor([0, 1, 3], np.int64), c.tensor([1, 0, 2], np.int64), c.tensor([2, 3, 4]))
     sparse, out = Tensor.sparse_csr(*parts, (2, 3)), c.empty(2, 2)
     c.call("diopiSpMM", out, sparse, c.tensor([[1, 2], [3, 4], [5, 6]]))
@@ -316,7 +316,7 @@ def test_sparse_tensors(c: Bench) -> None:
     assert c.vendor.call("diopiSpMM", c.context, out, c.empty(2, 3), c.empty(3, 2)) is Error.NoImplement
 
 
-def test_several_results(cpp: Bench) -> None:
+def test_several_results_are_returned(cpp: Bench) -> None:
     values, indices = cpp.empty(3), cpp.empty(3, dtype=Dtype.int64)
     for stable in (None, True):
         cpp.call("diopiSort", values, indices, cpp.tensor([2, 3, 1]), 0, True, stable)

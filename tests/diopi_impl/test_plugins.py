@@ -55,7 +55,7 @@ def test_the_built_in_vendor_is_registered() -> None:
     assert "jax_cpu" in known_vendors()
 
 
-def test_a_registered_vendor(register: Register) -> None:
+def test_a_registered_vendor_is_found_by_name(register: Register) -> None:
     register("vendor_fine:vendor")
     vendor = find_vendor("chip")
     assert isinstance(vendor, Vendor)
@@ -63,7 +63,7 @@ def test_a_registered_vendor(register: Register) -> None:
     assert list(known_vendors()) == ["chip"]
 
 
-def test_module_and_attribute() -> None:
+def test_a_vendor_is_found_by_module_and_attribute() -> None:
     vendor = find_vendor("vendor_fine:vendor")
     assert vendor.name == "found"
     assert find_vendor("vendor_fine:vendor") is vendor
@@ -112,11 +112,11 @@ def test_entry_point_that_fails_to_load_is_an_error(register: Register, value: s
 
 def test_entry_point_of_another_type_is_rejected(register: Register) -> None:
     register("vendor_fine:number")
-    with pytest.raises(VendorError, match="vendor chip is a int"):
+    with pytest.raises(VendorError, match="chip is a int"):
         find_vendor("chip")
 
 
 def test_unknown_name_without_registered_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "entry_points", lambda group: [])
-    with pytest.raises(VendorError, match="'chip' is unknown: there are no registered vendors"):
+    with pytest.raises(VendorError, match="'chip'"):
         find_vendor("chip")

@@ -57,7 +57,7 @@ REJECTED: dict[str, tuple[str, list[tuple[int, ...]], tuple[Any, ...], str]] = {
 
 
 @pytest.mark.parametrize("case", REJECTED)
-def test_rejected(case: str, context: Context) -> None:
+def test_invalid_products_are_rejected(case: str, context: Context) -> None:
     name, shapes, arguments, message = REJECTED[case]
     results = [Tensor.empty(context, shape, Dtype.int32 if shape == () else Dtype.float32) for shape in shapes]
     values = [

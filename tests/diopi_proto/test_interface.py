@@ -55,5 +55,5 @@ def test_relations_name_functions_of_the_same_family_and_header() -> None:
 
 
 def test_lookup_suggests_close_names() -> None:
-    with pytest.raises(KeyError, match=r"'diopiSinn' is not one of .*\. Did you mean .*'diopiSin'"):
+    with pytest.raises(KeyError, match=r"'diopiSinn'.*'diopiSin'"):
         lookup("diopiSinn")

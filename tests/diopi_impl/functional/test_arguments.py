@@ -95,7 +95,7 @@ def test_implementation_receives_enumerations(vendor: Vendor, context: Context) 
     assert out.numpy() == 3
 
 
-def test_strided_arguments_and_results(vendor: Vendor, context: Context) -> None:
+def test_strided_arguments_and_results_are_supported(vendor: Vendor, context: Context) -> None:
     vendor.implements("diopiSqrt")(lambda input: np.sqrt(input))
     squares = np.arange(12, dtype=np.float64).reshape(3, 4) ** 2
     input = Tensor.from_numpy(context, squares, strides=(1, 3), offset=2, storage_elements=20)
@@ -106,7 +106,7 @@ def test_strided_arguments_and_results(vendor: Vendor, context: Context) -> None
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1, 1)])
-def test_unusual_shapes(vendor: Vendor, context: Context, shape: tuple[int, ...]) -> None:
+def test_unusual_shapes_are_supported(vendor: Vendor, context: Context, shape: tuple[int, ...]) -> None:
     vendor.implements("diopiNeg")(lambda input: -input)
     out = Tensor.empty(context, shape, Dtype.int16)
     call(vendor, "diopiNeg", context, out, Tensor.from_numpy(context, np.full(shape, 5, np.int16)))

@@ -17,7 +17,7 @@ from diopi_proto.types import Device, Dtype, Error, Scalar
 from lib_rt import Context, Tensor
 
 
-def test_specs_of_results(vendor: Vendor, context: Context) -> None:
+def test_implementations_receive_specs_of_the_results(vendor: Vendor, context: Context) -> None:
     received: list[Any] = []
 
     @vendor.implements("diopiExpand")
@@ -139,7 +139,7 @@ def test_callee_returns_arrays_of_new_tensors(vendor: Vendor, context: Context) 
     assert [box.value.dtype for box in boxes] == [Dtype.float32, *[Dtype.int32] * 3]
 
 
-def test_tensors_in_host_memory(vendor: Vendor, context: Context) -> None:
+def test_tensors_in_host_memory_are_supported(vendor: Vendor, context: Context) -> None:
     """A result in host memory is complete when the call returns, without synchronizing the stream."""
 
     @vendor.implements("diopiHardVoxelizeMmcv")
@@ -173,7 +173,7 @@ def test_tensors_in_host_memory(vendor: Vendor, context: Context) -> None:
     assert single.numpy().tolist() == [[[1, 2, 3]]]
 
 
-def test_in_place(vendor: Vendor, context: Context) -> None:
+def test_the_in_place_form_overwrites_its_argument(vendor: Vendor, context: Context) -> None:
     vendor.implements("diopiNeg")(lambda input: -input)
     tensor = Tensor.from_numpy(context, floats(1, 2, 3, 4), strides=(2,), offset=1, storage_elements=9)
     before = tensor.storage()
@@ -192,7 +192,7 @@ def test_in_place_result_may_be_a_view_of_the_input(vendor: Vendor, context: Con
 @pytest.mark.parametrize(
     ("scalar", "number"), [(Scalar.from_number(2), 2), (Scalar.from_number(0.5), 0.5), (Scalar(Dtype.int32, 3), 3)]
 )
-def test_scalar(vendor: Vendor, context: Context, scalar: Scalar, number: float) -> None:
+def test_the_scalar_form_receives_a_number(vendor: Vendor, context: Context, scalar: Scalar, number: float) -> None:
     received: list[Any] = []
 
     @vendor.implements("diopiMul")

@@ -62,7 +62,7 @@ def test_read_does_not_block_on_a_fifo_that_replaced_the_file(tmp_path: Path, mo
     os.mkfifo(path)
     before = os.stat(regular)
     monkeypatch.setattr(os, "stat", lambda path: before)
-    with pytest.raises(BaselineError, match="is a FIFO, expected a regular file"):
+    with pytest.raises(BaselineError, match="FIFO"):
         read_regular_file(path, LIMIT)
 
 
@@ -83,7 +83,7 @@ def test_files_are_written_atomically(tmp_path: Path, monkeypatch: pytest.Monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(BaselineError, match=f"^{path} can't be written: .*No space left"):
+    with pytest.raises(BaselineError, match=f"^{path} .*No space left"):
         write_atomically(path, b"after")
     assert path.read_bytes() == b"before"
     assert list(path.parent.iterdir()) == [path]

@@ -41,5 +41,5 @@ def test_draw_case_with_zeros_differs_from_the_baseline_only_in_expected_results
 
 def test_a_function_needs_a_reference() -> None:
     (case, *_) = select_cases("diopiRelu", "smoke")
-    with pytest.raises(ValueError, match="diopiGetVendorName has no reference"):
+    with pytest.raises(ValueError, match="diopiGetVendorName"):
         draw_case_with_zeros(lookup("diopiGetVendorName"), case)

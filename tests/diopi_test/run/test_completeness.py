@@ -151,9 +151,7 @@ def test_a_vendor_that_does_not_load_in_time_is_reported(monkeypatch: pytest.Mon
     monkeypatch.setattr(executor, "STARTING_BUSY", 2.0)  # it may be busy importing for all of the first second
     with (
         executor.Executor("leaving:slowly", 1, Limits()) as running,
-        pytest.raises(
-            VendorError, match=r"(?s)leaving:slowly does not start: it did not load in [12] s; its output: .*hang"
-        ),
+        pytest.raises(VendorError, match=r"(?s)leaving:slowly .*load in [12] s.*hang"),
     ):
         running.describe()
     assert not [process for process in processes(tmp_path) if is_alive(process)]
@@ -161,9 +159,7 @@ def test_a_vendor_that_does_not_load_in_time_is_reported(monkeypatch: pytest.Mon
 
 def test_a_vendor_that_never_works_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "PROBING", 1.0)
-    result = pytest.raises(
-        VendorError, match=r"(?s)opening_never does not start: it did not show that it works in 1 s.*hang"
-    )
+    result = pytest.raises(VendorError, match=r"(?s)opening_never .*1 s.*hang")
     with executor.Executor("leaving:opening_never", 1, Limits()) as running, result:
         running.describe()
 

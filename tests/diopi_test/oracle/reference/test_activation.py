@@ -18,11 +18,11 @@ from tests.helpers.references import call
 def test_leaky_relu_backward_rejects_negative_slope_for_a_result() -> None:
     ones = np.ones(2)
     assert call("diopiLeakyReluBackward", ones, -ones, -0.5, False).tolist() == [-0.5, -0.5]
-    with pytest.raises(ValueError, match=r"negative_slope is -0\.5, expected at least 0"):
+    with pytest.raises(ValueError, match=r"negative_slope is -0\.5"):
         call("diopiLeakyReluBackward", ones, ones, -0.5, True)
 
 
-def test_softmax_without_finite_maximum() -> None:
+def test_softmax_without_finite_maximum_is_nan() -> None:
     slices = np.array([[-np.inf, -np.inf], [np.inf, 1.0], [np.nan, 1.0], [-np.inf, 2.0]])
     with np.errstate(invalid="ignore"):
         actual = call("diopiSoftmax", slices, 1)

@@ -105,7 +105,7 @@ def test_without_shifts_it_is_a_convolution(sizes: Any) -> None:
 def test_shifts_for_a_result_of_another_size(sizes: Any) -> None:
     operands = tensors(sizes)
     operands["offset"] = operands["offset"][:, :, :-1]
-    with pytest.raises(ValueError, match="offset has shape"):
+    with pytest.raises(ValueError, match="offset"):
         convolve(sizes, operands)
 
 

@@ -101,7 +101,7 @@ def test_distances_do_not_depend_on_where_the_sets_are(rng: np.random.Generator)
 
 
 @pytest.mark.parametrize("input_index", [0, 1])
-def test_gradient_of_chamfer_distance(rng: np.random.Generator, input_index: int) -> None:
+def test_the_gradient_of_chamfer_distance_equals_finite_differences(rng: np.random.Generator, input_index: int) -> None:
     sets = [rng.normal(size=(2, 5, 2)), rng.normal(size=(2, 4, 2))]
     grads = [rng.normal(size=(2, 5)), rng.normal(size=(2, 4))]
     _, _, idx1, idx2 = call("diopiChamferDistanceMmcv", *sets)
