@@ -248,15 +248,15 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "list": (
         entry(cases={}),
-        MANIFEST + r"is not a valid manifest: Manifest\.files\.diopiSqrt\.cases: expected list, found \{{\}}",
+        MANIFEST + r"is not a valid manifest: LevelManifest\.files\.diopiSqrt\.cases: expected list, found \{{\}}",
     ),
     "digest": (
         entry(sha256=1),
-        MANIFEST + r"is not a valid manifest: Manifest\.files\.diopiSqrt\.sha256: expected str, found 1",
+        MANIFEST + r"is not a valid manifest: LevelManifest\.files\.diopiSqrt\.sha256: expected str, found 1",
     ),
     "size": (
         entry(size="1"),
-        MANIFEST + r"is not a valid manifest: Manifest\.files\.diopiSqrt\.size: expected int, found '1'",
+        MANIFEST + r"is not a valid manifest: LevelManifest\.files\.diopiSqrt\.size: expected int, found '1'",
     ),
     "case": (entry(cases=["x"]), MANIFEST + r"is not a valid manifest: .*cases\[0\]: expected dict, found 'x'"),
     "dtype": (
@@ -265,11 +265,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "more": (
         forged(lambda content: content.update(colour=1)),
-        MANIFEST + "is not a valid manifest: Manifest: unknown colour",
+        MANIFEST + "is not a valid manifest: LevelManifest: unknown colour",
     ),
     "less": (
         forged(lambda content: content.pop("files")),
-        MANIFEST + "is not a valid manifest: Manifest: missing files",
+        MANIFEST + "is not a valid manifest: LevelManifest: missing files",
     ),
     "version": (
         forged(lambda content: content.update(format=0)),
