@@ -23,7 +23,7 @@ FORBIDDEN = {
     "diopi_test/cases": {"jax", "torch", "diopi_impl"},
 }
 CHAPTERS = (
-    "models",
+    "traces",
     "cases",
     "oracle",
     "baseline",
@@ -41,7 +41,7 @@ CHAPTERS = (
 )
 """Of diopi_test, in the order of a case's life: each imports those before it alone."""
 
-TRACER = "diopi_test/models/trace.py"
+TRACER = "diopi_test/traces/trace.py"
 """The one module of diopi_test that needs PyTorch; it is imported when a program is traced, and then alone."""
 
 COMPARISON = "diopi_torch/compare"

@@ -1,6 +1,6 @@
 """One training step of a network of the zoo, for `diopi-test trace`: forward, backward and optimizer.
 
-    diopi-test trace benchmarks/models/train.py resnet50 --output diopi_test/models/resnet50.json
+    diopi-test trace benchmarks/models/train.py resnet50 --output diopi_test/traces/resnet50.json
 
 Networks have random weights and the widths of published ones, but few layers and small batches. The first step, in
 which optimizers make their state, is not traced. Of weights with more than `UPDATED` elements the update is left out:
@@ -21,7 +21,7 @@ import torch
 import vision
 from network import OPTIMIZERS, Network
 
-from diopi_test.models.trace import untraced
+from diopi_test.traces.trace import untraced
 
 UPDATED = 1 << 18
 

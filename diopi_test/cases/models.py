@@ -1,4 +1,4 @@
-"""Cases of calls that networks make (`diopi_test.models`): their shapes, types, strides and attributes with new values.
+"""Cases of calls that networks make (`diopi_test.traces`): their shapes, types, strides and attributes with new values.
 
 The values come from the domains of the function's own cases: the case that is most similar to the call provides them.
 Indices, classes and lengths lie in the range that they had in the network. What a forward function saves for its
@@ -24,8 +24,8 @@ from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.cases.model import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, registered_cases, tensor_specs
 from diopi_test.cases.tensors import distinct_positions
-from diopi_test.models.calls import TracedCall, TracedTensor
-from diopi_test.models.files import load_shipped_trace, model_names
+from diopi_test.traces.calls import TracedCall, TracedTensor
+from diopi_test.traces.files import load_shipped_trace, model_names
 
 SAVED: Mapping[str, Mapping[str, ResultOf]] = {
     **{

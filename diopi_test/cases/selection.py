@@ -16,7 +16,7 @@ from diopi_test.cases.large import large_cases
 from diopi_test.cases.model import Case, CaseClass, check_cases, registered_cases
 from diopi_test.cases.models import model_cases, model_keys
 from diopi_test.cases.repeated import repeated_cases
-from diopi_test.models.files import model_names
+from diopi_test.traces.files import model_names
 
 SMOKE_SELECTION = Path(__file__).parent / "smoke_selection.json"
 """By function, the labels of the cases that the smoke level has besides the smoke cases.

@@ -11,7 +11,7 @@ import click
 
 from diopi_proto.messages import describe_unknown, pluralize
 from diopi_test.cli.options import complete_names, console, output_option, read_report, write_report
-from diopi_test.models.files import load_shipped_trace, model_names
+from diopi_test.traces.files import load_shipped_trace, model_names
 
 if TYPE_CHECKING:
     from diopi_test.results.planning import PlannedObstacle, Stage

@@ -33,8 +33,8 @@ from diopi_test.cli.options import (
     write_report,
 )
 from diopi_test.cli.original_options import explain_original_options
-from diopi_test.models.files import model_names
 from diopi_test.run.options import MAX_LOST, TIMEOUT, RunOptions
+from diopi_test.traces.files import model_names
 
 if TYPE_CHECKING:
     from diopi_test.results.records import Report

@@ -27,8 +27,8 @@ def trace(script: Path, arguments: tuple[str, ...], output: Path, name: str | No
     """
     if find_spec("torch") is None:
         raise click.ClickException("PyTorch is not installed: pip install 'diopi[torch]'")
-    from diopi_test.models.files import write_trace
-    from diopi_test.models.trace import trace_script
+    from diopi_test.traces.files import write_trace
+    from diopi_test.traces.trace import trace_script
 
     model = trace_script(script, arguments, name or output.stem)
     write_trace(output, model)

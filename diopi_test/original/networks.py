@@ -12,9 +12,9 @@ from functools import cache
 from typing import Any
 
 from diopi_proto.interface import prototypes
-from diopi_test.models.files import load_shipped_trace, model_names
 from diopi_test.original.names import meanings
 from diopi_test.original.source import RawEntry, Source
+from diopi_test.traces.files import load_shipped_trace, model_names
 
 MAX_NETWORKS = 3
 """Maximum number of networks that are suggested for a network that `REPLACEMENTS` does not list."""

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from diopi_test.cases.models import label_of
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
-from diopi_test.models.calls import NetworkTrace, TracedCall
-from diopi_test.models.files import load_shipped_trace
 from diopi_test.results.planning import BlockedCalls, Obstacle, ObstacleKind
 from diopi_test.results.records import CaseRecord, Report
+from diopi_test.traces.calls import NetworkTrace, TracedCall
+from diopi_test.traces.files import load_shipped_trace
 
 
 def network_needs(report: Report, names: Iterable[str]) -> Mapping[str, Mapping[Obstacle, BlockedCalls]]:

@@ -12,9 +12,9 @@ from diopi_test.execution.verdict import EXECUTED, LOST, UNSUCCESSFUL, Verdict
 from diopi_test.results import claims
 from diopi_test.results.details import details
 from diopi_test.results.durations import show_durations
-from diopi_test.results.models import show_models
 from diopi_test.results.overview import show_overview
 from diopi_test.results.records import CaseRecord, Counts, PlanReport, Report, WaiverReport, WaiverState
+from diopi_test.results.trainability import show_models
 
 
 def show(report: Report, console: Console, durations: int = 0) -> None:

@@ -9,8 +9,8 @@ from rich.console import Console
 from diopi_test.cases.models import labels_of
 from diopi_test.cases.selection import MODELS, level_of_model
 from diopi_test.execution.verdict import Verdict
-from diopi_test.models.files import load_shipped_trace, model_names
 from diopi_test.results.records import CaseRecord, ModelReport
+from diopi_test.traces.files import load_shipped_trace, model_names
 
 SUCCESSFUL = (Verdict.passed, Verdict.waived)
 

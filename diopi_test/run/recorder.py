@@ -19,7 +19,6 @@ from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
 from diopi_test.results.conformance import families_of
 from diopi_test.results.former_versions import upgrade_case
 from diopi_test.results.log import LogError, LogRecord, LogWriter, checked_lines, damaged_lines, whole_entries
-from diopi_test.results.models import model_reports
 from diopi_test.results.records import (
     SCHEMA_VERSION,
     BaselineInfo,
@@ -34,6 +33,7 @@ from diopi_test.results.records import (
     VendorInfo,
     count,
 )
+from diopi_test.results.trainability import model_reports
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.options import RunOptions
 from diopi_test.run.origin import describe_origin

@@ -14,7 +14,7 @@ from diopi_proto.messages import describe_unknown
 from diopi_proto.parameters import Generator, Parameter, Scalar, Size, Text, boolean, c_int, f32, f64, i32, i64
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Reduction, RoundMode
-from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor, TraceError
+from diopi_test.traces.calls import NetworkTrace, TracedCall, TracedTensor, TraceError
 
 FORMAT = 1
 """Version of the layout of trace files."""

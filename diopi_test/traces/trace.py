@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from diopi_proto.aten.mapping import AtenOperator, NotMappedError, function_calls
 from diopi_proto.aten.table import DECOMPOSED, NO_CALL, Row, find_row
 from diopi_proto.types import Dtype, Number
-from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor
+from diopi_test.traces.calls import NetworkTrace, TracedCall, TracedTensor
 
 BOUNDED = (Dtype.int8, Dtype.uint8, Dtype.int16, Dtype.int32, Dtype.int64)
 """The element types of tensors whose smallest and largest elements are recorded."""

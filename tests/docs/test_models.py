@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_test.models.files import load_shipped_trace, model_names
+from diopi_test.traces.files import load_shipped_trace, model_names
 
 PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
 

@@ -11,9 +11,9 @@ from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases import models
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.models import label_of, labels_of, model_cases, model_keys, models_of
-from diopi_test.models.calls import TracedCall, TracedTensor
-from diopi_test.models.files import model_names
 from diopi_test.oracle.evaluation import compute_baseline_case, draw_arguments
+from diopi_test.traces.calls import TracedCall, TracedTensor
+from diopi_test.traces.files import model_names
 
 
 def tensor(text: str) -> TracedTensor:

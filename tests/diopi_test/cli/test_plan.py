@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.cli import main
-from diopi_test.models.files import load_shipped_trace
+from diopi_test.traces.files import load_shipped_trace
 
 
 def write(path: Path, **verdicts: str) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from diopi_test.cli import main
-from diopi_test.models.files import read_trace
+from diopi_test.traces.files import read_trace
 
 SCRIPT = "import sys, torch\ntorch.ones(int(sys.argv[sys.argv.index('--size') + 1])).exp().erfc()\n"
 

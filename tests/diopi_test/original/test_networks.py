@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from diopi_test.models.files import model_names
 from diopi_test.original.folder import ImportSummary, import_files
 from diopi_test.original.networks import REPLACEMENTS, replacements
+from diopi_test.traces.files import model_names
 
 ENTRIES = """
 import numpy as np

@@ -13,8 +13,8 @@ from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.cases.models import labels_of, model_cases
 from diopi_test.execution.verdict import Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
-from diopi_test.results.models import model_reports, show_models
 from diopi_test.results.records import CaseRecord, ModelReport
+from diopi_test.results.trainability import model_reports, show_models
 from diopi_test.run.run_case import run_case
 
 TRAINED, UNSERVED = "ncf", "mixtral"

@@ -3,7 +3,7 @@
 import pytest
 
 from diopi_proto.types import Dtype
-from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor, TraceError
+from diopi_test.traces.calls import NetworkTrace, TracedCall, TracedTensor, TraceError
 
 MATRIX = TracedTensor(shape=(2, 3), dtype=Dtype.float32, strides=(3, 1))
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from diopi_proto.types import Dtype
-from diopi_test.models.calls import NetworkTrace, TracedCall, TracedTensor, TraceError
-from diopi_test.models.files import FORMAT, load_shipped_trace, model_names, read_trace, write_trace
+from diopi_test.traces.calls import NetworkTrace, TracedCall, TracedTensor, TraceError
+from diopi_test.traces.files import FORMAT, load_shipped_trace, model_names, read_trace, write_trace
 
 SIZE = 4 << 20
 """Bytes that all files together may have."""
@@ -40,7 +40,7 @@ def test_shipped_traces_are_sorted_and_survive_a_round_trip(name: str, tmp_path:
 
 
 def test_shipped_traces_are_small_and_cover_many_families() -> None:
-    folder = Path(__file__).parents[3] / "diopi_test" / "models"
+    folder = Path(__file__).parents[3] / "diopi_test" / "traces"
     assert len(model_names()) >= 40
     assert sum(path.stat().st_size for path in folder.glob("*.json")) < SIZE
 

@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from diopi_test.models.calls import NetworkTrace  # noqa: E402  # behind the check for PyTorch
-from diopi_test.models.trace import trace_calls, trace_script, untraced  # noqa: E402  # behind the check, too
+from diopi_test.traces.calls import NetworkTrace  # noqa: E402  # behind the check for PyTorch
+from diopi_test.traces.trace import trace_calls, trace_script, untraced  # noqa: E402  # behind the check, too
 
 functional = torch.nn.functional
 X = torch.arange(6.0).reshape(2, 3)
