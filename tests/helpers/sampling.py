@@ -26,7 +26,18 @@ def draw_sample(items: Iterable[Any], size: int) -> list[Any]:
 
 
 def sampled(items: Iterable[Any], size: int) -> list[Any]:
-    """Return the items as parameters of a test; those that are not in the sample are marked `exhaustive`."""
-    parameters = list(items)
-    sample = draw_sample(parameters, size)
-    return [item if item in sample else pytest.param(item, marks=pytest.mark.exhaustive) for item in parameters]
+    """Return the items as parameters of a test; those that are not in the sample are marked `exhaustive`.
+
+    Args:
+        items: The values of the parameter, or tuples of the values of several parameters.
+        size: The number of items in the sample.
+
+    Returns:
+        Parameters for `pytest.mark.parametrize`.
+    """
+    parameters = [item if isinstance(item, tuple) else (item,) for item in items]
+    sample = set(draw_sample(range(len(parameters)), min(size, len(parameters))))
+    return [
+        pytest.param(*values, marks=() if number in sample else pytest.mark.exhaustive)
+        for number, values in enumerate(parameters)
+    ]

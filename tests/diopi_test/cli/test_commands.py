@@ -35,9 +35,9 @@ def test_a_command_exits_3_when_the_working_directory_is_deleted(
     assert done.output.startswith("Error: the working directory can't be used")
 
 
-def test_list_shows_every_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_shows_functions_and_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "width", 200)
-    done = invoke("list")
+    done = invoke("list", "--family", "activation")
     assert done.exit_code == 0
     assert "diopiSoftmax" in done.output and "jax_cpu" in done.output
 
