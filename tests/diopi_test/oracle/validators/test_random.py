@@ -22,6 +22,7 @@ from drawing_vendors import (
     uniform,
 )
 from numpy.random import Generator
+from sampling import draw_sample
 
 from diopi_proto.interface import prototypes
 from diopi_test.cases.selection import select_cases
@@ -30,7 +31,9 @@ from diopi_test.execution.verdict import Verdict
 
 @pytest.mark.parametrize(("name", "function"), CORRECT.items(), ids=list(CORRECT))
 def test_validator_accepts_correct_random_numbers(name: str, function: Function) -> None:
-    for case in select_cases(name, "smoke"):
+    """In two cases, because the runs on `jax_cpu` and `torch_cpu` validate all of them."""
+    cases = select_cases(name, "smoke")
+    for case in draw_sample(cases, min(2, len(cases))):
         result = outcome(name, function, case.label)
         assert result.verdict is Verdict.passed, result.message
 
