@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -11,6 +10,7 @@ from typing import Any
 import negative_test_vendors
 import numpy as np
 import pytest
+from sampling import draw_sample
 
 from diopi_impl import BaseVendor, find_vendor
 from diopi_proto.interface import lookup, prototypes
@@ -254,20 +254,13 @@ def vendor_that(behavior: Any, name: str = "rejecting") -> BaseVendor:
     return negative_test_vendors.RejectingVendor(name, behavior)
 
 
-@pytest.mark.parametrize("function", SAMPLE)
+@pytest.mark.parametrize("function", draw_sample(SAMPLE, 4))
 def test_jax_cpu_rejects_negative_cases(run_vendor_case: Callable[..., Outcome], function: str) -> None:
+    """In a few functions, because a strict run on `jax_cpu` tries all of them."""
     for label in labels(function):
         outcome = run_vendor_case(find_vendor("diopi_impl.jax_cpu:vendor"), function, label)
         assert outcome.verdict is Verdict.passed, f"{function}[{label}]: {outcome.message}"
         assert [finding.check for finding in outcome.check_results] == ["refused", "untouched", "inputs", "guards"]
-
-
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
-@pytest.mark.parametrize("function", SAMPLE)
-def test_torch_cpu_rejects_negative_cases(run_vendor_case: Callable[..., Outcome], function: str) -> None:
-    for label in labels(function):
-        outcome = run_vendor_case(find_vendor("diopi_impl.torch_cpu:vendor"), function, label)
-        assert outcome.verdict in (Verdict.passed, Verdict.not_implemented), f"{function}[{label}]: {outcome.message}"
 
 
 @pytest.mark.parametrize(
