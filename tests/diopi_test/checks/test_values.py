@@ -76,6 +76,20 @@ def test_nothing_wrong_is_within_a_multiple_of_the_budget(actual: Any, expected:
     assert check(run).ratio == max(ratio or 0.0, 1.0)
 
 
+@pytest.mark.parametrize("needs_validator", [False, True])
+def test_results_with_several_valid_values_are_left_to_the_validator(needs_validator: bool) -> None:
+    expected = replace(rounded([1.0]), needs_validator=needs_validator)
+    record = SimpleNamespace(name="out", values=np.array([2.0], np.float32), shape=(1,), strides=(1,))
+    run = SimpleNamespace(
+        results=lambda: [(record, expected)],
+        values=[],
+        tensors=[],
+        prototype=lookup("diopiSum"),
+        case=SimpleNamespace(arguments={}, aliases={}),
+    )
+    assert check(run).passed is needs_validator
+
+
 def test_exact_results_admit_no_error() -> None:
     expected = Expected(values=np.array([1.0, np.nan, np.inf]), dtype=Dtype.float32)
     assert wrong_elements([1.0, np.nan, np.inf], expected) == [False] * 3
