@@ -53,11 +53,12 @@ def _imported_names(node: ast.AST) -> Iterator[str]:
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module:
         yield node.module
-        yield from (name for alias in node.names if _is_module(name := f"{node.module}.{alias.name}"))
+        yield from (name for alias in node.names if is_module(name := f"{node.module}.{alias.name}"))
 
 
 @cache
-def _is_module(name: str) -> bool:
+def is_module(name: str) -> bool:
+    """Return whether a package has a module of this name."""
     package, _, _ = name.rpartition(".")
     spec = find_spec(package)
     return bool(spec and spec.submodule_search_locations) and find_spec(name) is not None
