@@ -17,6 +17,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, half_nan, integer_values, non_integers, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal, zeros
 
@@ -77,9 +78,9 @@ class Deform:
         return {**geometry, **groups, **settings}
 
 
-def convolution(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def convolution(template: CaseTemplate[Deform], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDeformConvMmcv` and `diopiModulatedDeformConvMmcv` from the sizes of a template."""
-    sizes: Deform = template.sizes
+    sizes = template.sizes
     layout, result, (b, c, *_) = template.layout, template.result_layout, sizes.shape
     taps = sizes.deform_groups * sizes.kernel[0] * sizes.kernel[1]
     shapes = {
@@ -159,18 +160,26 @@ CONVOLUTIONS = (
         shifts=choice([-0.5, 0.5]),
     ).replace(domains=dict.fromkeys(("input", "weight", "grad_output", "gradOutput"), _rising), dtypes=half),
 )
-
-CONVOLVING = (
-    "diopiDeformConvMmcv",
-    "diopiDeformConvBackwardInputMmcv",
-    "diopiDeformConvBackwardParametersMmcv",
-    "diopiModulatedDeformConvMmcv",
-    "diopiModulatedDeformConvBackwardMmcv",
-)
+MANY_CHANNELS = CONV.with_sizes("many-channels", shape=(1, 64, 50, 50), outputs=5, kernel=(3, 3)).replace(level=LARGE)
+GROUPS = MANY_CHANNELS.with_sizes("groups", shape=(1, 18, 63, 59), outputs=6, groups=3, deform_groups=2, stride=(2, 1))
 
 ALONE = {"undefined": "every sum over places meets a NaN", "without-bias": "what is not added has no gradient"}
 
-register(*CONVOLVING, templates=CONVOLUTIONS, derive=convolution, non_discriminating=ALONE)
+register(
+    "diopiDeformConvMmcv",
+    "diopiModulatedDeformConvMmcv",
+    templates=(*CONVOLUTIONS, MANY_CHANNELS),
+    derive=convolution,
+    non_discriminating=ALONE,
+)
+register(
+    "diopiDeformConvBackwardInputMmcv",
+    "diopiDeformConvBackwardParametersMmcv",
+    "diopiModulatedDeformConvBackwardMmcv",
+    templates=(*CONVOLUTIONS, GROUPS),
+    derive=convolution,
+    non_discriminating=ALONE,
+)
 
 # Multi-scale deformable attention
 
@@ -224,9 +233,9 @@ class Attention:
         return (cells + values["_parts"] + 0.5) / lengths
 
 
-def attention(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def attention(template: CaseTemplate[Attention], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMsDeformAttnMmcv` and its gradient from the sizes of a template."""
-    sizes: Attention = template.sizes
+    sizes = template.sizes
     layout, result, shape = template.layout, template.result_layout, sizes.shape
     value = (sizes.b, sum(sizes.cells), sizes.heads, sizes.d)
     return {
@@ -247,6 +256,9 @@ def attention(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
 
 ATTENTION = CaseTemplate("two-levels", Attention(), **SMOKE_IN_ALL_DTYPES)
 ATTEND = ATTENTION.replace(dtypes=DtypeSelection.leading, smoke=False)
+MANY_QUERIES = ATTEND.with_sizes(
+    "many-queries", levels=((67, 61), (31, 29)), b=1, q=263, heads=3, d=5, points=3
+).replace(level=LARGE)
 WHOLE_ATTENTION = dict.fromkeys(("value", "attn_weight", "grad_output"), integer_values(-2, 2))
 
 ATTENTIONS = (
@@ -271,6 +283,10 @@ ATTENTIONS = (
     ATTEND.with_sizes("long", levels=((12, 11), (6, 7)), b=1, q=40, heads=3, d=17, points=4),
     ATTEND.with_sizes("no-queries", q=0),
     ATTEND.with_sizes("no-points", points=0),
+    MANY_QUERIES,
+    MANY_QUERIES.with_sizes("half", levels=((47, 41), (13, 11)), b=2, q=131, heads=5, d=4, points=2).replace(
+        dtypes=(Dtype.float16,), layout=strided
+    ),
 )
 
 register(

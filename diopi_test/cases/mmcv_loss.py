@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, nan
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.model import ResultOf, Values
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.model import LARGE, ResultOf, Values
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    Arguments,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    register,
+    tensor,
+)
 from diopi_test.cases.tensors import literal
 
 NORMAL = normal()
@@ -40,11 +48,10 @@ def sigmoid(
     *,
     weights: Domain | None = None,
     target: Domain | None = None,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """A row's target may be C, the background, but where there are weights."""
-    rows, columns = shape
+    (rows, columns), layout = shape, fields.get("layout", contiguous)
     usual = classes(0, columns - 1 if weights else columns)
     arguments: Arguments = {
         "input": tensor(rows, columns, domain=domain, layout=layout),
@@ -53,7 +60,7 @@ def sigmoid(
         "gamma": gamma,
         "alpha": alpha,
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
 def _of_rows(layout: Layout) -> Layout:
@@ -81,6 +88,8 @@ SIGMOID = (
     sigmoid("no-rows", (0, 4), weights=WEIGHTS),
     sigmoid("no-classes", (4, 0), target=integer_values(0, 0)),
     sigmoid("large", (300, 40), weights=WEIGHTS),
+    sigmoid("many", (811, 83), weights=WEIGHTS, level=LARGE),
+    sigmoid("background", (1021, 79), gamma=1.5, layout=strided, level=LARGE),
     sigmoid("exact", (4, 5), choice([0.0, -0.0]), gamma=1.0, alpha=0.5),
 )
 
@@ -106,11 +115,10 @@ def softmax(
     weights: Domain | None = None,
     low: int = 0,
     probabilities: Any = None,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Return a template with these probabilities, or softmax of `logits`; targets are classes from `low` on."""
-    rows, columns = shape
+    (rows, columns), layout = shape, fields.get("layout", contiguous)
     arguments: Arguments = {
         "_logits": tensor(rows, columns, domain=logits, dtype=Dtype.float64),
         "buff": tensor(rows),
@@ -122,7 +130,7 @@ def softmax(
         "gamma": gamma,
         "alpha": alpha,
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
 CERTAIN = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [nan, nan, nan]]
@@ -147,6 +155,8 @@ SOFTMAX = (
     softmax("one-row", (1, 9), weights=WEIGHTS),
     softmax("no-rows", (0, 4), weights=WEIGHTS),
     softmax("large", (300, 40), weights=WEIGHTS),
+    softmax("many", (811, 83), weights=WEIGHTS, level=LARGE),
+    softmax("no-target", (70_001, 3), low=-1, level=LARGE),
 )
 
 register("diopiSoftmaxFocalLossMmcv", "diopiSoftmaxFocalLossBackwardMmcv", templates=SOFTMAX)
@@ -161,11 +171,11 @@ def points(
     n: int,
     m: int,
     domain: Domain = NORMAL,
-    layout: Layout = contiguous,
     positions: Mapping[str, Any] | None = None,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Two sets of points, and for the gradient the nearest ones, unless they are given, and what is given to them."""
+    layout = fields.get("layout", contiguous)
     nearest = positions or {
         name: tensor(
             batches, count, dtype=Dtype.int32, layout=layout, compute=ResultOf("diopiChamferDistanceMmcv", name)
@@ -181,7 +191,7 @@ def points(
         "grad_xyz1": tensor(batches, n, 2, domain=integer_values(0, 0), layout=layout),
         "grad_xyz2": tensor(batches, m, 2, domain=integer_values(0, 0), layout=layout),
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
 CROWDED = {
@@ -214,6 +224,8 @@ POINTS = (
     points("long", 1, 90, 110),
     points("many-batches", 17, 3, 4),
     points("no-batches", 0, 3, 4),
+    points("many", 2, 701, 503, level=LARGE),
+    points("many-batches", 3001, 11, 13, level=LARGE),
 )
 
 register("diopiChamferDistanceMmcv", templates=POINTS)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, nan
-from typing import Any
+from typing import Any, Unpack
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values, log_uniform, normal, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
     CaseTemplate,
     DtypeSelection,
+    TemplateFields,
     TensorTemplate,
     register,
     tensor,
@@ -35,12 +37,11 @@ def batch(
     label: str,
     shape: tuple[int, int, int] = (3, 4, 5),
     domain: Domain = NORMAL,
-    layout: Layout = contiguous,
     centre: Domain = NORMAL,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """One batch: for the variance with a mean that is not quite its own, for the gradient with norm and std."""
-    channels = shape[1]
+    channels, layout = shape[1], fields.get("layout", contiguous)
     arguments: Arguments = {
         "input": tensor(*shape, domain=domain, layout=layout),
         "mean": _statistic(channels, centre, layout),
@@ -51,7 +52,7 @@ def batch(
         "norm": tensor(*shape, domain=domain, layout=layout, dtype=F32),
         "std": _statistic(channels, POSITIVE, layout),
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=fields.pop("result_layout", layout), **fields)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
 BATCHES = (
@@ -68,6 +69,8 @@ BATCHES = (
     batch("undefined", (2, 3, 4), choice([nan, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
     batch("infinite", (2, 4, 4), choice([inf, 0.5, 1.5, -2.0, 0.25, 1.0, 2.0, 0.75])),
     batch("no-channels", (2, 0, 4)),
+    batch("many", (5, 67, 229), level=LARGE),
+    batch("channels-last", (3, 131, 197), layout=channels_last, level=LARGE),
 )
 
 EXACT: Mapping[str, Any] = {
@@ -99,17 +102,16 @@ def output(
     shape: tuple[int, int, int] = (3, 4, 5),
     domain: Domain = NORMAL,
     *,
-    layout: Layout = contiguous,
     affine: bool = True,
     running: bool = True,
     saved: bool = True,
     eps: float = 1e-5,
     momentum: float = 0.1,
     group_size: int = 1,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """A batch with the statistics of a larger one; what is not `affine`, `running` or `saved` is NULL."""
-    channels = shape[1]
+    channels, layout = shape[1], fields.get("layout", contiguous)
     arguments: Arguments = {
         "running_mean": _statistic(channels, NORMAL, layout) if running else None,
         "running_var": _statistic(channels, POSITIVE, layout) if running else None,
@@ -123,7 +125,7 @@ def output(
         "group_size": group_size,
     }
     results = {} if saved else {"norm": None, "std": None}
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, results=results, **fields)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout, results=results).replace(**fields)
 
 
 EXACT_OUTPUT = {
@@ -156,6 +158,8 @@ OUTPUTS = (
     output("long", (4, 2, 300)),
     output("undefined", (2, 3, 4), choice([nan, inf, -inf, 0.5, 1.5, -2.0])),
     output("no-channels", (2, 0, 4)),
+    output("many", (5, 67, 229), group_size=8, level=LARGE),
+    output("alone", (7, 3, 4099), affine=False, running=False, level=LARGE),
     output("exact", (3, 5, 3), eps=1.0, momentum=0.5, domains=EXACT_OUTPUT, exact=True, dtypes=DtypeSelection.all),
 )
 
@@ -176,10 +180,10 @@ def activation(
     refer: bool = True,
     alpha: float = 0.2,
     scale: float = 1.375,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Without `bias` or `refer` these have no elements."""
+    layout = fields.get("layout", contiguous)
     vector = contiguous if layout is contiguous else strided
     arguments: Arguments = {
         "input": tensor(*shape, domain=domain, layout=layout),
@@ -222,6 +226,8 @@ ACTIVATIONS = (
     activation("one-channel", (9, 1, 3)),
     activation("large", (3, 40, 70)),
     activation("no-samples", (0, 3, 4)),
+    activation("many", (3, 129, 13, 17), level=LARGE),
+    activation("gradient", (11, 67, 101), grad=1, bias=False, layout=channels_last, level=LARGE),
     activation("exact", (4, 5, 3), integer_values(-4, 4), alpha=0.25, scale=2.0, exact=True, dtypes=DtypeSelection.all),
 )
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, half_nan, integer_values, normal, uniform
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
-from diopi_test.cases.model import Values
+from diopi_test.cases.model import LARGE, Values
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     CaseTemplate,
@@ -94,9 +94,9 @@ class Rotated:
         return np.concatenate([samples, centers / self.scale, sides / self.scale, values["_angles"]], -1)
 
 
-def rotated(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def rotated(template: CaseTemplate[Rotated], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiAlignRotatedMmcv` and its relatives from the sizes of a template."""
-    sizes: Rotated = template.sizes
+    sizes = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
     (height, width), ratio = sizes.bins, sizes.ratio
     return {
@@ -155,16 +155,17 @@ ROTATIONS = (
     ROTATION.replace("transposed", layout=transposed, result_layout=strided),
     ROTATION.with_sizes("long", shape=(2, 8, 7, 9), bins=(3, 4), regions=9),
     ROTATION.with_sizes("no-regions", regions=0),
+    ROTATION.with_sizes("pyramid", shape=(2, 36, 31, 33), bins=(5, 7), regions=41).replace(level=LARGE),
 )
 
-ROTATING = (
+register(
     "diopiRoiAlignRotatedMmcv",
     "diopiRoiAlignRotatedBackwardMmcv",
     "diopiRiroiAlignRotatedMmcv",
     "diopiRiroiAlignRotatedBackwardMmcv",
+    templates=ROTATIONS,
+    derive=rotated,
 )
-
-register(*ROTATING, templates=ROTATIONS, derive=rotated)
 
 # Feature alignment
 
@@ -191,9 +192,9 @@ class Alignment:
         return np.concatenate([lengths / self.scale, values["_angles"]], -1)
 
 
-def aligned(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def aligned(template: CaseTemplate[Alignment], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRotatedFeatureAlignMmcv` and its gradient from the sizes of a template."""
-    sizes: Alignment = template.sizes
+    sizes = template.sizes
     n, _, h, w = sizes.shape
     return {
         "features": tensor(*sizes.shape, domain=sizes.features, layout=template.layout),
@@ -232,6 +233,7 @@ ALIGNMENTS = (
     ALIGNED.with_sizes("long", shape=(1, 5, 13, 14)),
     ALIGNED.with_sizes("no-images", shape=(0, 2, 3, 4)),
     ALIGNED.with_sizes("no-channels", shape=(2, 0, 3, 4)),
+    ALIGNED.with_sizes("every-place", shape=(1, 67, 33, 31)).replace(level=LARGE),
 )
 
 register("diopiRotatedFeatureAlignMmcv", "diopiRotatedFeatureAlignBackwardMmcv", templates=ALIGNMENTS, derive=aligned)
@@ -253,9 +255,9 @@ class Filters:
         return np.reshape(permutation_per_rotation, (self.rotations, entries)).T.reshape(-1)
 
 
-def filters(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def filters(template: CaseTemplate[Filters], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiActiveRotatedFilterMmcv` and its gradient from the sizes of a template."""
-    sizes: Filters = template.sizes
+    sizes = template.sizes
     p, q, o, *kernel = sizes.shape
     layout = template.layout
     return {
@@ -291,6 +293,7 @@ FILTERS = (
     FILTERED.with_sizes("long", shape=(5, 7, 4, 3, 3), rotations=8),
     FILTERED.with_sizes("no-filters", shape=(0, 3, 2, 2, 3)),
     FILTERED.with_sizes("no-channels", shape=(2, 0, 2, 2, 3)),
+    FILTERED.with_sizes("many-filters", shape=(37, 29, 8, 3, 3), rotations=8).replace(level=LARGE),
 )
 
 register(

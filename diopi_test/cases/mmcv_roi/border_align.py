@@ -12,7 +12,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import distinct, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_roi.regions import F64, I32, WHOLE
-from diopi_test.cases.model import ResultOf, Values
+from diopi_test.cases.model import LARGE, ResultOf, Values
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
@@ -39,9 +39,9 @@ class Borders:
         return np.rint(4 * corners) / 4 if self.quarters else corners
 
 
-def border(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def border(template: CaseTemplate[Borders], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiBorderAlignMmcv` and its gradient from the sizes of a template."""
-    sizes: Borders = template.sizes
+    sizes = template.sizes
     n, c, h, w = sizes.shape
     maps = tensor(n, 4 * c, h, w, domain=distinct, layout=template.layout)
     forward = ResultOf("diopiBorderAlignMmcv", "argmax_idx", {"input": "_input"})
@@ -81,6 +81,7 @@ BORDERS = (
     BORDERED.with_sizes("long", shape=(1, 5, 11, 10), pool_size=5, starts=(-0.5, 8)),
     BORDERED.with_sizes("no-images", shape=(0, 2, 3, 4)),
     BORDERED.with_sizes("no-channels", shape=(2, 0, 3, 4)),
+    BORDERED.with_sizes("every-place", shape=(1, 17, 31, 33), pool_size=5, starts=(-0.5, 28)).replace(level=LARGE),
 )
 
 register(

@@ -12,7 +12,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import half_nan, integer_values, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import FLAT, REGIONS, WHOLE, Regions, common_tensors
-from diopi_test.cases.model import Values
+from diopi_test.cases.model import LARGE, Values
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
@@ -28,9 +28,9 @@ class GridRegions(Regions):
         return np.concatenate([samples, low / self.scale, high / self.scale], -1)
 
 
-def deform(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def deform(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDeformRoiPoolMmcv` and its gradient from the sizes of a template."""
-    sizes: Regions = template.sizes
+    sizes = template.sizes
     shape = (sizes.number, 2, *sizes.bins)
     offset = None if sizes.offset is None else tensor(*shape, domain=sizes.offset, layout=template.layout)
     return {
@@ -72,6 +72,7 @@ SHIFTED = (
     GRIDS.replace("transposed", layout=transposed, result_layout=strided),
     GRIDS.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 4), regions=9, gamma=0.015625),
     GRIDS.with_sizes("no-regions", regions=0),
+    GRIDS.with_sizes("pyramid", shape=(2, 37, 31, 33), bins=(5, 7), regions=41, gamma=0.0078125).replace(level=LARGE),
 )
 
 ANYWHERE = REGIONS.with_sizes("anywhere", extent=(0.5, 3), offset=uniform(-2, 2), gamma=0.25)

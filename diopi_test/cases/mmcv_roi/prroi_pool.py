@@ -9,15 +9,15 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import alternating_rows, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_roi.regions import EXACT, INVERTED, REGION, REGIONS, WHOLE, Regions, common_tensors
+from diopi_test.cases.mmcv_roi.regions import EXACT, INVERTED, PYRAMID, REGION, REGIONS, WHOLE, Regions, common_tensors
 from diopi_test.cases.model import ResultOf
 from diopi_test.cases.template import CaseTemplate, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
 
-def precise(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def precise(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPrroiPoolMmcv` and its gradients from the sizes of a template."""
-    sizes: Regions = template.sizes
+    sizes = template.sizes
     forward = ResultOf("diopiPrroiPoolMmcv", "output")
     return {
         **common_tensors(template),
@@ -55,6 +55,7 @@ PRECISE = (
         dtypes=half
     ),
     REGIONS.with_sizes("no-regions", regions=0),
+    PYRAMID,
 )
 
 register(

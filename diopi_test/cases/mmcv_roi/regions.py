@@ -10,6 +10,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.detection import HALVES, Pooling
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, TensorTemplate, tensor
 from diopi_test.cases.tensors import zeros
 
@@ -58,9 +59,9 @@ class Regions(Pooling):
         return self.drawn_regions(layout)
 
 
-def common_tensors(template: CaseTemplate[Any]) -> dict[str, Any]:
+def common_tensors(template: CaseTemplate[Regions]) -> dict[str, Any]:
     """What the functions of this family have in common."""
-    sizes: Regions = template.sizes
+    sizes = template.sizes
     maps = tensor(*sizes.shape, domain=sizes.features, layout=template.layout)
     return {
         "input": maps,
@@ -76,6 +77,7 @@ def common_tensors(template: CaseTemplate[Any]) -> dict[str, Any]:
 
 REGION = CaseTemplate("mean", Regions((2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES)
 REGIONS = REGION.replace(dtypes=DtypeSelection.leading, smoke=False)
+PYRAMID = REGIONS.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67).replace(level=LARGE)
 NONZERO = choice([-4, -3, -2, -1, 1, 2, 3, 4])
 """Whole numbers whose sums with weights are zero where they cancel, or where nothing is sampled: never below zero."""
 

@@ -14,6 +14,7 @@ from diopi_test.cases.mmcv_roi.regions import (
     FLAT,
     MAXIMUM,
     MEAN,
+    PYRAMID,
     REGION,
     REGIONS,
     WHOLE,
@@ -32,9 +33,9 @@ def _place(sizes: Regions, result: str) -> TensorTemplate:
     return tensor(*sizes.pooled, compute=ResultOf("diopiRoiAlignMmcv", result, {"input": "_input"}))
 
 
-def align(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def align(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiAlignMmcv` and its gradient from the sizes of a template."""
-    sizes: Regions = template.sizes
+    sizes = template.sizes
     return {
         **common_tensors(template),
         "aligned_height": sizes.bins[0],
@@ -82,7 +83,7 @@ UNALIGNED = REGION.with_sizes("unaligned", shape=(2, 1, 4, 5), scale=0.5, aligne
 )
 
 
-def of_maxima(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[Any]]:
+def of_maxima(templates: Sequence[CaseTemplate[Regions]]) -> list[CaseTemplate[Regions]]:
     """The same calls with maxima of clearly different numbers."""
     return [template.with_sizes(f"maximum-{template.label}", mode=MAXIMUM, features=distinct) for template in templates]
 
@@ -96,6 +97,7 @@ TWICE = (
 )
 """Calls that are made for the mean and for the maximum."""
 
-ALIGNED = (REGION, LARGEST, *MEANS, *TWICE, *of_maxima(TWICE))
+LARGE_MAXIMUM = PYRAMID.with_sizes("maximum", mode=MAXIMUM, features=distinct, regions=17)
+ALIGNED = (REGION, LARGEST, *MEANS, *TWICE, *of_maxima(TWICE), PYRAMID, LARGE_MAXIMUM)
 
 register("diopiRoiAlignMmcv", "diopiRoiAlignBackwardMmcv", templates=ALIGNED, derive=align)

@@ -12,7 +12,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import distinct, integer_values
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import I32, INVERTED, Regions, common_tensors
-from diopi_test.cases.model import ResultOf, Values
+from diopi_test.cases.model import LARGE, ResultOf, Values
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
@@ -29,9 +29,9 @@ class CellRegions(Regions):
         return np.concatenate([samples, low / self.scale, high / self.scale - 1], -1)
 
 
-def pool(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def pool(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiPoolMmcv` from the sizes of a template."""
-    sizes: Regions = template.sizes
+    sizes = template.sizes
     results = {name: zeros(*sizes.pooled, dtype=kind, layout=template.result_layout) for name, kind in RESULTS.items()}
     return {**common_tensors(template), **results}
 
@@ -39,9 +39,9 @@ def pool(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
 RESULTS = {"output": None, "argmax": I32}
 
 
-def pool_backward(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def pool_backward(template: CaseTemplate[Regions], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiRoiPoolBackwardMmcv` from the sizes of a template."""
-    sizes: Regions = template.sizes
+    sizes = template.sizes
     forward = ResultOf(
         "diopiRoiPoolMmcv", "argmax", {"input": "_input"}, dict.fromkeys(RESULTS, np.zeros(sizes.pooled))
     )
@@ -72,6 +72,7 @@ POOLS = (
     CELL.with_sizes("transposed", shape=(3, 2, 5, 4)).replace(layout=transposed, result_layout=strided),
     CELL.with_sizes("long", shape=(2, 8, 12, 13), bins=(3, 2), regions=9, extent=(1, 4)),
     CELL.with_sizes("no-regions", regions=0),
+    CELL.with_sizes("pyramid", shape=(2, 37, 29, 31), bins=(7, 7), regions=67, extent=(1, 3)).replace(level=LARGE),
 )
 
 register("diopiRoiPoolMmcv", templates=POOLS, derive=pool)

@@ -9,7 +9,8 @@ from typing import Any
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_sampling.values import ALIKE, GROWING, WHOLE, Shape4
+from diopi_test.cases.mmcv_sampling.values import ALIKE, F16, GROWING, WHOLE, Shape4
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 
@@ -33,9 +34,9 @@ class Carafe:
     flat: bool = False
 
 
-def carafe(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def carafe(template: CaseTemplate[Carafe], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of both forms of CARAFE and of their gradients from the sizes of a template."""
-    sizes: Carafe = template.sizes
+    sizes = template.sizes
     n, c, h, w = sizes.shape
     masks, output = (n, sizes.g * sizes.k**2, sizes.s * h, sizes.s * w), (n, c, sizes.s * h, sizes.s * w)
     layout, result, rows = template.layout, template.result_layout, (n * c * h * w,) if sizes.flat else (n, h, w, c)
@@ -82,6 +83,8 @@ UPSAMPLINGS = (
     UP.with_sizes("growing-sum-of-channels", shape=(1, 250, 2, 3), k=1).replace(domains=GROWING, dtypes=half),
     UP.with_sizes("no-samples", shape=(0, 2, 3, 4)),
     UP.with_sizes("no-channels", shape=(2, 0, 3, 4)),
+    UP.with_sizes("wide-kernel", shape=(1, 7, 53, 47), k=5).replace(level=LARGE),
+    UP.with_sizes("half-groups", shape=(2, 33, 13, 11), g=3, s=3).replace(layout=strided, dtypes=F16, level=LARGE),
 )
 
 register(

@@ -10,7 +10,8 @@ import numpy as np
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_sampling.values import I64, Pair
+from diopi_test.cases.mmcv_sampling.values import F16, I64, Pair
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout
 from diopi_test.cases.tensors import arbitrary, literal, zeros
 
@@ -37,9 +38,9 @@ class Masked:
         return shuffled // max(self.image[2], 1), shuffled % max(self.image[2], 1)
 
 
-def masked(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def masked(template: CaseTemplate[Masked], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments that both functions of masked convolution have in common."""
-    sizes: Masked = template.sizes
+    sizes = template.sizes
     (c, h, w), (rows, columns) = sizes.image, sizes.chosen
     return {
         "col": arbitrary(c, len(rows), layout=template.layout),
@@ -55,12 +56,12 @@ def masked(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def to_columns(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def to_columns(template: CaseTemplate[Masked], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMaskedIm2colMmcv` from the sizes of a template."""
     return {**masked(template, dtype), "im": arbitrary(1, *template.sizes.image, layout=template.layout)}
 
 
-def to_image(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def to_image(template: CaseTemplate[Masked], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMaskedCol2imMmcv` from the sizes of a template."""
     return {**masked(template, dtype), "im": zeros(1, *template.sizes.image, layout=template.result_layout)}
 
@@ -85,6 +86,10 @@ MASKED = (
     CHOICE.with_sizes("long", image=(3, 40, 41), count=1100),
     CHOICE.with_sizes("none", count=0),
     CHOICE.with_sizes("no-channels", image=(0, 4, 5)),
+    CHOICE.with_sizes("some", image=(67, 41, 43), count=1031).replace(level=LARGE),
+    CHOICE.with_sizes("half-all", image=(11, 79, 83), count=None, kernel=(1, 2), padding=(0, 1)).replace(
+        layout=strided, dtypes=F16, level=LARGE
+    ),
 )
 
 KERNELS = (

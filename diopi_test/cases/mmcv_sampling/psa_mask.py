@@ -8,7 +8,8 @@ from typing import Any
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_sampling.values import Pair
+from diopi_test.cases.mmcv_sampling.values import F16, Pair
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout
 from diopi_test.cases.tensors import arbitrary, zeros
 
@@ -24,9 +25,9 @@ class Psa:
     psa_type: int = 0
 
 
-def psa(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def psa(template: CaseTemplate[Psa], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPsamaskMmcv` and its gradient from the sizes of a template."""
-    sizes: Psa = template.sizes
+    sizes = template.sizes
     masks = (sizes.n, sizes.mask[0] * sizes.mask[1], *sizes.feature)
     maps = (sizes.n, sizes.feature[0] * sizes.feature[1], *sizes.feature)
     return {
@@ -66,6 +67,10 @@ PSA = (
     COLLECT.replace("channels-last", **same_layout(channels_last)),
     COLLECT.with_sizes("long", feature=(9, 7), mask=(17, 13), half=(8, 6), n=1),
     COLLECT.with_sizes("no-samples", n=0),
+    COLLECT.with_sizes("collected", n=1, feature=(13, 11), mask=(25, 21), half=(12, 10)).replace(level=LARGE),
+    COLLECT.with_sizes("half-distributed", n=3, feature=(17, 19), mask=(15, 17), half=(7, 8), psa_type=1).replace(
+        dtypes=F16, level=LARGE
+    ),
 )
 
 register("diopiPsamaskMmcv", "diopiPsamaskBackwardMmcv", templates=PSA, derive=psa)

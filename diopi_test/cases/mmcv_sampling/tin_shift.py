@@ -9,7 +9,8 @@ from typing import Any
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import integer_values
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_sampling.values import I32, Shape4
+from diopi_test.cases.mmcv_sampling.values import F16, I32, Shape4
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import arbitrary, zeros
 
@@ -24,9 +25,9 @@ class Shifted:
     high: int = 2
 
 
-def shifted(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def shifted(template: CaseTemplate[Shifted], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiTinShiftMmcv` and its gradient from the sizes of a template."""
-    sizes: Shifted = template.sizes
+    sizes = template.sizes
     return {
         "output": zeros(*sizes.shape, layout=template.result_layout),
         "grad_input": zeros(*sizes.shape, layout=template.result_layout),
@@ -65,6 +66,8 @@ SHIFTS = (
     SHIFT.with_sizes("long", shape=(1, 16, 12, 49), groups=4, low=-4, high=4),
     SHIFT.with_sizes("no-samples", shape=(0, 5, 4, 3)),
     SHIFT.with_sizes("no-places", shape=(2, 5, 4, 0)),
+    SHIFT.with_sizes("frames", shape=(2, 16, 66, 47), groups=6, low=-5, high=5).replace(level=LARGE),
+    SHIFT.with_sizes("half-places", shape=(1, 9, 4, 2803), groups=4).replace(layout=strided, dtypes=F16, level=LARGE),
 )
 
 register(

@@ -10,7 +10,8 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import half_nan
 from diopi_test.cases.layouts import channels_last, strided, transposed
-from diopi_test.cases.mmcv_sampling.values import ALIKE, F32, GROWING, WHOLE, Pair, Shape4
+from diopi_test.cases.mmcv_sampling.values import ALIKE, F16, F32, GROWING, WHOLE, Pair, Shape4
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 
@@ -32,9 +33,9 @@ class Filtered:
     columns: Pair = (0, 0)
 
 
-def filtered(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def filtered(template: CaseTemplate[Filtered], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiUpfirdn2dOpMmcv` from the sizes of a template."""
-    sizes: Filtered = template.sizes
+    sizes = template.sizes
     batch, channels, *plane = sizes.shape
     return {
         "input": tensor(batch, *plane, channels, layout=template.layout),
@@ -85,11 +86,12 @@ FILTERS = (
     FILTER.with_sizes("growing-sum", shape=(1, 1, 21, 20), kernel=(19, 17)).replace(domains=GROWING, dtypes=half),
     FILTER.with_sizes("no-samples", shape=(0, 2, 4, 5)),
     FILTER.with_sizes("no-channels", shape=(2, 0, 4, 5)),
+    FILTER.with_sizes("up", shape=(1, 7, 101, 97), kernel=(4, 4), up=(2, 2), rows=(2, 1), columns=(2, 1)).replace(
+        level=LARGE
+    ),
+    FILTER.with_sizes("half-down", shape=(3, 11, 47, 53), kernel=(7, 5), down=(2, 3), rows=(3, 3)).replace(
+        layout=strided, dtypes=F16, level=LARGE
+    ),
 )
 
-register(
-    "diopiUpfirdn2dOpMmcv",
-    templates=FILTERS,
-    derive=filtered,
-    non_discriminating=ALIKE,
-)
+register("diopiUpfirdn2dOpMmcv", templates=FILTERS, derive=filtered, non_discriminating=ALIKE)

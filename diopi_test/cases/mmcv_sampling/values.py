@@ -6,6 +6,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, integer_values, uniform
 
 F32, I32, I64 = Dtype.float32, Dtype.int32, Dtype.int64
+F16 = (Dtype.float16,)
 
 Pair = tuple[int, int]
 """Along H and along W."""
