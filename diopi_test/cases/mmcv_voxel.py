@@ -10,21 +10,14 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import any_value, choice, half_nan, integer_values
+from diopi_test.cases.domains import Domain, any_value, choice, half_nan, integer_values
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import ResultOf
-from diopi_test.cases.template import (
-    SMOKE_IN_ALL_DTYPES,
-    CaseTemplate,
-    DtypeSelection,
-    TensorTemplate,
-    register,
-    same_layout,
-    tensor,
-)
+from diopi_test.cases.model import LARGE, ResultOf
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal, zeros
 
-I32, F32 = Dtype.int32, Dtype.float32
+I32, F16, F32 = Dtype.int32, Dtype.float16, Dtype.float32
+LEADING: Mapping[str, Any] = {"dtypes": DtypeSelection.leading, "smoke": False}
 
 # Voxels
 
@@ -53,11 +46,11 @@ class Grid:
     voxels: int = 14
     deterministic: bool = True
 
-    def cells_along(self, axis: int) -> TensorTemplate:
-        """The cells of the points along an axis, each inside three times as likely as each outside."""
+    def cells_along(self, axis: int) -> Domain:
+        """Draw cells along an axis, each inside three times as likely as each outside."""
         count = self.cells[axis]
         outside = (*range(-self.margin, 0), *range(count, count + self.margin))
-        return tensor(self.points, 1, domain=choice((*range(count),) * 3 + outside))
+        return choice((*range(count),) * 3 + outside)
 
 
 def _placed(values: Mapping[str, Any]) -> Any:
@@ -67,12 +60,12 @@ def _placed(values: Mapping[str, Any]) -> Any:
     return np.hstack([places, values["_features"]])
 
 
-def voxelized(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def voxelized(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiHardVoxelizeMmcv` from the sizes of a template."""
-    grid: Grid = template.sizes
+    grid = template.sizes
     low, size, layout, result = np.array(grid.low), np.array(grid.size), template.layout, template.result_layout
     return {
-        **{name: grid.cells_along(axis) for axis, name in enumerate(("_x", "_y", "_z"))},
+        **{name: tensor(grid.points, 1, domain=grid.cells_along(axis)) for axis, name in enumerate(("_x", "_y", "_z"))},
         "_fractions": tensor(grid.points, 3, domain=choice(grid.inner)),
         "_features": tensor(grid.points, grid.features - 3, domain=any_value),
         "voxel_size": literal(size, F32, layout),
@@ -88,14 +81,14 @@ def voxelized(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def celled(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def celled(template: CaseTemplate[Grid], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDynamicVoxelizeMmcv` from the sizes of a template."""
-    grid: Grid = template.sizes
+    grid = template.sizes
     return {**voxelized(template, dtype), "coors": zeros(grid.points, 3, dtype=I32, layout=template.result_layout)}
 
 
 VOXELIZED = CaseTemplate("points", Grid(), **SMOKE_IN_ALL_DTYPES)
-VOXELIZE = VOXELIZED.replace(dtypes=DtypeSelection.leading, smoke=False)
+VOXELIZE = VOXELIZED.replace(**LEADING)
 
 POINTS = (
     VOXELIZED,
@@ -128,7 +121,7 @@ LIMITS = (
 )
 
 
-def in_any_order(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
+def in_any_order(template: CaseTemplate[Grid]) -> CaseTemplate[Grid]:
     """Return the template with `deterministic` false, so that points may be taken in any order."""
     label = "in-any-order" if template.label == "points" else f"in-any-order-{template.label}"
     return template.with_sizes(label, deterministic=False)
@@ -143,13 +136,24 @@ FEW_POINTS = {
     "no-voxels": "nothing is made",
 }
 
+MANY_POINTS = VOXELIZE.with_sizes("many-points", points=100_003, cells=(41, 37, 13), room=7, voxels=12_007).replace(
+    level=LARGE
+)
+LARGE_POINTS = (
+    MANY_POINTS,
+    MANY_POINTS.with_sizes(
+        "half-many-features", points=4099, features=67, cells=(7, 5, 3), room=53, voxels=101
+    ).replace(dtypes=(F16,)),
+)
+ANY_ORDER = (*POINTS[:5], *POINTS[6:16], *LIMITS[:-1], MANY_POINTS.with_sizes(points=20_011).replace(layout=strided))
+
 register(
     "diopiHardVoxelizeMmcv",
-    templates=(*POINTS, *LIMITS, *map(in_any_order, (*POINTS[:5], *POINTS[6:16], *LIMITS[:-1]))),
+    templates=(*POINTS, *LIMITS, *LARGE_POINTS, *map(in_any_order, ANY_ORDER)),
     derive=voxelized,
     non_discriminating={**NONE_INSIDE, **FEW_POINTS},
 )
-register("diopiDynamicVoxelizeMmcv", templates=POINTS, derive=celled, non_discriminating=NONE_INSIDE)
+register("diopiDynamicVoxelizeMmcv", templates=(*POINTS, *LARGE_POINTS), derive=celled, non_discriminating=NONE_INSIDE)
 
 # Reduction by voxel
 
@@ -187,9 +191,9 @@ class Reduction:
         return len({tuple(row) for row in self.coordinates().tolist() if min(row) >= 0})
 
 
-def reduced(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def reduced(template: CaseTemplate[Reduction], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDynamicPointToVoxelMmcv` from the sizes of a template."""
-    sizes: Reduction = template.sizes
+    sizes = template.sizes
     return {
         "feats": tensor(sizes.points, sizes.channels, layout=template.layout),
         "coors": literal(sizes.coordinates(), I32, template.layout),
@@ -197,9 +201,9 @@ def reduced(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def reduced_backward(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def reduced_backward(template: CaseTemplate[Reduction], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDynamicPointToVoxelBackwardMmcv` from the sizes of a template."""
-    sizes: Reduction = template.sizes
+    sizes = template.sizes
     inputs, rows, layout = reduced(template, dtype), sizes.rows(), template.layout
 
     def forward(result: str) -> ResultOf:
@@ -223,9 +227,9 @@ LARGEST = SUMMED.with_sizes("maximum", reduce_type=MAXIMUM).replace(domains=SUMM
 """Many points attain a maximum, and a feature does to the last bit."""
 
 
-def varied(template: CaseTemplate[Any]) -> list[CaseTemplate[Any]]:
+def varied(template: CaseTemplate[Reduction]) -> list[CaseTemplate[Reduction]]:
     """A reduction of points of all sorts."""
-    label, leading = template.label, template.replace(dtypes=DtypeSelection.leading, smoke=False)
+    label, leading = template.label, template.replace(**LEADING)
     return [
         template,
         leading.with_sizes(f"{label}-all-inside", outside=False),
@@ -244,10 +248,15 @@ REDUCTIONS = (
     *varied(MEANS),
     *varied(LARGEST),
     SUMMED.replace("exact", domains=SUMMANDS, exact=True, smoke=False),
-    SUMMED.with_sizes("long", points=1100, grid=(7, 5, 4)).replace(dtypes=DtypeSelection.leading, smoke=False),
-    MEANS.with_sizes("one-row", grid=(1, 1), outside=False).replace(dtypes=DtypeSelection.leading, smoke=False),
-    MEANS.replace("undefined", domains={"feats": half_nan}, dtypes=DtypeSelection.leading, smoke=False),
-    LARGEST.with_sizes("four-axes", grid=(2, 2, 3, 2), points=60).replace(dtypes=DtypeSelection.leading, smoke=False),
+    SUMMED.with_sizes("long", points=1100, grid=(7, 5, 4)).replace(**LEADING),
+    MEANS.with_sizes("one-row", grid=(1, 1), outside=False).replace(**LEADING),
+    MEANS.replace("undefined", domains={"feats": half_nan}, **LEADING),
+    LARGEST.with_sizes("four-axes", grid=(2, 2, 3, 2), points=60).replace(**LEADING),
+    SUMMED.with_sizes("sum", points=70_001, channels=5, grid=(13, 29, 31)).replace(**LEADING, level=LARGE),
+    MEANS.with_sizes("half-mean", points=20_011, channels=67, grid=(5, 7, 11)).replace(
+        dtypes=(F16,), smoke=False, layout=strided, level=LARGE
+    ),
+    LARGEST.with_sizes("maximum", points=70_001, channels=5, grid=(13, 29, 31)).replace(**LEADING, level=LARGE),
 )
 NONE_KEPT = SUMMED.with_sizes("none-kept", points=5).replace(
     arguments={"coors": literal(np.full((5, 3), -1), I32)}, smoke=False
@@ -306,9 +315,9 @@ class Sparse:
         return indices, counts
 
 
-def convolved(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def convolved(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the sparse convolutions from the sizes of a template."""
-    sizes: Sparse = template.sizes
+    sizes = template.sizes
     (pairs, counts), layout = sizes.indices(), template.layout
     return {
         "features": tensor(sizes.rows, sizes.ci, layout=layout),
@@ -323,7 +332,8 @@ def convolved(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
 
 
 CONVOLVED = CaseTemplate("plain", Sparse(), **SMOKE_IN_ALL_DTYPES)
-CONVOLVE = CONVOLVED.replace(dtypes=DtypeSelection.leading, smoke=False)
+CONVOLVE = CONVOLVED.replace(**LEADING)
+CUBE = CONVOLVE.with_sizes(kernel=(3, 3, 3)).replace(level=LARGE)
 WHOLE = dict.fromkeys(("features", "filters", "bias", "outGrad"), integer_values(-3, 3))
 
 CONVOLUTIONS = (
@@ -355,12 +365,16 @@ CONVOLUTIONS = (
     CONVOLVE.with_sizes("no-pairs", pairs=0),
     CONVOLVE.with_sizes("no-rows", rows=0),
     CONVOLVE.with_sizes("no-results", outputs=0),
+    CUBE.with_sizes("cube", rows=4099, outputs=3001, pairs=2011, ci=17, co=13),
+    CUBE.with_sizes("half-submanifold", rows=1031, outputs=1031, pairs=1031, ci=67, co=31, submanifold=1).replace(
+        dtypes=(F16,), layout=strided
+    ),
 )
 
 
-def convolved_backward(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def convolved_backward(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndiceConvBackwardMmcv` from the sizes of a template."""
-    sizes: Sparse = template.sizes
+    sizes = template.sizes
     return {**convolved(template, dtype), "outGrad": tensor(sizes.outputs, sizes.co, layout=template.layout)}
 
 
@@ -370,9 +384,9 @@ register("diopiIndiceConvBackwardMmcv", templates=CONVOLUTIONS, derive=convolved
 # Pooling
 
 
-def pooled(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def pooled(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndiceMaxpoolMmcv` from the sizes of a template."""
-    sizes: Sparse = template.sizes
+    sizes = template.sizes
     (pairs, counts), layout = sizes.indices(), template.layout
     return {
         "features": tensor(sizes.rows, sizes.ci, layout=layout),
@@ -382,20 +396,19 @@ def pooled(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def pooled_backward(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def pooled_backward(template: CaseTemplate[Sparse], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndiceMaxpoolBackwardMmcv` from the sizes of a template."""
-    sizes: Sparse = template.sizes
+    sizes = template.sizes
     rows, layout = (sizes.outputs, sizes.ci), template.layout
     forward = ResultOf("diopiIndiceMaxpoolMmcv", extra_arguments={"numAct": sizes.outputs})
-    inputs = pooled(template, dtype)
     return {
-        **inputs,
+        **pooled(template, dtype),
         "outFeatures": tensor(*rows, layout=layout, compute=forward),
         "outGrad": tensor(*rows, layout=layout),
     }
 
 
-def exactly(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
+def exactly(template: CaseTemplate[Sparse]) -> CaseTemplate[Sparse]:
     """With whole numbers: a feature has the gradient or not, by whether it is the maximum to the last bit."""
     return template.replace(
         domains={"features": integer_values(-9, 25), "outGrad": integer_values(-9, 9), **template.domains}, exact=True
@@ -403,7 +416,7 @@ def exactly(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
 
 
 POOLED = CONVOLVED.with_sizes("plain", kernel=(3, 3))
-POOL = POOLED.replace(dtypes=DtypeSelection.leading, smoke=False)
+POOL = POOLED.replace(**LEADING)
 
 POOLS = (
     POOLED,
@@ -422,6 +435,8 @@ POOLS = (
     POOL.with_sizes("no-pairs", pairs=0),
     POOL.with_sizes("no-rows", rows=0),
     POOL.with_sizes("no-results", outputs=0),
+    CUBE.with_sizes("cube", rows=5003, outputs=3001, pairs=2011, ci=17),
+    CUBE.with_sizes("half-wide", rows=1031, outputs=523, pairs=401, ci=131).replace(dtypes=(F16,), layout=strided),
 )
 
 register("diopiIndiceMaxpoolMmcv", templates=POOLS, derive=pooled)

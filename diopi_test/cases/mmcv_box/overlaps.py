@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from diopi_test.cases.domains import Domain, alternating_rows, choice, integer_values, uniform
-from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import ANGLES, QUADRILATERALS, boxes, convex, diamonds, turned
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
     CaseTemplate,
     DtypeSelection,
+    TemplateFields,
     TensorTemplate,
     register,
     tensor,
@@ -32,10 +34,10 @@ def overlapping(
     mode: int = 0,
     offset: int = 0,
     aligned: bool = False,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Return a template of two sets of boxes from these domains or lists; `aligned` sets have equal numbers."""
+    layout = fields.get("layout", contiguous)
 
     def boxes_from(rows: int, source: Any) -> TensorTemplate:
         if callable(source):
@@ -50,10 +52,10 @@ def overlapping(
         "aligned": aligned,
     }
     result = contiguous if aligned or layout is contiguous else layout
-    return CaseTemplate(label, arguments=arguments, result_layout=result, **fields)
+    return CaseTemplate(label, arguments=arguments, result_layout=result).replace(**fields)
 
 
-def upright(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate[Any]:
+def upright(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
     """Return a template of n and m axis-aligned boxes."""
     return overlapping(label, n, m, domain or boxes(uniform(0, 5), uniform(1, 6)), columns=4, **fields)
 
@@ -81,14 +83,18 @@ UPRIGHT = (
     upright("no-others", 5, 0),
     upright("no-pairs", 0, aligned=True),
     upright("large", 70, 90),
+    upright("many", 311, 227, boxes(uniform(0, 60), uniform(1, 40)), offset=1, level=LARGE),
+    upright("aligned", 70_001, aligned=True, level=LARGE),
     upright("exact", domain=SQUARES, second_domain=PARTS, mode=1, exact=True, dtypes=DtypeSelection.all),
 )
 
 register("diopiBboxOverlapsMmcv", templates=UPRIGHT)
 USUAL = turned(uniform(0, 5), uniform(1, 6), ANGLES)
+SPREAD = uniform(0, 120)
+"""Places of boxes most pairs of which do not overlap, as in images."""
 
 
-def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate[Any]:
+def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
     """Return a template of n and m rotated boxes."""
     return overlapping(label, n, m, USUAL if domain is None else domain, columns=5, **fields)
 
@@ -127,6 +133,8 @@ ROTATED = (
     rotated("no-boxes", 0, 5),
     rotated("no-others", 5, 0),
     rotated("large", 40, 55),
+    rotated("many", 211, 227, turned(SPREAD, uniform(2, 16), ANGLES), level=LARGE),
+    rotated("aligned", 13_109, aligned=True, level=LARGE),
 )
 
 register("diopiBoxIouRotatedMmcv", templates=ROTATED)
@@ -135,7 +143,7 @@ register("diopiBoxIouRotatedMmcv", templates=ROTATED)
 WITHIN_AND_AROUND = alternating_rows(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
 
 
-def quadri(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate[Any]:
+def quadri(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
     """Return a template of n and m quadrilaterals."""
     return overlapping(label, n, m, QUADRILATERALS if domain is None else domain, columns=8, **fields)
 
@@ -158,6 +166,8 @@ QUADRI = (
     quadri("no-boxes", 0, 5),
     quadri("no-others", 5, 0),
     quadri("large", 40, 55),
+    quadri("many", 211, 227, convex(SPREAD, uniform(2, 12)), level=LARGE),
+    quadri("aligned", 8209, aligned=True, level=LARGE),
 )
 
 register("diopiBoxIouQuadriMmcv", templates=QUADRI)

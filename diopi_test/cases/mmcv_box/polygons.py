@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.random import Generator
@@ -11,10 +11,18 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values, uniform
-from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import F64, QUADRILATERALS, convex, diamonds, side_by_side
-from diopi_test.cases.model import Values
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.model import LARGE, Values
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    Arguments,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    register,
+    tensor,
+)
 
 Array = NDArray[Any]
 NEAR_EDGE = 0.01
@@ -40,17 +48,17 @@ def containment(
     polygons: int = 5,
     places: Domain = PLACES,
     shapes: Domain = QUADRILATERALS,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Points that keep away from the edges of polygons."""
-    arguments = {
+    layout = fields.get("layout", contiguous)
+    arguments: Arguments = {
         "_points": tensor(3 * points, 2, domain=places, dtype=F64),
         "_polygons": tensor(polygons, 8, domain=shapes, dtype=F64),
         "points": tensor(points, 2, layout=layout, compute=lambda values: _off_edges(values)[:points]),
         "polygons": tensor(polygons, 8, layout=layout, compute=lambda values: values["_polygons"]),
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
 LEVEL_POINTS = [[0, 0], [2, 0], [5, 0], [0, 2], [2, 2], [3, 2], [0, -2], [2, -2], [2.5, -1], [-2, 1]]
@@ -72,6 +80,7 @@ CONTAINMENTS = (
     containment("large", 300, 40, dtypes=DtypeSelection.all),
     containment("no-points", 0, 3),
     containment("no-polygons", 4, 0),
+    containment("many", 1009, 67, uniform(0, 30), convex(uniform(0, 30), uniform(2, 12)), level=LARGE),
     CaseTemplate(
         "level",
         arguments={
@@ -85,7 +94,7 @@ CONTAINMENTS = (
 register("diopiPointsInPolygonsMmcv", templates=CONTAINMENTS)
 
 
-SPREAD = uniform(-4, 4)
+SPREAD, FAR = uniform(-4, 4), uniform(1000, 1006)
 
 
 def around(
@@ -96,15 +105,15 @@ def around(
     shapes: Domain = QUADRILATERALS,
     *,
     rows: bool = False,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Sets of nine points, and quadrilaterals, one for each set if they are compared by `rows`."""
-    arguments = {
+    layout = fields.get("layout", contiguous)
+    arguments: Arguments = {
         "pointsets": tensor(n, 18, domain=points, layout=layout),
         "polygons": tensor(n if rows else k, 8, domain=shapes, layout=layout),
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
 def _off_centre(rng: Generator, count: int, dtype: Dtype) -> Array:
@@ -134,10 +143,7 @@ def _in_triangle(rng: Generator, count: int, dtype: Dtype) -> Array:
     return np.concatenate([weights @ corners, corners], 1).reshape(-1)
 
 
-IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all}
-
-
-def hull_cases(rows: bool) -> Sequence[CaseTemplate[Any]]:
+def hull_cases(rows: bool) -> Sequence[CaseTemplate]:
     """Of functions of point sets, with quadrilaterals for each set or for all of them."""
     return (
         around("plain", rows=rows, **SMOKE_IN_ALL_DTYPES),
@@ -149,9 +155,7 @@ def hull_cases(rows: bool) -> Sequence[CaseTemplate[Any]]:
         around("transposed", 5, 3, rows=rows, layout=transposed),
         around("inside", 6, 5, uniform(-0.9, 0.9), convex(uniform(-0.3, 0.3), uniform(3, 5)), rows=rows),
         around("outside", 6, 5, _on_circle, convex(uniform(1.8, 2.2), uniform(0.4, 0.9)), rows=rows),
-        around(
-            "far", 6, 5, uniform(1000, 1006), convex(uniform(1000, 1006), uniform(1, 4)), rows=rows, **IN_ALL_DTYPES
-        ),
+        around("far", 6, 5, FAR, convex(FAR, uniform(1, 4)), rows=rows, dtypes=DtypeSelection.all),
         around("one-each", 1, 1, rows=rows),
         around("no-sets", 0, 0, rows=rows),
         around("many", 40, 12, rows=rows),
@@ -188,13 +192,22 @@ EXACT_HULLS = CaseTemplate(
 )
 """Diamonds in squares of 32 times the area: all sums are of small whole numbers, and all quotients powers of two."""
 
-register("diopiConvexIouMmcv", templates=(*hull_cases(False), around("no-polygons", 4, 0), CONTAINED))
+register(
+    "diopiConvexIouMmcv",
+    templates=(
+        *hull_cases(False),
+        around("no-polygons", 4, 0),
+        CONTAINED,
+        around("many", 97, 61, level=LARGE),
+    ),
+)
 register(
     "diopiConvexGiouMmcv",
     templates=(
         *hull_cases(True),
         around("apart", 6, 6, _on_circle, convex(uniform(12, 14), uniform(1, 2)), rows=True),
         EXACT_HULLS,
+        around("many", 3643, rows=True, level=LARGE),
     ),
 )
 
@@ -208,6 +221,7 @@ ENCLOSURES = (
     around("many", 60),
     around("in-lines", 6, points=side_by_side(*[integer_values(-4, 4)] * 18)),
     CaseTemplate("diamond", arguments={"pointsets": tensor(1, 18, compute=lambda values: DIAMONDS)}),
+    around("many", 3643, level=LARGE),
 )
 
 register("diopiMinAreaPolygonsMmcv", templates=ENCLOSURES)

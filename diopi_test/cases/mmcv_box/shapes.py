@@ -68,4 +68,15 @@ def diamonds(low: float, high: float) -> Domain:
     return draw
 
 
+def nested(rng: Generator, count: int, dtype: Dtype) -> Array:
+    """Draw triples of concentric rotated boxes whose sides are in the ratio 1 : 0.9 : 0.5; triples do not overlap."""
+    n = -(-count // 15)
+    width = int(np.ceil(np.sqrt(n)))
+    middles = 12.0 * np.stack(np.divmod(np.arange(n), width), -1) + rng.uniform(-1, 1, (n, 2))
+    sides, angles = rng.uniform(3, 6, (n, 2)), rng.uniform(-3, 3, (n, 1))
+    threes = [np.concatenate([middles, scale * sides, angles], 1) for scale in (1.0, 0.9, 0.5)]
+    rows = np.concatenate(threes)[rng.permutation(3 * n)]
+    return rows.reshape(-1)[:count]
+
+
 QUADRILATERALS = convex(uniform(0, 4), uniform(1, 4))

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, distinct, integer_values, uniform
-from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, turned
-from diopi_test.cases.model import ResultOf, Values
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.layouts import contiguous, strided, transposed
+from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, nested, turned
+from diopi_test.cases.model import LARGE, ResultOf, Values
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    Arguments,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    register,
+    tensor,
+)
 
 Array = NDArray[Any]
 NEAR_THRESHOLD = 1e-3
@@ -45,11 +53,11 @@ def suppression(
     scores: Domain = distinct,
     *,
     offset: int = 0,
-    layout: Layout = contiguous,
     exact_boxes: bool = False,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Return a template whose boxes have no overlap near the threshold, unless the boxes are exact (`exact_boxes`)."""
+    layout = fields.get("layout", contiguous)
     box_domain = domain or boxes(uniform(0, 8), uniform(2, 6))
     selected = {
         "_boxes": tensor(2 * n, 4, domain=box_domain, dtype=F64),
@@ -99,6 +107,18 @@ SUPPRESSIONS = (
     suppression("single", 1, 0.5, exact_boxes=True, non_discriminating="one box is kept, wherever it is"),
     suppression("none", 0, 0.5, exact_boxes=True),
     suppression("long", 130, 0.4, boxes(uniform(0, 40), uniform(2, 12)), dtypes=DtypeSelection.all),
+    suppression(
+        "many", 4099, 0.37, boxes(integer_values(-90, 90), integer_values(1, 7)), exact_boxes=True, level=LARGE
+    ),
+    suppression(
+        "offset",
+        2053,
+        0.41,
+        boxes(integer_values(-60, 60), integer_values(1, 6)),
+        offset=1,
+        exact_boxes=True,
+        level=LARGE,
+    ),
 )
 
 register("diopiNmsMmcv", templates=SUPPRESSIONS)
@@ -120,10 +140,10 @@ def rotated_suppression(
     *,
     multi_label: bool = False,
     labels: bool = True,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Boxes of which no overlap is near the threshold, with one label if there is one in each row."""
+    layout = fields.get("layout", contiguous)
 
     def labelled(values: Values) -> Array:
         chosen = _kept_apart(values["_boxes"], values["_overlaps"], n, threshold)
@@ -157,6 +177,16 @@ def rotated_suppression(
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
+NESTED: Arguments = {
+    "dets": tensor(1023, 5, domain=nested),
+    "scores": tensor(1023, domain=distinct),
+    "order": tensor(1023, dtype=Dtype.int64, compute=_falling),
+    "dets_sorted": tensor(1023, 5, compute=_in_order),
+    "labels": tensor(0, dtype=Dtype.int64),
+    "iou_threshold": 0.6,
+    "multi_label": False,
+}
+
 ROTATED_SUPPRESSIONS = (
     rotated_suppression("half", 16, 0.5, turned(uniform(0, 4), uniform(2, 6), ANGLES), **SMOKE_IN_ALL_DTYPES),
     rotated_suppression("labels", 14, 0.25, multi_label=True, **SMOKE_IN_ALL_DTYPES),
@@ -173,6 +203,7 @@ ROTATED_SUPPRESSIONS = (
     rotated_suppression("single", 1, 0.5, non_discriminating="one box is kept, wherever it is"),
     rotated_suppression("none", 0, 0.5),
     rotated_suppression("long", 60, 0.3, turned(uniform(0, 30), uniform(2, 12), ANGLES), dtypes=DtypeSelection.all),
+    CaseTemplate("many", arguments=NESTED, level=LARGE),
 )
 
 register("diopiNmsRotatedMmcv", templates=ROTATED_SUPPRESSIONS)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import uniform
-from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import F64
-from diopi_test.cases.model import Values
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, register, tensor
+from diopi_test.cases.model import LARGE, Values
+from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, CaseTemplate, TemplateFields, register, tensor
 
 Array = NDArray[Any]
 CORNERS = 24
@@ -37,12 +37,10 @@ def _round_the_centre(values: Values) -> Array:
     return np.asarray(values["_radii"][..., np.newaxis] * np.stack([np.cos(angles), np.sin(angles)], -1))
 
 
-def sorting(
-    label: str, batches: int, n: int, counts: Sequence[int], layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate[Any]:
+def sorting(label: str, batches: int, n: int, counts: Sequence[int], **fields: Unpack[TemplateFields]) -> CaseTemplate:
     """Rows with so many valid entries, the counts again and again."""
-    shape = (batches, n, CORNERS)
-    arguments = {
+    shape, layout = (batches, n, CORNERS), fields.get("layout", contiguous)
+    arguments: Arguments = {
         "_order": tensor(*shape, domain=uniform(0, 1), dtype=F64),
         "_directions": tensor(*shape, domain=uniform(0, 1), dtype=F64),
         "_radii": tensor(*shape, domain=uniform(0.5, 3), dtype=F64),
@@ -62,14 +60,15 @@ SORTINGS = (
     sorting("triangles", 3, 4, [3]),
     sorting("quadrilaterals", 2, 5, [4]),
     sorting("octagons", 2, 5, [8]),
-    sorting("strided", 2, 4, [5, 3, 8, 2], strided),
-    sorting("transposed", 3, 4, [4, 6, 8, 0, 3], transposed),
+    sorting("strided", 2, 4, [5, 3, 8, 2], layout=strided),
+    sorting("transposed", 3, 4, [4, 6, 8, 0, 3], layout=transposed),
     sorting("one-batch", 1, 9, [7, 4]),
     sorting("one-row", 5, 1, [6, 3]),
     sorting("one", 1, 1, [5]),
     sorting("many", 4, 60, [4, 6, 3, 8, 5, 7, 2]),
     sorting("no-batches", 0, 3, [4]),
     sorting("no-rows", 2, 0, [4]),
+    sorting("many", 7, 311, [4, 6, 3, 8, 5, 7, 2, 0], level=LARGE),
 )
 
 register("diopiDiffIouRotatedSortVerticesMmcv", templates=SORTINGS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.random import Generator
@@ -11,10 +11,18 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, uniform
-from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
-from diopi_test.cases.model import Values
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.model import LARGE, Values
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    Arguments,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    register,
+    tensor,
+)
 
 Array = NDArray[Any]
 NEAR_FACE = 0.02
@@ -73,24 +81,23 @@ def containment(
     t: int = 3,
     m: int = 10,
     domain: Domain = OF_POINTS,
-    points: Domain = LATTICE,
-    layout: Layout = contiguous,
     *,
     per_box: bool = False,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Return a template of points and boxes; the result holds −1 before the call, or 0 with one entry `per_box`."""
     shape = (batches, m, t) if per_box else (batches, m)
-    arguments = {
+    layout = fields.get("layout", contiguous)
+    arguments: Arguments = {
         "boxes": tensor(batches, t, 7, domain=domain, layout=layout),
-        "_points": tensor(batches, 5 * m, 3, domain=points, dtype=F64),
+        "_points": tensor(batches, 5 * m, 3, domain=LATTICE, dtype=F64),
         "pts": tensor(batches, m, 3, layout=layout, compute=points_off_faces(m, "boxes")),
         "box_idx_of_points": tensor(*shape, domain=choice([0 if per_box else -1]), dtype=INT32, layout=layout),
     }
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-def containments(per_box: bool) -> list[CaseTemplate[Any]]:
+def containments(per_box: bool) -> list[CaseTemplate]:
     """Return the templates of the first box that contains a point, or of one entry `per_box`."""
     cases: dict[str, tuple[tuple[Any, ...], Mapping[str, Any]]] = {
         "plain": ((), SMOKE_IN_ALL_DTYPES),
@@ -98,8 +105,8 @@ def containments(per_box: bool) -> list[CaseTemplate[Any]]:
         "not-turned": ((2, 4, 12, boxes(uniform(-3, 2), uniform(3, 6), choice([0.0]))), {"dtypes": DtypeSelection.all}),
         "quarter-turns": ((2, 4, 12, boxes(uniform(-3, 2), uniform(3, 6), choice([np.pi / 2, np.pi]))), {}),
         "several-turns": ((1, 4, 14, boxes(uniform(-3, 2), uniform(3, 6), uniform(-40, 40))), {}),
-        "strided": ((2, 3, 8, OF_POINTS, LATTICE, strided), {"dtypes": DtypeSelection.all}),
-        "transposed": ((3, 3, 7, OF_POINTS, LATTICE, transposed), {"dtypes": DtypeSelection.all}),
+        "strided": ((2, 3, 8), {"layout": strided, "dtypes": DtypeSelection.all}),
+        "transposed": ((3, 3, 7), {"layout": transposed, "dtypes": DtypeSelection.all}),
         "slender": ((1, 5, 20, boxes(uniform(-3, 2), choice([9.0, 1.5, 2.0]), ANGLES)), {}),
         "one-box": ((3, 1, 16, boxes(uniform(-2, -1), uniform(4, 6), ANGLES)), {}),
         "one-point": ((9, 4, 1, boxes(uniform(-2, -1), uniform(4, 6), ANGLES)), {}),
@@ -108,7 +115,10 @@ def containments(per_box: bool) -> list[CaseTemplate[Any]]:
         "no-boxes": ((2, 0, 5), {}),
         "no-points": ((2, 3, 0), {}),
     }
-    return [containment(label, *sizes, per_box=per_box, **fields) for label, (sizes, fields) in cases.items()]
+    return [
+        *(containment(label, *sizes, per_box=per_box, **fields) for label, (sizes, fields) in cases.items()),
+        containment("many", 2, 9, 3701 if per_box else 11_003, per_box=per_box, level=LARGE),
+    ]
 
 
 register("diopiPointsInBoxesPartMmcv", templates=containments(per_box=False))

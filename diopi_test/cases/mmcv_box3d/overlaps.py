@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.cases.domains import Domain, choice, uniform
-from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.layouts import contiguous, strided, transposed
+from diopi_test.cases.mmcv_box.shapes import nested
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, boxes
-from diopi_test.cases.model import ResultOf, Values
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, CaseTemplate, DtypeSelection, register, tensor
+from diopi_test.cases.model import LARGE, ResultOf, Values
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    Arguments,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    register,
+    tensor,
+)
 
 Array = NDArray[Any]
 NEAR_EDGE = 0.05
@@ -72,15 +81,16 @@ def _others_apart(count: int) -> Callable[[Values], Array]:
 
 
 def seen_from_above(
-    label: str, m: int = 5, n: int = 6, domain: Domain = USUAL, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate[Any]:
+    label: str, m: int = 5, n: int = 6, domain: Domain = USUAL, **fields: Unpack[TemplateFields]
+) -> CaseTemplate:
     """Boxes with others, whose corners keep away from their edges."""
+    layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "boxes_a": tensor(m, 7, domain=domain, layout=layout),
         "_boxes": tensor(12 * n, 7, domain=domain, dtype=F64),
         "boxes_b": tensor(n, 7, layout=layout, compute=_others_apart(n)),
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
 def _nested(shortest: float) -> Domain:
@@ -97,7 +107,7 @@ def _beside(values: Values) -> Array:
     return moved
 
 
-TOUCHING: Mapping[str, Any] = {
+TOUCHING: Arguments = {
     "boxes_a": tensor(6, 7, domain=boxes(uniform(0, 60), uniform(30, 60), ANGLES)),
     "boxes_b": tensor(6, 7, compute=_beside),
 }
@@ -123,6 +133,7 @@ OVERLAPS = (
     seen_from_above("no-boxes", 0, 4),
     seen_from_above("no-others", 4, 0),
     seen_from_above("many", 20, 18, boxes(uniform(0, 60), uniform(6, 16), ANGLES)),
+    seen_from_above("many", 67, 61, boxes(uniform(0, 300), uniform(4, 16), ANGLES), level=LARGE),
 )
 
 register("diopiIou3dBoxesOverlapBevMmcv", templates=OVERLAPS)
@@ -160,11 +171,10 @@ def suppression(
     n: int = 12,
     threshold: float = 0.25,
     domain: Domain = CROWDED,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Boxes as they are `seen`: with their headings or without."""
-    count = 8 * n
+    count, layout = 8 * n, fields.get("layout", contiguous)
     overlaps = ResultOf("diopiIou3dBoxesOverlapBevMmcv", "ans_overlap", {"boxes_a": "_seen", "boxes_b": "_seen"})
     arguments: Arguments = {
         "_boxes": tensor(count, 7, domain=domain, dtype=F64),
@@ -173,10 +183,24 @@ def suppression(
         "boxes": tensor(n, 7, layout=layout, compute=_suppressible(n, threshold)),
         "nms_overlap_thresh": threshold,
     }
-    return CaseTemplate(label, arguments=arguments, result_layout=layout, **fields)
+    return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
-def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate[Any]]:
+def _lift_to_space(values: Values) -> Array:
+    """Return the boxes seen from above with arbitrary positions and sizes in z."""
+    (x, y, w, h, angle), z = values["_seen"].T, values["_heights"].T
+    return np.stack([x, y, z[0], w, h, z[1], angle], -1)
+
+
+NESTED: Arguments = {
+    "_seen": tensor(1023, 5, domain=nested, dtype=F64),
+    "_heights": tensor(1023, 2, domain=uniform(1, 3), dtype=F64),
+    "boxes": tensor(1023, 7, compute=_lift_to_space),
+    "nms_overlap_thresh": 0.6,
+}
+
+
+def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate]:
     """The cases of a function that sees boxes so."""
     crowded, wide = uniform(0, 9), uniform(0, 30)
     return [
@@ -195,6 +219,7 @@ def suppressions(seen: Callable[[Values], Array]) -> list[CaseTemplate[Any]]:
         suppression(seen, "single", 1, non_discriminating="one box is kept, wherever it is"),
         suppression(seen, "none", 0),
         suppression(seen, "many", 30, 0.2, boxes(uniform(0, 50), uniform(5, 18), ANGLES)),
+        CaseTemplate("many", arguments=NESTED, level=LARGE),
     ]
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
-from diopi_test.cases.domains import Domain, any_value, choice, integer_values, normal, uniform
+from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.containment import LATTICE, OF_POINTS, points_off_faces
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
-from diopi_test.cases.model import ResultOf
+from diopi_test.cases.model import LARGE, ResultOf
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
     CaseTemplate,
     DtypeSelection,
+    TemplateFields,
     TensorTemplate,
     register,
     tensor,
 )
+from diopi_test.cases.tensors import arbitrary
 
 NORMAL = normal()
 ZEROS = integer_values(0, 0)
@@ -38,11 +40,10 @@ def pooling(
     backward: bool,
     domain: Domain = OF_POINTS,
     features: Domain = NORMAL,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Points in the voxels of boxes; for the gradient, the lists and positions that the forward function gives."""
-    of_points, of_lists = (n, *grid, channels), (n, *grid, slots)
+    of_points, of_lists, layout = (n, *grid, channels), (n, *grid, slots), fields.get("layout", contiguous)
     inputs: Arguments = {
         "_rois": tensor(n, 7, domain=domain),
         "_points": tensor(6 * points, 3, domain=LATTICE, dtype=F64),
@@ -100,7 +101,7 @@ def backward_pooling(
     }
 
 
-def poolings(backward: bool) -> list[CaseTemplate[Any]]:
+def poolings(backward: bool) -> list[CaseTemplate]:
     """The cases of the function or of its gradient."""
     mean, all_dtypes = 1, {"dtypes": DtypeSelection.all}
     dense = boxes(uniform(-2, -1), uniform(4, 6), ANGLES)
@@ -122,7 +123,11 @@ def poolings(backward: bool) -> list[CaseTemplate[Any]]:
         "whole": dict(method=mean, domain=dense, features=choice([4.0, -8.0, 12.0]), grid=(2, 2, 1)),
         "no-boxes": dict(n=0),
     }
-    return [pooling(label, backward=backward, **fields) for label, fields in cases.items()]
+    return [
+        *(pooling(label, backward=backward, **fields) for label, fields in cases.items()),
+        pooling("maximum", 5, 1201, 61, (6, 5, 4), 16, backward=backward, level=LARGE),
+        pooling("mean", 5, 1201, 61, (6, 5, 4), 16, mean, backward=backward, level=LARGE),
+    ]
 
 
 WHOLE: Mapping[str, Any] = {"domains": {"grad_out": integer_values(1, 8)}, "exact": True, "dtypes": DtypeSelection.all}
@@ -152,16 +157,15 @@ def sampling(
     channels: int = 2,
     samples: int = 5,
     domain: Domain = OF_POINTS,
-    features: Domain = any_value,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Points in boxes, so many samples of each; features are only moved."""
-    arguments = {
+    layout = fields.get("layout", contiguous)
+    arguments: Arguments = {
         "boxes3d": tensor(batches, m, 7, domain=domain, layout=layout),
         "_points": tensor(batches, 5 * points, 3, domain=LATTICE, dtype=F64),
         "xyz": tensor(batches, points, 3, layout=layout, compute=points_off_faces(points, "boxes3d")),
-        "pts_feature": tensor(batches, points, channels, domain=features, layout=layout),
+        "pts_feature": arbitrary(batches, points, channels, layout=layout),
         "pooled_features": tensor(batches, m, samples, 3 + channels, domain=ZEROS, layout=layout),
         "pooled_empty_flag": tensor(batches, m, domain=ZEROS, dtype=INT32, layout=layout),
     }
@@ -183,6 +187,7 @@ SAMPLINGS = (
     sampling("many", 2, 12, 90, 4, 16, MIXED, dtypes=DtypeSelection.all),
     sampling("no-boxes", m=0),
     sampling("no-batches", batches=0),
+    sampling("many", 3, 17, 601, 37, 64, MIXED, level=LARGE),
 )
 
 register("diopiRoipointPool3dMmcv", templates=SAMPLINGS)

@@ -14,6 +14,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, half_nan, integer_values, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import I64, attributes
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import zeros
 
@@ -39,9 +40,9 @@ class Scores:
         return indices.reshape(-1)
 
 
-def scored(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def scored(template: CaseTemplate[Scores], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiAssignScoreWithkMmcv` and its gradient from the sizes of a template."""
-    sizes: Scores = template.sizes
+    sizes = template.sizes
     features, result = (sizes.B, sizes.N, sizes.M, sizes.out_dim), (sizes.B, sizes.out_dim, sizes.npoint, sizes.K)
     scores, layout = (sizes.B, sizes.npoint, sizes.K, sizes.M), template.layout
     return {
@@ -86,6 +87,7 @@ ASSIGNED = (
     ),
     SCORE.with_sizes("no-groups", npoint=0),
     SCORE.with_sizes("no-neighbours", K=0),
+    SCORE.with_sizes("many-features", B=1, N=263, npoint=131, M=8, K=7, out_dim=33, outside=3).replace(level=LARGE),
 )
 
 register(

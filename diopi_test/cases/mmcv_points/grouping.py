@@ -11,7 +11,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, uniform
 from diopi_test.cases.layouts import Layout, strided, transposed
 from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES, STACK, STACKED, Stack
-from diopi_test.cases.model import TensorSpec
+from diopi_test.cases.model import LARGE, TensorSpec
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, cycle_layouts, register, tensor
 from diopi_test.cases.tensors import arbitrary, literal, random_positions, zeros
 
@@ -41,9 +41,9 @@ class Chosen:
         return random_positions(self.b, *self.shape, low=self.low, below=below, dtype=I32, layout=layout)
 
 
-def _features(template: CaseTemplate[Any]) -> dict[str, Any]:
+def _features(template: CaseTemplate[Chosen]) -> dict[str, Any]:
     """What reading and adding to chosen points have in common."""
-    sizes: Chosen = template.sizes
+    sizes = template.sizes
     features, layout = (sizes.b, sizes.c, sizes.points), template.layout
     return {
         "points": arbitrary(*features, layout=layout),
@@ -56,15 +56,15 @@ def _features(template: CaseTemplate[Any]) -> dict[str, Any]:
     }
 
 
-def gathered(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def gathered(template: CaseTemplate[Chosen], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of gathering and grouping points, and of their gradients, from the sizes of a template."""
-    sizes: Chosen = template.sizes
+    sizes = template.sizes
     return {**_features(template), "npoints": sizes.shape[0], "nsample": sizes.shape[-1]}
 
 
-def interpolated(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def interpolated(template: CaseTemplate[Chosen], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiThreeInterpolateMmcv` and its gradient, in which n and m are exchanged."""
-    sizes: Chosen = template.sizes
+    sizes = template.sizes
     three = template.with_sizes(shape=(*sizes.shape, 3))
     return {
         **_features(three),
@@ -81,7 +81,7 @@ CHOICE = CHOSEN.replace(dtypes=DtypeSelection.leading, smoke=False)
 SUMMANDS = dict.fromkeys(("grad_out", "weight", "points"), integer_values(-3, 3))
 
 
-def choices(*shape: int) -> tuple[CaseTemplate[Any], ...]:
+def choices(*shape: int) -> tuple[CaseTemplate[Chosen], ...]:
     """Calls in which this many points are chosen of each set, most of them several times."""
     return (
         CHOSEN.with_sizes(shape=shape),
@@ -107,27 +107,31 @@ def choices(*shape: int) -> tuple[CaseTemplate[Any], ...]:
     )
 
 
-GATHERED, GROUPED, THREE = choices(7), choices(4, 3), choices(5)
+MANY_FEATURES = CHOICE.with_sizes("many-features", b=1, c=37, points=2053, shape=(1031,)).replace(level=LARGE)
+LARGE_CHOICES = (
+    MANY_FEATURES,
+    MANY_FEATURES.with_sizes("half", b=3).replace(dtypes=(Dtype.float16,), layout=strided),
+)
 SINGLE_CHOICE = {"one-point|always-the-same": "one point is chosen, wherever it lies"}
 
 register(
     "diopiGatherPointsMmcv",
     "diopiGatherPointsBackwardMmcv",
-    templates=GATHERED,
+    templates=(*choices(7), *LARGE_CHOICES),
     derive=gathered,
     non_discriminating=SINGLE_CHOICE,
 )
 register(
     "diopiGroupPointsMmcv",
     "diopiGroupPointsBackwardMmcv",
-    templates=GROUPED,
+    templates=(*choices(4, 3), MANY_FEATURES.with_sizes(shape=(131, 17))),
     derive=gathered,
     non_discriminating=SINGLE_CHOICE,
 )
 register(
     "diopiThreeInterpolateMmcv",
     "diopiThreeInterpolateBackwardMmcv",
-    templates=THREE,
+    templates=(*choices(5), *LARGE_CHOICES),
     derive=interpolated,
     non_discriminating=SINGLE_CHOICE,
 )
@@ -141,9 +145,9 @@ def _any_index(sizes: Stack) -> Domain:
     return integer_values(-2, max(*sizes.points, 1) + 1) if sizes.outside else integer_values(0, below - 1)
 
 
-def stacked_groups(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def stacked_groups(template: CaseTemplate[Stack], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiStackGroupPointsMmcv` and its gradient from the sizes of a template."""
-    sizes: Stack = template.sizes
+    sizes = template.sizes
     rows, points, layout = sum(sizes.centers), sum(sizes.points), template.layout
     groups = (rows, sizes.channels, sizes.sample_num)
     return {
@@ -182,6 +186,9 @@ STACKED_GROUPS = (
     STACK.with_sizes("long-sum", centers=(100, 90), points=(2, 1)).replace(dtypes=half),
     STACK.with_sizes("no-rows", centers=(0, 0), points=(6, 5)),
     STACK.with_sizes("no-samples", sample_num=0, points=(6, 5)),
+    STACK.with_sizes("many-features", centers=(67, 41), points=(1031, 517), channels=67, outside=True).replace(
+        level=LARGE
+    ),
 )
 
 register(

@@ -20,6 +20,7 @@ from diopi_test.cases.mmcv_points.sets import (
     attributes,
     some_undefined,
 )
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal, zeros
 
@@ -49,9 +50,9 @@ def _own_points(values: Mapping[str, Any]) -> Any:
     return values["xyz"][:, : values["_centers"].shape[1]]
 
 
-def ball(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def ball(template: CaseTemplate[Ball], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiBallQueryMmcv` from the sizes of a template."""
-    sizes: Ball = template.sizes
+    sizes = template.sizes
     centers = tensor(sizes.B, sizes.npoint, 3, domain=sizes.centers, layout=template.layout)
     own_centers = tensor(sizes.B, sizes.npoint, 3, layout=template.layout, compute=_own_points)
     return {
@@ -66,6 +67,11 @@ def ball(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
 BALL = CaseTemplate("ball", Ball(), **SMOKE_IN_ALL_DTYPES)
 SHELL = BALL.with_sizes("shell", min_radius=0.75, max_radius=1.75).replace(smoke=False)
 
+QUERY = BALL.replace(dtypes=DtypeSelection.leading, smoke=False)
+MANY_POINTS = QUERY.with_sizes("many-points", B=1, N=20_011, npoint=67, sample_num=33, max_radius=0.25).replace(
+    level=LARGE
+)
+
 BALLS = (
     BALL,
     SHELL,
@@ -74,29 +80,23 @@ BALLS = (
     BALL.with_sizes("on-a-lattice-wide", max_radius=3.0, N=40, sample_num=9, points=LATTICE, centers=LATTICE).replace(
         smoke=False
     ),
-    BALL.with_sizes("few-hits", max_radius=0.5, npoint=20).replace(dtypes=DtypeSelection.leading, smoke=False),
-    BALL.with_sizes("no-hits", max_radius=0.0625, npoint=3).replace(dtypes=DtypeSelection.leading, smoke=False),
-    BALL.with_sizes("one-sample", sample_num=1, B=1, N=40, npoint=12).replace(
-        dtypes=DtypeSelection.leading, smoke=False
-    ),
-    BALL.with_sizes("more-samples-than-points", sample_num=30, N=9).replace(dtypes=DtypeSelection.leading, smoke=False),
-    BALL.with_sizes("one-point", N=1, npoint=16).replace(dtypes=DtypeSelection.leading, smoke=False),
-    BALL.with_sizes("undefined-points", points=some_undefined).replace(dtypes=DtypeSelection.leading, smoke=False),
-    BALL.with_sizes("undefined-centres", centers=some_undefined).replace(dtypes=DtypeSelection.leading, smoke=False),
-    BALL.with_sizes("far-away", points=normal(mean=50.0), centers=normal(mean=50.0)).replace(
-        dtypes=DtypeSelection.leading, smoke=False
-    ),
-    BALL.replace("strided", dtypes=DtypeSelection.leading, smoke=False, **same_layout(strided)),
+    QUERY.with_sizes("few-hits", max_radius=0.5, npoint=20),
+    QUERY.with_sizes("no-hits", max_radius=0.0625, npoint=3),
+    QUERY.with_sizes("one-sample", sample_num=1, B=1, N=40, npoint=12),
+    QUERY.with_sizes("more-samples-than-points", sample_num=30, N=9),
+    QUERY.with_sizes("one-point", N=1, npoint=16),
+    QUERY.with_sizes("undefined-points", points=some_undefined),
+    QUERY.with_sizes("undefined-centres", centers=some_undefined),
+    QUERY.with_sizes("far-away", points=normal(mean=50.0), centers=normal(mean=50.0)),
+    QUERY.replace("strided", **same_layout(strided)),
     SHELL.replace("transposed", dtypes=DtypeSelection.leading, layout=transposed, result_layout=strided),
-    BALL.with_sizes("three-sets", B=3, N=11, npoint=7).replace(
-        dtypes=DtypeSelection.leading, layout=strided, result_layout=transposed, smoke=False
-    ),
-    BALL.with_sizes("long", N=1100, npoint=9, sample_num=33, max_radius=0.5).replace(
-        dtypes=DtypeSelection.leading, smoke=False
-    ),
-    BALL.with_sizes("no-centres", npoint=0).replace(dtypes=DtypeSelection.leading, smoke=False),
-    BALL.with_sizes("no-points", N=0).replace(dtypes=DtypeSelection.leading, smoke=False),
-    BALL.with_sizes("no-sets", B=0).replace(dtypes=DtypeSelection.leading, smoke=False),
+    QUERY.with_sizes("three-sets", B=3, N=11, npoint=7).replace(layout=strided, result_layout=transposed),
+    QUERY.with_sizes("long", N=1100, npoint=9, sample_num=33, max_radius=0.5),
+    QUERY.with_sizes("no-centres", npoint=0),
+    QUERY.with_sizes("no-points", N=0),
+    QUERY.with_sizes("no-sets", B=0),
+    MANY_POINTS,
+    MANY_POINTS.with_sizes("half", B=3, N=7919, npoint=41).replace(dtypes=(Dtype.float16,), layout=strided),
 )
 
 register(
@@ -110,9 +110,9 @@ register(
 )
 
 
-def stacked_ball(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def stacked_ball(template: CaseTemplate[Stack], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiStackBallQueryMmcv` from the sizes of a template."""
-    sizes: Stack = template.sizes
+    sizes = template.sizes
     rows = sum(sizes.centers)
     return {
         "idx": zeros(rows, sizes.sample_num, dtype=I32, layout=template.result_layout),
@@ -144,6 +144,9 @@ STACKED_BALLS = (
     STACK.with_sizes("long", centers=(5, 6), points=(1100, 700), sample_num=33, max_radius=0.5),
     STACK.with_sizes("no-centres", centers=(0, 0)),
     STACK.with_sizes("no-points", points=(0, 0)),
+    STACK.with_sizes("many-points", centers=(67, 41), points=(20_011, 3001), sample_num=33, max_radius=0.25).replace(
+        level=LARGE
+    ),
 )
 
 register(
@@ -170,9 +173,9 @@ class Nearest:
     domain: Domain = CLOUD
 
 
-def nearest(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def nearest(template: CaseTemplate[Nearest], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiKnnMmcv` from the sizes of a template."""
-    sizes: Nearest = template.sizes
+    sizes = template.sizes
     return {
         "xyz_tensor": tensor(sizes.b, sizes.points, 3, domain=sizes.domain, layout=template.layout),
         "new_xyz_tensor": tensor(sizes.b, sizes.centers, 3, domain=sizes.domain, layout=template.layout),
@@ -183,9 +186,9 @@ def nearest(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
     }
 
 
-def three_nearest(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def three_nearest(template: CaseTemplate[Nearest], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiThreeNnMmcv` from the sizes of a template."""
-    sizes: Nearest = template.sizes
+    sizes = template.sizes
     return {
         "unknown": tensor(sizes.b, sizes.centers, 3, domain=sizes.domain, layout=template.layout),
         "known": tensor(sizes.b, sizes.points, 3, domain=sizes.domain, layout=template.layout),
@@ -221,9 +224,14 @@ NEIGHBOURS = (
     NEAR.with_sizes("no-sets", b=0),
 )
 
-ALL_NEIGHBOURS = (*NEIGHBOURS, NEAR.with_sizes("hundred", b=1, points=130, centers=3, nsample=100))
+LARGE_SET = NEAR.with_sizes("many-points", b=1, points=22_003, centers=131).replace(level=LARGE)
+ALL_NEIGHBOURS = (
+    *NEIGHBOURS,
+    NEAR.with_sizes("hundred", b=1, points=130, centers=3, nsample=100),
+    LARGE_SET.with_sizes(centers=67, nsample=33),
+)
 
 ONE_NEIGHBOR = {"one-point": "all centres have the one neighbour"}
 
 register("diopiKnnMmcv", templates=ALL_NEIGHBOURS, derive=nearest, non_discriminating=ONE_NEIGHBOR)
-register("diopiThreeNnMmcv", templates=NEIGHBOURS, derive=three_nearest, non_discriminating=ONE_NEIGHBOR)
+register("diopiThreeNnMmcv", templates=(*NEIGHBOURS, LARGE_SET), derive=three_nearest, non_discriminating=ONE_NEIGHBOR)

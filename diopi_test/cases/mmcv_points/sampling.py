@@ -12,6 +12,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import CLOUD, LATTICE, attributes
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 
@@ -25,8 +26,8 @@ class Sampling:
     domain: Domain = CLOUD
 
 
-def _far(shape: tuple[int, ...]) -> Any:
-    return tensor(*shape, compute=lambda _: 1e10)
+MOST_PAIRED_POINTS = 1000
+"""Larger sets have no distances of all pairs, which would need too much memory."""
 
 
 def _distances(values: Mapping[str, Any]) -> Any:
@@ -35,16 +36,19 @@ def _distances(values: Mapping[str, Any]) -> Any:
     return np.square(points[:, :, np.newaxis] - points[:, np.newaxis]).sum(-1) * values["_factors"]
 
 
-def sampling(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def sampling(template: CaseTemplate[Sampling], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the furthest point samplings from the sizes of a template."""
-    sizes: Sampling = template.sizes
+    sizes = template.sizes
     points = tensor(sizes.B, sizes.N, 3, domain=sizes.domain, layout=template.layout)
-    return {
-        "temp_tensor": _far((sizes.B, sizes.N)),
-        "points_xyz": points,
+    pairs = {
         "_points": points,
         "_factors": tensor(sizes.B, sizes.N, sizes.N, domain=integer_values(1, 3)),
         "points_dist": tensor(sizes.B, sizes.N, sizes.N, layout=template.layout, compute=_distances),
+    }
+    return {
+        "temp_tensor": tensor(sizes.B, sizes.N, compute=lambda _: 1e10),
+        "points_xyz": points,
+        **(pairs if sizes.N <= MOST_PAIRED_POINTS else {}),
         **attributes(sizes, "B", "N", "num_points"),
     }
 
@@ -72,10 +76,10 @@ SAMPLINGS = (
 
 FIRST = {"one|of-one-point": "point 0 comes first, wherever it is"}
 
-register(
-    "diopiFurthestPointSamplingMmcv",
-    "diopiFurthestPointSamplingWithDistMmcv",
-    templates=SAMPLINGS,
-    derive=sampling,
-    non_discriminating=FIRST,
-)
+LARGE_SETS = {
+    "diopiFurthestPointSamplingMmcv": SAMPLE.with_sizes("many-points", B=1, N=22_003, num_points=67),
+    "diopiFurthestPointSamplingWithDistMmcv": SAMPLE.with_sizes("many-distances", B=1, N=263, num_points=131),
+}
+for function, template in LARGE_SETS.items():
+    templates = (*SAMPLINGS, template.replace(level=LARGE))
+    register(function, templates=templates, derive=sampling, non_discriminating=FIRST)
