@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, distinct, half_nan, integer_values, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
-from diopi_test.cases.model import Case, Values, cases_for
-from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
+from diopi_test.cases.model import LARGE, Values
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    Arguments,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    TensorTemplate,
+    register,
+    tensor,
+)
 
-F32, F64 = Dtype.float32, Dtype.float64
+F16, F32, F64 = Dtype.float16, Dtype.float32, Dtype.float64
 
 # Boxes
 
@@ -30,10 +38,10 @@ def boxes(
     threshold: float,
     extents: tuple[int, int] = (1, 7),
     confidence: Domain = distinct,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Boxes of whole numbers, whose areas all element types hold exactly."""
+    layout = fields.get("layout", contiguous)
     arguments: Arguments = {
         "_corners": tensor(n, 2, domain=integer_values(-2, 4), dtype=F64),
         "_extents": tensor(n, 2, domain=integer_values(*extents), dtype=F64),
@@ -44,7 +52,7 @@ def boxes(
     return CaseTemplate(label, arguments=arguments, **fields)
 
 
-def one_half(label: str, threshold: float) -> CaseTemplate[Any]:
+def one_half(label: str, threshold: float) -> CaseTemplate:
     """Two boxes of which one is half the other."""
     arguments: Arguments = {
         "boxes": tensor(2, 4, compute=lambda values: [[1, 1, 3, 2], [1, 1, 2, 2]]),
@@ -53,6 +61,8 @@ def one_half(label: str, threshold: float) -> CaseTemplate[Any]:
     }
     return CaseTemplate(label, arguments=arguments)
 
+
+SCATTERED = {"_corners": integer_values(-60, 60)}
 
 SUPPRESSIONS = (
     boxes("half", 30, 0.5, dtypes=DtypeSelection.all, smoke=True),
@@ -68,6 +78,8 @@ SUPPRESSIONS = (
     boxes("long", 120, 0.37, dtypes=(F32, F64)),
     one_half("not-above", 0.5),
     one_half("just-above", 0.499),
+    boxes("many", 2053, 0.37, domains=SCATTERED, level=LARGE),
+    boxes("half", 517, 0.25, layout=strided, domains=SCATTERED, dtypes=(F16,), level=LARGE),
 )
 
 ALL_KEPT = {
@@ -77,9 +89,7 @@ ALL_KEPT = {
 }
 
 
-@cases_for("diopiNms", non_discriminating=ALL_KEPT)
-def nms(prototype: Prototype) -> Iterator[Case]:
-    return expand(prototype, SUPPRESSIONS)
+register("diopiNms", templates=SUPPRESSIONS, non_discriminating=ALL_KEPT)
 
 
 # Regions
@@ -136,13 +146,13 @@ class Pooling:
 def pooling(
     label: str,
     sizes: Pooling,
-    layout: Layout = contiguous,
     *,
     rois: Layout = contiguous,
     regions_of_interest: Sequence[Sequence[float]] | None = None,
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Return a template in one `layout`, with regions in layout `rois`; random regions unless they are passed."""
+    layout = fields.get("layout", contiguous)
     regions = (
         {"rois": tensor(sizes.regions, 5, compute=lambda values: regions_of_interest)}
         if regions_of_interest
@@ -152,10 +162,10 @@ def pooling(
         "input": tensor(*sizes.shape, layout=layout),
         "grad": tensor(sizes.regions, sizes.shape[1], *sizes.bins, layout=layout),
     }
-    return CaseTemplate(label, arguments={**tensors, **regions, **sizes.attributes}, result_layout=layout, **fields)
+    arguments: Arguments = {**tensors, **regions, **sizes.attributes}
+    return CaseTemplate(label, arguments=arguments, result_layout=layout).replace(**fields)
 
 
-SMOKE_IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
 WHOLE = dict.fromkeys(("input", "grad"), integer_values(-4, 4))
 EXACT: Mapping[str, Any] = {"domains": WHOLE, "dtypes": DtypeSelection.all, "exact": True}
 
@@ -167,7 +177,13 @@ EDGES = [1, -2.25, -4, 5.25, 8], [0, -2.25, -4, 5.25, 8]
 
 POOLINGS = (
     pooling("aligned", Pooling((2, 2, 4, 5)), **SMOKE_IN_ALL_DTYPES),
-    pooling("unaligned", Pooling((2, 1, 4, 5), scale=0.5, aligned=False), strided, rois=strided, **SMOKE_IN_ALL_DTYPES),
+    pooling(
+        "unaligned",
+        Pooling((2, 1, 4, 5), scale=0.5, aligned=False),
+        layout=strided,
+        rois=strided,
+        **SMOKE_IN_ALL_DTYPES,
+    ),
     pooling("adaptive", Pooling((2, 1, 5, 4), ratio=0), **SMOKE_IN_ALL_DTYPES),
     pooling("adaptive-unaligned", Pooling(bins=(3, 2), scale=0.25, ratio=-1, aligned=False, extent=(0.5, 3.5))),
     pooling("adaptive-small", Pooling(bins=(2, 1), regions=5, ratio=0, extent=(0.0, 1.0))),
@@ -176,8 +192,8 @@ POOLINGS = (
     pooling("one-bin", Pooling(bins=(1, 1), extent=(1, 4))),
     pooling("smaller-than-one", Pooling(regions=5, aligned=False, extent=(0.05, 0.25))),
     pooling("smaller-than-one-aligned", Pooling(regions=5, extent=(0.05, 0.25))),
-    pooling("channels-last", Pooling((2, 3, 5, 7)), channels_last, rois=transposed),
-    pooling("transposed", Pooling((3, 2, 5, 4), regions=4), transposed),
+    pooling("channels-last", Pooling((2, 3, 5, 7)), layout=channels_last, rois=transposed),
+    pooling("transposed", Pooling((3, 2, 5, 4), regions=4), layout=transposed),
     pooling("beyond-the-features", Pooling(regions=6, extent=(2, 6))),
     pooling("one-element", Pooling((1, 2, 1, 1), extent=(0.2, 0.6))),
     pooling("no-regions", Pooling(regions=0)),
@@ -187,17 +203,13 @@ POOLINGS = (
     pooling(
         "exact-edges", Pooling((2, 3, 5, 4), regions=2, ratio=1, aligned=False), regions_of_interest=EDGES, **EXACT
     ),
+    pooling("pyramid", Pooling((2, 37, 29, 31), (7, 7), 67), level=LARGE),
+    pooling("half-unaligned", Pooling((3, 131, 13, 11), (3, 5), 41, 0.25, aligned=False), dtypes=(F16,), level=LARGE),
 )
 
 UNDEFINED = pooling("undefined", Pooling(extent=(0.2, 0.8), starts=(0.1, 0.4)), domains={"input": half_nan})
 """One sample of the batch all NaN, and regions inside."""
 
 
-@cases_for("diopiRoiAlign")
-def roi_align(prototype: Prototype) -> Iterator[Case]:
-    return expand(prototype, (UNDEFINED, *POOLINGS))
-
-
-@cases_for("diopiRoiAlignBackward")
-def roi_align_backward(prototype: Prototype) -> Iterator[Case]:
-    return expand(prototype, POOLINGS)
+register("diopiRoiAlign", templates=(UNDEFINED, *POOLINGS))
+register("diopiRoiAlignBackward", templates=POOLINGS)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf, nan
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,13 +13,14 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, any_value, choice, half_nan, integer_values, normal, special, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec, Values, cases_for
+from diopi_test.cases.model import LARGE, Case, ResultOverride, TensorSpec, Values, cases_for
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
     ByDtype,
     CaseTemplate,
     DtypeSelection,
+    TemplateFields,
     expand,
     register,
     same_layout,
@@ -26,18 +28,29 @@ from diopi_test.cases.template import (
 )
 
 Shape = tuple[int, ...]
+F16 = (Dtype.float16,)
 
 # Resizing
 
 
-def resize(label: str, shape: Shape, size: Shape, *, domain: Domain | None = None, **fields: Any) -> CaseTemplate[Any]:
+@dataclass(frozen=True)
+class Resizing:
+    """The shape of the input, and the spatial sizes of the result."""
+
+    shape: Shape
+    size: Shape
+
+
+def resize(
+    label: str, shape: Shape, size: Shape, *, domain: Domain | None = None, **fields: Unpack[TemplateFields]
+) -> CaseTemplate[Resizing]:
     """Numbers from `domain`, of the input or the gradient, instead of the usual ones; `size` are spatial sizes."""
     domains = {} if domain is None else {"input": domain, "grad_output": domain}
-    return CaseTemplate(label, (shape, size), domains=domains, **fields)
+    return CaseTemplate(label, Resizing(shape, size), domains=domains).replace(**fields)
 
 
 def resize_cases(
-    prototype: Prototype, templates: Iterable[CaseTemplate[Any]], domain: Domain, typed: bool = False
+    prototype: Prototype, templates: Iterable[CaseTemplate[Resizing]], domain: Domain, typed: bool = False
 ) -> Iterator[Case]:
     """Return the cases of resizing or of its gradient, for which input and result exchange layouts.
 
@@ -52,8 +65,8 @@ def resize_cases(
     """
     is_backward = prototype.name.endswith("Backward")
 
-    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
-        shape, size = template.sizes
+    def arguments(template: CaseTemplate[Resizing], dtype: Dtype) -> Mapping[str, Any]:
+        shape, size = template.sizes.shape, template.sizes.size
         return {
             "input": tensor(*shape, domain=domain, layout=template.layout),
             "grad_output": tensor(*shape[:2], *size, domain=domain, layout=template.layout),
@@ -62,7 +75,7 @@ def resize_cases(
             "in_size": shape,
         }
 
-    def placed(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
+    def placed(template: CaseTemplate[Resizing]) -> CaseTemplate[Resizing]:
         input_layout, output_layout = (template.layout, template.result_layout)[:: -1 if is_backward else 1]
         result = ByDtype(lambda dtype: ResultOverride(dtype if typed and not template.exact else None, output_layout))
         return template.replace(layout=input_layout, results={"out": result, "grad_input": result})
@@ -86,8 +99,15 @@ NEAREST = (
     resize("no-samples", (0, 2, 3, 3), (2, 4)),
     resize("long", (2, 32, 3, 4), (4, 3)),
     resize("wide", (1, 2, 2, 131), (3, 200)),
+    resize("doubled", (2, 37, 29, 31), (58, 62), level=LARGE),
+    resize("many-images", (263, 257, 3, 2), (3, 1), level=LARGE),
+    resize("line", (3, 37, 1031), (4_124,), level=LARGE),
+    resize("half-volume", (2, 7, 5, 13, 17), (15, 26, 17), dtypes=F16, level=LARGE),
 )
-"""Sizes for which i · d / size rounds to a whole number in float32 only where it is one, and there exactly."""
+"""Sizes for which i · d / size rounds to a whole number in float32 only where it is one, and there exactly.
+
+Each size of a large case is a multiple of the other, so that rounding does not affect which element is nearest.
+"""
 
 FURTHER_RATIOS = (
     resize("line-up-16", (1, 2, 7), (112,)),
@@ -143,6 +163,10 @@ LINEAR = (
     resize("wide", (1, 2, 2, 131), (3, 200)),
     resize("few-infinite", (1, 2, 6, 7), (11, 10), domain=choice([nan, inf, -inf, *[0.75, -1.5, 2.25, 3.0] * 9])),
     UNDEFINED,
+    resize("up", (2, 13, 29, 31), (67, 59), level=LARGE),
+    resize("down", (3, 37, 67, 61), (31, 23), **same_layout(channels_last), level=LARGE),
+    resize("line", (3, 5, 4097), (5_003,), level=LARGE),
+    resize("half-volume", (2, 3, 7, 13, 17), (11, 31, 37), dtypes=F16, level=LARGE),
 )
 
 EXACT: Mapping[str, tuple[Shape, Shape]] = {
@@ -153,14 +177,14 @@ EXACT: Mapping[str, tuple[Shape, Shape]] = {
 """Sizes that make every weight, and so with whole numbers every result, exact."""
 
 
-def in_every_mode(template: CaseTemplate[Any]) -> Iterator[CaseTemplate[Any]]:
+def in_every_mode(template: CaseTemplate[Resizing]) -> Iterator[CaseTemplate[Resizing]]:
     """In each mode for the rank, with both rules for the corners."""
-    for mode in MODES[len(template.sizes[0])]:
+    for mode in MODES[len(template.sizes.shape)]:
         for suffix, align_corners in (("", False), ("-corners", True)):
             yield template.replace(f"{template.label}-{mode}{suffix}", {"mode": mode, "align_corners": align_corners})
 
 
-def exact_linear() -> Iterator[CaseTemplate[Any]]:
+def exact_linear() -> Iterator[CaseTemplate[Resizing]]:
     """Yield templates whose interpolation weights and sums are exact."""
     for label, (shape, size) in EXACT.items():
         template = resize(label, shape, size, domain=integer_values(-4, 4), dtypes=DtypeSelection.all, exact=True)
@@ -189,8 +213,8 @@ def sampling(
     *,
     domain: Domain | None = None,
     reach: float = 1.4,
-    **fields: Any,
-) -> Iterator[CaseTemplate[Any]]:
+    **fields: Unpack[TemplateFields],
+) -> Iterator[CaseTemplate]:
     """Yield templates that sample an input at the points of a grid, in both modes.
 
     Args:
@@ -210,8 +234,8 @@ def sampling(
     anywhere = tensor(*grid, domain=uniform(-reach, reach), layout=layouts[1])
     linear: Arguments = {"input": source, "grid": anywhere, "mode": "bilinear"}
     yield CaseTemplate(f"{label}-bilinear", arguments=linear, **fields)
-    moved = {"input": tensor(*shape, domain=any_value, layout=layouts[0])}
-    nearest = {**moved, **near_elements(grid, shape[2:], layouts[1]), "mode": "nearest"}
+    moved = tensor(*shape, domain=any_value, layout=layouts[0])
+    nearest: Arguments = {"input": moved, **near_elements(grid, shape[2:], layouts[1]), "mode": "nearest"}
     yield CaseTemplate(f"{label}-nearest", arguments=nearest, **fields)
 
 
@@ -228,11 +252,11 @@ def near_elements(grid: Shape, sizes: Shape, layout: Layout) -> dict[str, Any]:
     return {"_where": fractions, "grid": tensor(*grid, layout=layout, compute=near)}
 
 
-def given_points(label: str, mode: str, points: Sequence[float], **fields: Any) -> CaseTemplate[Any]:
+def given_points(label: str, mode: str, points: Sequence[float], **fields: Unpack[TemplateFields]) -> CaseTemplate:
     """Sampling whole numbers at random pairs of these coordinates, so that every weight and result is exact."""
     grid = tensor(1, len(points), len(points), 2, domain=choice(points))
     arguments: Arguments = {"input": tensor(1, 2, 4, 2, domain=integer_values(-4, 4)), "grid": grid, "mode": mode}
-    return CaseTemplate(f"{label}-{mode}", arguments=arguments, exact=True, **fields)
+    return CaseTemplate(f"{label}-{mode}", arguments=arguments, exact=True).replace(**fields)
 
 
 EIGHTHS = [number / 8 for number in range(-12, 13)]
@@ -260,6 +284,8 @@ SAMPLINGS = (
     given_points("exact", "nearest", HALVES, dtypes=DtypeSelection.all),
     given_points("far-outside", "bilinear", FAR_OUTSIDE),
     given_points("far-outside", "nearest", FAR_OUTSIDE),
+    *sampling("images", (3, 37, 29, 31), (31, 23), level=LARGE),
+    *sampling("half-volume", (2, 23, 5, 7, 11), (7, 11, 13), dtypes=F16, level=LARGE),
 )
 
 register("diopiGridSample", templates=SAMPLINGS)

@@ -18,7 +18,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, distinct, integer_values, normal, uniform, with_value_in_middle
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, strided, transposed
-from diopi_test.cases.model import Case, ResultOf, ResultOverride, cases_for
+from diopi_test.cases.model import LARGE, Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
 from diopi_test.cases.windows import WINDOWS
 
@@ -110,11 +110,11 @@ def _rank(prototype: Prototype) -> int:
     return int(found[1])
 
 
-def _arguments(prototype: Prototype, kind: str) -> Derive[Any]:
+def _arguments(prototype: Prototype, kind: str) -> Derive[Windows]:
     """The usual arguments of a function that pools as `diopi<kind><rank>d` does, or of its gradient."""
     rank = _rank(prototype)
 
-    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Windows], dtype: Dtype) -> Mapping[str, Any]:
         sizes, layout = template.sizes, template.layout
         attributes = sizes.attributes(rank)
         result = (*sizes.leading, *sizes.pooled(rank, kind))
@@ -130,12 +130,12 @@ def _arguments(prototype: Prototype, kind: str) -> Derive[Any]:
 
 
 def _expand(
-    prototype: Prototype, kind: str, templates: Iterable[CaseTemplate[Any]], derive: Derive[Any] | None = None
+    prototype: Prototype, kind: str, templates: Iterable[CaseTemplate[Windows]], derive: Derive[Windows] | None = None
 ) -> Iterator[Case]:
     return expand(prototype, map(_with_results, templates), derive or _arguments(prototype, kind))
 
 
-def _with_results(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
+def _with_results(template: CaseTemplate[Windows]) -> CaseTemplate[Windows]:
     """The template with results in the layout of the input, unless it is for inputs only."""
     layout = contiguous if template.layout is expanded else template.layout
     return template.replace(result_layout=layout, results={"indices": ResultOverride(template.sizes.indices, layout)})
@@ -302,12 +302,35 @@ FURTHER_SIZES = (
     CaseTemplate("to-odd", Windows((9, 16, 31), output=(2, 5, 11), leading=(1, 2))),
 )
 
-KINDS: Mapping[str, Sequence[CaseTemplate[Any]]] = {
+KINDS: Mapping[str, Sequence[CaseTemplate[Windows]]] = {
     "MaxPool": (*SLIDING, *EDGES, *WINDOWED),
     "AvgPool": (*SLIDING, *MEANS, *DIVISORS, *ALIKE, *UNDILATED),
     "AdaptiveMaxPool": (*ADAPTIVE, *ADAPTIVE_MAXIMA, *FURTHER_SIZES),
     "AdaptiveAvgPool": (*ADAPTIVE, TOO_LARGE, EXACT_SUMS, *FURTHER_SIZES),
 }
+
+WIDE = CaseTemplate("many-channels", Windows((3, 7, 91), (2, 3, 3), (1, 2, 2), (1, 1, 1)), level=LARGE)
+LONG = CaseTemplate("long", Windows((3, 11, 1031), (3, 3, 2), (1, 2, 1)), level=LARGE)
+HALF = CaseTemplate(
+    "half-channels-last",
+    Windows((5, 13, 17), (3, 2, 3), (2, 1, 1), leading=(7, 131)),
+    layout=channels_last,
+    dtypes=(Dtype.float16,),
+    domains={"input": normal()},
+    level=LARGE,
+)
+WIDE_LEADING = {1: (3, 509), 2: (1, 509), 3: (1, 131)}
+LONG_LEADING = {1: (3, 37), 2: (1, 19), 3: (1, 19)}
+"""The leading sizes by number of spatial axes; the more axes, the fewer channels."""
+
+
+def _large_windows(kind: str, rank: int) -> tuple[CaseTemplate[Windows], ...]:
+    wide, long = WIDE.with_sizes(leading=WIDE_LEADING[rank]), LONG.with_sizes(leading=LONG_LEADING[rank])
+    if "Adaptive" not in kind:
+        return wide, long, HALF
+    return wide.with_sizes(output=(2, 4, 46)), long.with_sizes(output=(1, 7, 517)), HALF.with_sizes(output=(3, 5, 7))
+
+
 RANKS = (1, 2, 3)
 FORMS = ("", "Backward", "WithIndices")
 
@@ -325,6 +348,7 @@ def pooling(prototype: Prototype) -> Iterator[Case]:
     yield from _expand(
         prototype, kind, (template for template in KINDS[kind] if has_divisor or template.sizes.divisor is None)
     )
+    yield from _expand(prototype, kind, _large_windows(kind, _rank(prototype)))
     if "Max" in kind and not prototype.name.endswith("Backward"):
         yield from _expand(prototype, kind, [FEW_AMONG_MANY])
     if "Max" in kind and prototype.name.endswith("Backward"):
@@ -335,7 +359,7 @@ def pooling(prototype: Prototype) -> Iterator[Case]:
 def _of_other_values(prototype: Prototype, kind: str) -> Iterator[Case]:
     """Indices that are not those of the input's values: of the input only the shape counts."""
 
-    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    def arguments(template: CaseTemplate[Windows], dtype: Dtype) -> Mapping[str, Any]:
         usual = _arguments(prototype, kind)(template, dtype)
         indices = usual["indices"]
         places = replace(indices.compute, argument_names={"input": "_drawn"})
@@ -378,6 +402,13 @@ FURTHER_CHOICES = {
 
 @cases_for(*(f"diopiPool{rank}d{form}" for rank in RANKS for form in FORMS[:2]), non_discriminating=FEW_WINDOWS)
 def pool(prototype: Prototype) -> Iterator[Case]:
+    for (mode, adaptive), (kind, _) in CHOICES.items():
+        wide, long, half = _large_windows(kind, _rank(prototype))
+        large = (
+            template.replace(f"{kind}-{template.label}", {"mode": mode, "adaptive": adaptive})
+            for template in (wide, half if mode == "max" else long)
+        )
+        yield from _expand(prototype, kind, large)
     for (mode, adaptive), (kind, templates) in (*CHOICES.items(), *FURTHER_CHOICES.items()):
         chosen = (
             template.replace(
@@ -389,8 +420,3 @@ def pool(prototype: Prototype) -> Iterator[Case]:
             for template in templates
         )
         yield from _expand(prototype, kind, chosen)
-
-
-def windows_of(prototype: Prototype, kind: str, templates: Iterable[CaseTemplate[Any]]) -> Iterator[Case]:
-    """The cases of all templates of a function that pools as `kind` says, a key of `KINDS`, or of its gradient."""
-    return _expand(prototype, kind, templates)
