@@ -36,7 +36,6 @@ from diopi_test.reporting.reading import read_report
 from diopi_test.results.log import LogRecord, seal
 from diopi_test.results.records import CaseRecord, VendorInfo
 from diopi_test.run.options import RunOptions
-from diopi_test.run.recorder import Header
 
 DTYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "complex64", "bool")
 CHECKS = ("form", "written", "inputs", "gaps", "guards", "repeat", "order", "layout", "leaks")
@@ -70,7 +69,7 @@ wait();"""
 def log_lines(cases: int, failing: float) -> Iterator[bytes]:
     """The log of a run of so many cases, a part of which fails."""
     options, draw = RunOptions(vendor="synthetic"), random.Random(0)
-    yield seal(LogRecord("run", to_json(Header.create(options, "0" * 64))))
+    yield seal(LogRecord("run", to_json(options.header("0" * 64))))
     yield seal(LogRecord("vendor", to_json(VendorInfo("synthetic", "1.0"))))
     records = [record(number, draw, draw.random() < failing, options) for number in range(cases)]
     yield seal(LogRecord("due", [record.id for record in records]))

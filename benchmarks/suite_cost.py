@@ -35,7 +35,7 @@ from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.quality.stub_vendor import StubVendor
 from diopi_test.run import lookup, run_case
 from diopi_test.run.collection import Collected, collect_file
-from diopi_test.run.options import CaseOptions
+from diopi_test.run.limits import CaseOptions
 from diopi_test.run.session import Session
 
 REPLAY = "handing back the results (the vendor's)"

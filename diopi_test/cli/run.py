@@ -33,7 +33,8 @@ from diopi_test.cli.options import (
     write_report,
 )
 from diopi_test.cli.original_options import explain_original_options
-from diopi_test.run.options import MAX_LOST, TIMEOUT, RunOptions
+from diopi_test.run.limits import MAX_LOST, TIMEOUT
+from diopi_test.run.options import RunOptions
 from diopi_test.traces.files import model_names
 
 if TYPE_CHECKING:
@@ -218,9 +219,7 @@ def _convert_errors() -> Iterator[None]:
 
 
 def _list(options: RunOptions) -> int:
-    from diopi_test.run.runner import list_cases_of
-
-    list_cases(list_cases_of(options))
+    list_cases(options.source.list_cases())
     return 0
 
 
@@ -229,13 +228,12 @@ def _debug(options: RunOptions) -> int:
     from diopi_test.execution.runtime_cases import RUNTIME
     from diopi_test.execution.verdict import Verdict
     from diopi_test.run.debug import debug, select_only_case
-    from diopi_test.run.runner import collect, prepare
 
-    prepare(options, console)
-    level, cases = collect(options)
+    options.source.prepare(console, options.workers)
+    level, cases = options.source.collect()
     case = select_only_case(cases, lambda collected: collected.id)
     path = None if case.function == RUNTIME else level.path(case.function)
-    outcome = debug(options.vendor, path, case, options.of_cases, click.echo)
+    outcome = debug(options.vendor, path, case, options.execution, click.echo)
     return 0 if outcome.verdict is Verdict.passed else 1
 
 
@@ -349,4 +347,4 @@ def _run_planned(options: RunOptions) -> Report:
     try:
         return run_suite(options, new_log(), console).report()
     except (VendorNotFoundError, BaselineError, SelectionError) as error:
-        return LogContent.from_failure(options, str(error)).report()
+        return LogContent.from_failure(options.header(), str(error)).report()

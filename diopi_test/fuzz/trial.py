@@ -16,7 +16,7 @@ from diopi_test.oracle.records import BaselineCase
 from diopi_test.run.collection import Collected
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
-from diopi_test.run.options import Limits
+from diopi_test.run.limits import Limits
 
 LEVEL = "smoke"
 """The level that files of drawn calls say they are of, so that `run --data` and `show --data` take them as they are."""

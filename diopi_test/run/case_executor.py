@@ -9,7 +9,7 @@ from diopi_test.execution.verdict import Outcome
 from diopi_test.run.collection import Collected
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
-from diopi_test.run.options import RunOptions
+from diopi_test.run.limits import CaseOptions, Limits
 
 
 class CaseExecutor(Protocol):
@@ -33,10 +33,21 @@ class CaseExecutor(Protocol):
         """Run the cases and report each of them once."""
 
 
-def executor_of(options: RunOptions) -> CaseExecutor:
-    """Return the executor for a run with these options."""
-    if options.dask is None:
-        return Executor(options.vendor, options.workers, options.limits, options.of_cases)
+def executor_of(vendor: str, limits: Limits, options: CaseOptions, *, workers: int, dask: str | None) -> CaseExecutor:
+    """Return the executor of a run.
+
+    Args:
+        vendor: The vendor, as `diopi_impl.find_vendor` takes it.
+        limits: The resources that the cases may use.
+        options: How to run and check the cases.
+        workers: The number of worker processes on this machine.
+        dask: The address of the scheduler of the Dask cluster that runs the cases; None for this machine.
+
+    Returns:
+        The executor.
+    """
+    if dask is None:
+        return Executor(vendor, workers, limits, options)
     from diopi_test.run.cluster import ClusterExecutor
 
-    return ClusterExecutor(options.dask, options.vendor, options.limits, options.of_cases)
+    return ClusterExecutor(dask, vendor, limits, options)

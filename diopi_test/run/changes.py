@@ -16,7 +16,6 @@ from diopi_test.run.isolation.fork_server import ForkServerError
 from diopi_test.run.keywords import SelectionError
 from diopi_test.run.options import RunOptions
 from diopi_test.run.recorder import LogContent
-from diopi_test.run.runner import collect
 from diopi_test.run.selection import check_names
 from diopi_test.run.vendor_sources import VendorSources
 
@@ -57,13 +56,13 @@ def _read_version(options: RunOptions) -> VendorVersion:
     library = Path(options.vendor)
     digest = hashlib.sha256(library.read_bytes()).hexdigest() if library.is_file() else ""
     sources = VendorSources() if digest else _read_sources(options)
-    return VendorVersion(library=digest, baseline=collect(options)[0].digest, sources=sources)
+    return VendorVersion(library=digest, baseline=options.source.collect()[0].digest, sources=sources)
 
 
 def _read_sources(options: RunOptions) -> VendorSources:
     """Start the vendor in a worker and return its sources; they are empty if the vendor does not start."""
     try:
-        with executor_of(replace(options, workers=1)) as executor:
+        with executor_of(options.vendor, options.limits, options.execution, workers=1, dask=options.dask) as executor:
             return VendorSources.read(executor.describe().sources)
     except (VendorError, ForkServerError, ClusterError):
         return VendorSources()  # the run reports why the vendor does not start

@@ -18,7 +18,7 @@ from diopi_test.run.cluster_worker import Batch, BatchResult, abandon, close_dev
 from diopi_test.run.collection import Collected
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.executor import CASE_OPTIONS, LIMITS, ScheduledCase
-from diopi_test.run.options import CaseOptions, Limits
+from diopi_test.run.limits import CaseOptions, Limits
 
 ReportCase = Callable[[Collected, Outcome, float], None]
 

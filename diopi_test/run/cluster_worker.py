@@ -19,7 +19,7 @@ from diopi_test.run.collection import Collected
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
-from diopi_test.run.options import CaseOptions, Limits
+from diopi_test.run.limits import CaseOptions, Limits
 
 IDLE = 60.0
 """Seconds without a batch after which a device is closed, because the client may have died."""

@@ -17,8 +17,8 @@ from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.results.details import outcome_lines
 from diopi_test.run.collection import Collected
 from diopi_test.run.keywords import SelectionError
+from diopi_test.run.limits import CaseOptions
 from diopi_test.run.lookup import NEAR
-from diopi_test.run.options import CaseOptions
 from diopi_test.run.session import Session
 
 T = TypeVar("T")

@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from diopi_proto.messages import pluralize
-from diopi_test.baseline.descriptions import is_described
 from diopi_test.baseline.level import StoredLevel
 from diopi_test.baseline.parallel import process_map
 from diopi_test.execution.listing import list_stored_cases
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run.collection import Collected, collect_level
-from diopi_test.run.options import RunOptions
 
 if TYPE_CHECKING:
     from diopi_test.baseline.on_demand import ComputationOutcome
-
-
-def described_folder(options: RunOptions) -> Path | None:
-    """Return the folder that describes the cases of a run; None if a level does."""
-    return options.data if options.data is not None and is_described(options.data) else None
 
 
 def compute_results(

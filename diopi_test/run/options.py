@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diopi_test.results.former_versions import current_check_name
+from diopi_test.results.log import LogWriter
+from diopi_test.results.records import BaselineInfo
+from diopi_test.run.limits import MAX_LOST, TIMEOUT, CaseOptions, Limits
+from diopi_test.run.origin import describe_origin
+from diopi_test.run.recorder import Header, Recorder
 from diopi_test.run.selection import NOT, Selection, check_names, is_named
-
-TIMEOUT = 120.0
-"""The default number of seconds after which a case counts as hanging."""
-
-MAX_LOST = 5
-"""The default number of cases of a function that may crash or hang before the function is abandoned."""
+from diopi_test.run.source import CaseSource
 
 EVERYTHING = Selection()
 """All cases, in the order of the files."""
@@ -39,40 +39,6 @@ def known_checks() -> list[str]:
 
     checks = (*CHECKS, *CHECKS_OF_RELEASE, *COMPARISONS)
     return [*(check.__module__.rpartition(".")[2] for check in checks), *NEGATIVE_CHECKS]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The resources that the cases of a run may use.
-
-    Attributes:
-        timeout: seconds a case may take.
-        memory: bytes of memory that a worker may use; None for any number.
-        lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
-    """
-
-    timeout: float = TIMEOUT
-    memory: int | None = None
-    lost: int = MAX_LOST
-
-
-@dataclass(frozen=True, kw_only=True)
-class CaseOptions:
-    """Options that concern the execution of single cases.
-
-    Attributes:
-        enabled_checks: the names of the checks that decide the verdict; None for all.
-        conversions: the names of those each case goes through, see `diopi_test.execution.conversions`.
-        dump: the folder into which what fails is written; None for none.
-        perf: whether the calls of cases that pass are timed.
-        draws_inputs: whether inputs are drawn again, for which the fork server imports the references.
-    """
-
-    enabled_checks: tuple[str, ...] | None = None
-    conversions: tuple[str, ...] = ()
-    dump: Path | None = None
-    perf: bool = False
-    draws_inputs: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +99,7 @@ class RunOptions:
         return Limits(self.timeout, self.memory << 20 if self.memory else None, self.max_lost)
 
     @property
-    def of_cases(self) -> CaseOptions:
+    def execution(self) -> CaseOptions:
         """Return the options that concern the execution of single cases."""
         from diopi_test.cases.selection import LEVELS
 
@@ -146,6 +112,33 @@ class RunOptions:
             perf=self.perf,
             draws_inputs=LEVELS[self.level].is_drawn,
         )
+
+    @property
+    def source(self) -> CaseSource:
+        """Return where the cases come from, and which of them are selected."""
+        return CaseSource(
+            level=self.level,
+            data=self.data,
+            selection=self.selection,
+            huge=self.huge,
+            int32_indices=self.int32_indices,
+        )
+
+    def header(self, digest: str = "") -> Header:
+        """Return the header of the log of a run that begins now, on the baseline with this digest."""
+        return Header.create(
+            command=self.command(),
+            vendor=self.vendor,
+            baseline=BaselineInfo(self.level, digest),
+            seed=self.selection.seed,
+            sample=self.selection.sample,
+            strict=self.strict,
+            origin=describe_origin(self.workers, device=self.device, driver=self.driver, commit=self.commit),
+        )
+
+    def recorder(self, log: LogWriter) -> Recorder:
+        """Return a recorder of this run."""
+        return Recorder(log, self.header(), self.command_of)
 
     def command(self) -> str:
         """Return a command line that repeats the run in one process, with the cases in the same order."""

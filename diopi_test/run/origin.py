@@ -7,21 +7,27 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from diopi_test.results.records import RunOrigin
-from diopi_test.run.options import RunOptions
 
 CPU_INFO = Path("/proc/cpuinfo")
 
 
-def describe_origin(options: RunOptions) -> RunOrigin:
-    """Return the origin of a run that begins now."""
+def describe_origin(workers: int, *, device: str = "", driver: str = "", commit: str = "") -> RunOrigin:
+    """Return the origin of a run that begins now.
+
+    Args:
+        workers: The number of worker processes.
+        device: The device under test.
+        driver: The version of its driver.
+        commit: The revision of the vendor's sources.
+    """
     return RunOrigin(
         started=datetime.now(UTC).isoformat(timespec="microseconds"),
         host=platform.node(),
         processor=processor_name(),
-        workers=options.workers,
-        device=options.device,
-        driver=options.driver,
-        commit=options.commit,
+        workers=workers,
+        device=device,
+        driver=driver,
+        commit=commit,
     )
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS
-from diopi_test.run.options import TIMEOUT, RunOptions
+from diopi_test.run.limits import TIMEOUT
+from diopi_test.run.options import RunOptions
 from diopi_test.run.selection import Selection
 from diopi_test.waivers.rules import Waivers
 from diopi_test.waivers.tables import TableError, TableKind, read_tables

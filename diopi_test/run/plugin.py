@@ -22,7 +22,7 @@ from diopi_test.execution.verdict import EXECUTED, UNSUCCESSFUL, Outcome, Verdic
 from diopi_test.run.collection import Collected, collect_file, collect_runtime
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
-from diopi_test.run.options import TIMEOUT, CaseOptions, Limits
+from diopi_test.run.limits import TIMEOUT, CaseOptions, Limits
 from diopi_test.waivers.rules import Waivers
 
 PROPERTY = "diopi"

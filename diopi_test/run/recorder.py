@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -35,8 +35,6 @@ from diopi_test.results.records import (
 )
 from diopi_test.results.trainability import model_reports
 from diopi_test.run.isolation.description import Description
-from diopi_test.run.options import RunOptions
-from diopi_test.run.origin import describe_origin
 from diopi_test.run.vendor_sources import VendorSources
 from diopi_test.waivers.rules import Waivers
 
@@ -73,34 +71,52 @@ class Header:
     origin: RunOrigin | None = field(default=None, metadata=OPTIONAL)
 
     @classmethod
-    def create(cls, options: RunOptions, digest: str) -> Header:
-        """Return the header of a run that begins now."""
+    def create(
+        cls,
+        *,
+        command: str,
+        vendor: str,
+        baseline: BaselineInfo,
+        seed: int | None,
+        sample: int | None,
+        strict: bool,
+        origin: RunOrigin,
+    ) -> Header:
+        """Return the header of a run that begins now in this folder."""
         return cls(
             schema_version=SCHEMA_VERSION,
-            command=options.command(),
+            command=command,
             folder=os.getcwd(),
-            vendor=options.vendor,
+            vendor=vendor,
             proto_version=".".join(map(str, VERSION)),
-            baseline=BaselineInfo(options.level, digest),
+            baseline=baseline,
             environment=environment(),
-            seed=options.selection.seed,
-            sample=options.selection.sample,
-            strict=options.strict,
-            origin=describe_origin(options),
+            seed=seed,
+            sample=sample,
+            strict=strict,
+            origin=origin,
         )
 
 
 @final
 class Recorder:
-    """A writer of the events of a run to its log."""
+    """A writer of the events of a run to its log.
 
-    def __init__(self, log: LogWriter, options: RunOptions) -> None:
+    Args:
+        log: The log.
+        header: The header of the log; `begin` adds the digest of the baseline.
+        command_of: Returns a command line that repeats the case with this ID.
+    """
+
+    def __init__(self, log: LogWriter, header: Header, command_of: Callable[[str], str]) -> None:
         self._log = log
-        self._options = options
+        self._header = header
+        self._command_of = command_of
 
     def begin(self, digest: str) -> None:
         """Record the beginning of a run on the baseline with this digest."""
-        self._log.write("run", to_json(Header.create(self._options, digest)))
+        baseline = replace(self._header.baseline, digest=digest)
+        self._log.write("run", to_json(replace(self._header, baseline=baseline)))
 
     def resume(self) -> None:
         """Record that an incomplete run is resumed."""
@@ -112,7 +128,7 @@ class Recorder:
 
     def vendor(self, description: Description) -> None:
         """Record the vendor; raise VendorError if the resumed run began with a different vendor."""
-        library = Path(self._options.vendor)
+        library = Path(self._header.vendor)
         digest = hashlib.sha256(library.read_bytes()).hexdigest() if library.is_file() else ""
         vendor, content = VendorInfo(description.name, description.version, digest), self.content()
         if content.has_vendor and content.vendor != vendor:
@@ -125,7 +141,7 @@ class Recorder:
 
     def case(self, record: CaseRecord) -> None:
         """Record the outcome of a case."""
-        self._log.write("case", to_json(replace(record, command=self._options.command_of(record.id))))
+        self._log.write("case", to_json(replace(record, command=self._command_of(record.id))))
 
     def error(self, text: str) -> None:
         """Record an error that is not the verdict of a case."""
@@ -212,11 +228,9 @@ class LogContent:
         return content
 
     @classmethod
-    def from_failure(cls, options: RunOptions, reason: str) -> LogContent:
+    def from_failure(cls, header: Header, reason: str) -> LogContent:
         """Return the log content of a run that could not start, with the reason as its error."""
-        return cls(
-            path=Path(), header=Header.create(options, ""), vendor=VendorInfo(options.vendor, ""), errors=[reason]
-        )
+        return cls(path=Path(), header=header, vendor=VendorInfo(header.vendor, ""), errors=[reason])
 
     @classmethod
     def from_records(cls, entries: Iterable[LogRecord], path: Path) -> LogContent:

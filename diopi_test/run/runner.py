@@ -10,17 +10,11 @@ from typing import final
 from rich.console import Console
 
 from diopi_impl import VendorError, VendorNotFoundError
-from diopi_proto.interface import prototypes
-from diopi_proto.messages import pluralize
 from diopi_test.baseline.cluster import ClusterError
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.baseline.level import StoredLevel, open_level
-from diopi_test.baseline.location import folder_to_read
-from diopi_test.baseline.parallel import process_map
+from diopi_test.baseline.level import StoredLevel
 from diopi_test.baseline.readability import check_readable
 from diopi_test.baseline.store import BaselineFile
-from diopi_test.cases.selection import LEVELS
-from diopi_test.execution.listing import list_cases
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.results.claims import compare_claims
@@ -28,13 +22,7 @@ from diopi_test.results.log import LogError, LogWriter
 from diopi_test.run.case_executor import CaseExecutor, executor_of
 from diopi_test.run.collection import (
     Collected,
-    collect_described,
-    collect_drawn,
-    collect_level,
-    collect_runtime,
-    counting_int32_indices,
 )
-from diopi_test.run.described import compute_results, described_folder, with_results
 from diopi_test.run.dump import DumpError, dump
 from diopi_test.run.isolation.executor import ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
@@ -43,6 +31,7 @@ from diopi_test.run.lookup import make
 from diopi_test.run.options import RunOptions
 from diopi_test.run.progress import VisibleProgress
 from diopi_test.run.recorder import LogContent, Recorder
+from diopi_test.run.source import CaseSource
 from diopi_test.waivers.rules import Waivers
 
 BATCH = 32
@@ -73,16 +62,20 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
         LogError: The log is unusable.
     """
     waivers = Waivers.read(options.waivers)
-    errors = prepare(options, console)
-    recorder = Recorder(LogWriter(log, resumed=resumed), options)
+    source, execution = options.source, options.execution
+    errors = source.prepare(console, options.workers)
+    recorder = options.recorder(LogWriter(log, resumed=resumed))
     start = time.monotonic()
     try:
-        with executor_of(options) as executor:
-            scheduled = _begin(options, recorder, resumed)  # while the executor comes up
+        executor = executor_of(options.vendor, options.limits, execution, workers=options.workers, dask=options.dask)
+        with executor:
+            scheduled = _begin(source, recorder, resumed)  # while the executor comes up
             if scheduled:
-                _run_cases(scheduled, executor, recorder, waivers, Monitor(recorder, len(scheduled), console, options))
-                if options.dump is not None:
-                    _dump_lost(scheduled, recorder, options)
+                limit, strict = options.max_failures, options.strict
+                monitor = Monitor(recorder, len(scheduled), console, max_failures=limit, strict=strict)
+                _run_cases(scheduled, executor, recorder, waivers, monitor)
+                if execution.dump is not None:
+                    _dump_lost(scheduled, recorder, execution.conversions, execution.dump)
         for note in (*errors, *executor.notes):
             recorder.error(note)
     except (VendorNotFoundError, SelectionError, BaselineError, LogError):
@@ -97,84 +90,9 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
     return recorder.content()
 
 
-def prepare(options: RunOptions, console: Console) -> list[str]:
-    """Compute missing or outdated results of the selected functions, at a level whose inputs are generated.
-
-    Args:
-        options: The options of the run.
-        console: The console for progress.
-
-    Returns:
-        A line for each internal error; the run continues without these results.
-    """
-    if not _is_drawn(options):
-        return []
-    from diopi_test.baseline.generate import generate  # imports the references, which other levels do not need
-
-    def tell(function: str, count: int) -> None:
-        if count:
-            console.print(f"computed the results of {pluralize(count, 'case')} of {function}", highlight=False)
-
-    functions = sorted({case.function for case in list_drawn(options)} - {RUNTIME})
-    if data := described_folder(options):
-        return compute_results(data, options.level, functions, console, workers=options.workers)
-    if functions:
-        generate(functions, options.level, _folder(options), process_map(options.workers), tell, list_cases)
-    return []
-
-
-def _is_drawn(options: RunOptions) -> bool:
-    """Return whether the inputs of the cases are generated again: for such levels, and for folders of descriptions."""
-    return LEVELS[options.level].is_drawn or described_folder(options) is not None
-
-
-def collect(options: RunOptions) -> tuple[StoredLevel, list[Collected]]:
-    """Return the level and its selected cases in order.
-
-    Args:
-        options: The options of the run.
-
-    Returns:
-        The level and the cases.
-    """
-    level = open_level(_folder(options))
-    if described_folder(options):
-        return level, with_results(level, list_drawn(options))
-    if _is_drawn(options):
-        return level, list_drawn(options)
-    return level, _selected(options, level.functions, collect_level(level, options.selection.wants_function))
-
-
-def list_cases_of(options: RunOptions) -> list[Collected]:
-    """Return the selected cases in the order of `collect`, even if results are missing."""
-    return list_drawn(options) if _is_drawn(options) else collect(options)[1]
-
-
-def list_drawn(options: RunOptions) -> list[Collected]:
-    """Return the selected cases of a level with generated inputs, whether their results exist or not."""
-    wanted, data = options.selection.wants_function, described_folder(options)
-    known = collect_described(data, wanted) if data else collect_drawn(options.level, wanted, huge=options.huge)
-    return _selected(options, list(prototypes()), known)
-
-
-def _folder(options: RunOptions) -> Path:
-    return options.data / options.level if options.data else folder_to_read(options.level)
-
-
-def _selected(options: RunOptions, functions: Sequence[str], cases: Sequence[Collected]) -> list[Collected]:
-    """Return the selected cases of the level and of the runtime."""
-    if options.int32_indices:
-        cases = counting_int32_indices(cases, options.level)
-    known = [*(collect_runtime() if options.selection.wants_function(RUNTIME) else ()), *cases]
-    if absent := options.selection.absent(known):
-        near = options.selection.near(functions, known)
-        raise SelectionError(f"there is no case {', '.join(absent)} in {_folder(options)}.{near}")
-    return options.selection.apply(known)
-
-
-def _begin(options: RunOptions, recorder: Recorder, resumed: bool) -> Sequence[ScheduledCase]:
+def _begin(source: CaseSource, recorder: Recorder, resumed: bool) -> Sequence[ScheduledCase]:
     """Record the cases to run, and return those without a verdict."""
-    level, cases = collect(options)
+    level, cases = source.collect()
     functions = sorted({case.function for case in cases} - {RUNTIME})
     level.verify(functions)
     ids = [case.id for case in cases]
@@ -185,7 +103,7 @@ def _begin(options: RunOptions, recorder: Recorder, resumed: bool) -> Sequence[S
         recorder.schedule(ids)
         done = set()
     if not cases:
-        recorder.stopped(options.selection.nothing(level.functions, cases))
+        recorder.stopped(source.selection.nothing(level.functions, cases))
     files = {RUNTIME: (Path(), None), **{name: (level.path(name), level.sha256(name)) for name in functions}}
     left = [(case, *files[case.function]) for case in cases if case.id not in done]
     return [ScheduledCase(path, case, sha256) for case, path, sha256 in left]
@@ -235,17 +153,18 @@ def _run_cases(
             recorder.error(str(error))
 
 
-def _dump_lost(scheduled: Sequence[ScheduledCase], recorder: Recorder, options: RunOptions) -> None:
+def _dump_lost(
+    scheduled: Sequence[ScheduledCase], recorder: Recorder, conversions: Sequence[str], folder: Path
+) -> None:
     """Write the dumps of cases whose process died before it could write them."""
-    assert options.dump is not None
     lost = {case.id for case in recorder.content().cases.values() if case.verdict in LOST}
     stored = [(item, item.sha256) for item in scheduled if item.case.id in lost and item.sha256 is not None]
     try:
         if stored:
             check_readable({item.path: sha256 for item, sha256 in stored})
         for item, sha256 in stored:
-            count = make(BaselineFile(item.path, sha256), item.case, options.of_cases.conversions)
-            dump(count.case, {}, options.dump)
+            count = make(BaselineFile(item.path, sha256), item.case, conversions)
+            dump(count.case, {}, folder)
     except (DumpError, BaselineError) as error:
         recorder.error(str(error))
 
@@ -263,11 +182,13 @@ class Monitor:
         waivers: the waivers of the run, so that waived cases do not count as failures.
     """
 
-    def __init__(self, recorder: Recorder, number: int, console: Console, options: RunOptions) -> None:
+    def __init__(
+        self, recorder: Recorder, number: int, console: Console, *, max_failures: int | None, strict: bool
+    ) -> None:
         self.waivers = Waivers()
         self._recorder = recorder
-        self._max_failures = options.max_failures
-        self._strict = options.strict
+        self._max_failures = max_failures
+        self._strict = strict
         self._failed = 0
         self._progress = VisibleProgress(console)
         self._task = self._progress.add_task("running", total=number)

@@ -18,8 +18,8 @@ from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.run.collection import Collected
 from diopi_test.run.dump import DumpError, dump
+from diopi_test.run.limits import CaseOptions
 from diopi_test.run.lookup import MadeCase, make
-from diopi_test.run.options import CaseOptions
 from diopi_test.run.run_case import Observe, run_case
 from diopi_test.run.run_negative_case import run_negative_case
 from lib_rt import Device

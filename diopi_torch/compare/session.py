@@ -23,7 +23,7 @@ from diopi_test.results.records import CaseRecord, VendorInfo
 from diopi_test.run.collection import Collected
 from diopi_test.run.options import RunOptions
 from diopi_test.run.output import check_writable, write_text
-from diopi_test.run.recorder import Header, LogContent
+from diopi_test.run.recorder import LogContent
 from diopi_test.run.run_case import add_check_results
 from diopi_torch.backend import backend, chosen_vendor
 from diopi_torch.compare.calls import RecordedCall
@@ -196,7 +196,7 @@ class ComparisonSession(Observation):
         vendor = backend().vendor
         return LogContent(
             path=Path(),
-            header=Header.create(self._options(), ""),
+            header=self._options().header(""),
             vendor=VendorInfo(vendor.name, vendor.version),
             schedule=list(self._records),
             cases=self._records,

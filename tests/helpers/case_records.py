@@ -11,7 +11,7 @@ from diopi_test.execution.verdict import CheckResult, Verdict
 from diopi_test.results.log import LogRecord
 from diopi_test.results.records import CaseRecord, Report, VendorInfo
 from diopi_test.run.options import RunOptions
-from diopi_test.run.recorder import Header, LogContent
+from diopi_test.run.recorder import LogContent
 
 
 def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks: CheckResult) -> CaseRecord:
@@ -36,7 +36,7 @@ def case_record(case_id: str, verdict: Verdict | str, message: str = "", *checks
 def report_of(records: Sequence[CaseRecord], vendor: str = "small") -> Report:
     """The report of a run of these cases."""
     entries = [
-        LogRecord("run", to_json(Header.create(RunOptions(vendor=vendor), ""))),
+        LogRecord("run", to_json(RunOptions(vendor=vendor).header(""))),
         LogRecord("vendor", to_json(VendorInfo(vendor, "1.0"))),
         LogRecord("due", [record.id for record in records]),
         *(LogRecord("case", to_json(record)) for record in records),

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import suppress
 
 from diopi_test.run.isolation.fork_server import Ended, ForkServer, ForkServerError, WorkerProcess
-from diopi_test.run.options import CaseOptions
+from diopi_test.run.limits import CaseOptions
 
 UNREAD = {"PYTEST_CURRENT_TEST", "XDG_STATE_HOME", "COLUMNS"}
 """Environment variables that no worker reads."""

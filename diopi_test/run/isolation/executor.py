@@ -24,7 +24,7 @@ from diopi_test.run.isolation.ending import (
     resident_bytes,
 )
 from diopi_test.run.isolation.fork_server import Ended, ForkServer, WorkerProcess
-from diopi_test.run.options import CaseOptions, Limits
+from diopi_test.run.limits import CaseOptions, Limits
 
 LOADING, PROBING, STARTING_BUSY, CLOSING = 8.0, 5.0, 60.0, 5.0
 """Seconds for a vendor to load, for its device check, for either if it is busy, and to close its device."""

@@ -17,7 +17,7 @@ from typing import Any, final
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.run.isolation.messages import CHUNK, MessageError, MessageReader, frame
-from diopi_test.run.options import CaseOptions
+from diopi_test.run.limits import CaseOptions
 from diopi_test.run.output import printable
 
 _BOOTSTRAP = (

@@ -23,7 +23,7 @@ from diopi_test.run.isolation.imports import import_references, import_validator
 from diopi_test.run.isolation.lifeline import end_with
 from diopi_test.run.isolation.messages import CHUNK, MessageReader, frame
 from diopi_test.run.isolation.worker_main import serve
-from diopi_test.run.options import CaseOptions
+from diopi_test.run.limits import CaseOptions
 
 
 @final

@@ -22,7 +22,7 @@ from diopi_test.run.collection import Collected
 from diopi_test.run.isolation.description import Description, open_working_device
 from diopi_test.run.isolation.messages import CHUNK, MessageReader, frame
 from diopi_test.run.isolation.process_state import ProcessState, check_process_state
-from diopi_test.run.options import CaseOptions
+from diopi_test.run.limits import CaseOptions
 from diopi_test.run.output import printable
 from diopi_test.run.run_case import add_check_results
 from diopi_test.run.session import Session

@@ -18,7 +18,6 @@ from diopi_test.cli import main
 from diopi_test.results.log import LogRecord, seal
 from diopi_test.results.records import CaseRecord
 from diopi_test.run.options import RunOptions
-from diopi_test.run.recorder import Header
 
 PASSED, FAILED = (case_record("diopiAdd[float32-x]", verdict) for verdict in ("passed", "failed"))
 
@@ -30,7 +29,7 @@ def call(*words: object) -> Result:
 def write_log(path: Path, cases: Sequence[CaseRecord], *planned: str) -> Path:
     """A log of a run of these cases, and of others that were due but did not end."""
     names = [*(case.id for case in cases), *planned]
-    entries = [LogRecord("run", to_json(Header.create(RunOptions(vendor="small"), ""))), LogRecord("due", names)]
+    entries = [LogRecord("run", to_json(RunOptions(vendor="small").header(""))), LogRecord("due", names)]
     ended = [*(LogRecord("case", to_json(case)) for case in cases), LogRecord("end", 0.5)]
     path.write_bytes(b"".join(map(seal, [*entries, *ended])))
     return path
@@ -179,7 +178,7 @@ def test_a_file_that_is_not_a_report_exits_2(command: list[str], content: str, t
 
 def test_a_log_of_another_version_is_rejected(tmp_path: Path) -> None:
     log = write_log(tmp_path / "log", [PASSED])
-    header = to_json(Header.create(RunOptions(vendor="small"), "")) | {"schema_version": 99}
+    header = to_json(RunOptions(vendor="small").header("")) | {"schema_version": 99}
     log.write_bytes(seal(LogRecord("run", header)))
     done = call("report", log)
     assert done.exit_code == 2

@@ -12,7 +12,6 @@ from diopi_test.baseline.codec import to_json
 from diopi_test.cli import main
 from diopi_test.results.log import LogRecord, read_log, seal
 from diopi_test.run.options import RunOptions
-from diopi_test.run.recorder import Header
 
 STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
@@ -122,7 +121,7 @@ def test_resume_does_not_run_the_command_of_a_foreign_log(
 ) -> None:
     (tmp_path / "evil.py").write_text("raise SystemExit('evil was done')")
     monkeypatch.syspath_prepend(tmp_path)
-    begun = to_json(Header.create(RunOptions(vendor="evil:vendor"), "")) | header
+    begun = to_json(RunOptions(vendor="evil:vendor").header("")) | header
     log = tmp_path / "run.log"
     log.write_bytes(seal(LogRecord("run", begun)))
     done = resume(log)

@@ -17,7 +17,7 @@ from diopi_proto.types import Error
 from diopi_test.execution.runtime_cases import RUNTIME, RUNTIME_CASES, RuntimeCase, RuntimeCaseError
 from diopi_test.execution.verdict import Verdict
 from diopi_test.run.collection import Collected
-from diopi_test.run.options import CaseOptions
+from diopi_test.run.limits import CaseOptions
 from diopi_test.run.session import Session
 from lib_rt import CallError, Context, Device, RuntimeFunctions, Tensor
 from lib_rt.library import ffi

@@ -21,7 +21,6 @@ from diopi_test.reporting.evidence import INDEX, LOG, MANIFEST, Archive, Evidenc
 from diopi_test.results.log import LogRecord, seal
 from diopi_test.results.records import VendorInfo
 from diopi_test.run.options import RunOptions
-from diopi_test.run.recorder import Header
 
 BODY = b'{\n"level": "smoke",\n'
 DIGEST = hashlib.sha256(BODY).hexdigest()
@@ -29,7 +28,7 @@ SEALED = BODY + f'"sha256": "{DIGEST}"\n}}\n'.encode()
 
 CASES = [case_record("diopiAdd[float32-x]", "passed"), case_record("diopiAdd[float32-y]", "failed", "out is wrong")]
 
-HEADER = to_json(Header.create(RunOptions(vendor="small"), DIGEST))
+HEADER = to_json(RunOptions(vendor="small").header(DIGEST))
 """The first record of every log here, which states when the run began."""
 
 

@@ -18,7 +18,6 @@ from diopi_test.reporting.reading import read_report
 from diopi_test.results.log import LogRecord, seal
 from diopi_test.results.records import CaseRecord
 from diopi_test.run.options import RunOptions
-from diopi_test.run.recorder import Header
 
 NEGATIVE = replace(
     case_record(
@@ -55,7 +54,7 @@ def test_report_of_version_1_is_read_with_current_names(tmp_path: Path) -> None:
 
 def test_log_of_version_1_is_read_with_current_names(tmp_path: Path) -> None:
     file = tmp_path / "run.log.jsonl"
-    header = to_json(Header.create(RunOptions(vendor="small"), ""))
+    header = to_json(RunOptions(vendor="small").header(""))
     records = [LogRecord("run", header), LogRecord("due", [NEGATIVE.id]), LogRecord("case", to_json(NEGATIVE))]
     former = [LogRecord(record.kind, in_version_1(record.content)) for record in records]
     file.write_bytes(b"".join(map(seal, [*former, LogRecord("end", 0.5)])))

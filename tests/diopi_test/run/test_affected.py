@@ -13,7 +13,7 @@ from diopi_test.execution.verdict import Verdict
 from diopi_test.results.log import LogRecord
 from diopi_test.run.affected import AffectedCases, VendorVersion, dependent_functions
 from diopi_test.run.options import RunOptions
-from diopi_test.run.recorder import Header, LogContent
+from diopi_test.run.recorder import LogContent
 from diopi_test.run.selection import Selection
 from diopi_test.run.vendor_sources import SourceFiles, SourceModule, VendorSources
 
@@ -55,7 +55,7 @@ def log_of(sources: VendorSources, digest: str = "") -> LogContent:
         case_record("diopiSin[a]", "not_run"),
     ]
     entries = [
-        LogRecord("run", to_json(Header.create(RunOptions(vendor="small"), "baseline"))),
+        LogRecord("run", to_json(RunOptions(vendor="small").header("baseline"))),
         LogRecord("vendor", {"name": "small", "version": "1", **({"digest": digest} if digest else {})}),
         LogRecord("sources", to_json(sources)),
         LogRecord("due", [record.id for record in records]),

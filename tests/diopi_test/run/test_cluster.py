@@ -30,7 +30,7 @@ from diopi_test.run.cluster import ClusterExecutor, split_by_function
 from diopi_test.run.cluster_worker import Batch
 from diopi_test.run.collection import Collected, collect_level
 from diopi_test.run.isolation.executor import CASE_OPTIONS, LIMITS, ScheduledCase
-from diopi_test.run.options import Limits
+from diopi_test.run.limits import Limits
 
 STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 

@@ -20,8 +20,9 @@ from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.results.log import LogWriter
 from diopi_test.run.collection import Collected
 from diopi_test.run.isolation import executor
-from diopi_test.run.options import Limits, RunOptions
-from diopi_test.run.recorder import LogContent, Recorder
+from diopi_test.run.limits import Limits
+from diopi_test.run.options import RunOptions
+from diopi_test.run.recorder import LogContent
 
 STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
@@ -181,7 +182,7 @@ def test_workers_that_do_not_start_end_the_run(data: Path, tmp_path: Path) -> No
 
 
 def content_of(folder: Path, collected: list[Collected], **verdicts: Verdict) -> LogContent:
-    recorder = Recorder(LogWriter(folder / "log"), RunOptions(vendor="any"))
+    recorder = RunOptions(vendor="any").recorder(LogWriter(folder / "log"))
     recorder.begin("")
     recorder.schedule([case.id for case in collected])
     for case in collected:
@@ -248,7 +249,7 @@ def test_required_cases_always_count(tmp_path: Path, strict: bool) -> None:
 
 
 def test_the_log_records_whether_the_run_is_strict(tmp_path: Path) -> None:
-    recorder = Recorder(LogWriter(tmp_path / "log"), RunOptions(vendor="small", strict=True))
+    recorder = RunOptions(vendor="small", strict=True).recorder(LogWriter(tmp_path / "log"))
     recorder.begin("")
     assert recorder.content().report().strict
 

@@ -15,7 +15,7 @@ from diopi_test.baseline.store import Provenance, baseline_file, write_baseline_
 from diopi_test.run.collection import Collected
 from diopi_test.run.debug import debug, select_only_case
 from diopi_test.run.keywords import SelectionError
-from diopi_test.run.options import CaseOptions
+from diopi_test.run.limits import CaseOptions
 
 SCRIPT = """
 import sys
@@ -23,7 +23,7 @@ from pathlib import Path
 from diopi_test.run.collection import collect_runtime
 from diopi_test.run.debug import debug
 from diopi_test.run.lookup import find
-from diopi_test.run.options import CaseOptions
+from diopi_test.run.limits import CaseOptions
 
 vendor, file, case = sys.argv[1:]
 if case.startswith("runtime"):

@@ -17,7 +17,7 @@ from diopi_test.run.recorder import Header, LogContent
 
 
 def test_the_origin_states_time_and_place() -> None:
-    origin = describe_origin(RunOptions(vendor="small", workers=3, device="chip", driver="7", commit="abc"))
+    origin = describe_origin(3, device="chip", driver="7", commit="abc")
     assert datetime.now(UTC) - datetime.fromisoformat(origin.started) < timedelta(minutes=5)
     assert (origin.workers, origin.device, origin.driver, origin.commit) == (3, "chip", "7", "abc")
     assert origin.host and origin.processor
@@ -30,7 +30,7 @@ def test_the_processor_is_the_model_or_the_architecture(tmp_path: Path) -> None:
 
 
 def test_a_header_without_origin_is_read() -> None:
-    content = to_json(Header.create(RunOptions(vendor="small"), ""))
+    content = to_json(RunOptions(vendor="small").header(""))
     del content["origin"]
     assert from_json(Header, content).origin is None
 

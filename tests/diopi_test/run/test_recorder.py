@@ -12,14 +12,14 @@ from diopi_test.results.log import LogError, LogRecord, LogWriter, seal
 from diopi_test.results.records import VendorInfo
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.options import RunOptions
-from diopi_test.run.recorder import LogContent, Recorder
+from diopi_test.run.recorder import LogContent
 
 
 @pytest.mark.parametrize("is_library", [True, False])
 def test_a_library_is_identified_by_its_digest(is_library: bool, tmp_path: Path) -> None:
     library = tmp_path / "libdiopi_impl.so"
     library.write_bytes(b"\x7fELF")
-    recorder = Recorder(LogWriter(tmp_path / "log"), RunOptions(vendor=str(library) if is_library else "small"))
+    recorder = RunOptions(vendor=str(library) if is_library else "small").recorder(LogWriter(tmp_path / "log"))
     recorder.begin("")
     recorder.vendor(Description(name="chip", version="1.0", claims=(), waivers=()))
     digest = hashlib.sha256(b"\x7fELF").hexdigest() if is_library else ""
@@ -36,7 +36,7 @@ def test_a_library_is_identified_by_its_digest(is_library: bool, tmp_path: Path)
 def test_a_run_is_not_resumed_with_another_vendor(second: Description, message: str, tmp_path: Path) -> None:
     library = tmp_path / "libdiopi_impl.so"
     library.write_bytes(b"\x7fELF")
-    recorder = Recorder(LogWriter(tmp_path / "log"), RunOptions(vendor=str(library)))
+    recorder = RunOptions(vendor=str(library)).recorder(LogWriter(tmp_path / "log"))
     recorder.begin("")
     recorder.vendor(Description(name="chip", version="1.0", claims=(), waivers=()))
     recorder.vendor(Description(name="chip", version="1.0", claims=(), waivers=()))
@@ -47,7 +47,7 @@ def test_a_run_is_not_resumed_with_another_vendor(second: Description, message: 
 
 def test_a_log_of_two_runs_or_vendors_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    recorder = Recorder(LogWriter(path), RunOptions(vendor="chip"))
+    recorder = RunOptions(vendor="chip").recorder(LogWriter(path))
     recorder.begin("")
     recorder.vendor(Description(name="chip", version="1.0", claims=(), waivers=()))
     begun = path.read_bytes()

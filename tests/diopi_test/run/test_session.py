@@ -10,7 +10,7 @@ from faulty import FaultyVendor
 from diopi_proto.types import Error
 from diopi_test.execution.verdict import Verdict
 from diopi_test.run.collection import collect_file
-from diopi_test.run.options import CaseOptions
+from diopi_test.run.limits import CaseOptions
 from diopi_test.run.session import Session
 
 CALLS = 6

@@ -13,7 +13,7 @@ from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.run.collection import Collected, collect_level
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServer, ForkServerError
-from diopi_test.run.options import CaseOptions, Limits
+from diopi_test.run.limits import CaseOptions, Limits
 
 STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 

@@ -70,6 +70,6 @@ def test_no_function_imports_a_module_when_it_runs(work: str, functions: list[st
 
 
 def test_fork_server_imports_references_if_inputs_are_redrawn() -> None:
-    generated = {name for name in LEVELS if RunOptions(vendor="any", level=name).of_cases.draws_inputs}
+    generated = {name for name in LEVELS if RunOptions(vendor="any", level=name).execution.draws_inputs}
     assert {"large", "models"} <= generated
     assert not generated & {"smoke", "full"}

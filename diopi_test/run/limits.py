@@ -1,0 +1,46 @@
+"""How workers run single cases: the resources that a case may use, and the options of its execution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+TIMEOUT = 120.0
+"""The default number of seconds after which a case counts as hanging."""
+
+MAX_LOST = 5
+"""The default number of cases of a function that may crash or hang before the function is abandoned."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The resources that the cases of a run may use.
+
+    Attributes:
+        timeout: seconds a case may take.
+        memory: bytes of memory that a worker may use; None for any number.
+        lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
+    """
+
+    timeout: float = TIMEOUT
+    memory: int | None = None
+    lost: int = MAX_LOST
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseOptions:
+    """Options that concern the execution of single cases.
+
+    Attributes:
+        enabled_checks: the names of the checks that decide the verdict; None for all.
+        conversions: the names of those each case goes through, see `diopi_test.execution.conversions`.
+        dump: the folder into which what fails is written; None for none.
+        perf: whether the calls of cases that pass are timed.
+        draws_inputs: whether inputs are drawn again, for which the fork server imports the references.
+    """
+
+    enabled_checks: tuple[str, ...] | None = None
+    conversions: tuple[str, ...] = ()
+    dump: Path | None = None
+    perf: bool = False
+    draws_inputs: bool = False

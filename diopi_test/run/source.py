@@ -1,0 +1,120 @@
+"""`CaseSource`: the level that provides the cases of a run, and the selection from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from rich.console import Console
+
+from diopi_proto.interface import prototypes
+from diopi_proto.messages import pluralize
+from diopi_test.baseline.descriptions import is_described
+from diopi_test.baseline.level import StoredLevel, open_level
+from diopi_test.baseline.location import folder_to_read
+from diopi_test.baseline.parallel import process_map
+from diopi_test.cases.selection import LEVELS
+from diopi_test.execution.listing import list_cases
+from diopi_test.execution.runtime_cases import RUNTIME
+from diopi_test.run.collection import (
+    Collected,
+    collect_described,
+    collect_drawn,
+    collect_level,
+    collect_runtime,
+    counting_int32_indices,
+)
+from diopi_test.run.described import compute_results, with_results
+from diopi_test.run.keywords import SelectionError
+from diopi_test.run.selection import Selection
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CaseSource:
+    """The level of a baseline and the cases that are selected from it.
+
+    Attributes:
+        level: the name of the level.
+        data: the folder of the baselines; None for the one that ships, or the user's cache.
+        selection: which cases, and in which order.
+        huge: whether cases whose storages have more bytes than 32 bits count are included.
+        int32_indices: whether cases with int32 indices count.
+    """
+
+    level: str
+    data: Path | None
+    selection: Selection
+    huge: bool
+    int32_indices: bool
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of the level."""
+        return self.data / self.level if self.data else folder_to_read(self.level)
+
+    @property
+    def _described_folder(self) -> Path | None:
+        """Return the folder that describes the cases; None if a level does."""
+        return self.data if self.data is not None and is_described(self.data) else None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Return whether the inputs are generated again: for such levels, and for folders of descriptions."""
+        return LEVELS[self.level].is_drawn or self._described_folder is not None
+
+    def prepare(self, console: Console, workers: int) -> list[str]:
+        """Compute missing or outdated results of the selected functions, at a level whose inputs are generated.
+
+        Args:
+            console: The console for progress.
+            workers: The number of processes.
+
+        Returns:
+            A line for each internal error; the run continues without these results.
+        """
+        if not self.is_drawn:
+            return []
+        from diopi_test.baseline.generate import generate  # imports the references, which other levels do not need
+
+        def tell(function: str, count: int) -> None:
+            if count:
+                console.print(f"computed the results of {pluralize(count, 'case')} of {function}", highlight=False)
+
+        functions = sorted({case.function for case in self._list_drawn()} - {RUNTIME})
+        if data := self._described_folder:
+            return compute_results(data, self.level, functions, console, workers=workers)
+        if functions:
+            generate(functions, self.level, self.folder, process_map(workers), tell, list_cases)
+        return []
+
+    def collect(self) -> tuple[StoredLevel, list[Collected]]:
+        """Return the level and its selected cases in order."""
+        level = open_level(self.folder)
+        if self._described_folder:
+            return level, with_results(level, self._list_drawn())
+        if self.is_drawn:
+            return level, self._list_drawn()
+        return level, self._select(level.functions, collect_level(level, self.selection.wants_function))
+
+    def list_cases(self) -> list[Collected]:
+        """Return the selected cases in the order of `collect`, even if results are missing."""
+        return self._list_drawn() if self.is_drawn else self.collect()[1]
+
+    def _list_drawn(self) -> list[Collected]:
+        """Return the selected cases of a level with generated inputs, whether their results exist or not."""
+        wanted, data = self.selection.wants_function, self._described_folder
+        known = collect_described(data, wanted) if data else collect_drawn(self.level, wanted, huge=self.huge)
+        return self._select(list(prototypes()), known)
+
+    def _select(self, functions: Sequence[str], cases: Sequence[Collected]) -> list[Collected]:
+        """Return the selected cases of the level and of the runtime."""
+        if self.int32_indices:
+            cases = counting_int32_indices(cases, self.level)
+        known = [*(collect_runtime() if self.selection.wants_function(RUNTIME) else ()), *cases]
+        if absent := self.selection.absent(known):
+            near = self.selection.near(functions, known)
+            raise SelectionError(f"there is no case {', '.join(absent)} in {self.folder}.{near}")
+        return self.selection.apply(known)
