@@ -13,6 +13,7 @@ from functools import cache
 
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.model import CaseClass
+from diopi_test.execution.bases import find_bases
 from diopi_test.execution.negative_cases import is_ordinary
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 
@@ -26,15 +27,11 @@ def aliased_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[
     The stored case is the first one in `cases` from which the case can be derived. This depends on element types,
     shapes and layouts, not on values.
     """
-    missing, found = dict(aliased_targets(prototype)), {}
-    for case in cases if missing else ():
-        for label, (result, argument) in list(missing.items()):
-            if _can_be_one(prototype, case, result, argument) and _is_laid_out_alike(case, result, argument):
-                found[label] = case.label
-                del missing[label]
-        if not missing:
-            break
-    return [(label, found[label]) for label in aliased_targets(prototype) if label in found]
+
+    def applies(case: BaselineCase, target: tuple[str, str]) -> bool:
+        return _can_be_one(prototype, case, *target) and _is_laid_out_alike(case, *target)
+
+    return find_bases(aliased_targets(prototype), cases, applies)
 
 
 def make_aliased_case(case: BaselineCase, label: str, prototype: Prototype) -> BaselineCase:

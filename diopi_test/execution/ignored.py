@@ -23,6 +23,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Number
 from diopi_test.cases.data import widen
 from diopi_test.cases.model import CaseClass
+from diopi_test.execution.bases import find_bases
 from diopi_test.execution.negative_cases import is_ordinary
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt.dtypes import to_numpy
@@ -48,15 +49,8 @@ def ignored_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list[
     Returns:
         Pairs of label and base label.
     """
-    missing, found = dict(_targets(prototype)), {}
-    for case in filter(partial(is_ordinary, prototype), cases) if missing else ():
-        for label in list(missing):
-            if _can_be_made(prototype, case, *missing[label]):
-                found[label] = case.label
-                del missing[label]
-        if not missing:
-            break
-    return [(label, found[label]) for label in _targets(prototype) if label in found]
+    ordinary = filter(partial(is_ordinary, prototype), cases)
+    return find_bases(_targets(prototype), ordinary, lambda case, target: _can_be_made(prototype, case, *target))
 
 
 def make_ignored_case(case: BaselineCase, label: str) -> BaselineCase:

@@ -22,6 +22,7 @@ from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.model import CaseClass
+from diopi_test.execution.bases import find_bases
 from diopi_test.execution.flaw import (
     Flaw,
     Mutation,
@@ -60,15 +61,12 @@ def negative_labels(prototype: Prototype, cases: Iterable[BaselineCase]) -> list
     Returns:
         Pairs of label and base label.
     """
-    missing, found = dict(_targets(prototype)), {}
-    for case in filter(partial(is_ordinary, prototype), cases):
-        for label, (mutation, parameter) in list(missing.items()):
-            if _flaw(mutation, prototype, parameter, case) is not None:
-                found[label] = case.label
-                del missing[label]
-        if not missing:
-            break
-    return [(label, found[label]) for label in _targets(prototype) if label in found]
+
+    def applies(case: BaselineCase, target: tuple[Mutation, Parameter]) -> bool:
+        mutation, parameter = target
+        return _flaw(mutation, prototype, parameter, case) is not None
+
+    return find_bases(_targets(prototype), filter(partial(is_ordinary, prototype), cases), applies)
 
 
 def make_negative_case(case: BaselineCase, label: str) -> NegativeCase:

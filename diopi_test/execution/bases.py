@@ -1,0 +1,33 @@
+"""The stored cases from which other cases are derived when they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from diopi_test.oracle.records import BaselineCase
+
+Target = TypeVar("Target")
+
+
+def find_bases(
+    targets: Mapping[str, Target], cases: Iterable[BaselineCase], applies: Callable[[BaselineCase, Target], bool]
+) -> list[tuple[str, str]]:
+    """Find the first stored case from which each case can be derived.
+
+    Args:
+        targets: What to change in a stored case, by the label of the derived case.
+        cases: The stored cases of a function.
+        applies: Returns whether a change applies to a stored case. Types, shapes and attributes decide, not values.
+
+    Returns:
+        Pairs of the label of a derived case and the label of its base, in the order of `targets`.
+    """
+    missing, found = dict(targets), {}
+    for case in cases if missing else ():
+        for label in [label for label, target in missing.items() if applies(case, target)]:
+            found[label] = case.label
+            del missing[label]
+        if not missing:
+            break
+    return [(label, found[label]) for label in targets if label in found]
