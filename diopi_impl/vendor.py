@@ -60,7 +60,7 @@ class Vendor(BaseVendor):
         self._adapt = adapt
         self._implementations: dict[str, Implementation] = {}
         self._derived: set[str] = set()
-        self._source_modules: dict[str, str] = {}
+        self._functions: dict[str, Callable[..., Any]] = {}
         self._failure = _FailureReason()
 
     def implements(self, *names: str, adapt: Adapter | None = None) -> Callable[[F], F]:
@@ -115,19 +115,23 @@ class Vendor(BaseVendor):
             elif form.name not in self._implementations:
                 self._implementations[form.name] = add_argument_checks(form, bind(form, adapted))
                 self._derived.add(form.name)
-                self._source_modules[form.name] = _module_of(function)
+                self._functions[form.name] = function
 
     def _enter(self, prototype: Prototype, prepare: Prepare, function: Callable[..., Any]) -> None:
         if prototype.name in self._implementations and prototype.name not in self._derived:
             raise VendorError(f"vendor {self.name}: {prototype.name} is implemented twice")
         self._derived.discard(prototype.name)
         self._implementations[prototype.name] = add_argument_checks(prototype, prepare)
-        self._source_modules[prototype.name] = _module_of(function)
+        self._functions[prototype.name] = function
 
     @property
     def source_modules(self) -> Mapping[str, str]:
         """The name of the Python module that implements each function."""
-        return dict(self._source_modules)
+        return {name: _module_of(function) for name, function in self._functions.items()}
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return the implementation that was registered for `name`; raise KeyError if there is none."""
+        return self._functions[name]
 
     def has(self, name: str) -> bool:
         """Return whether the vendor implements the standard function `name`."""

@@ -7,6 +7,7 @@ import torch
 from diopi_impl.base import Waiver
 from diopi_impl.host_runtime import HostRuntime
 from diopi_impl.torch_cpu.adapter import adapt_to_tensors
+from diopi_impl.torch_cpu.renamed import register_renamed
 from diopi_impl.vendor import Vendor
 from diopi_proto.families import load_families
 from lib_rt import Device
@@ -80,3 +81,4 @@ vendor = TorchVendor(
 )
 
 load_families(__name__)
+register_renamed(vendor)

@@ -46,26 +46,6 @@ for _name, _gradient_function in GRADIENTS.items():
     vendor.implements(_name)(_binary_gradient(_gradient_function))
 
 
-@vendor.implements("diopiHardtanh")
-def hardtanh(input, min_val, max_val):
-    return F.hardtanh(input, min_val, max_val)
-
-
-@vendor.implements("diopiHardtanhBackward")
-def hardtanh_backward(grad_output, input, min_val, max_val):
-    return aten.hardtanh_backward(grad_output, input, min_val, max_val)
-
-
-@vendor.implements("diopiThreshold")
-def threshold(input, threshold, value):
-    return F.threshold(input, threshold, value)
-
-
-@vendor.implements("diopiThresholdBackward")
-def threshold_backward(grad_output, input, threshold):
-    return aten.threshold_backward(grad_output, input, threshold)
-
-
 @vendor.implements("diopiGelu")
 def gelu(input, approximate):
     return F.gelu(input, approximate=approximate)
@@ -74,21 +54,6 @@ def gelu(input, approximate):
 @vendor.implements("diopiGeluBackward")
 def gelu_backward(grad_output, input, approximate):
     return aten.gelu_backward(grad_output, input, approximate=approximate)
-
-
-@vendor.implements("diopiLeakyRelu")
-def leaky_relu(input, negative_slope):
-    return F.leaky_relu(input, negative_slope)
-
-
-@vendor.implements("diopiLeakyReluBackward")
-def leaky_relu_backward(grad_output, input, negative_slope, input_is_result):
-    return aten.leaky_relu_backward(grad_output, input, negative_slope, input_is_result)
-
-
-@vendor.implements("diopiSigmoidBackward")
-def sigmoid_backward(grad_output, output):
-    return aten.sigmoid_backward(grad_output, output)
 
 
 @vendor.implements("diopiSoftmax")

@@ -58,16 +58,6 @@ def div(input, other, rounding_mode):
     return torch.div(input, other, rounding_mode=name)
 
 
-@vendor.implements("diopiPowTensor")
-def power(input, exponent):
-    return torch.pow(input, exponent)
-
-
-@vendor.implements("diopiPowScalar")
-def power_of_number(input, exponent):
-    return torch.pow(input, exponent)
-
-
 @vendor.implements("diopiAddcmul")
 def addcmul(input, tensor1, tensor2, value):
     return torch.addcmul(input, tensor1, tensor2, value=value)
@@ -76,26 +66,6 @@ def addcmul(input, tensor1, tensor2, value):
 @vendor.implements("diopiAddcdiv")
 def addcdiv(input, tensor1, tensor2, value):
     return torch.addcdiv(input, tensor1, tensor2, value=value)
-
-
-@vendor.implements("diopiLerpTensor")
-def lerp(input, end, weight):
-    return torch.lerp(input, end, weight)
-
-
-@vendor.implements("diopiClamp")
-def clamp(input, min, max):
-    return torch.clamp(input, min, max)
-
-
-@vendor.implements("diopiClampMin")
-def clamp_min(input, min):
-    return torch.clamp_min(input, min)
-
-
-@vendor.implements("diopiClampMax")
-def clamp_max(input, max):
-    return torch.clamp_max(input, max)
 
 
 @vendor.implements("diopiEqual")

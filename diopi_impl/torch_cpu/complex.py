@@ -7,16 +7,6 @@ import torch
 from diopi_impl.torch_cpu import vendor
 
 
-@vendor.implements("diopiComplex")
-def complex_(real, imag):
-    return torch.complex(real, imag)
-
-
-@vendor.implements("diopiPolar")
-def polar(abs, angle):
-    return torch.polar(abs, angle)
-
-
 @vendor.implements("diopiConj")
 def conj(input):
     return torch.conj_physical(input)

@@ -93,13 +93,3 @@ for _rank, _conv, _conv_transpose in (
     vendor.implements(f"diopiConvolution{_rank}dBackward")(partial(convolution_backward, _conv))
     vendor.implements(f"diopiConvTranspose{_rank}d")(partial(transposed_convolution, _conv_transpose))
     vendor.implements(f"diopiConvTranspose{_rank}dBackward")(partial(transposed_convolution_backward, _conv_transpose))
-
-
-@vendor.implements("diopiIm2Col")
-def im2col(input, kernel_size, dilation, padding, stride):
-    return torch.ops.aten.im2col(input, kernel_size, dilation, padding, stride)
-
-
-@vendor.implements("diopiCol2Im")
-def col2im(input, output_size, kernel_size, dilation, padding, stride):
-    return torch.ops.aten.col2im(input, output_size, kernel_size, dilation, padding, stride)

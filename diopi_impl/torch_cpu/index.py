@@ -12,11 +12,6 @@ from diopi_impl.torch_cpu.autograd import gradients
 aten = torch.ops.aten
 
 
-@vendor.implements("diopiIndex")
-def index(input, indices):
-    return aten.index(input, indices)
-
-
 @vendor.implements("diopiIndexBackward")
 def index_backward(zeros_like_input, indices, grad_output):
     return aten.index_put(zeros_like_input, indices, grad_output, accumulate=True)
@@ -25,11 +20,6 @@ def index_backward(zeros_like_input, indices, grad_output):
 @vendor.implements("diopiIndexPut")
 def index_put(input, values, indices, accumulate):
     return aten.index_put(input, indices, values, accumulate)
-
-
-@vendor.implements("diopiIndexSelect")
-def index_select(input, dim, index):
-    return torch.index_select(input, dim, index)
 
 
 @vendor.implements("diopiIndexSelectBackward")
@@ -42,29 +32,9 @@ def select(input, dim, index):
     return torch.select(input, dim, index)
 
 
-@vendor.implements("diopiSelectBackward")
-def select_backward(grad_output, input_sizes, dim, index):
-    return aten.select_backward(grad_output, input_sizes, dim, index)
-
-
-@vendor.implements("diopiSelectScatter")
-def select_scatter(input, src, dim, index):
-    return torch.select_scatter(input, src, dim, index)
-
-
 @vendor.implements("diopiSlice")
 def slice_(input, dim, start, end, step):
     return aten.slice(input, dim, start, end, step)
-
-
-@vendor.implements("diopiSliceBackward")
-def slice_backward(grad_output, input_sizes, dim, start, end, step):
-    return aten.slice_backward(grad_output, input_sizes, dim, start, end, step)
-
-
-@vendor.implements("diopiSliceScatter")
-def slice_scatter(input, src, dim, start, end, step):
-    return torch.slice_scatter(input, src, dim, start, end, step)
 
 
 @vendor.implements("diopiIndexFill")
@@ -72,35 +42,10 @@ def index_fill(input, dim, index, value):
     return torch.index_fill(input, dim, index.long(), value)  # PyTorch accepts only int64
 
 
-@vendor.implements("diopiMaskedFill")
-def masked_fill(input, mask, value):
-    return torch.masked_fill(input, mask, value)
-
-
-@vendor.implements("diopiMaskedScatter")
-def masked_scatter(input, mask, source):
-    return torch.masked_scatter(input, mask, source)
-
-
-@vendor.implements("diopiMaskedSelect")
-def masked_select(input, mask):
-    return torch.masked_select(input, mask)
-
-
 @vendor.implements("diopiMaskedSelectBackward")
 def masked_select_backward(grad_output, input, mask):
     gradient: Any = gradients(lambda x: torch.masked_select(x, mask), grad_output, input)[0]
     return gradient
-
-
-@vendor.implements("diopiWhere")
-def elementwise_where(condition, input, other):
-    return torch.where(condition, input, other)
-
-
-@vendor.implements("diopiGather")
-def gather(input, dim, index):
-    return torch.gather(input, dim, index)
 
 
 @vendor.implements("diopiGatherBackward")
@@ -127,11 +72,6 @@ def embedding(weight, indices):
     return aten.embedding(weight, indices)  # the other arguments only affect the gradient
 
 
-@vendor.implements("diopiEmbeddingBackward")
-def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfreq):
-    return aten.embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_byfreq)
-
-
 @vendor.implements("diopiEmbeddingRenorm_")
 def embedding_renorm(inout, indices, max_norm, norm_type):
     return aten.embedding_renorm(inout, indices, max_norm, norm_type)
@@ -140,8 +80,3 @@ def embedding_renorm(inout, indices, max_norm, norm_type):
 @vendor.implements("diopiOneHot")
 def one_hot(input, num_classes):
     return torch.nn.functional.one_hot(input.long(), num_classes)  # PyTorch accepts only int64
-
-
-@vendor.implements("diopiNonzero")
-def nonzero(input):
-    return torch.nonzero(input)

@@ -16,16 +16,6 @@ aten: Any = torch.ops.aten
 REDUCTIONS = ("none", "mean", "sum")
 
 
-@vendor.implements("diopiMSELoss")
-def mse_loss(input, target, reduction):
-    return aten.mse_loss(input, target, reduction)
-
-
-@vendor.implements("diopiMSELossBackward")
-def mse_loss_backward(grad_output, input, target, reduction):
-    return aten.mse_loss_backward(grad_output, input, target, reduction)
-
-
 @vendor.implements("diopiSmoothL1Loss")
 def smooth_l1_loss(input, target, reduction, beta):
     return functional.smooth_l1_loss(input, target, reduction=REDUCTIONS[reduction], beta=beta)

@@ -54,8 +54,3 @@ def _unary(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
 
 for _name, _function in UNARY.items():
     vendor.implements(_name)(_unary(_function))
-
-
-@vendor.implements("diopiTanhBackward")
-def tanh_backward(grad_output, output):
-    return torch.ops.aten.tanh_backward(grad_output, output)

@@ -44,21 +44,6 @@ def min_(input, dim, *, out):
     return tuple(torch.min(input, dim, _keeps_axes(input, out[0])))
 
 
-@vendor.implements("diopiMaxAll")
-def max_all(input):
-    return torch.max(input)
-
-
-@vendor.implements("diopiMinAll")
-def min_all(input):
-    return torch.min(input)
-
-
-@vendor.implements("diopiAmax")
-def amax(self, dim, keepdim):
-    return torch.amax(self, dim, keepdim)
-
-
 @vendor.implements("diopiAny")
 def any_(input, dim, *, out):
     return torch.any(input, _all_axes(input, dim), _keeps_axes(input, out))

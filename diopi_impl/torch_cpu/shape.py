@@ -14,16 +14,6 @@ from diopi_proto.types import MemoryFormat
 Sizes = tuple[int, ...]
 
 
-@vendor.implements("diopiCat")
-def cat(tensors, dim):
-    return torch.cat(tensors, dim)
-
-
-@vendor.implements("diopiStack")
-def stack(tensors, dim):
-    return torch.stack(tensors, dim)
-
-
 @vendor.implements("diopiSplitWithSizes")
 def split_with_sizes(input, splitSizes, dim):
     return list(input.split_with_sizes(splitSizes, dim))
@@ -44,21 +34,6 @@ def expand(input, *, out):
     return input.expand(out.shape)
 
 
-@vendor.implements("diopiFlip")
-def flip(input, dims):
-    return input.flip(dims)
-
-
-@vendor.implements("diopiRoll")
-def roll(input, shifts, dims):
-    return input.roll(shifts, dims)
-
-
-@vendor.implements("diopiRepeat")
-def repeat(input, repeats_size):
-    return input.repeat(repeats_size)
-
-
 @vendor.implements("diopiPad")
 def pad(input, pad, mode, value):
     return torch.nn.functional.pad(input, pad, mode, value)
@@ -67,21 +42,6 @@ def pad(input, pad, mode, value):
 @vendor.implements("diopiUnfold")
 def unfold(input, dim, size, step):
     return input.unfold(dim, size, step)
-
-
-@vendor.implements("diopiUnfoldBackward")
-def unfold_backward(grad_output, input_sizes, dim, size, step):
-    return torch.ops.aten.unfold_backward(grad_output, input_sizes, dim, size, step)
-
-
-@vendor.implements("diopiTril")
-def tril(input, diagonal):
-    return input.tril(diagonal)
-
-
-@vendor.implements("diopiTriu")
-def triu(input, diagonal):
-    return input.triu(diagonal)
 
 
 @vendor.implements("diopiMeshGrid")
