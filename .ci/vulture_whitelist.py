@@ -10,6 +10,7 @@ _.whitespace_split, _.commenters  # shlex
 _.on_config, _.on_files, _.on_page_markdown, _.on_page_context  # MkDocs
 _.visit_AnnAssign, _.visit_JoinedStr  # ast.NodeVisitor
 _.get_code, _.fullname  # the import system
+_.visit_AnnAssign, _.visit_JoinedStr  # ast
 _.handle_starttag, _.handle_data  # html.parser
 _.binary_location  # Selenium
 _.wrapper_set_seed, _._lazy_init, _._is_in_bad_fork, _.manual_seed_all, _.get_amp_supported_dtype  # PyTorch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 
 from diopi_impl.host_runtime import HostRuntime
+from diopi_impl.jax_cpu.gradients import derive_gradients
 from diopi_impl.jax_cpu.jit import compiled
 from diopi_impl.vendor import Vendor
 from diopi_proto.families import load_families
@@ -19,3 +20,4 @@ vendor = Vendor(
 )
 
 load_families(__name__)
+derive_gradients(vendor)

@@ -53,12 +53,6 @@ def threshold_backward(grad_output, input, threshold):
     return jnp.where(input <= threshold, 0, grad_output)
 
 
-def _vjp(function: Callable[[Array], Array], input: Array, grad_output: Array) -> Array:
-    """Return the gradient of `function` at `input` for the gradient of its result."""
-    gradient: Array = jax.vjp(function, input)[1](grad_output)[0]
-    return gradient
-
-
 def _gelu(approximate: str) -> Callable[[Array], Array]:
     if approximate not in ("none", "tanh"):
         raise ValueError(f"approximate is {approximate!r}, expected 'none' or 'tanh'")
@@ -73,11 +67,6 @@ def _gelu_tanh(x: Array) -> Array:
 @vendor.implements("diopiGelu")
 def gelu(input, approximate):
     return _gelu(approximate)(input)
-
-
-@vendor.implements("diopiGeluBackward")
-def gelu_backward(grad_output, input, approximate):
-    return _vjp(_gelu(approximate), input, grad_output)
 
 
 @vendor.implements("diopiLeakyRelu")
@@ -107,11 +96,6 @@ def sigmoid_backward(grad_output, output):
 @vendor.implements("diopiSilu")
 def silu(input):
     return jax.nn.silu(input)
-
-
-@vendor.implements("diopiSiluBackward")
-def silu_backward(grad_output, input):
-    return _vjp(jax.nn.silu, input, grad_output)
 
 
 def _apply_along(function: Callable[..., Array], dim: int, *arrays: Array) -> Array:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -33,18 +32,6 @@ def upsample_nearest(input, size):
     for axis, length in enumerate(size, 2):
         input = jnp.take(input, np.arange(length) * input.shape[axis] // length, axis)
     return input
-
-
-def _transpose(function: Callable[[Array], Array], in_size: Sizes, grad_output: Array) -> Array:
-    """Return the gradient of an array of shape `in_size`, of which `function` is linear."""
-    _, pull = jax.vjp(function, jnp.zeros(in_size, grad_output.dtype))
-    (gradient,) = pull(grad_output)
-    return gradient
-
-
-@vendor.implements("diopiUpsampleNearestBackward")
-def upsample_nearest_backward(grad_output, out_size, in_size):
-    return _transpose(lambda x: upsample_nearest(x, out_size), in_size, grad_output)
 
 
 def _positions(d: int, size: int, align_corners: bool) -> NDArray[Any]:
@@ -92,11 +79,6 @@ def upsample_linear(input, size, align_corners, mode):
     for axis, length in enumerate(size, 2):
         input = _resize_axis(input, axis, taps(_positions(input.shape[axis], length, align_corners)))
     return input
-
-
-@vendor.implements("diopiUpsampleLinearBackward")
-def upsample_linear_backward(grad_output, out_size, in_size, align_corners, mode):
-    return _transpose(lambda x: upsample_linear(x, out_size, align_corners, mode), in_size, grad_output)
 
 
 def _gather_points(input: Array, indices: Sequence[Array]) -> Array:

@@ -70,11 +70,6 @@ def matmul(input, other):
     return jnp.matmul(input, other)
 
 
-@vendor.implements("diopiMatmulBackward")
-def matmul_backward(grad_out, input, other):
-    return _conjugate_vjp(jnp.matmul, input, other)(grad_out)
-
-
 @implements_product("diopiLinear")
 def linear(input, weight, bias):
     check_rank(2, weight=weight)

@@ -64,11 +64,6 @@ def mse_loss(input, target, reduction):
     return _reduce(jnp.square(input - target), reduction)
 
 
-@vendor.implements("diopiMSELossBackward")
-def mse_loss_backward(grad_output, input, target, reduction):
-    return _vjp(lambda x: mse_loss(x, target, reduction), input, grad_output)
-
-
 def _check_beta(beta: float) -> None:
     if beta < 0:
         raise ValueError(f"beta is {beta}, expected at least 0")
@@ -112,11 +107,6 @@ def bce_with_logits(input, target, weight, pos_weight, reduction):
     return _reduce(
         _broadcast_weight(input, weight) * _bce(input, target, _broadcast_weight(input, pos_weight)), reduction
     )
-
-
-@vendor.implements("diopiBCEWithLogitsBackward")
-def bce_with_logits_backward(grad_output, input, target, weight, pos_weight, reduction):
-    return _vjp(lambda x: bce_with_logits(x, target, weight, pos_weight, reduction), input, grad_output)
 
 
 def _focal_factor(t: Array, not_p_t: Array, alpha: float, gamma: float) -> Array:
@@ -186,12 +176,6 @@ def nll_loss(input, target, weight, reduction, ignore_index):
     return nll_loss_v2(input, target, weight, reduction, ignore_index)[0]
 
 
-@vendor.implements("diopiNLLLossBackward")
-def nll_loss_backward(grad_output, input, target, weight, reduction, ignore_index):
-    total = nll_loss_v2(input, target, weight, Reduction.mean, ignore_index)[1]
-    return nll_loss_v2_backward(grad_output, input, target, weight, total, reduction, ignore_index)
-
-
 @vendor.implements("diopiNLLLossV2Backward")
 def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduction, ignore_index):
     target = _checked_classes(input, target, weight)
@@ -227,13 +211,6 @@ def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothin
     weights, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     neg_log_probs = -stable_log_softmax(_classes_last(input), -1)
     return _reduce(jnp.where(weights == 0, 0, weights * neg_log_probs).sum(-1), reduction, divisor)
-
-
-@vendor.implements("diopiCrossEntropyLossBackward")
-def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore_index, label_smoothing):
-    return _vjp(
-        lambda x: cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing), input, grad_output
-    )
 
 
 # Connectionist temporal classification

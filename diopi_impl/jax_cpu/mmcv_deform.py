@@ -251,19 +251,3 @@ def ms_deform_attn(value, spatial_shapes, level_start_index, sampling_loc, attn_
         return jnp.zeros((b, q, heads * value.shape[3]), value.dtype)
     summed = _deformable_attention(value, sampling_loc, attn_weight, spatial_shapes, level_start_index)
     return summed.reshape(b, q, heads * value.shape[3])
-
-
-@vendor.implements("diopiMsDeformAttnBackwardMmcv")
-def ms_deform_attn_backward(
-    value, spatial_shapes, level_start_index, sampling_loc, attn_weight, grad_output, im2col_step
-):
-    _check_step(len(value), im2col_step)
-    if not (attn_weight.size and value.size):
-        return jnp.zeros(value.shape), jnp.zeros(sampling_loc.shape), jnp.zeros(attn_weight.shape)
-    b, q, heads, *_ = attn_weight.shape
-
-    def attended(value: Array, locations: Array, weights: Array) -> Array:
-        return _deformable_attention(value, locations, weights, spatial_shapes, level_start_index)
-
-    grad = grad_output.reshape(b, q, heads, value.shape[3])
-    return _gradients(attended, grad, value, sampling_loc, attn_weight)

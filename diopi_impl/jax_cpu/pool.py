@@ -168,21 +168,10 @@ def avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad
     return avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@implements_ranks("diopiAvgPool*dBackward", [1])
-def avg_pool1d_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad):
-    return avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
-
-
 @implements_ranks("diopiAvgPool*d", [2, 3])
 def avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     axes = sliding_axes(input.shape, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
     return _means(input, axes, _divisor(axes, count_include_pad, divisor_override))
-
-
-@implements_ranks("diopiAvgPool*dBackward", [2, 3])
-def avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    axes = sliding_axes(input.shape, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
-    return _means_gradient(grad_output, input, axes, _divisor(axes, count_include_pad, divisor_override))
 
 
 @implements_ranks("diopiAdaptiveAvgPool*d")
@@ -241,7 +230,8 @@ def _implement_gradients(rank: int) -> None:
             return _scatter_to_indices(grad_output, input, indices, rank)
         if adaptive:
             return _adaptive_avg_pool_backward(grad_output, input, rank)
-        return avg_pool_backward(grad_output, input, ksize, stride, padding, ceil_mode, not exclusive, None)
+        axes = sliding_axes(input.shape, ksize, stride, padding, [1] * rank, ceil_mode)
+        return _means_gradient(grad_output, input, axes, _divisor(axes, not exclusive, None))
 
 
 for _rank in (1, 2, 3):

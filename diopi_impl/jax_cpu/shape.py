@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
@@ -146,13 +145,6 @@ def unfold(input, dim, size, step):
     windows = row[starts[:, np.newaxis] + np.arange(size)]  # (windows, size, …)
     windows = jnp.moveaxis(windows, 1, -1)
     return jnp.moveaxis(windows, 0, dim % input.ndim) if input.ndim else windows[0]
-
-
-@vendor.implements("diopiUnfoldBackward")
-def unfold_backward(grad_output, input_sizes, dim, size, step):
-    _, pull = jax.vjp(lambda x: unfold(x, dim, size, step), jnp.zeros(input_sizes, grad_output.dtype))
-    (gradient,) = pull(grad_output)
-    return gradient
 
 
 def _triangle(input: Array, diagonal: int, upper: bool) -> Array:

@@ -1,0 +1,186 @@
+"""Compare the gradient functions of `jax_cpu` that are written by hand with derived ones: accuracy and time.
+
+    python benchmarks/derived_gradients.py [PATTERN …] [--level full]
+
+A row per gradient function of `CANDIDATES` that `diopi_impl/jax_cpu/gradients.py` does not derive yet. `ratio` is the
+largest error / budget over the cases of the level; `small` and `model` are the times of a call, in microseconds of
+processor time: of the function's first case, and of its first case at level large. Each pair is the hand-written
+function, then the derivation. To repeat the comparison of a function that is derived now, check out the commit before
+it was.
+
+These stay hand-written:
+
+- The candidates, for the reason in `REASONS`; those without a reason have not been decided.
+- Gradients that the standard defines by a saved result (softmax, tanh, sigmoid, the norms, attention, max pooling by
+  indices): they don't receive what the forward function needs, or would compute it again.
+- Gradients whose arguments are checked on the host first (index, gather, embedding, sort).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from time import process_time
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from diopi_impl import VendorError
+from diopi_impl.jax_cpu import vendor
+from diopi_impl.jax_cpu.gradients import DERIVED, SIMPLE, Derivation, derive_gradient
+from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.vendor import Vendor
+from diopi_proto.interface import lookup
+from diopi_test.cases.model import Case
+from diopi_test.cases.selection import select_cases
+from diopi_test.checks import values
+from diopi_test.execution.call import Call, RefusedError
+from diopi_test.oracle.evaluation import compute_baseline_case, draw_case_with_zeros
+from lib_rt import Device
+
+POINTS = {"gradient": "grad_out", "inputs": ("points",), "shape": "grad_points"}
+TOP = {"gradient": "top_grad", "shape": "bottom_grad"}
+
+CANDIDATES: dict[str, Derivation] = {
+    "diopiHardtanhBackward": SIMPLE,
+    "diopiHardswishBackward": SIMPLE,
+    "diopiThresholdBackward": Derivation(constants={"value": 0.0}),
+    "diopiSiluBackward": SIMPLE,
+    "diopiMSELossBackward": SIMPLE,
+    "diopiSmoothL1LossBackward": SIMPLE,
+    "diopiBCELossBackward": SIMPLE,
+    "diopiBCEWithLogitsBackward": SIMPLE,
+    "diopiSigmoidFocalLossBackward": Derivation(inputs=("inputs",), names={"inputs": "input", "targets": "target"}),
+    "diopiNLLLossBackward": SIMPLE,
+    "diopiCrossEntropyLossBackward": SIMPLE,
+    "diopiAvgPool1dBackward": SIMPLE,
+    "diopiAvgPool2dBackward": SIMPLE,
+    "diopiAvgPool3dBackward": SIMPLE,
+    "diopiNormalizeBackward": SIMPLE,
+    "diopiCdistBackward": Derivation(inputs=("input1",), constants={"compute_mode": None}),
+    "diopiInstanceNormBackward": Derivation(inputs=("input", "scale", "bias")),
+    "diopiMatmulBackward": Derivation(inputs=("input", "other"), gradient="grad_out"),
+    "diopiCumsumBackward": Derivation(shape="grad_output"),
+    "diopiUnfoldBackward": Derivation(shape="input_sizes"),
+    "diopiSelectBackward": Derivation(shape="input_sizes"),
+    "diopiSliceBackward": Derivation(shape="input_sizes"),
+    "diopiUpsampleNearestBackward": Derivation(shape="in_size", names={"size": "out_size"}),
+    "diopiUpsampleLinearBackward": Derivation(shape="in_size", names={"size": "out_size"}),
+    "diopiCarafeNaiveBackwardMmcv": Derivation(inputs=("features", "masks"), gradient="top_grad"),
+    "diopiCorrelationBackwardMmcv": Derivation(inputs=("input1", "input2")),
+    "diopiMsDeformAttnBackwardMmcv": Derivation(inputs=("value", "sampling_loc", "attn_weight")),
+    "diopiDeformConvBackwardInputMmcv": Derivation(inputs=("input", "offset"), gradient="gradOutput"),
+    "diopiAssignScoreWithkBackwardMmcv": Derivation(
+        inputs=("points", "centers", "scores"), gradient="grad_out", constants={"output": None}
+    ),
+    "diopiGatherPointsBackwardMmcv": Derivation(**POINTS),
+    "diopiGroupPointsBackwardMmcv": Derivation(**POINTS),
+    "diopiThreeInterpolateBackwardMmcv": Derivation(**POINTS),
+    "diopiStackGroupPointsBackwardMmcv": Derivation(
+        inputs=("features_tensor",), gradient="grad_out_tensor", shape="grad_features_tensor"
+    ),
+    "diopiTinShiftBackwardMmcv": Derivation(shape="grad_input"),
+    "diopiPsamaskBackwardMmcv": Derivation(shape="grad_input"),
+    "diopiPrroiPoolbackwardMmcv": Derivation(shape="grad_input"),
+    "diopiRoiAlignRotatedBackwardMmcv": Derivation(**TOP),
+    "diopiRiroiAlignRotatedBackwardMmcv": Derivation(inputs=("features",), **TOP),
+    "diopiRotatedFeatureAlignBackwardMmcv": Derivation(inputs=("features",), **TOP),
+}
+"""The gradient functions that a derivation can express, and the derivation."""
+
+INTEGERS = "integers, which jax.vjp does not differentiate"
+KINKS = "the standard's slope at a kink"
+
+REASONS: dict[str, str] = {
+    "diopiHardtanhBackward": KINKS,
+    "diopiHardswishBackward": KINKS,
+    "diopiSmoothL1LossBackward": KINKS,
+    "diopiThresholdBackward": INTEGERS,
+    "diopiSelectBackward": INTEGERS,
+    "diopiSliceBackward": INTEGERS,
+    "diopiBCELossBackward": "the standard's least denominator of 1e-12",
+    "diopiSigmoidFocalLossBackward": "slopes where the sigmoid rounds to 1",
+    "diopiNormalizeBackward": "the standard's slope of norms of 0, and time",
+    "diopiInstanceNormBackward": "accuracy and arguments that are NULL",
+    "diopiCdistBackward": "the standard's slope at equal points, and time",
+    "diopiCumsumBackward": "accuracy: 1.25 times the error",
+    "diopiAssignScoreWithkBackwardMmcv": "shapes without elements",
+    "diopiCarafeNaiveBackwardMmcv": "it is also a part of diopiCarafeBackwardMmcv",
+}
+
+
+def derived_vendor() -> tuple[Vendor, dict[str, str]]:
+    """A vendor with derived gradients, and the reasons why some can't be derived."""
+    found, failures = Vendor("derived", "1", vendor.runtime, host_addressable=True, adapt=compiled), {}
+    for name, derivation in CANDIDATES.items():
+        try:
+            found.implements(name)(derive_gradient(name, derivation, vendor))
+        except (KeyError, ValueError, VendorError) as error:
+            failures[name] = str(error)
+    return found, failures
+
+
+def worst_ratio(vendors: Sequence[Vendor], device: Device, name: str, level: str) -> list[float]:
+    """The largest error / budget of each vendor; infinity if a case fails."""
+    worst = [0.0] * len(vendors)
+    for case in select_cases(name, level):
+        baseline_case = compute_baseline_case(lookup(name), case)
+        for i, candidate in enumerate(vendors):
+            try:
+                with Call(candidate, device, baseline_case) as call:
+                    result = values.check(call.run())
+                ratio = (result.ratio or 0.0) if result.passed else math.inf
+            except RefusedError:
+                ratio = math.inf
+            worst[i] = max(worst[i], ratio)
+    return worst
+
+
+def call_times(vendors: Sequence[Vendor], device: Device, name: str, case: Case, rounds: int) -> list[float]:
+    """The best processor time of a call by each vendor, in microseconds; they take turns."""
+    data = draw_case_with_zeros(lookup(name), case)
+    best = [math.inf] * len(vendors)
+    for i, candidate in enumerate(vendors):
+        with Call(candidate, device, data) as call:
+            attempt = call.prepared()
+            call.send()
+            attempt()
+            for _ in range(rounds):
+                start = process_time()
+                attempt()
+                best[i] = min(best[i], process_time() - start)
+    return [time * 1e6 for time in best]
+
+
+def first_float32(name: str, level: str) -> Case | None:
+    cases = select_cases(name, level)
+    return next((case for case in cases if case.dtype.name == "float32" and "empty" not in case.label), None)
+
+
+@click.command(help=__doc__)
+@click.argument("patterns", nargs=-1)
+@click.option("--level", default="full", show_default=True, help="Level of the cases for the accuracy.")
+def main(patterns: tuple[str, ...], level: str) -> None:
+    derived, failures = derived_vendor()
+    vendors = (vendor, derived)
+    table = Table("gradient", "ratio", "derived", "small", "derived", "model", "derived", "kept for")
+    with vendor.open_device() as device:
+        for name in CANDIDATES:
+            if name in DERIVED or not any(fnmatch(name, pattern) for pattern in patterns or ("*",)):
+                continue
+            if name in failures:
+                table.add_row(name, failures[name])
+                continue
+            row = [f"{ratio:.3f}" for ratio in worst_ratio(vendors, device, name, level)]
+            for sizes, rounds in (("smoke", 200), ("large", 5)):
+                case = first_float32(name, sizes)
+                row += [f"{t:.0f}" for t in call_times(vendors, device, name, case, rounds)] if case else ["-", "-"]
+            table.add_row(name, *row, REASONS.get(name, ""))
+            print(name, *row, flush=True)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

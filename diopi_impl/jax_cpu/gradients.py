@@ -1,0 +1,130 @@
+"""Gradient functions that follow from their forward functions by automatic differentiation.
+
+A gradient is derived if its cases pass with at most 1.1 times the error of a hand-written function, and if its calls
+take no longer, at the sizes of the cases and of models. `benchmarks/derived_gradients.py` measures both.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+
+from diopi_impl.vendor import Vendor
+from diopi_proto.implementations import declared_parameters
+from diopi_proto.interface import lookup, prototypes
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Derivation:
+    """How the arguments of a gradient function become those of its forward function.
+
+    Attributes:
+        inputs: the differentiated arguments of the forward function, one per result of the gradient function.
+        gradient: the argument of the gradient function that is the gradient of the forward function's first result.
+        shape: the argument that has or is the shape of the only differentiated input, if the input is no argument
+            because the forward function is linear.
+        names: the arguments of the gradient function, by the forward function's names, where they differ.
+        constants: values of the forward function's arguments that the gradient does not depend on.
+    """
+
+    inputs: tuple[str, ...] = ("input",)
+    gradient: str = "grad_output"
+    shape: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+
+SIMPLE = Derivation()
+
+DERIVED: Mapping[str, Derivation] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                "diopiAvgPool1dBackward",
+                "diopiAvgPool2dBackward",
+                "diopiAvgPool3dBackward",
+                "diopiBCEWithLogitsBackward",
+                "diopiCrossEntropyLossBackward",
+                "diopiGeluBackward",
+                "diopiMSELossBackward",
+                "diopiNLLLossBackward",
+                "diopiSiluBackward",
+            ),
+            SIMPLE,
+        ),
+        "diopiMatmulBackward": Derivation(inputs=("input", "other"), gradient="grad_out"),
+        "diopiMsDeformAttnBackwardMmcv": Derivation(inputs=("value", "sampling_loc", "attn_weight")),
+        "diopiUnfoldBackward": Derivation(shape="input_sizes"),
+        **dict.fromkeys(
+            ("diopiUpsampleLinearBackward", "diopiUpsampleNearestBackward"),
+            Derivation(shape="in_size", names={"size": "out_size"}),
+        ),
+    }
+)
+"""The derived gradient functions."""
+
+
+def derive_gradients(vendor: Vendor) -> None:
+    """Register the derived gradient functions of a vendor whose forward functions are registered."""
+    for name, derivation in DERIVED.items():
+        vendor.implements(name)(derive_gradient(name, derivation, vendor))
+
+
+def derive_gradient(name: str, derivation: Derivation, vendor: Vendor) -> Callable[..., Any]:
+    """Return an implementation of a gradient function that differentiates the vendor's forward function.
+
+    Args:
+        name: the gradient function.
+        derivation: how its arguments become those of the forward function.
+        vendor: the vendor that implements the forward function.
+
+    Returns:
+        A function of the arguments that the derivation needs. Its module is that of the forward function.
+    """
+    forward_name = _forward_names()[name]
+    forward, prototype = vendor.function(forward_name), lookup(forward_name)
+    declared = declared_parameters(forward, forward_name, [p.name for p in prototype.arguments])
+    left = [parameter for parameter in declared if parameter not in derivation.constants]
+    passed = {p: derivation.names.get(p, p) for p in left if not (derivation.shape and p in derivation.inputs)}
+    needed = list(dict.fromkeys([derivation.gradient, *passed.values(), *filter(None, [derivation.shape])]))
+
+    def gradient(*values: Any) -> Any:
+        arguments = dict(zip(needed, values, strict=True))
+        grad = arguments[derivation.gradient]
+        attributes = {**derivation.constants, **{parameter: arguments[source] for parameter, source in passed.items()}}
+        if derivation.shape:
+            size = arguments[derivation.shape]
+            inputs = [jnp.zeros(getattr(size, "shape", size), grad.dtype)]
+        else:
+            inputs = [attributes.pop(parameter) for parameter in derivation.inputs]
+
+        def first_result(*inputs: Any) -> Any:
+            results = forward(**attributes, **dict(zip(derivation.inputs, inputs, strict=True)))
+            return results if len(prototype.results) == 1 else results[0]
+
+        result, pull_back = jax.vjp(first_result, *inputs)
+        gradients = [_conjugate(slope) for slope in pull_back(_conjugate(grad.astype(result.dtype)))]
+        return gradients[0] if len(gradients) == 1 else gradients
+
+    gradient.__module__ = inspect.unwrap(forward).__module__
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    gradient.__signature__ = inspect.Signature([inspect.Parameter(p, kind) for p in needed])  # type: ignore[attr-defined]  # inspect reads it
+    return gradient
+
+
+@cache
+def _forward_names() -> Mapping[str, str]:
+    return {p.backward: p.name for p in prototypes().values() if p.backward and p.form == "plain"}
+
+
+def _conjugate(array: Any) -> Any:
+    """Return the conjugate of complex numbers: JAX's gradients are conjugates of those of the standard."""
+    return array if array is None else jnp.conj(array)
