@@ -91,24 +91,26 @@ CANDIDATES: dict[str, Derivation] = {
 """The gradient functions that a derivation can express, and the derivation."""
 
 INTEGERS = "integers, which jax.vjp does not differentiate"
-KINKS = "the standard's slope at a kink"
 
 REASONS: dict[str, str] = {
-    "diopiHardtanhBackward": KINKS,
-    "diopiHardswishBackward": KINKS,
-    "diopiSmoothL1LossBackward": KINKS,
+    "diopiHardtanhBackward": "the sign of zeros",
+    "diopiHardswishBackward": "the standard's slope at -3 and 3, infinities",
+    "diopiSmoothL1LossBackward": "the standard's slope 0 of equal elements where beta is 0",
     "diopiThresholdBackward": INTEGERS,
     "diopiSelectBackward": INTEGERS,
     "diopiSliceBackward": INTEGERS,
     "diopiBCELossBackward": "the standard's least denominator of 1e-12",
-    "diopiSigmoidFocalLossBackward": "slopes where the sigmoid rounds to 1",
-    "diopiNormalizeBackward": "the standard's slope of norms of 0, and time",
-    "diopiInstanceNormBackward": "accuracy and arguments that are NULL",
-    "diopiCdistBackward": "the standard's slope at equal points, and time",
+    "diopiSigmoidFocalLossBackward": "accuracy where the sigmoid rounds to 1",
+    "diopiNormalizeBackward": "the standard's slope of small and infinite norms, and time",
+    "diopiInstanceNormBackward": "gradients of a scale and a bias that are NULL",
+    "diopiCdistBackward": "the standard's slope at equal points, broadcast inputs, and time",
     "diopiCumsumBackward": "accuracy: 1.25 times the error",
-    "diopiAssignScoreWithkBackwardMmcv": "shapes without elements",
+    "diopiAssignScoreWithkBackwardMmcv": "calls without neighbours",
     "diopiCarafeNaiveBackwardMmcv": "it is also a part of diopiCarafeBackwardMmcv",
+    "diopiPrroiPoolbackwardMmcv": "time of small calls",
+    "diopiRoiAlignRotatedBackwardMmcv": "accuracy, and 40 times the time",
 }
+"""Why a candidate stays hand-written."""
 
 
 def derived_vendor() -> tuple[Vendor, dict[str, str]]:
