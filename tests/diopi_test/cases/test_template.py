@@ -15,9 +15,9 @@ class Window:
     step: int = 1
 
 
-def test_replace_changes_attributes_and_sizes() -> None:
+def test_replace_changes_attributes_and_with_sizes_changes_sizes() -> None:
     first = CaseTemplate("first", Window(), {"a": 1})
-    second = first.replace("second", {"b": 2}, step=4, exact=True)
+    second = first.with_sizes(step=4).replace("second", {"b": 2}, exact=True)
     assert second == CaseTemplate("second", Window(3, 4), {"a": 1, "b": 2}, exact=True)
     assert first == CaseTemplate("first", Window(), {"a": 1})
 
