@@ -15,10 +15,16 @@ def check(run: CallRecord) -> CheckResult | None:
     if not run.case.draws:
         return None
     problems = [*_states(run), *_repetition(run)]
-    return CheckResult(check="draws", passed=not problems, message="; ".join(problems))
+    kinds = tuple(dict.fromkeys(kind for kind, _ in problems))
+    return CheckResult(
+        check="draws",
+        passed=not problems,
+        message="; ".join(message for _, message in problems),
+        problems=kinds,
+    )
 
 
-def _states(run: CallRecord) -> Iterator[str]:
+def _states(run: CallRecord) -> Iterator[tuple[str, str]]:
     """Yield the problems of the generators' states.
 
     The seed stays unchanged, and the offset advances if the call draws numbers. A gradient repeats the draws of the
@@ -26,7 +32,7 @@ def _states(run: CallRecord) -> Iterator[str]:
     function. If there are several generators, some may stay unchanged.
 
     Yields:
-        A description of each problem.
+        The kind and a description of each problem.
     """
     are_drawn = any(expected.needs_validator and record.values.size for record, expected in run.results())
     are_drawn &= not run.prototype.is_gradient
@@ -34,19 +40,21 @@ def _states(run: CallRecord) -> Iterator[str]:
     for generator, advance in zip(run.generators, advances, strict=True):
         (seed, offset), (seed_after, offset_after) = generator.before, generator.after
         if seed_after != seed:
-            yield f"the seed of {generator.name} changed from {seed} to {seed_after}"
+            yield "seed_changed", f"the seed of {generator.name} changed from {seed} to {seed_after}"
         if (are_drawn and not any(advances)) or advance >= _OFFSETS // 2:
-            yield f"the offset of {generator.name} was {offset} and is {offset_after}, expected an advanced one"
+            message = f"the offset of {generator.name} was {offset} and is {offset_after}, expected an advanced one"
+            yield "offset_not_advanced", message
         if advance and not run.case.arguments.get("train", True):
-            yield f"{generator.name} was drawn from although train is false"
+            yield "drawn_without_training", f"{generator.name} was drawn from although train is false"
 
 
-def _repetition(run: CallRecord) -> Iterator[str]:
-    """Yield the problems of a repetition: calls with equal states have equal results and equal states afterwards."""
+def _repetition(run: CallRecord) -> Iterator[tuple[str, str]]:
+    """Yield kind and description of the problems of a repetition: equal states give equal results and equal states."""
     if run.again is None:
         return
     for (first, expected), (second, _) in zip(run.results(), run.again.results(), strict=True):
         if expected.needs_validator and first.values.tobytes() != second.values.tobytes():
-            yield f"{first.name} differs when the call is repeated from the same generator state"
+            message = f"{first.name} differs when the call is repeated from the same generator state"
+            yield "state_ignored", message
     if [g.after for g in run.generators] != [g.after for g in run.again.generators]:
-        yield "the generator advances differently when the call is repeated from the same state"
+        yield "state_ignored", "the generator advances differently when the call is repeated from the same state"

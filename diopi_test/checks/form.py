@@ -24,20 +24,27 @@ def check(run: CallRecord) -> CheckResult:
         The result of the check.
     """
     order_matters = any(parameter.annotation is MemoryFormat for parameter in run.prototype.parameters)
-    problems = [f"{name} was not allocated" for name, expected in run.missing.items() if not _is_of_no_use(expected)]
+    missing = [name for name, expected in run.missing.items() if not _is_of_no_use(expected)]
+    problems = [("missing", f"{name} was not allocated") for name in missing]
     problems += [
-        f"the queried size {value.name} is negative: {value.actual}"
+        ("negative_size", f"the queried size {value.name} is negative: {value.actual}")
         for value in run.values
         if value.before and value.actual < 0
     ]
     for record, expected in run.results():
         if record.dtype is not expected.dtype:
-            problems.append(f"{record.name} is {record.dtype.name}, expected {expected.dtype.name}")
+            problems.append(("dtype", f"{record.name} is {record.dtype.name}, expected {expected.dtype.name}"))
         if record.before is None and _without_ones(record.shape) != _without_ones(expected.values.shape):
-            problems.append(f"{record.name} has shape {record.shape}, expected {expected.values.shape}")
+            problems.append(("shape", f"{record.name} has shape {record.shape}, expected {expected.values.shape}"))
         elif order_matters and (wanted := _wrong_order(record, expected)):
-            problems.append(f"{record.name} has strides {record.strides}, expected {wanted}")
-    return CheckResult(check="form", passed=not problems, message=", ".join(problems))
+            problems.append(("strides", f"{record.name} has strides {record.strides}, expected {wanted}"))
+    kinds = tuple(dict.fromkeys(kind for kind, _ in problems))
+    return CheckResult(
+        check="form",
+        passed=not problems,
+        message=", ".join(message for _, message in problems),
+        problems=kinds,
+    )
 
 
 def _is_of_no_use(expected: Expected) -> bool:

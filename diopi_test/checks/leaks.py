@@ -26,6 +26,5 @@ def check(sequence: CallSequence) -> CheckResult | None:
     left = (
         f"a second call left {pluralize(tensors, 'tensor')} and {pluralize(pieces, 'piece')} of device memory allocated"
     )
-    return CheckResult(
-        check="leaks", passed=tensors <= 0 and pieces <= 0, message=left if tensors > 0 or pieces > 0 else ""
-    )
+    problems = tuple(name for name, number in (("tensors", tensors), ("device_memory", pieces)) if number > 0)
+    return CheckResult(check="leaks", passed=not problems, message=left if problems else "", problems=problems)

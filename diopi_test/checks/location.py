@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from diopi_proto.parameters import Role
 from diopi_proto.types import Dtype
 from diopi_test.cases.data import widen
 from diopi_test.cases.formats import FloatArray
+from diopi_test.checks.deviation import IncorrectTensor, derive_deviation
 from diopi_test.checks.error_map import error_map
 from diopi_test.checks.pattern import Mask, constant_pattern, patterns, value_patterns
 from diopi_test.execution.call_record import CallRecord, TensorRecord
@@ -74,7 +76,24 @@ def locate(
         inputs={label: str(array[index]) for label, (array, _) in inputs.items()},
         arguments=describe_arguments(run),
         map=error_map(is_wrong, errors, budget, index),
+        deviation=derive_deviation(
+            IncorrectTensor(
+                is_wrong=is_wrong,
+                actual=actual,
+                expected=expected,
+                dtype=dtype,
+                budget=budget,
+                before=_elements_before(run, name),
+                inputs=inputs,
+            )
+        ),
     )
+
+
+def _elements_before(run: CallRecord, name: str) -> NDArray[Any] | None:
+    """Return the elements that a tensor of the call had before it, if the call updates the tensor; else None."""
+    record = next((record for record in run.tensors if record.name == name), None)
+    return record.earlier if record is not None and record.role is Role.inout else None
 
 
 def locate_in(

@@ -24,17 +24,13 @@ def check(sequence: CallSequence) -> CheckResult | None:
     late = sequence.first.run.late if sequence.first.run is not None else ()
     if late:
         names = ", ".join(late)
-        return CheckResult(
-            check="order",
-            passed=False,
-            message=f"{names} changed after a copy queued behind the call had read the results",
-        )
+        message = f"{names} changed after a copy queued behind the call had read the results"
+        return CheckResult(check="order", passed=False, message=message, problems=("written_late",))
     if sequence.queued is None:
         return None
     fails = bool(sequence.queued.problem) and sequence.waited is not None and not sequence.waited.problem
     if not fails:
         return CheckResult(check="order", passed=True)
     message = f"with inputs still on their way: {sequence.queued.problem}"
-    return CheckResult(
-        check="order", passed=False, message=message, differences=assign_call(sequence.queued.differences, QUEUED)
-    )
+    differences = assign_call(sequence.queued.differences, QUEUED)
+    return CheckResult(check="order", passed=False, message=message, differences=differences, problems=("read_early",))

@@ -233,8 +233,8 @@ def _within(line: Mask, order: str) -> list[Pattern]:
         found.append(Pattern(PatternKind.period, text))
     # an end of the range tells something by itself, or given the other, at which one element lies
     span, end = last + 1 - first, last + 1
-    after = _hit(total - first, total, count) or _hit(span, end, count - 1)
-    before = _hit(end, total, count) or _hit(span, total - first, count - 1)
+    after = is_unlikely(total - first, total, count) or is_unlikely(span, end, count - 1)
+    before = is_unlikely(end, total, count) or is_unlikely(span, total - first, count - 1)
     if after or before:
         begin = f" from number {first} on{_multiple(first)}" if after else ""
         until = f" up to number {last}" if before else ""
@@ -242,7 +242,7 @@ def _within(line: Mask, order: str) -> list[Pattern]:
     return found
 
 
-def _hit(part: int, total: int, count: int) -> bool:
+def is_unlikely(part: int, total: int, count: int) -> bool:
     """Return whether chance would hardly place `count` of `total` elements in a part of them."""
     return count * math.log(part / total) < WITHIN
 
@@ -263,24 +263,40 @@ def value_patterns(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtyp
     """
     found = []
     for name, (array, dtype) in values.items():
-        alike = {text for text, special in _special(array[is_wrong], dtype) if special.all()}
-        candidates = [
-            (int(special.sum()), text)
-            for text, special in (_special(array, dtype) if alike else ())
-            if text in alike and _is_distinctive(special, is_wrong)
-        ]
-        if candidates:
-            size, text = min(candidates, key=lambda candidate: candidate[0])
-            found.append(
-                Pattern(PatternKind.values, f"only where {name} is {text}, {int(is_wrong.sum())} of {size} such")
-            )
+        if special := special_values(is_wrong, array, dtype):
+            text = f"only where {name} is {special[0]}, {int(is_wrong.sum())} of {special[1]} such"
+            found.append(Pattern(PatternKind.values, text))
     return found
+
+
+@np.errstate(invalid="ignore")  # signalling NaN
+def special_values(is_wrong: Mask, array: NDArray[Any], dtype: Dtype) -> tuple[str, int] | None:
+    """Return the rarest class of special values that an array has at all wrong elements, unless this may be chance.
+
+    Args:
+        is_wrong: which elements are wrong; at least one is.
+        array: an array of the same shape.
+        dtype: the element type of the array.
+
+    Returns:
+        The name of the class and the number of its elements; None if there is no such class.
+    """
+    alike = {text for text, special in _special(array[is_wrong], dtype) if special.all()}
+    candidates = [
+        (int(special.sum()), text)
+        for text, special in (_special(array, dtype) if alike else ())
+        if text in alike and _is_distinctive(special, is_wrong)
+    ]
+    if not candidates:
+        return None
+    size, text = min(candidates, key=lambda candidate: candidate[0])
+    return text, size
 
 
 def _is_distinctive(special: Mask, is_wrong: Mask) -> bool:
     """Return whether it is unlikely that all wrong elements are special ones by chance."""
     count, size, total = int(is_wrong.sum()), int(special.sum()), is_wrong.size
-    return (count == size and -_choose(total, count) < EXACT) or _hit(size, total, count)
+    return (count == size and -_choose(total, count) < EXACT) or is_unlikely(size, total, count)
 
 
 def _special(array: NDArray[Any], dtype: Dtype) -> Iterator[tuple[str, Mask]]:

@@ -7,12 +7,21 @@ from pathlib import Path
 
 import click
 
-from diopi_test.cli.options import console, durations_option, output_option, read_report, write_report
+from diopi_test.cli.options import (
+    console,
+    durations_option,
+    output_option,
+    read_report,
+    write_report,
+)
+from diopi_test.cli.severity import fail_on_option
+from diopi_test.results.causes.severity import Severity
 
 
 @click.command()
 @click.argument("source", metavar="LOG", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @durations_option
+@fail_on_option(default=None)
 @output_option("--json", "json_file", "Write the report as JSON, see docs/report.md.")
 @output_option("--junit", "junit_file", "Write JUnit XML for a build server.")
 @output_option("--markdown", "markdown_file", "Write a summary in Markdown, for a comment on a change.")
@@ -28,6 +37,7 @@ from diopi_test.cli.options import console, durations_option, output_option, rea
 def report(
     source: Path,
     durations: int,
+    fail_on: Severity | None,
     json_file: Path | None,
     junit_file: Path | None,
     markdown_file: Path | None,
@@ -45,9 +55,12 @@ def report(
     from diopi_test.baseline.codec import to_json
     from diopi_test.reporting import html, markdown
     from diopi_test.reporting.junit import junit
+    from diopi_test.reporting.reading import with_fail_on
     from diopi_test.results.report import show
 
     found = read_report(source)
+    if fail_on is not None:
+        found = with_fail_on(found, fail_on)
     if json_file is not None:
         write_report(json_file, to_json(found))
     if junit_file is not None:

@@ -33,6 +33,8 @@ from diopi_test.cli.options import (
     write_report,
 )
 from diopi_test.cli.original_options import explain_original_options
+from diopi_test.cli.severity import fail_on_option
+from diopi_test.results.causes.severity import Severity
 from diopi_test.run.limits import MAX_LOST, TIMEOUT
 from diopi_test.run.options import RunOptions
 from diopi_test.traces.files import model_names
@@ -97,7 +99,12 @@ LISTED = 8
     help="Skip the remaining cases of a function after this number of crashes and hangs.",
 )
 @click.option("--huge", is_flag=True, help="With --level large: also cases with tensors of more than 2^31 bytes.")
-@click.option("--strict", is_flag=True, help="Also count negative tests and cases that PyTorch leaves open.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Count all failures: also minor ones, negative tests and cases that PyTorch leaves open.",
+)
+@fail_on_option(default=Severity.major)
 @click.option("--perf", is_flag=True, help="Measure the calls of cases that pass; uses one worker by default.")
 @origin_options
 @click.option(

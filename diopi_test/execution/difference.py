@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import final
 
+from diopi_test.execution.deviation import Deviation
+
 OPTIONAL = {"omit_default": True}
 
 
@@ -80,6 +82,7 @@ class Difference:
         arguments: how all arguments were passed, by name: attributes; element types, shapes and strides of tensors.
         call: the name of the call; empty for the first one.
         map: a picture of the errors in the slice with the worst element; None for a single element.
+        deviation: how the wrong elements differ, for programs to compare; None in logs of older versions.
     """
 
     tensor: str
@@ -96,6 +99,7 @@ class Difference:
     arguments: Mapping[str, str] = field(default_factory=dict)
     call: str = field(default="", metadata=OPTIONAL)
     map: ErrorMap | None = field(default=None, metadata=OPTIONAL)
+    deviation: Deviation | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def ratio(self) -> float | None:

@@ -52,6 +52,8 @@ class CheckResult:
         ratio: the largest error / budget, if the check measures it.
         rms: the root mean square of error / (s + ulp + eps·m), if the check measures it.
         differences: where the first few incorrect tensors differ.
+        problems: names of the kinds of problems, for programs to compare; only of checks that find several kinds of
+            problems besides incorrect tensors.
     """
 
     check: str
@@ -60,6 +62,7 @@ class CheckResult:
     ratio: float | None = field(default=None, metadata=OPTIONAL)
     rms: float | None = field(default=None, metadata=OPTIONAL)
     differences: Sequence[Difference] = field(default=(), metadata={**OPTIONAL, "key": "where"})
+    problems: Sequence[str] = field(default=(), metadata=OPTIONAL)
 
 
 @final
@@ -69,9 +72,13 @@ class Outcome:
 
     Attributes:
         timing: the duration of the call; None unless the case passed and durations are measured.
+        error_code: the name of the error code that a valid call returned; empty if it returned none.
+        preceding_case: of a flaky case, the ID of the case that ran before it in the process in which it failed.
     """
 
     verdict: Verdict
     message: str = ""
     check_results: Sequence[CheckResult] = ()
     timing: Timing | None = field(default=None, metadata=OPTIONAL)
+    error_code: str = field(default="", metadata=OPTIONAL)
+    preceding_case: str = field(default="", metadata=OPTIONAL)

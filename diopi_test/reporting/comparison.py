@@ -200,8 +200,13 @@ def _changed(old: CaseRecord | None, new: CaseRecord | None, after: Report) -> C
         before=was,
         after=now,
         message=last.message,
-        counts=after.decides(last.class_),
+        counts=_counts(last, after),
     )
+
+
+def _counts(last: CaseRecord, after: Report) -> bool:
+    """Return whether the change of a case matters: its class decides, and a failure is severe enough."""
+    return after.counts(last) if last.verdict in UNSUCCESSFUL else after.decides(last.class_)
 
 
 def _change(was: Verdict | None, now: Verdict | None) -> OutcomeChange:

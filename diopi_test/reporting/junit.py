@@ -78,7 +78,7 @@ def _add_function(root: Element, function: str, cases: Sequence[CaseRecord], rep
     for case in cases:
         name, time = _text(case.label), f"{case.seconds:.3f}"
         element = SubElement(suite, "testcase", classname=function, name=name, time=time)
-        _add_outcome(element, case, counts=report.decides(case.class_))
+        _add_outcome(element, case, counts=report.counts(case))
 
 
 def _count(element: Element) -> None:
@@ -88,13 +88,18 @@ def _count(element: Element) -> None:
 
 
 def _add_outcome(element: Element, case: CaseRecord, *, counts: bool) -> None:
-    """Add the elements of a case that did not pass."""
+    """Add the elements of a case that did not pass: its cause and severity as properties, and its outcome."""
     if case.verdict is Verdict.passed:
         return
+    if case.cause:
+        properties = SubElement(element, "properties")
+        SubElement(properties, "property", name="cause", value=case.cause)
+        SubElement(properties, "property", name="severity", value=str(case.severity))
     if case.verdict not in UNSUCCESSFUL:
         SubElement(element, "skipped", message=_text(f"{case.verdict}: {case.message}"))
     elif not counts:
-        SubElement(element, "skipped", message=_text(f"does not count: {case.verdict}: {case.message}"))
+        reason = f"does not count: {case.severity}: {case.verdict}: {case.message}"
+        SubElement(element, "skipped", message=_text(reason))
     else:
         kind = "error" if case.verdict in LOST else "failure"
         child = SubElement(element, kind, message=_text(case.message), type=case.verdict)

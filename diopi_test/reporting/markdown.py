@@ -8,8 +8,10 @@ from typing import TypeVar
 
 from diopi_proto.messages import pluralize
 from diopi_test.cases.model import CaseClass
-from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting.comparison import ChangedCase, OutcomeChange, ReportComparison
+from diopi_test.results.causes.cause import Cause
+from diopi_test.results.causes.text import headline, minor_line, sentence_of
 from diopi_test.results.details import details
 from diopi_test.results.durations import distances, group_by_function, slowest
 from diopi_test.results.overview import describe_conformance, describe_run
@@ -43,7 +45,8 @@ def _report_lines(report: Report, durations: int) -> Iterator[str]:
         yield f"**Incomplete**: {report.summary.not_run} cases have no verdict. {_code(report.summary.reason)}"
     yield ""
     yield from _class_table(report)
-    unsuccessful = [case for case in report.cases if case.verdict in UNSUCCESSFUL and report.decides(case.class_)]
+    yield from _causes(report)
+    unsuccessful = [case for case in report.cases if report.counts(case)]
     if unsuccessful:
         yield from _folded(f"{pluralize(len(unsuccessful), 'case')} went wrong", _list_first(unsuccessful, _wrong_case))
     if durations:
@@ -77,6 +80,27 @@ def _run_lines(report: Report) -> Iterator[str]:
         ]
         table = _table(["family", "functions", "implemented", "conform"], rows)
         yield from _folded(conformance, table)
+
+
+def _causes(report: Report) -> Iterator[str]:
+    """Yield a table of the causes that affect the exit status, and a line about minor failures."""
+    causes = [cause for cause in report.causes if cause.counts]
+    if causes:
+        yield f"**{headline(causes)}**"
+        yield ""
+        rows = [_cause_row(cause) for cause in causes[:MAX_LISTED]]
+        yield from _table(["cause", "severity", "cases", "functions", "likely", "smallest case"], rows)
+        if len(causes) > MAX_LISTED:
+            yield f"… and {len(causes) - MAX_LISTED:,} more causes"
+            yield ""
+    if line := minor_line(report):
+        yield line
+        yield ""
+
+
+def _cause_row(cause: Cause) -> list[str]:
+    counts = [cause.severity.value, f"{cause.cases:,}", str(len(cause.functions))]
+    return [_escaped(sentence_of(cause)), *counts, _escaped(cause.likely), _code(cause.smallest_case)]
 
 
 def _headline(report: Report) -> str:

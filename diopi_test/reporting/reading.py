@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from diopi_test.baseline.codec import RecordError, from_json
+from diopi_test.execution.verdict import UNSUCCESSFUL
+from diopi_test.results.causes.report import assign_causes, list_causes
+from diopi_test.results.causes.severity import Severity
+from diopi_test.results.conformance import families_of
 from diopi_test.results.former_versions import upgrade_report
 from diopi_test.results.log import LogError
 from diopi_test.results.records import READABLE_VERSIONS, SCHEMA_VERSION, Report
+from diopi_test.results.trainability import model_reports
 from diopi_test.run.recorder import LogContent
 
 
@@ -30,7 +36,24 @@ def _of_json(text: str) -> Report:
     content = json.loads(text)
     version = content.get("schema_version") if isinstance(content, dict) else None
     _check_version(version, "report")
-    return from_json(Report, upgrade_report(content))
+    report = from_json(Report, upgrade_report(content))
+    is_old = any(case.verdict in UNSUCCESSFUL and not case.cause for case in report.cases)
+    return with_causes(report) if is_old else report
+
+
+def with_causes(report: Report) -> Report:
+    """Return a report with its failed cases grouped into causes again. The verdicts, with waivers, stay the same."""
+    cases, groups = assign_causes(report.cases)
+    grouped = replace(report, cases=tuple(cases))
+    models = model_reports(report.baseline.level, cases, grouped.counts)
+    families = tuple(families_of(cases, grouped.decides, grouped.counts))
+    causes = list_causes(cases, groups, grouped.counts)
+    return replace(grouped, causes=causes, models=models, families=families if report.families else ())
+
+
+def with_fail_on(report: Report, fail_on: Severity) -> Report:
+    """Return the report for another least severity of failures that affect the exit status."""
+    return with_causes(replace(report, fail_on=fail_on))
 
 
 def _of_log(path: Path) -> Report:

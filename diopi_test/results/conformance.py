@@ -11,12 +11,17 @@ from diopi_test.execution.verdict import EXECUTED, UNSUCCESSFUL, Verdict
 from diopi_test.results.records import CaseRecord, FamilyConformance
 
 
-def families_of(cases: Iterable[CaseRecord], decides: Callable[[CaseClass], bool]) -> Sequence[FamilyConformance]:
+def families_of(
+    cases: Iterable[CaseRecord],
+    decides: Callable[[CaseClass], bool],
+    counts: Callable[[CaseRecord], bool] = lambda case: True,
+) -> Sequence[FamilyConformance]:
     """Return the conformance of each family with a tested function, by name.
 
     Args:
         cases: The records of all cases.
         decides: Returns whether the cases of a class decide conformance.
+        counts: Returns whether a failed case counts; every failed case by default. Minor failures may not.
 
     Returns:
         The families. Cases of the runtime belong to none.
@@ -29,7 +34,11 @@ def families_of(cases: Iterable[CaseRecord], decides: Callable[[CaseClass], bool
     for name in sorted(by_function):
         by_family[prototypes()[name].family].append(name)
     implemented = {name for name, found in by_function.items() if any(case.verdict in EXECUTED for case in found)}
-    failing = {name for name, found in by_function.items() if any(case.verdict in UNSUCCESSFUL for case in found)}
+    failing = {
+        name
+        for name, found in by_function.items()
+        if any(case.verdict in UNSUCCESSFUL and counts(case) for case in found)
+    }
     return [_family(name, by_family[name], implemented, failing) for name in sorted(by_family)]
 
 

@@ -12,6 +12,8 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import EXECUTED, OPTIONAL, UNSUCCESSFUL, CheckResult, Verdict
+from diopi_test.results.causes.cause import Cause
+from diopi_test.results.causes.severity import Severity
 
 SCHEMA_VERSION = 2
 """Version of the report and of the log. It increases when a key is removed or changes its meaning."""
@@ -35,6 +37,10 @@ class CaseRecord:
         command: a command line that repeats the case; empty until the case is added to the report.
         waived_verdict: the verdict before the waiver; None if the case is not waived.
         timing: the duration of the call; None unless the case passed in a run that measures durations.
+        error_code: the name of the error code that a valid call returned; empty if it returned none.
+        preceding_case: of a flaky case, the ID of the case that ran before it in the process in which it failed.
+        severity: how bad the failure is; None until the case is added to the report, and for cases that did not fail.
+        cause: the ID of the cause; empty until the case is added to the report, and for cases that did not fail.
     """
 
     id: str
@@ -50,6 +56,10 @@ class CaseRecord:
     command: str
     waived_verdict: Verdict | None = field(default=None, metadata=OPTIONAL)
     timing: Timing | None = field(default=None, metadata=OPTIONAL)
+    error_code: str = field(default="", metadata=OPTIONAL)
+    preceding_case: str = field(default="", metadata=OPTIONAL)
+    severity: Severity | None = field(default=None, metadata=OPTIONAL)
+    cause: str = field(default="", metadata=OPTIONAL)
 
     @property
     def ratio(self) -> float:
@@ -338,11 +348,13 @@ class Report:
         claims: the comparison of the vendor's claims with the results; None if the vendor claims nothing.
         cases: the records of all cases with a verdict, sorted by ID.
         waivers: the states of the waivers; None if there are none.
-        strict: whether all case classes affect the exit status.
+        strict: whether all failed cases affect the exit status, also minor ones and those of classes that are open.
         models: which networks the vendor can train; empty except at the level `models`.
         command: a command line that repeats the run in one process; empty in reports of older versions.
         origin: when and where the run took place; None in reports of older versions.
         families: the conformance of each family with a tested function.
+        fail_on: the least severity of failed cases that count, unless `strict` is set.
+        causes: the failed cases grouped by what they have in common, the worst cause first.
     """
 
     schema_version: int
@@ -361,18 +373,41 @@ class Report:
     command: str = field(default="", metadata=OPTIONAL)
     origin: RunOrigin | None = field(default=None, metadata=OPTIONAL)
     families: tuple[FamilyConformance, ...] = field(default=(), metadata=OPTIONAL)
+    fail_on: Severity = field(default=Severity.major, metadata=OPTIONAL)
+    causes: tuple[Cause, ...] = field(default=(), metadata=OPTIONAL)
 
     @property
     def exit_status(self) -> int:
         """Return 3 after errors or if the run is incomplete or empty, 1 if a case that counts failed, otherwise 0."""
         if self.errors or self.summary.incomplete or not self.summary.number(EXECUTED):
             return 3
-        classes = self.summary.classes.items()
-        return int(any(counts.number(UNSUCCESSFUL) for name, counts in classes if self.decides(CaseClass[name])))
+        return int(any(map(self.counts, self.cases)))
+
+    def counts(self, case: CaseRecord) -> bool:
+        """Return whether a case failed and affects the exit status."""
+        return case.verdict in UNSUCCESSFUL and affects_status(case, self.fail_on, strict=self.strict)
+
+    @property
+    def minor_failures(self) -> tuple[CaseRecord, ...]:
+        """Return the failed cases of demanded classes whose severity is too low to affect the exit status."""
+        failed = (case for case in self.cases if case.verdict in UNSUCCESSFUL and self.decides(case.class_))
+        return tuple(case for case in failed if not self.counts(case))
 
     def decides(self, class_: CaseClass) -> bool:
         """Return whether cases of a class decide conformance in this run."""
         return self.strict or class_.is_demanded
+
+
+def affects_status(case: CaseRecord, fail_on: Severity, *, strict: bool) -> bool:
+    """Return whether a failed case affects the exit status of a run.
+
+    Args:
+        case: The record of the case, with its severity.
+        fail_on: The least severity that affects the exit status.
+        strict: Whether all failed cases do.
+    """
+    is_severe = case.severity is None or case.severity.rank >= fail_on.rank
+    return strict or (case.class_.is_demanded and is_severe)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Text reports: the failed cases, the cases closest to the limit, then the counts."""
+"""Text reports: the causes of failures, the cases closest to the limit, then the counts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from rich.table import Table
 
 from diopi_proto.messages import pluralize
 from diopi_test.cases.model import CaseClass
-from diopi_test.execution.verdict import EXECUTED, LOST, UNSUCCESSFUL, Verdict
+from diopi_test.execution.verdict import EXECUTED, LOST, Verdict
 from diopi_test.results import claims
-from diopi_test.results.details import details
+from diopi_test.results.causes.text import show_causes
 from diopi_test.results.durations import show_durations
 from diopi_test.results.overview import show_overview
 from diopi_test.results.records import CaseRecord, Counts, PlanReport, Report, WaiverReport, WaiverState
@@ -21,7 +21,7 @@ def show(report: Report, console: Console, durations: int = 0) -> None:
     """Print the summary of a report, with so many of the functions and cases that took longest."""
     show_overview(report, console)
     _show_errors(report, console)
-    _show_unsuccessful(report, console)
+    show_causes(report, console)
     _show_closest(report, console)
     if report.claims is not None:
         claims.show(report.claims, console)
@@ -63,18 +63,6 @@ def _show_errors(report: Report, console: Console, limit: int = 5) -> None:
         console.print(f"[red]error[/]: {escape(error)}", highlight=False, soft_wrap=True)
     if len(report.errors) > limit:
         console.print(f"… and {len(report.errors) - limit} more errors; --json FILE lists them all")
-
-
-def _show_unsuccessful(report: Report, console: Console, limit: int = 20) -> None:
-    unsuccessful = [case for case in report.cases if case.verdict in UNSUCCESSFUL and report.decides(case.class_)]
-    for case in unsuccessful[:limit]:
-        console.print(f"[red]{case.verdict}[/] {escape(case.id)}", highlight=False)
-        console.print(f"  {case.message}", highlight=False, markup=False)
-        for line in details(case.checks):
-            console.print(f"    {line}", highlight=False, markup=False, soft_wrap=True)
-        console.print(f"  {case.command}", highlight=False, markup=False, style="dim", soft_wrap=True)
-    if len(unsuccessful) > limit:
-        console.print(f"… and {len(unsuccessful) - limit} more; --json FILE lists them all")
 
 
 def _show_closest(report: Report, console: Console, rows: int = 5) -> None:

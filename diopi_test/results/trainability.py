@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.console import Console
 
 from diopi_test.cases.models import labels_of
 from diopi_test.cases.selection import MODELS, level_of_model
-from diopi_test.execution.verdict import Verdict
+from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.results.records import CaseRecord, ModelReport
 from diopi_test.traces.files import load_shipped_trace, model_names
 
@@ -21,10 +21,25 @@ WORST = (
 """The verdicts of calls that are not right, the worst first."""
 
 
-def model_reports(level: str, cases: Iterable[CaseRecord]) -> tuple[ModelReport, ...]:
-    """Return a report for each network of the level with a case that was run; empty for levels without networks."""
+def model_reports(
+    level: str, cases: Iterable[CaseRecord], counts: Callable[[CaseRecord], bool] = lambda case: True
+) -> tuple[ModelReport, ...]:
+    """Return a report for each network of the level with a case that was run; empty for levels without networks.
+
+    Args:
+        level: The level of the run.
+        cases: The records of its cases.
+        counts: Returns whether a failed case prevents the training of a network; every failed case by default.
+
+    Returns:
+        The reports.
+    """
+
+    def verdict_of(case: CaseRecord) -> Verdict:
+        return Verdict.passed if case.verdict in UNSUCCESSFUL and not counts(case) else case.verdict
+
     names = [name for name in model_names() if level in (MODELS, level_of_model(name))]
-    ended = {(case.function, case.label): case.verdict for case in cases} if names else {}
+    ended = {(case.function, case.label): verdict_of(case) for case in cases} if names else {}
     reports = (_report(name, ended) for name in names)
     return tuple(report for report in reports if report.not_run < report.calls)
 

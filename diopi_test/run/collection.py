@@ -55,6 +55,8 @@ class Collected:
             seconds=round(seconds, 6),
             command="",
             timing=outcome.timing,
+            error_code=outcome.error_code,
+            preceding_case=outcome.preceding_case,
         )
 
 

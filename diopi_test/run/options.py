@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from diopi_test.results.causes.severity import Severity
 from diopi_test.results.former_versions import current_check_name
 from diopi_test.results.log import LogWriter
 from diopi_test.results.records import BaselineInfo
@@ -61,7 +62,8 @@ class RunOptions:
         dump: the folder into which what fails is written; None for none.
         dask: the address of the scheduler of the Dask cluster that runs the cases; None for this machine.
         huge: whether cases whose storages have more bytes than 32 bits count are run, where the level has some.
-        strict: whether a vendor conforms only if cases that are not demanded (`CaseClass.is_demanded`) end well too.
+        strict: whether a vendor conforms only if no case fails, whatever its class and severity are.
+        fail_on: the least severity of failed cases that affect the exit status, unless `strict` is set.
         perf: whether the calls of cases that pass are timed.
         device, driver: the device under test and the version of its driver, for the report.
         commit: the revision of the vendor's sources, for the report.
@@ -88,6 +90,7 @@ class RunOptions:
     device: str = ""
     driver: str = ""
     commit: str = ""
+    fail_on: Severity = Severity.major
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "checks", tuple(map(rename_check, self.checks)))
@@ -133,6 +136,7 @@ class RunOptions:
             seed=self.selection.seed,
             sample=self.selection.sample,
             strict=self.strict,
+            fail_on=self.fail_on,
             origin=describe_origin(self.workers, device=self.device, driver=self.driver, commit=self.commit),
         )
 
@@ -169,5 +173,7 @@ class RunOptions:
             yield ("--huge",)
         if self.strict:
             yield ("--strict",)
+        if self.fail_on is not Severity.major:
+            yield "--fail-on", self.fail_on.value
         if self.perf:
             yield ("--perf",)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, final
 
@@ -19,6 +20,8 @@ from diopi_test.baseline.store import SUFFIX, BaselineError
 from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import EXECUTED, UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.results.causes.severity import Severity, severity_of_case
+from diopi_test.results.records import affects_status
 from diopi_test.run.collection import Collected, collect_file, collect_runtime
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
@@ -174,9 +177,12 @@ class CaseItem(pytest.Item):
         except (VendorError, ForkServerError) as error:
             self.session.shouldstop = str(error)
             raise CaseFailedError(str(error)) from error
-        record = self.config.stash[_waivers_key].apply(self._record)
+        ended = self._record
+        is_failure = ended.verdict in UNSUCCESSFUL
+        severity = severity_of_case(ended.verdict, ended.checks, ended.message) if is_failure else None
+        record = self.config.stash[_waivers_key].apply(replace(ended, severity=severity))
         self.user_properties.append((PROPERTY, to_json(record)))
-        is_counted = self.case.case_class.is_demanded or self.config.getoption("diopi_strict")
+        is_counted = affects_status(record, Severity.major, strict=self.config.getoption("diopi_strict"))
         if record.verdict in UNSUCCESSFUL and not is_counted:
             pytest.xfail(f"{record.verdict}, which counts with --diopi-strict: {record.message}")
         if record.verdict in UNSUCCESSFUL:

@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import final
@@ -16,6 +17,8 @@ from diopi_proto.types import VERSION
 from diopi_test.baseline.codec import RecordError, from_json, read_value, to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
+from diopi_test.results.causes.report import assign_causes, list_causes
+from diopi_test.results.causes.severity import Severity
 from diopi_test.results.conformance import families_of
 from diopi_test.results.former_versions import upgrade_case
 from diopi_test.results.log import LogError, LogRecord, LogWriter, checked_lines, damaged_lines, whole_entries
@@ -31,6 +34,7 @@ from diopi_test.results.records import (
     RunOrigin,
     Summary,
     VendorInfo,
+    affects_status,
     count,
 )
 from diopi_test.results.trainability import model_reports
@@ -54,7 +58,7 @@ class Header:
         folder: the working directory; relative paths in the command refer to it.
         vendor: the vendor as the user named it.
         seed, sample: the seed and size of the random sample, as in `Draw`; None if all cases run in order.
-        strict: whether negative tests affect the exit status, as in `RunOptions`.
+        strict, fail_on: which failures affect the exit status, as in `RunOptions`.
         origin: when and where the run began; None in logs of older versions.
     """
 
@@ -69,6 +73,7 @@ class Header:
     sample: int | None
     strict: bool
     origin: RunOrigin | None = field(default=None, metadata=OPTIONAL)
+    fail_on: Severity = field(default=Severity.major, metadata=OPTIONAL)
 
     @classmethod
     def create(
@@ -80,6 +85,7 @@ class Header:
         seed: int | None,
         sample: int | None,
         strict: bool,
+        fail_on: Severity,
         origin: RunOrigin,
     ) -> Header:
         """Return the header of a run that begins now in this folder."""
@@ -95,6 +101,7 @@ class Header:
             sample=sample,
             strict=strict,
             origin=origin,
+            fail_on=fail_on,
         )
 
 
@@ -291,8 +298,9 @@ class LogContent:
     def report(self) -> Report:
         """Return the report of the run."""
         header = self.header
-        ended = sorted(self.cases.values(), key=lambda case: case.id)
+        ended, groups = assign_causes(sorted(self.cases.values(), key=lambda case: case.id))
         cases = tuple(self.waivers.apply(case) for case in ended)
+        counts = partial(affects_status, fail_on=header.fail_on, strict=header.strict)
         draw = None if header.seed is None else Draw(header.seed, header.sample, header.command)
         return Report(
             schema_version=SCHEMA_VERSION,
@@ -307,10 +315,12 @@ class LogContent:
             cases=cases,
             waivers=self.waivers.report(ended),
             strict=header.strict,
-            models=model_reports(header.baseline.level, cases),
+            models=model_reports(header.baseline.level, cases, counts),
             command=header.command,
             origin=header.origin,
-            families=tuple(families_of(cases, lambda class_: header.strict or class_.is_demanded)),
+            families=tuple(families_of(cases, lambda class_: header.strict or class_.is_demanded, counts)),
+            fail_on=header.fail_on,
+            causes=list_causes(cases, groups, counts),
         )
 
     def _summary(self, all_cases: Sequence[CaseRecord]) -> Summary:

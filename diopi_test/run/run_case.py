@@ -52,7 +52,8 @@ def run_case(
     if first.run is None:
         if observe:
             observe({})
-        return Outcome(verdict=_VERDICT_OF_CODE.get(first.code, Verdict.failed), message=first.problem)
+        verdict = _VERDICT_OF_CODE.get(first.code, Verdict.failed)
+        return Outcome(verdict=verdict, message=first.problem, error_code=first.code.name)
     sequence = (
         _continued(vendor, device, case, first) if case.smoke and first.is_successful else CallSequence(first=first)
     )

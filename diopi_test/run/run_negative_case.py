@@ -39,11 +39,13 @@ def run_negative_case(
 def _refused(flaw: Flaw, code: Error, last_error: str) -> CheckResult:
     """Check that an error code was returned and that the last error gives a reason."""
     if code is Error.Success:
-        return CheckResult(check="refused", passed=False, message=f"Success was returned although {flaw.text}")
-    if not last_error.strip():
         return CheckResult(
             check="refused",
             passed=False,
-            message=f"{code.name} was returned as {flaw.text}, but the last error is empty",
+            message=f"Success was returned although {flaw.text}",
+            problems=("success",),
         )
+    if not last_error.strip():
+        message = f"{code.name} was returned as {flaw.text}, but the last error is empty"
+        return CheckResult(check="refused", passed=False, message=message, problems=("no_reason",))
     return CheckResult(check="refused", passed=True, message=f"{code.name}: {last_error}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import final
 
@@ -17,8 +19,10 @@ from diopi_test.baseline.readability import check_readable
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.results.causes.severity import severity_of_case
 from diopi_test.results.claims import compare_claims
 from diopi_test.results.log import LogError, LogWriter
+from diopi_test.results.records import CaseRecord, affects_status
 from diopi_test.run.case_executor import CaseExecutor, executor_of
 from diopi_test.run.collection import (
     Collected,
@@ -71,8 +75,9 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
         with executor:
             scheduled = _begin(source, recorder, resumed)  # while the executor comes up
             if scheduled:
-                limit, strict = options.max_failures, options.strict
-                monitor = Monitor(recorder, len(scheduled), console, max_failures=limit, strict=strict)
+                counts = partial(affects_status, fail_on=options.fail_on, strict=options.strict)
+                limit = options.max_failures
+                monitor = Monitor(recorder, len(scheduled), console, max_failures=limit, counts=counts)
                 _run_cases(scheduled, executor, recorder, waivers, monitor)
                 if execution.dump is not None:
                     _dump_lost(scheduled, recorder, execution.conversions, execution.dump)
@@ -183,12 +188,18 @@ class Monitor:
     """
 
     def __init__(
-        self, recorder: Recorder, number: int, console: Console, *, max_failures: int | None, strict: bool
+        self,
+        recorder: Recorder,
+        number: int,
+        console: Console,
+        *,
+        max_failures: int | None,
+        counts: Callable[[CaseRecord], bool],
     ) -> None:
         self.waivers = Waivers()
         self._recorder = recorder
         self._max_failures = max_failures
-        self._strict = strict
+        self._counts = counts
         self._failed = 0
         self._progress = VisibleProgress(console)
         self._task = self._progress.add_task("running", total=number)
@@ -205,8 +216,9 @@ class Monitor:
         record = case.record(outcome, seconds)
         self._recorder.case(record)
         self._progress.advance(self._task)
-        counts = self._strict or case.case_class.is_demanded
-        is_wrong = counts and outcome.verdict in UNSUCCESSFUL
-        self._failed += is_wrong and self.waivers.apply(record).verdict in UNSUCCESSFUL
+        if outcome.verdict in UNSUCCESSFUL:
+            severity = severity_of_case(record.verdict, record.checks, record.message)
+            is_counted = self._counts(replace(record, severity=severity))
+            self._failed += is_counted and self.waivers.apply(record).verdict in UNSUCCESSFUL
         if self._max_failures is not None and self._failed >= self._max_failures:
             raise EnoughError(f"stopped after {self._failed} failures")

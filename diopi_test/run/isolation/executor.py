@@ -6,7 +6,7 @@ import signal
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any, final
@@ -78,7 +78,7 @@ class _Repetition:
         if alone.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
             ran = f"in a process in which {self.neighbour} had run before" if self.attempts == 1 else "at first"
             text = f"{self.before.verdict} {ran} ({self.before.message}), {alone.verdict} alone"
-            return Outcome(verdict=Verdict.flaky, message=text, check_results=self.before.check_results)
+            return replace(self.before, verdict=Verdict.flaky, message=text, timing=None, preceding_case=self.neighbour)
         return alone
 
 

@@ -20,9 +20,20 @@ def document(cases: Sequence[CaseRecord]) -> ElementTree.Element:
 
 
 def outcome(case: CaseRecord) -> ElementTree.Element | None:
-    """What the document says of a case, beside a passed one."""
+    """What the document says of a case, beside a passed one and without its properties."""
     found = document([case_record("diopiAdd[float32-right]", "passed"), case])
-    return next(iter(found.findall("testsuite/testcase")[1]), None)
+    elements = found.findall("testsuite/testcase")[1]
+    return next((element for element in elements if element.tag != "properties"), None)
+
+
+def test_a_failed_case_has_its_cause_and_severity_as_properties() -> None:
+    record = case_record("diopiAdd[float32-x]", "crashed", "the vendor was ended by SIGSEGV")
+    properties = document([record]).findall("testsuite/testcase/properties/property")
+    (cause,) = report_of([record]).causes
+    assert {element.get("name"): element.get("value") for element in properties} == {
+        "cause": cause.id,
+        "severity": "critical",
+    }
 
 
 @pytest.mark.parametrize(
@@ -49,7 +60,7 @@ def test_cases_that_do_not_count_are_skipped() -> None:
     element = outcome(negative)
     assert element is not None and (element.tag, element.get("message")) == (
         "skipped",
-        "does not count: failed: accepted",
+        "does not count: major: failed: accepted",
     )
 
 

@@ -57,6 +57,11 @@ def test_one_failed_call_makes_a_network_fail(verdict: Verdict) -> None:
     assert f"  ncf: diopiMul {verdict.replace('_', ' ')}\nmodels: 0 of 1 can be trained" in shown_text(report)
 
 
+def test_failures_that_do_not_count_do_not_prevent_training() -> None:
+    (report,) = model_reports(LEVEL, ended(TRAINED, diopiMul=Verdict.failed), lambda case: False)
+    assert report.trains
+
+
 def test_a_call_that_was_not_run_leaves_the_network_undecided() -> None:
     report = only(ended(TRAINED, diopiMul=Verdict.not_run))
     assert (report.trains, report.not_run, report.failures) == (False, 1, {})

@@ -1,0 +1,323 @@
+"""Derivation of a `Deviation`: kinds of wrong elements, the relation to the expected values, and regions of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from diopi_proto.dtypes import COMPONENT
+from diopi_proto.types import Dtype
+from diopi_test.cases.data import widen
+from diopi_test.cases.formats import FORMATS, FloatArray, format_of, is_inexact
+from diopi_test.checks.pattern import Mask, is_unlikely, special_values
+from diopi_test.execution.deviation import NARROWER_TYPES, Deviation, DeviationKind, Region, ValueRelation
+from diopi_test.oracle.budget import K
+from lib_rt.dtypes import to_numpy
+
+MAX_ROUNDING = 2.0**-4
+"""Largest error of the kind `rounding`, relative to the size of the terms that the operator adds up."""
+
+MAX_BUDGETS = 4
+"""Largest error / budget of an element that always counts as rounding: the budget of a narrow type is wide itself."""
+
+MIN_DISTINCT = 3
+"""Number of different expected values from which on a relation is not chance."""
+
+MAX_ELEMENTS = 2**20
+"""Tensors with more elements are not sorted to find misplaced elements."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class IncorrectTensor:
+    """A tensor with wrong elements.
+
+    Attributes:
+        is_wrong: which elements are wrong; at least one is.
+        actual: the actual elements, in the shape of `is_wrong`.
+        expected: the expected elements, in this shape.
+        dtype: the element type of the tensor.
+        budget: the error budget of each element; None if the elements must be exact.
+        before: the elements before the call; None for a result without such elements.
+        inputs: the inputs that each element is computed from, broadcast to this shape, with their types, by name.
+    """
+
+    is_wrong: Mask
+    actual: NDArray[Any]
+    expected: NDArray[Any]
+    dtype: Dtype
+    budget: FloatArray | None
+    before: NDArray[Any] | None
+    inputs: Mapping[str, tuple[NDArray[Any], Dtype]]
+
+    @property
+    def wrong_actual(self) -> NDArray[Any]:
+        """Return the wrong elements in the reference's arithmetic."""
+        return widen(self.actual[self.is_wrong], self.dtype)
+
+    @property
+    def wrong_expected(self) -> NDArray[Any]:
+        """Return the expected values of the wrong elements in the reference's arithmetic."""
+        expected = self.expected[self.is_wrong]
+        return widen(expected, self.dtype) if expected.dtype.kind in "fc" or is_inexact(self.dtype) else expected
+
+    @property
+    def epsilon(self) -> float:
+        """Return the distance from 1 to the next larger number of the element type."""
+        return format_of(COMPONENT.get(self.dtype, self.dtype)).epsilon
+
+
+@np.errstate(all="ignore")  # signalling NaN, and whatever the vendor returned
+def derive_deviation(tensor: IncorrectTensor) -> Deviation:
+    """Return how the wrong elements of a tensor differ from the expected ones."""
+    kinds, units = _kinds(tensor)
+    relation, value = next(_relations(tensor, kinds), (None, None))
+    values = {**tensor.inputs, "expected": (tensor.expected, tensor.dtype)}
+    return Deviation(
+        kinds=kinds,
+        units=units,
+        relation=relation,
+        value=value,
+        regions=tuple(_regions(tensor.is_wrong, values)),
+    )
+
+
+# Kinds
+
+
+def _kinds(tensor: IncorrectTensor) -> tuple[dict[str, int], float | None]:
+    """Return the number of wrong elements of each kind, and the root mean square of rounding errors in units."""
+    total = int(tensor.is_wrong.sum())
+    if not is_inexact(tensor.dtype):
+        return {DeviationKind.wrong_value.value: total}, None
+    actual, expected = tensor.wrong_actual, tensor.wrong_expected
+    masks = _masks(actual, expected, tensor.dtype)
+    left = ~np.logical_or.reduce(list(masks.values()))
+    errors = np.abs(actual - expected)
+    if tensor.budget is None:
+        units, is_rounding = None, left & (errors <= MAX_ROUNDING * np.abs(expected))
+    else:
+        units = errors * K / tensor.budget[tensor.is_wrong]
+        is_rounding = left & (units <= max(MAX_BUDGETS * K, MAX_ROUNDING / tensor.epsilon))
+    masks |= {DeviationKind.rounding: is_rounding, DeviationKind.wrong_value: left & ~is_rounding}
+    kinds = {kind.value: int(masks[kind].sum()) for kind in DeviationKind if masks[kind].any()}
+    if units is None or not is_rounding.any():
+        return kinds, None
+    return kinds, float(np.sqrt(np.mean(np.square(units[is_rounding]))))
+
+
+def _masks(actual: NDArray[Any], expected: NDArray[Any], dtype: Dtype) -> dict[DeviationKind, Mask]:
+    """Return the elements of each kind that concerns special values; an element has at most one kind."""
+    nan_actual, nan_expected = np.isnan(actual), np.isnan(expected)
+    infinite_actual, infinite_expected = np.isinf(actual) & ~nan_actual, np.isinf(expected) & ~nan_expected
+    zero_actual = actual == 0
+    tiny = format_of(COMPONENT.get(dtype, dtype)).tiny
+    return {
+        DeviationKind.lost_nan: nan_expected & ~nan_actual,
+        DeviationKind.invented_nan: nan_actual & ~nan_expected,
+        DeviationKind.lost_infinity: infinite_expected & ~infinite_actual & ~nan_actual,
+        DeviationKind.invented_infinity: infinite_actual & ~infinite_expected & ~nan_expected,
+        DeviationKind.sign_of_zero: zero_actual & (expected == 0),
+        DeviationKind.flushed: zero_actual & (expected != 0) & (np.abs(expected) < tiny),
+    }
+
+
+# Relations
+
+_Related = tuple[ValueRelation, float | None]
+
+
+def _relations(tensor: IncorrectTensor, kinds: Mapping[str, int]) -> Iterator[_Related]:
+    """Yield the relations that hold for all wrong elements, the most specific one first."""
+    if kinds.keys() <= {DeviationKind.sign_of_zero.value}:
+        return
+    actual, expected = tensor.wrong_actual, tensor.wrong_expected
+    if _is_unchanged(tensor):
+        yield ValueRelation.unchanged, None
+    if (actual == 0).all():
+        yield ValueRelation.zero, 0.0
+    yield from _equal_values(tensor, actual, expected)
+    if is_inexact(tensor.dtype):
+        yield from _narrower(tensor)
+        yield from _linear(tensor, actual, expected)
+    else:
+        yield from _of_integers(actual, expected)
+    if _are_misplaced(tensor):
+        yield ValueRelation.misplaced, None
+
+
+def _is_unchanged(tensor: IncorrectTensor) -> bool:
+    """Return whether all elements are those from before the call, and several of them are wrong."""
+    if tensor.before is None or tensor.before.shape != tensor.actual.shape:
+        return False
+    is_equal = tensor.before.tobytes() == np.ascontiguousarray(tensor.actual).tobytes()
+    return is_equal and bool(tensor.is_wrong.sum() > 1 or tensor.is_wrong.size == 1)
+
+
+def _equal_values(tensor: IncorrectTensor, actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
+    """Yield the relation of wrong elements that all have the same magnitude."""
+    magnitudes = np.abs(actual)
+    if actual.dtype.kind not in "fi" or not (magnitudes == magnitudes[0]).all():
+        return
+    value = float(actual[0])
+    largest = _largest(tensor.dtype)
+    if largest is not None and magnitudes[0] == largest:
+        yield ValueRelation.saturated, value
+    elif (actual == actual[0]).all() and len(np.unique(expected)) >= MIN_DISTINCT:
+        yield ValueRelation.constant, value
+
+
+def _largest(dtype: Dtype) -> float | None:
+    """Return the largest number of a real type with more than 8 bits; None for other types."""
+    if dtype in FORMATS:
+        return format_of(dtype).largest
+    numpy_type = to_numpy(dtype)
+    return float(np.iinfo(numpy_type).max) if numpy_type.kind in "iu" and numpy_type.itemsize > 1 else None
+
+
+def _narrower(tensor: IncorrectTensor) -> Iterator[_Related]:
+    """Yield the narrower type whose numbers all elements are, if this is not chance."""
+    parts = _real_parts(tensor.actual, tensor.dtype)
+    component = COMPONENT.get(tensor.dtype, tensor.dtype)
+    finite = parts[np.isfinite(parts)].astype(np.float64)
+    if len(np.unique(finite)) < 2 * MIN_DISTINCT or (finite == np.rint(finite)).all():
+        return
+    expected = _real_parts(tensor.expected, tensor.dtype)
+    for relation in NARROWER_TYPES:
+        narrow = Dtype[relation.value]
+        if format_of(narrow).precision >= format_of(component).precision:
+            return
+        if _are_numbers_of(narrow, finite):
+            if not _are_numbers_of(narrow, expected[np.isfinite(expected)].astype(tensor.actual.real.dtype)):
+                yield relation, None
+            return
+
+
+def _real_parts(values: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+    """Return real numbers as they are, and complex numbers as real and imaginary parts."""
+    return np.stack([values.real, values.imag]) if dtype in COMPONENT else values
+
+
+def _are_numbers_of(dtype: Dtype, values: NDArray[Any]) -> bool:
+    """Return whether all values are numbers of a narrower type."""
+    wide = values.astype(np.float64)
+    return bool((wide.astype(to_numpy(dtype)).astype(np.float64) == wide).all())
+
+
+def _linear(tensor: IncorrectTensor, actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
+    """Yield the relation of elements that are negated, integral, scaled by a factor, or shifted by a difference."""
+    if actual.dtype.kind == "c":
+        return
+    usable = np.isfinite(actual) & np.isfinite(expected)
+    actual, expected = actual[usable], expected[usable]
+    if len(np.unique(expected)) < MIN_DISTINCT:
+        return
+    tolerance = 2 * tensor.epsilon * np.abs(expected)
+    if (np.abs(actual + expected) <= tolerance).all():
+        yield ValueRelation.negated, -1.0
+    if (actual == np.rint(actual)).all() and (np.abs(actual - expected) < 1).all():
+        yield ValueRelation.integral, None
+    factor = float(np.median(actual / expected))
+    if abs(factor - 1) > 3 * tensor.epsilon and (np.abs(actual - factor * expected) <= abs(factor) * tolerance).all():
+        yield ValueRelation.scaled, factor
+    difference = float(np.median(actual - expected))
+    is_far = abs(difference) > 4 * tensor.epsilon * float(np.abs(expected).max())
+    if is_far and (np.abs(actual - expected - difference) <= tolerance + 2 * tensor.epsilon * abs(difference)).all():
+        yield ValueRelation.shifted, difference
+
+
+def _of_integers(actual: NDArray[Any], expected: NDArray[Any]) -> Iterator[_Related]:
+    """Yield the relation of integers that were stored in another type."""
+    if actual.dtype.kind not in "iu" or expected.dtype.kind not in "iu":
+        return
+    conversions = {
+        ValueRelation.in_32_bits: expected.astype(np.int32).astype(np.int64),
+        ValueRelation.through_float32: _through(np.float32, expected),
+        ValueRelation.through_float64: _through(np.float64, expected),
+    }
+    for relation in (ValueRelation.through_float64, ValueRelation.through_float32, ValueRelation.in_32_bits):
+        if (actual == conversions[relation]).all():
+            yield relation, None
+    if len(np.unique(expected)) >= MIN_DISTINCT and (actual - expected == actual[0] - expected[0]).all():
+        yield ValueRelation.shifted, float(actual[0] - expected[0])
+
+
+def _through(dtype: type[np.floating[Any]], values: NDArray[Any]) -> NDArray[Any]:
+    return values.astype(dtype).astype(np.int64)
+
+
+def _are_misplaced(tensor: IncorrectTensor) -> bool:
+    """Return whether every wrong element has the expected value of another element, and this is not chance."""
+    if tensor.dtype is Dtype.bool or tensor.is_wrong.sum() < 2 or tensor.is_wrong.size > MAX_ELEMENTS:
+        return False
+    known, actual = np.unique(tensor.expected.reshape(-1)), tensor.wrong_actual
+    if known.dtype.kind == "c" or len(known) < 2:
+        return False
+    if len(known) < 2 * MIN_DISTINCT or len(np.unique(actual)) < 2:
+        return tensor.is_wrong.size > MIN_DISTINCT and _is_permuted(tensor)
+    places = np.clip(np.searchsorted(known, actual), 1, len(known) - 1)
+    nearest = np.minimum(np.abs(known[places] - actual), np.abs(known[places - 1] - actual))
+    tolerance = 4 * tensor.epsilon * np.abs(actual) if is_inexact(tensor.dtype) else 0
+    is_known = (nearest <= tolerance) | (np.isnan(actual) & np.isnan(known[-1])) | (np.isinf(actual))
+    is_dense = not is_inexact(tensor.dtype) and known[-1] - known[0] < 2 * len(known)
+    return bool(is_known.all()) and (not is_dense or _is_permuted(tensor))
+
+
+def _is_permuted(tensor: IncorrectTensor) -> bool:
+    """Return whether the tensor has the expected elements in another order."""
+    return bool((np.sort(tensor.actual, None) == np.sort(tensor.expected, None)).all())
+
+
+# Regions
+
+
+def _regions(is_wrong: Mask, values: Mapping[str, tuple[NDArray[Any], Dtype]]) -> Iterator[Region]:
+    """Yield the most specific region of each input, and of the expected result."""
+    for name, (array, dtype) in values.items():
+        special = special_values(is_wrong, array, dtype)
+        is_range_possible = (special is None or special[0] == _WIDEST) and _is_ordered(dtype)
+        region = _range(name, is_wrong, array.astype(np.float64)) if is_range_possible else None
+        if region is not None:
+            yield region
+        elif special is not None:
+            yield Region(parameter=name, condition=special[0])
+
+
+def _is_ordered(dtype: Dtype) -> bool:
+    return dtype in FORMATS or to_numpy(dtype).kind in "iu"
+
+
+_WIDEST = "negative"
+"""The class of special values that a range may describe better."""
+
+
+def _range(name: str, is_wrong: Mask, values: FloatArray) -> Region | None:
+    """Return the narrowest range of numbers that contains the inputs of all wrong elements, if it is not chance."""
+    selected = values[is_wrong]
+    if not np.isfinite(selected).all() or len(np.unique(selected)) < MIN_DISTINCT:
+        return None
+    found: list[tuple[int, int, Region]] = []
+    for condition, measure in _MEASURES.items():
+        measured, bound = measure(values), float(measure(selected).min())
+        size = int((measured >= bound).sum())
+        if is_unlikely(size, is_wrong.size, len(selected)):
+            beyond = measured[~is_wrong & (measured < bound)]
+            is_exact = size == len(selected) and beyond.size
+            sign = -1 if condition in ("below", "near_zero") else 1
+            outside = sign * float(beyond.max()) if is_exact else None
+            region = Region(parameter=name, condition=condition, inside=sign * bound, outside=outside)
+            found.append((size, len(found), region))
+    return min(found)[2] if found else None
+
+
+_MEASURES: Mapping[str, Any] = {
+    "below": lambda values: -values,
+    "above": lambda values: values,
+    "far_from_zero": np.abs,
+    "near_zero": lambda values: -np.abs(values),
+}
+"""The conditions of ranges; an element belongs to a range if its measure is at least that of every wrong element."""

@@ -1,0 +1,118 @@
+"""The catalogue of known causes: signatures of failures, the probable defect, and where to look for it.
+
+The catalogue is the file `diagnoses.toml`. The first diagnosis whose conditions hold for a group of
+failed cases applies.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, final
+
+from diopi_test.baseline.codec import from_json
+from diopi_test.results.causes.finding import Finding
+from diopi_test.results.causes.grouping import CaseGroup
+from diopi_test.results.causes.traits import family_of
+
+MIN_SHARE = 0.8
+"""Share of the cases of a group that must meet a condition about cases."""
+
+_OPTIONAL: Mapping[str, Any] = {"omit_default": True}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """The conditions of a diagnosis. A condition without alternatives always holds.
+
+    Attributes:
+        symptom, relation, pattern, state, trait: the alternatives for these fields of the signature. `none` stands for
+            an empty field.
+        dtype: the alternatives for the element type of most cases.
+        family: the alternatives for the family of the function of most cases.
+        region: the alternatives for the condition of a region of inputs that most cases have.
+        text: the alternatives for a part of the message of most cases, in lower case.
+        function: the alternatives for a part of the name of the function of most cases, in lower case.
+    """
+
+    symptom: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    relation: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    pattern: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    state: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    trait: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    dtype: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    family: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    region: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    text: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+    function: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """A known cause of failures.
+
+    Attributes:
+        id: the name in the documentation.
+        likely: the probable defect, as a phrase.
+        look_at: where to look for the defect, as a sentence.
+        explanation: why the defect has this signature, in some sentences.
+        when: the alternatives for the conditions.
+        mutants: the kinds of mutants that have this defect, with which the diagnosis is measured.
+    """
+
+    id: str
+    likely: str
+    look_at: str
+    explanation: str
+    when: Sequence[Conditions]
+    mutants: Sequence[str] = field(default=(), metadata=_OPTIONAL)
+
+
+@cache
+def catalogue() -> tuple[Diagnosis, ...]:
+    """Return all diagnoses in the order in which they are tried."""
+    content = tomllib.loads(files(__package__).joinpath("diagnoses.toml").read_text("utf-8"))
+    return tuple(from_json(Diagnosis, entry) for entry in content["diagnosis"])
+
+
+def diagnose(group: CaseGroup) -> Diagnosis | None:
+    """Return the first diagnosis whose conditions hold for a group; None if there is none."""
+    return next((entry for entry in catalogue() if any(_holds(when, group) for when in entry.when)), None)
+
+
+def _holds(when: Conditions, group: CaseGroup) -> bool:
+    signature, findings = group.signature, group.findings
+    of_signature = ("symptom", "relation", "pattern", "state", "trait")
+    if not all(_is_among(getattr(signature, name), getattr(when, name)) for name in of_signature):
+        return False
+    texts = [finding.record.message.lower() for finding in findings] if when.text else []
+    functions = [finding.record.function.lower() for finding in findings] if when.function else []
+    return (
+        _holds_for_most([{finding.record.dtype} for finding in findings], when.dtype)
+        and _holds_for_most([{family_of(finding.record.function)} for finding in findings], when.family)
+        and _holds_for_most([_conditions(finding) for finding in findings], when.region)
+        and _holds_for_most([{part for part in when.text if part in text} for text in texts], when.text)
+        and _holds_for_most([{part for part in when.function if part in name} for name in functions], when.function)
+    )
+
+
+def _is_among(name: str, alternatives: Sequence[str]) -> bool:
+    return not alternatives or (name or "none") in alternatives
+
+
+def _holds_for_most(values: Sequence[Collection[str]], alternatives: Sequence[str]) -> bool:
+    if not alternatives:
+        return True
+    counts = Counter(bool(set(alternatives).intersection(entry)) for entry in values)
+    return counts[True] >= MIN_SHARE * len(values)
+
+
+def _conditions(finding: Finding) -> set[str]:
+    """Return the conditions of the regions of inputs that contain the wrong elements of a case."""
+    return {region.condition for region in finding.deviation.regions} if finding.deviation else set()

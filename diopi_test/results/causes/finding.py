@@ -1,0 +1,226 @@
+"""The main finding of a failed case: of everything that the checks found, what most likely leads to the defect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from diopi_test.cases.formats import FORMATS
+from diopi_test.execution.call_sequence import QUEUED, RELAID, SECOND
+from diopi_test.execution.deviation import Deviation, DeviationKind
+from diopi_test.execution.difference import Difference, PatternKind
+from diopi_test.execution.verdict import LOST, CheckResult, Verdict
+from diopi_test.results.causes.former_logs import deviation_of
+from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, SYMPTOMS
+from diopi_test.results.causes.traits import traits_of_case
+from diopi_test.results.records import CaseRecord
+
+_RANK = {symptom: number for number, symptom in enumerate(SYMPTOMS)}
+
+_STATE_OF_CALL = {SECOND: "second call", QUEUED: "queued", RELAID: "relaid"}
+
+MAX_DETAIL = 120
+"""Characters of the text in a signature."""
+
+MIN_PLACED = 3
+"""Number of elements of a tensor from which on the places of wrong elements say something."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """The main finding of a failed case.
+
+    Attributes:
+        record: the case.
+        symptom, relation, pattern, state, detail: as in `Signature`.
+        traits: the traits of the case.
+        deviation: how the first incorrect tensor differs; None if that is not known.
+        size: the number of elements of the largest incorrect tensor; 0 if that is not known.
+    """
+
+    record: CaseRecord
+    symptom: str
+    relation: str = ""
+    pattern: str = ""
+    state: str = ""
+    detail: str = ""
+    traits: frozenset[str] = frozenset()
+    deviation: Deviation | None = None
+    size: int = 0
+
+
+def find_main_finding(record: CaseRecord) -> Finding:
+    """Return the main finding of a case that did not pass."""
+    state = "after_other_cases" if record.verdict is Verdict.flaky else ""
+    verdict = _verdict_alone(record)
+    if verdict in LOST:
+        return _finding(record, verdict.value, state=state, detail=_crash_detail(record, verdict))
+    failed = [check for check in record.checks if not check.passed]
+    if not failed:
+        symptom = "error" if record.error_code or _CODE.match(record.message) else "exception"
+        return _finding(record, symptom, state=state, detail=_template(record, _message_alone(record)))
+    symptom, check = min(
+        ((symptom, check) for check in failed for symptom in _symptoms(check)), key=lambda pair: _RANK[pair[0]]
+    )
+    return _of_check(record, symptom, check, state)
+
+
+def _finding(record: CaseRecord, symptom: str, *, state: str = "", detail: str = "") -> Finding:
+    return Finding(record=record, symptom=symptom, state=state, detail=detail, traits=traits_of_case(record, None))
+
+
+def _of_check(record: CaseRecord, symptom: str, check: CheckResult, state: str) -> Finding:
+    """Return the finding of a failed check."""
+    if not check.differences:
+        detail = _template(record, check.message) if check.check in _CHECKS_WITH_DETAIL else ""
+        return _finding(record, symptom, state=state, detail=detail)
+    first = check.differences[0]
+    deviation = deviation_of(first)
+    return Finding(
+        record=record,
+        symptom=symptom,
+        relation=_relation(symptom, deviation, first),
+        pattern="" if symptom in PLAIN_SYMPTOMS else _pattern(first),
+        state=state or (_STATE_OF_CALL.get(first.call, "") if symptom not in _STATED_SYMPTOMS else ""),
+        traits=traits_of_case(record, deviation),
+        deviation=deviation,
+        size=max(difference.total for difference in check.differences),
+    )
+
+
+_STATED_SYMPTOMS = frozenset({"read_early", "layout", "repeat"})
+"""Symptoms that imply the call in which they were observed."""
+
+_CHECKS_WITH_DETAIL = frozenset({"validity", "layout", "repeat", "process_state"})
+"""Checks whose message says more than their name."""
+
+
+# Symptoms
+
+
+def _symptoms(check: CheckResult) -> Sequence[str]:
+    """Return the names of the symptoms that a failed check found."""
+    if check.check == "written":
+        return ("unwritten",)
+    if check.check == "order":
+        return check.problems or (("read_early",) if check.differences else ("order",))
+    if check.check == "values":
+        return (_main_kind(deviation_of(check.differences[0])) if check.differences else "form.shape",)
+    named = [f"{check.check}.{problem}" for problem in check.problems]
+    return [name for name in named if name in SYMPTOMS] or (check.check if check.check in SYMPTOMS else "form",)
+
+
+def _main_kind(deviation: Deviation) -> str:
+    """Return the kind that most wrong elements have; of equally frequent kinds, the first one."""
+    return max(deviation.kinds, key=lambda kind: deviation.kinds[kind])
+
+
+# Relations and patterns
+
+_NO_RELATION = PLAIN_SYMPTOMS | {"unwritten"}
+"""Symptoms whose elements have no values to compare."""
+
+
+def _relation(symptom: str, deviation: Deviation, difference: Difference) -> str:
+    """Return the relation of the wrong elements to the expected ones."""
+    if symptom in _NO_RELATION:
+        return ""
+    if deviation.relation is None:
+        return "narrow" if symptom == DeviationKind.rounding and _is_of_narrower_type(deviation, difference) else ""
+    return deviation.relation.value
+
+
+def _is_of_narrower_type(deviation: Deviation, difference: Difference) -> bool:
+    """Return whether the errors are as large as those of arithmetic in a narrower type than the tensor's."""
+    dtype = difference.arguments.get(difference.tensor, "").partition(" ")[0]
+    if dtype not in _PRECISION:
+        return False
+    if deviation.units is None:  # the result must be exact, and its leading digits are
+        return True
+    narrower = [bits for bits in _PRECISION.values() if bits < _PRECISION[dtype]]
+    ratios = (deviation.units / 2.0 ** (_PRECISION[dtype] - bits) for bits in narrower)
+    return any(_NARROW_ERRORS[0] <= ratio <= _NARROW_ERRORS[1] for ratio in ratios)
+
+
+_PRECISION = {dtype.name: number_format.precision for dtype, number_format in FORMATS.items()}
+"""Significant bits by element type."""
+
+_NARROW_ERRORS = (1 / 16, 4.0)
+"""Root mean square of the errors of narrower arithmetic, in units of the narrower type."""
+
+
+def _pattern(difference: Difference) -> str:
+    """Return where the wrong elements are; empty if they are everywhere or without order."""
+    if difference.total < MIN_PLACED or difference.wrong_count == difference.total:
+        return ""
+    if difference.wrong_count == 1:
+        return "single"
+    kinds = [pattern.kind for pattern in difference.patterns]
+    return next((kind.value for kind in kinds if kind in _PLACES), "")
+
+
+_PLACES = frozenset({PatternKind.slice, PatternKind.period, PatternKind.range, PatternKind.tail, PatternKind.blocks})
+
+
+# Details
+
+_CODE = re.compile(r"[A-Z]\w+: ")
+"""The error code at the beginning of the message of a call that failed."""
+
+_SIGNAL = re.compile(r"was ended by (?P<signal>SIG\w+|signal \d+)|exit code (?P<code>-?\d+)")
+
+_FRAME = re.compile(r'File "(?P<path>[^"]+)", line \d+ in (?P<function>\S+)')
+"""A frame of the stack that Python prints when a signal ends the process."""
+
+_FLAKY = re.compile(r"^\w+ (?:in a process in which .*? had run before|at first) \((?P<message>.*)\), \w+ alone", re.S)
+"""The message of a flaky case."""
+
+
+def _verdict_alone(record: CaseRecord) -> Verdict:
+    """Return the verdict of a case; of a flaky case, the verdict when it failed."""
+    name = record.message.partition(" ")[0]
+    return Verdict(name) if record.verdict is Verdict.flaky and name in set(Verdict) else record.verdict
+
+
+def _message_alone(record: CaseRecord) -> str:
+    """Return the message of a case; of a flaky case, the message when it failed."""
+    match = _FLAKY.match(record.message)
+    return match["message"] if record.verdict is Verdict.flaky and match else record.message
+
+
+def _crash_detail(record: CaseRecord, verdict: Verdict) -> str:
+    """Return the signal or the exit code, and the innermost frame of the stack outside DIOPI."""
+    message = _message_alone(record)
+    ending = _SIGNAL.search(message) if verdict is Verdict.crashed else None
+    ending_text = "" if ending is None else ending["signal"] or f"exit code {ending['code']}"
+    frames = (match for match in _FRAME.finditer(message) if not _is_of_suite(match["path"]))
+    frame = next(frames, None)
+    place = f"in {frame['function']} of {frame['path'].rpartition('/')[2]}" if frame else ""
+    return " ".join(part for part in (ending_text, place) if part)
+
+
+def _is_of_suite(path: str) -> bool:
+    return any(f"/{package}/" in path for package in ("diopi_test", "diopi_impl", "lib_rt", "diopi_proto"))
+
+
+_REPLACEMENTS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (
+    (re.compile(r"\bdiopi[A-Z]\w*"), "…"),
+    (re.compile(r"0x[0-9a-fA-F]+"), "…"),
+    (re.compile(r"[(\[][-\d., ]*[)\]]"), "…"),
+    (re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?"), "…"),
+    (re.compile(r"\b(bfloat16|float|half|double|bool|u?int|complex)…?\b"), "…"),
+    (re.compile(r"(…[\s,]*)+"), "… "),
+)
+"""What differs between failures of one cause, and what replaces it."""
+
+
+def _template(record: CaseRecord, message: str) -> str:
+    """Return the first problem in a message without names of functions, numbers and element types."""
+    text = message.strip().partition("\n")[0].partition("; ")[0].replace(record.function, "…")
+    for pattern, replacement in _REPLACEMENTS:
+        text = pattern.sub(replacement, text)
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_DETAIL else f"{text[: MAX_DETAIL - 1]}…"

@@ -1,0 +1,242 @@
+"""Grouping of failed cases into causes.
+
+1. Every failed case has a main finding.
+2. Findings that say little join the informative findings of the same function.
+3. Traits of the arguments explain why some cases of a function fail and others do not.
+4. Findings with equal signatures have the same cause. If functions can share the defect, the signature does not name
+   the function.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from diopi_test.execution.deviation import DeviationKind
+from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Verdict
+from diopi_test.results.causes.finding import Finding, find_main_finding
+from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, Signature
+from diopi_test.results.causes.traits import OF_RECORD, TRAITS, base_function, record_traits
+from diopi_test.results.records import CaseRecord
+
+_OF_NUMBERS = frozenset({DeviationKind.wrong_value.value, DeviationKind.rounding.value})
+"""Symptoms that a defect can cause together, in one case or the other."""
+
+_SHARED_RELATIONS = frozenset(
+    {"saturated", "bfloat16", "float16", "float32", "narrow", "through_float32", "through_float64", "in_32_bits"}
+)
+"""Relations that point to a defect which functions share, such as a kernel or a helper function."""
+
+_SHARED_PATTERNS = frozenset({"tail", "blocks", "range"})
+
+_LOCAL_SYMPTOMS = frozenset({"wrong_value", "rounding", "validity", "timed_out", "draws", "unwritten"})
+"""Symptoms that alone do not show that functions share a defect."""
+
+_TRAIT_RANK = {trait: number for number, trait in enumerate(TRAITS)}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CaseGroup:
+    """The failed cases with equal signatures."""
+
+    signature: Signature
+    findings: Sequence[Finding]
+
+
+def group_cases(records: Sequence[CaseRecord]) -> list[CaseGroup]:
+    """Group the failed cases of a run by their causes.
+
+    Args:
+        records: the records of all cases of the run, without waivers.
+
+    Returns:
+        The groups. Every failed case belongs to exactly one group.
+    """
+    failed: dict[str, list[Finding]] = defaultdict(list)
+    passed: dict[str, list[CaseRecord]] = defaultdict(list)
+    for record in records:
+        if record.verdict in UNSUCCESSFUL:
+            failed[record.function].append(find_main_finding(record))
+        elif record.verdict is Verdict.passed:
+            passed[record.function].append(record)
+    groups: dict[Signature, list[Finding]] = defaultdict(list)
+    for function, findings in failed.items():
+        for signature, finding in _signatures(_merge_vague(findings), passed[function]):
+            groups[signature].append(finding)
+    return [CaseGroup(signature=signature, findings=findings) for signature, findings in groups.items()]
+
+
+# Findings that say little
+
+_LATE = "written_late"
+"""Elements that are written too late are not yet written in cases in which they are read only once."""
+
+INFORMATIVE_SIZE = 8
+"""Elements of a tensor from which on the relation and the places of wrong elements are no chance."""
+
+MIN_SHARE = 0.8
+"""Share of the findings of a function that decides for the remaining ones."""
+
+
+def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of a function; wrong numbers have the relation and the pattern of the most frequent ones.
+
+    Small tensors do not show in which relation or at which place elements are wrong. If larger tensors of the function
+    do, the function most likely has only this defect.
+    """
+    numeric = [finding for finding in findings if _is_numeric(finding)]
+    symptoms = Counter(finding.symptom for finding in numeric)
+    main = max(symptoms, key=lambda symptom: (symptoms[symptom], symptom), default="")
+    is_single = symptoms[main] >= MIN_SHARE * len(numeric)
+    votes = {symptom: [f for f in numeric if f.symptom == symptom or is_single] for symptom in symptoms}
+    elected = {symptom: (_elect(group, "relation"), _elect(group, "pattern")) for symptom, group in votes.items()}
+    is_late = any(finding.symptom == _LATE for finding in findings)
+    merged = []
+    for finding in findings:
+        if is_late and finding.symptom == "unwritten":
+            merged.append(replace(finding, symptom=_LATE, pattern=""))
+            continue
+        if not _is_numeric(finding):
+            merged.append(finding)
+            continue
+        relation, pattern = elected[finding.symptom]
+        symptom = main if is_single else finding.symptom
+        merged.append(replace(finding, symptom=symptom, relation=relation, pattern=pattern))
+    return merged
+
+
+def _is_numeric(finding: Finding) -> bool:
+    """Return whether a finding consists of wrong numbers in the first call of a case."""
+    return finding.symptom in _OF_NUMBERS and not finding.state
+
+
+def _elect(findings: Sequence[Finding], field: str) -> str:
+    """Return the most frequent relation or pattern of findings with enough elements, or else of all findings."""
+    large = [finding for finding in findings if finding.size >= INFORMATIVE_SIZE] or findings
+    counts = Counter(getattr(finding, field) for finding in large)
+    return str(max(counts, key=lambda name: (counts[name], name)))
+
+
+# Signatures
+
+
+def _signatures(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> Iterator[tuple[Signature, Finding]]:
+    """Yield the signature of each finding of a function."""
+    cores: dict[Signature, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        core = Signature(
+            symptom=finding.symptom,
+            relation=finding.relation,
+            pattern=finding.pattern,
+            state=finding.state,
+            detail=finding.detail,
+        )
+        cores[core].append(finding)
+    for core, members in cores.items():
+        for trait, explained in _explain(members, passed):
+            signature = replace(core, trait=trait)
+            scope = "" if _is_shared(signature) else base_function(members[0].record.function)
+            yield from ((replace(signature, scope=scope), finding) for finding in explained)
+
+
+def _is_shared(signature: Signature) -> bool:
+    """Return whether functions can share the defect of a signature."""
+    return bool(
+        signature.symptom not in _LOCAL_SYMPTOMS
+        or signature.relation in _SHARED_RELATIONS
+        or signature.pattern in _SHARED_PATTERNS
+        or signature.detail
+        or signature.trait in _SHARED_TRAITS
+    )
+
+
+_SHARED_TRAITS = frozenset(TRAITS) - OF_RECORD - {"zero", "negative", "broadcast"}
+"""Traits of arguments that point to a defect which functions share."""
+
+
+def _explain(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> Iterator[tuple[str, list[Finding]]]:
+    """Yield traits with the findings that they explain; an empty trait with all of them if traits explain only some."""
+    if findings[0].symptom in PLAIN_SYMPTOMS:
+        yield "", list(findings)
+        return
+    contrast = _Contrast(passed)
+    parts: list[tuple[str, list[Finding]]] = []
+    left = list(findings)
+    while left:
+        counts = Counter(
+            trait for finding in left for trait in finding.traits if _is_relevant(trait, finding, contrast)
+        )
+        if not counts:
+            yield "", list(findings)
+            return
+        trait = max(counts, key=lambda candidate: (counts[candidate], -_TRAIT_RANK[candidate]))
+        parts.append((trait, [finding for finding in left if trait in finding.traits]))
+        left = [finding for finding in left if trait not in finding.traits]
+    yield from parts
+
+
+def _is_relevant(trait: str, finding: Finding, contrast: _Contrast) -> bool:
+    """Return whether a trait can explain a failure.
+
+    The class and the element type explain a failure if a case of another class or type passed. The data explain it if
+    only elements in a region are wrong. Other arguments explain it if a case of the same type passed, and no case with
+    the same arguments in another type.
+    """
+    if trait in OF_RECORD:
+        return any(trait not in traits for traits in contrast.traits)
+    if trait in _TRAITS_OF_REGIONS:
+        return True
+    return finding.record.dtype in contrast.dtypes and _label_without_dtype(finding.record) not in contrast.labels
+
+
+class _Contrast:
+    """What is known of the passed cases of a function."""
+
+    def __init__(self, passed: Sequence[CaseRecord]) -> None:
+        self.traits = {frozenset(record_traits(record)) for record in passed}
+        self.dtypes = {record.dtype for record in passed}
+        self.labels = {_label_without_dtype(record) for record in passed}
+
+
+def _label_without_dtype(record: CaseRecord) -> str:
+    return record.label.removeprefix(f"{record.dtype}-")
+
+
+_TRAITS_OF_REGIONS = frozenset(
+    {"nan", "infinite", "negative_zero", "subnormal", "extreme_integer", "far_from_zero", "near_zero", "below", "above"}
+)
+
+
+# Representatives
+
+
+def smallest(findings: Iterable[Finding]) -> CaseRecord:
+    """Return the case that is the easiest to look at: few elements, no process lost, float32, a short label."""
+
+    def effort(finding: Finding) -> tuple[bool, bool, int, bool, int, str]:
+        record = finding.record
+        is_flaky, is_lost = record.verdict is Verdict.flaky, record.verdict in LOST
+        return is_flaky, is_lost, finding.size, record.dtype != "float32", len(record.id), record.id
+
+    return min(findings, key=effort).record
+
+
+def largest_factor(findings: Iterable[Finding], limit: float) -> float | None:
+    """Return the largest error / budget, or root mean square / `limit`, of findings of rounding errors."""
+    factors = [
+        max(check.ratio or 0.0, (check.rms or 0.0) / limit)
+        for finding in findings
+        if finding.symptom == DeviationKind.rounding
+        for check in finding.record.checks
+        if not check.passed and check.check == "values"
+    ]
+    return max(factors, default=None)
+
+
+def count_functions(findings: Iterable[Finding]) -> Mapping[str, int]:
+    """Return the number of cases by function, in alphabetical order."""
+    counts = Counter(finding.record.function for finding in findings)
+    return {function: counts[function] for function in sorted(counts)}

@@ -1,0 +1,145 @@
+"""The signature of a failure: what failed cases of one cause have in common, and a sentence about it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+from diopi_test.results.causes.traits import TRAITS
+
+_DIGITS = 8
+"""Hexadecimal digits of the ID of a cause."""
+
+SYMPTOMS: Mapping[str, str] = {
+    "crashed": "the process ends",
+    "timed_out": "the call does not return",
+    "out_of_memory": "the process runs out of memory",
+    "error": "the call returns an error",
+    "exception": "the call raises an exception",
+    "guards": "memory outside a tensor is written",
+    "inputs": "an input is changed",
+    "gaps": "memory between the elements of a tensor is written",
+    "process_state": "the state of the process is changed",
+    "written_late": "results are written after the call's work in the stream",
+    "unwritten": "elements are not written",
+    "form.missing": "a result is not allocated",
+    "form.negative_size": "the queried workspace size is negative",
+    "form.dtype": "a result has the wrong element type",
+    "form.shape": "a result has the wrong shape",
+    "form.strides": "a result has the wrong memory format",
+    "form": "a result has the wrong form",
+    "wrong_value": "wrong numbers",
+    "rounding": "errors beyond the budget",
+    "lost_nan": "NaN is lost",
+    "invented_nan": "NaN instead of a number",
+    "lost_infinity": "infinity is lost",
+    "invented_infinity": "infinity instead of a number",
+    "sign_of_zero": "the sign of a zero is wrong",
+    "flushed": "subnormal numbers become 0",
+    "draws.seed_changed": "the seed of the generator is changed",
+    "draws.offset_not_advanced": "the generator is not advanced",
+    "draws.drawn_without_training": "numbers are drawn although none are needed",
+    "draws.state_ignored": "equal generator states give different results",
+    "draws": "the generator is used incorrectly",
+    "validity": "results that are not valid",
+    "read_early": "inputs are read before they have arrived",
+    "repeat": "equal calls give different results",
+    "order": "work is not done in the order of the stream",
+    "layout": "inputs in another layout give wrong results",
+    "inplace": "the in-place form gives other results",
+    "leaks": "memory stays allocated after the call",
+    "refused.success": "success is returned for an invalid call",
+    "refused.no_reason": "an invalid call is rejected without a reason",
+    "refused": "an invalid call is not rejected",
+    "untouched": "a failed call changes its results",
+}
+"""What is observed, by the name of the symptom. A case with several symptoms counts as the first one here."""
+
+PLAIN_SYMPTOMS = frozenset(
+    {"guards", "inputs", "gaps", "process_state", "written_late", "read_early", "leaks"}
+    | {"lost_nan", "lost_infinity", "sign_of_zero", "flushed"}
+    | {"refused.success", "refused.no_reason", "refused", "untouched"}
+)
+"""Symptoms that say enough: which elements and which arguments are concerned does not matter."""
+
+RELATIONS: Mapping[str, str] = {
+    "unchanged": "the result is as it was before the call",
+    "zero": "zeros instead of results",
+    "saturated": "the largest number of the type instead of results",
+    "constant": "a constant instead of results",
+    "negated": "results have the opposite sign",
+    "scaled": "results are scaled by a constant factor",
+    "shifted": "results are shifted by a constant",
+    "misplaced": "results of other elements",
+    "bfloat16": "results have only the precision of bfloat16",
+    "float16": "results have only the precision of float16",
+    "float32": "results have only the precision of float32",
+    "through_float32": "integers are rounded to float32",
+    "through_float64": "integers are rounded to float64",
+    "in_32_bits": "integers are truncated to 32 bits",
+    "integral": "fractions are dropped",
+    "narrow": "errors of arithmetic in a narrower type",
+}
+"""What the wrong elements are, by relation."""
+
+PATTERNS: Mapping[str, str] = {
+    "single": "in one element",
+    "slice": "in one slice of the tensor",
+    "period": "in every k-th element",
+    "range": "in a contiguous range of elements",
+    "tail": "in the last, incomplete tile",
+    "blocks": "in whole blocks of elements",
+}
+"""Where the wrong elements are, by pattern."""
+
+STATES: Mapping[str, str] = {
+    "after_other_cases": "only after other cases",
+    "second call": "only in a second call with tensors at other addresses",
+    "queued": "only while inputs are still being copied",
+    "relaid": "only with inputs in another layout",
+}
+"""In which state of the process or of the arguments a case fails."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """What the failed cases of a cause have in common. Empty fields do not matter.
+
+    Attributes:
+        symptom: what was observed, a key of `SYMPTOMS`.
+        relation: what the wrong elements are, a key of `RELATIONS`.
+        pattern: where the wrong elements are, a key of `PATTERNS`.
+        state: in which state the cases fail, a key of `STATES`.
+        trait: which arguments make the cases fail, a key of `TRAITS`.
+        detail: a text without numbers and names of functions: an error message, or a signal with a stack frame.
+        scope: the function whose forms fail, if the fields above can't be attributed to a defect that functions share.
+    """
+
+    symptom: str
+    relation: str = ""
+    pattern: str = ""
+    state: str = ""
+    trait: str = ""
+    detail: str = ""
+    scope: str = ""
+
+    @property
+    def id(self) -> str:
+        """Return the ID of the cause: it depends only on the signature."""
+        fields = (self.symptom, self.relation, self.pattern, self.state, self.trait, self.detail, self.scope)
+        return hashlib.sha256("|".join(fields).encode()).hexdigest()[:_DIGITS]
+
+    @property
+    def sentence(self) -> str:
+        """Return the signature in words."""
+        observed = RELATIONS.get(self.relation) or SYMPTOMS[self.symptom]
+        if self.detail:
+            observed = f"{observed}: {self.detail}"
+        parts = [observed, PATTERNS.get(self.pattern, ""), STATES.get(self.state, "")]
+        text = " ".join(part for part in parts if part)
+        condition = f" if {TRAITS[self.trait]}" if self.trait else ""
+        scope = f" in {self.scope}" if self.scope else ""
+        return f"{text}{scope}{condition}"

@@ -1,0 +1,129 @@
+"""A `Deviation` classifies wrong elements and recognizes their relation to the expected ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from diopi_proto.types import Dtype
+from diopi_test.checks.deviation import IncorrectTensor, derive_deviation
+from diopi_test.execution.deviation import Deviation, DeviationKind, ValueRelation
+from lib_rt.dtypes import to_numpy
+
+GENERATOR = np.random.default_rng(5)
+VALUES = GENERATOR.normal(size=40)
+
+
+def deviation(
+    actual: Any, expected: Any, dtype: Dtype = Dtype.float32, budget: float | None = 1e-6, **inputs: NDArray[Any]
+) -> Deviation:
+    """Return the deviation of a tensor, whose wrong elements are those that differ from the expected ones."""
+    found, wanted = np.asarray(actual).astype(to_numpy(dtype)), np.asarray(expected)
+    exact = wanted.astype(to_numpy(dtype))
+    is_wrong = (found != exact) & ~(np.isnan(found) & np.isnan(exact)) if found.dtype.kind == "f" else found != exact
+    if not is_wrong.any():
+        is_wrong = np.signbit(found) != np.signbit(exact)
+    budgets = None if budget is None else np.full(found.shape, budget)
+    typed_inputs = {name: (array, Dtype.float64) for name, array in inputs.items()}
+    return derive_deviation(
+        IncorrectTensor(
+            is_wrong=is_wrong,
+            actual=found,
+            expected=wanted,
+            dtype=dtype,
+            budget=budgets,
+            before=None,
+            inputs=typed_inputs,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "kind"),
+    [
+        (1.5, 2.5, DeviationKind.wrong_value),
+        (1.0001, 1.0, DeviationKind.rounding),
+        (0.0, np.nan, DeviationKind.lost_nan),
+        (np.nan, 0.5, DeviationKind.invented_nan),
+        (3.4e38, np.inf, DeviationKind.lost_infinity),
+        (-np.inf, 1.0, DeviationKind.invented_infinity),
+        (-np.inf, np.inf, DeviationKind.wrong_value),
+        (0.0, -0.0, DeviationKind.sign_of_zero),
+        (0.0, 1e-40, DeviationKind.flushed),
+    ],
+)
+def test_each_kind_of_wrong_element_is_recognized(actual: float, expected: float, kind: DeviationKind) -> None:
+    assert deviation([actual], [expected]).kinds == {kind.value: 1}
+
+
+def test_errors_within_four_budgets_of_a_narrow_type_are_rounding() -> None:
+    assert deviation([1.25], [1.0], Dtype.bfloat16, budget=0.07).has(DeviationKind.rounding)
+    assert deviation([1.25], [1.0], Dtype.float32).has(DeviationKind.wrong_value)
+
+
+def test_integers_are_never_rounded() -> None:
+    assert deviation([10**6 + 1], [10**6], Dtype.int64).kinds == {"wrong_value": 1}
+
+
+@pytest.mark.parametrize(
+    ("actual", "relation", "value"),
+    [
+        (0 * VALUES, ValueRelation.zero, 0.0),
+        (-VALUES, ValueRelation.negated, -1.0),
+        (1.25 * VALUES, ValueRelation.scaled, 1.25),
+        (VALUES + 3, ValueRelation.shifted, 3.0),
+        (np.full(40, 7.0), ValueRelation.constant, 7.0),
+        (np.full(40, np.finfo(np.float32).max), ValueRelation.saturated, float(np.finfo(np.float32).max)),
+        (np.roll(VALUES, 3), ValueRelation.misplaced, None),
+        (np.trunc(VALUES), ValueRelation.integral, None),
+        (VALUES.astype(np.float16), ValueRelation.float16, None),
+        (VALUES.astype(to_numpy(Dtype.bfloat16)), ValueRelation.bfloat16, None),
+        (GENERATOR.normal(size=40), None, None),
+    ],
+)
+def test_relations_of_floating_point_numbers(actual: Any, relation: ValueRelation | None, value: float | None) -> None:
+    found = deviation(actual, VALUES.astype(np.float32))
+    if relation is ValueRelation.integral and (np.trunc(VALUES) == 0).all():
+        relation = ValueRelation.zero
+    assert found.relation is relation
+    assert found.value == (None if value is None else pytest.approx(value, rel=1e-6))
+
+
+LARGE = np.array([2**53 + 12_345_679, 2**60 + 7, 5 * 2**54 + 3], np.int64)
+
+
+@pytest.mark.parametrize(
+    ("actual", "relation"),
+    [
+        (LARGE.astype(np.float64).astype(np.int64), ValueRelation.through_float64),
+        (LARGE.astype(np.float32).astype(np.int64), ValueRelation.through_float32),
+        (LARGE.astype(np.int32).astype(np.int64), ValueRelation.in_32_bits),
+    ],
+)
+def test_relations_of_integers(actual: NDArray[np.int64], relation: ValueRelation) -> None:
+    assert deviation(actual, LARGE, Dtype.int64).relation is relation
+
+
+def test_the_range_of_an_input_is_found() -> None:
+    values = np.linspace(-20, 20, 400)
+    actual = np.where(values < -8, 0.5, np.sin(values))
+    (region,) = (region for region in deviation(actual, np.sin(values), x=values).regions if region.parameter == "x")
+    assert region.condition == "below"
+    assert region.inside is not None and region.outside is not None
+    assert region.inside < -8 < region.outside
+
+
+def test_the_magnitude_of_an_input_is_found() -> None:
+    values = np.concatenate([np.linspace(-9, 9, 200), [1e3, -1e4, 1e5, -1e6]])
+    actual = np.where(np.abs(values) > 100, 0.5, np.sin(values))
+    regions = deviation(actual, np.sin(values), x=values).regions
+    assert [region.condition for region in regions if region.parameter == "x"] == ["far_from_zero"]
+
+
+def test_special_values_of_an_input_are_found() -> None:
+    values = np.where(np.arange(300) % 50 == 0, np.nan, 1.0 + np.arange(300))
+    regions = deviation(np.nan_to_num(values), values, x=values).regions
+    assert {(region.parameter, region.condition) for region in regions} == {("x", "NaN"), ("expected", "NaN")}

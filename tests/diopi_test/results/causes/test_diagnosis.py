@@ -1,0 +1,38 @@
+"""The catalogue of diagnoses is complete, consistent and documented."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from diopi_test.results.causes.diagnosis import Diagnosis, catalogue
+from diopi_test.results.causes.page import render_page
+from diopi_test.results.causes.signature import PATTERNS, RELATIONS, STATES, SYMPTOMS
+from diopi_test.results.causes.traits import TRAITS
+
+PAGE = Path(__file__).parents[4] / "docs" / "diagnoses.md"
+
+
+def test_the_page_is_generated_from_the_catalogue() -> None:
+    command = "python -m diopi_test.results.causes.page docs/diagnoses.md"
+    assert PAGE.read_text("utf-8") == render_page(), f"run {command}"
+
+
+def test_every_diagnosis_has_its_own_id() -> None:
+    ids = [diagnosis.id for diagnosis in catalogue()]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("diagnosis", catalogue(), ids=lambda diagnosis: diagnosis.id)
+def test_conditions_use_names_that_signatures_can_have(diagnosis: Diagnosis) -> None:
+    for when in diagnosis.when:
+        known = {"symptom": SYMPTOMS, "relation": RELATIONS, "pattern": PATTERNS, "state": STATES, "trait": TRAITS}
+        for field, names in known.items():
+            assert set(getattr(when, field)) <= {*names, "none"}, field
+
+
+def test_sentences_end_with_a_period_and_defects_do_not() -> None:
+    for diagnosis in catalogue():
+        assert diagnosis.look_at.endswith(".") and diagnosis.explanation.endswith("."), diagnosis.id
+        assert not diagnosis.likely.endswith("."), diagnosis.id

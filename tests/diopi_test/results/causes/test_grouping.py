@@ -1,0 +1,182 @@
+"""Failed cases are grouped by what they have in common, across functions, element types and forms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+
+from case_records import case_record, report_of
+from failed_cases import wrong_values
+from rich.console import Console
+
+from diopi_test.execution.deviation import Region, ValueRelation
+from diopi_test.execution.difference import Pattern, PatternKind
+from diopi_test.execution.verdict import CheckResult, Verdict
+from diopi_test.results.causes.cause import Cause
+from diopi_test.results.causes.severity import Severity
+from diopi_test.results.causes.text import show_causes
+from diopi_test.results.records import CaseRecord
+
+
+def causes_of(*records: CaseRecord) -> tuple[Cause, ...]:
+    return report_of(records).causes
+
+
+def passed(*ids: str) -> list[CaseRecord]:
+    return [case_record(case_id, "passed") for case_id in ids]
+
+
+def test_every_failed_case_has_one_cause() -> None:
+    records = [
+        wrong_values("diopiAdd[float32-a]", {"wrong_value": 9}),
+        wrong_values("diopiExp[float16-a]", {"lost_nan": 1}),
+        case_record("diopiSub[float32-a]", "crashed", "the vendor was ended by SIGSEGV (segmentation fault)"),
+        case_record("diopiMul[float32-a]", "not_implemented"),
+        *passed("diopiMul[float32-b]"),
+    ]
+    report = report_of(records)
+    assert {case.id for case in report.cases if case.cause} == {record.id for record in records[:3]}
+    assert sum(cause.cases for cause in report.causes) == 3
+    assert {case.cause for case in report.cases if case.cause} == {cause.id for cause in report.causes}
+
+
+def test_lost_nans_of_several_functions_have_one_cause() -> None:
+    functions = ("diopiMax", "diopiMin", "diopiRelu")
+    (cause,) = causes_of(*(wrong_values(f"{name}[float32-special]", {"lost_nan": 2}) for name in functions))
+    assert cause.functions == dict.fromkeys(functions, 1)
+    assert cause.severity is Severity.major
+    assert cause.diagnosis == "nan-dropped"
+
+
+def test_wrong_numbers_without_a_relation_are_causes_of_their_functions() -> None:
+    found = causes_of(*(wrong_values(f"{name}[float32-a]", {"wrong_value": 50}) for name in ("diopiAdd", "diopiExp")))
+    assert sorted(name for cause in found for name in cause.functions) == ["diopiAdd", "diopiExp"]
+    assert len(found) == 2
+    assert {cause.diagnosis for cause in found} == {"another-computation"}
+
+
+def test_the_forms_of_a_function_share_a_cause() -> None:
+    names = ("diopiAdd", "diopiAddInp", "diopiAddScalar")
+    (cause,) = causes_of(*(wrong_values(f"{name}[float32-a]", {"wrong_value": 50}) for name in names))
+    assert len(cause.functions) == 3
+
+
+BOOL = {"out": "float32 (4,), strides (1,)", "input": "float32 (4,), strides (1,)", "other": "True", "alpha": "1"}
+
+
+def test_a_bool_scalar_explains_failures_of_several_functions() -> None:
+    failed = [
+        wrong_values(f"{name}[float32-bool-scalar]", {"wrong_value": 50}, arguments=BOOL)
+        for name in ("diopiAddScalar", "diopiSubScalar", "diopiMulScalar")
+    ]
+    (cause,) = causes_of(*failed, *(replace(passed(f"{record.function}[float32-a]")[0]) for record in failed))
+    assert cause.sentence == "wrong numbers if a scalar is bool"
+    assert cause.diagnosis == "bool-scalar-misread"
+
+
+def test_a_trait_explains_nothing_if_every_case_fails() -> None:
+    (cause,) = causes_of(
+        wrong_values("diopiAddScalar[float32-bool-scalar]", {"wrong_value": 50}, arguments=BOOL),
+        wrong_values("diopiAddScalar[float32-a]", {"wrong_value": 50}, arguments={**BOOL, "other": "2"}),
+    )
+    assert cause.sentence == "wrong numbers in diopiAdd"
+
+
+def test_a_region_of_inputs_explains_failures_of_several_functions() -> None:
+    region = Region(parameter="input", condition="below", inside=-8.1, outside=-7.9)
+    (cause,) = causes_of(
+        *(
+            wrong_values(f"{name}[float32-wide]", {"wrong_value": 20}, regions=[region])
+            for name in ("diopiSigmoid", "diopiSilu")
+        )
+    )
+    assert cause.diagnosis == "intrinsic-outside-its-range"
+    assert "below a bound" in cause.sentence
+
+
+def test_equal_messages_of_errors_have_one_cause() -> None:
+    records = [
+        case_record(f"{name}[float32-a]", "failed", f"ErrorOccurred: {name}: could not create engine {number}")
+        for number, name in enumerate(("diopiAdd", "diopiExp", "diopiConvolution2d"))
+    ]
+    (cause,) = causes_of(*records)
+    assert cause.sentence == "the call returns an error: ErrorOccurred: … : could not create engine …"
+    assert (cause.severity, cause.diagnosis) == (Severity.major, "engine-cannot-start")
+
+
+def test_small_tensors_join_the_relation_that_large_ones_show() -> None:
+    narrow = wrong_values("diopiSum[float64-large]", {"rounding": 90}, relation=ValueRelation.float32)
+    small = wrong_values("diopiSum[float64-one]", {"rounding": 1}, total=1)
+    (cause,) = causes_of(narrow, small)
+    assert cause.diagnosis == "result-in-narrower-type"
+
+
+def test_unwritten_tails_have_one_cause() -> None:
+    tail = Pattern(PatternKind.tail, "the last 4 of 100")
+    (cause,) = causes_of(
+        *(wrong_values(f"{name}[float32-a]", {"wrong_value": 4}, patterns=[tail]) for name in ("diopiAdd", "diopiExp"))
+    )
+    assert cause.diagnosis == "tail-of-a-tile"
+
+
+def test_state_of_earlier_calls_is_a_cause() -> None:
+    message = "failed in a process in which diopiAdd[int32-a] had run before (values: out is wrong), passed alone"
+    failed = wrong_values("diopiAdd[float32-a]", {"wrong_value": 9})
+    (cause,) = causes_of(replace(failed, verdict=Verdict.flaky, message=message))
+    assert cause.diagnosis == "plan-cached-under-incomplete-key"
+
+
+def test_ids_do_not_depend_on_other_cases() -> None:
+    lost = wrong_values("diopiMax[float32-special]", {"lost_nan": 2})
+    (only,) = causes_of(lost)
+    found = causes_of(lost, wrong_values("diopiExp[float32-a]", {"wrong_value": 50}))
+    assert only.id in {cause.id for cause in found}
+
+
+def test_the_smallest_case_represents_the_cause() -> None:
+    (cause,) = causes_of(
+        wrong_values("diopiMax[float32-large]", {"lost_nan": 2}, total=1000),
+        wrong_values("diopiMax[float32-small]", {"lost_nan": 2}, total=4),
+    )
+    assert cause.smallest_case == "diopiMax[float32-small]"
+
+
+def test_the_worst_cause_comes_first() -> None:
+    found = causes_of(
+        wrong_values("diopiMax[float32-special]", {"lost_nan": 2}),
+        wrong_values("diopiExp[float32-a]", {"wrong_value": 50}),
+        wrong_values("diopiRelu[float32-a]", {"sign_of_zero": 1}),
+    )
+    assert [cause.severity for cause in found] == [Severity.critical, Severity.major, Severity.minor]
+    assert [cause.counts for cause in found] == [True, True, False]
+
+
+def test_the_terminal_lists_causes_and_a_line_for_minor_ones() -> None:
+    text = StringIO()
+    report = report_of(
+        [
+            wrong_values("diopiExp[float32-a]", {"wrong_value": 50}),
+            wrong_values("diopiRelu[float32-a]", {"sign_of_zero": 1}),
+        ]
+    )
+    show_causes(report, Console(file=text, width=160))
+    lines = text.getvalue().splitlines()
+    assert lines[0] == "1 cause for 1 failed case"
+    assert lines[1].startswith("  1  critical  wrong numbers in diopiExp: 1 case of diopiExp")
+    assert lines[-1].startswith("minor: 1 case of 1 function failed without affecting the exit status")
+
+
+def test_twenty_causes_are_listed() -> None:
+    names = map(str, range(30))
+    records = [
+        case_record(f"diopiAdd[float32-{name}]", "crashed", f"the vendor was ended by signal {name}") for name in names
+    ]
+    text = StringIO()
+    show_causes(report_of(records), Console(file=text, width=160))
+    assert "… and 10 more causes; --json FILE lists them all" in text.getvalue()
+
+
+def test_a_missing_reason_is_its_own_cause() -> None:
+    result = CheckResult(check="refused", passed=False, message="the last error is empty", problems=("no_reason",))
+    (cause,) = causes_of(case_record("diopiAdd[negative-a]", "failed", "", result))
+    assert cause.sentence == "an invalid call is rejected without a reason"

@@ -1,0 +1,45 @@
+"""Records of failed cases whose first result differs in a known way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from case_records import case_record
+
+from diopi_test.execution.deviation import Deviation, Region, ValueRelation
+from diopi_test.execution.difference import Difference, Pattern
+from diopi_test.execution.verdict import CheckResult
+from diopi_test.results.records import CaseRecord
+
+
+def wrong_values(
+    case_id: str,
+    kinds: Mapping[str, int],
+    *,
+    relation: ValueRelation | None = None,
+    regions: Sequence[Region] = (),
+    patterns: Sequence[Pattern] = (),
+    arguments: Mapping[str, str] | None = None,
+    total: int = 100,
+    check: str = "values",
+    **fields: Any,
+) -> CaseRecord:
+    """Return the record of a case that a check of values fails, with the deviation in the log."""
+    count = sum(kinds.values())
+    deviation = Deviation(kinds=kinds, relation=relation, regions=regions, **fields)
+    difference = Difference(
+        tensor="out",
+        problem="are wrong",
+        wrong_count=count,
+        total=total,
+        index=(0,),
+        actual="1.0",
+        expected="2.0",
+        patterns=patterns,
+        arguments=arguments or {},
+        deviation=deviation,
+    )
+    message = f"out: {count} of {total} elements are wrong"
+    result = CheckResult(check=check, passed=False, message=message, ratio=12.0, differences=(difference,))
+    return case_record(case_id, "failed", f"{check}: {message}", result)
