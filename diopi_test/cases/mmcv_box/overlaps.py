@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -31,13 +32,17 @@ def overlapping(
     second_domain: Domain | Sequence[Sequence[float]] | None = None,
     *,
     columns: int,
+    default_domain: Domain,
     mode: int = 0,
     offset: int = 0,
     aligned: bool = False,
     **fields: Unpack[TemplateFields],
 ) -> CaseTemplate:
-    """Return a template of two sets of boxes from these domains or lists; `aligned` sets have equal numbers."""
-    layout = fields.get("layout", contiguous)
+    """Return a template of two sets of boxes from these domains or lists; `aligned` sets have equal numbers.
+
+    Without a domain, the boxes are drawn from `default_domain`. Without a second one, both sets have the same domain.
+    """
+    layout, first_domain = fields.get("layout", contiguous), domain or default_domain
 
     def boxes_from(rows: int, source: Any) -> TensorTemplate:
         if callable(source):
@@ -45,8 +50,8 @@ def overlapping(
         return tensor(len(source), columns, compute=lambda values: source)
 
     arguments: Arguments = {
-        "bboxes1": boxes_from(n, domain),
-        "bboxes2": boxes_from(n if aligned else m, domain if second_domain is None else second_domain),
+        "bboxes1": boxes_from(n, first_domain),
+        "bboxes2": boxes_from(n if aligned else m, second_domain or first_domain),
         "mode": mode,
         "offset": offset,
         "aligned": aligned,
@@ -55,10 +60,7 @@ def overlapping(
     return CaseTemplate(label, arguments=arguments, result_layout=result).replace(**fields)
 
 
-def upright(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
-    """Return a template of n and m axis-aligned boxes."""
-    return overlapping(label, n, m, domain or boxes(uniform(0, 5), uniform(1, 6)), columns=4, **fields)
-
+upright = partial(overlapping, columns=4, default_domain=boxes(uniform(0, 5), uniform(1, 6)))
 
 SQUARES = [[1, 1, 5, 5], [3, 1, 7, 5], [-1, -3, 3, 5], [9, 9, 13, 11]]
 PARTS = [[1, 1, 3, 5], [1, 1, 5, 5], [3, 3, 5, 5], [9, 9, 11, 11]]
@@ -89,15 +91,10 @@ UPRIGHT = (
 )
 
 register("diopiBboxOverlapsMmcv", templates=UPRIGHT)
-USUAL = turned(uniform(0, 5), uniform(1, 6), ANGLES)
 SPREAD = uniform(0, 120)
 """Places of boxes most pairs of which do not overlap, as in images."""
 
-
-def rotated(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
-    """Return a template of n and m rotated boxes."""
-    return overlapping(label, n, m, USUAL if domain is None else domain, columns=5, **fields)
-
+rotated = partial(overlapping, columns=5, default_domain=turned(uniform(0, 5), uniform(1, 6), ANGLES))
 
 INNER = turned(uniform(-0.1, 0.1), uniform(2, 2.5), ANGLES)
 OUTER = turned(uniform(-0.1, 0.1), uniform(4, 4.5), ANGLES)
@@ -143,10 +140,7 @@ register("diopiBoxIouRotatedMmcv", templates=ROTATED)
 WITHIN_AND_AROUND = alternating_rows(8, diamonds(1.0, 1.2), diamonds(3.0, 3.3))
 
 
-def quadri(label: str, n: int = 6, m: int = 7, domain: Any = None, **fields: Any) -> CaseTemplate:
-    """Return a template of n and m quadrilaterals."""
-    return overlapping(label, n, m, QUADRILATERALS if domain is None else domain, columns=8, **fields)
-
+quadri = partial(overlapping, columns=8, default_domain=QUADRILATERALS)
 
 QUADRI = (
     quadri("plain", **SMOKE_IN_ALL_DTYPES),
