@@ -67,14 +67,19 @@ def add(logs: tuple[Path, ...], db: Path | None, device: str, driver: str, commi
     Exit status: 0 all runs are in the history; 2 wrong usage; 3 the history can't be used.
     """
     from diopi_test.reporting.history.database import default_path
-    from diopi_test.reporting.history.entry import complete_origin
+    from diopi_test.reporting.history.entry import cause_entries, complete_origin
 
     reports = [(path, read_report(path)) for path in logs]
     with _opened(db or default_path(), create=True) as found:
         for path, report in reports:
             changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="microseconds")
             origin = complete_origin(report, changed, device=device, driver=driver, commit=commit)
-            console.print(f"{found.add(report, origin)}: {path}", highlight=False, markup=False, soft_wrap=True)
+            console.print(
+                f"{found.add(report, origin, cause_entries(report))}: {path}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
             if report.origin is None:
                 console.print("  the log does not state when the run began: using the time of the file")
 

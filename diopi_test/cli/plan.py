@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,21 +70,23 @@ def plan(source: Path, models: tuple[str, ...], json_file: Path | None) -> None:
 
     names = models or tuple(model_names())
     impossible = {name: sorted(missing) for name in names if (missing := load_shipped_trace(name).not_mapped)}
-    needs = network_needs(read_report(source), [name for name in names if name not in impossible])
+    report = read_report(source)
+    sentences = {cause.id: f" ({cause.sentence})" for cause in report.causes}
+    needs = network_needs(report, [name for name in names if name not in impossible])
     stages = plan_stages(needs)
     if json_file is not None:
         content: dict[str, Any] = {"stages": [to_json(stage) for stage in stages], "impossible": impossible}
         write_report(json_file, content)
     first = next((stage for stage in stages if stage.obstacles), None)
     for stage in stages:
-        for line in _stage_lines(stage, is_first=stage is first):
+        for line in _stage_lines(stage, sentences, is_first=stage is first):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
     for name, operators in impossible.items():
         line = f"{name} can't be unlocked: the standard has no function for {', '.join(operators)}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _stage_lines(stage: Stage, *, is_first: bool) -> Iterator[str]:
+def _stage_lines(stage: Stage, sentences: Mapping[str, str], *, is_first: bool) -> Iterator[str]:
     """Yield the lines about a stage."""
     networks = ", ".join(stage.networks)
     if not stage.obstacles:
@@ -96,7 +98,7 @@ def _stage_lines(stage: Stage, *, is_first: bool) -> Iterator[str]:
     begin = ("this " if number == 1 else "these ") if is_first else ""
     yield f"{begin}{counted} {'' if is_first else 'more '}{verb} {networks}:"
     for entry in stage.obstacles:
-        yield f"  {_describe(entry)}"
+        yield f"  {_describe(entry)}{sentences.get(entry.obstacle.name, '')}"
 
 
 def _count_kinds(obstacles: Sequence[PlannedObstacle]) -> str:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from diopi_test.cases.models import label_of
-from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.execution.verdict import Verdict
 from diopi_test.results.planning import BlockedCalls, Obstacle, ObstacleKind
 from diopi_test.results.records import CaseRecord, Report
 from diopi_test.traces.calls import NetworkTrace, TracedCall
@@ -43,7 +43,7 @@ def _needs(
     found: dict[Obstacle, list[TracedCall]] = defaultdict(list)
     if any(name in by_id for name in ids):
         for name, call in ids.items():
-            for obstacle in _obstacles_of_case(by_id.get(name), call.function):
+            for obstacle in _obstacles_of_case(by_id.get(name), call.function, report):
                 found[obstacle].append(call)
     else:
         for call in network.calls:
@@ -55,7 +55,7 @@ def _needs(
     }
 
 
-def _obstacles_of_case(case: CaseRecord | None, function: str) -> Sequence[Obstacle]:
+def _obstacles_of_case(case: CaseRecord | None, function: str, report: Report) -> Sequence[Obstacle]:
     """Return what prevents a call."""
     if case is None or case.verdict is Verdict.not_run:
         return [Obstacle(ObstacleKind.not_run, function)]
@@ -63,7 +63,7 @@ def _obstacles_of_case(case: CaseRecord | None, function: str) -> Sequence[Obsta
         return [Obstacle(ObstacleKind.function, function)]
     if case.verdict is Verdict.unsupported:
         return [Obstacle(ObstacleKind.element_type, f"{function} ({case.dtype})")]
-    return [_failure(case)] if case.verdict in UNSUCCESSFUL else []
+    return [_failure(case)] if report.counts(case) else []
 
 
 def _obstacles_of_function(function: str, cases: Sequence[CaseRecord], report: Report) -> Sequence[Obstacle]:
@@ -73,8 +73,11 @@ def _obstacles_of_function(function: str, cases: Sequence[CaseRecord], report: R
         return [Obstacle(ObstacleKind.not_run, function)]
     if all(case.verdict is Verdict.not_implemented for case in tested):
         return [Obstacle(ObstacleKind.function, function)]
-    return sorted({_failure(case) for case in tested if case.verdict in UNSUCCESSFUL})
+    return sorted({_failure(case) for case in tested if report.counts(case)})
 
 
 def _failure(case: CaseRecord) -> Obstacle:
+    """Return the cause of a failure; reports of older versions name only the function."""
+    if case.cause:
+        return Obstacle(ObstacleKind.cause, case.cause)
     return Obstacle(ObstacleKind.failure, case.function)

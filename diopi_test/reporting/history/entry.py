@@ -177,5 +177,19 @@ def _function_entry(name: str, cases: Sequence[CaseRecord], report: Report) -> F
     )
 
 
+def cause_entries(report: Report) -> Sequence[CauseEntry]:
+    """Return the entries of the causes of a run."""
+    return [
+        CauseEntry(
+            cause=cause.id,
+            severity=cause.severity.value,
+            sentence=cause.sentence,
+            cases=cause.cases,
+            functions=len(cause.functions),
+        )
+        for cause in report.causes
+    ]
+
+
 def _digest(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -148,7 +148,7 @@ def _frame(report: Report) -> Mapping[str, Any]:
     content = to_json(replace(report, cases=()))
     del content["cases"]
     models = [{**to_json(model), "trains": model.trains} for model in report.models]
-    optional: dict[str, Any] = {"waivers": None, "strict": False, "families": []}
+    optional: dict[str, Any] = {"waivers": None, "strict": False, "families": [], "causes": []}
     return {**optional, **content, "models": models, "exit_status": report.exit_status}
 
 

@@ -35,7 +35,7 @@ def tag(name: str, *content: Content, **attributes: str | float | None) -> Marku
         for key, value in attributes.items()
         if value is not None
     )
-    return Markup(f"<{name}{written}>{join(content)}</{name}>")
+    return Markup("<br>" if name == "br" else f"<{name}{written}>{join(content)}</{name}>")
 
 
 def join(content: Content) -> Markup:

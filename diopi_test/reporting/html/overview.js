@@ -7,6 +7,7 @@ VIEWS.overview = {
     runFacts(),
     verdictLine(),
     conformance(),
+    causes(),
     warnings(),
     stack(counted(ALL)),
     classTable(),
@@ -52,6 +53,34 @@ function conformance() {
     {},
     h("summary", {}, t("conformance", values)),
     table(t("conformance-caption"), columns, families, { class: "wide cards" }),
+  );
+}
+
+/** The causes of failures, each of which opens to its functions, the probable defect and a command. */
+function causes() {
+  if (!REPORT.causes.length) return null;
+  return section(t("causes", { number: number(REPORT.causes.length) }), REPORT.causes.map(causeEntry));
+}
+
+function causeEntry(cause) {
+  const names = Object.keys(cause.functions);
+  const size = t("cause-size", { cases: number(cause.cases), functions: number(names.length) });
+  return h(
+    "details",
+    { class: "cause" },
+    h(
+      "summary",
+      {},
+      h("span", { class: `badge severity-${cause.severity}` }, t(`severity-${cause.severity}`)),
+      " ",
+      said(cause.sentence),
+      " ",
+      h("small", {}, size, !cause.counts && ` ${t("does-not-count")}`),
+    ),
+    cause.likely && h("p", {}, t("likely"), " ", said(cause.likely)),
+    cause.look_at && h("p", {}, said(cause.look_at)),
+    h("p", {}, nameList(names)),
+    command(cause.command),
   );
 }
 

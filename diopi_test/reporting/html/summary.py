@@ -6,16 +6,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from diopi_test.cases.model import CaseClass
-from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting.html.markup import Content, Markup, join, static_table, tag
 from diopi_test.reporting.html.messages import translate_message
 from diopi_test.reporting.html.texts import Texts
+from diopi_test.results.causes.text import sentence_of
 from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, ModelReport, Report
 from diopi_test.results.stacks import split_stack
 
 MAX_FUNCTIONS = 100
 """Functions with failures that the summary lists."""
+
+MAX_CAUSES = 50
+"""Causes that the summary lists."""
 
 SHORT = 300
 """Characters of a message."""
@@ -32,7 +36,7 @@ def render_summary(report: Report, language: str) -> Markup:
         The content of the page's main element.
     """
     texts = Texts("texts.json", language)
-    failed = [case for case in report.cases if case.verdict in UNSUCCESSFUL and report.decides(case.class_)]
+    failed = [case for case in report.cases if report.counts(case)]
     return join(
         [
             tag("h1", report.vendor.title),
@@ -41,6 +45,7 @@ def render_summary(report: Report, language: str) -> Markup:
             _headline(report, len(failed), texts),
             _warnings(report, texts),
             _families(report, texts),
+            _causes(report, texts),
             _classes(report, texts),
             _failures(failed, texts),
             _models(report.models, texts),
@@ -110,6 +115,24 @@ def _classes(report: Report, texts: Texts) -> Content:
         return None
     columns = [texts("class"), *(texts(f"verdict-{verdict}") for verdict in verdicts)]
     return [tag("h2", texts("classes")), static_table(texts("classes-caption"), columns, rows)]
+
+
+def _causes(report: Report, texts: Texts) -> Content:
+    """Return a table of all causes; those that do not affect the exit status come last."""
+    if not report.causes:
+        return None
+    rows = [
+        (
+            tag("span", sentence_of(cause), [tag("br"), tag("small", cause.likely)] if cause.likely else None),
+            tag("span", texts(f"severity-{cause.severity}"), "" if cause.counts else f" {texts('does-not-count')}"),
+            f"{cause.cases:,}",
+            f"{len(cause.functions):,}",
+            tag("code", cause.command),
+        )
+        for cause in report.causes[:MAX_CAUSES]
+    ]
+    columns = [texts(key) for key in ("cause", "severity", "cases", "functions", "again")]
+    return [tag("h2", texts("causes", number=len(report.causes))), static_table(texts("causes-caption"), columns, rows)]
 
 
 def _failures(failed: Sequence[CaseRecord], texts: Texts) -> Content:

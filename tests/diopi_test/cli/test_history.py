@@ -34,6 +34,7 @@ def test_runs_are_added_listed_and_shown(tmp_path: Path) -> None:
     assert "2026-01-02 10:00" in listed.output and "rack 3 (driver 1.0) on board-07" in listed.output
     output = history("show", 2, "--db", db).output
     assert "run 2: small 1.0 on rack 3" in output and "1 passed, 1 failed" in output
+    assert "(1 case)" in output  # of the cause
     assert history("list", "--db", db, "--vendor", "another").output.count("2026") == 0
 
 

@@ -58,11 +58,12 @@ def test_the_calls_of_a_network_decide_if_the_run_has_them() -> None:
     changed = {0: "not_implemented", 1: "failed", 2: "unsupported"}
     cases = [replace(record, verdict=changed.get(number, "passed")) for number, record in enumerate(records)][:-1]
     report = report_of([case_record(record.id, record.verdict) for record in cases])
+    causes = {case.function: case.cause for case in report.cases if case.cause}
     needs = network_needs(report, ["alexnet"])["alexnet"]
     found = {(obstacle.kind.name, obstacle.name.partition(" ")[0]) for obstacle in needs}
     assert found == {
         ("function", missing.function),
-        ("failure", failing.function),
+        ("cause", causes[failing.function]),
         ("element_type", unsupported.function),
         ("not_run", calls[-1].function),
     }
@@ -82,4 +83,5 @@ def test_the_functions_of_a_network_decide_at_other_levels() -> None:
         ]
     )
     found = {(entry.kind.name, entry.name) for entry in network_needs(report, ["alexnet"])["alexnet"]}
-    assert found == {("function", functions[0]), ("failure", functions[1])}
+    (cause,) = report.causes
+    assert found == {("function", functions[0]), ("cause", cause.id)}

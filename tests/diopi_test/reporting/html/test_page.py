@@ -15,6 +15,7 @@ from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting import html
 from diopi_test.reporting.comparison import OutcomeChange, compare
+from diopi_test.results.causes.severity import Severity
 from diopi_test.results.overview import describe_run
 from diopi_test.results.records import VendorInfo, WaiverState
 
@@ -87,5 +88,9 @@ def test_every_text_exists_and_is_used() -> None:
         *("yes", "no", "calls-alone", "whole-cases"),
         *(f"fact-{name}" for name, _ in describe_run(shown_report())),
         *("element-types", "guarantee", "forms", "gradient", "no-script"),
+        *(f"severity-{item}" for item in Severity),
+        "severity",
+        "cause",
+        "causes-caption",
     }
     assert asked | keys == set(TEXTS)
