@@ -35,13 +35,13 @@ class Enum:
         name: the name of the C type.
         prefix: the prefix of the members' names in C.
         members: the enumeration; its docstring is the documentation of the type.
-        ours: whether its names or numbers are decided here.
+        is_project_defined: whether this project decides its names or numbers because the public description does not.
     """
 
     name: str
     prefix: str
     members: type[Enumeration]
-    ours: bool = True
+    is_project_defined: bool = True
 
     @property
     def doc(self) -> str:
@@ -57,7 +57,7 @@ class NumericMacro:
     name: str
     value: int
     doc: str
-    ours: bool = True
+    is_project_defined: bool = True
 
 
 @final
@@ -67,7 +67,7 @@ class Typedef:
 
     declared: str
     doc: str
-    ours: bool = False
+    is_project_defined: bool = False
 
 
 @final
@@ -87,7 +87,7 @@ class Struct:
     name: str
     doc: str
     fields: Sequence[Field]
-    ours: bool = False
+    is_project_defined: bool = False
 
 
 @final
@@ -109,14 +109,14 @@ class Function:
         declared: the parameters as in C; empty if there are none.
         doc: the meaning and the errors.
         returns: the type of its result.
-        ours: whether its name or its parameters are decided here.
+        is_project_defined: whether this project decides its name or parameters because the public description does not.
     """
 
     name: str
     declared: str
     doc: str
     returns: str = "hgResult"
-    ours: bool = False
+    is_project_defined: bool = False
 
     @property
     def parameters(self) -> list[CParameter]:

@@ -148,7 +148,7 @@ ENUMS = (
     Enum("hgExecuteMode", "HG_EXECUTE_", ExecuteMode),
     Enum("hgBatchSizeFlags", "HG_BATCH_SIZE_", BatchSizeFlags),
     Enum("hgCoreAllocPolicy", "HG_CORE_ALLOC_", CoreAllocPolicy),
-    Enum("hgMemoryType", "HG_MEM_", MemoryType, ours=False),
+    Enum("hgMemoryType", "HG_MEM_", MemoryType, is_project_defined=False),
 )
 
 _TYPES: tuple[Declaration, ...] = (
@@ -175,7 +175,7 @@ _TYPES: tuple[Declaration, ...] = (
             Field("int32_t nbDims", "Number of axes."),
             Field("int64_t d[HG_MAX_DIMS]", "The sizes; the size of the batch is -1."),
         ),
-        ours=True,
+        is_project_defined=True,
     ),
     Struct(
         "hgTensorDesc",
@@ -235,20 +235,20 @@ _RUNTIME = (
         "hgGetResultName",
         "hgResult result, const char** name",
         "Return the name of a result, such as `HG_SUCCESS`.",
-        ours=True,
+        is_project_defined=True,
     ),
     Function(
         "hgGetResultDescription",
         "hgResult result, const char** description",
         "Return the meaning of a result.",
-        ours=True,
+        is_project_defined=True,
     ),
     Function(
         "hgGetLastErrorString",
         "const char** text",
         "Return why the latest failed call of this thread failed: what was passed and what was expected. The text is\n"
         "valid until the next call of the thread.",
-        ours=True,
+        is_project_defined=True,
     ),
 )
 
@@ -289,7 +289,7 @@ _ENGINES = (
         "Create an engine on the current device from the bytes of an engine file. They may be freed afterwards.\n\n"
         "HG_ERROR_INVALID_FILE, HG_ERROR_VERSION.",
     ),
-    Function("hgEngineDestroy", "hgEngine engine", "Destroy an engine that has no context.", ours=True),
+    Function("hgEngineDestroy", "hgEngine engine", "Destroy an engine that has no context.", is_project_defined=True),
     Function(
         "hgEngineGetNbBindings",
         "hgEngine engine, int32_t* count",
@@ -299,31 +299,31 @@ _ENGINES = (
         "hgEngineGetBindingIndex",
         "hgEngine engine, const char* name, int* index",
         "Return the index of the binding with this name.",
-        ours=True,
+        is_project_defined=True,
     ),
     Function(
         "hgEngineGetBindingName",
         "hgEngine engine, int index, const char** name",
         "Return the name of a binding.",
-        ours=True,
+        is_project_defined=True,
     ),
     Function(
         "hgEngineGetBindingDimensions",
         "hgEngine engine, int index, hgDims* dims",
         "Return the sizes of a binding; the size of the batch is -1.",
-        ours=True,
+        is_project_defined=True,
     ),
     Function(
         "hgEngineGetBindingType",
         "hgEngine engine, int index, hgDataType* type",
         "Return the element type of a binding.",
-        ours=True,
+        is_project_defined=True,
     ),
     Function(
         "hgEngineGetBindingLayout",
         "hgEngine engine, int index, hgLayout* layout",
         "Return the layout of a binding.",
-        ours=True,
+        is_project_defined=True,
     ),
     Function(
         "hgEngineGetBindingAttribute",
@@ -364,7 +364,7 @@ _CONTEXTS = (
         "hgExecutionContextDestroy",
         "hgExecutionContext context",
         "Destroy a context after its execution has ended. The last context of a group releases the allocated cores.",
-        ours=True,
+        is_project_defined=True,
     ),
     Function(
         "hgExecutionContextExecute",
@@ -383,7 +383,7 @@ _TENSORS = (
         "Create a tensor on the current device. If `desc` is NULL, the tensor has no memory until hgTensorUpdateDesc\n"
         "is called. `flags` must be 0.",
     ),
-    Function("hgTensorDestroy", "hgTensor tensor", "Destroy a tensor that is not mapped.", ours=True),
+    Function("hgTensorDestroy", "hgTensor tensor", "Destroy a tensor that is not mapped.", is_project_defined=True),
     Function(
         "hgTensorUpdateDesc",
         "hgTensor tensor, const hgTensorDesc* desc",
@@ -401,19 +401,22 @@ _TENSORS = (
     ),
     Function("hgTensorUnmap", "hgTensor tensor", "End the direct access to a mapped tensor."),
     Function(
-        "hgTensorGetDesc", "hgTensor tensor, hgTensorDesc* desc", "Return the description of a tensor.", ours=True
+        "hgTensorGetDesc",
+        "hgTensor tensor, hgTensorDesc* desc",
+        "Return the description of a tensor.",
+        is_project_defined=True,
     ),
     Function(
         "hgTensorGetSize",
         "hgTensor tensor, size_t* size",
         "Return the number of bytes of a tensor's elements.",
-        ours=True,
+        is_project_defined=True,
     ),
     Function(
         "hgTensorGetAlignedSize",
         "hgTensor tensor, size_t* size",
         "Return the number of bytes of a tensor's memory.",
-        ours=True,
+        is_project_defined=True,
     ),
 )
 

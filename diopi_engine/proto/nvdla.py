@@ -1,4 +1,4 @@
-"""The user-mode driver of NVDLA: the C++ class IRuntime, and the C layer by which the driver reaches the kernel's.
+"""The user-mode driver of NVDLA: the C++ class IRuntime, and the C layer with which it calls the driver in the kernel.
 
 A loadable is a compiled network: layers with dependencies, memory and configuration. Every implementation must be able
 to read every loadable, even one it can't run.
@@ -80,7 +80,7 @@ _NUMBERS = (
     Typedef("uint16_t NvU16", "An unsigned 16-bit integer."),
     Typedef("uint32_t NvU32", "An unsigned 32-bit integer."),
     Typedef("uint64_t NvU64", "An unsigned 64-bit integer."),
-    Typedef("int64_t NvS64", "A signed 64-bit integer.", ours=True),
+    Typedef("int64_t NvS64", "A signed 64-bit integer.", is_project_defined=True),
 )
 
 _TYPES: tuple[Declaration, ...] = (
@@ -111,7 +111,7 @@ _TYPES: tuple[Declaration, ...] = (
             Field("NvS64 dims[NVDLA_MAX_DIMS]", "The sizes; the first one is the size of the batch."),
             Field("NvS64 maxBatch", "The maximum of the first size; 0 if all sizes are fixed."),
         ),
-        ours=True,
+        is_project_defined=True,
     ),
     Struct(
         "NvDlaMemDesc",
@@ -129,7 +129,7 @@ _TYPES: tuple[Declaration, ...] = (
                 "The memories of the loadable, its inputs and its outputs, in the order of the loadable.",
             ),
         ),
-        ours=True,
+        is_project_defined=True,
     ),
 )
 
@@ -137,7 +137,9 @@ _function = partial(Function, returns="NvError")
 
 PORTABILITY: tuple[Function, ...] = (
     _function("NvDlaInitialize", "void** session_handle", "Start a session with the driver in the kernel."),
-    _function("NvDlaDestroy", "void* session_handle", "End a session without open devices.", returns="void"),
+    _function(
+        "NvDlaDestroy", "void* session_handle", "End a session, whose devices must already be closed.", returns="void"
+    ),
     _function(
         "NvDlaOpen", "void* session_handle, NvU32 instance, void** device_handle", "Open a device by its number."
     ),
@@ -151,14 +153,15 @@ PORTABILITY: tuple[Function, ...] = (
         "NvDlaSubmit",
         "void* session_handle, void* device_handle, NvDlaTask* tasks, NvU32 num_tasks",
         "Check all tasks, run them on a device in order, and return when they have finished.\n\n"
-        "A loadable is read when a task first runs it, and not again until its memory is freed. Each output must be\n"
-        "in separate memory.",
+        "The driver reads a loadable when a task first runs it. Later tasks reuse what was read until you free the\n"
+        "memory of the loadable. Each output must be in separate memory.",
     ),
     _function(
         "NvDlaAllocMem",
         "void* session_handle, void* device_handle, void** mem_handle, void** pData, NvU32 size, NvDlaHeap heap",
         "Allocate `size` bytes, 1 or more, in a heap; return a handle for the device and an address for the host.\n\n"
-        "NvError_InsufficientMemory if the heap of the device, whose size is limited, does not have enough memory.",
+        "Each heap of a device has a limited size. The call returns NvError_InsufficientMemory if the heap does not\n"
+        "have enough free memory.",
     ),
     _function(
         "NvDlaFreeMem",
@@ -196,7 +199,7 @@ METHODS: tuple[Function, ...] = (
         "void** h_mem, NvU64 size, void** pData",
         "Allocate memory that host and device can address, on the device of the loaded network.",
     ),
-    _function("freeSystemMemory", "void* h_mem, NvU64 size", "Free memory that is not bound.", ours=True),
+    _function("freeSystemMemory", "void* h_mem, NvU64 size", "Free memory that is not bound.", is_project_defined=True),
     _function("bindInputTensor", "int id, void* hMem", "Bind an input to memory, which must be large enough."),
     _function("bindOutputTensor", "int id, void* hMem", "Bind an output to memory, which must be large enough."),
     _function("submit", "", "Run the network with the bound memory, and return when the outputs are written."),
@@ -210,7 +213,7 @@ FACTORIES: tuple[Function, ...] = (
         "IRuntime* runtime",
         "Destroy a runtime, unload its network, and free its memory.",
         returns="void",
-        ours=True,
+        is_project_defined=True,
     ),
 )
 """The functions of the namespace `nvdla`."""
