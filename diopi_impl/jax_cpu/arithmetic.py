@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.convert import convert_to_dtype
 from diopi_impl.jax_cpu.extremes import flush_subnormals
-from diopi_impl.jax_cpu.filled import binary_ufunc
 from diopi_impl.jax_cpu.jit import check_on_host, compiled
+from diopi_impl.jax_cpu.large_results import binary_ufunc
 from diopi_proto.types import RoundMode
 from lib_rt.dtypes import from_numpy
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import Adapted, Adapter, apply_directly
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.filled import table_rows
 from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.large_results import table_rows
 from diopi_impl.jax_cpu.norm.vector import vector_norm
 from diopi_impl.jax_cpu.ranges import check_in_range
 from diopi_proto.prototype import Prototype

@@ -1,4 +1,4 @@
-"""Large results that NumPy writes directly into the caller's tensor.
+"""Adapters that let NumPy write large results directly to the caller's tensor.
 
 XLA writes a result into its own memory, from which it is copied to the tensor. For cheap functions the copy takes as
 long as the computation. Such functions have a second implementation in NumPy, which writes to the tensor.
@@ -30,23 +30,35 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 Fill = Callable[[Sequence[Any], HostArray], object]
 """Writes the result of a call with these arguments to an array, which may share the memory of an argument."""
 
-Fits = Callable[[Sequence[Any], tuple[int, ...], np.dtype[Any]], bool]
+CanFill = Callable[[Sequence[Any], tuple[int, ...], np.dtype[Any]], bool]
 """Returns whether NumPy can compute the result of this shape and element type for these arguments."""
 
 
-def fill_large_results(fits: Fits, fill: Fill) -> Adapter:
-    """Return the adapter for functions of one result: `fill` computes it if it is large and fits, else a program."""
+def fill_large_results(can_fill: CanFill, fill: Fill) -> Adapter:
+    """Return an adapter for functions with one result.
+
+    If the result is large and `can_fill` returns True, `fill` writes it. Otherwise the compiled program computes it.
+
+    Args:
+        can_fill: returns whether `fill` supports a call.
+        fill: writes the result.
+
+    Returns:
+        The adapter.
+    """
 
     def adapter(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-        return _FillsLargeResults(compiled(prototype, function), fits, fill)
+        return _LargeResultImplementation(compiled(prototype, function), can_fill, fill)
 
     return adapter
 
 
 @final
-class _FillsLargeResults:
-    def __init__(self, run: PreparesCalls, fits: Fits, fill: Fill) -> None:
-        self._run, self._fits, self._fill = run, fits, fill
+class _LargeResultImplementation:
+    """Writes large results with `fill` and computes all others with `run`, the compiled program."""
+
+    def __init__(self, run: PreparesCalls, can_fill: CanFill, fill: Fill) -> None:
+        self._run, self._can_fill, self._fill = run, can_fill, fill
 
     def __call__(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         return self.prepare(arguments, out)(arguments)
@@ -58,7 +70,7 @@ class _FillsLargeResults:
         shape, dtype = spec.shape, to_numpy(spec.dtype)
 
         def defer(arguments: Sequence[Any]) -> Sequence[Any]:
-            if not self._fits(arguments, shape, dtype):
+            if not self._can_fill(arguments, shape, dtype):
                 return compute(arguments)
             return [DeferredResult(shape, dtype, lambda target: self._fill(arguments, target))]
 
@@ -74,9 +86,18 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
 
 
 def binary_ufunc(ufunc: np.ufunc, *neutral: object) -> Adapter:
-    """Return the adapter for functions that `ufunc` computes if the arguments after the operands are `neutral`."""
+    """Return the adapter for functions of two operands that a NumPy ufunc can compute.
 
-    def fits(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    Args:
+        ufunc: takes the two operands and no other argument.
+        *neutral: the values of the arguments after the operands for which `ufunc` computes the function, for example
+            the factor 1 for `numpy.add`. With other values the compiled program computes the result.
+
+    Returns:
+        The adapter.
+    """
+
+    def can_fill(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
         operands, options = arguments[:2], arguments[2:]
         shapes = [np.shape(operand) for operand in operands]
         return (
@@ -90,16 +111,17 @@ def binary_ufunc(ufunc: np.ufunc, *neutral: object) -> Adapter:
         with np.errstate(all="ignore"):
             ufunc(*arguments[:2], out=target)
 
-    return fill_large_results(fits, fill)
+    return fill_large_results(can_fill, fill)
 
 
-def _are_rows(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
-    """Return whether a result of this shape and element type consists of rows of the table."""
+def _is_table_lookup(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    """Return whether a result of this shape and element type consists of rows of the first argument, a table."""
     table, indices = arguments[:2]
     return table.ndim == 2 and table.dtype == dtype and shape == (*indices.shape, table.shape[1])
 
 
-def _take_rows(arguments: Sequence[Any], target: HostArray) -> None:
+def _write_rows(arguments: Sequence[Any], target: HostArray) -> None:
+    """Write the rows of a table (the first argument) that the indices (the second argument) select."""
     table, indices = arguments[:2]
     if np.may_share_memory(target, table) or np.may_share_memory(target, indices):
         target[...] = table[indices]
@@ -107,5 +129,5 @@ def _take_rows(arguments: Sequence[Any], target: HostArray) -> None:
         np.take(table, indices, 0, out=target, mode="clip")  # in this mode it allocates no buffer
 
 
-table_rows = fill_large_results(_are_rows, _take_rows)
-"""The adapter for taking rows of a table: the arguments begin with the table and valid row indices."""
+table_rows = fill_large_results(_is_table_lookup, _write_rows)
+"""The adapter for functions that take rows of a table; the first two arguments are the table and valid row indices."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.filled import LARGE
+from diopi_impl.jax_cpu.large_results import LARGE
 from diopi_proto.types import Dtype, Error, RoundMode, Scalar
 from lib_rt import Context, Tensor
 
