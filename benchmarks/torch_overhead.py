@@ -33,7 +33,7 @@ COMPARED = 3
 def without() -> Iterator[None]:
     """Kernels that look at nothing."""
     with (
-        patch.object(Kernel, "__call__", lambda self, *args, **kwargs: self.served(args, kwargs)),
+        patch.object(Kernel, "__call__", lambda self, *args, **kwargs: self.serve(args, kwargs)),
         patch.object(PreparedCall, "perform", PreparedCall.perform_unwatched),
     ):
         yield

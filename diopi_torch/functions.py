@@ -29,7 +29,7 @@ UNSUPPORTED_CODES = frozenset(
 
 
 _OUTSIDE = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
-"""The dispatch state outside of operators, for example with gradients, for vendors that call PyTorch."""
+"""The dispatch state outside of operators. Vendors that call PyTorch need it: autograd, for example, is enabled."""
 
 _outside = torch._C._ForceDispatchKeyGuard
 
@@ -102,7 +102,7 @@ class PlaceholderNumber(float):
 
 @final
 class Operand:
-    """A tensor of a call in terms of the standard, for functions that watch calls."""
+    """A tensor that a watch inspects, with the layout that is passed to the function."""
 
     __slots__ = ("dtype", "shape", "strides", "tensor")
 
@@ -123,7 +123,10 @@ watches: dict[int, Watch] = {}
 
 @contextmanager
 def watch_calls(watch: Watch) -> Iterator[None]:
-    """Let a watch perform the calls of this thread during the context; an outer watch wraps the inner one."""
+    """Let a watch perform the calls of this thread during the context.
+
+    If contexts are nested, the inner watch performs the call by calling the outer one.
+    """
     thread, before = get_ident(), watches.get(get_ident())
     watches[thread] = watch if before is None else lambda call, do: watch(call, lambda: before(call, do))
     try:
@@ -163,7 +166,7 @@ class PreparedCall:
         self._has_more = bool(self._values or self._lists or self._boxes)
 
     @property
-    def makes(self) -> int:
+    def new_result_count(self) -> int:
         """The number of results that the vendor allocates."""
         return len(self._boxes)
 
@@ -183,31 +186,37 @@ class PreparedCall:
         watch = watches.get(get_ident())
         if watch is None:
             return self.perform_unwatched(values, device, stream)
-        return watch(self._fill(values), lambda: self.perform_unwatched(values, device, stream))
+        return watch(self._as_watched(values), lambda: self.perform_unwatched(values, device, stream))
 
     def perform_unwatched(self, values: Sequence[Any], device: Backend, stream: DeviceStream) -> Mapping[str, Any]:
         """Call the function like `perform`, but ignore watches."""
         arguments = self._constants.copy()
         stream.place(arguments, self._tensors, values)
         if self._has_more:
-            self._add_to(arguments, values, stream.open_tensor)
+            self._insert_values(arguments, values, stream.open_tensor)
         context = stream.context
         try:
             if device.vendor.calls_torch:
-                code = _call_outside(device.vendor, self.function, context, arguments)
+                code = _call_outside_operator(device.vendor, self.function, context, arguments)
             else:
                 code = device.vendor.call(self.function, context, *arguments)
             if code is not _SUCCESS:
                 raise make_error(device, self.function, code)
-            return self._received(arguments) if self._boxes else _NOTHING
+            return self._read_boxes(arguments) if self._boxes else _NOTHING
         finally:
             if context.has_required:
                 stream.end_context()
 
-    def _add_to(
+    def _insert_values(
         self, arguments: list[Any], values: Sequence[Any], opened: Callable[[Any, TensorLayout], Tensor]
     ) -> None:
-        """Add lists of tensors, values that are not tensors, and boxes for results that the vendor allocates."""
+        """Complete the arguments of the vendor.
+
+        Args:
+            arguments: the arguments, in which lists, placeholders and boxes are replaced.
+            values: the tensors and other values of the call by their numbers.
+            opened: returns the standard's tensor for a tensor of PyTorch.
+        """
         for place, slots in self._lists:
             arguments[place] = [slot and opened(values[slot.number], slot.layout) for slot in slots]
         for place, number in self._values:
@@ -215,11 +224,12 @@ class PreparedCall:
         for place, _ in self._boxes:
             arguments[place] = Box()
 
-    def _received(self, arguments: Sequence[Any]) -> Mapping[str, Any]:
-        return {name: _received_result(arguments[place].value) for place, name in self._boxes}
+    def _read_boxes(self, arguments: Sequence[Any]) -> Mapping[str, Any]:
+        """Return the results that the vendor put into boxes, by name."""
+        return {name: _copy_result(arguments[place].value) for place, name in self._boxes}
 
-    def _fill(self, values: Sequence[Any]) -> FunctionCall:
-        """Return the call with these tensors."""
+    def _as_watched(self, values: Sequence[Any]) -> FunctionCall:
+        """Return the call with operands in place of slots."""
 
         def known(value: Any) -> Any:
             if isinstance(value, Slot):
@@ -236,22 +246,22 @@ class PreparedCall:
         )
 
 
-def _call_outside(vendor: BaseVendor, function: str, context: Context, arguments: Sequence[Any]) -> Error:
-    """Call a vendor that may call PyTorch."""
+def _call_outside_operator(vendor: BaseVendor, function: str, context: Context, arguments: Sequence[Any]) -> Error:
+    """Call a vendor that uses PyTorch, in the dispatch state outside of operators."""
     with _outside(*_OUTSIDE):
         return vendor.call(function, context, *arguments)
 
 
 def make_error(device: Backend, function: str, code: Error) -> Exception:
     """Return the exception for an error code."""
-    message = f"{function} answered {code.name}: {device.vendor.last_error()}"
+    message = f"{function} returned {code.name}: {device.vendor.last_error()}"
     return NotServedError(message) if code in UNSUPPORTED_CODES else RuntimeError(f"{device.vendor.name}: {message}")
 
 
 def _value(parameter: Parameter, call: FunctionCall) -> Any:
     """Return the value to pass for a parameter; slots are unchanged."""
     if parameter.role is Role.count:
-        return _count(call)
+        return _list_length(call)
     if issubclass(parameter.annotation, kinds.NewOut) or parameter.annotation in (kinds.OutBool, kinds.OutI64):
         return Box()
     value = call.results[parameter.name] if parameter.name in call.results else call.arguments.get(parameter.name)
@@ -264,12 +274,13 @@ def _value(parameter: Parameter, call: FunctionCall) -> Any:
     return value
 
 
-def _count(call: FunctionCall) -> int:
+def _list_length(call: FunctionCall) -> int:
+    """Return the number of entries of a tensor list; all lists of a call are equally long."""
     return next(len(value) for value in (*call.arguments.values(), *call.results.values()) if isinstance(value, list))
 
 
-def _received_result(value: Any) -> Any:
-    """Return a result that the vendor allocated: a tensor in memory of the device, or a number."""
+def _copy_result(value: Any) -> Any:
+    """Return a result that the vendor allocated: a copy of a tensor in memory of the device, or a number."""
     if not isinstance(value, Tensor):
         return value
     received = allocate_now(value.shape, TORCH_DTYPES[value.dtype], value.strides)

@@ -25,7 +25,7 @@ from diopi_torch.backend import backend
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import NotServedError
 from diopi_torch.layout import TensorLayout, contiguous_strides, layout_of
-from diopi_torch.plans import Plan, Planning, Refusal, cache_plan, describe_form, find_shared_memory
+from diopi_torch.plans import Plan, PlanBuilder, Refusal, cache_plan, describe_form, find_shared_memory
 from diopi_torch.recurrent import CELLS
 from diopi_torch.sdpa import ABOVE_AUTOGRAD
 from diopi_torch.shapes import infer_layouts
@@ -77,7 +77,7 @@ class Kernel:
 
     def _resize_outputs(self, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Any]) -> bool:
         """Resize the output arguments to the sizes of the results; return whether any size changed."""
-        named = self.named(*_slots(Planning(tensors, range(len(tensors))), args, kwargs))
+        named = self.named(*_slots(PlanBuilder(tensors, range(len(tensors))), args, kwargs))
         layouts = _as_sequence(infer_layouts(self.operator, named, self._outputs))
         pairs = [(named[name], layout) for name, layout in zip(self._outputs, layouts, strict=True)]
         resized = [(slot, layout) for slot, layout in pairs if slot.shape != layout.shape]
@@ -93,40 +93,40 @@ class Kernel:
         found: Plan | Refusal | None = None
         lasts = True
         for inplace in self._inplace_choices:
-            planning = Planning(tensors, find_shared_memory(tensors) if self._writes else range(len(tensors)))
+            builder = PlanBuilder(tensors, find_shared_memory(tensors) if self._writes else range(len(tensors)))
             try:
-                plan = self._plan(planning, self.named(*_slots(planning, args, kwargs)), inplace)
+                plan = self._plan(builder, self.named(*_slots(builder, args, kwargs)), inplace)
                 found = replace(plan, fallback=found if isinstance(found, Plan) else None)
             except NotServedError as error:
                 found = found or Refusal(str(error))
-            lasts = lasts and planning.is_reusable
+            lasts = lasts and builder.is_reusable
         assert found is not None
         if lasts:
             cache_plan(form, found)
         return found
 
-    def _plan(self, planning: Planning, named: Mapping[str, Any], inplace: bool) -> Plan:
+    def _plan(self, builder: PlanBuilder, named: Mapping[str, Any], inplace: bool) -> Plan:
         """Return a plan; `inplace` selects functions that write their first argument."""
         name = self._name if inplace else self.row.operator
-        operator = AtenOperator(name, named, inplace, planning)
+        operator = AtenOperator(name, named, inplace, builder)
         if self._makes_results:
-            return planning.plan(
+            return builder.build(
                 operator, self.row, [], lambda results: results[0] if len(results) == 1 else tuple(results)
             )
         if self._is_inplace:
             infer_layouts(self.operator, named)  # raises what PyTorch raises
             target = next(iter(named.values()))
-            planning.check_written(_as_sequence(target))
+            builder.check_written(_as_sequence(target))
             results = [None] if inplace and isinstance(target, list) else _as_sequence(target)
-            return planning.plan(operator, self.row, results, lambda results: target if self._returns else None)
+            return builder.build(operator, self.row, results, lambda results: target if self._returns else None)
         if self._outputs:
             outputs = [named[name] for name in self._outputs]
-            planning.check_written(outputs)
-            return planning.plan(
+            builder.check_written(outputs)
+            return builder.build(
                 operator, self.row, outputs, lambda results: outputs[0] if len(outputs) == 1 else tuple(outputs)
             )
-        returned = _results(planning, infer_layouts(self.operator, named))
-        return planning.plan(operator, self.row, _as_sequence(returned), lambda results: returned)
+        returned = _results(builder, infer_layouts(self.operator, named))
+        return builder.build(operator, self.row, _as_sequence(returned), lambda results: returned)
 
     def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return all arguments by name, including default values."""
@@ -183,14 +183,14 @@ class UniqueKernel(Kernel):
     not requested are empty tensors, but along an axis PyTorch returns all results.
     """
 
-    def _plan(self, planning: Planning, named: Mapping[str, Any], inplace: bool) -> Plan:
+    def _plan(self, builder: PlanBuilder, named: Mapping[str, Any], inplace: bool) -> Plan:
         shape, axis = named["self"].shape, named.get("dim")
         wants = {name: axis is not None or named[name] for name in ("return_inverse", "return_counts")}
         places = shape if axis is None else (shape[axis],)
-        inverse = planning.result(layout_of(places, contiguous_strides(places), torch.int64))
-        nothing = planning.result(layout_of((0,), (1,), torch.int64))
-        operator = AtenOperator(self.row.operator, {**named, **wants}, False, planning)
-        return planning.plan(
+        inverse = builder.result(layout_of(places, contiguous_strides(places), torch.int64))
+        nothing = builder.result(layout_of((0,), (1,), torch.int64))
+        operator = AtenOperator(self.row.operator, {**named, **wants}, False, builder)
+        return builder.build(
             operator,
             self.row,
             [None, inverse if wants["return_inverse"] else None],
@@ -202,16 +202,18 @@ class UniqueKernel(Kernel):
         )
 
 
-def _slots(planning: Planning, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+def _slots(
+    builder: PlanBuilder, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
     """Return the arguments with slots in place of tensors."""
-    return [planning.slots(value) for value in args], {name: planning.slots(value) for name, value in kwargs.items()}
+    return [builder.slots(value) for value in args], {name: builder.slots(value) for name, value in kwargs.items()}
 
 
-def _results(planning: Planning, layouts: Any) -> Any:
+def _results(builder: PlanBuilder, layouts: Any) -> Any:
     """Return slots for the returned tensors; numbers are unchanged."""
     if isinstance(layouts, list | tuple):
-        return type(layouts)([_results(planning, layout) for layout in layouts])
-    return planning.result(layouts) if isinstance(layouts, TensorLayout) else layouts
+        return type(layouts)([_results(builder, layout) for layout in layouts])
+    return builder.result(layouts) if isinstance(layouts, TensorLayout) else layouts
 
 
 def _as_sequence(value: Any) -> Sequence[Any]:

@@ -1,9 +1,9 @@
 """Plans: the steps of an operator's calls, determined once for all calls of the same form.
 
-The form consists of everything that the mapping to functions depends on: element types, shapes and strides of tensors,
-which of them share memory if the operator writes some, and the values of other arguments. Floating-point numbers in
-lists are excluded, because optimizers change them in each step. In a plan, slots represent tensors. A plan for which a
-number was read from memory serves only one call.
+The form consists of everything that decides which functions implement a call: element types, shapes and strides of
+tensors, which of them share memory if the operator writes some, and the values of other arguments. Floating-point
+numbers in lists are excluded, because optimizers change them in each step. In a plan, slots represent tensors. A plan
+for which a number was read from memory serves only one call.
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ MAX_CACHED_PLANS = 4096
 Values = MutableSequence[Any]
 """The tensors and generators of a call: arguments, results, and those created for functions."""
 
-_STANDS, _LISTS = (Slot, PlaceholderValue), (list, tuple)
+_PLACEHOLDERS, _LISTS = (Slot, PlaceholderValue), (list, tuple)
 
 _Tensor = torch.Tensor
 
-Make = Callable[[Values], Any]
+ValueFactory = Callable[[Values], Any]
 """A function that creates the next value from those before it."""
 
 
-def describe_form(values: Iterable[Any], found: list[Any], of_list: bool = False) -> list[Hashable]:
+def describe_form(values: Iterable[Any], call_values: list[Any], of_list: bool = False) -> list[Hashable]:
     """Return the form of a call with these arguments.
 
-    The values 1, 1.0 and True differ, and so do 0.0 and -0.0. The entries for a tensor are not wrapped in a tuple for
-    speed.
+    The values 1, 1.0 and True differ, and so do 0.0 and -0.0. A tensor has several entries, because wrapping them in a
+    tuple would take time in each call.
 
     Args:
         values: the arguments.
-        found: a list to which the tensors, generators and other values outside of the form are appended.
-        of_list: whether the values are entries of a list; then floating-point numbers are appended to `found`.
+        call_values: a list to which the values that are not part of the form are appended: tensors, generators, and
+            floating-point numbers in lists.
+        of_list: whether `values` are the entries of a list.
 
     Returns:
         Hashable entries that are equal for calls of the same form.
@@ -55,28 +56,28 @@ def describe_form(values: Iterable[Any], found: list[Any], of_list: bool = False
     forms: list[Hashable] = []
     for value in values:
         if isinstance(value, _Tensor):
-            found.append(value)
+            call_values.append(value)
             forms += value.dtype, value.shape, value.stride(), value.is_cpu
         elif of_list and isinstance(value, float):
-            found.append(value)
+            call_values.append(value)
             forms.append(float)
         else:
-            forms.append(_non_tensor_form(value, found))
+            forms.append(_non_tensor_form(value, call_values))
     return forms
 
 
-def _non_tensor_form(value: Any, found: list[Any]) -> Hashable:
+def _non_tensor_form(value: Any, call_values: list[Any]) -> Hashable:
     """Return the form of a value that is not a tensor."""
     if isinstance(value, _LISTS):
-        return type(value), *describe_form(value, found, of_list=True)
+        return type(value), *describe_form(value, call_values, of_list=True)
     if isinstance(value, torch.Generator):
-        found.append(value)
+        call_values.append(value)
         return torch.Generator
     return type(value), repr(value) if isinstance(value, float) else value
 
 
 def find_shared_memory(values: Sequence[Any]) -> tuple[int, ...]:
-    """Return, for each tensor, the number of the first one in the same memory; for other values their own number."""
+    """Return, for each tensor, the number of the first tensor in the same memory; for other values, their number."""
     first: dict[int, int] = {}
     return tuple(
         [
@@ -93,24 +94,24 @@ class _Step:
 
     Attributes:
         call: the call.
-        separate_results: results in the memory of an argument, which the function might read after writing, with the
-            numbers of the tensors that replace them in the call.
-        writes: whether an argument of the operator has been written after the step.
+        separate_results: results that share memory with an argument of the call, and the number of the new tensor that
+            the call writes instead. Otherwise the function might read an element that it has already overwritten.
+        writes_argument: whether the step changes an argument of the operator.
     """
 
     call: PreparedCall
     separate_results: Sequence[tuple[Slot, int]]
-    writes: bool
+    writes_argument: bool
 
     def run(self, values: Values, device: Backend, stream: DeviceStream) -> Iterable[Any]:
         """Perform the call and return the results that the vendor allocated."""
         for result, number in self.separate_results:
             values[number] = allocate_now(result.shape, result.layout.torch_dtype)
-        found = self.call.perform(values, device, stream)
+        received = self.call.perform(values, device, stream)
         for result, number in self.separate_results:
             values[result.number].copy_(values[number])
-            values[number] = None  # the next step may have its memory
-        return found.values()
+            values[number] = None  # frees the memory for the next step
+        return received.values()
 
 
 @final
@@ -118,23 +119,26 @@ class _Step:
 class Plan:
     """The steps of calls of one form.
 
+    The values of a call are numbered in this order: the arguments, the results, the values from `factories`, the
+    separate results, and the results that the vendor allocates.
+
     Attributes:
         operator: the name of the operator.
         uploads: the numbers of the arguments that must be copied to the device.
-        results: the layouts of the results; their numbers follow those of the arguments.
-        makes: functions that create further values before the calls, in the order of their numbers, which follow.
+        results: the layouts of the results.
+        factories: functions that create further values before the first step.
         steps: the calls.
-        room: the number of values for separate results, which follow; the values that the vendor allocates come last.
-        returned: the value that the operator returns.
+        separate_result_count: the number of separate results of all steps.
+        returned: the value that the operator returns, with placeholders.
         fallback: the plan to use if the vendor does not support this one.
     """
 
     operator: str
     uploads: Sequence[int]
     results: Sequence[TensorLayout]
-    makes: Sequence[Make]
+    factories: Sequence[ValueFactory]
     steps: Sequence[_Step]
-    room: int
+    separate_result_count: int
     returned: Any
     fallback: Plan | None = None
 
@@ -157,10 +161,10 @@ class Plan:
             values[number] = upload(values[number])
         for layout in self.results:
             values.append(allocate(layout, device, stream.stream_id))
-        for make in self.makes:
+        for make in self.factories:
             values.append(make(values))
-        if self.room:
-            values += [None] * self.room
+        if self.separate_result_count:
+            values += [None] * self.separate_result_count
         try:
             for step in self.steps:
                 if step.separate_results:
@@ -169,10 +173,10 @@ class Plan:
                     perform = step.call.perform if watches else step.call.perform_unwatched
                     if received := perform(values, device, stream):
                         values.extend(received.values())
-                written |= step.writes
+                written |= step.writes_argument
         except NotServedError as error:
             if written:
-                raise RuntimeError(f"{self.operator} was served in part: {error}") from error
+                raise RuntimeError(f"{self.operator} failed after it had written an argument: {error}") from error
             if self.fallback is None:
                 raise
             return self.fallback.run(tensors, device)
@@ -193,7 +197,7 @@ class Refusal:
 
 
 def cache_plan(form: Hashable, plan: Plan | Refusal) -> None:
-    """Use a plan for all calls of a form."""
+    """Cache the plan for all calls of a form."""
     plans = backend().plans
     if len(plans) >= MAX_CACHED_PLANS:
         plans.clear()
@@ -202,7 +206,7 @@ def cache_plan(form: Hashable, plan: Plan | Refusal) -> None:
 
 def _fill_placeholders(value: Any, values: Sequence[Any]) -> Any:
     """Return the operator's result with placeholders for tensors and numbers replaced."""
-    if isinstance(value, _STANDS):
+    if isinstance(value, _PLACEHOLDERS):
         return values[value.number]
     return (
         type(value)([_fill_placeholders(entry, values) for entry in value])
@@ -212,8 +216,11 @@ def _fill_placeholders(value: Any, values: Sequence[Any]) -> Any:
 
 
 @final
-class Planning:
-    """The search for a plan; it is the tensor factory of the mapping and records the values that a call must create.
+class PlanBuilder:
+    """Builds a plan.
+
+    It is the `TensorFactory` of `diopi_proto.aten.mapping`: it returns slots, and records how each call creates the
+    tensors.
 
     Args:
         tensors: the tensors and generators of a call, in the order of `describe_form`.
@@ -226,10 +233,10 @@ class Planning:
     def __init__(self, tensors: Sequence[Any], memory: Sequence[int]) -> None:
         self._tensors = tensors
         self._memory = memory
-        self._found = 0
+        self._argument_count = 0
         self._uploads: list[int] = []
         self._results: list[TensorLayout] = []
-        self._makes: list[Make] = []
+        self._factories: list[ValueFactory] = []
         self._dtype: torch.dtype | None = None
         self.is_reusable = True
 
@@ -237,16 +244,16 @@ class Planning:
         """Return an argument with slots in place of tensors; must be called in the order of `describe_form`.
 
         Args:
-            value: the argument. A CPU tensor with a single number is copied to the device, as in PyTorch.
+            value: the argument. A CPU tensor without axes will be copied to the device, as in PyTorch.
 
         Returns:
             The argument with slots and placeholders.
 
         Raises:
-            RuntimeError: if another tensor is not on the device.
+            RuntimeError: if a tensor with axes is not on the device.
         """
         if isinstance(value, list | tuple):
-            return [self._number_of(entry) if isinstance(entry, float) else self.slots(entry) for entry in value]
+            return [self._make_number(entry) if isinstance(entry, float) else self.slots(entry) for entry in value]
         if not isinstance(value, torch.Tensor | torch.Generator):
             return value
         number = self._next()
@@ -266,15 +273,15 @@ class Planning:
     def check_written(self, slots: Sequence[Any]) -> None:
         """Raise RuntimeError unless all of these tensors, which the operator writes, are on the device."""
         if any(isinstance(slot, Slot) and slot.number in self._uploads for slot in slots):
-            raise RuntimeError("Expected all tensors to be on the same device, but what is written is on the CPU")
+            raise RuntimeError("Expected all tensors to be on the same device, but an output is on the CPU")
 
-    def _number_of(self, value: float) -> PlaceholderNumber:
+    def _make_number(self, value: float) -> PlaceholderNumber:
         return PlaceholderNumber.at_position(self._next(), value)
 
     def _next(self) -> int:
         """Return the number of the next argument value."""
-        self._found += 1
-        return self._found - 1
+        self._argument_count += 1
+        return self._argument_count - 1
 
     def result(self, layout: TensorLayout) -> Slot:
         """Add a tensor that the operator returns; must be called before other values are created.
@@ -290,32 +297,34 @@ class Planning:
         """
         if layout.dtype is Dtype.unsupported:
             raise NotServedError(f"{layout.torch_dtype} is no element type of the standard")
-        assert not self._makes, "results come first"
+        assert not self._factories, "results come first"
         self._results.append(layout)
         return Slot(self._number - 1, layout, self._number - 1)
 
     @property
     def _number(self) -> int:
-        """The number of the next tensor."""
-        return len(self._tensors) + len(self._results) + len(self._makes)
+        """The number of the next value."""
+        return len(self._tensors) + len(self._results) + len(self._factories)
 
-    def make_slot(self, layout: TensorLayout, make: Make, memory: int | None = None) -> Slot:
+    def make_slot(self, layout: TensorLayout, make: ValueFactory, memory: int | None = None) -> Slot:
         """Return the slot of a tensor that each call creates with `make`."""
-        number = self._note(make)
+        number = self._add_factory(make)
         return Slot(number, layout, number if memory is None else memory)
 
-    def _note(self, make: Make) -> int:
-        self._makes.append(make)
+    def _add_factory(self, make: ValueFactory) -> int:
+        """Record a value that each call creates with `make`; return its number."""
+        self._factories.append(make)
         return self._number - 1
 
-    def plan(self, operator: AtenOperator, row: Row, results: Sequence[Any], returned: Returned) -> Plan:
+    def build(self, operator: AtenOperator, row: Row, results: Sequence[Any], returned: Returned) -> Plan:
         """Return the plan of an operator.
 
         Args:
             operator: the operator with slots in its arguments.
-            row: its line in the table.
+            row: the line that describes the operator in the table of operators.
             results: the slots of its results.
-            returned: a function from placeholders of results that the vendor allocates to the operator's result.
+            returned: returns the operator's result. Its argument contains a placeholder for each result that the vendor
+                allocates.
 
         Returns:
             The plan.
@@ -332,15 +341,19 @@ class Planning:
         for call in calls:
             if not vendor.has(call.function):
                 raise NotServedError(f"{vendor.name} has no {call.function}")
-        first = self._number
+        first_separate = self._number
         steps: list[_Step] = []
         for call in calls:
-            steps.append(_step(call, first + sum(len(step.separate_results) for step in steps), operator.inplace))
-        room = sum(len(step.separate_results) for step in steps)
-        received = [PlaceholderValue(first + room + n) for n in range(sum(step.call.makes for step in steps))]
-        return Plan(operator.name, self._uploads, self._results, self._makes, steps, room, returned(received))
+            number = first_separate + sum(len(step.separate_results) for step in steps)
+            steps.append(_step(call, number, operator.inplace))
+        separate = sum(len(step.separate_results) for step in steps)
+        first_new, new_results = first_separate + separate, sum(step.call.new_result_count for step in steps)
+        placeholders = [PlaceholderValue(first_new + n) for n in range(new_results)]
+        return Plan(
+            operator.name, self._uploads, self._results, self._factories, steps, separate, returned(placeholders)
+        )
 
-    # what the mapping asks for
+    # The methods of `TensorFactory`.
 
     def tensor_from_numbers(self, value: Number | list[int]) -> Slot:
         """Return the slot of a tensor with these numbers."""
@@ -353,7 +366,10 @@ class Planning:
         return self.make_slot(layout, lambda values: upload(tensor))
 
     def read_number(self, tensor: Slot) -> Number | None:
-        """Return the value of a tensor with one element, which makes the plan specific to the call; otherwise None."""
+        """Return the number in a tensor without axes; None if the tensor has axes or is complex.
+
+        A plan that depends on such a number is valid only for this call.
+        """
         if tensor.shape or tensor.layout.torch_dtype.is_complex:
             return None
         self.is_reusable = False
@@ -373,12 +389,12 @@ class Planning:
     def generator(self, argument: PlaceholderValue | None) -> PlaceholderValue:
         """Return the placeholder of the device's generator, or of one seeded from the operator's generator."""
         if argument is None:
-            return PlaceholderValue(self._note(lambda values: backend().generator))
-        return PlaceholderValue(self._note(lambda values: _seeded_generator(values[argument.number])))
+            return PlaceholderValue(self._add_factory(lambda values: backend().generator))
+        return PlaceholderValue(self._add_factory(lambda values: _seeded_generator(values[argument.number])))
 
 
 Returned = Callable[[Sequence[PlaceholderValue]], Any]
-"""A function from the placeholders of results that the vendor allocates to the operator's result."""
+"""Returns the operator's result; the argument contains a placeholder for each result that the vendor allocates."""
 
 
 def _seeded_generator(generator: torch.Generator) -> Generator:
@@ -386,15 +402,24 @@ def _seeded_generator(generator: torch.Generator) -> Generator:
 
 
 def _step(call: FunctionCall, number: int, inplace: bool) -> _Step:
-    """Return the step for a call; results in its arguments' memory get separate tensors, numbered from `number`."""
+    """Return the step for a call.
+
+    Args:
+        call: the call.
+        number: the number of the first separate result.
+        inplace: whether the operator writes its first argument.
+
+    Returns:
+        The step. A result that shares memory with an argument is a separate result.
+    """
     read = {slot.memory for value in call.arguments.values() for slot in _as_sequence(value) if isinstance(slot, Slot)}
     clash = {name: slot for name, slot in call.results.items() if isinstance(slot, Slot) and slot.memory in read}
-    replaced, apart = dict(call.results), []
+    replaced, separate_results = dict(call.results), []
     for place, (name, slot) in enumerate(clash.items(), number):
         layout = layout_of(slot.shape, contiguous_strides(slot.shape), slot.layout.torch_dtype)
         replaced[name] = Slot(place, layout, place)
-        apart.append((slot, place))
-    return _Step(PreparedCall(replace(call, results=replaced)), apart, inplace or bool(apart))
+        separate_results.append((slot, place))
+    return _Step(PreparedCall(replace(call, results=replaced)), separate_results, inplace or bool(separate_results))
 
 
 def _as_sequence(value: Any) -> Sequence[Any]:

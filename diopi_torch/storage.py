@@ -16,7 +16,7 @@ from diopi_torch.settings import NAME
 from diopi_torch.tensors import allocate_now, copy_bytes
 
 
-def _bytes_of(storage: Any) -> torch.Tensor:
+def _view_bytes(storage: Any) -> torch.Tensor:
     """Return a tensor over the bytes of a storage."""
     nbytes = storage.nbytes()
     tensor = allocate_now([0], torch.uint8) if storage.device.type == NAME else torch.empty(0, dtype=torch.uint8)
@@ -27,7 +27,7 @@ def _copy_storage(storage: Any) -> torch.UntypedStorage:
     """Return a copy of a storage on the device."""
     copy = allocate_now([storage.nbytes()], torch.uint8)
     if storage.nbytes():
-        copy_bytes(copy, _bytes_of(storage))
+        copy_bytes(copy, _view_bytes(storage))
     return copy.untyped_storage()
 
 
@@ -52,20 +52,20 @@ def _to(original: Callable[..., Any]) -> Callable[..., Any]:
 def _cpu(original: Callable[..., Any]) -> Callable[..., Any]:
     def cpu(self: Any) -> Any:
         """Return a CPU copy of this storage if it is not on the CPU."""
-        return _bytes_of(self).cpu().untyped_storage() if self.device.type == NAME else original(self)
+        return _view_bytes(self).cpu().untyped_storage() if self.device.type == NAME else original(self)
 
     return cpu
 
 
 def _resize(original: Callable[..., Any]) -> Callable[..., Any]:
     def resize_(self: Any, size: int) -> Any:
-        """Change the size of this storage to so many bytes; the first ones stay as they are."""
+        """Change the size of this storage to `size` bytes; bytes that are in both sizes are unchanged."""
         if self.device.type != NAME:
             return original(self, size)
         resized = allocate_now([size], torch.uint8)
         if common := min(size, self.nbytes()):
-            copy_bytes(resized[:common], _bytes_of(self)[:common])
-        # one of two storages that are swapped must be empty
+            copy_bytes(resized[:common], _view_bytes(self)[:common])
+        # PyTorch swaps the memory of two storages only if one of them is empty
         for replacement in (allocate_now([0], torch.uint8), resized):
             self._swap_data_ptr_(replacement.untyped_storage())
         return self
@@ -77,4 +77,4 @@ def install() -> None:
     """Replace the methods of PyTorch; for other devices they call the original ones."""
     for name, wrap in (("clone", _clone), ("to", _to), ("cpu", _cpu)):
         setattr(_StorageBase, name, wrap(getattr(_StorageBase, name)))
-    torch.UntypedStorage.resize_ = _resize(torch.UntypedStorage.resize_)  # type: ignore[method-assign]  # as said above
+    torch.UntypedStorage.resize_ = _resize(torch.UntypedStorage.resize_)  # type: ignore[method-assign]  # the replacement is intended
