@@ -144,18 +144,11 @@ def _sample_parts(domain: Domain, count: int, dtype: Dtype) -> Sequence[NDArray[
 
 
 def _special_numbers(prototype: Prototype, case: Case) -> list[str]:
-    """Return the scalar operands that are special values; the order of a norm doesn't count."""
+    """Return the scalar operands that are not finite or negative zero; the order of a norm doesn't count."""
     operands = (p for p in prototype.arguments if issubclass(p.annotation, Scalar) and not p.fact(facts.NormOrder))
     values = ((p.name, case.arguments[p.name]) for p in operands)
     numbers = [(name, value) for name, value in values if isinstance(value, float)]
-    computed_in = Dtype.float64 if case.dtype in (Dtype.float64, Dtype.complex128) else Dtype.float32
-    return [name for name, value in numbers if _is_special_number(value, computed_in)]
-
-
-def _is_special_number(value: float, dtype: Dtype) -> bool:
-    """Return whether a scalar is NaN, infinite, negative zero, or subnormal in the type that it is computed in."""
-    is_negative_zero = value == 0 and math.copysign(1, value) < 0
-    return not math.isfinite(value) or is_negative_zero or bool(is_subnormal(np.asarray(value), dtype))
+    return [name for name, value in numbers if not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0)]
 
 
 def _omitted(prototype: Prototype, case: Case) -> Iterator[str]:

@@ -28,6 +28,8 @@ COMMANDS = {
     **{name: name for name in ("fingerprint", "fuzz", "trace", "export")},
     "import-config": "import_config",
     "list": "list_functions",
+    "new-operator": "new_operator",
+    "refresh": "refresh",
 }
 """The modules of the commands, in the order of `--help`; each module has the name of its function."""
 

@@ -78,6 +78,17 @@ EXAMPLES: Mapping[str, Sequence[Example]] = {
         ("mutation-test --function diopiSoftmax", "run the mutants of a function"),
         ("mutation-test --shuffle 7 --sample 20 --markdown page.md", "test twenty functions chosen by a seed"),
     ],
+    "new-operator": [
+        (
+            "new-operator diopiHardsigmoid --family activation --aten hardsigmoid",
+            "add an element-wise function with a gradient, which PyTorch also has",
+        ),
+        (
+            "new-operator diopiMish --family activation --like diopiSilu",
+            "copy the parameters and facts of another function",
+        ),
+    ],
+    "refresh": [("refresh", "update the headers, the golden interface and the README in a clone")],
     "fingerprint": [("fingerprint --vendor my_vendor --json fingerprint.json", "probe a vendor and write the result")],
     "fuzz": [
         ("fuzz --vendor my_vendor --minutes 60", "run random calls for an hour"),

@@ -16,7 +16,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, tiny_multiples
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, expand_in_order, operands
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, Values, cases_for
+from diopi_test.cases.model import Case, ResultOverride, Values, cases_for
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
 
@@ -178,7 +178,6 @@ NEAR_LEAST = operands(
     (5, 3),
     domain=tiny_multiples(2.0, -3.5, 5.0, -7.25, 2.75, 4.5, -1.25),
     arguments={"mode": "reduced"},
-    case_class=CaseClass.special,
 )
 """Normal numbers so small that what eliminating them computes on the way is subnormal."""
 

@@ -15,7 +15,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import avoid_points, choice, integer_values, normal, tiny_multiples, with_value_in_middle
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import EXACT, TO_TRANSPOSED, expand_in_order, operands
-from diopi_test.cases.model import Case, CaseClass, ResultOf, Values, cases_for
+from diopi_test.cases.model import Case, ResultOf, Values, cases_for
 from diopi_test.cases.products import fixed_values, partly_infinite
 from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
@@ -90,8 +90,6 @@ WHOLE_DISTANCES = CaseTemplate(
 )
 """Rows 3 and 4, 5 and 12, 8 and 15 away from others, where squares and their sums and roots are exact."""
 
-SPECIAL = CaseClass.special
-
 NEAR_LEAST = tiny_multiples(2.0, 2.25, 2.5)
 """Numbers whose differences are subnormal."""
 
@@ -111,10 +109,8 @@ CDIST = (
     *(distances(of_whole_numbers(far), p, None, "exact") for p, far in ((0.0, 2), (1.0, 2), (np.inf, 50))),
     WHOLE_DISTANCES,
     distances(MATRICES, 0.0, None, "special", domains=dict.fromkeys(("input1", "input2"), partly_infinite)),
-    distances(
-        MATRICES, 0.0, None, "near-least", domains=dict.fromkeys(("input1", "input2"), NEAR_LEAST), case_class=SPECIAL
-    ),
-    distances(MATRICES, 0.5, None, "near-least", domains=UNEQUAL_NEAR_LEAST, case_class=SPECIAL),
+    distances(MATRICES, 0.0, None, "near-least", domains=dict.fromkeys(("input1", "input2"), NEAR_LEAST)),
+    distances(MATRICES, 0.5, None, "near-least", domains=UNEQUAL_NEAR_LEAST),
     *(distances(MATRICES, p, None, "special", domains={"input1": partly_infinite}) for p in (0.5, 1.0, 2.0, 3.0)),
     *(distances(points, p, None) for points, p in product(FEW_POINTS, (2.0, np.inf))),
     *(distances(FAR_APART, p, None) for p in (1.5, 3.0)),
@@ -156,10 +152,7 @@ GRADIENTS = (
     *(gradients(LAYOUTS, p) for p in POWERS),
     *(on_axes(p) for p in (1.0, 2.0, np.inf)),
     *(gradients(MATRICES, p).replace(f"infinite-p{p:g}", domains=INFINITE, exact=False) for p in (0.0, 1.0)),
-    *(
-        MATRICES.replace(f"near-least-p{p:g}", {"p": p}, domains=UNEQUAL_NEAR_LEAST, case_class=SPECIAL)
-        for p in (0.5, 1.0)
-    ),
+    *(MATRICES.replace(f"near-least-p{p:g}", {"p": p}, domains=UNEQUAL_NEAR_LEAST) for p in (0.5, 1.0)),
     *(gradients(points, p) for points, p in product(FEW_POINTS, (1.5, 2.0))),
     *(gradients(MATRICES.replace(dtypes=DtypeSelection.leading), p) for p in FURTHER_POWERS),
     gradients(operands("many-others", (4, 5), (1031, 5)), 1.5),

@@ -49,7 +49,6 @@ CORRELATION = (1, 1, 2, 1, 0, 0, 1, 1, 1, 1, 1, 1)
         ),
         ("diopiIndexFill", (ONES((1, 1)), 0, counts(0)[np.newaxis], 1.0), "index has shape"),
         ("diopiMaskedScatter", (ONES(3), ONES(3, bool), ONES(2)), "source has 2 elements for 3"),
-        ("diopiMaskedSelectBackward", (ONES(1), ONES(3), ONES(3, bool)), "grad_output has 1 elements for 3"),
         ("diopiTopk", (ONES(()), 2, 0, True, True), "k is 2"),
         ("diopiPad", (ONES((1, 7)), (7, 4), "reflect", None), "pad"),
         ("diopiPad", (ONES((1, 7)), (8, 4), "circular", None), "pad"),

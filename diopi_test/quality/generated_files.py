@@ -1,0 +1,95 @@
+"""The generated files of a source tree: C headers, the golden interface, and the counts in the README."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from diopi_proto import headers
+from diopi_proto.interface import header_order, prototypes, runtime_prototypes
+from diopi_proto.prototype import Prototype
+from diopi_test.quality.inventory import inventory
+
+GOLDEN = "tests/diopi_proto/golden/interface.jsonl"
+"""The interface that released libraries rely on: one JSON record per function."""
+
+README = "README.md"
+
+
+def refresh(tree: Path) -> list[Path]:
+    """Regenerate the generated files of a source tree.
+
+    Args:
+        tree: The root of the source tree that the running packages belong to.
+
+    Returns:
+        The files whose content changed.
+
+    Raises:
+        ValueError: The running packages are not those of `tree`, or a prototype changes the C signature of a function
+            in the golden interface.
+    """
+    if headers.INCLUDE_DIR.resolve() != (tree / "diopi_proto" / "include").resolve():
+        raise ValueError(
+            f"the packages that run are those of {headers.INCLUDE_DIR.parent.parent}, not of {tree.resolve()}; "
+            "run `python -m diopi_test refresh` in the clone"
+        )
+    new = {tree / GOLDEN: _golden(tree), tree / README: _readme(tree)}
+    written = [path for path, text in new.items() if path.read_text("utf-8") != text]
+    before = _header_texts()
+    headers.write(headers.INCLUDE_DIR)
+    for path in written:
+        path.write_text(new[path], "utf-8")
+    return [*written, *(path for path, text in _header_texts().items() if before.get(path) != text)]
+
+
+def _header_texts() -> dict[Path, str]:
+    return {path: path.read_text("utf-8") for path in sorted(headers.INCLUDE_DIR.rglob("*.h"))}
+
+
+def _golden(tree: Path) -> str:
+    """Return the golden interface with records of new functions; records of known functions stay as they are."""
+    lines = {json.loads(line)["name"]: line for line in (tree / GOLDEN).read_text("utf-8").splitlines()}
+    known = {**runtime_prototypes(), **prototypes()}
+    for header, names in header_order().items():
+        for name in names:
+            record = _record(header, known[name])
+            if name not in lines:
+                lines[name] = json.dumps(record)
+            elif _signature(json.loads(lines[name])) != _signature(record):
+                raise ValueError(
+                    f"{name}: the prototype has another C signature than {GOLDEN}, which released libraries rely on; "
+                    "restore the signature, or change the record by hand if the change is intended"
+                )
+    return "".join(f"{lines[name]}\n" for names in header_order().values() for name in names)
+
+
+def _record(header: str, prototype: Prototype) -> dict[str, Any]:
+    parameters = [{"type": parameter.c_type, "name": parameter.c_name} for parameter in prototype.parameters]
+    return {"header": header, "name": prototype.name, "returns": prototype.returns, "params": parameters}
+
+
+def _signature(record: dict[str, Any]) -> tuple[str, str, list[tuple[str, str]]]:
+    return record["header"], record["returns"], [(p["type"], p["name"]) for p in record["params"]]
+
+
+def _readme(tree: Path) -> str:
+    """Return the README with the present numbers of functions."""
+    rows = inventory()
+    references, cases, implementations = (
+        sum(map(bool, column))
+        for column in (
+            [row["reference"] for row in rows],
+            [row["cases"]["full"] for row in rows],
+            [row["vendors"]["jax_cpu"] for row in rows],
+        )
+    )
+    sentence = (
+        f"Of the {len(rows)} functions, {references} have a reference, {cases} have cases and {implementations} have "
+        "an implementation in `jax_cpu`."
+    )
+    text = (tree / README).read_text("utf-8")
+    text = re.sub(r"\d+(?= operators that a framework calls)", str(len(rows)), text)
+    return re.sub(r"Of the \d+ functions, .*? implementation in `jax_cpu`\.", sentence, text)

@@ -1,0 +1,73 @@
+"""Edits of Python modules as text: definitions at the end of a module, and names imported from other modules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+LINE_LENGTH = 120
+
+
+def append_definition(source: str, definition: str, imports: Mapping[str, Sequence[str]]) -> str:
+    """Return a module's source with a definition at its end, and with the names that the definition needs imported.
+
+    Args:
+        source: The source of the module.
+        definition: The source of the definition.
+        imports: The imported names by module.
+
+    Returns:
+        The new source.
+    """
+    for module, names in imports.items():
+        source = import_names(source, module, names)
+    return f"{source.rstrip()}\n\n\n{definition.strip()}\n"
+
+
+def import_names(source: str, module: str, names: Sequence[str]) -> str:
+    """Return a module's source with `from module import names`; an existing import of the module is extended."""
+    lines = source.splitlines(keepends=True)
+    statements = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom) and not node.level]
+    existing = next((node for node in statements if node.module == module), None)
+    if existing is None:
+        first, end = (_insertion_line(ast.parse(source), statements, module),) * 2
+        imported: list[ast.alias] = []
+    else:
+        first, end, imported = existing.lineno - 1, existing.end_lineno or existing.lineno, existing.names
+    missing = [name for name in names if name not in {alias.name for alias in imported}]
+    if not missing:
+        return source
+    new = _import_statement(module, [*map(ast.unparse, imported), *missing])
+    if existing is None and _starts_section(lines, first, statements, module):
+        new = f"\n{new}"
+    return "".join([*lines[:first], new, *lines[end:]])
+
+
+def _insertion_line(tree: ast.Module, statements: Sequence[ast.ImportFrom], module: str) -> int:
+    """Return the line before which an import of `module` keeps the imports of one section in alphabetical order."""
+    section = [node for node in statements if _is_own(node.module or "") == _is_own(module)]
+    later = [node for node in section if (node.module or "") > module]
+    if later:
+        return later[0].lineno - 1
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    last = (section or imports or tree.body)[-1 if section or imports else 0]
+    return last.end_lineno or last.lineno
+
+
+def _starts_section(lines: Sequence[str], first: int, statements: Sequence[ast.ImportFrom], module: str) -> bool:
+    """Return whether a new import is the first of its section, which an empty line precedes."""
+    is_only = not any(_is_own(node.module or "") == _is_own(module) for node in statements)
+    return is_only and first > 0 and bool(lines[first - 1].strip())
+
+
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0].startswith(("diopi", "lib_rt"))
+
+
+def _import_statement(module: str, names: Sequence[str]) -> str:
+    """Return an import statement in the form that `ruff format` gives it."""
+    in_order = sorted(names, key=lambda name: (not name.isupper(), not name[:1].isupper(), name))
+    line = f"from {module} import {', '.join(in_order)}\n"
+    if len(line) <= LINE_LENGTH + 1:
+        return line
+    return "".join([f"from {module} import (\n", *(f"    {name},\n" for name in in_order), ")\n"])

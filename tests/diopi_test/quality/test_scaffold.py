@@ -1,0 +1,152 @@
+"""A scaffolded operator passes its checks once its author has filled in the formulas."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from diopi_proto.interface import prototypes
+from diopi_test.quality.scaffold import MARK, Request, places_to_fill_in, scaffold
+from diopi_test.quality.source_edits import import_names
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = ("diopi_proto", "lib_rt", "diopi_impl", "diopi_test", "baseline_data")
+HARDSIGMOID = Request(name="diopiHardsigmoid", family="activation", aten="hardsigmoid")
+
+FORMULAS = {
+    "diopi_proto/functions/activation.py": {
+        f"{MARK}: the result as a formula, the shapes and the errors. Source: {MARK}: its definition.": (
+            "min(max(input + 3, 0), 6) / 6. Source: torch.nn.functional.hardsigmoid."
+        ),
+        f"{MARK}: its formula. Source: {MARK}: its definition.": (
+            "grad_output / 6 for −3 < input < 3, else 0. Source: torch.ops.aten.hardsigmoid_backward."
+        ),
+    },
+    "diopi_test/oracle/reference/activation.py": {
+        f'raise NotImplementedError("{MARK}: compute diopiHardsigmoid in float64")': (
+            "return np.minimum(np.maximum(input + 3, 0), 6) / 6"
+        ),
+        f'raise NotImplementedError("{MARK}: compute diopiHardsigmoidBackward in float64")': (
+            "return np.where((input > -3) & (input < 3), grad_output / 6, 0)"
+        ),
+    },
+    "diopi_impl/jax_cpu/activation.py": {
+        f'raise NotImplementedError("{MARK}: compute diopiHardsigmoid with jax.numpy")': (
+            "return jnp.clip(input + 3, 0, 6) / 6"
+        ),
+        f'raise NotImplementedError("{MARK}: compute diopiHardsigmoidBackward with jax.numpy")': (
+            "return jnp.where((input > -3) & (input < 3), grad_output / 6, 0)"
+        ),
+    },
+    "diopi_test/cases/activation.py": {
+        f'"input": normal(), "grad_output": normal()}}  # {MARK}: values between the points where the function jumps': (
+            '"input": avoid_points([-3, 3], uniform(-5, 5)), "grad_output": normal()}'
+        ),
+    },
+}
+"""What the author writes for each place to fill in, by file."""
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A copy of the source tree, with the built runtime."""
+    ignored = shutil.ignore_patterns("__pycache__", "smoke")
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
+    for name in ("build", "tests/diopi_proto/golden"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def run(clone: Path, *arguments: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(clone)}
+    command = [sys.executable, "-m", "diopi_test", *arguments]
+    done = subprocess.run(command, cwd=clone, env=environment, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_scaffolded_operator_passes_its_checks_after_the_formulas_are_filled_in(clone: Path) -> None:
+    listed = run(clone, "new-operator", "diopiHardsigmoid", "--family", "activation", "--aten", "hardsigmoid")
+    files = set(re.findall(r"^  (\S+):\d+: ", listed, re.MULTILINE))
+    assert files == set(FORMULAS)
+    for name, formulas in FORMULAS.items():
+        text = (clone / name).read_text("utf-8")
+        for place, formula in formulas.items():
+            assert place in text
+            text = text.replace(place, formula)
+        assert MARK not in text
+        (clone / name).write_text(text, "utf-8")
+    assert sum(map(len, FORMULAS.values())) <= 40
+
+    assert "tests/diopi_proto/golden/interface.jsonl" in run(clone, "refresh")
+    assert "0 generated files changed" in run(clone, "refresh")
+    assert "diopiHardsigmoidInp" in (clone / "diopi_proto/include/diopi/functions.h").read_text("utf-8")
+    assert f"Of the {len(prototypes()) + 3} functions" in (clone / "README.md").read_text("utf-8")
+
+    data = str(clone / "data")
+    run(clone, "gen-data", "-k", "diopiHardsigmoid", "--data", data)
+    verdicts = run(clone, "run", "--strict", "-k", "diopiHardsigmoid", "--data", data, "-n", "1")
+    assert re.search(r"jax_cpu \S+: \d+ passed in", verdicts)
+
+
+def test_copied_operator_keeps_parameters_and_facts() -> None:
+    request = Request(name="diopiHardshrink", family="activation", like="diopiThreshold")
+    contents = {str(path.relative_to(ROOT)): text for path, text in scaffold(ROOT, request).items()}
+    prototype = contents["diopi_proto/functions/activation.py"]
+    assert 'inplace="diopiHardshrinkInp", backward="diopiHardshrinkBackward"' in prototype
+    assert "def diopiHardshrink(ctx: Context, out: Out, input: In, threshold: ConvertedScalar" in prototype
+    assert "def hardshrink_backward(grad_output, input, threshold):" in contents["diopi_impl/jax_cpu/activation.py"]
+
+
+def test_reason_for_a_missing_gradient_is_part_of_the_prototype() -> None:
+    request = Request(name="diopiStep", family="activation", no_gradient="the slope is 0 wherever it exists")
+    contents = scaffold(ROOT, request)
+    prototype = next(text for path, text in contents.items() if path.match("diopi_proto/functions/*"))
+    assert "There is no gradient: the slope is 0 wherever it exists." in prototype
+    assert "diopiStepBackward" not in "".join(contents.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"name": "hardsigmoid"}, "hardsigmoid"),
+        ({"name": "diopiSoftmax"}, "already"),
+        ({"family": "activations"}, "activation"),
+        ({"like": "diopiSoftmx"}, "diopiSoftmax"),
+        ({"family": "attention"}, "--module"),
+    ],
+)
+def test_invalid_requests_are_rejected(change: dict[str, str], word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        scaffold(ROOT, Request(**{"name": "diopiHardsigmoid", "family": "activation", **change}))  # type: ignore[arg-type]
+
+
+def test_directory_that_is_no_source_tree_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="source tree"):
+        scaffold(tmp_path, HARDSIGMOID)
+
+
+def test_source_tree_has_no_place_left_to_fill_in() -> None:
+    modules = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    contents = {path: path.read_text("utf-8") for path in modules if path.name != "scaffold.py"}
+    assert list(places_to_fill_in(contents)) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from a import b\n", "from a import b, c\n"),
+        ("import os\n\nfrom z import y\n", "import os\n\nfrom a import c\nfrom z import y\n"),
+        ("from a import c\n", "from a import c\n"),
+    ],
+)
+def test_imports_are_merged_in_order(source: str, expected: str) -> None:
+    assert import_names(source, "a", ["c"]) == expected
