@@ -232,12 +232,12 @@ def _define_implementations(functions: Sequence[Declaration]) -> Definition:
     return _define_functions("vendor.implements", functions, "with jax.numpy"), {"diopi_impl.jax_cpu": ["vendor"]}
 
 
-def _define_functions(decorator: str, functions: Sequence[Declaration], how: str) -> str:
+def _define_functions(decorator: str, functions: Sequence[Declaration], instruction: str) -> str:
     """Return functions with a decorator that declare all parameters and raise an error until they are written."""
     return "\n\n\n".join(
         f'@{decorator}("{function.name}")\n'
         f"def {function.python_name}({', '.join(function.parameters)}):\n"
-        f'    raise NotImplementedError("{MARK}: compute {function.name} {how}")'
+        f'    raise NotImplementedError("{MARK}: compute {function.name} {instruction}")'
         for function in functions
     )
 

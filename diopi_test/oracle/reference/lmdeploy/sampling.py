@@ -205,7 +205,20 @@ def _unchanged_results(arguments: Any, sizes: Sequence[Any]) -> tuple[Any, ...]:
 
 
 @reference("diopiTopKSampling")
-def top_k_sampling(workspace_size):
+def top_k_sampling(
+    output_ids,
+    logits,
+    workspace_size,
+    end_ids,
+    finished,
+    sequence_lengths,
+    step,
+    runtime_top_k,
+    runtime_top_p,
+    skip_decode,
+    cum_log_probs,
+    output_log_probs,
+):
     arguments, sizes = locals(), [size_after(workspace_size)]
     if workspace_size < 0:
         return _unchanged_results(arguments, sizes)
@@ -214,7 +227,20 @@ def top_k_sampling(workspace_size):
 
 
 @reference("diopiTopPSampling")
-def top_p_sampling(persistent_workspace_size, workspace_size):
+def top_p_sampling(
+    output_ids,
+    logits,
+    persistent_workspace_size,
+    workspace_size,
+    end_ids,
+    finished,
+    sequence_lengths,
+    step,
+    runtime_top_p,
+    skip_decode,
+    cum_log_probs,
+    output_log_probs,
+):
     arguments, sizes = locals(), [size_after(persistent_workspace_size), size_after(workspace_size)]
     if persistent_workspace_size < 0 or workspace_size < 0:
         return _unchanged_results(arguments, sizes)
