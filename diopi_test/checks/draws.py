@@ -42,7 +42,9 @@ def _states(run: CallRecord) -> Iterator[tuple[str, str]]:
         if seed_after != seed:
             yield "seed_changed", f"the seed of {generator.name} changed from {seed} to {seed_after}"
         if (are_drawn and not any(advances)) or advance >= _OFFSETS // 2:
-            message = f"the offset of {generator.name} was {offset} and is {offset_after}, expected an advanced one"
+            message = (
+                f"the offset of {generator.name} was {offset} and is {offset_after}, expected the call to advance it"
+            )
             yield "offset_not_advanced", message
         if advance and not run.case.arguments.get("train", True):
             yield "drawn_without_training", f"{generator.name} was drawn from although train is false"

@@ -31,6 +31,6 @@ def check(sequence: CallSequence) -> CheckResult | None:
     fails = bool(sequence.queued.problem) and sequence.waited is not None and not sequence.waited.problem
     if not fails:
         return CheckResult(check="order", passed=True)
-    message = f"with inputs still on their way: {sequence.queued.problem}"
+    message = f"with inputs still being copied: {sequence.queued.problem}"
     differences = assign_call(sequence.queued.differences, QUEUED)
     return CheckResult(check="order", passed=False, message=message, differences=differences, problems=("read_early",))

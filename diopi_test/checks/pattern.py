@@ -328,4 +328,4 @@ def constant_pattern(is_wrong: Mask, actual: NDArray[Any], expected: NDArray[Any
     bits = found.view(np.uint8).reshape(len(found), -1)
     if not several or (bits != bits[0]).any():
         return []
-    return [Pattern(PatternKind.constant, f"all given as {found[0]}")]
+    return [Pattern(PatternKind.constant, f"all wrong elements are {found[0]}")]

@@ -18,7 +18,7 @@ from diopi_test.execution.difference import Difference, assign_call
 from diopi_test.execution.verdict import CheckResult
 
 SECOND, RELAID = "a second call", "a call with inputs in another layout"
-QUEUED = "a call with inputs still on their way"
+QUEUED = "a call with inputs still being copied"
 """The names of further calls in reports."""
 
 OF_MEMORY = frozenset({"inputs", "gaps", "guards"})
@@ -34,7 +34,7 @@ class Attempt:
         code: the error code that the call returned.
         message: the vendor's last error, if the call failed.
         run: the record of the call; None if it failed.
-        findings: the results of the checks of a single call.
+        check_results: the results of the checks of a single call.
         left: tensors and device memory that were allocated during the call and not released.
     """
 

@@ -199,7 +199,7 @@ def sections() -> Iterator[str]:
         intro = f"The message for a vendor {example.words}, in `{example.function}[{example.label}]`:"
         yield f"## {check}\n\n{doc} {intro}\n\n```\n{message_of(example.outcome(), check)}\n```\n"
     words = (
-        "A vendor must reject an invalid call and change nothing (`untouched`). "
+        "A vendor must reject an invalid call. The check `untouched` also fails if the call changes a result. "
         "The message for a vendor that accepts it, in "
     )
     yield f"## refused\n\n{words}`diopiSoftmax[{NEGATIVE_LABEL}]`:\n\n```\n{refused()}\n```\n"

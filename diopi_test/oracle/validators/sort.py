@@ -31,7 +31,7 @@ def sort(call: CompletedCall) -> Problems:
     yield from problems
     if not problems:
         yield from check_elements(
-            "values", is_identical(values, elements), values, "the elements that indices point at"
+            "values", is_identical(values, elements), values, "the elements of input at the positions in indices"
         )
         yield from check_order("values", values, axis, call.arguments["descending"])
 
@@ -51,7 +51,7 @@ def topk(call: CompletedCall) -> Problems:
     yield from problems
     if not problems:
         yield from check_elements(
-            "values", is_identical(values, elements), values, "the elements that indices point at"
+            "values", is_identical(values, elements), values, "the elements of input at the positions in indices"
         )
         yield from check_same_elements("values", values, np.atleast_1d(call.expected["values"]), axis)
         if call.arguments["sorted"]:

@@ -72,8 +72,8 @@ def leaving(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
 @pytest.mark.parametrize(
     ("after", "words"),
     [
-        (lambda seed, offset: (seed, offset), "expected an advanced one"),
-        (lambda seed, offset: (seed, (offset - 5) % 2**64), "expected an advanced one"),
+        (lambda seed, offset: (seed, offset), "expected the call to advance it"),
+        (lambda seed, offset: (seed, (offset - 5) % 2**64), "expected the call to advance it"),
         (lambda seed, offset: (seed + 1, offset + 1), "the seed of generator changed"),
     ],
 )

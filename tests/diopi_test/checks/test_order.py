@@ -70,7 +70,7 @@ def test_a_vendor_that_leaves_all_waiting_to_the_stream_keeps_the_order() -> Non
 def test_inputs_must_be_waited_for() -> None:
     outcome = outcome_of(vendor_of(does_not_wait, HostRuntime()), "diopiNeg", MATRIX)
     assert failed_checks(outcome) == ["order"]
-    assert "order: with inputs still on their way: values: out: 35 of 35 elements are wrong" in outcome.message
+    assert "order: with inputs still being copied: values: out: 35 of 35 elements are wrong" in outcome.message
 
 
 def test_results_must_not_come_after_the_stream_is_done() -> None:

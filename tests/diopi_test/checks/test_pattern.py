@@ -152,7 +152,7 @@ def test_values_that_many_right_elements_have_too_are_no_pattern() -> None:
 def test_one_value_given_for_several() -> None:
     mask = mask_at(40, np.s_[5:9])
     actual = np.where(mask, np.float32(0), NUMBERS)
-    assert [pattern.text for pattern in constant_pattern(mask, actual, NUMBERS)] == ["all given as 0.0"]
+    assert [pattern.text for pattern in constant_pattern(mask, actual, NUMBERS)] == ["all wrong elements are 0.0"]
     assert constant_pattern(mask, actual, np.ones(40)) == []
     assert constant_pattern(mask, NUMBERS, NUMBERS) == []
 

@@ -53,7 +53,7 @@ def test_state_that_calls_leave_behind_shows() -> None:
     outcome = run_corrupted(calls)
     assert failed_checks(outcome) == ["repeat"]
     assert "repeat: a second call: values: out: 35 of 35 elements are wrong" in outcome.message
-    assert calls.number == 3  # the third tells that the inputs' being on their way is not the reason
+    assert calls.number == 3  # the third call shows that the copies of the inputs are not the reason
 
 
 def test_a_second_call_must_not_fail() -> None:

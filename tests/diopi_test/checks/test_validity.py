@@ -88,8 +88,8 @@ def test_equal_elements_come_in_any_order() -> None:
 
 
 WRONG_SORTS: list[tuple[str, Results]] = [
-    ("not the elements that indices point at", {"indices": [1, 4, 0, 5, 2, 3]}),
-    ("not the elements that indices point at", {"values": [1, 1, 2, 3, 3.5, nan]}),
+    ("not the elements of input at the positions in indices", {"indices": [1, 4, 0, 5, 2, 3]}),
+    ("not the elements of input at the positions in indices", {"values": [1, 1, 2, 3, 3.5, nan]}),
     ("occurs more than once", {"indices": [1, 1, 5, 0, 2, 3]}),
     ("expected a position from 0 to 5", {"indices": [1, 4, 5, 0, 2, -3]}),
     ("expected a position from 0 to 5", {"indices": [1, 4, 5, 0, 2, 6]}),
@@ -107,7 +107,7 @@ def test_wrong_sorts_are_refused(words: str, results: Results) -> None:
 def test_zeros_of_either_sign_are_equal_and_stay_what_they_are() -> None:
     case = sort([0.0, -1.0, -0.0])
     assert_right(case, values=[-1.0, -0.0, 0.0], indices=[1, 2, 0])
-    assert_wrong(case, "point at", values=[-1.0, 0.0, 0.0], indices=[1, 2, 0])
+    assert_wrong(case, "at the positions in indices", values=[-1.0, 0.0, 0.0], indices=[1, 2, 0])
 
 
 def test_sorts_of_a_matrix_are_validated_row_by_row() -> None:
@@ -138,7 +138,7 @@ def test_any_of_equal_elements_may_be_taken() -> None:
     assert_right(case, indices=[3, 2])
     assert_wrong(case, "the elements along axis 0 are not those expected", values=[nan, 2], indices=[3, 5])
     assert_wrong(case, "not in order", values=[3, nan], indices=[0, 3])
-    assert_wrong(case, "not the elements that indices point at", indices=[3, 4])
+    assert_wrong(case, "not the elements of input at the positions in indices", indices=[3, 4])
     assert_wrong(topk(3), "occurs more than once", values=[nan, 3, 3], indices=[3, 0, 0])
 
 
