@@ -1,4 +1,4 @@
-"""Flash attention with a mask, in a layout of the caller's, and its gradient: the customized form."""
+"""Cases of customized flash attention, where the caller chooses a mask and the layout, and of its gradient."""
 
 from __future__ import annotations
 
@@ -52,7 +52,17 @@ RECORDS = ("softmax_max", "softmax_sum")
 
 
 def _mask(kind: str, queries: int, keys: int) -> Any:
-    """Where keys are hidden: behind a query's place, at some places, from all but one."""
+    """Return a mask of shape [queries, keys]; masked scores are True.
+
+    Args:
+        kind: "triangle" masks the keys after the query's position, "some" every third score, "both" the scores of these
+            two, and "all-but-first" all keys except the first. An empty text stands for no mask.
+        queries: the number of queries.
+        keys: the number of keys.
+
+    Returns:
+        The mask, or None.
+    """
     behind = np.arange(keys) > np.arange(queries)[:, None]
     every_third = (np.arange(queries * keys) % 3 == 1).reshape(queries, keys)
     masks = {
@@ -65,11 +75,12 @@ def _mask(kind: str, queries: int, keys: int) -> Any:
 
 
 def _mask_of_each(batch: int, queries: int, keys: int) -> Any:
-    """Other keys are hidden in each sequence, [batch, 1, queries, keys]."""
+    """Return a mask of shape [batch, 1, queries, keys] that differs between the sequences."""
     return literal((np.arange(batch * queries * keys) % 5 == 1).reshape(batch, 1, queries, keys), Dtype.bool)
 
 
 def _in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
+    """Return the shape of queries or keys in the layout of the call; `rows` is the length of a sequence."""
     match sizes.layout:
         case "BSND":
             return sizes.batch, rows, heads, sizes.size
@@ -82,7 +93,10 @@ def _in_layout(sizes: Heads, rows: int, heads: int) -> Shape:
 
 
 def _records(forward: str, shape: Shape, result: Shape, template: CaseTemplate[Any]) -> dict[str, Any]:
-    """What the forward function gives its gradient: without dropout nothing but statistics."""
+    """Return templates of the results of the forward function that its gradient takes.
+
+    There is no dropout, so `softmax_out` is empty and `dropout_mask` is missing.
+    """
     saved = {
         n: ResultOf(forward, n, extra_arguments=WITHOUT_DROPOUT, unspecified=None) for n in ("attention_out", *RECORDS)
     }
@@ -178,7 +192,10 @@ TWO_KINDS = {
     "k": alternating_rows(8, uniform(0.9, 1), uniform(-1, -0.9)),
     "v": alternating_rows(4, uniform(0.9, 1), uniform(2, 2.2), uniform(0.5, 0.6), uniform(1.2, 1.3)),
 }
-"""Keys of two kinds by turns, and positive values, of either kind and head others, whose sums show the accumulator."""
+"""Keys of two kinds that alternate. Values are positive and come from another interval for each kind and head.
+
+The sums of these values show the type in which an implementation accumulates.
+"""
 
 PACKED = (
     ragged("", queries=(3, 1, 4), keys=(4, 2, 3), heads=2, size=4, **SMOKE_IN_ALL_DTYPES),
@@ -208,7 +225,7 @@ PACKED = (
 
 HIDDEN = {**NON_DISCRIMINATING, "mask-all-but-first": "all queries see the first key alone"}
 
-# what falls is in records that only the implementation can make: dropout is for forward functions alone
+# Only forward functions are tested with dropout: the gradient needs a record of it that only the implementation has.
 register_both(
     "diopiCustomizedFlashAttention",
     of_customized,

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification, and its gradient."""
+"""Cases of connectionist temporal classification (CTC) and its gradient."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, T
 
 @dataclass(frozen=True)
 class CtcBatch:
-    """T, C, the labels of each sample, none of them the blank, and how many steps each has."""
+    """The sizes and the targets of a batch.
+
+    Attributes:
+        steps: the number of time steps of the tensor, T.
+        classes: the number of classes including the blank, C.
+        targets: the labels of each sample; none of them is the blank.
+        input_lengths: the number of time steps of each sample.
+    """
 
     steps: int
     classes: int
@@ -28,7 +35,16 @@ class CtcBatch:
     input_lengths: Sequence[int]
 
     def table(self, spare: int | None, blank: int) -> Any:
-        """(N, S), each target followed by labels that belong to none, `spare` the longest; (S) without them if None."""
+        """Return the targets as an array.
+
+        Args:
+            spare: the number of padding labels after the longest target; None for targets without padding.
+            blank: the class of the blank.
+
+        Returns:
+            The padded targets of shape (N, S), or all targets one after another in shape (S). The padding is a class
+            that is not the blank.
+        """
         if spare is None:
             return np.concatenate([np.array(target, np.int64) for target in self.targets])
         width = max(map(len, self.targets)) + spare
@@ -60,7 +76,7 @@ def alignment(
         samples: the lengths and targets of the batch.
         reduction: how the losses are reduced.
         blank: the class that separates labels.
-        spare: how much wider than the longest target `targets` is; None concatenates the targets.
+        spare: the number of padding labels after the longest target; None concatenates the targets.
         zero_infinity: whether infinite losses are replaced by 0.
         index: the element type of targets and lengths.
         layout: the layout of log_probs and their gradient.
@@ -93,24 +109,24 @@ def _log_softmax(values: Values) -> Any:
 
 
 def _constant(values: Any, dtype: Dtype) -> TensorTemplate:
-    """A tensor of these values."""
+    """Return a template of a tensor with these values."""
     array = np.asarray(values)
     return tensor(*array.shape, dtype=dtype, compute=lambda _: array)
 
 
 def _labels(count: int) -> list[int]:
-    """Labels 1 to 4, some the same as the one before."""
+    """Return labels from 1 to 4, some of which repeat the previous label."""
     return [1 + number * number // 3 % 4 for number in range(count)]
 
 
 def _spelt(classes: int, blank: int, count: int) -> list[int]:
-    """Labels from everywhere in an alphabet, some twice in a row."""
+    """Return labels from the whole range of classes, each of them twice in a row."""
     return [(blank + 1 + (number // 2 * 2 + 1) * (classes // 5) % (classes - 1)) % classes for number in range(count)]
 
 
 RAGGED = CtcBatch(7, 5, [(1, 1, 2), (3, 4), (), (2,)], [7, 4, 5, 6])
 IMPOSSIBLE = CtcBatch(5, 4, [(1, 1, 1), (2, 3), (), (2,), (3, 1)], [4, 5, 0, 0, 2])
-"""Samples 0 and 3 fit no alignment; sample 2 needs none."""
+"""Samples 0 and 3 have too few time steps for their labels; sample 2 has neither labels nor time steps."""
 
 ALIGNMENTS = (
     alignment("ragged-none", RAGGED, NONE, smoke=True),

@@ -1,4 +1,4 @@
-"""What normalisation layers share: how their templates are made, the arguments they have."""
+"""Templates, arguments and registration that the cases of normalization layers share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ F16, BF16, F32, F64 = floating
 
 @dataclass(frozen=True)
 class Layer:
-    """Shape of a layer's input, and the element type of its parameters where that is not the input's."""
+    """The sizes of a layer.
+
+    Attributes:
+        shape: the shape of the input.
+        parameters: the element type of weight, bias and running statistics; None for the input's.
+    """
 
     shape: tuple[int, ...]
     parameters: Dtype | None = None
@@ -69,7 +74,14 @@ def layer(
 def layers(
     *names: str, templates: Sequence[CaseTemplate[Any]], derive: Derive[Any], non_discriminating: Reasons | None = None
 ) -> None:
-    """As `register`: all derived tensors have the template's layout, of the results the first."""
+    """Register cases in which all derived tensors and the first result have the layout of the template.
+
+    Args:
+        *names: the functions.
+        templates: the templates.
+        derive: derives the arguments from the sizes of a template.
+        non_discriminating: the reasons for non-discriminating cases, by label.
+    """
 
     def laid(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         derived = derive(template, dtype).items()
@@ -82,7 +94,7 @@ def layers(
 
 
 def common(template: CaseTemplate[Any], affine: Sequence[int]) -> dict[str, Any]:
-    """The arguments all layers have; `affine` is the shape of weight and bias."""
+    """Return the arguments of all layers: eps, grad_output, input, and weight and bias of shape `affine`."""
     data = tensor(*template.sizes.shape, domain=SHIFTED)
     parameter = tensor(*affine, dtype=template.sizes.parameters)
     return {"eps": EPS, "grad_output": data, "input": data, "weight": parameter, "bias": parameter}
@@ -91,13 +103,24 @@ def common(template: CaseTemplate[Any], affine: Sequence[int]) -> dict[str, Any]
 def found(
     template: CaseTemplate[Any], result: tuple[str, str], shape: Sequence[int], dtype: Dtype | None, **attributes: Any
 ) -> TensorTemplate:
-    """A statistic as a forward function gives it, which no weight has a part in; `result` is (function, result)."""
+    """Return a template of a statistic that a forward function computes, without weight and bias.
+
+    Args:
+        template: the template of the case.
+        result: the forward function and the name of its result.
+        shape: the shape of the statistic.
+        dtype: the element type of the statistic; None for that of the case.
+        **attributes: further arguments of the forward function.
+
+    Returns:
+        The template.
+    """
     forward_arguments = {"eps": template.argument("eps", EPS), "weight": None, "bias": None, **attributes}
     return tensor(*shape, dtype=dtype, compute=ResultOf(*result, extra_arguments=forward_arguments))
 
 
 def statistic(dtype: Dtype) -> Dtype:
-    """The element type of statistics of tensors of `dtype`."""
+    """Return the element type of the statistics of a tensor: float32 for half precision, otherwise `dtype`."""
     return F32 if dtype in half else dtype
 
 

@@ -17,6 +17,7 @@ HIDDEN = -10000.0
 
 
 def _is_masked(shape: tuple[int, ...], mask: Array, fixed_triu_mask: bool) -> Array:
+    """Return which scores are masked: those above the diagonal, or those where `mask` is not 0."""
     if fixed_triu_mask:
         return np.arange(shape[-1]) > np.arange(shape[-2])[:, None]
     return mask != 0
@@ -27,7 +28,7 @@ def scaled_masked_softmax(input, mask, scale, fixed_triu_mask):
     scores = np.where(_is_masked(input.shape, mask, fixed_triu_mask), HIDDEN, scale * input)
     e = np.exp(scores - np.max(scores, -1, keepdims=True, initial=-np.inf))
     shares = e / e.sum(-1, keepdims=True)
-    # scaling rounds a score, and the divisor is rounded
+    # exp turns the rounding error of a scaled score into a relative error of a share in proportion to |score|
     largest = np.max(np.abs(np.where(e > 0, scores, 0)), -1, keepdims=True, initial=0)
     return WithTerms(shares, shares * (relative_terms(e, -1) + largest), signed=True)
 

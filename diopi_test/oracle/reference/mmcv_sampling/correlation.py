@@ -1,4 +1,4 @@
-"""Correlation of neighbourhoods in two maps."""
+"""Correlation of neighborhoods in two maps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 @final
 @dataclass(frozen=True)
 class _Correlation:
-    """The sums of a correlation; each attribute holds a value for H and one for W."""
+    """A correlation of two maps, and its gradients. Each attribute contains the values for H and W."""
 
     kernel: Shape
     patch: Shape
@@ -37,46 +37,59 @@ class _Correlation:
         axes = zip(shape[2:], self.padding, self.dilation, self.kernel, self.stride, strict=True)
         return tuple((n + 2 * pad - far * (k - 1) - 1) // step + 1 for n, pad, far, k, step in axes)
 
-    def _axis_terms(
+    def _axis_indices(
         self, axis: int, length: int, count: int, tap: int, shift: int
     ) -> tuple[Array, tuple[Array, Array]]:
-        """Return the results along an axis that have a term of this tap and shift, and the indices of its factors."""
+        """Return the indices along an axis of the products for one kernel position and one displacement.
+
+        Args:
+            axis: 0 for H, 1 for W.
+            length: the size of the maps.
+            count: the size of the result.
+            tap: the position in the kernel.
+            shift: the position in the patch of displacements.
+
+        Returns:
+            The indices in the result, and the indices in the first and in the second map. Products with a factor
+            outside of its map are left out.
+        """
         first = np.arange(count) * self.stride[axis] - self.padding[axis] + tap * self.dilation[axis]
         half = self.dilation_patch[axis] * (self.patch[axis] - 1) // 2
         second = first + shift * self.dilation_patch[axis] - half
         inside = (first >= 0) & (first < length) & (second >= 0) & (second < length)
         return np.flatnonzero(inside), (first[inside], second[inside])
 
-    def terms(self, shape: Shape) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield the indices, in the result and in both maps, of terms whose factors are both inside the maps.
+    def products(self, shape: Shape) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield the indices of products in the result, in the first map and in the second map.
 
-        Each item holds the terms of one tap and one displacement, whose indices are distinct.
+        Each item contains the products for one kernel position and one displacement. In one item, no two products have
+        the same index, so `+=` adds all of them. Products with a factor outside of its map are left out.
         """
         size = self.size(shape)
         for p, q, i, j in np.ndindex(*self.patch, *self.kernel):
-            h, rows = self._axis_terms(0, shape[2], size[0], i, p)
-            w, columns = self._axis_terms(1, shape[3], size[1], j, q)
+            h, rows = self._axis_indices(0, shape[2], size[0], i, p)
+            w, columns = self._axis_indices(1, shape[3], size[1], j, q)
             first, second = (np.s_[:, :, rows[k][:, np.newaxis], columns[k]] for k in (0, 1))
             yield np.s_[:, p, q, h[:, np.newaxis], w], first, second
 
     def forward(self, map1: Array, map2: Array) -> Array:
         """Return the correlation of two maps."""
         sums = np.zeros((len(map1), *self.patch, *self.size(map1.shape)))
-        for result_index, first, second in self.terms(map1.shape):
+        for result_index, first, second in self.products(map1.shape):
             sums[result_index] += (map1[first] * map2[second]).sum(1)
         return sums
 
     def gradient1(self, grad: Array, map2: Array) -> Array:
         """Return the gradient of the first map."""
         sums = np.zeros(map2.shape)
-        for result_index, first, second in self.terms(map2.shape):
+        for result_index, first, second in self.products(map2.shape):
             sums[first] += grad[result_index][:, np.newaxis] * map2[second]
         return sums
 
     def gradient2(self, grad: Array, map1: Array) -> Array:
         """Return the gradient of the second map."""
         sums = np.zeros(map1.shape)
-        for result_index, first, second in self.terms(map1.shape):
+        for result_index, first, second in self.products(map1.shape):
             sums[second] += grad[result_index][:, np.newaxis] * map1[first]
         return sums
 
