@@ -321,6 +321,7 @@ def _special(array: NDArray[Any], dtype: Dtype) -> Iterator[tuple[str, Mask]]:
         yield "negative", array < 0
 
 
+@np.errstate(invalid="ignore")  # signalling NaN
 def constant_pattern(is_wrong: Mask, actual: NDArray[Any], expected: NDArray[Any]) -> list[Pattern]:
     """Return the pattern that two or more wrong elements have one value although several values are expected there."""
     found, wanted = np.ascontiguousarray(actual[is_wrong]), expected[is_wrong]

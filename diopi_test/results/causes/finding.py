@@ -136,7 +136,7 @@ def _relation(symptom: str, deviation: Deviation, difference: Difference) -> str
 def _is_of_narrower_type(deviation: Deviation, difference: Difference) -> bool:
     """Return whether the errors are as large as those of arithmetic in a narrower type than the tensor's."""
     dtype = difference.arguments.get(difference.tensor, "").partition(" ")[0]
-    if dtype not in _PRECISION:
+    if dtype not in _PRECISION or deviation.has(DeviationKind.wrong_value):
         return False
     if deviation.units is None:  # the result must be exact, and its leading digits are
         return True

@@ -1,0 +1,170 @@
+"""Measurement of the diagnoses: run mutants whose defect is known, and compare diagnosis and kind of mutant.
+
+`python -m diopi_test.quality.diagnoses --functions 45 --mutants 8 --seed 11` prints how many diagnoses are correct,
+wrong and missing, and the numbers of mutants by kind and diagnosis.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import final
+
+from diopi_impl.host_runtime import HostRuntime
+from diopi_proto.interface import lookup
+from diopi_test.baseline.generate import functions_with_cases
+from diopi_test.cases.model import is_huge
+from diopi_test.cases.selection import select_cases
+from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.oracle.evaluation import compute_baseline_case
+from diopi_test.oracle.records import BaselineCase
+from diopi_test.quality.mutation.matrix import generate_mutants
+from diopi_test.quality.mutation.mutant import Mutant
+from diopi_test.quality.mutation.vendor import MutantVendor
+from diopi_test.results.causes.cause import Cause
+from diopi_test.results.causes.diagnosis import catalogue
+from diopi_test.results.causes.report import assign_causes, list_causes
+from diopi_test.results.records import CaseRecord
+from diopi_test.run.collection import Collected
+from diopi_test.run.run_case import run_case
+
+UNDIAGNOSED = "none"
+"""The name of the column for mutants without a diagnosis."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DiagnosedMutant:
+    """A mutant with the diagnosis of its failures.
+
+    Attributes:
+        function, mutant, kind: the mutated function, the name of the mutant and its kind.
+        diagnosis: the ID of the diagnosis of the first cause; `none` if it has none.
+        is_correct: whether the diagnosis names the kind of the mutant; None without a diagnosis.
+        causes: the causes of the failures.
+    """
+
+    function: str
+    mutant: str
+    kind: str
+    diagnosis: str
+    is_correct: bool | None
+    causes: Sequence[Cause]
+
+
+def diagnose_mutants(function: str, limit: int, seed: int) -> list[DiagnosedMutant]:
+    """Run a sample of a function's mutants against its smoke cases and diagnose the failures.
+
+    Args:
+        function: the name of the function.
+        limit: the number of mutants to draw.
+        seed: the seed of the sample.
+
+    Returns:
+        The drawn mutants that fail at least one case. Mutants that change no result are not drawn.
+    """
+    cases = _smoke_cases(function)
+    mutants = list(generate_mutants(function, cases))
+    random.Random(f"{seed} {function}").shuffle(mutants)
+    found = (_diagnose(function, mutant, cases) for mutant in mutants)
+    return [diagnosed for _, diagnosed in zip(range(limit), filter(None, found), strict=False)]
+
+
+@lru_cache(maxsize=1)
+def _smoke_cases(function: str) -> Sequence[BaselineCase]:
+    prototype = lookup(function)
+    return [compute_baseline_case(prototype, case) for case in select_cases(function, "smoke") if not is_huge(case)]
+
+
+def _diagnose(function: str, mutant: Mutant, cases: Sequence[BaselineCase]) -> DiagnosedMutant | None:
+    """Return the diagnosis of a mutant; None if no case fails."""
+    _, causes = assign_groups(list(run_all(mutant, cases)))
+    if not causes:
+        return None
+    kind, main = mutant.kind or mutant.name, causes[0]
+    kinds = {entry.id: entry.mutants for entry in catalogue()}
+    return DiagnosedMutant(
+        function=function,
+        mutant=mutant.name,
+        kind=kind,
+        diagnosis=main.diagnosis or UNDIAGNOSED,
+        is_correct=kind in kinds[main.diagnosis] if main.diagnosis else None,
+        causes=causes,
+    )
+
+
+def assign_groups(records: Sequence[CaseRecord]) -> tuple[Sequence[CaseRecord], Sequence[Cause]]:
+    """Return records with their causes, and the causes."""
+    assigned, groups = assign_causes(records)
+    return assigned, list_causes(assigned, groups, lambda record: True)
+
+
+def run_all(mutant: Mutant, cases: Sequence[BaselineCase]) -> Iterator[CaseRecord]:
+    """Yield the records of all cases on a mutant; a case that fails is repeated in a new process, as in a run."""
+    vendor = MutantVendor(mutant, HostRuntime().functions())
+    preceding = ""
+    with vendor.open_device() as device:
+        for case in cases:
+            collected = Collected(
+                function=case.function,
+                label=case.label,
+                dtype=case.dtype.name if case.dtype else "",
+                case_class=case.case_class,
+            )
+            outcome = Outcome(verdict=Verdict.passed)
+            if vendor.prepare(case):
+                outcome = run_case(vendor, device, case)
+            if outcome.verdict in UNSUCCESSFUL and mutant.needs_earlier_call and preceding:
+                outcome = _confirm(mutant, case, outcome, preceding)
+            preceding = collected.id
+            yield collected.record(outcome, 0.0)
+
+
+def _confirm(mutant: Mutant, case: BaselineCase, outcome: Outcome, preceding: str) -> Outcome:
+    """Return the outcome after the case was repeated with a new vendor: flaky if it passes."""
+    vendor = MutantVendor(mutant, HostRuntime().functions())
+    with vendor.open_device() as device:
+        alone = run_case(vendor, device, case) if vendor.prepare(case) else Outcome(verdict=Verdict.passed)
+    if alone.verdict in UNSUCCESSFUL:
+        return alone
+    message = f"{outcome.verdict} in a process in which {preceding} had run before ({outcome.message}), passed alone"
+    return Outcome(
+        verdict=Verdict.flaky, message=message, check_results=outcome.check_results, preceding_case=preceding
+    )
+
+
+def render_matrix(diagnosed: Sequence[DiagnosedMutant]) -> str:
+    """Return the shares of correct, wrong and missing diagnoses, and the number of mutants by kind and diagnosis."""
+    counts = Counter(mutant.is_correct for mutant in diagnosed)
+    names: Mapping[bool | None, str] = {True: "correct", False: "wrong", None: "missing"}
+    shares = (f"{counts[key] / max(len(diagnosed), 1):.1%} {name}" for key, name in names.items())
+    by_kind: dict[str, Counter[str]] = defaultdict(Counter)
+    for mutant in diagnosed:
+        by_kind[mutant.kind][mutant.diagnosis] += 1
+    rows = (f"{kind}: {_describe_counts(by_kind[kind])}" for kind in sorted(by_kind))
+    return "\n".join([f"{len(diagnosed)} mutants: {', '.join(shares)}", *rows])
+
+
+def _describe_counts(counts: Counter[str]) -> str:
+    return ", ".join(f"{diagnosis} {number}" for diagnosis, number in counts.most_common())
+
+
+def main() -> None:
+    """Measure the diagnoses on a random sample of functions and mutants, and print the result."""
+    parser = argparse.ArgumentParser(description="Measure the diagnoses on a random sample of mutants.")
+    parser.add_argument("--functions", type=int, default=45, help="number of functions to draw")
+    parser.add_argument("--mutants", type=int, default=8, help="number of mutants to draw per function")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="seed of the sample")
+    options = parser.parse_args()
+    functions = random.Random(options.seed).sample(sorted(functions_with_cases("full")), options.functions)
+    diagnosed = [found for name in functions for found in diagnose_mutants(name, options.mutants, options.seed)]
+    print(f"seed {options.seed}")
+    print(render_matrix(diagnosed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""Mutants with known defects measure the diagnoses."""
+
+from __future__ import annotations
+
+from diopi_test.quality.diagnoses import diagnose_mutants, render_matrix
+from diopi_test.quality.mutation.matrix import generate_mutants
+from diopi_test.results.causes.diagnosis import catalogue
+
+
+def test_most_mutants_of_addition_are_diagnosed_correctly() -> None:
+    diagnosed = diagnose_mutants("diopiAdd", 25, seed=3)
+    assert len(diagnosed) == 25
+    assert sum(bool(mutant.is_correct) for mutant in diagnosed) >= 20, render_matrix(diagnosed)
+
+
+def test_the_matrix_lists_every_kind_of_mutant() -> None:
+    diagnosed = diagnose_mutants("diopiMax", 5, seed=3)
+    lines = render_matrix(diagnosed).splitlines()
+    assert lines[0].startswith("5 mutants: ")
+    assert {line.partition(":")[0] for line in lines[1:]} == {mutant.kind for mutant in diagnosed}
+
+
+def test_the_catalogue_names_kinds_of_mutants_that_exist() -> None:
+    known = {mutant.kind or mutant.name for mutant in generate_mutants("diopiAdd", [])}
+    named = {kind for diagnosis in catalogue() for kind in diagnosis.mutants}
+    assert {"input overwritten", "NaN replaced by 0", "strides of a tensor ignored"} <= known & named
