@@ -53,9 +53,6 @@ NETWORKS = "diopi_engine/conformance/models"
 READERS = ("store", "index_view", "manifest", "level")
 """Modules of the baseline with which stored cases are read; they need no reference."""
 
-FORMER = {"harness"}
-"""Former names of chapters, of which only the entry point of pytest is left."""
-
 UNVERIFIED = {"diopi_test/baseline/manifest_writer.py"}
 """Modules that read a baseline file without a digest: the one that enters the digest in the manifest."""
 
@@ -153,11 +150,7 @@ def test_the_root_of_diopi_test_contains_only_chapters() -> None:
     files = {path.name for path in (ROOT / "diopi_test").glob("*.py")}
     folders = {path.parent.name for path in (ROOT / "diopi_test").glob("*/__init__.py")}
     assert files == {"__init__.py", "__main__.py"}
-    assert folders == set(CHAPTERS) | FORMER
-    assert {path.name for name in FORMER for path in (ROOT / "diopi_test" / name).glob("*.py")} == {
-        "__init__.py",
-        "pytest_entry.py",
-    }
+    assert folders == set(CHAPTERS)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
