@@ -36,7 +36,7 @@ def render_report(report: Report, language: str = "en", docs: str = "") -> str:
         report.vendor.title,
         {"made": origin, "docs": docs, **build_columns(report)},
         OF_REPORT,
-        render_summary(report, language),
+        render_summary(report, language, docs),
         language,
     )
 

@@ -14,6 +14,8 @@ function caseList(parameters, fixed = []) {
     q: "",
     verdict: "",
     counts: "",
+    severity: "",
+    cause: "",
     class: "",
     dtype: "",
     check: "",
@@ -70,7 +72,22 @@ function filters(given, changed, fixed) {
       ["wrong", t("wrong")],
       ...present.map((verdict) => [verdict, verdictName(verdict)]),
     ]),
-    field("counts", t("counts"), given.counts, changed("counts"), [any, ["yes", t("yes")], ["no", t("no")]]),
+    field("counts", t("counts"), given.counts, changed("counts"), [
+      any,
+      ["yes", t("yes")],
+      ["no", t("no")],
+      ...(MINOR.size > 0 ? [["minor", t("too-minor")]] : []),
+    ]),
+    CAUSES.length > 0 && [
+      field("severity", t("severity"), given.severity, changed("severity"), [
+        any,
+        ...["critical", "major", "minor"].map((name) => [name, t(`severity-${name}`)]),
+      ]),
+      field("cause", t("cause"), given.cause, changed("cause"), [
+        any,
+        ...CAUSES.map((cause) => [cause.id, `${cause.number}. ${cause.sentence}`]),
+      ]),
+    ],
     !fixed.includes("function") &&
       field("function", t("function"), given.function, changed("function"), names([...BY_FUNCTION.keys()].sort())),
     field("dtype", t("element-type"), given.dtype, changed("dtype"), [
@@ -126,6 +143,8 @@ function casePage(row) {
     facts([
       [t("element-type"), said(dtypeOf(row))],
       [t("class"), [t(`class-${classOf(row)}`), !isCounted(row) && ` ${t("does-not-count")}`]],
+      [t("severity"), severityOf(row) && t(`severity-${severityOf(row)}`)],
+      [t("cause"), causeOf(row) && causeLink(CAUSES.find((cause) => cause.id === causeOf(row)))],
       [t("ended"), waived && verdictName(waived)],
       [t("made-of"), DATA.bases[row] && said(DATA.bases[row])],
       [t("ratio"), ratioOf(row) != null && factor(ratioOf(row))],
@@ -144,6 +163,10 @@ function casePage(row) {
     section(t("checks"), findings(row, details?.findings ?? [])),
     definition(functionOf(row)),
   ];
+}
+
+function causeLink(cause) {
+  return link(breakable(`${cause.number}. ${cause.sentence}`), "cases", { cause: cause.id }, { lang: "en" });
 }
 
 /** Links to the cases before and after it that ended alike. */

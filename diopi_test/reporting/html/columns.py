@@ -11,7 +11,9 @@ from typing import Any, final
 from diopi_test.baseline.codec import to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.reporting.html.cause_summary import diagnosis_page
 from diopi_test.reporting.html.definitions import describe_functions
+from diopi_test.results.causes.text import sentence_of
 from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, Report
 from diopi_test.results.stacks import split_stack
@@ -22,7 +24,7 @@ DETAILS = 5 * 2**20
 SHORT = 160
 """Maximum number of characters of a message whose full text is in the details."""
 
-TABLES = ("function", "dtype", "class", "verdict", "checks", "check", "command")
+TABLES = ("function", "dtype", "class", "verdict", "checks", "check", "command", "severity", "cause")
 """The columns whose entries are numbers in a table."""
 
 LONG = 2000
@@ -35,18 +37,22 @@ def build_columns(report: Report) -> Mapping[str, Any]:
     `report` is the report but for its cases, `cases` has a column for each thing that every case has, with an entry a
     case; `tables` has what entries of columns are numbers of. All else is by number of the case: `messages`, `bases`,
     `waived`, `timings`, and `details`, which has the failed findings as in the report's JSON. `unsuccessful` are the
-    verdicts that count against a vendor, `uncounted` the classes that do not decide.
+    verdicts that count against a vendor, `uncounted` the classes that do not decide, `minor` the failed cases whose
+    severity is too low to decide. `causes` has the sentence and the documentation page of each cause in the report.
 
     Returns:
         A mapping that the scripts of the page read.
     """
     cases, tables = report.cases, _Tables()
     listed = _columns(cases, tables)
+    minor = {case.id for case in report.minor_failures}
     return {
         "report": _frame(report),
         "facts": [[name, text] for name, text in describe_run(report) if text],
         "unsuccessful": sorted(UNSUCCESSFUL),
         "uncounted": [class_ for class_ in CaseClass if not report.decides(class_)],
+        "minor": [number for number, case in enumerate(cases) if case.id in minor],
+        "causes": [{"sentence": sentence_of(cause), "page": diagnosis_page(cause)} for cause in report.causes],
         "cases": listed,
         "tables": tables.content,
         "messages": _by_number(cases, lambda case: _cut(split_stack(case.message)[0], SHORT)),
@@ -84,6 +90,8 @@ def _columns(cases: Sequence[CaseRecord], tables: _Tables) -> Mapping[str, Any]:
         "dtype": lambda case: case.dtype,
         "class": lambda case: case.class_,
         "verdict": lambda case: case.verdict,
+        "severity": lambda case: (case.verdict in UNSUCCESSFUL and case.severity) or "",
+        "cause": lambda case: case.cause if case.verdict in UNSUCCESSFUL else "",
         "command": lambda case: case.command.removesuffix(shlex.quote(case.id)),
         "checks": lambda case: tuple((tables.number("check", check.check), int(check.passed)) for check in case.checks),
     }

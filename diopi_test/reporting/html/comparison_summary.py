@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from diopi_test.reporting.comparison import OutcomeChange, ReportComparison
-from diopi_test.reporting.html.markup import Markup, join, static_table, tag
-from diopi_test.reporting.html.summary import breakable
+from diopi_test.reporting.html.markup import Markup, breakable, join, static_table, tag
 from diopi_test.reporting.html.texts import Texts
 
 MAX_CASES = 200

@@ -29,7 +29,10 @@ const ratioOf = (row) => (CASES.ratio[row] === "inf" ? Infinity : CASES.ratio[ro
 const secondsOf = (row) => CASES.microseconds[row] / 1e6;
 const isWrong = (row) => WRONG.has(verdictOf(row));
 const isCountedClass = (name) => !DATA.uncounted.includes(name);
-const isCounted = (row) => isCountedClass(classOf(row));
+const MINOR = new Set(DATA.minor); // failed cases whose severity is too low for the exit status
+const isCounted = (row) => isCountedClass(classOf(row)) && !MINOR.has(row);
+const severityOf = (row) => TABLES.severity[CASES.severity[row]];
+const causeOf = (row) => TABLES.cause[CASES.cause[row]];
 
 function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
@@ -51,6 +54,8 @@ function grouped(rows, valueOf) {
   return groups;
 }
 const BY_FUNCTION = grouped(ALL, functionOf);
+const BY_CAUSE = grouped(ALL, causeOf);
+const CAUSES = REPORT.causes.map((cause, place) => ({ ...cause, ...DATA.causes[place], number: place + 1 }));
 
 /** Number of rows by verdict. */
 function counted(rows) {
@@ -71,7 +76,9 @@ function typeKey(dtype) {
 
 const CRITERIA = {
   verdict: (value) => (value === "wrong" ? isWrong : (row) => verdictOf(row) === value),
-  counts: (value) => (row) => isCounted(row) === (value === "yes"),
+  counts: (value) => (value === "minor" ? (row) => MINOR.has(row) : (row) => isCounted(row) === (value === "yes")),
+  severity: (value) => (row) => severityOf(row) === value,
+  cause: (value) => (row) => causeOf(row) === value,
   class: (value) => (row) => classOf(row) === value,
   dtype: (value) => (row) => typeKey(dtypeOf(row)) === value,
   function: (value) => (row) => functionOf(row) === value,

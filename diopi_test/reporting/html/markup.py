@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import final
 
@@ -78,3 +78,24 @@ def _cell(place: int, content: Content, title: str, class_: str | None) -> Marku
     if not place:
         return tag("th", content, scope="row")
     return tag("td", content, class_=class_, data_label=title)
+
+
+def name_list(names: Iterable[str]) -> Markup:
+    """Return names with commas between them; a browser may break them between their words."""
+    return tag("span", [[", " if place else None, breakable(name)] for place, name in enumerate(names)])
+
+
+def breakable(text: str) -> Sequence[Content]:
+    """Return a name with places at which a browser may break it: between its words, and after punctuation."""
+    return list(_parts(text))
+
+
+def _parts(text: str) -> Iterator[Content]:
+    start = 0
+    for end in range(1, len(text)):
+        before, after = text[end - 1], text[end]
+        if (after.isupper() and before.islower()) or before in "[-_./,":
+            yield text[start:end]
+            yield Markup("<wbr>")
+            start = end
+    yield text[start:]

@@ -56,10 +56,34 @@ function conformance() {
   );
 }
 
-/** The causes of failures, each of which opens to its functions, the probable defect and a command. */
+/** The causes that affect the exit status, a line about minor failures, and the other causes. */
 function causes() {
-  if (!REPORT.causes.length) return null;
-  return section(t("causes", { number: number(REPORT.causes.length) }), REPORT.causes.map(causeEntry));
+  const decisive = CAUSES.filter((cause) => cause.counts);
+  const others = CAUSES.filter((cause) => !cause.counts);
+  const size = decisive.reduce((sum, cause) => sum + cause.cases, 0);
+  return [
+    decisive.length > 0 &&
+      section(t("causes", { causes: number(decisive.length), cases: number(size) }), decisive.map(causeEntry)),
+    minorLine(),
+    others.length > 0 &&
+      h(
+        "details",
+        { class: "not-counted" },
+        h("summary", {}, t("causes-not-counted", { causes: number(others.length) })),
+        others.map(causeEntry),
+      ),
+  ];
+}
+
+function minorLine() {
+  if (!MINOR.size) return null;
+  const rows = [...MINOR];
+  const values = {
+    severities: [...new Set(rows.map(severityOf))].map((name) => t(`severity-${name}`)).join(", "),
+    cases: number(rows.length),
+    functions: number(new Set(rows.map(functionOf)).size),
+  };
+  return h("p", { class: "minor" }, link(t("minor-failures", values), "cases", { counts: "minor" }));
 }
 
 function causeEntry(cause) {
@@ -71,6 +95,7 @@ function causeEntry(cause) {
     h(
       "summary",
       {},
+      `${cause.number}. `,
       h("span", { class: `badge severity-${cause.severity}` }, t(`severity-${cause.severity}`)),
       " ",
       said(cause.sentence),
@@ -79,9 +104,31 @@ function causeEntry(cause) {
     ),
     cause.likely && h("p", {}, t("likely"), " ", said(cause.likely)),
     cause.look_at && h("p", {}, said(cause.look_at)),
+    cause.page && h("p", {}, diagnosisLink(cause)),
     h("p", {}, nameList(names)),
     command(cause.command),
+    causeCases(cause),
   );
+}
+
+function diagnosisLink(cause) {
+  return DATA.docs
+    ? h("a", { href: `${DATA.docs.replace(/\/?$/, "/")}${cause.page}` }, t("diagnosis", { id: cause.diagnosis }))
+    : h("span", { class: "hint" }, t("definition-page", { page: cause.page }));
+}
+
+const LISTED = 20; // cases of a cause that the overview lists; a link opens all of them
+
+function causeCases(cause) {
+  return [
+    h("p", {}, link(t("cause-cases", { number: number(cause.cases) }), "cases", { cause: cause.id })),
+    h(
+      "ul",
+      { class: "plain" },
+      BY_CAUSE.get(cause.id).slice(0, LISTED).map((row) => h("li", {}, caseLink(row))),
+      cause.cases > LISTED && h("li", {}, "…"),
+    ),
+  ];
 }
 
 function nameList(names) {

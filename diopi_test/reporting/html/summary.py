@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import Verdict
-from diopi_test.reporting.html.markup import Content, Markup, join, static_table, tag
+from diopi_test.reporting.html.cause_summary import render_causes
+from diopi_test.reporting.html.markup import Content, Markup, breakable, join, name_list, static_table, tag
 from diopi_test.reporting.html.messages import translate_message
 from diopi_test.reporting.html.texts import Texts
-from diopi_test.results.causes.text import sentence_of
 from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, ModelReport, Report
 from diopi_test.results.stacks import split_stack
@@ -18,19 +18,17 @@ from diopi_test.results.stacks import split_stack
 MAX_FUNCTIONS = 100
 """Functions with failures that the summary lists."""
 
-MAX_CAUSES = 50
-"""Causes that the summary lists."""
-
 SHORT = 300
 """Characters of a message."""
 
 
-def render_summary(report: Report, language: str) -> Markup:
+def render_summary(report: Report, language: str, docs: str = "") -> Markup:
     """Return the summary: what was run, how far the vendor conforms, and what fails.
 
     Args:
         report: The report.
         language: The language of the summary.
+        docs: The URL of the documentation's site, to which diagnoses then link; empty for no links.
 
     Returns:
         The content of the page's main element.
@@ -45,7 +43,7 @@ def render_summary(report: Report, language: str) -> Markup:
             _headline(report, len(failed), texts),
             _warnings(report, texts),
             _families(report, texts),
-            _causes(report, texts),
+            render_causes(report, texts, docs),
             _classes(report, texts),
             _failures(failed, texts),
             _models(report.models, texts),
@@ -84,8 +82,8 @@ def _families(report: Report, texts: Texts) -> Content:
         (
             tag("span", family.family),
             *(f"{number:,}" for number in (family.functions, family.implemented, family.conforming)),
-            _names(family.not_conforming),
-            _names(family.not_implemented),
+            name_list(family.not_conforming),
+            name_list(family.not_implemented),
         )
         for family in report.families
     ]
@@ -95,10 +93,6 @@ def _families(report: Report, texts: Texts) -> Content:
     }
     title = tag("h2", texts("conformance", **total))
     return [title, static_table(texts("conformance-caption"), [texts(key) for key in keys], rows)]
-
-
-def _names(names: Sequence[str]) -> Markup:
-    return tag("span", [breakable(name) if not place else [", ", breakable(name)] for place, name in enumerate(names)])
 
 
 def _classes(report: Report, texts: Texts) -> Content:
@@ -115,24 +109,6 @@ def _classes(report: Report, texts: Texts) -> Content:
         return None
     columns = [texts("class"), *(texts(f"verdict-{verdict}") for verdict in verdicts)]
     return [tag("h2", texts("classes")), static_table(texts("classes-caption"), columns, rows)]
-
-
-def _causes(report: Report, texts: Texts) -> Content:
-    """Return a table of all causes; those that do not affect the exit status come last."""
-    if not report.causes:
-        return None
-    rows = [
-        (
-            tag("span", sentence_of(cause), [tag("br"), tag("small", cause.likely)] if cause.likely else None),
-            tag("span", texts(f"severity-{cause.severity}"), "" if cause.counts else f" {texts('does-not-count')}"),
-            f"{cause.cases:,}",
-            f"{len(cause.functions):,}",
-            tag("code", cause.command),
-        )
-        for cause in report.causes[:MAX_CAUSES]
-    ]
-    columns = [texts(key) for key in ("cause", "severity", "cases", "functions", "again")]
-    return [tag("h2", texts("causes", number=len(report.causes))), static_table(texts("causes-caption"), columns, rows)]
 
 
 def _failures(failed: Sequence[CaseRecord], texts: Texts) -> Content:
@@ -176,19 +152,3 @@ def _missing(model: ModelReport, texts: Texts) -> Markup:
     items = [[breakable(name), f": {texts(f'verdict-{verdict}')}"] for name, verdict in model.failures.items()]
     items += [[name, f": {texts('not-mapped')}"] for name in model.not_mapped]
     return tag("ul", [tag("li", item) for item in items], class_="plain") if items else tag("span")
-
-
-def breakable(text: str) -> Sequence[Content]:
-    """Return a name with places at which a browser may break it: between its words, and after punctuation."""
-    return list(_parts(text))
-
-
-def _parts(text: str) -> Iterator[Content]:
-    start = 0
-    for end in range(1, len(text)):
-        before, after = text[end - 1], text[end]
-        if (after.isupper() and before.islower()) or before in "[-_./,":
-            yield text[start:end]
-            yield Markup("<wbr>")
-            start = end
-    yield text[start:]

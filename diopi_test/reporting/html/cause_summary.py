@@ -1,0 +1,125 @@
+"""The causes of failures in the static summary of a report. Each cause can be expanded without scripts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from diopi_test.execution.verdict import UNSUCCESSFUL
+from diopi_test.reporting.html.markup import Content, Markup, name_list, tag
+from diopi_test.reporting.html.texts import Texts
+from diopi_test.results.causes.cause import Cause
+from diopi_test.results.causes.text import sentence_of
+from diopi_test.results.records import Report
+
+MAX_CAUSES = 50
+"""Causes that the summary lists, of those that affect the exit status and of the others."""
+
+MAX_CASES = 200
+"""Cases that the summary lists per cause."""
+
+
+def render_causes(report: Report, texts: Texts, docs: str) -> Content:
+    """Return the causes that affect the exit status, a line about minor failures, and the other causes.
+
+    Args:
+        report: The report.
+        texts: The texts in the language of the summary.
+        docs: The URL of the documentation's site; empty for no links to diagnoses.
+
+    Returns:
+        The section; None if no case failed.
+    """
+    if not report.causes:
+        return None
+    cases: dict[str, list[str]] = defaultdict(list)
+    for case in report.cases:
+        if case.verdict in UNSUCCESSFUL:
+            cases[case.cause].append(case.id)
+    entries = [_entry(number, cause, cases, texts, docs) for number, cause in enumerate(report.causes, 1)]
+    counted = [cause for cause in report.causes if cause.counts]
+    number_of_cases = sum(cause.cases for cause in counted)
+    title = texts("causes", causes=f"{len(counted):,}", cases=f"{number_of_cases:,}")
+    return [
+        [tag("h2", title), _first(entries[: len(counted)], texts)] if counted else None,
+        _minor_line(report, texts),
+        _not_counted(entries[len(counted) :], texts),
+    ]
+
+
+def _first(entries: Sequence[Content], texts: Texts) -> Content:
+    """Return the first entries, and the number of the others."""
+    left_out = len(entries) - MAX_CAUSES
+    return [entries[:MAX_CAUSES], tag("p", texts("causes-left-out", number=f"{left_out:,}")) if left_out > 0 else None]
+
+
+def _minor_line(report: Report, texts: Texts) -> Content:
+    """Return a line about the failures whose severity is too low for the exit status."""
+    minor = report.minor_failures
+    if not minor:
+        return None
+    severities = dict.fromkeys(case.severity for case in minor if case.severity is not None)
+    line = texts(
+        "minor-failures",
+        severities=", ".join(texts(f"severity-{severity}") for severity in severities),
+        cases=f"{len(minor):,}",
+        functions=f"{len({case.function for case in minor}):,}",
+    )
+    return tag("p", line, class_="minor")
+
+
+def _not_counted(entries: Sequence[Content], texts: Texts) -> Content:
+    if not entries:
+        return None
+    title = texts("causes-not-counted", causes=f"{len(entries):,}")
+    return tag("details", tag("summary", title), _first(entries, texts), class_="not-counted")
+
+
+def _entry(number: int, cause: Cause, cases: Mapping[str, Sequence[str]], texts: Texts, docs: str) -> Markup:
+    """Return an element that expands to the functions, the diagnosis, the command and the cases of a cause."""
+    size = texts("cause-size", cases=f"{cause.cases:,}", functions=f"{len(cause.functions):,}")
+    mark = "" if cause.counts else f" {texts('does-not-count')}"
+    badge = tag("span", texts(f"severity-{cause.severity}"), class_=f"badge severity-{cause.severity}")
+    title = [f"{number}. ", badge, " ", tag("span", sentence_of(cause), lang="en"), " ", tag("small", size, mark)]
+    return tag(
+        "details",
+        tag("summary", title),
+        _diagnosis(cause, texts, docs),
+        tag("p", name_list(f"{name} ({count:,})" for name, count in cause.functions.items())),
+        tag("p", tag("code", cause.command), class_="command"),
+        _case_list(cases[cause.id], texts),
+        class_="cause",
+        id=f"cause-{cause.id}",
+    )
+
+
+def _diagnosis(cause: Cause, texts: Texts, docs: str) -> Content:
+    """Return the probable defect, where to look for it, and the place of the diagnosis in the documentation."""
+    if not cause.diagnosis:
+        return None
+    page = diagnosis_page(cause)
+    place = (
+        tag("a", texts("diagnosis", id=cause.diagnosis), href=f"{docs.rstrip('/')}/{page}")
+        if docs
+        else tag("span", texts("definition-page", page=page), class_="hint")
+    )
+    return [
+        tag("p", f"{texts('likely')} ", tag("span", cause.likely, lang="en")),
+        tag("p", cause.look_at, lang="en"),
+        tag("p", place),
+    ]
+
+
+def diagnosis_page(cause: Cause) -> str:
+    """Return the address of the diagnosis of a cause on the documentation's site; empty without a diagnosis."""
+    return f"diagnoses.html#{cause.diagnosis}" if cause.diagnosis else ""
+
+
+def _case_list(ids: Sequence[str], texts: Texts) -> Markup:
+    left_out = len(ids) - MAX_CASES
+    return tag(
+        "details",
+        tag("summary", texts("cause-cases", number=f"{len(ids):,}")),
+        tag("pre", "\n".join(ids[:MAX_CASES]), lang="en"),
+        tag("p", texts("cases-left-out", number=f"{left_out:,}")) if left_out > 0 else None,
+    )
