@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from implementations import with_all_parameters
 from memory import assert_little_memory
 
 from diopi_impl.jax_cpu import llm, sparse
@@ -78,7 +79,8 @@ def test_customized_gradient_replays_the_saved_dropout(tensors: list[Array]) -> 
 
         out, mask, *records = result(q, k, v)
         saved = out, None, mask, *records
-        found = customized.customized_flash_attention_backward(wide, q, k, v, None, *saved, **numbers)
+        backward = with_all_parameters(customized.customized_flash_attention_backward)
+        found = backward(wide, q, k, v, None, *saved, **numbers)
         expected = jax.vjp(lambda *x: result(*x)[0], q, k, v)[1](wide)
     assert mask.shape == (-(-2 * 4 * 11 * 11 // 128) * 16,)
     for actual, reference in zip(found, expected, strict=True):
@@ -104,7 +106,8 @@ def test_attention_over_ragged_rows_needs_limited_memory() -> None:
 
     def packed(q: Any, k: Any, v: Any, of_q: Any, of_k: Any) -> Any:
         state = jnp.asarray(STATE)
-        return flash.flash_attention_var_len(state, q, k, v, of_q, of_k, None, 1500, 1500, 0.0, 0.5, True, -1, -1)
+        attention = with_all_parameters(flash.flash_attention_var_len)
+        return attention(state, q, k, v, of_q, of_k, None, 1500, 1500, 0.0, 0.5, True, -1, -1)
 
     assert_little_memory(packed, q, k, k, begins, begins)
 
@@ -131,7 +134,12 @@ ZEROS = jnp.zeros((2, 3, 4, 8))
             ),
             "input_layout is 'BDSN'",
         ),
-        (lambda: llm.matmul_all_reduce(jnp.zeros((2, 3)), jnp.zeros((3, 4)), None, "", "max", 0, 1), "'max'"),
+        (
+            lambda: with_all_parameters(llm.matmul_all_reduce)(
+                jnp.zeros((2, 3)), jnp.zeros((3, 4)), None, "", "max", 0, 1
+            ),
+            "'max'",
+        ),
         (
             lambda: llm.paged_attention(*[jnp.zeros((1, 12))] * 3, None, (1,), 3, 2, 4, jnp.zeros((1, 1), int), 1),
             "share",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from implementations import with_all_parameters
 from memory import assert_little_memory, shape
 
 from diopi_impl.jax_cpu.lmdeploy import attention
@@ -20,7 +21,7 @@ def _weight(size: int) -> object:
 def test_prefill_of_2048_tokens_needs_limited_memory(size: int) -> None:
     cache = shape(1, 1, KEYS, TOKENS, size)
     assert_little_memory(
-        lambda x, weight, keys, values: attention.fused_context_attention(
+        lambda x, weight, keys, values: with_all_parameters(attention.fused_context_attention)(
             *(x, weight, None, None, 0, False, None, 0, 0, keys, values, 0),
             *(QUERIES, KEYS, size, TOKENS, TOKENS, TOKENS, size, THETA),
         ),
@@ -32,7 +33,7 @@ def test_prefill_of_2048_tokens_needs_limited_memory(size: int) -> None:
 def test_decoding_after_2047_tokens_needs_limited_memory(size: int) -> None:
     cache = shape(1, BATCH, KEYS, TOKENS, size)
     assert_little_memory(
-        lambda x, weight, keys, values, lengths: attention.fused_decoder_attention(
+        lambda x, weight, keys, values, lengths: with_all_parameters(attention.fused_decoder_attention)(
             *(x, weight, None, None, 0, 0, keys, values, None, None, lengths, TOKENS, 0),
             *(QUERIES, KEYS, size, TOKENS, size, THETA),
         ),

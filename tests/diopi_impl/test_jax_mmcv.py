@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from implementations import with_all_parameters
 from memory import assert_little_memory, shape
 
 from diopi_impl.jax_cpu import mmcv_box, mmcv_deform, mmcv_points, mmcv_rotated, mmcv_voxel
@@ -59,13 +60,14 @@ CALLS: dict[str, tuple[Callable[..., Any], list[Any], tuple[Any, ...]]] = {
 @pytest.mark.parametrize("name", CALLS)
 def test_memory_is_limited_to_a_few_arguments(name: str) -> None:
     function, arrays, attributes = CALLS[name]
+    function = with_all_parameters(function)
     assert_little_memory(lambda *arguments: function(*arguments, *attributes), *arrays)
 
 
 def test_knn_rejects_more_than_100_neighbours() -> None:
     points = jnp.zeros((1, 200, 3))
     with pytest.raises(ValueError, match="nsample is 101"):
-        mmcv_points.knn(points, points, 1, 200, 200, 101)
+        with_all_parameters(mmcv_points.knn)(points, points, 1, 200, 200, 101)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,8 @@ def test_deformable_convolutions_reject_mismatched_arguments(changes: dict[str, 
     arguments |= changes
     arrays = [jnp.zeros(arguments[name]) for name in ("input", "weight", "offset")]
     with pytest.raises(ValueError, match=message):
-        mmcv_deform.deform_conv(arrays[0], arrays[0], *arrays, 2, 2, 1, 1, 0, 0, 1, 1, 1, 1, arguments["step"])
+        convolve = with_all_parameters(mmcv_deform.deform_conv)
+        convolve(arrays[0], arrays[0], *arrays, 2, 2, 1, 1, 0, 0, 1, 1, 1, 1, arguments["step"])
 
 
 def test_invalid_modes_and_points_are_rejected() -> None:

@@ -31,8 +31,8 @@ UNDESTROYED = """
 import sys
 from pathlib import Path
 from diopi_engine.conformance.nvdla.bench import Bound
-from diopi_engine.conformance.nvdla.client import Client
-runtime = Client(Path(sys.argv[1])).runtime()
+from diopi_engine.conformance.nvdla.client import NvdlaClient
+runtime = NvdlaClient(Path(sys.argv[1])).runtime()
 runtime.load(Path(sys.argv[2]).read_bytes())
 bound = Bound(runtime)
 runtime.call("submit")
