@@ -98,8 +98,9 @@ class Budget:
 
     @property
     def limit(self) -> FloatArray:
-        """Return the largest error that each element may have."""
-        return K * self.unit
+        """Return the largest error that each element may have; ∞ beyond the range of float64."""
+        with np.errstate(over="ignore"):
+            return K * self.unit
 
     def in_units(self, error: NDArray[Any]) -> FloatArray:
         """Return the error of each element in units."""
