@@ -9,8 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from diopi_proto import headers
 from diopi_proto.interface import prototypes
+from diopi_test.cli.new_operator import new_operator
+from diopi_test.cli.refresh import refresh as refresh_command
+from diopi_test.quality.generated_files import refresh
 from diopi_test.quality.scaffold import MARK, Request, places_to_fill_in, scaffold
 from diopi_test.quality.source_edits import import_names
 
@@ -67,7 +72,9 @@ def clone(tmp_path: Path) -> Path:
 
 
 def run(clone: Path, *arguments: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(clone)}
+    measuring = "COVERAGE_"  # variables that would measure the coverage of the copy, too
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(measuring)}
+    environment = {**inherited, "PYTHONPATH": str(clone)}
     command = [sys.executable, "-m", "diopi_test", *arguments]
     done = subprocess.run(command, cwd=clone, env=environment, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -96,6 +103,34 @@ def test_scaffolded_operator_passes_its_checks_after_the_formulas_are_filled_in(
     run(clone, "gen-data", "-k", "diopiHardsigmoid", "--data", data)
     verdicts = run(clone, "run", "--strict", "-k", "diopiHardsigmoid", "--data", data, "-n", "1")
     assert re.search(r"jax_cpu \S+: \d+ passed in", verdicts)
+
+
+def test_refresh_changes_only_files_that_are_out_of_date(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(headers, "INCLUDE_DIR", clone / "diopi_proto" / "include")
+    monkeypatch.chdir(clone)
+    assert refresh(clone) == []
+    (clone / "README.md").write_text("Of the 3 functions, some have an implementation in `jax_cpu`.", "utf-8")
+    done = CliRunner().invoke(refresh_command, [])
+    assert done.exit_code == 0, done.output
+    assert "README.md" in done.output
+    assert f"Of the {len(prototypes())} functions" in (clone / "README.md").read_text("utf-8")
+
+    golden = clone / "tests/diopi_proto/golden/interface.jsonl"
+    golden.write_text(golden.read_text("utf-8").replace("mat2", "mat3"), "utf-8")
+    assert CliRunner().invoke(refresh_command, []).exit_code == 2
+
+
+def test_refresh_rejects_another_tree(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="refresh"):
+        refresh(tmp_path)
+
+
+def test_command_adds_an_operator_to_a_tree(clone: Path) -> None:
+    arguments = ["diopiStep", "--family", "activation", "--no-gradient", "it is 0", "--tree", str(clone)]
+    done = CliRunner().invoke(new_operator, arguments)
+    assert done.exit_code == 0, done.output
+    assert "def step(input):" in (clone / "diopi_impl/jax_cpu/activation.py").read_text("utf-8")
+    assert CliRunner().invoke(new_operator, arguments).exit_code == 2
 
 
 def test_copied_operator_keeps_parameters_and_facts() -> None:
