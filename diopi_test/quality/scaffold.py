@@ -37,10 +37,16 @@ def diopiExample(ctx: Context, out: Out, input: In):
 def diopiExampleBackward(ctx: Context, grad_input: Out, grad_output: In, input: In):
     """Gradient of the example."""
 '''
-"""The family that contains the default prototype."""
+"""The prototypes of a function that is not copied from another one."""
 
-RESULT_KINDS = ("Out", "ChosenOut")
-NOT_PASSED = ("Context", *RESULT_KINDS)
+DEFAULT_IMPORTS: Mapping[str, Sequence[str]] = {
+    "diopi_proto.dtypes": ["floating"],
+    "diopi_proto.parameters": ["Context", "In", "Out"],
+    "diopi_proto.prototype": ["elementwise"],
+}
+"""The names that these prototypes need, by module."""
+
+NOT_PASSED = ("Context", "Out", "ChosenOut")
 """The kinds of parameters that neither a reference nor an implementation receives."""
 
 
@@ -215,13 +221,8 @@ def _module(tree: Path, request: Request, part: str) -> str:
 
 
 def _define_prototypes(functions: Sequence[Declaration]) -> Definition:
-    kinds = {"elementwise": ["elementwise"], "floating": ["floating"]} if functions[0].is_default else {}
-    imports = {
-        "diopi_proto.dtypes": kinds.get("floating", []),
-        "diopi_proto.parameters": ["Context", "In", "Out"] if kinds else [],
-        "diopi_proto.prototype": kinds.get("elementwise", []),
-    }
-    return "\n\n\n".join(function.source for function in functions), {m: names for m, names in imports.items() if names}
+    source = "\n\n\n".join(function.source for function in functions)
+    return source, DEFAULT_IMPORTS if functions[0].is_default else {}
 
 
 def _define_references(functions: Sequence[Declaration]) -> Definition:
