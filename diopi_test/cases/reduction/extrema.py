@@ -33,6 +33,7 @@ from diopi_test.cases.domains import (
     uniform,
     with_value_in_middle,
 )
+from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strides, transposed
 from diopi_test.cases.model import LARGE, Case, ResultOverride, cases_for
 from diopi_test.cases.reduction.common import (
@@ -86,6 +87,11 @@ LARGE_AXES = (
 """Calls along one axis; not in float16, which has too few numbers for all to differ."""
 
 
+def _adjacent(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
+    """Draw different numbers from 1 upwards that no narrower floating type can tell apart."""
+    return 1 + rng.permutation(count) * format_of(dtype).epsilon
+
+
 def _peaks(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
     """Draw numbers near 0, and a few of either sign far from it."""
     return np.where(
@@ -110,6 +116,7 @@ def positions(prototype: Prototype, patterns: Sequence[CaseTemplate[Axes]]) -> I
     for label in ("all-high", "all-low"):
         yield from_domain(KEPT_COLUMNS, EXTREMES[label], label=label)
     yield from_domain(COLUMNS, subnormal, floating, "subnormal")
+    yield from_domain(COLUMNS, _adjacent, floating, "adjacent")
     yield from_domain(MANY_ROWS, NAN_OF_MANY, floating)
     yield from_domain(KEPT_COLUMNS, full_range, integral, "whole-range")
     yield from_domain(ROWS, NEIGHBOURS, (Dtype.int64,), "neighbours")
