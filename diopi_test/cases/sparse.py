@@ -12,6 +12,7 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import any_value, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.products import exact_numbers
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
@@ -101,6 +102,8 @@ register(
             exact=True,
             order="repeated",
         ),
+        sparse("rows", *(3, 0, 7, 1) * 2053, inner=4099, columns=19, order="mixed", level=LARGE),
+        sparse("wide", *(17, 2) * 67, inner=131, columns=1031, level=LARGE),
     ),
     derive=of_product,
     non_discriminating={"no-entries": "rows without entries are 0"},

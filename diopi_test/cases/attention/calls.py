@@ -19,7 +19,7 @@ from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.model import LARGE, CaseClass
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, same_layout
 
 Shape = tuple[int, ...]
@@ -217,6 +217,45 @@ RAGGED_FEATURES = (
     ragged("alibi-of-each", slopes=2),
 )
 RAGGED_ALIBI_CAUSAL = (ragged("alibi-causal", CAUSAL, slopes=1),)
+
+# Sequences are long in calls with few heads, and there are many heads in calls with few rows: the work is per head.
+
+LARGE_LONG = attention("long", CAUSAL, batch=1, queries=2048, keys=2048, heads=1, key_heads=1, size=64, level=LARGE)
+LARGE_HEADS = square(
+    "many-heads",
+    CAUSAL,
+    batch=1,
+    queries=131,
+    keys=131,
+    heads=32,
+    key_heads=8,
+    size=128,
+    dtypes=[BF16],
+    level=LARGE,
+)
+LARGE_WINDOW = attention(
+    "grouped", window(100, 30), batch=1, queries=517, keys=517, key_heads=1, size=80, dtypes=[F16], level=LARGE
+)
+LARGE_PACKED_LONG = ragged(
+    "long",
+    CAUSAL,
+    queries=(1031, 1, 517, 259, 240),
+    keys=(1031, 5, 517, 259, 240),
+    heads=1,
+    key_heads=1,
+    size=64,
+    level=LARGE,
+)
+LARGE_PACKED_HEADS = ragged(
+    "many-heads",
+    queries=(131, 67, 3),
+    keys=(139, 71, 9),
+    heads=32,
+    key_heads=8,
+    size=80,
+    dtypes=[BF16],
+    level=LARGE,
+)
 
 NON_DISCRIMINATING = {
     "debug-mask": "nothing falls",

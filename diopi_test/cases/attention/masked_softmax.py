@@ -13,7 +13,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import F16, F32, Shape
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import ResultOf
+from diopi_test.cases.model import LARGE, ResultOf
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 
@@ -78,6 +78,9 @@ SOFTMAX = (
     masked("transposed", (3, 4, 5), 3, 4, 5, **same_layout(transposed)),
     masked("strided", (3, 4, 5), 3, 4, 5, **same_layout(strided), dtypes=DtypeSelection.all),
     masked("empty", (0, 4, 5), 1, 4, 5),
+    masked("attention", (2, 5, 131, 257), 2, 1, 131, 257, dtypes=[F16], level=LARGE),
+    masked("triangle", (3, 517, 517), 3, 517, 517, triangle=True, level=LARGE),
+    masked("rows", (70_001, 3), 70_001, 3, level=LARGE),
 )
 
 register(

@@ -21,6 +21,10 @@ from diopi_test.cases.attention.calls import (
     DROPOUT,
     EVERYTHING,
     EXACT_SHARES,
+    LARGE_HEADS,
+    LARGE_LONG,
+    LARGE_PACKED_HEADS,
+    LARGE_PACKED_LONG,
     ONE_LENGTH,
     RAGGED,
     RAGGED_BOTTOM_RIGHT,
@@ -91,7 +95,7 @@ def _debug(*shape: int) -> Mapping[str, ResultOverride]:
 register_both(
     "diopiMultiHeadAttention",
     of_multi_head,
-    _multi((*ONE_LENGTH, *BOTTOM_RIGHT, *DROPOUT, *EVERYTHING)),
+    _multi((*ONE_LENGTH, *BOTTOM_RIGHT, *DROPOUT, *EVERYTHING, LARGE_LONG, LARGE_HEADS)),
     [
         t.with_sizes(key_heads=4)
         for t in (
@@ -111,6 +115,8 @@ register_both(
             *RAGGED_DROPOUT,
             *RAGGED_EVERYTHING,
             ragged("int32", batch=0, dtypes=DtypeSelection.all),
+            LARGE_PACKED_LONG,
+            LARGE_PACKED_HEADS,
         )
     ),
     [

@@ -10,10 +10,10 @@ from typing import Any
 from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.attention.calls import F16, F32, F64, Shape
+from diopi_test.cases.attention.calls import BF16, F16, F32, F64, Shape
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import Case, ResultOf, ResultOverride, cases_for
+from diopi_test.cases.model import LARGE, Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, expand, same_layout, tensor
 
 
@@ -83,6 +83,9 @@ NORMS = (
     normed("strided", (3, 2, 4), **same_layout(strided), dtypes=DtypeSelection.all),
     normed("no-rows", (0, 5)),
     normed("far-from-0", (3, 16), domains={"input": normal(1, 50)}),
+    normed("rows", (257, 4099), level=LARGE),
+    normed("many-rows", (70_001, 3), level=LARGE),
+    normed("half", (3, 131, 517), dtypes=[BF16], level=LARGE),
 )
 
 CONSTANT = choice([2.0, -2.0])

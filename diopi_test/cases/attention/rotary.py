@@ -11,6 +11,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import BF16, F16, F32, F64, OPEN, Shape
 from diopi_test.cases.domains import integer_values, special_except, uniform
 from diopi_test.cases.layouts import strided, transposed
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 
 ANGLES = uniform(-1, 1)
@@ -66,6 +67,8 @@ register(
             )
             for dtype, wide in ((BF16, F32), (F16, F32), (F32, F16), (F64, F32))
         ),
+        turned("rows", (3, 517, 7, 66), 517, 1, 33, level=LARGE),
+        turned("transposed", (2, 263, 5, 130), 263, 1, 65, layout=transposed, dtypes=[F16], level=LARGE),
     ),
     derive=of_turned,
 )
@@ -117,6 +120,7 @@ register(
             rotated_query_and_key(f"{label}-of-heads-of-{d}", (4, 12), (4, 24), d)
             for label, d in (("four", 4), ("six", 6), ("all", 12))
         ),
+        rotated_query_and_key("tokens", (1031, 396), (1031, 132), 66, level=LARGE),
     ),
     derive=of_both,
 )

@@ -14,8 +14,8 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import alternating_rows, choice, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import FAR, I32, ONES, POWERS, SMALL, Shape
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.llm.common import F16, FAR, I32, ONES, POWERS, SMALL, Shape
+from diopi_test.cases.model import LARGE, CaseClass
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 
@@ -40,13 +40,13 @@ class Paged:
     has_table: bool = True
 
 
-def paged(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Any]:
+def paged(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Paged]:
     """Return a template of attention over a paged cache; `fields` are sizes and fields of the template."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Paged.__annotations__}
     return CaseTemplate(label, Paged(lengths, **sizes), **fields)
 
 
-def of_paged(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_paged(template: CaseTemplate[Paged], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPagedAttention` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     used = [-(-length // sizes.block) for length in sizes.lengths]
@@ -100,6 +100,8 @@ register(
         paged("transposed", 3, 9, **same_layout(transposed)),
         paged("strided", 3, 9, **same_layout(strided), dtypes=DtypeSelection.all),
         paged("nan", 6, 9, domains={"q": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
+        paged("many", 2048, 1031, 3, block=16, heads=8, key_heads=2, size=64, dtypes=[F16], level=LARGE),
+        paged("masked", 517, 131, block=33, heads=4, key_heads=4, size=130, masked="each", level=LARGE),
     ),
     derive=of_paged,
 )

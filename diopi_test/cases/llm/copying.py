@@ -10,7 +10,8 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import any_value
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import I32, I64, Shape
+from diopi_test.cases.llm.common import F16, I32, I64, Shape
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import distinct_positions, literal
 
@@ -25,12 +26,12 @@ class Copied:
     index: Dtype = I64
 
 
-def copied(label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **fields: Any) -> CaseTemplate[Any]:
+def copied(label: str, tokens: int, slots: int, *token: int, index: Dtype = I64, **fields: Any) -> CaseTemplate[Copied]:
     """Return a template that copies this many tokens to random slots of a cache."""
     return CaseTemplate(label, Copied(tokens, slots, token or (2, 3), index), **fields)
 
 
-def of_copied(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_copied(template: CaseTemplate[Copied], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiDestIndexCopyKV` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     return {
@@ -56,6 +57,8 @@ register(
         copied("strided", 4, 7, layout=strided, dtypes=DtypeSelection.one_per_size),
         copied("in-order", 4, 7).replace(arguments={"dest_loc": literal([2, 3, 4, 5])}),
         copied("backwards", 4, 7).replace(arguments={"dest_loc": literal([6, 4, 2, 0])}),
+        copied("many", 517, 2053, 5, 67, level=LARGE),
+        copied("int32", 4099, 9001, 1, 19, index=I32, dtypes=[F16], level=LARGE),
     ),
     derive=of_copied,
     non_discriminating={"all-slots": "nothing is left as it was"},

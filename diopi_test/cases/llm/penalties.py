@@ -12,7 +12,8 @@ import numpy as np
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, integer_values, normal, special_except, uniform
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import I32, I64
+from diopi_test.cases.llm.common import F16, I32, I64
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import literal
 
@@ -26,7 +27,7 @@ class Penalised:
     index: Dtype = I32
 
 
-def penalised(label: str, *counts: int, **fields: Any) -> CaseTemplate[Any]:
+def penalised(label: str, *counts: int, **fields: Any) -> CaseTemplate[Penalised]:
     """Return a template with these counts of tokens per sequence."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Penalised.__annotations__}
     return CaseTemplate(label, Penalised(counts, **sizes), **fields)
@@ -38,7 +39,7 @@ def _distinct(sizes: Penalised) -> list[np.ndarray[Any, Any]]:
     return [rng.permutation(sizes.vocabulary)[:count] for count in sizes.counts]
 
 
-def of_penalised(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_penalised(template: CaseTemplate[Penalised], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiApplyPenalty` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     ids, batch = _distinct(sizes), len(sizes.counts)
@@ -54,7 +55,7 @@ def of_penalised(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]
     }
 
 
-def of_penalised_each(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_penalised_each(template: CaseTemplate[Penalised], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiApplyPenaltyV2` from the sizes of a template."""
     sizes = template.sizes
     flat = [number * sizes.vocabulary + ids for number, ids in enumerate(_distinct(sizes))]
@@ -98,6 +99,8 @@ PENALTIES = (
         dtypes=DtypeSelection.all,
         exact=True,
     ),
+    penalised("vocabulary", 517, 1031, 3, vocabulary=32_003, level=LARGE),
+    penalised("half", *(67, 131) * 9, vocabulary=4099, layout=transposed, dtypes=[F16], level=LARGE),
 )
 register("diopiApplyPenalty", templates=PENALTIES, derive=of_penalised)
 register(

@@ -11,7 +11,8 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import POSITIVE, Shape
+from diopi_test.cases.llm.common import F16, POSITIVE, Shape
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.products import exact_numbers
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 
@@ -27,13 +28,13 @@ class Product:
 HINTS = {"group": "world", "reduce_op": "sum", "comm_turn": 0, "stream_mode": 1}
 
 
-def product(label: str, *first: int, columns: int = 4, **fields: Any) -> CaseTemplate[Any]:
+def product(label: str, *first: int, columns: int = 4, **fields: Any) -> CaseTemplate[Product]:
     """Return a template of a matrix product; `fields` are sizes and fields of the template."""
     arguments = {**HINTS, **fields.pop("arguments", {})}
     return CaseTemplate(label, Product(first, columns), arguments, **fields)
 
 
-def of_product(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_product(template: CaseTemplate[Product], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiMatmulAllReduce` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     return {
@@ -66,6 +67,8 @@ register(
         product("strided", 4, 6, **same_layout(strided), dtypes=DtypeSelection.all),
         product("special", 7, 5, domains={"x1": choice([1.0, nan, inf, *range(9)])}),
         product("exact", 5, 64, dtypes=DtypeSelection.all, domains=_EXACT, exact=True),
+        product("square", 257, 1031, columns=509, level=LARGE),
+        product("half", 3, 131, 517, columns=263, layout=transposed, dtypes=[F16], level=LARGE),
     ),
     derive=of_product,
     non_discriminating={"accumulated": "beside a sum this large the bias is rounded away"},

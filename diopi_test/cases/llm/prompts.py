@@ -13,7 +13,8 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import ONES, SMALL, Shape, in_pairs
+from diopi_test.cases.llm.common import BF16, ONES, SMALL, Shape, in_pairs
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 
@@ -30,13 +31,13 @@ class Padded:
     masked: int = 0
 
 
-def padded(label: str, longest: int, *lengths: int, **fields: Any) -> CaseTemplate[Any]:
+def padded(label: str, longest: int, *lengths: int, **fields: Any) -> CaseTemplate[Padded]:
     """Return a template of prompts that are padded to the longest one."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Padded.__annotations__}
     return CaseTemplate(label, Padded(lengths, longest, **sizes), **fields)
 
 
-def of_padded(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_padded(template: CaseTemplate[Padded], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiPromptFlashAttention` from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     batch, length = len(sizes.lengths), sizes.longest
@@ -86,6 +87,8 @@ register(
         padded("transposed", 5, 5, 3, **same_layout(transposed)),
         padded("strided", 5, 5, 3, **same_layout(strided), masked=3, dtypes=DtypeSelection.all),
         padded("nan", 6, 6, 5, domains={"query": choice([1.0, nan, *np.linspace(-2, 2, 61)])}),
+        padded("long", 1031, 1031, 517, heads=2, key_heads=1, size=66, masked=3, level=LARGE),
+        padded("heads", 67, 67, 33, heads=32, key_heads=8, size=128, dtypes=[BF16], level=LARGE),
     ),
     derive=of_padded,
 )

@@ -15,7 +15,8 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import alternating_rows, choice, normal, uniform
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.llm.common import FAR, HIGH, I32, I64, LOW, ONES, POSITIVE, POWERS, SMALL, in_pairs
+from diopi_test.cases.llm.common import F16, FAR, HIGH, I32, I64, LOW, ONES, POSITIVE, POWERS, SMALL, in_pairs
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.products import exact_numbers
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import literal
@@ -62,7 +63,7 @@ class Tokens:
         return sum(self.lengths) + self.gap * (len(self.lengths) + 1)
 
 
-def tokens(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Any]:
+def tokens(label: str, *lengths: int, **fields: Any) -> CaseTemplate[Tokens]:
     """Return a template of attention in which each sequence has these lengths."""
     sizes = {name: fields.pop(name) for name in list(fields) if name in Tokens.__annotations__}
     return CaseTemplate(label, Tokens(lengths, **sizes), **fields)
@@ -78,7 +79,7 @@ def _table(sizes: Tokens) -> NDArray[Any]:
     return table
 
 
-def of_tokens(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def of_tokens(template: CaseTemplate[Tokens], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of the attention functions of language model servers from the sizes of a template."""
     sizes, layout = template.sizes, template.layout
     cache = tensor(sizes.slots, sizes.heads, sizes.size, layout=layout)
@@ -117,6 +118,8 @@ TOKENS = (
     tokens("transposed", 3, 5, 2, layout=transposed),
     tokens("strided", 3, 5, 2, layout=strided, dtypes=DtypeSelection.all),
     tokens("wide-table", 3, 5, 2, spare=4),
+    tokens("many", 1031, 3, 517, heads=3, size=66, level=LARGE),
+    tokens("heads", 131, 67, heads=32, size=128, dtypes=[F16], level=LARGE),
 )
 
 
@@ -136,7 +139,7 @@ def _slots(sizes: Tokens) -> NDArray[Any]:
     return slots
 
 
-def _with_scores(template: CaseTemplate[Any], of_rows: NDArray[Any]) -> CaseTemplate[Any]:
+def _with_scores(template: CaseTemplate[Tokens], of_rows: NDArray[Any]) -> CaseTemplate[Tokens]:
     """With logits that are the same in all heads."""
     scores = np.broadcast_to(of_rows, (template.sizes.heads, template.sizes.packed))
     return template.replace(arguments={"logics": tensor(*scores.shape, compute=lambda values: scores)})
