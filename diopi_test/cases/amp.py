@@ -1,28 +1,37 @@
-"""Automatic mixed precision: unscaling gradients, and the scale that follows what they show."""
+"""Automatic mixed precision: unscaling gradients, and updating the scale when gradients overflow."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, log_uniform, normal
-from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, register, tensor
+from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
+from diopi_test.cases.model import LARGE
+from diopi_test.cases.template import (
+    Arguments,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    TensorTemplate,
+    register,
+    tensor,
+)
 
 F16, BF16, F32, F64 = floating
 
 
 def single_element(value: float, shape: tuple[int, ...], dtype: Dtype | None = F32) -> TensorTemplate:
-    """A tensor of one element."""
+    """Return a tensor with one element."""
     return tensor(*shape, dtype=dtype, domain=choice([value]))
 
 
 def _last_is(value: float) -> Domain:
-    """Normal numbers, the last of them `value`."""
+    """Return a domain of normal numbers whose last number is `value`."""
 
     def draw(rng: Any, count: int, dtype: Dtype) -> Any:
         return np.where(np.arange(count) == count - 1, value, rng.normal(0, 3, count))
@@ -41,31 +50,34 @@ def unscaling(
     *,
     unusual: Mapping[int, Domain] | None = None,
     found_inf: float = 0.0,
-    layout: Layout = contiguous,
+    gradient_layout: Layout = contiguous,
     remaining_dtype: Dtype | None = None,
     state: tuple[int, ...] = (1,),
-    **fields: Any,
-) -> CaseTemplate[Any]:
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
     """Return a template that unscales gradients.
 
     Args:
-        label: the label of the cases.
-        inv_scale: the factor that the gradients are multiplied by.
-        shapes: the shapes of the gradients.
-        domain: where the gradients are drawn from.
-        unusual: other domains, by the positions of gradients in the list.
-        found_inf: the value of `found_inf` before the call.
-        layout: the layout of the gradients.
-        remaining_dtype: the element type of all gradients except the first.
-        state: the shape of `found_inf` and `inv_scale`.
-        **fields: further fields of the template.
+        label: The label of the cases.
+        inv_scale: The factor that the gradients are multiplied by.
+        shapes: The shapes of the gradients.
+        domain: The domain that the gradients are drawn from.
+        unusual: By position of a gradient in the list, a domain that replaces `domain`.
+        found_inf: The value of `found_inf` before the call.
+        gradient_layout: The layout of the gradients.
+        remaining_dtype: The element type of all gradients except the first.
+        state: The shape of `found_inf` and `inv_scale`.
+        **fields: Further fields of the template.
 
     Returns:
         The template.
     """
     grads = [
         tensor(
-            *shape, domain=(unusual or {}).get(number, domain), layout=layout, dtype=remaining_dtype if number else None
+            *shape,
+            domain=(unusual or {}).get(number, domain),
+            layout=gradient_layout,
+            dtype=remaining_dtype if number else None,
         )
         for number, shape in enumerate(shapes)
     ]
@@ -92,8 +104,8 @@ UNSCALINGS = (
     unscaling("overflowing-result", 4.0, unusual={0: _last_is(6e4)}, dtypes=(F16,)),
     unscaling("overflowing-result", 2.0**9, unusual={0: _last_is(2.0**120)}, dtypes=(BF16, F32)),
     unscaling("tiny-scale", 2.0**-16, domain=log_uniform(4, 14), dtypes=floating),
-    unscaling("strided", shapes=TWO, layout=strided, dtypes=floating),
-    unscaling("transposed", 0.3, TWO, layout=transposed, dtypes=(F32, BF16)),
+    unscaling("strided", shapes=TWO, gradient_layout=strided, dtypes=floating),
+    unscaling("transposed", 0.3, TWO, gradient_layout=transposed, dtypes=(F32, BF16)),
     unscaling("mixed", 0.3, remaining_dtype=F16),
     unscaling("mixed-wide", 0.3, remaining_dtype=F64, dtypes=(BF16, F32)),
     unscaling("one", shapes=((4, 5),), dtypes=(F16, F32)),
@@ -106,6 +118,16 @@ UNSCALINGS = (
         "infinite-in-last-of-many", shapes=MANY_SHAPES, unusual={149: _last_is(np.inf)}, non_discriminating=FOUND
     ),
     unscaling("infinite-at-the-end", shapes=((7,), (1031,)), unusual={1: _last_is(np.inf)}, non_discriminating=FOUND),
+    unscaling("model", shapes=((263, 257), (4097,), (1, 3, 1, 5)), level=LARGE),
+    unscaling("half-far-apart", dtypes=(F16,), non_discriminating=FOUND, level=LARGE).replace(
+        arguments={
+            "scaled_grads": [
+                tensor(509, domain=ORDINARY),
+                tensor(131, 517, domain=_last_is(np.inf), layout=strides(1031, 2)),
+                tensor(3, 1031, domain=ORDINARY),
+            ]
+        }
+    ),
 )
 
 register("diopiAmpForeachNonFiniteCheckAndUnscaleInp", templates=UNSCALINGS)
@@ -121,9 +143,9 @@ def update(
     backoff: float = 0.5,
     interval: int = 10,
     shape: tuple[int, ...] = (1,),
-    **fields: Any,
-) -> CaseTemplate[Any]:
-    """The update of a scale of this size, `tracker` steps after its last change."""
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
+    """Return a template that updates a scale, `tracker` steps after the last change of the scale."""
     arguments: Arguments = {
         "current_scale": single_element(scale, shape, None),
         "growth_tracker": single_element(tracker, shape, Dtype.int32),
@@ -132,7 +154,7 @@ def update(
         "scale_backoff_factor": backoff,
         "growth_interval": interval,
     }
-    return CaseTemplate(label, arguments=arguments, dtypes=DtypeSelection.all, **fields)
+    return CaseTemplate(label, arguments=arguments, **fields).replace(dtypes=DtypeSelection.all)
 
 
 RESET = "an infinity sets the tracker back, wherever it is"

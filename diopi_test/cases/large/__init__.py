@@ -5,6 +5,6 @@ described this way have a module here. Every run draws the inputs again, so only
 can be: the stored level must stay below 1 GB.
 """
 
-from diopi_test.cases.large.makers import large_cases, reason_without_large
+from diopi_test.cases.large.makers import large_cases
 
-__all__ = ["large_cases", "reason_without_large"]
+__all__ = ["large_cases"]

@@ -16,9 +16,6 @@ from diopi_test.cases.template import TensorTemplate, leading_dtype
 
 Shape = tuple[int, ...]
 
-EXEMPT: dict[str, str] = {}
-"""By function, the reason why it has no large cases."""
-
 
 def large_cases(prototype: Prototype) -> Sequence[Case]:
     """Return the large cases of a function in order."""
@@ -26,17 +23,6 @@ def large_cases(prototype: Prototype) -> Sequence[Case]:
     load_families("diopi_test.cases.large")
     cases = registered_cases(prototype, LARGE)
     return *cases, *nan_cases(prototype, cases)
-
-
-def reason_without_large(function: str) -> str:
-    """Return why a function has no large cases; empty if no reason is registered."""
-    load_families("diopi_test.cases.large")
-    return EXEMPT.get(function, "")
-
-
-def exempt_from_large(reason: str, *names: str) -> None:
-    """Register the reason why these functions have no large cases."""
-    EXEMPT.update(dict.fromkeys(names, reason))
 
 
 # Growth: large cases that are listed in the table of a family
