@@ -1,11 +1,12 @@
-"""Sorting, selection of the largest or smallest, and distinct values."""
+"""Sorting, selection of the largest or smallest elements, and distinct values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import cycle, product
 from math import inf, nan
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.random import Generator
@@ -25,33 +26,43 @@ from diopi_test.cases.domains import (
     uniform,
 )
 from diopi_test.cases.formats import format_of, is_inexact
-from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, transposed
-from diopi_test.cases.model import ResultOverride
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, cycle_layouts, register
+from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
+from diopi_test.cases.model import LARGE, ResultOverride, TensorSpec
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    Arguments,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    cycle_layouts,
+    register,
+)
 from diopi_test.cases.tensors import arbitrary, derive_single_tensor, distinct_positions, literal
+
+Shape = tuple[int, ...]
 
 INFINITE = choice([inf, -inf, 0.25, -3.0, 1e4, -1e-4, 2.0, 0.0, nan])
 """Nine different numbers; the only NaN counts as the largest."""
 
 EQUALS = choice([nan, -nan, inf, inf, -inf, -inf, 0.0, -0.0, 0.0, -0.0, 1.0, -1.0, 1.0])
-"""Equal numbers of every kind; 0.0 and −0.0 are equal too, and NaN whatever its sign bit."""
+"""Equal numbers of every kind: 0.0 equals −0.0, and all NaNs are equal, whatever their sign bit."""
 
 
 def neighbours(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Forty numbers of the type that differ in their last bits, and are equal in a narrower one."""
+    """Draw forty numbers that differ in their last bits, so that they are equal in a narrower type."""
     steps = np.resize(np.arange(-20, 20), count)
     middle = 1.0 if is_inexact(dtype) else (integer_range(dtype)[1] + 1) // 2
     return rng.permutation(middle + steps * (format_of(dtype).epsilon if is_inexact(dtype) else 1))
 
 
 PRECISE = (Dtype.float32, Dtype.float64, Dtype.int32, Dtype.int64)
-"""Element types with far more numbers than a narrower one has."""
+"""Element types that lose digits if they are converted to the next narrower type."""
 
 REPEATED = integer_values(0, 3)
 
 ONE_PLACE = "along an axis of length one there is but place 0"
 
-AXES: Mapping[str, tuple[tuple[int, ...], int]] = {
+AXES: Mapping[str, tuple[Shape, int]] = {
     "columns": ((7, 5), 0),
     "middle": ((3, 4, 5), 1),
     "first-of-4": ((5, 2, 3, 2), -4),
@@ -68,34 +79,45 @@ AXES: Mapping[str, tuple[tuple[int, ...], int]] = {
 """Shapes of the input, and axes to sort along."""
 
 
-def also_along(templates: Iterable[CaseTemplate[Any]]) -> list[tuple[str, tuple[int, ...], int]]:
-    """Labels, shapes and axes of calls along the axes that none of the templates is along."""
+def also_along(templates: Iterable[CaseTemplate[Shape]]) -> list[tuple[str, Shape, int]]:
+    """Return label, shape and axis for each axis that no template sorts along."""
     return list(untested_axes({(len(template.sizes), template.argument("dim")) for template in templates}))
 
 
 PLACES = [(layout, contiguous) for layout in (contiguous, transposed, strided, contiguous)]
 
+STRIDED_IN_ALL_DTYPES: Mapping[str, Any] = {
+    "layout": strided,
+    "result_layout": transposed,
+    "dtypes": DtypeSelection.all,
+}
+TRANSPOSED_IN_ALL_DTYPES: Mapping[str, Any] = {
+    "layout": transposed,
+    "result_layout": strided,
+    "dtypes": DtypeSelection.all,
+}
+
 INT32 = ResultOverride(Dtype.int32)
-"""Positions are int64 otherwise."""
+"""Positions in int32; the default is int64."""
 
 
 def equal_rows(columns: int) -> Domain:
-    """One number all along each row, another one in each."""
+    """Return a domain in which the elements of a row are equal and those of different rows differ."""
     return lambda rng, count, dtype: rng.permutation(np.arange(count // columns)).repeat(columns)
 
 
 def ordered(
     label: str,
-    shape: tuple[int, ...],
+    shape: Shape,
     dim: int | None,
     descending: bool,
     stable: bool | None,
     domain: Domain = distinct,
-    **fields: Any,
-) -> CaseTemplate[Any]:
-    """Sort calls `stable` pStable and takes None too."""
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate[Shape]:
+    """Return a template of a sort; None for `stable` means that the caller does not choose (only `diopiSort`)."""
     arguments = {"stable": bool(stable), "dim": dim, "descending": descending, "pStable": stable}
-    return CaseTemplate(label, shape, arguments, {"input": domain}, **fields)
+    return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain})
 
 
 WAYS = tuple(product((False, True), (None, False, True)))
@@ -103,28 +125,9 @@ WAYS = tuple(product((False, True), (None, False, True)))
 
 SORT = (
     ordered("rows", (6, 7), 1, False, None, **SMOKE_IN_ALL_DTYPES),
-    ordered(
-        "inner-descending",
-        (2, 6, 3),
-        -2,
-        True,
-        False,
-        layout=strided,
-        result_layout=transposed,
-        dtypes=DtypeSelection.all,
-    ),
+    ordered("inner-descending", (2, 6, 3), -2, True, False, **STRIDED_IN_ALL_DTYPES),
     ordered("stable", (4, 9), 1, False, True, REPEATED, **SMOKE_IN_ALL_DTYPES),
-    ordered(
-        "stable-descending",
-        (9, 4),
-        0,
-        True,
-        True,
-        REPEATED,
-        layout=transposed,
-        result_layout=strided,
-        dtypes=DtypeSelection.all,
-    ),
+    ordered("stable-descending", (9, 4), 0, True, True, REPEATED, **TRANSPOSED_IN_ALL_DTYPES),
     ordered("any-order", (4, 9), 1, False, None, REPEATED, dtypes=DtypeSelection.all),
     *cycle_layouts(
         [ordered(label, *AXES[label], *way) for label, way in zip(AXES, cycle(WAYS), strict=False)], *PLACES
@@ -154,11 +157,20 @@ OTHER_AXES = tuple(
     ordered(label, shape, dim, *way) for (label, shape, dim), way in zip(also_along(SORT), cycle(WAYS), strict=False)
 )
 
-ARGSORT = (*SORT, ordered("no-axis", (4, 3, 7), None, True, False), *OTHER_AXES)
+FAR_ROWS: Mapping[str, Any] = {"layout": strides(2053, 2), "dtypes": (Dtype.float16,), "level": LARGE}
+
+LARGE_SORT = (
+    ordered("long-rows", (3, 32_003), 1, False, None, level=LARGE),
+    ordered("many-rows", (70_001, 3), 1, False, None, level=LARGE),
+    ordered("long-columns", (4097, 17), 0, False, None, level=LARGE),
+    ordered("half-far-apart", (67, 1031), 1, False, None, **FAR_ROWS),
+)
+
+ARGSORT = (*SORT, ordered("no-axis", (4, 3, 7), None, True, False), *OTHER_AXES, *LARGE_SORT)
 
 register(
     "diopiSort",
-    templates=(*SORT, *OTHER_AXES),
+    templates=(*SORT, *OTHER_AXES, *LARGE_SORT),
     derive=derive_single_tensor(),
     non_discriminating={"length-one": ONE_PLACE},
 )
@@ -167,21 +179,21 @@ register("diopiArgsort", templates=ARGSORT, derive=derive_single_tensor(), non_d
 
 def largest(
     label: str,
-    shape: tuple[int, ...],
+    shape: Shape,
     dim: int,
     k: int,
     of_largest: bool,
     in_order: bool,
     domain: Domain = distinct,
-    **fields: Any,
-) -> CaseTemplate[Any]:
-    """The `k` largest, or smallest."""
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate[Shape]:
+    """Return a template that selects the `k` largest, or smallest, elements along an axis."""
     arguments = {"k": k, "dim": dim, "largest": of_largest, "sorted": in_order}
-    return CaseTemplate(label, shape, arguments, {"input": domain}, **fields)
+    return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain})
 
 
-def by_half() -> Iterator[CaseTemplate[Any]]:
-    """About half of the numbers along each of the axes."""
+def by_half() -> Iterator[CaseTemplate[Shape]]:
+    """Yield templates that select about half of the elements along each of `AXES`."""
     ways = cycle(((True, True), (False, True), (True, False), (False, False)))
     for label, (shape, dim) in AXES.items():
         yield largest(label, shape, dim, (shape[dim] + 1) // 2 if shape else 1, *next(ways))
@@ -190,20 +202,9 @@ def by_half() -> Iterator[CaseTemplate[Any]]:
 TOPK = (
     largest("rows", (4, 9), 1, 3, True, True, **SMOKE_IN_ALL_DTYPES),
     largest("smallest", (9, 4), 0, 4, False, True, **SMOKE_IN_ALL_DTYPES),
-    largest("inner", (2, 6, 3), -2, 2, True, True, layout=strided, result_layout=transposed, dtypes=DtypeSelection.all),
+    largest("inner", (2, 6, 3), -2, 2, True, True, **STRIDED_IN_ALL_DTYPES),
     largest("any-order", (4, 9), 1, 5, True, False, dtypes=DtypeSelection.all),
-    largest(
-        "any-of-equals",
-        (4, 9),
-        1,
-        4,
-        True,
-        True,
-        REPEATED,
-        layout=transposed,
-        result_layout=strided,
-        dtypes=DtypeSelection.all,
-    ),
+    largest("any-of-equals", (4, 9), 1, 4, True, True, REPEATED, **TRANSPOSED_IN_ALL_DTYPES),
     largest("smallest-of-equals", (4, 9), 1, 4, False, False, REPEATED),
     *cycle_layouts(by_half(), *PLACES),
     largest("one", (4, 7), 1, 1, True, False),
@@ -231,9 +232,15 @@ TOPK_ALONG = tuple(
     for (label, shape, dim), way in zip(also_along(TOPK), cycle(product((True, False), (True, False))), strict=False)
 )
 
+LARGE_TOPK = (
+    largest("vocabulary", (11, 32_003), 1, 509, True, True, level=LARGE),
+    largest("many-rows", (70_001, 5), 1, 2, True, True, level=LARGE),
+    largest("half-far-apart", (67, 1031), 1, 17, True, True, **FAR_ROWS),
+)
+
 register(
     "diopiTopk",
-    templates=(*TOPK, *TOPK_ALONG),
+    templates=(*TOPK, *TOPK_ALONG, *LARGE_TOPK),
     derive=derive_single_tensor(),
     non_discriminating={"length-one": ONE_PLACE},
 )
@@ -241,55 +248,83 @@ register(
 MATRIX = distinct_positions(4, 6, below=6, axis=1)
 CUBE = distinct_positions(3, 5, 4, below=5, axis=1, layout=transposed)
 
+
+@dataclass(frozen=True)
+class AxisSort:
+    """Elements that a sort, a selection or a reduction took along an axis.
+
+    Attributes:
+        shape: The shape of the tensor.
+        axis: The axis.
+        keepdim: Whether the result has the axis.
+        indices: The positions of the elements along the axis.
+    """
+
+    shape: Shape
+    axis: int
+    keepdim: bool
+    indices: TensorSpec
+
+
+def sorted_rows(rows: int, length: int) -> AxisSort:
+    """Return all elements of a matrix, sorted along its rows."""
+    return AxisSort((rows, length), 1, True, distinct_positions(rows, length, below=length, axis=1))
+
+
 SORT_BACKWARD = (
-    CaseTemplate("rows", ((4, 6), 1, True, MATRIX), **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("maxima", ((4, 6), 0, False, literal([3, 0, 2, 2, 1, 0])), **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate(
-        "inner", ((3, 5, 4), -2, True, CUBE), layout=strided, result_layout=transposed, dtypes=DtypeSelection.all
-    ),
-    CaseTemplate(
-        "topk",
-        ((7, 3), 0, True, distinct_positions(4, 3, below=7)),
-        layout=transposed,
-        result_layout=strided,
-        dtypes=DtypeSelection.all,
-    ),
-    CaseTemplate("maxima-of-last", ((3, 4), -1, False, literal([3, 0, 2])), layout=strided),
-    CaseTemplate("maxima-of-inner", ((2, 4, 3), 1, False, literal([[3, 0, 2], [1, 1, 0]], layout=transposed))),
-    CaseTemplate("maxima-of-first-of-4", ((3, 2, 1, 2), -4, False, literal([[[2, 0]], [[1, 1]]]))),
-    CaseTemplate("kept-maxima", ((2, 4, 3), -2, True, literal([[[3, 0, 2]], [[1, 1, 0]]]))),
-    CaseTemplate("maximum", ((5,), 0, False, literal(3))),
-    CaseTemplate("cube", ((4, 4, 4), -2, True, distinct_positions(4, 4, 4, below=4, axis=1))),
-    CaseTemplate("cube-first", ((4, 4, 4), 0, True, distinct_positions(4, 4, 4, below=4))),
-    CaseTemplate("maxima-of-cube", ((4, 4, 4), -2, False, literal([[3, 0, 2, 1], [1, 1, 0, 2]] * 2))),
-    CaseTemplate("vector", ((6,), -1, True, distinct_positions(6, below=6, layout=strided))),
-    CaseTemplate("int32", ((4, 6), 1, True, distinct_positions(4, 6, below=6, axis=1, dtype=Dtype.int32))),
-    CaseTemplate("number", ((), 0, True, literal(0))),
-    CaseTemplate("maximum-of-number", ((), -1, False, literal(0))),
-    CaseTemplate("nothing-taken", ((4, 3), 1, True, distinct_positions(4, 0, below=3, axis=1))),
-    CaseTemplate("no-rows", ((0, 3), 1, True, distinct_positions(0, 3, below=3, axis=1))),
-    CaseTemplate("long", ((1031,), 0, True, distinct_positions(515, below=1031))),
+    CaseTemplate("rows", AxisSort((4, 6), 1, True, MATRIX), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("maxima", AxisSort((4, 6), 0, False, literal([3, 0, 2, 2, 1, 0])), **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("inner", AxisSort((3, 5, 4), -2, True, CUBE), **STRIDED_IN_ALL_DTYPES),
+    CaseTemplate("topk", AxisSort((7, 3), 0, True, distinct_positions(4, 3, below=7)), **TRANSPOSED_IN_ALL_DTYPES),
+    CaseTemplate("maxima-of-last", AxisSort((3, 4), -1, False, literal([3, 0, 2])), layout=strided),
+    CaseTemplate("maxima-of-inner", AxisSort((2, 4, 3), 1, False, literal([[3, 0, 2], [1, 1, 0]], layout=transposed))),
+    CaseTemplate("maxima-of-first-of-4", AxisSort((3, 2, 1, 2), -4, False, literal([[[2, 0]], [[1, 1]]]))),
+    CaseTemplate("kept-maxima", AxisSort((2, 4, 3), -2, True, literal([[[3, 0, 2]], [[1, 1, 0]]]))),
+    CaseTemplate("maximum", AxisSort((5,), 0, False, literal(3))),
+    CaseTemplate("cube", AxisSort((4, 4, 4), -2, True, distinct_positions(4, 4, 4, below=4, axis=1))),
+    CaseTemplate("cube-first", AxisSort((4, 4, 4), 0, True, distinct_positions(4, 4, 4, below=4))),
+    CaseTemplate("maxima-of-cube", AxisSort((4, 4, 4), -2, False, literal([[3, 0, 2, 1], [1, 1, 0, 2]] * 2))),
+    CaseTemplate("vector", AxisSort((6,), -1, True, distinct_positions(6, below=6, layout=strided))),
+    CaseTemplate("int32", AxisSort((4, 6), 1, True, distinct_positions(4, 6, below=6, axis=1, dtype=Dtype.int32))),
+    CaseTemplate("number", AxisSort((), 0, True, literal(0))),
+    CaseTemplate("maximum-of-number", AxisSort((), -1, False, literal(0))),
+    CaseTemplate("nothing-taken", AxisSort((4, 3), 1, True, distinct_positions(4, 0, below=3, axis=1))),
+    CaseTemplate("no-rows", AxisSort((0, 3), 1, True, distinct_positions(0, 3, below=3, axis=1))),
+    CaseTemplate("long", AxisSort((1031,), 0, True, distinct_positions(515, below=1031))),
 )
-"""Sizes are the shape of what was sorted, the axis, whether it was kept, and the places."""
-
 SORT_BACKWARD_ALONG = tuple(
-    CaseTemplate(label, (shape, dim, True, distinct_positions(*shape, below=shape[dim], axis=dim)))
-    for label, shape, dim in untested_axes({(len(template.sizes[0]), template.sizes[1]) for template in SORT_BACKWARD})
+    CaseTemplate(label, AxisSort(shape, dim, True, distinct_positions(*shape, below=shape[dim], axis=dim)))
+    for label, shape, dim in untested_axes({(len(t.sizes.shape), t.sizes.axis) for t in SORT_BACKWARD})
+)
+
+LARGE_SORT_BACKWARD = (
+    CaseTemplate("long-rows", sorted_rows(3, 32_003), level=LARGE),
+    CaseTemplate("many-rows", sorted_rows(70_001, 3), level=LARGE),
+    CaseTemplate("half", sorted_rows(67, 1031), dtypes=(Dtype.float16,), level=LARGE),
 )
 
 
-def gathered_gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def gathered_gradient(template: CaseTemplate[AxisSort], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiSortBackward` from the sizes of a template."""
-    sizes, dim, keepdim, indices = template.sizes
-    grad = arbitrary(*indices.shape, layout=template.layout)
-    return {"grad_output": grad, "dim": dim, "indices": indices, "sizes": sizes, "keepdim": keepdim}
+    sizes = template.sizes
+    return {
+        "grad_output": arbitrary(*sizes.indices.shape, layout=template.layout),
+        "dim": sizes.axis,
+        "indices": sizes.indices,
+        "sizes": sizes.shape,
+        "keepdim": sizes.keepdim,
+    }
 
 
-register("diopiSortBackward", templates=(*SORT_BACKWARD, *SORT_BACKWARD_ALONG), derive=gathered_gradient)
+register(
+    "diopiSortBackward",
+    templates=(*SORT_BACKWARD, *SORT_BACKWARD_ALONG, *LARGE_SORT_BACKWARD),
+    derive=gathered_gradient,
+)
 
 
-def few_slices(shape: tuple[int, ...], dim: int, different: int) -> Domain:
-    """Small numbers such that only so many slices across axis `dim` differ, and some of those in one element only."""
+def few_slices(shape: Shape, dim: int, different: int) -> Domain:
+    """Draw small numbers with so many `different` slices across axis `dim`; some differ in a single element."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         elements_per_slice = int(np.prod(shape)) // shape[dim]
@@ -304,7 +339,7 @@ def few_slices(shape: tuple[int, ...], dim: int, different: int) -> Domain:
 
 
 def choice_of_whole_range(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
-    """Few values from the whole range, each several times."""
+    """Draw few values from the whole range, each several times."""
     return rng.choice(full_range(rng, max(count // 3, 1), dtype), count)
 
 
@@ -313,22 +348,22 @@ ZEROS = choice([0.0, -0.0, 1.0, -0.0, -2.0, 0.0])
 
 def different(
     label: str,
-    shape: tuple[int, ...],
+    shape: Shape,
     dim: int | None = None,
     in_order: bool = True,
     *,
     counted: bool = True,
     domain: Domain | None = None,
-    **fields: Any,
-) -> CaseTemplate[Any]:
-    """The different numbers, or slices across axis `dim`, few of several by default."""
-    arguments = {"dim": dim, "sorted": in_order, "return_counts": counted}
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate[Shape]:
+    """Return a template of the distinct numbers, or slices across axis `dim`; by default only a few are distinct."""
+    arguments: Arguments = {"dim": dim, "sorted": in_order, "return_counts": counted}
     usual = REPEATED if dim is None else few_slices(shape, dim, 3)
-    return CaseTemplate(label, shape, arguments, {"input": domain or usual}, **fields)
+    return CaseTemplate(label, shape, arguments, **fields).replace(domains={"input": domain or usual})
 
 
 def lying(layout: Layout) -> dict[str, Any]:
-    """In every element type, with this layout of the input and of the only result that the caller makes."""
+    """Return the fields of a template in every element type, with this layout of the input and of the indices."""
     return {"layout": layout, "results": {"indices": ResultOverride(layout=layout)}, "dtypes": DtypeSelection.all}
 
 
@@ -379,9 +414,14 @@ UNIQUE_ALONG = tuple(
     for label, shape, dim in also_along(template for template in UNIQUE if template.argument("dim") is not None)
 )
 
+LARGE_UNIQUE = (
+    different("tokens", (263, 257), dtypes=(Dtype.int64,), level=LARGE),
+    different("numbers", (67, 1031), level=LARGE),
+)
+
 register(
     "diopiUnique",
-    templates=(*UNIQUE, *UNIQUE_ALONG),
+    templates=(*UNIQUE, *UNIQUE_ALONG, *LARGE_UNIQUE),
     derive=derive_single_tensor(),
     non_discriminating={"all-different": "no value occurs twice", "all-equal": "equal elements have one place"},
 )
