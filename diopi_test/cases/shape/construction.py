@@ -1,16 +1,28 @@
-"""Tensors that are made without others: filled with one number, or with a sequence."""
+"""Functions that fill a new tensor: with one number, or with a sequence of numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, nan
-from typing import Any
+from typing import Any, Unpack
 
-from diopi_proto.dtypes import all_dtypes, category, floating, half, integer
+from diopi_proto.dtypes import DtypeSet, all_dtypes, category, floating, half, integer
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
-from diopi_test.cases.model import CaseClass, ResultOverride
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, DtypeSelection, register
+from diopi_test.cases.model import LARGE, CaseClass, ResultOverride
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    Arguments,
+    ByDtype,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    register,
+)
+
+Shape = tuple[int, ...]
+HALF: DtypeSet = (Dtype.float16,)
+PLANE, LINE = (263, 257), (70_001,)
 
 IN_ALL_DTYPES: Mapping[str, Any] = {"dtypes": DtypeSelection.all}
 
@@ -18,20 +30,21 @@ TRUTHS: Mapping[str, Any] = {
     "dtypes": (Dtype.bool, Dtype.int32, Dtype.float32, Dtype.complex64),
     "case_class": CaseClass.callers,
 }
-"""One element type of each category, for numbers that are truth values."""
+"""One element type of each category, for attributes that are bool."""
 
 
 def constructed(
     label: str,
-    shape: tuple[int, ...],
+    shape: Shape,
     layout: Layout = contiguous,
-    arguments: Mapping[str, Any] | None = None,
-    **fields: Any,
-) -> CaseTemplate[Any]:
-    """A tensor that the caller makes, of this shape and the element type under test, to be filled."""
+    /,
+    arguments: Arguments | None = None,
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate[Shape]:
+    """Return a template that fills a tensor of this shape and layout, in the element type under test."""
     result = ByDtype(lambda dtype: ResultOverride(dtype, layout, shape))
-    names = ("out", "input", "self")
-    return CaseTemplate(label, shape, arguments or {}, results=dict.fromkeys(names, result), **fields)
+    template = CaseTemplate(label, shape, arguments or {}, **fields)
+    return template.replace(results=dict.fromkeys(("out", "input", "self"), result))
 
 
 FILLED = (
@@ -43,6 +56,8 @@ FILLED = (
     constructed("empty", (0, 3)),
     constructed("one", (1,), strided),
     constructed("long", (1031,), dtypes=DtypeSelection.one_per_size),
+    constructed("plane", PLANE, level=LARGE),
+    constructed("half-line", LINE, dtypes=HALF, level=LARGE),
 )
 
 FILLINGS: Mapping[int, Mapping[str, float]] = {
@@ -86,7 +101,7 @@ FILL = (
 ALIKE = {".*": "all elements are to be alike"}
 
 
-def size_and_value(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def size_and_value(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of functions that fill a tensor of a size with a value."""
     return {"size": template.sizes, "value": 1}
 
@@ -96,9 +111,16 @@ register("diopiFill", templates=FILL, derive=size_and_value, non_discriminating=
 
 
 def counted(
-    label: str, start: float, end: float, step: float, length: int, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate[Any]:
-    """From start to end, which is not reached, `length` numbers."""
+    label: str,
+    start: float,
+    end: float,
+    step: float,
+    length: int,
+    layout: Layout = contiguous,
+    /,
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate[Shape]:
+    """Return a template of `length` numbers from `start` to `end`, which is excluded."""
     return constructed(label, (length,), layout, {"start": start, "end": end, "step": step}, **fields)
 
 
@@ -123,6 +145,8 @@ ARANGE = (
     counted("from-truth", True, 6, 1, 5, exact=True, **TRUTHS),
     counted("to-truth", -4, True, 1, 5, exact=True, **TRUTHS),
     counted("by-truth", 2, 7, True, 5, exact=True, **TRUTHS),
+    counted("line", 0, 70_001, 1, 70_001, exact=True, level=LARGE),
+    counted("int32-steps", -7, 210_000, 3, 70_003, exact=True, dtypes=(Dtype.int32,), level=LARGE),
 )
 
 register(
@@ -131,9 +155,15 @@ register(
 
 
 def spaced(
-    label: str, start: float, end: float, steps: int, layout: Layout = contiguous, **fields: Any
-) -> CaseTemplate[Any]:
-    """As many numbers from start to end."""
+    label: str,
+    start: float,
+    end: float,
+    steps: int,
+    layout: Layout = contiguous,
+    /,
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate[Shape]:
+    """Return a template of so many numbers from `start` to `end`, which is included."""
     return constructed(label, (steps,), layout, {"start": start, "end": end, "steps": steps}, **fields)
 
 
@@ -148,7 +178,7 @@ LINSPACE = (
     spaced("symmetric", -1.0, 1.0, 8, dtypes=floating),
     spaced("backwards", 0.3, -0.55, 7, dtypes=floating),
     spaced("mixed-payloads", -1, 2.5, 6, dtypes=floating),
-    # whole numbers that are missed by those who step by an inexact fraction
+    # integers that an implementation misses if it adds up an inexact step
     spaced("counted", 0, 49, 50, dtypes=integer),
     spaced("counted-down", 52, 3, 50, dtypes=integer),
     spaced("sevenths", 0, 7, 50, dtypes=integer),
@@ -161,6 +191,8 @@ LINSPACE = (
     spaced("to-zero", -1.3, 0.0, 6, dtypes=(Dtype.float32,)),
     spaced("from-truth", True, 9, 5, exact=True, **TRUTHS),
     spaced("to-truth", -7, True, 5, exact=True, **TRUTHS),
+    spaced("line", -11, 37, 70_001, level=LARGE),
+    spaced("half", -11, 37, 70_001, dtypes=HALF, level=LARGE),
 )
 
 register("diopiLinspace", templates=LINSPACE, non_discriminating={"constant": "the start is the end"})

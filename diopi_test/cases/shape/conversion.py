@@ -9,22 +9,26 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from diopi_proto.dtypes import all_dtypes, category, complexes, floating, half, integer
+from diopi_proto.dtypes import DtypeSet, all_dtypes, category, complexes, floating, half, integer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, integer_range, normal, special, uniform
 from diopi_test.cases.formats import format_of, is_inexact
-from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
-from diopi_test.cases.model import Case, ResultOverride, cases_for
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
+from diopi_test.cases.model import LARGE, Case, ResultOverride, cases_for
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, register, tensor
 from diopi_test.cases.tensors import arbitrary, derive_single_tensor
 from lib_rt.dtypes import to_numpy
 
 Shape = tuple[int, ...]
+HALF: DtypeSet = (Dtype.float16,)
+PLANE, SIX_AXES, EIGHT_AXES = (263, 257), (7, 3, 11, 5, 13, 5), (2, 5, 3, 2, 7, 3, 5, 11)
+FAR_AXES = strides(1, 3, 16, 49, 100, 701, 2104, 10_521)
+"""Places `EIGHT_AXES` in reverse memory order with gaps."""
 
 
 def convertible(source: Dtype, target: Dtype) -> Domain:
-    """Numbers the target can mostly hold: those it can't have no specified result."""
+    """Return a domain of numbers that `target` can represent; the results for most other numbers are unspecified."""
     if target is Dtype.bool:
         return half_zeros
     if category(source) < 2 or category(target) != 1:
@@ -33,7 +37,7 @@ def convertible(source: Dtype, target: Dtype) -> Domain:
 
 
 def halfway(target: Dtype) -> Domain:
-    """Whole numbers halfway between two of the target, and what is halfway beyond its largest for floating sources."""
+    """Return a domain of midpoints between integers of `target`; floating sources also get the overflow limits."""
     form = format_of(target)
     numbers = [sign * (2.0**form.precision + 2 * step + 1) for step in range(9) for sign in (1, -1)]
     beyond = [form.overflow, -form.overflow]
@@ -41,7 +45,7 @@ def halfway(target: Dtype) -> Domain:
 
 
 def truncated_to_ends(target: Dtype) -> Domain:
-    """The floating numbers furthest from 0 that an integer type can hold once their fraction is dropped."""
+    """Return a domain of the floating numbers furthest from 0 that an integer type can represent after truncation."""
     low, high = integer_range(target)
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
@@ -62,8 +66,8 @@ def conversion(
     layouts: tuple[Layout, Layout] = (contiguous, contiguous),
     to: Shape | None = None,
     smoke: bool = False,
-) -> CaseTemplate[Any]:
-    """A conversion of numbers from `domain`, to a tensor of shape `to` if that is another."""
+) -> CaseTemplate:
+    """Return a template that converts numbers from `domain`, to a tensor of shape `to` (default: `shape`)."""
     input_layout, output_layout = layouts
     numbers = tensor(*shape, domain=domain, layout=input_layout)
     result = ResultOverride(target, output_layout, shape if to is None else to)
@@ -98,8 +102,8 @@ SPECIAL_TARGETS = (Dtype.bool, Dtype.int32, Dtype.int64, *floating)
 EXTREME_TARGETS = (*half, F32, Dtype.uint8, Dtype.bool)
 
 
-def basic_conversions(all_pairs: bool) -> Iterator[CaseTemplate[Any]]:
-    """From each element type to every other, or to the next one and from float32 alone."""
+def basic_conversions(all_pairs: bool) -> Iterator[CaseTemplate]:
+    """Yield conversions of all pairs of element types; or of each type to the next, and of float32 to every type."""
     for number, source in enumerate(all_dtypes):
         for target in all_dtypes:
             follows = target is all_dtypes[(number + 1) % len(all_dtypes)]  # every type once on each side
@@ -130,12 +134,37 @@ STRETCHED = tuple(
     )
     for source, target in ((F32, F32), (Dtype.int32, F64))
 )
-"""To tensors along which the source is broadcast."""
+"""Copies to tensors along which the source is broadcast."""
 
-register("diopiCastDtype", templates=(*basic_conversions(all_pairs=True), *CONVERSIONS))
+LARGE_CASTS = (
+    conversion(F32, Dtype.float16, "", PLANE, convertible(F32, Dtype.float16)),
+    conversion(Dtype.int64, F32, "", EIGHT_AXES, layouts=(FAR_AXES, contiguous)),
+)
+FAR_ROWS = strides(7_703, 1)
+"""Places rows of three numbers so far apart that 70,001 rows of float32 span more than 2^31 bytes."""
+
+LARGE_COPIES = (
+    LARGE_CASTS[0],
+    conversion(F32, Dtype.float16, "", (70_001, 3), convertible(F32, Dtype.float16), (FAR_ROWS, contiguous)).replace(
+        "huge"
+    ),
+    conversion(F32, Dtype.int64, "", SIX_AXES, convertible(F32, Dtype.int64), (transposed, contiguous)).replace(
+        "to-float32"
+    ),
+)
+
+register(
+    "diopiCastDtype",
+    templates=(*basic_conversions(all_pairs=True), *CONVERSIONS, *(cast.replace(level=LARGE) for cast in LARGE_CASTS)),
+)
 register(
     "diopiCopyInp",
-    templates=(*basic_conversions(all_pairs=False), *CONVERSIONS, *STRETCHED),
+    templates=(
+        *basic_conversions(all_pairs=False),
+        *CONVERSIONS,
+        *STRETCHED,
+        *(copy.replace(level=LARGE) for copy in LARGE_COPIES),
+    ),
     non_discriminating={"to-float(32|64)-scalar": "all elements are the one of the input"},
 )
 
@@ -160,7 +189,7 @@ FORMATS: Mapping[str, tuple[Shape, Layout, MemoryFormat, Layout]] = {
     "empty": ((0, 3, 2, 2), contiguous, MemoryFormat.ChannelsLast, channels_last),
     "long": ((33, 35), transposed, MemoryFormat.Contiguous, contiguous),
 }
-"""Shape and layout of the input, the memory format asked for, and the layout that makes."""
+"""Shape and layout of the input, the requested memory format, and the layout of the result."""
 
 CONTIGUOUS = tuple(
     CaseTemplate(
@@ -174,7 +203,20 @@ CONTIGUOUS = tuple(
     for label, (shape, layout, order, result) in FORMATS.items()
 )
 
-register("diopiContiguous", templates=CONTIGUOUS, derive=derive_single_tensor())
+LARGE_CONTIGUOUS = (
+    CaseTemplate(
+        "eight-axes", EIGHT_AXES, {"memoryFormat": int(MemoryFormat.Contiguous)}, layout=FAR_AXES, level=LARGE
+    ),
+    CaseTemplate(
+        "channels-last",
+        (3, 37, 29, 31),
+        {"memoryFormat": int(MemoryFormat.ChannelsLast)},
+        result_layout=channels_last,
+        level=LARGE,
+    ),
+)
+
+register("diopiContiguous", templates=(*CONTIGUOUS, *LARGE_CONTIGUOUS), derive=derive_single_tensor())
 
 PLAIN = (
     CaseTemplate("matrix", (3, 4), **SMOKE_IN_ALL_DTYPES),
@@ -186,20 +228,29 @@ PLAIN = (
     CaseTemplate("long", (1031,)),
 )
 
-register("diopiGetNativeMemoryFormat", templates=PLAIN, derive=derive_single_tensor())
+LARGE_PLANE = CaseTemplate("plane", PLANE, level=LARGE)
+LARGE_LINE = CaseTemplate("half", (70_001,), dtypes=HALF, level=LARGE)
+
+register("diopiGetNativeMemoryFormat", templates=(*PLAIN, LARGE_PLANE), derive=derive_single_tensor())
 register(
     "diopiNativeMemoryFormatCast",
-    templates=[template.replace(arguments={"format": 0}) for template in PLAIN],
+    templates=[template.replace(arguments={"format": 0}) for template in (*PLAIN, LARGE_PLANE, LARGE_LINE)],
     derive=derive_single_tensor(name="in_"),
 )
 
 
 @cases_for("diopiTensorDestructionHook")
 def tensor_destruction_hook(prototype: Prototype) -> Iterator[Case]:
-    """The function has no element types, its tensors have."""
-    for plain in PLAIN:
+    """Yield cases for each element type of the tensors; the function itself has no element types."""
+    for plain in (*PLAIN, LARGE_PLANE):
         for dtype in (F32, Dtype.int64) if plain.smoke else (F32,):
             pointed = arbitrary(*plain.sizes, layout=plain.layout).resolve(dtype)
-            yield Case(f"{dtype.name}-{plain.label}", dtype, {"ptr": pointed}, smoke=plain.smoke is True)
+            yield Case(
+                f"{dtype.name}-{plain.label}",
+                dtype,
+                {"ptr": pointed},
+                smoke=plain.smoke is True,
+                level=plain.level,
+            )
     for label, address in (("null", 0), ("unknown-address", 0x1000)):
         yield Case(f"float32-{label}", F32, {"ptr": address})

@@ -1,37 +1,51 @@
-"""Joins of several tensors, and splits of one."""
+"""Functions that join several tensors or split a tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, Unpack
 
+from diopi_proto.dtypes import DtypeSet
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.domains import Domain, any_value, normal, special
-from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
+from diopi_test.cases.model import LARGE
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    Arguments,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    register,
+    same_layout,
+    tensor,
+)
 from diopi_test.cases.tensors import derive_single_tensor
 
+Shape = tuple[int, ...]
+HALF: DtypeSet = (Dtype.float16,)
+PLANE = (263, 257)
 SPECIAL: Mapping[str, Domain] = dict.fromkeys(("input", "inputs", "tensors"), special)
 
 
 def join(
     label: str,
-    shapes: Sequence[tuple[int, ...]],
-    arguments: Mapping[str, Any] | None = None,
+    shapes: Sequence[Shape],
+    arguments: Arguments | None = None,
     layouts: Sequence[Layout] = (contiguous,),
     kinds: Sequence[Dtype | None] = (None,),
-    **fields: Any,
-) -> CaseTemplate[Any]:
-    """Tensors of these shapes, layouts and element types, of which the last ones repeat."""
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
+    """Return a template with tensors of these shapes; the last layout and element type apply to all further tensors."""
     rows = zip(shapes, chain(layouts, repeat(layouts[-1])), chain(kinds, repeat(kinds[-1])), strict=False)
     tensors = [tensor(*shape, domain=any_value, layout=layout, dtype=kind) for shape, layout, kind in rows]
     return CaseTemplate(label, (), {"tensors": tensors, "inputs": tensors, **(arguments or {})}, **fields)
 
 
-def mixed(label: str, shapes: Sequence[tuple[int, ...]], dim: int, *kinds: Dtype) -> CaseTemplate[Any]:
-    """Tensors of several element types."""
+def mixed(label: str, shapes: Sequence[Shape], dim: int, *kinds: Dtype) -> CaseTemplate:
+    """Return a template that joins tensors of several element types."""
     return join(f"mixed-{label}", shapes, {"dim": dim}, kinds=kinds, dtypes=kinds[:1])
 
 
@@ -125,13 +139,13 @@ MESH_GRID = (
 )
 
 
-def ranks_and_axes(templates: Iterable[CaseTemplate[Any]], more: int = 0) -> set[tuple[int, int]]:
-    """Of the tensors to join, with so many `more` axes, and of the axis to join them along."""
+def ranks_and_axes(templates: Iterable[CaseTemplate], more: int = 0) -> set[tuple[int, int]]:
+    """Return the rank of the joined tensors, plus `more`, and the axis along which they are joined, per template."""
     return {(len(template.argument("tensors")[0].shape) + more, template.argument("dim")) for template in templates}
 
 
-def with_axis(shape: tuple[int, ...], dim: int, length: int | None) -> tuple[int, ...]:
-    """The shape with another length of an axis, or without it."""
+def with_axis(shape: Shape, dim: int, length: int | None) -> Shape:
+    """Return the shape with another length of an axis, or without the axis."""
     axis = dim % len(shape)
     return (*shape[:axis], *([] if length is None else [length]), *shape[axis + 1 :])
 
@@ -145,12 +159,31 @@ STACK_ALONG = tuple(
     for label, shape, dim in untested_axes(ranks_and_axes(STACK, 1))
 )
 
-register("diopiCat", templates=(*CAT, *CAT_ALONG))
-register("diopiStack", templates=(*STACK, *STACK_ALONG))
-register("diopiMeshGrid", templates=MESH_GRID)
+LARGE_CAT = (
+    join(
+        "rows",
+        [(32_003, 3), (1, 3), (4097, 3)],
+        {"dim": 0},
+        layouts=(contiguous, contiguous, strides(7, 2)),
+        level=LARGE,
+    ),
+    join("half-many", [(131, length) for length in range(1, 40)], {"dim": 1}, dtypes=HALF, level=LARGE),
+)
+LARGE_STACK = (
+    join("planes", [PLANE, PLANE], {"dim": 0}, layouts=(contiguous, strides(1031, 2)), level=LARGE),
+    join("half-many", [(131, 17)] * 37, {"dim": 2}, dtypes=HALF, level=LARGE),
+)
+LARGE_MESH_GRID = (
+    join("plane", [(263,), (257,)], level=LARGE),
+    join("half-space", [(41,), (37,), (43,)], dtypes=HALF, level=LARGE),
+)
+
+register("diopiCat", templates=(*CAT, *CAT_ALONG, *LARGE_CAT))
+register("diopiStack", templates=(*STACK, *STACK_ALONG, *LARGE_STACK))
+register("diopiMeshGrid", templates=(*MESH_GRID, *LARGE_MESH_GRID))
 
 
-def split(sizes: tuple[int, ...], dim: int) -> dict[str, Any]:
+def split(sizes: Shape, dim: int) -> dict[str, Any]:
     """Return the arguments that split axis `dim` into parts of these sizes."""
     return {"splitSizes": sizes, "dim": dim}
 
@@ -175,4 +208,9 @@ SPLIT_ALONG = tuple(
     for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in SPLIT})
 )
 
-register("diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG), derive=derive_single_tensor())
+LARGE_SPLIT = (
+    CaseTemplate("rows", (70_001, 3), split((65_537, 1, 4463), 0), level=LARGE),
+    CaseTemplate("half-columns", PLANE, split((67, 1, 189), 1), layout=strides(1031, 2), dtypes=HALF, level=LARGE),
+)
+
+register("diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG, *LARGE_SPLIT), derive=derive_single_tensor())

@@ -1,4 +1,4 @@
-"""Functions of one tensor whose elements they move: views, flips, repetitions, windows, triangles and padding."""
+"""Functions that move the elements of one tensor: views, flips, repetitions, windows, triangles and padding."""
 
 from __future__ import annotations
 
@@ -6,18 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf, nan
-from typing import Any
+from typing import Any, Unpack
 
+from diopi_proto.types import Dtype
 from diopi_test.cases.axes import SHAPES, rank_axis_pairs, untested_axes
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, special
-from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
-from diopi_test.cases.model import ResultOverride
-from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
+from diopi_test.cases.model import LARGE, ResultOverride
+from diopi_test.cases.template import (
+    SMOKE_IN_ALL_DTYPES,
+    Argument,
+    Arguments,
+    CaseTemplate,
+    DtypeSelection,
+    TemplateFields,
+    register,
+    same_layout,
+)
 from diopi_test.cases.tensors import derive_single_tensor
 
 Shape = tuple[int, ...]
 
 SPECIAL: Mapping[str, Domain] = {"input": special}
+LARGE_HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,), "level": LARGE}
+
+PLANE, SIX_AXES, EIGHT_AXES = (263, 257), (7, 3, 11, 5, 13, 5), (2, 5, 3, 2, 7, 3, 5, 11)
+FAR_AXES = strides(1, 3, 16, 49, 100, 701, 2104, 10_521)
+"""Places `EIGHT_AXES` in reverse memory order with gaps."""
 
 TRIANGLES = (
     CaseTemplate("square", (4, 4), {"diagonal": 0}, **SMOKE_IN_ALL_DTYPES),
@@ -37,6 +52,8 @@ TRIANGLES = (
     CaseTemplate("special", (5, 19), {"diagonal": 4}, domains=SPECIAL),
     CaseTemplate("rank-5", (2, 1, 2, 4, 3), {"diagonal": -1}, layout=strided),
     CaseTemplate("long", (33, 35), {"diagonal": 5}, dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("plane", PLANE, {"diagonal": -17}, level=LARGE),
+    CaseTemplate("half-batch", (11, 67, 131), {"diagonal": 3}, layout=strides(20_011, 263, 2), **LARGE_HALF),
 )
 
 TRANSPOSE = (
@@ -53,6 +70,9 @@ TRANSPOSE = (
     CaseTemplate("tiles", (70, 65), {"dim0": 1, "dim1": 0}, dtypes=DtypeSelection.one_per_size),
     CaseTemplate("cube", (4, 4, 4), {"dim0": 0, "dim1": 2}),
     CaseTemplate("long", (8, 131), {"dim0": 0, "dim1": 1}, layout=expanded, dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("plane", PLANE, {"dim0": 0, "dim1": 1}, level=LARGE),
+    CaseTemplate("half-eight-axes", EIGHT_AXES, {"dim0": 1, "dim1": 6}, layout=FAR_AXES, **LARGE_HALF),
+    CaseTemplate("rows", (70_001, 3), {"dim0": 0, "dim1": 1}, level=LARGE),
 )
 
 PERMUTE = (
@@ -70,6 +90,8 @@ PERMUTE = (
     CaseTemplate("special", (19, 2), {"dims": (1, 0)}, domains=SPECIAL),
     CaseTemplate("cube", (4, 4, 4), {"dims": (1, 2, 0)}),
     CaseTemplate("long", (7, 13, 12), {"dims": (2, 0, 1)}, dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("eight-axes", EIGHT_AXES, {"dims": (7, 2, 5, 0, 3, 6, 1, 4)}, level=LARGE),
+    CaseTemplate("half-image", (3, 37, 29, 31), {"dims": (0, 2, 3, 1)}, layout=channels_last, **LARGE_HALF),
 )
 
 FLIP = (
@@ -87,6 +109,8 @@ FLIP = (
     CaseTemplate("empty", (0, 3), {"dims": (0, 1)}),
     CaseTemplate("special", (19,), {"dims": (0,)}, domains=SPECIAL),
     CaseTemplate("long", (1031,), {"dims": (-1,)}, dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("rows", (70_001, 3), {"dims": (0,)}, level=LARGE),
+    CaseTemplate("half-eight-axes", EIGHT_AXES, {"dims": (1, 4, 7)}, layout=FAR_AXES, **LARGE_HALF),
 )
 
 ROLL = (
@@ -107,6 +131,8 @@ ROLL = (
     CaseTemplate("empty", (0, 3), {"shifts": (1,), "dims": (0,)}),
     CaseTemplate("special", (19,), {"shifts": (7,), "dims": (0,)}, domains=SPECIAL),
     CaseTemplate("long", (1031,), {"shifts": (-300,), "dims": (-1,)}, dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("rows", (70_001, 3), {"shifts": (65_537,), "dims": (0,)}, level=LARGE),
+    CaseTemplate("half-six-axes", SIX_AXES, {"shifts": (-5, 40, 3), "dims": (0, 2, 4)}, **LARGE_HALF),
 )
 
 REPEAT = (
@@ -122,6 +148,8 @@ REPEAT = (
     CaseTemplate("empty", (0, 3), {"repeats_size": (2, 2)}),
     CaseTemplate("special", (19,), {"repeats_size": (2,)}, domains=SPECIAL),
     CaseTemplate("long", (5, 9), {"repeats_size": (7, 5)}, dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("plane", (67, 17), {"repeats_size": (5, 13)}, level=LARGE),
+    CaseTemplate("half-batch", (67, 17), {"repeats_size": (3, 7, 5)}, layout=strides(37, 2), **LARGE_HALF),
 )
 
 UNFOLD = (
@@ -144,10 +172,12 @@ UNFOLD = (
 )
 
 
-def stretched(label: str, shape: Shape, target: Shape, layout: Layout = contiguous, **fields: Any) -> CaseTemplate[Any]:
-    """To a result of shape `target`, in the layout of the input."""
+def stretched(
+    label: str, shape: Shape, target: Shape, layout: Layout = contiguous, /, **fields: Unpack[TemplateFields]
+) -> CaseTemplate[Shape]:
+    """Return a template that expands a tensor to the shape `target`; input and result have the same layout."""
     result = ResultOverride(layout=layout, shape=target)
-    return CaseTemplate(label, shape, layout=layout, results={"out": result}, **fields)
+    return CaseTemplate(label, shape, **fields).replace(layout=layout, results={"out": result})
 
 
 EXPAND = (
@@ -164,16 +194,18 @@ EXPAND = (
     stretched("to-none", (1, 3), (0, 3)),
     stretched("special", (19, 1), (19, 3), domains=SPECIAL),
     stretched("long", (1, 37), (33, 37), dtypes=DtypeSelection.one_per_size),
+    stretched("rows", (70_001, 1), (70_001, 3), level=LARGE),
+    stretched("half-plane", (263, 1), PLANE, **LARGE_HALF).replace(layout=strides(31, 1)),
 )
 
 
-def transposed_along(label: str, axis: int, rank: int, **arguments: Any) -> CaseTemplate[Any]:
+def transposed_along(label: str, axis: int, rank: int, **arguments: Argument) -> CaseTemplate[Shape]:
     """Return a template along one axis of a tensor of this rank."""
     return CaseTemplate(f"{label}{axis}-of-{rank}", SHAPES[rank - 1], arguments)
 
 
 def neighbour(axis: int, rank: int) -> int:
-    """The next axis, after the last the first, counted from the other end."""
+    """Return the next axis, or the first after the last, counted from the other end of the shape."""
     return (axis + 1) % rank - (rank if axis >= 0 else 0)
 
 
@@ -193,6 +225,11 @@ UNFOLD_ALONG = tuple(
     for label, shape, dim in untested_axes({(len(template.sizes), template.argument("dim")) for template in UNFOLD})
 )
 
+LARGE_UNFOLD = (
+    CaseTemplate("rows", (32_003, 3), {"dim": 0, "size": 5, "step": 3}, level=LARGE),
+    CaseTemplate("half-columns", (67, 1031), {"dim": 1, "size": 7, "step": 4}, layout=strides(2063, 2), **LARGE_HALF),
+)
+
 FURTHER_ROLLS = tuple(
     CaseTemplate(f"by-{'-'.join(map(str, shifts))}", (4, 7, 3), {"shifts": shifts, "dims": dims})
     for shifts, dims in (
@@ -205,7 +242,7 @@ FURTHER_ROLLS = tuple(
         ((-(2**40) - 1,), (1,)),
     )
 )
-"""Far beyond the length of an axis, forth and back, and of all elements in a row."""
+"""Shifts far beyond the length of an axis, in both directions, and of the flattened tensor."""
 
 MOVEMENTS = {
     "diopiTranspose": (*TRANSPOSE, *TRANSPOSE_ALONG),
@@ -214,7 +251,7 @@ MOVEMENTS = {
     "diopiFlip": (*FLIP, *FLIP_ALONG),
     "diopiRoll": (*ROLL, *ROLL_ALONG, *FURTHER_ROLLS),
     "diopiRepeat": REPEAT,
-    "diopiUnfold": (*UNFOLD, *UNFOLD_ALONG),
+    "diopiUnfold": (*UNFOLD, *UNFOLD_ALONG, *LARGE_UNFOLD),
     "diopiTril": TRIANGLES,
     "diopiTriu": TRIANGLES,
 }
@@ -232,16 +269,15 @@ for name, templates in MOVEMENTS.items():
 
 
 def windows(sizes: Shape, dim: int, size: int, step: int) -> Shape:
-    """Shape of the result of unfolding a tensor of these sizes."""
+    """Return the shape of the result of unfolding a tensor of these sizes."""
     axis = dim % max(len(sizes), 1)
     return (*((n - size) // step + 1 if i == axis else n for i, n in enumerate(sizes)), size)
 
 
-def backward(unfold: CaseTemplate[Any], **changes: Any) -> CaseTemplate[Any]:
-    """The gradient of a call of unfold."""
+def backward(unfold: CaseTemplate[Shape]) -> CaseTemplate[Shape]:
+    """Return a template of the gradient of a call of unfold."""
     shape = windows(unfold.sizes, *(unfold.argument(name) for name in ("dim", "size", "step")))
-    arguments = {"input_sizes": unfold.sizes, **unfold.arguments}
-    return replace(unfold, sizes=shape, arguments=arguments, **{"domains": {}, **changes})
+    return replace(unfold, sizes=shape, arguments={"input_sizes": unfold.sizes, **unfold.arguments}, domains={})
 
 
 MANY_WINDOWS = CaseTemplate("exact", (3, 67), {"dim": 1, "size": 5, "step": 2}, dtypes=DtypeSelection.all)
@@ -249,9 +285,10 @@ OVERLAPPING = CaseTemplate("undefined", (2, 5), {"dim": 1, "size": 3, "step": 1}
 
 UNFOLD_BACKWARD = (
     *(backward(unfold) for unfold in UNFOLD),
-    backward(MANY_WINDOWS, domains={"grad_output": integer_values(-9, 9)}, exact=True),
-    backward(OVERLAPPING, domains={"grad_output": choice([1, -2, 3, inf, nan])}),
+    backward(MANY_WINDOWS).replace(domains={"grad_output": integer_values(-9, 9)}, exact=True),
+    backward(OVERLAPPING).replace(domains={"grad_output": choice([1, -2, 3, inf, nan])}),
     *(backward(unfold) for unfold in UNFOLD_ALONG),
+    *(backward(unfold).replace(layout=contiguous) for unfold in LARGE_UNFOLD),
 )
 
 register(
@@ -262,7 +299,7 @@ register(
 )
 
 
-def margins(pad: tuple[int, ...], mode: str = "constant", value: float | None = None) -> dict[str, Any]:
+def margins(pad: tuple[int, ...], mode: str = "constant", value: float | None = None) -> Arguments:
     """Return the arguments of padding."""
     return {"pad": pad, "mode": mode, "value": value}
 
@@ -294,7 +331,7 @@ CUTS: Mapping[str, Sequence[tuple[Shape, tuple[int, ...]]]] = {
         for mode in MIRRORED
     },
 }
-"""Shapes, and margins some of which cut elements off, beside others that add some."""
+"""Shapes and margins; negative margins cut elements off, positive ones add elements."""
 
 PADDED = (
     CaseTemplate("constant", (3, 2), fill((1, 2)), **SMOKE_IN_ALL_DTYPES),
@@ -339,6 +376,8 @@ PADDED = (
         for mode, cuts in CUTS.items()
         for number, (shape, pad) in enumerate(cuts)
     ),
+    CaseTemplate("plane", PLANE, fill((3, 5, 7, 1)), level=LARGE),
+    CaseTemplate("half-rows", (70_001, 1), fill((1, 2)), **LARGE_HALF),
 )
 
 register(
