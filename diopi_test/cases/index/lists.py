@@ -1,8 +1,9 @@
-"""Elements by lists of index tensors and masks, one for each of the first axes: reading, its gradient, writing."""
+"""Elements selected by a list with an index tensor or mask per axis: reading, its gradient, writing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,21 @@ from diopi_test.cases.domains import Domain, any_value, choice, full_range, norm
 from diopi_test.cases.index.common import (
     ALIKE,
     ALL_TRUE,
+    FAR_APART,
     INEXACT,
-    LARGE,
+    LARGE_HALF,
     MOST_OFTEN,
+    NEIGHBOURS,
     OFTEN,
     ONE_DTYPE_PER_KIND,
     POSITIVE,
     SUMMANDS,
+    Shape,
     sized,
     sums,
 )
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.model import TensorSpec
+from diopi_test.cases.model import LARGE, TensorSpec
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     CaseTemplate,
@@ -44,62 +48,82 @@ from diopi_test.cases.tensors import (
     random_positions,
 )
 
-Shape = tuple[int, ...]
 Indices = list[TensorSpec | None]
 
-INDEXING: Mapping[str, tuple[Shape, Indices]] = {
-    "pair": ((4, 5, 2), [random_positions(3, 1, below=4, low=-4), random_positions(4, below=5, low=-5)]),
-    "apart": ((4, 3, 5), [random_positions(3, below=4), None, random_positions(3, below=5, low=-5)]),
-    "apart-broadcast": ((4, 3, 5), [random_positions(2, 1, below=4), None, random_positions(3, below=5)]),
-    "inner-pair": (
+
+@dataclass(frozen=True)
+class IndexedElements:
+    """Elements of a tensor that a list selects.
+
+    Attributes:
+        shape: The shape of the tensor.
+        indices: An index tensor or mask for each of the first axes; None selects all positions of an axis.
+        values_shape: The shape of the values to write; None for the shape of the selected elements.
+    """
+
+    shape: Shape
+    indices: Indices
+    values_shape: Shape | None = None
+
+    @property
+    def selected_shape(self) -> Shape:
+        """Return the shape of the selected elements."""
+
+        def key(spec: TensorSpec | None) -> Any:
+            if spec is None:
+                return slice(None)
+            return mask_values(spec) if spec.dtype in (Dtype.bool, Dtype.uint8) else np.zeros(spec.shape, int)
+
+        return tuple(np.empty(self.shape)[tuple(key(spec) for spec in self.indices)].shape)
+
+
+INDEXING: Mapping[str, IndexedElements] = {
+    "pair": IndexedElements((4, 5, 2), [random_positions(3, 1, below=4, low=-4), random_positions(4, below=5, low=-5)]),
+    "apart": IndexedElements((4, 3, 5), [random_positions(3, below=4), None, random_positions(3, below=5, low=-5)]),
+    "apart-broadcast": IndexedElements(
+        (4, 3, 5), [random_positions(2, 1, below=4), None, random_positions(3, below=5)]
+    ),
+    "inner-pair": IndexedElements(
         (2, 4, 5, 3),
         [None, random_positions(2, 3, below=4), random_positions(3, below=5, dtype=Dtype.int32)],
     ),
-    "last-axis": ((2, 3, 4), [None, None, random_positions(5, below=4, low=-4, layout=strided)]),
-    "three": (
+    "last-axis": IndexedElements((2, 3, 4), [None, None, random_positions(5, below=4, low=-4, layout=strided)]),
+    "three": IndexedElements(
         (3, 4, 2),
         [random_positions(9, below=3), random_positions(9, below=4, low=-4), random_positions(1, below=2)],
     ),
-    "matrix-of-indices": ((6, 2), [random_positions(4, 3, below=6, low=-6, layout=transposed)]),
-    "number": ((4, 3), [random_positions(below=4, low=-4)]),
-    "number-apart": ((2, 3, 4), [random_positions(below=2), None, random_positions(2, below=4)]),
-    "all-numbers": ((2, 3), [literal(-1), literal(2)]),
-    "cube": ((4, 4, 4), [random_positions(4, below=4), None, random_positions(4, below=4)]),
-    "no-indices": ((4, 3), [random_positions(0, below=4)]),
-    "no-columns": ((4, 0), [random_positions(2, below=4)]),
-    "rank-5": ((2, 3, 2, 4, 2), [None, random_positions(4, below=3), None, random_positions(4, below=4)]),
-    "long": ((257,), [random_positions(1031, below=257, low=-257)]),
-    "mask": ((4, 5, 3), [periodic_mask(4, 5)]),
-    "mask-of-rows": ((7, 3), [periodic_mask(7, period=2)]),
-    "mask-of-all": ((3, 4), [periodic_mask(3, 4, layout=transposed)]),
-    "inner-mask": ((3, 5, 2), [None, periodic_mask(5, period=2, layout=strided)]),
-    "mask-uint8": ((4, 5), [periodic_mask(4, 5, period=2, dtype=Dtype.uint8)]),
-    "inner-mask-uint8": ((3, 4, 2), [None, periodic_mask(4, period=2, dtype=Dtype.uint8)]),
-    "mask-and-index": ((2, 3, 4), [literal([[1, 0, 0], [0, 1, 1]], Dtype.bool), random_positions(3, below=4, low=-4)]),
-    "mask-index-apart": ((4, 3, 5), [literal([1, 0, 1, 1], Dtype.bool), None, literal([-2])]),
-    "mask-true": ((3, 2), [constant_mask(True, 3)]),
-    "mask-false": ((3, 2), [constant_mask(False, 3, 2)]),
+    "matrix-of-indices": IndexedElements((6, 2), [random_positions(4, 3, below=6, low=-6, layout=transposed)]),
+    "number": IndexedElements((4, 3), [random_positions(below=4, low=-4)]),
+    "number-apart": IndexedElements((2, 3, 4), [random_positions(below=2), None, random_positions(2, below=4)]),
+    "all-numbers": IndexedElements((2, 3), [literal(-1), literal(2)]),
+    "cube": IndexedElements((4, 4, 4), [random_positions(4, below=4), None, random_positions(4, below=4)]),
+    "no-indices": IndexedElements((4, 3), [random_positions(0, below=4)]),
+    "no-columns": IndexedElements((4, 0), [random_positions(2, below=4)]),
+    "rank-5": IndexedElements(
+        (2, 3, 2, 4, 2), [None, random_positions(4, below=3), None, random_positions(4, below=4)]
+    ),
+    "long": IndexedElements((257,), [random_positions(1031, below=257, low=-257)]),
+    "mask": IndexedElements((4, 5, 3), [periodic_mask(4, 5)]),
+    "mask-of-rows": IndexedElements((7, 3), [periodic_mask(7, period=2)]),
+    "mask-of-all": IndexedElements((3, 4), [periodic_mask(3, 4, layout=transposed)]),
+    "inner-mask": IndexedElements((3, 5, 2), [None, periodic_mask(5, period=2, layout=strided)]),
+    "mask-uint8": IndexedElements((4, 5), [periodic_mask(4, 5, period=2, dtype=Dtype.uint8)]),
+    "inner-mask-uint8": IndexedElements((3, 4, 2), [None, periodic_mask(4, period=2, dtype=Dtype.uint8)]),
+    "mask-and-index": IndexedElements(
+        (2, 3, 4), [literal([[1, 0, 0], [0, 1, 1]], Dtype.bool), random_positions(3, below=4, low=-4)]
+    ),
+    "mask-index-apart": IndexedElements((4, 3, 5), [literal([1, 0, 1, 1], Dtype.bool), None, literal([-2])]),
+    "mask-true": IndexedElements((3, 2), [constant_mask(True, 3)]),
+    "mask-false": IndexedElements((3, 2), [constant_mask(False, 3, 2)]),
 }
-"""Shapes of the input, and lists of index tensors and masks for it."""
 
-ROWS = CaseTemplate("rows", ((5, 4), [random_positions(6, below=5, low=-5)]), **SMOKE_IN_ALL_DTYPES)
+ROWS = CaseTemplate("rows", IndexedElements((5, 4), [random_positions(6, below=5, low=-5)]), **SMOKE_IN_ALL_DTYPES)
 MIDDLE = CaseTemplate(
     "middle",
-    ((3, 4, 5), [None, random_positions(2, 3, below=4, dtype=Dtype.int32), None]),
+    IndexedElements((3, 4, 5), [None, random_positions(2, 3, below=4, dtype=Dtype.int32), None]),
     layout=transposed,
     dtypes=DtypeSelection.all,
 )
-
-
-def selected(shape: Shape, indices: Indices) -> Shape:
-    """Shape of what a list of index tensors and masks selects."""
-
-    def key(spec: TensorSpec | None) -> Any:
-        if spec is None:
-            return slice(None)
-        return mask_values(spec) if spec.dtype in (Dtype.bool, Dtype.uint8) else np.zeros(spec.shape, int)
-
-    return tuple(np.empty(shape)[tuple(key(spec) for spec in indices)].shape)
 
 
 INDEX = (
@@ -113,30 +137,40 @@ INDEX = (
 )
 
 
-def reading(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+LARGE_ROWS = CaseTemplate("rows", IndexedElements((32_003, 3), [random_positions(32_005, below=32_003)]), level=LARGE)
+FAR_ROWS = CaseTemplate("half-far-apart", IndexedElements((131, 517), [random_positions(263, below=131)]), **FAR_APART)
+
+
+def reading(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndex` from the sizes of a template."""
-    shape, indices = template.sizes
-    return {"input": arbitrary(*shape, layout=template.layout), "indices": indices}
+    return {"input": arbitrary(*template.sizes.shape, layout=template.layout), "indices": template.sizes.indices}
 
 
-register("diopiIndex", templates=INDEX, derive=reading)
+register("diopiIndex", templates=(*INDEX, LARGE_ROWS, FAR_ROWS), derive=reading)
 
 INDEX_BACKWARD = (
     ROWS,
     MIDDLE.replace(result_layout=transposed),
     CaseTemplate("mask-common", INDEXING["mask"], **same_layout(strided), dtypes=DtypeSelection.all),
     *cycle_layouts(sized(INDEXING), *ALIKE),
-    *sums("grad_output", ((6, 5), [random_positions(67, below=6)]), ((3, 2), [OFTEN]), floating),
+    *sums(
+        "grad_output",
+        IndexedElements((6, 5), [random_positions(67, below=6)]),
+        IndexedElements((3, 2), [OFTEN]),
+        floating,
+    ),
+    LARGE_ROWS,
+    CaseTemplate("crowded", IndexedElements((131, 67), [random_positions(1031, below=131)]), **LARGE_HALF),
 )
 
 
-def gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def gradient(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndexBackward` from the sizes of a template."""
-    shape, indices = template.sizes
+    sizes = template.sizes
     return {
-        "zeros_like_input": tensor(*shape, domain=choice([0.0]), layout=template.layout),
-        "indices": indices,
-        "grad_output": tensor(*selected(shape, indices), layout=template.layout),
+        "zeros_like_input": tensor(*sizes.shape, domain=choice([0.0]), layout=template.layout),
+        "indices": sizes.indices,
+        "grad_output": tensor(*sizes.selected_shape, layout=template.layout),
     }
 
 
@@ -152,32 +186,58 @@ COLUMNS: Indices = [None, distinct_positions(3, below=5)]
 
 
 def input_and_values(domain: Domain) -> Mapping[str, Domain]:
-    """The domain of the input and of what is written to it."""
+    """Return the domains that draw the input and the written values from `domain`."""
     return {"input": domain, "values": domain}
 
 
 INDEX_PUT = (
-    CaseTemplate("put", ((6, 3), ONCE), PUT, **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("add", ((4, 3), REPEATED), ADD, **SMOKE_IN_ALL_DTYPES),
-    CaseTemplate("put-strided", ((4, 5), COLUMNS), PUT, **same_layout(strided), dtypes=ONE_DTYPE_PER_KIND),
+    CaseTemplate("put", IndexedElements((6, 3), ONCE), PUT, **SMOKE_IN_ALL_DTYPES),
+    CaseTemplate("add", IndexedElements((4, 3), REPEATED), ADD, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
-        "put-int32", ((4, 5), [None, distinct_positions(3, below=5, dtype=Dtype.int32)]), PUT, **same_layout(transposed)
+        "put-strided", IndexedElements((4, 5), COLUMNS), PUT, **same_layout(strided), dtypes=ONE_DTYPE_PER_KIND
+    ),
+    CaseTemplate(
+        "put-int32",
+        IndexedElements((4, 5), [None, distinct_positions(3, below=5, dtype=Dtype.int32)]),
+        PUT,
+        **same_layout(transposed),
     ),
     CaseTemplate(
         "any-of-several",
-        ((9, 3), [random_positions(7, below=9, low=-9)]),
+        IndexedElements((9, 3), [random_positions(7, below=9, low=-9)]),
         PUT,
         dtypes=(*ONE_DTYPE_PER_KIND, Dtype.bool, Dtype.float64),
     ),
-    CaseTemplate("wrap", ((3, 2), NINE_OF_THREE), ADD, input_and_values(full_range), dtypes=(Dtype.int8, Dtype.uint8)),
     CaseTemplate(
-        "exact", ((6, 5), [random_positions(67, below=6)]), ADD, input_and_values(SUMMANDS), dtypes=INEXACT, exact=True
+        "wrap",
+        IndexedElements((3, 2), NINE_OF_THREE),
+        ADD,
+        input_and_values(full_range),
+        dtypes=(Dtype.int8, Dtype.uint8),
     ),
-    CaseTemplate("long-sum", ((3, 2), [OFTEN]), ADD, input_and_values(POSITIVE), dtypes=half),
     CaseTemplate(
-        "equal-sum", ((3, 2), [MOST_OFTEN]), ADD, input_and_values(choice([0.1, 0.3])), dtypes=(Dtype.float32,)
+        "exact",
+        IndexedElements((6, 5), [random_positions(67, below=6)]),
+        ADD,
+        input_and_values(SUMMANDS),
+        dtypes=INEXACT,
+        exact=True,
     ),
-    CaseTemplate("add-neighbours", ((3, 2), NINE_OF_THREE), ADD, input_and_values(LARGE), dtypes=(Dtype.int64,)),
+    CaseTemplate("long-sum", IndexedElements((3, 2), [OFTEN]), ADD, input_and_values(POSITIVE), dtypes=half),
+    CaseTemplate(
+        "equal-sum",
+        IndexedElements((3, 2), [MOST_OFTEN]),
+        ADD,
+        input_and_values(choice([0.1, 0.3])),
+        dtypes=(Dtype.float32,),
+    ),
+    CaseTemplate(
+        "add-neighbours",
+        IndexedElements((3, 2), NINE_OF_THREE),
+        ADD,
+        input_and_values(NEIGHBOURS),
+        dtypes=(Dtype.int64,),
+    ),
     *cycle_layouts(
         [
             *(
@@ -188,26 +248,27 @@ INDEX_PUT = (
         ],
         *ALIKE,
     ),
-    CaseTemplate("one-for-all", ((4, 5), COLUMNS, ()), PUT),
-    CaseTemplate("one-of-vector-for-all", ((4, 5), [periodic_mask(4, 5)], (1,)), PUT),
-    CaseTemplate("row-for-all", ((6, 3), ONCE, (3,)), PUT),
-    CaseTemplate("column-for-all", ((6, 3), ONCE, (4, 1)), PUT),
-    CaseTemplate("add-one-for-all", ((4, 3), REPEATED, ()), ADD),
-    CaseTemplate("add-row-for-mask", ((4, 5, 3), [periodic_mask(4, 5)], (3,)), ADD),
-    CaseTemplate("add-row-for-all", ((4, 3), REPEATED, (3,)), ADD),
+    CaseTemplate("one-for-all", IndexedElements((4, 5), COLUMNS, ()), PUT),
+    CaseTemplate("one-of-vector-for-all", IndexedElements((4, 5), [periodic_mask(4, 5)], (1,)), PUT),
+    CaseTemplate("row-for-all", IndexedElements((6, 3), ONCE, (3,)), PUT),
+    CaseTemplate("column-for-all", IndexedElements((6, 3), ONCE, (4, 1)), PUT),
+    CaseTemplate("add-one-for-all", IndexedElements((4, 3), REPEATED, ()), ADD),
+    CaseTemplate("add-row-for-mask", IndexedElements((4, 5, 3), [periodic_mask(4, 5)], (3,)), ADD),
+    CaseTemplate("add-row-for-all", IndexedElements((4, 3), REPEATED, (3,)), ADD),
+    CaseTemplate("rows", IndexedElements((32_003, 3), [distinct_positions(4097, below=32_003)]), PUT, level=LARGE),
+    CaseTemplate("half", IndexedElements((131, 517), [distinct_positions(67, below=131)]), PUT, **LARGE_HALF),
 )
-"""Sizes are the shape of the input, the indices, and the shape of the values, by default that of what is selected."""
 
 
-def writing(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def writing(template: CaseTemplate[IndexedElements], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiIndexPut` from the sizes of a template."""
-    shape, indices, *values = template.sizes
+    sizes = template.sizes
     domain = normal() if template.argument("accumulate") else any_value
-    written = values[0] if values else selected(shape, indices)
+    values_shape = sizes.selected_shape if sizes.values_shape is None else sizes.values_shape
     return {
-        "input": tensor(*shape, domain=domain, layout=template.layout),
-        "values": tensor(*written, domain=domain, layout=template.layout),
-        "indices": indices,
+        "input": tensor(*sizes.shape, domain=domain, layout=template.layout),
+        "values": tensor(*values_shape, domain=domain, layout=template.layout),
+        "indices": sizes.indices,
     }
 
 

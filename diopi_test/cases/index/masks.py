@@ -1,9 +1,9 @@
-"""Elements where a mask is true, or that are not zero: filling, writing, selecting, choosing between two tensors."""
+"""Elements at which a mask is true, or that are not zero: filling, writing, selecting, choosing between tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf, nan
 from typing import Any
 
@@ -13,10 +13,20 @@ from diopi_proto.dtypes import complexes, floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, normal
-from diopi_test.cases.index.common import ALL_FALSE, ALL_TRUE, ONE_DTYPE_PER_KIND, UNLIKE, sized, sums
+from diopi_test.cases.index.common import (
+    ALL_FALSE,
+    ALL_TRUE,
+    FAR_APART,
+    LARGE_HALF,
+    ONE_DTYPE_PER_KIND,
+    UNLIKE,
+    Shape,
+    sized,
+    sums,
+)
 from diopi_test.cases.index.values import conversions, with_value
-from diopi_test.cases.layouts import contiguous, expanded, strided, transposed
-from diopi_test.cases.model import Case, TensorSpec, cases_for
+from diopi_test.cases.layouts import contiguous, expanded, strided, strides, transposed
+from diopi_test.cases.model import LARGE, Case, TensorSpec, cases_for
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     CaseTemplate,
@@ -30,47 +40,66 @@ from diopi_test.cases.template import (
 )
 from diopi_test.cases.tensors import arbitrary, constant_mask, derive_single_tensor, literal, mask_values, periodic_mask
 
-Masking = tuple[tuple[int, ...], TensorSpec]
-"""Shape of the input, and the mask."""
 
-FITTING: Mapping[str, Masking] = {
-    "row": ((4, 6), periodic_mask(6, period=2)),
-    "column": ((4, 6), periodic_mask(4, 1, period=2)),
-    "number": ((3, 4), constant_mask(True)),
-    "of-number": ((), constant_mask(True)),
-    "of-number-false": ((), constant_mask(False)),
-    "false": ((3, 4), constant_mask(False, 3, 4)),
-    "true": ((3, 4), constant_mask(True, 3, 4)),
-    "empty": ((0, 3), constant_mask(True, 0, 3)),
-    "empty-by-row": ((0, 3), constant_mask(True, 3)),
-    "strided-mask": ((5, 3), periodic_mask(5, 3, layout=strided)),
-    "transposed-mask": ((5, 3), periodic_mask(5, 3, layout=transposed)),
-    "inner": ((3, 4, 2), periodic_mask(4, 1, period=2)),
-    "rank-5": ((2, 1, 3, 2, 2), periodic_mask(2, 1, 3, 2, 2)),
-    "long": ((1031,), periodic_mask(1031)),
-    "irregular": ((4099,), literal(np.arange(4099) ** 2 % 101 < 40, Dtype.bool)),
+@dataclass(frozen=True)
+class MaskedElements:
+    """Elements of a tensor that a mask selects.
+
+    Attributes:
+        shape: The shape of the tensor.
+        mask: The mask, which is broadcast with the tensor.
+        source: The shape of the source of the elements; None for a vector that is longer than necessary.
+    """
+
+    shape: Shape
+    mask: TensorSpec
+    source: Shape | None = None
+
+    @property
+    def count(self) -> int:
+        """Return the number of selected elements."""
+        shape = np.broadcast_shapes(self.shape, self.mask.shape)
+        return int(np.broadcast_to(mask_values(self.mask), shape).sum())
+
+
+FITTING: Mapping[str, MaskedElements] = {
+    "row": MaskedElements((4, 6), periodic_mask(6, period=2)),
+    "column": MaskedElements((4, 6), periodic_mask(4, 1, period=2)),
+    "number": MaskedElements((3, 4), constant_mask(True)),
+    "of-number": MaskedElements((), constant_mask(True)),
+    "of-number-false": MaskedElements((), constant_mask(False)),
+    "false": MaskedElements((3, 4), constant_mask(False, 3, 4)),
+    "true": MaskedElements((3, 4), constant_mask(True, 3, 4)),
+    "empty": MaskedElements((0, 3), constant_mask(True, 0, 3)),
+    "empty-by-row": MaskedElements((0, 3), constant_mask(True, 3)),
+    "strided-mask": MaskedElements((5, 3), periodic_mask(5, 3, layout=strided)),
+    "transposed-mask": MaskedElements((5, 3), periodic_mask(5, 3, layout=transposed)),
+    "inner": MaskedElements((3, 4, 2), periodic_mask(4, 1, period=2)),
+    "rank-5": MaskedElements((2, 1, 3, 2, 2), periodic_mask(2, 1, 3, 2, 2)),
+    "long": MaskedElements((1031,), periodic_mask(1031)),
+    "irregular": MaskedElements((4099,), literal(np.arange(4099) ** 2 % 101 < 40, Dtype.bool)),
 }
-"""Masks that fit an input as it is."""
+"""Masks that are broadcast to the shape of the input."""
 
-SPREADING: Mapping[str, Masking] = {
-    "input-row": ((3,), periodic_mask(4, 3, period=2)),
-    "input-column": ((4, 1), periodic_mask(4, 3, period=2)),
-    "input-number": ((), periodic_mask(2, 3, period=2)),
-    "outer": ((4, 1), periodic_mask(1, 5, period=2)),
-    "to-no-rows": ((3,), constant_mask(True, 0, 3)),
+SPREADING: Mapping[str, MaskedElements] = {
+    "input-row": MaskedElements((3,), periodic_mask(4, 3, period=2)),
+    "input-column": MaskedElements((4, 1), periodic_mask(4, 3, period=2)),
+    "input-number": MaskedElements((), periodic_mask(2, 3, period=2)),
+    "outer": MaskedElements((4, 1), periodic_mask(1, 5, period=2)),
+    "to-no-rows": MaskedElements((3,), constant_mask(True, 0, 3)),
 }
 """Masks along which the input is broadcast."""
 
 UNMASKED = {"(of-)?number-false|false": ALL_FALSE, "(of-)?number|true": ALL_TRUE}
 
-PLAIN: Masking = ((4, 6), periodic_mask(4, 6))
+PLAIN = MaskedElements((4, 6), periodic_mask(4, 6))
 HALF = periodic_mask(4, 5, period=2)
 
 MASKED = (
     CaseTemplate("plain", PLAIN, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "cube",
-        ((3, 4, 2), periodic_mask(3, 4, 2, period=2, layout=strided)),
+        MaskedElements((3, 4, 2), periodic_mask(3, 4, 2, period=2, layout=strided)),
         layout=transposed,
         result_layout=strided,
         dtypes=DtypeSelection.all,
@@ -81,17 +110,23 @@ MASKED = (
 )
 
 
-def masking(domain: Domain = any_value) -> Derive[Any]:
-    """Derives arguments from the shape of the input, the mask, and the shape of the source."""
+PLANE = MaskedElements((263, 257), periodic_mask(263, 257))
+LARGE_PLANE = CaseTemplate("plane", PLANE, level=LARGE)
+LARGE_MASKED = (LARGE_PLANE, CaseTemplate("half-far-apart", PLANE, **FAR_APART))
 
-    def arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
-        shape, mask, *source = template.sizes
-        count = int(np.broadcast_to(mask_values(mask), np.broadcast_shapes(shape, mask.shape)).sum())
+
+def masking(domain: Domain = any_value) -> Derive[MaskedElements]:
+    """Return a function that derives the arguments of functions with a mask and draws the input from `domain`."""
+
+    def arguments(template: CaseTemplate[MaskedElements], dtype: Dtype) -> Mapping[str, Any]:
+        sizes = template.sizes
         return {
-            "grad_output": tensor(count, layout=template.layout),
-            "input": tensor(*shape, domain=domain, layout=template.layout),
-            "mask": mask,
-            "source": arbitrary(*(source[0] if source else (count + 2,)), layout=template.layout),
+            "grad_output": tensor(sizes.count, layout=template.layout),
+            "input": tensor(*sizes.shape, domain=domain, layout=template.layout),
+            "mask": sizes.mask,
+            "source": arbitrary(
+                *((sizes.count + 2,) if sizes.source is None else sizes.source), layout=template.layout
+            ),
         }
 
     return arguments
@@ -99,23 +134,27 @@ def masking(domain: Domain = any_value) -> Derive[Any]:
 
 @cases_for("diopiMaskedFill", non_discriminating=UNMASKED)
 def masked_fill(prototype: Prototype) -> Iterator[Case]:
-    templates = [*MASKED, *conversions(prototype, ((4, 5), HALF))]
+    templates = [*MASKED, *conversions(prototype, MaskedElements((4, 5), HALF)), *LARGE_MASKED]
     return expand(prototype, templates, with_value(prototype, masking()))
 
 
 MASKED_SCATTER = (
     *MASKED,
-    CaseTemplate("just-enough", (*PLAIN, (8,)), dtypes=ONE_DTYPE_PER_KIND),
-    CaseTemplate("from-transposed-matrix", (*PLAIN, (4, 3)), layout=transposed, dtypes=ONE_DTYPE_PER_KIND),
-    CaseTemplate("from-strided-cube", (*PLAIN, (2, 3, 2)), layout=strided),
-    CaseTemplate("from-number", ((2, 3), literal([[0, 0, 0], [0, 1, 0]], Dtype.bool), ())),
-    CaseTemplate("from-nothing", ((2, 3), constant_mask(False, 2, 3), (0,))),
+    CaseTemplate("just-enough", replace(PLAIN, source=(8,)), dtypes=ONE_DTYPE_PER_KIND),
+    CaseTemplate("from-transposed-matrix", replace(PLAIN, source=(4, 3)), layout=transposed, dtypes=ONE_DTYPE_PER_KIND),
+    CaseTemplate("from-strided-cube", replace(PLAIN, source=(2, 3, 2)), layout=strided),
+    CaseTemplate("from-number", MaskedElements((2, 3), literal([[0, 0, 0], [0, 1, 0]], Dtype.bool), ())),
+    CaseTemplate("from-nothing", MaskedElements((2, 3), constant_mask(False, 2, 3), (0,))),
+    LARGE_PLANE,
+    LARGE_MASKED[1].replace(arguments={"source": arbitrary(PLANE.count + 2)}),
 )
 
 register("diopiMaskedScatter", templates=MASKED_SCATTER, derive=masking(), non_discriminating=UNMASKED)
 register(
     "diopiMaskedSelect",
-    templates=[template.replace(result_layout=contiguous) for template in MASKED],  # which the callee makes
+    templates=[
+        template.replace(result_layout=contiguous) for template in (*MASKED, *LARGE_MASKED)
+    ],  # the callee's layout
     derive=masking(),
     non_discriminating={"input-number": "all elements are the one of the input"},
 )
@@ -134,8 +173,16 @@ def _unequally_often(rows: int) -> TensorSpec:
 MASKED_SELECT_BACKWARD = (
     *MASKED,
     *(CaseTemplate(f"{label}-all", SPREADING[label], dtypes=DtypeSelection.all) for label in ("input-row", "outer")),
-    *sums("grad_output", ((3, 1, 5), periodic_mask(3, 67, 5, period=2)), ((3,), _unequally_often(1100))),
-    CaseTemplate("equal-sum", ((3,), _unequally_often(4000)), domains={"grad_output": choice([0.1, 0.3])}),
+    *sums(
+        "grad_output",
+        MaskedElements((3, 1, 5), periodic_mask(3, 67, 5, period=2)),
+        MaskedElements((3,), _unequally_often(1100)),
+    ),
+    CaseTemplate(
+        "equal-sum", MaskedElements((3,), _unequally_often(4000)), domains={"grad_output": choice([0.1, 0.3])}
+    ),
+    LARGE_PLANE,
+    CaseTemplate("half", PLANE, **LARGE_HALF),
 )
 
 register(
@@ -157,51 +204,80 @@ MIXED = (
     (Dtype.complex64, Dtype.float64),
     (Dtype.complex128, Dtype.complex64),
 )
-"""Element types of the two tensors that are chosen between."""
+"""Different element types of the two tensors that `diopiWhere` chooses from."""
 
-MATRIX = (HALF, (4, 5), (4, 5))
+
+@dataclass(frozen=True)
+class ChoiceSizes:
+    """Sizes of a choice between two tensors.
+
+    Attributes:
+        condition: The condition.
+        input: The shape of the tensor that is chosen where the condition is true.
+        alternative: The shape of the tensor that is chosen where the condition is false.
+    """
+
+    condition: TensorSpec
+    input: Shape
+    alternative: Shape
+
+
+MATRIX = ChoiceSizes(HALF, (4, 5), (4, 5))
 BYTES = periodic_mask(4, 5, period=2, dtype=Dtype.uint8)
+
+LARGE_CHOICE = ChoiceSizes(PLANE.mask, PLANE.shape, PLANE.shape)
 
 WHERE_TEMPLATES = (
     CaseTemplate("matrix", MATRIX, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "three-ways",
-        (periodic_mask(3, 1, period=2), (4, 1, 1), (2,)),
+        ChoiceSizes(periodic_mask(3, 1, period=2), (4, 1, 1), (2,)),
         layout=transposed,
         result_layout=strided,
         dtypes=DtypeSelection.all,
     ),
-    CaseTemplate("uint8", (BYTES, (4, 5), (4, 5)), dtypes=ONE_DTYPE_PER_KIND),
+    CaseTemplate("uint8", ChoiceSizes(BYTES, (4, 5), (4, 5)), dtypes=ONE_DTYPE_PER_KIND),
     CaseTemplate(
-        "uint8-strided", (replace(BYTES, layout=strided), (4, 5), (4, 5)), layout=strided, result_layout=transposed
+        "uint8-strided",
+        ChoiceSizes(replace(BYTES, layout=strided), (4, 5), (4, 5)),
+        layout=strided,
+        result_layout=transposed,
     ),
-    CaseTemplate("condition-row", (periodic_mask(5, period=2), (4, 5), (4, 5)), layout=strided),
-    CaseTemplate("number-input", (HALF, (), (4, 5))),
-    CaseTemplate("number-other", (HALF, (4, 5), ())),
-    CaseTemplate("number-condition", (constant_mask(True), (3, 4), (3, 4))),
-    CaseTemplate("number-condition-false", (constant_mask(False), (3, 4), (3, 4))),
-    CaseTemplate("all-numbers", (constant_mask(False), (), ())),
-    CaseTemplate("all-true", (constant_mask(True, 3, 4), (3, 4), (4,))),
-    CaseTemplate("empty", (constant_mask(True, 0, 3), (0, 3), (3,))),
-    CaseTemplate("transposed", (periodic_mask(6, 4, layout=transposed), (6, 4), (6, 4)), **same_layout(transposed)),
+    CaseTemplate("condition-row", ChoiceSizes(periodic_mask(5, period=2), (4, 5), (4, 5)), layout=strided),
+    CaseTemplate("number-input", ChoiceSizes(HALF, (), (4, 5))),
+    CaseTemplate("number-other", ChoiceSizes(HALF, (4, 5), ())),
+    CaseTemplate("number-condition", ChoiceSizes(constant_mask(True), (3, 4), (3, 4))),
+    CaseTemplate("number-condition-false", ChoiceSizes(constant_mask(False), (3, 4), (3, 4))),
+    CaseTemplate("all-numbers", ChoiceSizes(constant_mask(False), (), ())),
+    CaseTemplate("all-true", ChoiceSizes(constant_mask(True, 3, 4), (3, 4), (4,))),
+    CaseTemplate("empty", ChoiceSizes(constant_mask(True, 0, 3), (0, 3), (3,))),
+    CaseTemplate(
+        "transposed", ChoiceSizes(periodic_mask(6, 4, layout=transposed), (6, 4), (6, 4)), **same_layout(transposed)
+    ),
     CaseTemplate("expanded", MATRIX, layout=expanded),
-    CaseTemplate("rank-5", (periodic_mask(2, 1, 3, 1, 2, period=2), (2, 1, 1, 2, 2), (3, 2, 2))),
-    CaseTemplate("long", (periodic_mask(1031, period=2), (1031,), (1031,)), dtypes=DtypeSelection.one_per_size),
+    CaseTemplate("rank-5", ChoiceSizes(periodic_mask(2, 1, 3, 1, 2, period=2), (2, 1, 1, 2, 2), (3, 2, 2))),
+    CaseTemplate(
+        "long", ChoiceSizes(periodic_mask(1031, period=2), (1031,), (1031,)), dtypes=DtypeSelection.one_per_size
+    ),
     *(
         CaseTemplate(
             f"and-{second.name}", MATRIX, {"input": tensor(4, 5), "other": tensor(4, 5, dtype=second)}, dtypes=(first,)
         )
         for first, second in MIXED
     ),
+    CaseTemplate("plane", LARGE_CHOICE, level=LARGE),
+    CaseTemplate("half-far-apart", LARGE_CHOICE, {"other": arbitrary(263, 257, layout=strides(0, 1))}, **FAR_APART),
 )
-"""Sizes are the condition and the shapes of the two tensors."""
 
 
-def choosing(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def choosing(template: CaseTemplate[ChoiceSizes], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiWhere` from the sizes of a template."""
-    condition, *shapes = template.sizes
-    first, second = (arbitrary(*shape, layout=template.layout) for shape in shapes)
-    return {"condition": condition, "input": first, "other": second}
+    sizes = template.sizes
+    return {
+        "condition": sizes.condition,
+        "input": arbitrary(*sizes.input, layout=template.layout),
+        "other": arbitrary(*sizes.alternative, layout=template.layout),
+    }
 
 
 register(
@@ -233,6 +309,9 @@ NONZERO = (
     CaseTemplate("rank-5", (2, 1, 3, 2, 2)),
     CaseTemplate("long", (1031,), dtypes=(*ONE_DTYPE_PER_KIND, Dtype.int8)),
     CaseTemplate("very-long", (5, 823)),
+    CaseTemplate("plane", (263, 257), level=LARGE),
+    CaseTemplate("half-rank5", (7, 11, 13, 5, 17), **LARGE_HALF),
+    CaseTemplate("rows", (70_001, 2), dtypes=(Dtype.int64,), level=LARGE),
 )
 
 register("diopiNonzero", templates=NONZERO, derive=derive_single_tensor(half_zeros))

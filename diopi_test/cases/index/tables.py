@@ -1,10 +1,10 @@
-"""Rows of a table by their numbers: embedding, its gradient, shortening the rows, and one-hot vectors."""
+"""Rows of a table, selected by index: embedding, its gradient, limiting the norms of rows, and one-hot vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.random import Generator
@@ -13,47 +13,59 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values
-from diopi_test.cases.index.common import OFTEN, SUMMANDS, UNLIKE, sized, sums
+from diopi_test.cases.index.common import (
+    FAR_APART,
+    LARGE_HALF,
+    OFTEN,
+    SUMMANDS,
+    UNLIKE,
+    IndexedTable,
+    Shape,
+    sized,
+    sums,
+)
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.model import TensorSpec
+from diopi_test.cases.model import LARGE, TensorSpec
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     ByDtype,
     CaseTemplate,
     DtypeSelection,
+    TemplateFields,
     cycle_layouts,
     register,
     same_layout,
     tensor,
 )
-from diopi_test.cases.tensors import arbitrary, derive_single_tensor, literal
+from diopi_test.cases.tensors import arbitrary, derive_single_tensor, literal, random_positions
 
 I32 = Dtype.int32
 
 
 def rows_of(*shape: int, rows: int = 5, dtype: Dtype = Dtype.int64, layout: Layout = contiguous) -> TensorSpec:
-    """Numbers of rows, the first and the last one among them if there are two."""
+    """Return a tensor of row indices that includes the first and the last row if it has at least two elements."""
     return TensorSpec(shape, dtype, choice(list(range(rows))), layout)
 
 
-TABLES: Mapping[str, tuple[tuple[int, int], TensorSpec]] = {
-    "matrix-of-indices": ((5, 3), rows_of(2, 4, layout=transposed)),
-    "strided-indices": ((5, 3), rows_of(2, 3, layout=strided)),
-    "number": ((5, 3), literal(4)),
-    "no-indices": ((5, 3), rows_of(0)),
-    "narrow": ((5, 1), rows_of(7)),
-    "one-row": ((1, 4), rows_of(3, rows=1)),
-    "cube-of-indices": ((6, 2), rows_of(2, 3, 2, rows=6, dtype=I32)),
-    "no-columns": ((5, 0), rows_of(3)),
-    "wide": ((5, 1030), rows_of(4)),
-    "long": ((40, 9), rows_of(115, rows=40)),
+TABLES: Mapping[str, IndexedTable] = {
+    "matrix-of-indices": IndexedTable((5, 3), rows_of(2, 4, layout=transposed)),
+    "strided-indices": IndexedTable((5, 3), rows_of(2, 3, layout=strided)),
+    "number": IndexedTable((5, 3), literal(4)),
+    "no-indices": IndexedTable((5, 3), rows_of(0)),
+    "narrow": IndexedTable((5, 1), rows_of(7)),
+    "one-row": IndexedTable((1, 4), rows_of(3, rows=1)),
+    "cube-of-indices": IndexedTable((6, 2), rows_of(2, 3, 2, rows=6, dtype=I32)),
+    "no-columns": IndexedTable((5, 0), rows_of(3)),
+    "wide": IndexedTable((5, 1030), rows_of(4)),
+    "long": IndexedTable((40, 9), rows_of(115, rows=40)),
 }
-"""Shape of the table, and the indices."""
 
-LOOKUP = ((5, 4), rows_of(7))
-UNUSED = ((9, 3), literal([2, 7, 2, 2, 4]))
-IN_POWERS = ((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3, 3]))
-"""Each row once, twice or four times."""
+LOOKUP = IndexedTable((5, 4), rows_of(7))
+UNUSED = IndexedTable((9, 3), literal([2, 7, 2, 2, 4]))
+IN_POWERS = IndexedTable((5, 6), literal([0, 1, 2, 1, 3, 3, 0, 3, 3]))
+"""Every row occurs once, twice or four times."""
+
+VOCABULARY = IndexedTable((32_003, 13), random_positions(11, 509, below=32_003))
 
 SCALED: Mapping[str, Any] = {"scale_grad_byfreq": True}
 
@@ -61,7 +73,7 @@ COMMON = (
     CaseTemplate("vector", LOOKUP, **SMOKE_IN_ALL_DTYPES),
     CaseTemplate(
         "int32",
-        ((5, 3), rows_of(2, 3, dtype=I32, layout=transposed)),
+        IndexedTable((5, 3), rows_of(2, 3, dtype=I32, layout=transposed)),
         {"padding_idx": 2},
         layout=transposed,
         result_layout=strided,
@@ -75,11 +87,13 @@ EMBEDDING = (
     *cycle_layouts(sized(TABLES, DtypeSelection.one_per_size), *UNLIKE),
     CaseTemplate("padding", LOOKUP, {"padding_idx": 0}),
     CaseTemplate("scaled", LOOKUP, SCALED),
+    CaseTemplate("vocabulary", VOCABULARY, level=LARGE),
+    CaseTemplate("half-long", IndexedTable((4097, 67), random_positions(1031, below=4097)), **FAR_APART),
 )
 
 
-def scaled(label: str, **fields: Any) -> CaseTemplate[Any]:
-    """Gradients of a table's first row are dropped, the others divided by how often theirs is named."""
+def scaled(label: str, **fields: Unpack[TemplateFields]) -> CaseTemplate[IndexedTable]:
+    """Return a template that ignores the first row and divides the gradients of each row by its frequency."""
     return CaseTemplate(f"{label}-scaled", TABLES[label], {"padding_idx": 0, **SCALED}, **fields)
 
 
@@ -95,13 +109,15 @@ EMBEDDING_BACKWARD = (
     CaseTemplate("padding-last", LOOKUP, {"padding_idx": 4}),
     CaseTemplate("padding-not-named", UNUSED, {"padding_idx": 3}),
     CaseTemplate("exact-scaled", IN_POWERS, SCALED, {"grad": SUMMANDS}, dtypes=floating, exact=True),
-    *sums("grad", ((6, 5), rows_of(67, rows=6)), ((3, 2), OFTEN), floating),
+    *sums("grad", IndexedTable((6, 5), rows_of(67, rows=6)), IndexedTable((3, 2), OFTEN), floating),
+    CaseTemplate("vocabulary", VOCABULARY, level=LARGE),
+    CaseTemplate("crowded", IndexedTable((67, 67), random_positions(1031, below=67)), **LARGE_HALF),
 )
 
 
-def looking_up(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def looking_up(template: CaseTemplate[IndexedTable], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiEmbedding` and `diopiEmbeddingBackward` from the sizes of a template."""
-    (rows, columns), indices = template.sizes
+    (rows, columns), indices = template.sizes.shape, template.sizes.indices
     return {
         "weight": arbitrary(rows, columns, layout=template.layout),
         "grad": tensor(*indices.shape, columns, layout=template.layout),
@@ -120,8 +136,14 @@ register("diopiEmbeddingBackward", templates=EMBEDDING_BACKWARD, derive=looking_
 
 
 def renorm(
-    label: str, rows: int, columns: int, indices: TensorSpec, max_norm: float, norm_type: float = 2.0, **fields: Any
-) -> CaseTemplate[Any]:
+    label: str,
+    rows: int,
+    columns: int,
+    indices: TensorSpec,
+    max_norm: float,
+    norm_type: float = 2.0,
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate[Shape]:
     """Return a template that limits the norms of the rows at `indices` to `max_norm`."""
     return CaseTemplate(
         label, (rows, columns), {"indices": indices, "max_norm": max_norm, "norm_type": norm_type}, **fields
@@ -131,7 +153,7 @@ def renorm(
 TABLE_AND_INDICES = (6, 4, literal([5, 0, 2, 5, 5]))
 PAIRS = [[4, 1], [3, 4]]
 JUST_SHORT_ENOUGH = ByDtype(lambda dtype: literal(np.array([[3, -4, 0], [0, 0, -5], [0, 3, 3]]) / 256, dtype))
-"""Rows whose Euclidean norms are 5/256, exactly, or less."""
+"""Rows whose Euclidean norms are exactly 5/256 or less."""
 
 RENORM = (
     renorm("euclidean", *TABLE_AND_INDICES, 1.0, **SMOKE_IN_ALL_DTYPES),
@@ -145,7 +167,7 @@ RENORM = (
     renorm("to-nothing", *TABLE_AND_INDICES, 0.0),
     renorm("long", 60, 17, rows_of(115, rows=60), 3.0),
     renorm("one-column", 6, 1, literal([5, 0, 2]), 1.0),
-    # nothing is too long, or nothing is named: the table stays bit for bit
+    # no row is too long, or no long row is selected: the table stays equal, bit for bit
     renorm("just-short-enough", 3, 3, literal([0, 1, 2]), 5 / 256, dtypes=floating, exact=True).replace(
         arguments={"inout": JUST_SHORT_ENOUGH}
     ),
@@ -153,11 +175,12 @@ RENORM = (
     renorm("no-indices", 6, 4, rows_of(0), 1.0, exact=True),
     renorm("only-short-ones-named", 6, 4, literal([0, 2, 4]), 1.0, exact=True),
     *(renorm(f"order-{p}", *TABLE_AND_INDICES, 0.05 if p < 0 else 1.0, p) for p in (-0.5, 0.25, 1.5, 2.5, 4.0, 6.0)),
+    renorm("vocabulary", 32_003, 3, random_positions(4099, below=32_003), 1.0, level=LARGE),
 )
 
 
-def rows_of_unlike_norms(shape: tuple[int, ...]) -> Domain:
-    """Rows of a table whose numbers are below 0.01 in those of even number, and up to 4 in the others."""
+def rows_of_unlike_norms(shape: Shape) -> Domain:
+    """Return a domain of tables: numbers in even rows are smaller than 0.01, those in odd rows up to 4."""
 
     def draw(rng: Generator, count: int, dtype: Dtype) -> NDArray[Any]:
         scales = np.where(np.arange(shape[0]) % 2, 4.0, 0.01)[:, np.newaxis]
@@ -166,7 +189,7 @@ def rows_of_unlike_norms(shape: tuple[int, ...]) -> Domain:
     return draw
 
 
-def unlike_rows(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def unlike_rows(template: CaseTemplate[Shape], dtype: Dtype) -> Mapping[str, Any]:
     """Derive the arguments of `diopiEmbeddingRenorm_` from the sizes of a template."""
     shape = template.sizes
     return {"inout": tensor(*shape, domain=rows_of_unlike_norms(shape), layout=template.layout)}
@@ -189,6 +212,8 @@ ONE_HOT = (
     CaseTemplate("long", (131,), {"num_classes": 7}, dtypes=DtypeSelection.all),
     CaseTemplate("one-class", (), {"input": literal([0, 0, 0]), "num_classes": 1}, dtypes=(Dtype.int64,)),
     CaseTemplate("zeros-as-needed", (), {"input": literal([0, 0]), **AS_NEEDED}, dtypes=(Dtype.int64,)),
+    CaseTemplate("classes", (), {"input": random_positions(67, below=1031), "num_classes": 1031}, level=LARGE),
+    CaseTemplate("many", (), {"input": random_positions(70_001, below=3), "num_classes": 3}, level=LARGE),
 )
 
 register("diopiOneHot", templates=ONE_HOT, derive=derive_single_tensor(integer_values(0, 4)))

@@ -1,4 +1,4 @@
-"""One value that is written to many places: of the element type under test, and of types that become it."""
+"""The value that a function writes to many positions, in the element type under test or converted to it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import category
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.template import ByDtype, CaseTemplate, Derive
+from diopi_test.cases.template import ByDtype, CaseTemplate, Derive, Sizes
 from diopi_test.cases.tensors import literal
 
 
 def _takes_number(prototype: Prototype) -> bool:
-    """Whether `value` is a number in this form, not a 0-d tensor."""
+    """Return whether `value` is a number in this form of the function, and not a 0-d tensor."""
     return bool(prototype.parameter("value").annotation is kinds.Scalar)
 
 
 def usual_value(prototype: Prototype) -> ByDtype:
-    """A value of the element type under test."""
+    """Return a value of the element type under test."""
     if _takes_number(prototype):
         return ByDtype(lambda dtype: (True, 77, -2.625, -2.625)[category(dtype)])
     return ByDtype(lambda dtype: literal((True, 77, -2.625, -2.625 + 0.5j)[category(dtype)], dtype))
@@ -45,16 +45,16 @@ CONVERTED: Mapping[str, tuple[Dtype, Any, Dtype]] = {
     "large": (Dtype.int64, 2**53 + 1, Dtype.int64),
     "least": (Dtype.int64, -(2**63), Dtype.int64),
 }
-"""The element type under test, and a value of some type that must become one of it."""
+"""By label, the element type under test, and a value and its type; the function converts the value."""
 
 
-def conversions(prototype: Prototype, sizes: Any) -> Iterator[CaseTemplate[Any]]:
-    """Templates of these sizes whose `value` is of other types."""
+def conversions(prototype: Prototype, sizes: Sizes) -> Iterator[CaseTemplate[Sizes]]:
+    """Yield templates with these sizes whose `value` has other types."""
     for label, (dtype, number, dtype_of_number) in CONVERTED.items():
         value = number if _takes_number(prototype) else literal(number, dtype_of_number)
         yield CaseTemplate(label, sizes, {"value": value}, dtypes=(dtype,), smoke=label == "plain-false")
 
 
-def with_value(prototype: Prototype, derive: Derive[Any]) -> Derive[Any]:
-    """Derives the usual `value` besides."""
+def with_value(prototype: Prototype, derive: Derive[Sizes]) -> Derive[Sizes]:
+    """Return a function that derives the usual `value` in addition to the arguments of `derive`."""
     return lambda template, dtype: {**derive(template, dtype), "value": usual_value(prototype)}
