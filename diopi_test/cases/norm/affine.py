@@ -11,9 +11,9 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.layouts import Layout, contiguous
-from diopi_test.cases.model import Case, Reasons, ResultOf, ResultOverride, cases_for
+from diopi_test.cases.model import FULL, Case, Reasons, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.norm.values import EPS, SHIFTED
-from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, expand, tensor
+from diopi_test.cases.template import Argument, CaseTemplate, Derive, TensorTemplate, expand, tensor
 
 F16, BF16, F32, F64 = floating
 
@@ -23,8 +23,8 @@ class Layer:
     """The sizes of a layer.
 
     Attributes:
-        shape: the shape of the input.
-        parameters: the element type of weight, bias and running statistics; None for the input's.
+        shape: The shape of the input.
+        parameters: The element type of weight, bias and running statistics; None for the input's.
     """
 
     shape: tuple[int, ...]
@@ -40,19 +40,21 @@ def layer(
     parameters: Dtype | None = None,
     layout: Layout = contiguous,
     dtypes: Sequence[Dtype] = (F32,),
-    **attributes: Any,
-) -> CaseTemplate[Any]:
+    level: str = FULL,
+    **attributes: Argument,
+) -> CaseTemplate[Layer]:
     """Return a template of a normalization.
 
     Args:
-        label: the label of the cases.
-        shape: the shape of the input.
-        domain: where the input is drawn from.
-        without: optional arguments and results that are NULL.
-        parameters: the element type of weight, bias and running statistics; by default the input's.
-        layout: the layout of all tensor arguments and the first result.
-        dtypes: the element types of the cases.
-        **attributes: attributes that differ from the usual ones.
+        label: The label of the cases.
+        shape: The shape of the input.
+        domain: The domain of the input.
+        without: Optional arguments and results that are NULL.
+        parameters: The element type of weight, bias and running statistics; by default the input's.
+        layout: The layout of all tensor arguments and the first result.
+        dtypes: The element types of the cases.
+        level: The level of the cases.
+        **attributes: Attributes that differ from the defaults.
 
     Returns:
         The template.
@@ -68,22 +70,26 @@ def layer(
         result_layout=layout,
         results=dict.fromkeys(without),
         dtypes=dtypes,
+        level=level,
     )
 
 
 def layers(
-    *names: str, templates: Sequence[CaseTemplate[Any]], derive: Derive[Any], non_discriminating: Reasons | None = None
+    *names: str,
+    templates: Sequence[CaseTemplate[Layer]],
+    derive: Derive[Layer],
+    non_discriminating: Reasons | None = None,
 ) -> None:
     """Register cases in which all derived tensors and the first result have the layout of the template.
 
     Args:
-        *names: the functions.
-        templates: the templates.
-        derive: derives the arguments from the sizes of a template.
-        non_discriminating: the reasons for non-discriminating cases, by label.
+        *names: The functions.
+        templates: The templates.
+        derive: Derives the arguments from the sizes of a template.
+        non_discriminating: The reasons for non-discriminating cases, by label.
     """
 
-    def laid(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+    def laid(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
         derived = derive(template, dtype).items()
         return {n: replace(v, layout=template.layout) if isinstance(v, TensorTemplate) else v for n, v in derived}
 
@@ -93,24 +99,24 @@ def layers(
         return expand(prototype, (t.replace(results={**other_results, **t.results}) for t in templates), laid)
 
 
-def common(template: CaseTemplate[Any], affine: Sequence[int]) -> dict[str, Any]:
+def common(template: CaseTemplate[Layer], affine: Sequence[int]) -> dict[str, Any]:
     """Return the arguments of all layers: eps, grad_output, input, and weight and bias of shape `affine`."""
     data = tensor(*template.sizes.shape, domain=SHIFTED)
     parameter = tensor(*affine, dtype=template.sizes.parameters)
     return {"eps": EPS, "grad_output": data, "input": data, "weight": parameter, "bias": parameter}
 
 
-def found(
-    template: CaseTemplate[Any], result: tuple[str, str], shape: Sequence[int], dtype: Dtype | None, **attributes: Any
+def forward_statistic(
+    template: CaseTemplate[Layer], result: tuple[str, str], shape: Sequence[int], dtype: Dtype | None, **attributes: Any
 ) -> TensorTemplate:
     """Return a template of a statistic that a forward function computes, without weight and bias.
 
     Args:
-        template: the template of the case.
-        result: the forward function and the name of its result.
-        shape: the shape of the statistic.
-        dtype: the element type of the statistic; None for that of the case.
-        **attributes: further arguments of the forward function.
+        template: The template of the case.
+        result: The forward function and the name of its result.
+        shape: The shape of the statistic.
+        dtype: The element type of the statistic; None for that of the case.
+        **attributes: Further arguments of the forward function.
 
     Returns:
         The template.

@@ -11,7 +11,8 @@ from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
-from diopi_test.cases.norm.affine import NO_VARIANCE, common, found, layer, layers, statistic
+from diopi_test.cases.model import LARGE
+from diopi_test.cases.norm.affine import NO_VARIANCE, Layer, common, forward_statistic, layer, layers, statistic
 from diopi_test.cases.norm.usual import COMMON, GRADIENTS, NO_AFFINE, NO_BIAS, NO_WEIGHT, exact, large, long, saved
 from diopi_test.cases.norm.values import EPS, FAR, MOMENTUM, POSITIVE_INTEGERS, SHIFTED, level, two_values, with_first
 from diopi_test.cases.template import CaseTemplate, tensor
@@ -24,11 +25,17 @@ MOMENTA = {"0": 0.0, "1": 1.0, "third": 1 / 3}
 FURTHER_MOMENTA = (0.01, 0.1, 0.5, 0.9, -0.25, 2.0)
 """PyTorch's None, the mean over all batches, is a momentum of 1, 1/2, 1/3, … in turn."""
 
+IMAGES = (5, 37, 29, 31)
+"""A batch whose channels are sums of 4,495 numbers."""
+
+WIDE = (3, 512, 7, 7)
+"""The shape of the last layers of a network."""
+
 EPSILONS = (0.0, 1e-8, 1e-3, 1.0, -0.0625)
 SAVED = ("save_mean", "save_invstd")
 
 
-def _arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
     channels, parameter_dtype, wide = template.sizes.shape[1:2], template.sizes.parameters, statistic(dtype)
     return {
         "training": True,
@@ -36,8 +43,8 @@ def _arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
         **common(template, channels),
         "running_mean": tensor(*channels, dtype=parameter_dtype),
         "running_var": tensor(*channels, dtype=parameter_dtype, domain=POSITIVE),
-        "save_mean": found(template, ("diopiBatchNormStats", "mean"), channels, wide),
-        "save_invstd": found(template, ("diopiBatchNormStats", "invstd"), channels, wide),
+        "save_mean": forward_statistic(template, ("diopiBatchNormStats", "mean"), channels, wide),
+        "save_invstd": forward_statistic(template, ("diopiBatchNormStats", "invstd"), channels, wide),
     }
 
 
@@ -57,7 +64,14 @@ STATISTICS = (
     *CHANNELS,
     layer("eps", (3, 4, 5), eps=0.5),
 )
-"""Those whose statistics alone make cases too."""
+"""Templates that the function of the statistics shares."""
+
+LARGE_BATCHES = (
+    layer("images", IMAGES, level=LARGE),
+    layer("points", (2053, 67), level=LARGE),
+    layer("half-wide", WIDE, dtypes=(F16,), level=LARGE),
+)
+LARGE_EVALUATION = layer("evaluation", (70_001, 3), training=False, level=LARGE)
 
 BATCH_NORM = (
     *STATISTICS,
@@ -82,7 +96,7 @@ FORWARD = (
 )
 
 
-def of_epsilons() -> Iterator[CaseTemplate[Any]]:
+def of_epsilons() -> Iterator[CaseTemplate[Layer]]:
     """Yield a template per value of eps, in training and in evaluation mode."""
     for eps in EPSILONS:
         yield layer(f"eps-{eps}", (3, 4, 5), eps=eps)
@@ -105,6 +119,9 @@ batch_norm(
         *(layer(f"momentum-{momentum}", (3, 4, 5), momentum=momentum) for momentum in FURTHER_MOMENTA),
         layer("momentum-0.1-no-running", (3, 4, 5), without=RUNNING, momentum=0.1),
         *of_epsilons(),
+        *LARGE_BATCHES,
+        layer("channels-last", IMAGES, layout=channels_last, level=LARGE),
+        LARGE_EVALUATION,
     ),
     non_discriminating=NO_VARIANCE,
 )
@@ -119,12 +136,19 @@ batch_norm(
         *GRADIENTS,
         layer("only-grad_input-evaluation", (3, 4, 5), without=["grad_weight", "grad_bias"], training=False),
         *of_epsilons(),
+        *LARGE_BATCHES,
+        LARGE_EVALUATION,
     ),
 )
 
 batch_norm(
     "diopiBatchNormStats",
-    templates=(*STATISTICS, *FORWARD, *(layer(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in EPSILONS)),
+    templates=(
+        *STATISTICS,
+        *FORWARD,
+        *(layer(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in EPSILONS),
+        *LARGE_BATCHES,
+    ),
     non_discriminating=NO_VARIANCE,
 )
 
@@ -132,8 +156,8 @@ batch_norm(
 # Several workers
 
 
-def _gather_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
-    """The template's shape is (workers, channels)."""
+def _gather_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of several workers; the template's shape is (workers, channels)."""
     (workers, channels), parameter_dtype, wide = template.sizes.shape, template.sizes.parameters, statistic(dtype)
     return {
         "eps": EPS,
@@ -150,8 +174,8 @@ def _gather_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str,
 gathering = partial(layers, derive=_gather_arguments)
 
 
-def _gathered(label: str, workers: int, channels: int, means: Domain = SHIFTED, **fields: Any) -> CaseTemplate[Any]:
-    """Statistics of several workers, the means drawn from `means`."""
+def _gathered(label: str, workers: int, channels: int, means: Domain = SHIFTED, **fields: Any) -> CaseTemplate[Layer]:
+    """Return a template with the statistics of several workers; the means are drawn from `means`."""
     return layer(label, (workers, channels), **fields).replace(domains={"mean_all": means})
 
 
@@ -160,7 +184,7 @@ MEANS_IN_FLOAT = {
     "invstd_all": tensor(3, 5, dtype=F32, domain=POSITIVE),
     "counts": tensor(3, dtype=F32, domain=integer_values(2, 30)),
 }
-"""In a narrower type than the input's, in which they are joined."""
+"""Statistics in float32 that the function combines in float64."""
 
 GATHERED = (
     _gathered("plain", 3, 5, dtypes=floating).replace(smoke=True),
@@ -180,13 +204,15 @@ GATHERED = (
     _gathered("nan", 3, 4, with_first(nan)),
     *(_gathered(f"momentum-{momentum}", 3, 4, momentum=momentum) for momentum in FURTHER_MOMENTA),
     *(_gathered(f"eps-{eps}", 3, 4, eps=eps) for eps in EPSILONS),
+    _gathered("images", 11, 37, level=LARGE).replace(arguments={"input": tensor(*IMAGES)}),
+    _gathered("half-wide", 131, 512, dtypes=(F16,), level=LARGE).replace(arguments={"input": tensor(*WIDE)}),
 )
 
 gathering("diopiBatchNormGatherStatsWithCounts", templates=GATHERED)
 
 
-def _synchronised_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
-    """Statistics of all workers are not those of this worker's input."""
+def _synchronised_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
+    """Derive the arguments of one of several workers; the statistics are not those of this worker's input."""
     channels, wide = template.sizes.shape[1:2], statistic(dtype)
     arguments = common(template, channels)
     total = tensor(*channels, dtype=wide, domain=normal(20))
@@ -234,6 +260,7 @@ synchronised(
         *(layer(f"only-{w}", (3, 4, 5)).replace(arguments={flag: flag == w for flag in FLAGS}) for w in FLAGS),
         *(layer(f"no-{flag}", (3, 4, 5), dtypes=(F32, F16)).replace(arguments={flag: False}) for flag in FLAGS),
         *(layer(f"without-{name}", (3, 4, 5), without=[name]) for name in OPTIONAL),
+        *LARGE_BATCHES,
     ),
 )
 
@@ -242,6 +269,8 @@ SUMS_IN_FLOAT = {
     "mean": tensor(5, dtype=F32, domain=SHIFTED),
     "invstd": tensor(5, dtype=F32, domain=POSITIVE),
 }
+
+MANY_COUNTS = tensor(131, dtype=Dtype.int32, domain=integer_values(5, 20))
 
 synchronised(
     "diopiBatchNormBackwardElemt",
@@ -252,6 +281,7 @@ synchronised(
         layer(
             "strided-count", (3, 4, 5), count=tensor(4, dtype=Dtype.int32, domain=integer_values(1, 9), layout=strided)
         ),
+        *(batch.replace(arguments={"count": MANY_COUNTS}) for batch in LARGE_BATCHES),
     ),
 )
 
@@ -264,5 +294,6 @@ synchronised(
         NO_AFFINE.replace(dtypes=(F32,)),
         layer("large-eps", (3, 4, 5), eps=10.0, dtypes=floating),
         layer("nan-eps", (3, 4, 5), eps=nan),
+        *LARGE_BATCHES,
     ),
 )

@@ -1,4 +1,4 @@
-"""Layer norm, group norm and instance norm: each sample has statistics of its own."""
+"""Layer norm, group norm and instance norm, which compute statistics for each sample."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.axes import SHAPES, rank_axis_pairs
 from diopi_test.cases.domains import uniform
 from diopi_test.cases.layouts import channels_last, expanded, transposed
-from diopi_test.cases.model import ResultOverride
-from diopi_test.cases.norm.affine import NO_VARIANCE, common, found, layer, layers, statistic
+from diopi_test.cases.model import LARGE, ResultOverride
+from diopi_test.cases.norm.affine import NO_VARIANCE, Layer, common, forward_statistic, layer, layers, statistic
 from diopi_test.cases.norm.usual import (
     COMMON,
     GRADIENTS,
@@ -31,6 +31,9 @@ from diopi_test.cases.template import CaseTemplate, tensor
 
 F16, BF16, F32, F64 = floating
 
+WIDE = (3, 512, 7, 7)
+"""The shape of the last layers of a network."""
+
 EPSILONS = tuple(layer(f"eps-{eps}", (3, 4, 5), eps=eps) for eps in (0.0, 1e-8, 1e-3, 2.0, -0.0625))
 
 USUAL = (*COMMON, NO_AFFINE, layer("eps", (3, 4, 5), eps=0.5), layer("small-eps", (3, 4, 5), eps=1e-5))
@@ -38,7 +41,7 @@ USUAL = (*COMMON, NO_AFFINE, layer("eps", (3, 4, 5), eps=0.5), layer("small-eps"
 # Layer norm
 
 
-def _layer_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _layer_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
     shape = template.sizes.shape
     begin = template.argument("begin_norm_axis", 1) % len(shape)
     override = template.results.get("save_mean")
@@ -47,10 +50,10 @@ def _layer_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, 
         shape[:begin] if decided.shape is None else decided.shape,
         decided.dtype or statistic(dtype),
     )
-    mean = found(
+    mean = forward_statistic(
         template, ("diopiLayerNormGB", "running_mean"), statistics_shape, statistics_dtype, begin_norm_axis=begin
     )
-    deviation = found(
+    deviation = forward_statistic(
         template, ("diopiLayerNormGB", "running_var"), statistics_shape, statistics_dtype, begin_norm_axis=begin
     )
     return {
@@ -86,6 +89,13 @@ BEGINNING = tuple(
     layer(f"from{axis}-of-{rank}", SHAPES[rank - 1], begin_norm_axis=axis) for rank, axis in rank_axis_pairs()
 )
 
+LARGE_LAYERS = (
+    layer("many-rows", (4099, 67), level=LARGE),
+    layer("long-rows", (5, 32_003), level=LARGE),
+    layer("half-wide", (131, 1031), dtypes=(F16,), level=LARGE),
+    layer("planes", (17, 61, 67), level=LARGE),
+)
+
 layer_norm(
     "diopiLayerNorm",
     "diopiLayerNormGB",
@@ -100,6 +110,7 @@ layer_norm(
         layer("one-value", (4, 1)),
         *BEGINNING,
         *EPSILONS,
+        *LARGE_LAYERS,
     ),
     non_discriminating={**NO_VARIANCE, "expanded": "all rows are one"},
 )
@@ -115,6 +126,7 @@ layer_norm(
         *GRADIENTS,
         NO_BIAS,
         *BEGINNING,
+        *LARGE_LAYERS,
     ),
     non_discriminating={"nan": "a sum over all rows has that of the NaN in it"},
 )
@@ -122,15 +134,17 @@ layer_norm(
 # Group norm
 
 
-def _group_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _group_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
     shape, parameter_dtype = template.sizes.shape, template.sizes.parameters
     groups = template.argument("num_groups", 2)
     statistics_shape = (shape[0], groups)
     return {
         "num_groups": groups,
         **common(template, shape[1:2]),
-        "mean": found(template, ("diopiGroupNorm", "save_mean"), statistics_shape, parameter_dtype, num_groups=groups),
-        "rstd": found(
+        "mean": forward_statistic(
+            template, ("diopiGroupNorm", "save_mean"), statistics_shape, parameter_dtype, num_groups=groups
+        ),
+        "rstd": forward_statistic(
             template, ("diopiGroupNorm", "save_invstd"), statistics_shape, parameter_dtype, num_groups=groups
         ),
     }
@@ -169,6 +183,8 @@ group_norm(
         layer("float-saved", (3, 4, 5), dtypes=half).replace(results=saved(F32)),
         *EPSILONS,
         *GROUPS,
+        layer("images", (3, 36, 29, 31), num_groups=12, level=LARGE),
+        layer("half-wide", WIDE, num_groups=32, dtypes=(F16,), level=LARGE),
     ),
     non_discriminating=NO_VARIANCE,
 )
@@ -181,6 +197,8 @@ group_norm(
         exact((2, 8, 16), 64, "exact-groups"),
         *GRADIENTS,
         *GROUPS,
+        layer("images", (5, 36, 29, 31), num_groups=3, level=LARGE),
+        layer("half-wide", (3, 513, 7, 7), num_groups=3, dtypes=(F16,), level=LARGE),
     ),
 )
 
@@ -188,7 +206,7 @@ group_norm(
 # Instance norm
 
 
-def _instance_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _instance_arguments(template: CaseTemplate[Layer], dtype: Dtype) -> Mapping[str, Any]:
     axis = template.argument("axis", 2)
     arguments = common(template, (prod(template.sizes.shape[1:axis]),))
     return {"axis": axis, **arguments, "scale": arguments["weight"]}
@@ -196,9 +214,8 @@ def _instance_arguments(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[st
 
 instance_norm = partial(layers, derive=_instance_arguments)
 
-WIDE = (2, 40, 31)
-EQUAL_ROWS = tensor(*WIDE, domain=SHIFTED, layout=expanded)
-"""Roundings of their moments, and of the sums of their gradients, are the same in all rows, and do not average out."""
+EQUAL_ROWS = tensor(2, 40, 31, domain=SHIFTED, layout=expanded)
+"""Equal rows, so that the rounding errors of moments and of sums of gradients are equal and do not average out."""
 
 INSTANCE_NORM = (
     layer("plain", (3, 4, 3, 2), dtypes=floating).replace(smoke=True),
@@ -216,12 +233,14 @@ INSTANCE_NORM = (
     layer("zero-eps", (3, 4, 5), eps=0.0),
     layer("negative-eps", (3, 4, 5), uniform(1, 9), eps=-0.125),
     layer("empty", (0, 4, 5)),
+    layer("images", (5, 37, 29, 31), level=LARGE),
+    layer("half-wide", WIDE, dtypes=(F16,), level=LARGE),
 )
 
 UNTRIED_AXES = tuple(
     layer(f"axis{axis}-of-{rank}", SHAPES[rank - 1], axis=axis) for rank, axis in rank_axis_pairs((2, 3, 4)) if axis > 0
 )
-"""The samples come first, and the axis is never counted from the end."""
+"""Axes that no template uses; axis 0 counts samples, and negative axes are not supported."""
 
 instance_norm(
     "diopiInstanceNorm",
@@ -246,6 +265,6 @@ instance_norm(
         *UNTRIED_AXES,
         layer("whole-eps", (3, 4, 5), eps=2.0),
         layer("far", (3, 4, 31), FAR),
-        layer("equal-rows", WIDE, input=EQUAL_ROWS, grad_output=EQUAL_ROWS, dtypes=(F32, F64)),
+        layer("equal-rows", EQUAL_ROWS.shape, input=EQUAL_ROWS, grad_output=EQUAL_ROWS, dtypes=(F32, F64)),
     ),
 )

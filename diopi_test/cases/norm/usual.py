@@ -1,17 +1,16 @@
-"""Templates of several normalisation layers."""
+"""Templates that several normalization layers share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import nan
-from typing import Any
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import integer_values, normal
 from diopi_test.cases.layouts import expanded, strided
 from diopi_test.cases.model import ResultOverride
-from diopi_test.cases.norm.affine import layer
+from diopi_test.cases.norm.affine import Layer, layer
 from diopi_test.cases.norm.values import BEYOND_ITS_SQUARE, POSITIVE_INTEGERS, SHIFTED, two_values, with_first
 from diopi_test.cases.template import CaseTemplate, tensor
 
@@ -33,8 +32,8 @@ NO_WEIGHT = layer("no-weight", (3, 4, 5), without=["weight"])
 NO_BIAS = layer("no-bias", (3, 4, 5), without=["bias", "grad_bias"])
 
 
-def long(shape: tuple[int, ...], very_long: tuple[int, ...], mean: float = 8) -> tuple[CaseTemplate[Any], ...]:
-    """Many elements; in half precision off centre, so that sums kept in half precision go wrong."""
+def long(shape: tuple[int, ...], very_long: tuple[int, ...], mean: float = 8) -> tuple[CaseTemplate[Layer], ...]:
+    """Return templates with many elements, in half precision off center, so that half-precision sums are inaccurate."""
     return (
         layer("long", shape, normal(1, mean), dtypes=half),
         layer("long", shape, dtypes=(F32, F64)),
@@ -42,20 +41,20 @@ def long(shape: tuple[int, ...], very_long: tuple[int, ...], mean: float = 8) ->
     )
 
 
-def large(shape: tuple[int, ...], parameters: Dtype | None = None) -> CaseTemplate[Any]:
-    """Numbers that float16 can't square."""
+def large(shape: tuple[int, ...], parameters: Dtype | None = None) -> CaseTemplate[Layer]:
+    """Return a template with numbers whose squares overflow in float16."""
     return layer("large", shape, BEYOND_ITS_SQUARE, parameters=parameters, dtypes=(F16,))
 
 
-def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate[Any]:
+def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemplate[Layer]:
     """Return a template whose statistics and sums are exact in float32; in half types the sums are not.
 
     It is for functions that receive the statistics: a sound algorithm that computes them, Welford's, rounds.
 
     Args:
-        shape: the shape of the input.
-        length: over how many neighboring elements each statistic is taken.
-        label: the label of the cases.
+        shape: The shape of the input.
+        length: The number of neighboring elements of each statistic.
+        label: The label of the cases.
 
     Returns:
         The template.
@@ -69,8 +68,8 @@ def exact(shape: tuple[int, ...], length: int, label: str = "exact") -> CaseTemp
     return template.replace(domains={"input": two_values(length), **domains}, exact=True)
 
 
-def single(names: Sequence[str]) -> Iterator[CaseTemplate[Any]]:
-    """Every gradient on its own."""
+def single(names: Sequence[str]) -> Iterator[CaseTemplate[Layer]]:
+    """Yield a template per gradient that requests only this gradient."""
     for wanted in names:
         yield layer(f"only-{wanted}", (3, 4, 5), without=[name for name in names if name != wanted])
 
@@ -81,10 +80,10 @@ GRADIENTS = (
         results={"grad_weight": None, "grad_bias": ResultOverride(F32)}
     ),
 )
-"""Every gradient on its own, and that of the bias where there is no weight to tell its type."""
+"""Each gradient without the others, and the gradient of the bias of a layer without weight."""
 
 
 def saved(dtype: Dtype | None = None, shape: tuple[int, ...] | None = None) -> dict[str, ResultOverride]:
-    """The decision about the saved statistics, whatever the layer calls them."""
+    """Return overrides for the saved statistics, under all names that layers give them."""
     names = ("save_mean", "save_invstd", "running_mean", "running_var")
     return dict.fromkeys(names, ResultOverride(dtype, shape=shape))

@@ -1,4 +1,4 @@
-"""What norms are taken of, and usual attributes."""
+"""Domains of the inputs of norms, and default attributes."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Vector norms, vectors brought to length one, and their gradients."""
+"""Vector norms, normalization of vectors to length one, and their gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from math import inf, nan
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.random import Generator
@@ -26,64 +27,77 @@ from diopi_test.cases.domains import (
     uniform,
     with_value_in_middle,
 )
-from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
-from diopi_test.cases.model import ResultOf, ResultOverride
+from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, strides, transposed
+from diopi_test.cases.model import FULL, LARGE, ResultOf, ResultOverride
 from diopi_test.cases.norm.values import POSITIVE_INTEGERS, half_zero, rows, with_first
 from diopi_test.cases.products import fixed_values
-from diopi_test.cases.template import Arguments, CaseTemplate, register, tensor
+from diopi_test.cases.template import Arguments, CaseTemplate, TemplateFields, register, tensor
 
 F16, BF16, F32, F64 = floating
+Shape = tuple[int, ...]
+LARGE_HALF: Mapping[str, Any] = {"dtypes": (F16,), "level": LARGE}
+FAR_APART = strides(1031, 2)
 
 ORDERS = (0, 1, 2.0, 3, 0.5, 1.5, -1, -2.0)
-"""Orders but for ±∞, as integers and as floating numbers; order 2 is the usual one."""
+"""Finite orders, as integers and as floating numbers; the default is 2."""
 
 FURTHER_ORDERS = (-3, -1.5, -0.5, 0.25, 0.75, 2.5, 4, 5.0, 6)
-"""More of them; roots of these have no rule of their own."""
+"""Further orders, for which kernels have no special case."""
 
 FROM_ONE = avoid_points([0.0], normal(2), 1.0)
-"""Moduli of 1 and more, so that all elements count in a norm of negative order."""
+"""Numbers of absolute value 1 or more, so that all elements count in a norm of negative order."""
 
-LARGE = log_uniform(8, 10)
+HUGE_SQUARES = log_uniform(8, 10)
 """Squares are too large for float16, norms are not."""
 
-SMALL = log_uniform(-13, -10)
+TINY_SQUARES = log_uniform(-13, -10)
 """Squares are too small for float16, norms are not."""
 
 SOME_ZEROS = choice([0.0, 0.0, 1.5, -2.0, 0.25])
 FEW_ZEROS = choice([0.0, 1.5, -2.0, 0.25, 3.0])
 ZERO_OR_POSITIVE = choice([0.0, 1.5, 2.0, 0.25, 3.0])
 ONE_NAN = choice([nan, *range(1, 12)])
-"""Where a whole vector's gradient is 0, its sign is that of the element."""
+"""Numbers with a single NaN. If the gradient of a vector is 0, its sign is that of the element."""
 
 
 ALL_SUBNORMAL = tiny_multiples(*(part / 32 for part in range(-13, 14)))
-"""Different subnormal numbers, so that the rows' largest differ."""
+"""Different subnormal numbers, so that the largest numbers of the rows differ."""
 
 NAN_OF_MANY = with_value_in_middle(nan, choice([1.0, 2.0, 3.0, 4.0]))
 
 
 def vectors(
     label: str,
-    shape: tuple[int, ...],
-    dim: tuple[int, ...] = (1,),
+    shape: Shape,
+    dim: Shape = (1,),
     order: float = 2,
     domain: Domain | None = None,
     *,
     keepdim: bool = False,
-    result_layout: Layout = contiguous,
     wide: Dtype | None = None,
-    **fields: Any,
-) -> CaseTemplate[Any]:
-    """The norm over the axes `dim`, or all of them, of elements drawn from `domain`; `wide` is the result's type."""
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate[Axes]:
+    """Return a template of a norm.
+
+    Args:
+        label: The label of the cases.
+        shape: The shape of the input.
+        dim: The axes; an empty tuple means all axes.
+        order: The order of the norm.
+        domain: The domain of the input; None for normal numbers.
+        keepdim: Whether the result has the reduced axes.
+        wide: The element type of the result; None for the input's.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     sizes = Axes(shape, dim, keepdim)
-    return CaseTemplate(
-        label,
-        sizes,
-        {"p": order, "ord": order, "keepdim": keepdim},
-        {"input": domain, "self": domain} if domain else {},
-        result_layout=result_layout,
-        results={"out": ResultOverride(wide, result_layout, sizes.reduced_shape)},
-        **fields,
+    template = CaseTemplate(label, sizes, {"p": order, "ord": order, "keepdim": keepdim}, **fields)
+    result_shape = sizes.reduced_shape if template.level == FULL else None
+    return template.replace(
+        domains={"input": domain, "self": domain} if domain else {},
+        results={"out": ResultOverride(wide, template.result_layout, result_shape)},
     )
 
 
@@ -127,25 +141,25 @@ NORMS = (
     vectors("smallest-nan-of-many", (5, 1031), order=-inf, domain=NAN_OF_MANY, dtypes=floating),
     vectors("nan", (3, 4), domain=with_first(nan)),
     vectors("one-infinite", (3, 4), order=3, domain=with_first(-inf)),
-    vectors("large", (4, 8), domain=LARGE, dtypes=half),
-    vectors("small", (4, 8), domain=SMALL, dtypes=half),
-    vectors("large-cubes", (4, 8), order=3, domain=LARGE, dtypes=half),
+    vectors("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
+    vectors("small", (4, 8), domain=TINY_SQUARES, dtypes=half),
+    vectors("large-cubes", (4, 8), order=3, domain=HUGE_SQUARES, dtypes=half),
     vectors("exact-sum", (2, 517), order=1, domain=POSITIVE_INTEGERS, dtypes=floating, exact=True),
     vectors("exact-length", (5, 1), domain=integer_values(-9, 9), dtypes=floating, exact=True),
     vectors("in-float32", (4, 7), wide=F32, dtypes=half),
     vectors("in-float64", (4, 7), wide=F64),
     vectors("sum-in-float64", (4, 7), order=1, domain=choice([2.0**25, 1.0, 3.0]), wide=F64, exact=True),
 )
-"""The last is exact in float64 only."""
+"""The last template is exact in float64 only."""
 
 
-def of_further_orders() -> list[CaseTemplate[Any]]:
+def of_further_orders() -> list[CaseTemplate[Axes]]:
     """Return a template per further order of the norm."""
     return [vectors(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(F32, F16)) for p in FURTHER_ORDERS]
 
 
-def along_untried(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[Any]]:
-    """Norms over each single axis that none of the templates is over alone, in turn in order 2 and in order 3."""
+def along_untried(templates: Sequence[CaseTemplate[Axes]]) -> list[CaseTemplate[Axes]]:
+    """Return norms over each axis that no template uses as the only axis, alternately of order 2 and 3."""
     tried = {
         (len(template.sizes.shape), template.sizes.axes[0]) for template in templates if len(template.sizes.axes) == 1
     }
@@ -155,14 +169,20 @@ def along_untried(templates: Sequence[CaseTemplate[Any]]) -> list[CaseTemplate[A
     ]
 
 
-def _input(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _input(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
     return {"input": tensor(*template.sizes.shape, layout=template.layout), "dim": template.sizes.axes}
 
+
+LARGE_VECTORS = (
+    vectors("long-rows", (5, 65_537), level=LARGE),
+    vectors("many-rows", (70_001, 3), level=LARGE),
+    vectors("half-far-apart", (263, 517), layout=FAR_APART, **LARGE_HALF),
+)
 
 register(
     "diopiNorm",
     "diopiLinalgVecNorm",
-    templates=(*VECTORS, *NORMS, *of_further_orders(), *along_untried((*VECTORS, *NORMS))),
+    templates=(*VECTORS, *NORMS, *of_further_orders(), *along_untried((*VECTORS, *NORMS)), *LARGE_VECTORS),
     derive=_input,
 )
 
@@ -173,18 +193,31 @@ SEVERAL = ((3, 4), (5,), (2, 1, 3))
 
 def lengths(
     label: str,
-    shapes: Sequence[tuple[int, ...]] = SEVERAL,
+    shapes: Sequence[Shape] = SEVERAL,
     order: float = 2,
     domain: Domain | None = None,
     *,
     first: Domain | None = None,
-    layout: Layout = contiguous,
-    **fields: Any,
-) -> CaseTemplate[Any]:
-    """Norms of tensors of these shapes, drawn from `domain`, the first from `first` if that is given."""
+    layouts: Sequence[Layout] = (contiguous,),
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate:
+    """Return a template of the norms of several tensors.
+
+    Args:
+        label: The label of the cases.
+        shapes: The shapes of the tensors.
+        order: The order of the norms.
+        domain: The domain of the tensors; None for normal numbers.
+        first: A domain for the first tensor.
+        layouts: The layouts of the tensors, in rotation.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
     inputs = [
         tensor(*shape, domain=domain if number else first or domain, layout=layout)
-        for number, shape in enumerate(shapes)
+        for number, (shape, layout) in enumerate(zip(shapes, cycle(layouts), strict=False))
     ]
     return CaseTemplate(label, arguments={"inputs": inputs, "ord": order}, **fields)
 
@@ -195,18 +228,20 @@ LENGTHS = (
     lengths("exact-sum", ((517,), (9,)), 1, POSITIVE_INTEGERS, dtypes=floating, exact=True),
     lengths("infinity", order=inf, dtypes=floating),
     lengths("minus-infinity", order=-inf, dtypes=floating),
-    lengths("large", domain=LARGE, dtypes=half),
-    lengths("small", domain=SMALL, dtypes=half),
+    lengths("large", domain=HUGE_SQUARES, dtypes=half),
+    lengths("small", domain=TINY_SQUARES, dtypes=half),
     lengths("one", ((4, 3),)),
     lengths("many", [(n,) for n in range(1, 18)]),
     lengths("scalars", ((), (1,), ())),
     lengths("empty", ((3,), (0, 2))),
-    lengths("strided", layout=strided),
-    lengths("transposed", layout=transposed),
+    lengths("strided", layouts=[strided]),
+    lengths("transposed", layouts=[transposed]),
     lengths("nan", order=inf, first=with_first(nan)),
     lengths("nan-of-many", ((5, 1031), (3,)), order=inf, first=NAN_OF_MANY, dtypes=floating),
     *(lengths(f"order-{p}", order=p, domain=FROM_ONE if p else SOME_ZEROS) for p in ORDERS),
     *(lengths(f"order-{p}", order=p, domain=FROM_ONE, dtypes=(F32, F16)) for p in FURTHER_ORDERS),
+    lengths("models", ((263, 257), (4097,), (2, 1, 3)), level=LARGE),
+    lengths("half", ((32_003,), (131, 511), (7, 1, 509)), layouts=(contiguous, FAR_APART), **LARGE_HALF),
 )
 
 
@@ -217,9 +252,9 @@ register("diopiForeachnormScalar", templates=LENGTHS)
 
 
 def slope(
-    label: str, shape: tuple[int, ...], order: float, domain: Domain, gradient: Domain, **fields: Any
-) -> CaseTemplate[Any]:
-    """The gradient of norms of rows, where that of the result is drawn from `gradient`."""
+    label: str, shape: Shape, order: float, domain: Domain, gradient: Domain, **fields: Any
+) -> CaseTemplate[Axes]:
+    """Return a template of the gradient of norms of rows; the gradient of the result is drawn from `gradient`."""
     return vectors(label, shape, order=order, **fields).replace(domains={"self": domain, "grad_output": gradient})
 
 
@@ -227,7 +262,7 @@ Rows = Sequence[Sequence[float]]
 
 LARGEST_TIED: Rows = [[1, 7, 2, 0.5, 3, 4], [6, 1, -6, 3, 2, 1], [-5, 3, 5, 5, -5, 2], [-9, 1, 1, 1, 1, 8]]
 SMALLEST_TIED: Rows = [[6, 7, 2, 0.5, 3, 4], [6, 1, -1, 3, 2, 5], [-2, 3, 2, 2, -2, 7], [-1, 3, 3, 3, 3, 8]]
-"""One, two and four elements share the gradient; all others are positive, so that their zeros are."""
+"""Rows in which one, two or four elements share the gradient; the others are positive, so that their zeros are."""
 
 TIED: Mapping[str, Any] = {"gradient": integer_values(1, 9), "dtypes": floating, "exact": True, "smoke": True}
 POSITIVE = uniform(0.5, 2)
@@ -235,7 +270,7 @@ POSITIVE = uniform(0.5, 2)
 SLOPES = (
     *VECTORS,
     *(vectors(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=floating) for p in ORDERS if p),
-    vectors("large", (4, 8), domain=LARGE, dtypes=half),
+    vectors("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
     vectors("empty", (0, 3)),
     vectors("exact", (5, 1), domain=choice([1.0, -1.0, 2.0, -3.0, 4.0]), dtypes=floating, exact=True),
     *(
@@ -249,22 +284,23 @@ SLOPES = (
 )
 
 
-def _gradient(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
+def _gradient(template: CaseTemplate[Axes], dtype: Dtype) -> Mapping[str, Any]:
     sizes, layout = template.sizes, template.layout
+    norm_layout = layout if template.level == FULL else contiguous
     return {
         "self": tensor(*sizes.shape, layout=layout),
         "dim": sizes.axes,
         "p": template.argument("p"),
         "norm": tensor(
-            *sizes.reduced_shape, layout=layout, compute=ResultOf("diopiNorm", argument_names={"input": "self"})
+            *sizes.reduced_shape, layout=norm_layout, compute=ResultOf("diopiNorm", argument_names={"input": "self"})
         ),
-        "grad_output": tensor(*sizes.reduced_shape, layout=layout),
+        "grad_output": tensor(*sizes.reduced_shape, layout=norm_layout),
     }
 
 
 register(
     "diopiNormBackward",
-    templates=(*SLOPES, *of_further_orders(), *along_untried(SLOPES)),
+    templates=(*SLOPES, *of_further_orders(), *along_untried(SLOPES), *LARGE_VECTORS),
     derive=_gradient,
     non_discriminating={"zero-in-order-0": "a count has no slope"},
 )
@@ -274,32 +310,54 @@ register(
 
 def scaled(
     label: str,
-    shape: tuple[int, ...],
+    shape: Shape,
     axis: int = 1,
     *,
     order: float = 2,
     eps: float = 1e-12,
     domain: Domain | None = None,
     factors: Sequence[float] = (1,),
-    layout: Layout = contiguous,
-    exact: bool = False,
-    **fields: Any,
-) -> CaseTemplate[Any]:
-    """Vectors along `axis`, scaled by their norm of an order; along axis 0 they are multiplied by `factors` in turn."""
+    vector_layout: Layout = contiguous,
+    **fields: Unpack[TemplateFields],
+) -> CaseTemplate[Shape]:
+    """Return a template that divides vectors by their norms.
+
+    Args:
+        label: The label of the cases.
+        shape: The shape of the input.
+        axis: The axis of the vectors.
+        order: The order of the norms.
+        eps: The smallest divisor.
+        domain: The domain of the vectors; None for normal numbers.
+        factors: Factors that multiply the slices along axis 0, in rotation.
+        vector_layout: The layout of all tensors.
+        **fields: Further fields of the template.
+
+    Returns:
+        The template.
+    """
+    template = CaseTemplate(label, shape, **fields)
     column = np.resize(factors, (*shape[:1], *[1] * (len(shape) - 1)))
+    gradients = integer_values(-9, 9) if template.exact else None
     arguments: Arguments = {
         "_drawn": tensor(*shape, domain=domain, dtype=F64),
-        "input": tensor(*shape, layout=layout, compute=lambda values: values["_drawn"] * column),
+        "input": tensor(*shape, layout=vector_layout, compute=lambda values: values["_drawn"] * column),
         "p": order,
         "axis": axis,
         "eps": eps,
-        "grad_output": tensor(*shape, domain=integer_values(-9, 9) if exact else None, layout=layout),
+        "grad_output": tensor(*shape, domain=gradients, layout=vector_layout),
     }
-    return CaseTemplate(label, shape, arguments, result_layout=layout, exact=exact, **fields)
+    return template.replace(arguments=arguments, result_layout=vector_layout)
+
+
+def large_scaled(label: str, shape: Shape, layout: Layout = contiguous, dtype: Dtype = F32) -> CaseTemplate[Shape]:
+    """Return a template that divides large rows of normal numbers by their norms; the result is contiguous."""
+    template = scaled(label, shape, vector_layout=layout, dtypes=(dtype,), level=LARGE)
+    return template.replace(arguments={"input": tensor(*shape, layout=layout)}, result_layout=contiguous)
 
 
 def _adding_up_to_64(rng: Generator, number: int) -> NDArray[Any]:
-    """33 elements whose moduli add up to 64."""
+    """Return 33 elements whose absolute values add up to 64."""
     return np.asarray(rng.permutation([1.0, 1.0, *[2.0] * 31]) * rng.choice([-1.0, 1.0], 33))
 
 
@@ -321,9 +379,9 @@ SCALED = (
     scaled("scalar", (), 0, eps=4.0),
     scaled("scalar-last-axis", (), -1, order=1, eps=4.0),
     scaled("long", (2, 517), dtypes=floating),
-    scaled("strided", (3, 4, 2), layout=strided),
-    scaled("transposed", (3, 4, 2), 2, layout=transposed),
-    scaled("channels-last", (2, 3, 4, 2), layout=channels_last),
+    scaled("strided", (3, 4, 2), vector_layout=strided),
+    scaled("transposed", (3, 4, 2), 2, vector_layout=transposed),
+    scaled("channels-last", (2, 3, 4, 2), vector_layout=channels_last),
     scaled("empty", (0, 3)),
     scaled("length-one-axis", (5, 1), domain=FROM_ONE, order=3),
     scaled("eps", (6, 5), eps=1.0, factors=SHORT_AND_LONG, dtypes=floating),
@@ -333,7 +391,7 @@ SCALED = (
     scaled("exact-unit", (5, 33), order=1, domain=OF_LENGTH_64, factors=(2.0**-6,), exact=True),
     scaled("exact-eps", (5, 33), order=1, eps=64.0, domain=OF_LENGTH_64, exact=True),
     *(scaled(f"zero-in-order-{p}", (7, 3), order=p, domain=FEW_ZEROS) for p in (0.5, 1)),
-    scaled("large", (4, 8), domain=LARGE, dtypes=half),
+    scaled("large", (4, 8), domain=HUGE_SQUARES, dtypes=half),
     scaled("infinity", (4, 5), order=inf, domain=_distinct_moduli, dtypes=floating),
     scaled("minus-infinity", (4, 5), order=-inf, domain=_distinct_moduli),
     *(scaled(f"order-{p}", (4, 6), order=p, domain=FROM_ONE, dtypes=(F32, BF16)) for p in ORDERS),
@@ -348,12 +406,15 @@ SCALED_FURTHER = (
             {(len(template.sizes), template.argument("axis")) for template in SCALED}
         )
     ),
+    large_scaled("long-rows", (5, 65_537)),
+    large_scaled("many-rows", (70_001, 3)),
+    large_scaled("half-far-apart", (263, 517), FAR_APART, F16),
 )
 
 PARALLEL = tensor(
     40, 2, compute=lambda values: 1000 * np.where(np.arange(40) % 2, values["input"].T, values["_drawn"].T[::-1]).T
 )
-"""Gradients of which every other one is along its vector, and so nothing is left of it."""
+"""Gradients that are parallel to their vectors in every other row, so that the gradient of the input is 0 there."""
 
 NOT_BELOW_EPS = {"exact-eps": "the norm just reaches eps"}
 ONE_ELEMENT = {"length-one-axis": "one element is scaled to 1 or -1, whatever it is"}
