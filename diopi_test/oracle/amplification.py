@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import FloatArray, format_of, is_inexact
-from diopi_test.oracle.perturbation import ROUNDS, exact_value, make_movers, step
+from diopi_test.oracle.perturbation import ROUNDS, exact_value, make_movers, step_in_ulps
 
 Evaluate = Callable[[Mapping[str, Any]], list[NDArray[Any]]]
 """Maps argument values to the reference's result arrays."""
@@ -40,7 +40,7 @@ def measure_amplification(
     """
     amplified = [np.zeros(result.shape) for result in results]
     for dtype in dict.fromkeys(dtype for dtype in dtypes if is_inexact(dtype)):
-        finer = dtype if not is_inexact(tested) or _precision(dtype) >= _precision(tested) else tested
+        finer = dtype if not is_inexact(tested) or _significand_bits(dtype) >= _significand_bits(tested) else tested
         for i, change in enumerate(_largest_changes(evaluate, values, results, tested, finer, seed())):
             if dtypes[i] is dtype:
                 amplified[i] = change
@@ -55,27 +55,33 @@ def _largest_changes(
     dtype: Dtype,
     rng: Generator,
 ) -> list[FloatArray]:
-    """Return the largest change of each result if the inputs are perturbed in `dtype`, or in their own finer type."""
+    """Return the largest change of each element of each result when inputs move by half an ulp of `dtype` or finer."""
     largest = [np.zeros(result.shape) for result in results]
     moves = make_movers(values, tested, dtype, rng)
     if not any(moves.values()) or not any(result.dtype.kind in "fc" for result in results):
         return largest
     # attributes may hide the change of an operand that they cancel, so one more round leaves them unperturbed
     tensors = {name: None if isinstance(values[name], float) else move for name, move in moves.items()}
-    for number, moving in [*((n, moves) for n in range(ROUNDS)), *([(0, tensors)] if tensors != moves else [])]:
-        moved = evaluate({name: move(number) if move else exact_value(values[name]) for name, move in moving.items()})
+    for round_number, active_movers in [
+        *((n, moves) for n in range(ROUNDS)),
+        *([(0, tensors)] if tensors != moves else []),
+    ]:
+        moved = evaluate(
+            {name: move(round_number) if move else exact_value(values[name]) for name, move in active_movers.items()}
+        )
         largest = [
             np.maximum(maximum, _absolute_change(a, b)) for maximum, a, b in zip(largest, results, moved, strict=True)
         ]
-    return [0.5 / step(dtype) * maximum for maximum in largest]
+    return [0.5 / step_in_ulps(dtype) * maximum for maximum in largest]
 
 
-def _precision(dtype: Dtype) -> int:
+def _significand_bits(dtype: Dtype) -> int:
+    """Return the number of significand bits of an element type."""
     return format_of(dtype).precision
 
 
 def _absolute_change(result: NDArray[Any], moved: NDArray[Any]) -> FloatArray:
-    """Return |moved − result|; 0 where either number or a part of it is not finite, and for exact results."""
+    """Return |moved − result|; 0 for exact results, and where a number (or a part of it) is not finite."""
     if result.dtype.kind not in "fc" or result.shape != moved.shape:
         return np.zeros(result.shape)
     with np.errstate(all="ignore"):

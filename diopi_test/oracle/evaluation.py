@@ -83,6 +83,7 @@ def draw_case_with_zeros(prototype: Prototype, case: Case) -> BaselineCase:
 def _build_case(
     prototype: Prototype, case: Case, expected: Callable[[Evaluation, Mapping[str, Any]], ExpectedByName]
 ) -> BaselineCase:
+    """Draw the arguments of `case`, compute its expected results with `expected`, and return the baseline case."""
     function = find_reference(prototype.name)
     if function is None:
         raise ValueError(f"{prototype.name} has no reference")
@@ -100,7 +101,7 @@ def _build_case(
 
 
 def draw_arguments(prototype: Prototype, case: Case) -> dict[str, Any]:
-    """Return the arguments of `case`, bit by bit those that `compute_baseline_case` draws."""
+    """Return the arguments of `case`; they are bit for bit the arguments that `compute_baseline_case` draws."""
     passed = _passed_arguments(prototype, case)
     return {p.name: _to_baseline(passed[p.name]) for p in prototype.arguments}
 
@@ -153,20 +154,21 @@ class Evaluation:
 
     def zero_results(self, values: Mapping[str, Any]) -> ExpectedByName:
         """Return results of zeros by name, with the shapes and element types of the reference's results."""
-        outputs = self._run(plain_values(values))
+        outputs = self._call_reference(plain_values(values))
         return _unflatten(outputs, [self._zeros(slot, self._dtype(slot, values)) for slot in _result_arrays(outputs)])
 
     def _zeros(self, slot: _ResultArray, dtype: Dtype) -> Expected:
+        """Return the expected value of a result array with all elements 0, in the layout that the case chooses."""
         override = self.case.results.get(slot.name) or ResultOverride()
         return Expected(
             values=np.zeros(slot.array.shape, to_numpy(dtype)), dtype=dtype, layout=override.layout.__name__
         )
 
     def expected(self, values: Mapping[str, Any]) -> ExpectedByName:
-        """Return the expected results by name."""
-        dtypes = [self._dtype(slot, values) for slot in _result_arrays(self._run(plain_values(values)))]
+        """Return the expected results by name, with error budgets and marks for unspecified elements."""
+        dtypes = [self._dtype(slot, values) for slot in _result_arrays(self._call_reference(plain_values(values)))]
         values = self._convert_arguments(values, dtypes)
-        outputs = self._run(plain_values(values))
+        outputs = self._call_reference(plain_values(values))
         slots = _result_arrays(outputs)
         arrays = [slot.array for slot in slots]
         amplified = measure_amplification(self.arrays, values, arrays, dtypes, self.case.dtype, self._seed)
@@ -191,7 +193,8 @@ class Evaluation:
         names, dtype = self.prototype.find_conversions(tensors, values, results[0])
         return {**values, **{name: _convert_value(values[name], dtype) for name in names}}
 
-    def _run(self, plain: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    def _call_reference(self, plain: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Return (name, result) for each result of the reference; the result is None if the case omits it."""
         results = self.prototype.results
         overrides = tuple(self._known_override(p) for p in results)
         keywords = {"out": overrides[0] if len(overrides) == 1 else overrides} if takes_out(self.function) else {}
@@ -207,7 +210,7 @@ class Evaluation:
         ]
 
     def _known_override(self, result: Parameter) -> ResultOverride | None:
-        """Return what the reference knows about a result: the case's override with the inferred element type."""
+        """Return what the reference knows about a result: the override of the case, with the inferred element type."""
         override = self.case.results.get(result.name, ResultOverride())
         is_absent = (
             self.case.arguments.get(result.name, override) is None
@@ -218,20 +221,22 @@ class Evaluation:
         return replace(override, dtype=usual)
 
     def _seed(self) -> Generator:
+        """Return a new generator for the perturbations; it has the same seed at every call."""
         return random_generator(self.prototype.base, self.case.label, "perturbation")
 
     def arrays(self, plain: Mapping[str, Any]) -> list[NDArray[Any]]:
         """Return the reference's result arrays for plain argument values, without absent results."""
-        return [slot.array for slot in _result_arrays(self._run(plain))]
+        return [slot.array for slot in _result_arrays(self._call_reference(plain))]
 
     def _flushed_arrays(self, values: Mapping[str, Any]) -> Sequence[NDArray[Any] | None] | None:
+        """Return the result arrays for inputs whose subnormal numbers are flushed to zero; None if there are none."""
         number_dtype = Dtype.float64 if self.case.dtype in (Dtype.float64, Dtype.complex128) else Dtype.float32
         if not any(has_subnormals(value, number_dtype) for value in values.values()):
             return None
         return self.arrays({name: flush_subnormals(value, number_dtype) for name, value in values.items()})
 
     def _dtype(self, slot: _ResultArray, values: Mapping[str, Any]) -> Dtype:
-        """Return the element type of a result tensor: the caller's choice, or the type that the standard infers."""
+        """Return the element type of a result tensor: the type the caller chooses, or the type the standard infers."""
         override = self.case.results.get(slot.name)
         if override and override.dtype is not None:
             return override.dtype
@@ -242,6 +247,7 @@ class Evaluation:
     def _expected_array(
         self, slot: _ResultArray, dtype: Dtype, amplified: NDArray[np.float64], flushed: NDArray[Any] | None
     ) -> Expected:
+        """Return the expected value of a result array, with the error budget unless the result must be exact."""
         override = self.case.results.get(slot.name) or ResultOverride()
         inexact, guarantee = is_inexact(dtype), self.prototype.guarantee_of(slot.name, slot.number)
         values = _as_stored_numbers(slot.array, dtype)
@@ -307,7 +313,7 @@ def _as_stored_numbers(array: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
 @final
 @dataclass(frozen=True)
 class _ResultArray:
-    """A result array: the result that it belongs to, and its index if the result is an array of tensors."""
+    """A result array of a reference: the name of the result, and the index if the result is an array of tensors."""
 
     name: str
     number: int | None
@@ -333,7 +339,7 @@ class _ResultArray:
 
     @property
     def specified(self) -> NDArray[np.bool_] | None:
-        """Return where the standard specifies the result; None if everywhere."""
+        """Return which elements the standard specifies; None if it specifies all of them."""
         if not isinstance(self.output, PartlySpecified):
             return None
         specified = np.broadcast_to(np.asarray(self.output.specified, bool), self.array.shape)
@@ -341,6 +347,7 @@ class _ResultArray:
 
     @property
     def _result(self) -> Any:
+        """Return the output of the reference without the remark that parts of it are unspecified."""
         return self.output.value if isinstance(self.output, PartlySpecified) else self.output
 
     @property
@@ -365,7 +372,7 @@ def _result_arrays(outputs: Sequence[tuple[str, Any]]) -> list[_ResultArray]:
 
 
 def _unflatten(outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]) -> ExpectedByName:
-    """Return the expected results by name, nested like the outputs."""
+    """Return the flat list of expected results by name, with the nesting of `outputs` restored."""
     remaining = iter(flat)
     return {
         name: [next(remaining) for _ in value]
@@ -378,6 +385,7 @@ def _unflatten(outputs: Sequence[tuple[str, Any]], flat: Sequence[Expected]) -> 
 
 
 def _to_baseline(value: Any) -> Any:
+    """Convert an argument to its stored form: tensors become `BaselineTensor`, other values are unchanged."""
     if isinstance(value, list):
         return [_to_baseline(entry) for entry in value]
     if isinstance(value, TensorData):

@@ -83,7 +83,7 @@ class RangedArray(np.ndarray[Any, np.dtype[Any]]):
         return np.any([np.abs(total) >= self.bound for total in sums], axis=0)
 
     def _find_overflowing_additions(self, sums: Array, places: Any, terms: Any) -> Any:
-        """Return where an intermediate sum may overflow when terms are added to sums at some places."""
+        """Return where an intermediate sum may overflow while `terms` are added to `sums` at the indices `places`."""
         totals = [np.zeros(sums.shape) for _ in range(4)]
         for total, start, part in zip(totals, _split_by_sign(sums), _split_by_sign(terms), strict=False):
             total += start
@@ -110,17 +110,19 @@ class RangedArray(np.ndarray[Any, np.dtype[Any]]):
         array[...] = np.where(finite & overflowed, np.nan, array)
 
     def _wrap(self, array: Array) -> RangedArray:
+        """Return a view of `array` as a `RangedArray` with the same bound."""
         view = array.view(RangedArray)
         view.bound = self.bound
         return view
 
 
 def _to_ndarray(value: Any) -> Any:
+    """Return a `RangedArray` as a plain NumPy array; return any other value unchanged."""
     return value.view(np.ndarray) if isinstance(value, RangedArray) else value
 
 
 def _split_by_sign(terms: Any) -> list[Array]:
-    """Return the positive and the negative finite terms, with 0 elsewhere; of complex terms, those of both parts."""
+    """Return the positive and the negative finite terms, with 0 elsewhere; for complex terms, those of each part."""
     array = np.asarray(terms)
     if array.dtype.kind == "c":
         return [*_split_by_sign(array.real), *_split_by_sign(array.imag)]
@@ -131,12 +133,13 @@ def _split_by_sign(terms: Any) -> list[Array]:
 def _find_overflowing_products(
     function: Callable[..., Any], arguments: Sequence[Any], keywords: Any, bound: float
 ) -> Any:
-    """Return where the sum of positive or of negative products overflows; of complex products, of all magnitudes."""
+    """Return where the sum of all positive, or of all negative, products of two operands reaches `bound`."""
     positions = [i for i, value in enumerate(arguments) if isinstance(value, np.ndarray)]
     if len(positions) != 2:
         return False
 
     def product(first: Array, second: Array) -> Array:
+        """Return the result of `function` with the two array operands replaced."""
         operands = list(arguments)
         operands[positions[0]], operands[positions[1]] = first, second
         return np.asarray(function(*operands, **keywords))
@@ -196,6 +199,7 @@ def evaluate_in_range(evaluate: Evaluate, plain: Mapping[str, Any], form: Format
             return [_map_arrays(array, _to_double) for array in results]
 
     def ranged(array: Array) -> Any:
+        """Return a copy of `array` as a `RangedArray` with the bound of the format."""
         view = array.copy().view(RangedArray)
         view.bound = form.overflow
         return view
@@ -207,16 +211,19 @@ def evaluate_in_range(evaluate: Evaluate, plain: Mapping[str, Any], form: Format
 
 
 def _map_arrays(value: Any, change: Callable[[Array], Any]) -> Any:
+    """Apply `change` to a floating-point or complex array, or to every such array in a list; keep other values."""
     if isinstance(value, list):
         return [_map_arrays(entry, change) for entry in value]
     return change(value) if isinstance(value, np.ndarray) and value.dtype.kind in "fc" else value
 
 
 def _to_long_double(array: Array) -> Array:
+    """Convert an array to long double precision."""
     return array.astype(np.clongdouble if array.dtype.kind == "c" else np.longdouble)
 
 
 def _to_double(array: Array) -> Array:
+    """Convert an array to float64 or complex128."""
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 

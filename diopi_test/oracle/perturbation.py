@@ -61,6 +61,7 @@ class SignPatterns:
         return pattern
 
     def _draw_first(self, shape: tuple[int, ...]) -> Pattern:
+        """Draw the first pattern of a shape, nowhere equal or opposite to recent patterns that broadcast to it."""
         earlier = [
             self._patterns[smaller][0]
             for smaller in self._patterns
@@ -69,9 +70,11 @@ class SignPatterns:
         pattern = self._rng.integers(0, 256, shape, np.uint8)
         while (
             earlier
-            and (again := np.any([PARALLEL[pattern ^ previous] for previous in earlier[-NEIGHBOURS:]], axis=0)).any()
+            and (
+                is_parallel := np.any([PARALLEL[pattern ^ previous] for previous in earlier[-NEIGHBOURS:]], axis=0)
+            ).any()
         ):
-            pattern = np.where(again, self._rng.integers(0, 256, shape, np.uint8), pattern)
+            pattern = np.where(is_parallel, self._rng.integers(0, 256, shape, np.uint8), pattern)
         return pattern
 
 
@@ -101,6 +104,7 @@ def make_movers(values: Mapping[str, Any], tested: Dtype, dtype: Dtype, rng: Gen
 
 
 def _size(value: Any) -> int:
+    """Return the number of elements of a tensor, or of the largest tensor of a list; 0 for other values."""
     if isinstance(value, list):
         return max((_size(entry) for entry in value), default=0)
     return value.values.size if isinstance(value, TensorData) else 0
@@ -131,6 +135,7 @@ def _make_mover(value: Any, tested: Dtype, dtype: Dtype, signs: SignPatterns) ->
 
 
 def _make_tensor_mover(value: TensorData, tested: Dtype, dtype: Dtype, signs: SignPatterns) -> Mover | None:
+    """Return the function that perturbs a tensor; None if its values are exact."""
     own_dtype, shape = value.spec.dtype, value.values.shape
     if is_inexact(own_dtype):
         finer = dtype if format_of(dtype).precision > format_of(own_dtype).precision else own_dtype
@@ -143,7 +148,7 @@ def _make_tensor_mover(value: TensorData, tested: Dtype, dtype: Dtype, signs: Si
 
 
 def _move_as_float32(integers: NDArray[Any], pattern: Pattern, number: int) -> NDArray[Any]:
-    """Return integers as they may be rounded to float32; integers that float32 represents stay unchanged."""
+    """Perturb integers as their rounding to float32 may; integers that float32 represents are unchanged."""
     moved = _move(integers, Dtype.float32, pattern, number)
     return np.where(integers == integers.astype(np.float32), integers, moved)
 
@@ -168,12 +173,13 @@ def _move_parts(exact: NDArray[Any], dtype: Dtype, patterns: list[Pattern], numb
 
 @np.errstate(all="ignore")
 def _move(exact: NDArray[Any], dtype: Dtype, pattern: Pattern, number: int) -> NDArray[Any]:
-    steps = np.where(pattern >> number & 1, step(dtype), -step(dtype))
-    moves = np.isfinite(exact) & (exact != 0)  # rounding errors are relative: they leave zero alone
+    """Move each nonzero finite number up or down by `step_in_ulps`; `pattern` has the direction of each round."""
+    steps = np.where(pattern >> number & 1, step_in_ulps(dtype), -step_in_ulps(dtype))
+    moves = np.isfinite(exact) & (exact != 0)  # rounding errors are relative: they do not change zero
     return np.where(moves, exact + steps * ulp(exact, dtype), exact)
 
 
-def step(dtype: Dtype) -> float:
+def step_in_ulps(dtype: Dtype) -> float:
     """Return the size of a perturbation in ulp: a half, but one in float64, where the reference has no half ulp."""
     return 1.0 if format_of(dtype).precision == 53 else 0.5
 

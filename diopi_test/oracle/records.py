@@ -110,6 +110,7 @@ class BaselineCase:
         return {**plain, **{name: convert(plain[name], dtype) for name in names}}
 
     def _plain(self, name: str, value: Any) -> Any:
+        """Convert a stored argument, or each entry of a list, to the type in which the reference computes."""
         if isinstance(value, list):
             return [self._plain(name, entry) for entry in value]
         if not isinstance(value, BaselineTensor):

@@ -35,6 +35,7 @@ def flush_subnormals(value: Any, number_dtype: Dtype = Dtype.float32) -> Any:
 
 
 def _flush(numbers: NDArray[Any], dtype: Dtype) -> NDArray[Any]:
+    """Return numbers with subnormal numbers of `dtype` replaced by a zero of the same sign."""
     return np.where(is_subnormal(numbers, dtype), np.copysign(0.0, numbers), numbers)
 
 

@@ -81,7 +81,7 @@ class PartlySpecified(Remark):
 
 
 def leave_open(is_open: Any, result: Any) -> Any:
-    """Return `result` with the elements left open where `is_open`, which broadcasts to it, is true."""
+    """Return `result` with the elements unspecified where `is_open` is true; `is_open` broadcasts to `result`."""
     return PartlySpecified(result, np.logical_not(is_open)) if np.any(is_open) else result
 
 
@@ -107,6 +107,7 @@ def reference(*names: str) -> Callable[[F], F]:
     """
 
     def register(function: F) -> F:
+        """Enter `function` into the registry under each name, and return it unchanged."""
         for name in names:
             _references[name] = accept_all_by_name(function, name, [p.name for p in lookup(name).arguments])
         return function

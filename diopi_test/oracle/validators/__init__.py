@@ -60,6 +60,7 @@ def validates(*names: str) -> Callable[[V], V]:
     """Register the decorated function as the validator of these functions and of the forms derived from them."""
 
     def register(validator: V) -> V:
+        """Enter `validator` into the registry under each name, and return it unchanged."""
         for name in names:
             if name in _validators:
                 raise ValueError(f"{name} has two validators; a function has at most one")

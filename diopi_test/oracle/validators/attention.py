@@ -31,7 +31,7 @@ FORWARD = {
 
 
 def _attention_weights(arguments: Mapping[str, Any], axes: str) -> Array:
-    """Return the attention weights of each head h, query i and key j, with these axes."""
+    """Return the attention weights of each head h, query i and key j, with the axes in the order of `axes`."""
     q, k = (arguments[name].reshape(-1, *arguments[name].shape[-2:]) for name in ("q", "k"))
     scale = arguments.get("softmax_scale", arguments.get("scale"))
     e = np.exp(scale * np.einsum("ihd,jhd->hij", q, k))
@@ -46,6 +46,7 @@ def _check_dropout(name: str, axes: str, call: CompletedCall) -> Problems:
     actual, dtype = call.results[name], call.dtypes[name]
 
     def is_kept(sampled: CompletedCall) -> Array:
+        """Return 1 for each weight that is not dropped, else 0."""
         return np.asarray(sampled.results[name] != 0, np.int64)
 
     expected = np.where(

@@ -11,15 +11,16 @@ from diopi_test.oracle.validators import Array, CompletedCall, Problems, validat
 from diopi_test.oracle.validators.properties import check_written_values
 
 
-def _numbered(array: Array) -> Array:
+def _element_numbers(array: Array) -> Array:
     """Return the row-major number of every element; a scalar counts as a vector of one element."""
     return np.arange(array.size).reshape(array.shape or (1,))
 
 
 @validates("diopiIndexPut")
 def index_put(call: CompletedCall) -> Problems:
+    """Check that each indexed element has one of the values written to it, and all other elements are unchanged."""
     arguments = call.arguments
-    places = _numbered(arguments["input"])[
+    places = _element_numbers(arguments["input"])[
         tuple(slice(None) if index is None else index for index in arguments["indices"])
     ]
     values = np.broadcast_to(arguments["values"], places.shape)
@@ -28,13 +29,13 @@ def index_put(call: CompletedCall) -> Problems:
 
 @validates("diopiScatter")
 def scatter(call: CompletedCall) -> Problems:
-    """Check a scatter: `index` has the position along `dim`; its own axes give the position along the other axes."""
+    """Check that each element has one of the values scattered to it, or is unchanged if there is none."""
     arguments = call.arguments
     index, source = np.atleast_1d(arguments["index"]), np.atleast_1d(arguments["src"])
     if index.size:
         axis = arguments["dim"] % index.ndim
         covered = tuple(slice(length) for length in index.shape)
-        lines = _numbered(arguments["input"])[(*covered[:axis], slice(None), *covered[axis + 1 :])]
+        lines = _element_numbers(arguments["input"])[(*covered[:axis], slice(None), *covered[axis + 1 :])]
         places, values = np.take_along_axis(lines, index, axis), source[covered]
     else:
         places, values = np.zeros(0, int), source.reshape(-1)[:0]

@@ -17,26 +17,26 @@ from diopi_test.oracle.validators import Array, CompletedCall, Problems, validat
 from diopi_test.oracle.validators.properties import check_elements
 from diopi_test.oracle.validators.statistics import check_counts, check_independence, score_redraws
 
-SLACK = 1e-4
-"""Relative error of the reach by rounding of the cumulative sum."""
+MASS_TOLERANCE = 1e-4
+"""Relative error that rounding of the cumulative sum may cause at `mass_limit`."""
 
-DIGITS = 9
-"""Decimal places in which different weights differ."""
+WEIGHT_DECIMALS = 9
+"""Number of decimal places to which weights are compared: weights that agree in them count as equal."""
 
 SMOOTHING = 1e-6
-"""Constant in the divisor of probabilities."""
+"""Constant that LMDeploy adds to the divisor of probabilities."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class CandidateTokens:
-    """The tokens that a sequence draws from.
+    """The tokens that a sequence may draw, in descending order of weight.
 
     Attributes:
         ids: the ids of all tokens, in descending order of weight.
-        weights: their weights.
-        limit: how many of the first tokens can be drawn.
-        reach: the upper bound of the cumulative weight at which a token that can be drawn begins.
+        weights: the weight of each token: its probability, or exp(logit − largest logit).
+        limit: the number of first tokens that can be drawn.
+        mass_limit: a token can be drawn only if the weights of the tokens before it add up to less than this limit.
         total: the divisor of a weight in `output_log_probs`.
         is_certain: whether only the first token can be drawn.
         is_draw: whether the draw also updates log-probabilities, length and end.
@@ -45,24 +45,27 @@ class CandidateTokens:
     ids: Array
     weights: Array
     limit: int
-    reach: float
+    mass_limit: float
     total: float = 1.0
     is_certain: bool = False
     is_draw: bool = True
 
     @property
     def candidate_count(self) -> int:
-        """The number of tokens that begin within reach, or beyond it by no more than rounding."""
+        """The number of tokens that can be drawn, where rounding may raise `mass_limit` a little."""
         begins = np.concatenate([[0.0], np.cumsum(self.weights[: self.limit - 1])])
-        return max(1, int(np.count_nonzero((begins < self.reach * (1 + SLACK)) & (self.weights[: self.limit] > 0))))
+        return max(
+            1,
+            int(np.count_nonzero((begins < self.mass_limit * (1 + MASS_TOLERANCE)) & (self.weights[: self.limit] > 0))),
+        )
 
     @cached_property
     def shares(self) -> tuple[Array, Array]:
-        """The distinct weights within the limit, apart from rounding, and the probability of each of them."""
-        ends = np.minimum(np.cumsum(self.weights[: self.limit]), self.reach)
-        weights, groups = np.unique(self.weights[: self.limit].round(DIGITS), return_inverse=True)
+        """The distinct weights of the first `limit` tokens, and the probability of drawing a token of each weight."""
+        ends = np.minimum(np.cumsum(self.weights[: self.limit]), self.mass_limit)
+        weights, groups = np.unique(self.weights[: self.limit].round(WEIGHT_DECIMALS), return_inverse=True)
         masses = np.bincount(groups.reshape(-1), np.diff(ends, prepend=0.0), len(weights))
-        return weights, masses / max(self.reach, 1e-300)
+        return weights, masses / max(self.mass_limit, 1e-300)
 
 
 Sequences = Sequence[CandidateTokens | None]
@@ -70,17 +73,22 @@ Sequences = Sequence[CandidateTokens | None]
 
 @validates("diopiTopKSampling")
 def top_k(call: CompletedCall) -> Problems:
-    """Check draws from the k most probable tokens, up to a share of their sum."""
+    """Check tokens drawn from the k most probable tokens, limited to a share of their sum."""
     arguments = call.arguments
     is_logged = arguments["cum_log_probs"] is not None or arguments["output_log_probs"] is not None
 
     def rank(b: int) -> CandidateTokens:
+        """Return the candidate tokens of sequence b."""
         ids, weights = _sort_by_weight(arguments["logits"][b], is_logged)
         limit = int(np.clip(arguments["runtime_top_k"][b], 1, len(ids)))
         total = float(weights[:limit].sum())
         return _mark_certain(
             CandidateTokens(
-                ids=ids, weights=weights, limit=limit, reach=float(arguments["runtime_top_p"][b]) * total, total=total
+                ids=ids,
+                weights=weights,
+                limit=limit,
+                mass_limit=float(arguments["runtime_top_p"][b]) * total,
+                total=total,
             )
         )
 
@@ -89,24 +97,26 @@ def top_k(call: CompletedCall) -> Problems:
 
 @validates("diopiTopPSampling")
 def top_p(call: CompletedCall) -> Problems:
-    """Check draws from the most probable tokens up to a share; if the first reaches it, the lowest id among equals."""
+    """Check tokens drawn from the most probable tokens up to a share; if the first reaches it, that token is drawn."""
     arguments = call.arguments
 
     def rank(b: int) -> CandidateTokens:
+        """Return the candidate tokens of sequence b."""
         ids, weights = _sort_by_weight(arguments["logits"][b], True)
         share = float(arguments["runtime_top_p"][b])
         if weights[0] >= share:
-            return CandidateTokens(ids=ids[:1], weights=weights[:1], limit=1, reach=0.0, is_certain=True)
-        return _mark_certain(CandidateTokens(ids=ids, weights=weights, limit=len(ids), reach=share))
+            return CandidateTokens(ids=ids[:1], weights=weights[:1], limit=1, mass_limit=0.0, is_certain=True)
+        return _mark_certain(CandidateTokens(ids=ids, weights=weights, limit=len(ids), mass_limit=share))
 
     yield from _check_sampling(call, _rank_sequences(call, rank, ends_count=True))
 
 
 def _rank_sequences(call: CompletedCall, rank: Callable[[int], CandidateTokens], *, ends_count: bool) -> Sequences:
-    """Return the candidates of each sequence, None if skipped; `ends_count` if an ended sequence draws its end."""
+    """Return the candidates of each sequence, None if skipped; `ends_count` if end tokens update the other results."""
     arguments = call.arguments
 
     def rank_sequence(b: int) -> CandidateTokens | None:
+        """Return the candidate tokens of sequence b: only its end token if it has ended; None if it is skipped."""
         if arguments["skip_decode"] is not None and arguments["skip_decode"][b]:
             return None
         if arguments["finished"] is not None and arguments["finished"][b]:
@@ -114,7 +124,7 @@ def _rank_sequences(call: CompletedCall, rank: Callable[[int], CandidateTokens],
                 ids=arguments["end_ids"][b : b + 1],
                 weights=np.ones(1),
                 limit=1,
-                reach=0.0,
+                mass_limit=0.0,
                 is_certain=True,
                 is_draw=ends_count,
             )
@@ -124,7 +134,7 @@ def _rank_sequences(call: CompletedCall, rank: Callable[[int], CandidateTokens],
 
 
 def _sort_by_weight(logits: Array, are_probabilities: bool) -> tuple[Array, Array]:
-    """Return tokens and weights in descending order of weight, the lowest id first among equals."""
+    """Return tokens and weights in descending order of weight; among equal weights, the lowest id comes first."""
     weights = np.exp(logits - logits.max())
     if are_probabilities:
         weights = weights / (weights.sum() + SMOOTHING)
@@ -139,6 +149,7 @@ def _mark_certain(ranked: CandidateTokens) -> CandidateTokens:
 
 
 def _check_sampling(call: CompletedCall, sequences: Sequences) -> Problems:
+    """Check the drawn tokens; if they are possible, check other results, frequencies and generator states."""
     problems = list(_check_tokens(call, sequences))
     yield from problems
     if not problems:
@@ -148,18 +159,18 @@ def _check_sampling(call: CompletedCall, sequences: Sequences) -> Problems:
 
 
 def _drawn_tokens(call: CompletedCall) -> Array:
-    """Return the token of each sequence at the step."""
+    """Return the token that each sequence draws at this step."""
     step, batch = call.arguments["step"], len(call.arguments["logits"])
     tokens: Array = call.results["output_ids"].reshape(-1)[step * batch :][:batch]
     return tokens
 
 
 def _check_tokens(call: CompletedCall, sequences: Sequences) -> Problems:
-    """Check that tokens are within reach, or as probable as one within reach, and all other ids are unchanged."""
+    """Check that each drawn token is possible and that all other ids are unchanged."""
     before, after, step = call.arguments["output_ids"], call.results["output_ids"], call.arguments["step"]
     is_drawn = np.zeros(before.size, bool)
     is_drawn[step * len(sequences) :][: len(sequences)] = [ranked is not None for ranked in sequences]
-    yield from check_elements("output_ids", (after == before) | is_drawn.reshape(before.shape), after, "what they were")
+    yield from check_elements("output_ids", (after == before) | is_drawn.reshape(before.shape), after, "unchanged")
     possible = [
         ranked is None or _is_possible(ranked, token)
         for ranked, token in zip(sequences, _drawn_tokens(call), strict=True)
@@ -168,12 +179,13 @@ def _check_tokens(call: CompletedCall, sequences: Sequences) -> Problems:
 
 
 def _is_possible(ranked: CandidateTokens, token: int) -> bool:
+    """Return whether a token is one of the candidates, or as probable as the last candidate."""
     weight = ranked.weights[ranked.ids == token]
     return bool((weight >= ranked.weights[ranked.candidate_count - 1]).any())
 
 
 def _check_log_probs_and_ends(call: CompletedCall, sequences: Sequences) -> Problems:
-    """Check that log-probabilities and ends follow from the tokens."""
+    """Check that the log-probabilities and `finished` agree with the drawn tokens."""
     tokens, arguments = _drawn_tokens(call), call.arguments
     is_unchanged = np.array([ranked is None or not ranked.is_draw for ranked in sequences])
     logarithm, total = np.zeros(len(sequences)), np.zeros(len(sequences))
@@ -191,18 +203,20 @@ def _check_log_probs_and_ends(call: CompletedCall, sequences: Sequences) -> Prob
     if "finished" in call.results:
         before, counts_ends = arguments["finished"], arguments["sequence_lengths"] is not None
         expected = np.where(is_unchanged | (not counts_ends), before, tokens == arguments["end_ids"])
-        yield from check_elements("finished", call.results["finished"] == expected, call.results["finished"], "right")
+        is_valid = call.results["finished"] == expected
+        yield from check_elements("finished", is_valid, call.results["finished"], "true exactly for the end token")
 
 
 # Distribution
 
 
 def _uncertain_sequences(sequences: Sequences) -> list[int]:
+    """Return the numbers of the sequences that can draw more than one token."""
     return [b for b, ranked in enumerate(sequences) if ranked is not None and not ranked.is_certain]
 
 
 def _weight_group(ranked: CandidateTokens, token: int) -> int:
-    """Return the number of a token's distinct weight; a token as probable as the last candidate has its weight."""
+    """Return the index of the distinct weight that is nearest to the weight of `token`."""
     weight = ranked.weights[ranked.ids == token][0]
     return int(np.argmin(np.abs(ranked.shares[0] - weight)))
 
@@ -213,7 +227,9 @@ def _check_frequencies(call: CompletedCall, sequences: Sequences) -> Problems:
     uncertain = _uncertain_sequences(sequences)
     for b in uncertain:
         ranked = _require(sequences[b])
-        alike[ranked.weights.round(DIGITS).tobytes(), ranked.limit, round(ranked.reach, DIGITS)].append(b)
+        alike[
+            ranked.weights.round(WEIGHT_DECIMALS).tobytes(), ranked.limit, round(ranked.mass_limit, WEIGHT_DECIMALS)
+        ].append(b)
     for members in alike.values():
         weights, shares = _require(sequences[members[0]]).shares
         tokens = _drawn_tokens(call)
@@ -228,6 +244,7 @@ def _make_score(sequences: Sequences, uncertain: Sequence[int]) -> Callable[[Com
     """Return a function that estimates the uniform number in [0, 1] behind each token, minus ½."""
 
     def middles(call: CompletedCall) -> Iterator[float]:
+        """Iterate over the estimated uniform numbers, minus ½, of the uncertain sequences."""
         for b in uncertain:
             ranked = _require(sequences[b])
             shares, group = ranked.shares[1], _weight_group(ranked, _drawn_tokens(call)[b])
@@ -237,6 +254,7 @@ def _make_score(sequences: Sequences, uncertain: Sequence[int]) -> Callable[[Com
 
 
 def _require(ranked: CandidateTokens | None) -> CandidateTokens:
+    """Return the candidates of a sequence that is not skipped."""
     assert ranked is not None
     return ranked
 
@@ -247,7 +265,7 @@ def _check_equal_states(call: CompletedCall, sequences: Sequences) -> Problems:
     first: dict[Any, int] = {}
     for b in _uncertain_sequences(sequences):
         ranked = _require(sequences[b])
-        key = call.arguments["generators"][b], ranked.ids.tobytes(), ranked.weights.tobytes(), ranked.reach
+        key = call.arguments["generators"][b], ranked.ids.tobytes(), ranked.weights.tobytes(), ranked.mass_limit
         earlier = first.setdefault(key, b)
         if tokens[earlier] != tokens[b]:
             yield f"output_ids: sequences {earlier} and {b} draw {tokens[earlier]} and {tokens[b]} in the same state"

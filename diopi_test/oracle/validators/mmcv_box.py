@@ -10,12 +10,12 @@ from diopi_test.oracle.validators import Array, CompletedCall, Problems, validat
 from diopi_test.oracle.validators.properties import check_distinct_positions, check_elements
 
 ROUNDINGS = 2
-"""Unit of a corner's error in roundings of the largest coordinate: one for each of two turns by a rounded angle."""
+"""Unit of a corner's error, in roundings of the largest coordinate: one for each of the two rotations."""
 
 
 @validates("diopiNmsMmcv")
 def nms(call: CompletedCall) -> Problems:
-    """Check that no two selected boxes overlap, and each other box overlaps a selected box of at least its score."""
+    """Check that selected boxes do not overlap, and each other box overlaps a selected box of at least its score."""
     boxes, scores, selected = call.arguments["dets"], call.arguments["scores"], call.result
     problems = list(check_distinct_positions("out", selected, len(scores), 0))
     yield from problems
@@ -30,18 +30,19 @@ def nms(call: CompletedCall) -> Problems:
     for place, index in enumerate(selected):
         if overlapping[:place, index].any():
             earlier = selected[:place][overlapping[:place, index]][0]
-            yield f"out: box {index} overlaps box {earlier}, which is kept before it"
+            yield f"out: box {index} overlaps box {earlier}, which is selected before it"
     before = overlapping & (scores[selected][:, np.newaxis] >= scores)
     before[np.arange(len(selected)), selected] = True
     missing = np.flatnonzero(~before.any(0))
     if missing.size:
-        yield f"out: box {missing[0]} is missing, but overlaps no box that is kept"
+        yield f"out: box {missing[0]} is missing, but overlaps no selected box"
 
 
 def _find_overlapping(box: Array, boxes: Array, threshold: float, offset: int) -> Array:
     """Return which of `boxes` have an intersection over union with `box` above the threshold."""
 
     def area(x1: Array, y1: Array, x2: Array, y2: Array) -> Array:
+        """Return the areas of boxes from their corners; a negative width or height counts as 0."""
         return np.asarray(np.maximum(x2 - x1 + offset, 0) * np.maximum(y2 - y1 + offset, 0))
 
     inner = np.concatenate([np.maximum(box[:2], boxes[:, :2]), np.minimum(box[2:], boxes[:, 2:])], 1)
@@ -51,7 +52,7 @@ def _find_overlapping(box: Array, boxes: Array, threshold: float, offset: int) -
 
 @validates("diopiMinAreaPolygonsMmcv")
 def min_area_polygons(call: CompletedCall) -> Problems:
-    """Check that each result is a smallest rectangle around all points, with clockwise corners from any start."""
+    """Check that each result is a smallest rectangle around all points; its clockwise corners may start anywhere."""
     points = call.arguments["pointsets"].reshape(-1, 9, 2)
     corners = call.result.reshape(-1, 4, 2)
     unit = ROUNDINGS * format_of(call.dtypes["polygons"]).epsilon * np.abs(points).max((1, 2), initial=0)

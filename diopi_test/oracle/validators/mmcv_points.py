@@ -34,7 +34,7 @@ def _slack(dtype: Dtype) -> float:
 def _check_furthest(
     name: str, chosen: Array, distances_from: Callable[[int], Array], points: int, slack: float
 ) -> Problems:
-    """Check that the first point is 0 and each later point is furthest from those selected before it."""
+    """Check that the first point is 0 and each later point is furthest from all points selected before it."""
     outside = (chosen < 0) | (chosen >= points)
     if outside.any():
         yield f"{name}: index {chosen[outside][0]}, expected one from 0 to {points - 1}"
@@ -45,15 +45,17 @@ def _check_furthest(
     for step, (before, index) in enumerate(pairwise(chosen), 1):
         nearest = np.minimum(nearest, distances_from(int(before)))
         if nearest[index] < nearest.max() * (1 - slack):
-            yield f"{name}: point {index} of step {step} is {nearest[index]} from those before, others {nearest.max()}"
+            yield f"{name}: step {step} selects point {index} at distance {nearest[index]}, expected {nearest.max()}"
             return
 
 
 @validates("diopiFurthestPointSamplingMmcv")
 def furthest_point_sampling(call: CompletedCall) -> Problems:
+    """Check that each selected point is furthest from all points selected before it."""
     for batch, (chosen, points) in enumerate(zip(call.result, call.arguments["points_xyz"], strict=True)):
 
         def distances_from(index: int, points: Array = points) -> Array:
+            """Return the squared distances of all points from the point `index`."""
             return _distances(points, points[index])
 
         yield from _check_furthest(f"idx_tensor[{batch}]", chosen, distances_from, len(points), _slack(Dtype.float32))
@@ -61,7 +63,7 @@ def furthest_point_sampling(call: CompletedCall) -> Problems:
 
 @validates("diopiFurthestPointSamplingWithDistMmcv")
 def furthest_point_sampling_with_dist(call: CompletedCall) -> Problems:
-    """Check furthest points for given distances, which are compared without rounding."""
+    """Check furthest points for a matrix of distances, which are compared without rounding."""
     for batch, (chosen, distances) in enumerate(zip(call.result, call.arguments["points_dist"], strict=True)):
         yield from _check_furthest(f"idx_tensor[{batch}]", chosen, distances.__getitem__, len(distances), 0.0)
 
@@ -71,7 +73,7 @@ def furthest_point_sampling_with_dist(call: CompletedCall) -> Problems:
 
 @validates("diopiKnnMmcv")
 def knn(call: CompletedCall) -> Problems:
-    """Check that the points are distinct, are at the distances of the nearest points, and unused slots are 0."""
+    """Check that the k points are distinct and as near as the k nearest points, and that unused slots are 0."""
     points, centers = call.arguments["xyz_tensor"], call.arguments["new_xyz_tensor"]
     indices: Array = call.results["idx_tensor"]
     neighbour_count = min(points.shape[1], indices.shape[-1])
@@ -83,7 +85,7 @@ def knn(call: CompletedCall) -> Problems:
         all_distances: Any = _distances(points[:, np.newaxis], centers[:, :, np.newaxis])
         expected = np.sort(all_distances, -1)[..., :neighbour_count]
         is_valid = np.abs(distances - expected) <= _slack(call.dtypes["dist2_tensor"]) * expected
-        problems = list(check_elements("idx_tensor", is_valid, named, "at the distance of the point of that rank"))
+        problems = list(check_elements("idx_tensor", is_valid, named, "as near as the neighbour of this rank"))
     yield from problems
     unused = indices[..., neighbour_count:]
     yield from check_elements("idx_tensor", unused == 0, unused, "0 where there are no more points")

@@ -33,4 +33,4 @@ def tin_shift_backward(call: CompletedCall) -> Problems:
     if not any(_is_identical(call.result, moved) for moved in candidates):
         foreign = np.argwhere(~np.isin(call.result, grad_output) & (call.result != 0))
         detail = f"; the number at {foreign[0].tolist()} is not in grad_output" if len(foreign) else ""
-        yield f"grad_input: expected grad_output shifted forward, or all of it back{detail}"
+        yield f"grad_input: expected grad_output shifted entirely forward, or entirely back{detail}"

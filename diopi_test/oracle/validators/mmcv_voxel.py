@@ -20,19 +20,19 @@ def hard_voxelize(call: CompletedCall) -> Problems:
     for voxel in range(voxel_count):
         cell = tuple(int(index) for index in coors[voxel])
         if cell in seen or cell not in points_by_cell:
-            yield f"coors: row {voxel} is {cell}, {'which came before' if cell in seen else 'where no point is'}"
+            yield f"coors: row {voxel} is {cell}, {'which occurs twice' if cell in seen else 'which has no points'}"
             continue
         seen.add(cell)
         count, room = int(counts[voxel]), min(len(points_by_cell[cell]), arguments["max_points"])
         if count != room:
             yield f"num_points_per_voxel: voxel {voxel} has {count} points, expected {room}"
-        elif not Counter(map(_identity, voxels[voxel, :count])) <= Counter(map(_identity, points_by_cell[cell])):
-            yield f"voxels: voxel {voxel} has points that are not in cell {cell}, or has one twice"
+        elif not Counter(map(_point_key, voxels[voxel, :count])) <= Counter(map(_point_key, points_by_cell[cell])):
+            yield f"voxels: voxel {voxel} has points that are not in cell {cell}, or has a point twice"
         elif np.any(voxels[voxel, count:] != 0):
             yield f"voxels: voxel {voxel} has more than its {count} points"
     for name, result in (("voxels", voxels), ("coors", coors), ("num_points_per_voxel", counts)):
         if np.any(result[voxel_count:] != 0):
-            yield f"{name}: there are {voxel_count} voxels, and something beyond them"
+            yield f"{name}: there are {voxel_count} voxels, and elements after them are not 0"
 
 
 def _group_points_by_cell(points: Array, voxel_size: Array, coors_range: Array) -> dict[tuple[int, ...], list[Array]]:
@@ -46,6 +46,6 @@ def _group_points_by_cell(points: Array, voxel_size: Array, coors_range: Array) 
     return dict(points_by_cell)
 
 
-def _identity(point: Array) -> bytes:
-    """Return a key that is equal for points with the same numbers; all NaNs count as the same number."""
+def _point_key(point: Array) -> bytes:
+    """Return the bytes of a point as a dictionary key; all NaNs give the same bytes."""
     return np.where(np.isnan(point), np.nan, point).tobytes()

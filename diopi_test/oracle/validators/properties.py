@@ -13,7 +13,7 @@ Mask = NDArray[np.bool_]
 
 
 def is_identical(x: Array, y: Array) -> Mask:
-    """Return where elements are the same number: zeros of the same sign, or both NaN; both parts if complex."""
+    """Return where elements are the same number: zeros have the same sign, NaNs are the same, complex parts agree."""
     if np.iscomplexobj(x):
         return is_identical(x.real, y.real) & is_identical(x.imag, y.imag)
     signs: Mask = np.signbit(x) == np.signbit(y)
@@ -21,12 +21,13 @@ def is_identical(x: Array, y: Array) -> Mask:
 
 
 def is_equal(x: Array, y: Array) -> Mask:
-    """Return where elements are equal in a total order: zeros of any sign are equal, and so are NaNs."""
+    """Return where elements are equal; zeros of both signs are equal, and so are NaNs."""
     equals: Mask = x == y
     return equals | _are_both_nan(x, y)
 
 
 def _are_both_nan(x: Array, y: Array) -> Mask:
+    """Return where the elements of both arrays are NaN."""
     is_nan: Mask = (x != x) & (y != y)
     return is_nan
 
@@ -63,6 +64,7 @@ def check_order(name: str, values: Array, axis: int, descending: bool) -> Proble
 
 
 def _is_less(x: Array, y: Array) -> Mask:
+    """Return where x is less than y; NaN is greater than every number."""
     less: Mask = (x < y) | ((y != y) & (x == x))
     return less
 
@@ -71,7 +73,7 @@ def check_same_elements(name: str, values: Array, expected: Array, axis: int) ->
     """Check that `values` are the elements of `expected` along `axis` in any order; zeros of any sign are equal."""
     is_valid = is_equal(np.sort(values, axis), np.sort(expected, axis))
     if not is_valid.all():
-        yield f"{name}: the elements along axis {axis} are not those expected, whatever their order"
+        yield f"{name}: the elements along axis {axis} differ from the expected elements, in whatever order"
 
 
 def check_written_values(name: str, actual: Array, before: Array, places: Array, values: Array) -> Problems:
@@ -96,12 +98,13 @@ def check_written_values(name: str, actual: Array, before: Array, places: Array,
 
 
 def check_rows_come_from(name: str, rows: Array, candidates: Array) -> Problems:
-    """Check that every row (along the first axis) is identical to one of the `candidates`."""
+    """Check that each of `rows` (along the first axis) is identical to a row of `candidates`."""
     pairs = is_identical(rows[:, np.newaxis], candidates[np.newaxis]).reshape(len(rows), len(candidates), -1)
     is_valid: Mask = np.asarray(np.any(np.all(pairs, -1), -1))
     yield from check_elements(name, is_valid, rows, "elements of the input")
 
 
 def _describe_first(is_wrong: Mask) -> str:
+    """Return the text "the first at (i, j, …)" for the first true element."""
     position: Any = tuple(int(i) for i in np.argwhere(is_wrong)[0])
     return f"the first at {position}"

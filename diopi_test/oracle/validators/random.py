@@ -32,15 +32,17 @@ from lib_rt.dtypes import to_numpy
 
 
 def _result_name(call: CompletedCall) -> str:
+    """Return the name of the first result."""
     return next(iter(call.results))
 
 
 def _result_dtype(call: CompletedCall) -> Dtype:
+    """Return the element type of the first result."""
     return call.dtypes[_result_name(call)]
 
 
 def _is_flushed(result: Array, expected: Array, dtype: Dtype) -> Array:
-    """Return where a zero stands for a subnormal number."""
+    """Return where the result is 0 and the expected number is subnormal."""
     flushed: Array = (result == 0) & (np.abs(expected) < format_of(dtype).tiny)
     return flushed
 
@@ -49,11 +51,13 @@ def _is_flushed(result: Array, expected: Array, dtype: Dtype) -> Array:
 
 
 def _check_zeros_and_ones(name: str, values: Array) -> list[str]:
+    """Return the problem of a result that has elements other than 0 and 1; an empty list if there is none."""
     return list(check_elements(name, (values == 0) | (values == 1), values, "0 or 1"))
 
 
 @validates("diopiBernoulli", "diopiBernoulliInp", "diopiBernoulliScalar")
 def bernoulli(call: CompletedCall) -> Problems:
+    """Check independent elements, 0 or 1, that are 1 with probability p."""
     arguments = call.arguments
     (p,) = (arguments[name] for name in ("input", "inout", "p") if name in arguments)
     redraws = score_redraws(call, lambda redraw: redraw.result)
@@ -64,7 +68,7 @@ def bernoulli(call: CompletedCall) -> Problems:
 
 @validates("diopiDropout", "diopiDropoutInp")
 def dropout(call: CompletedCall) -> Problems:
-    """Check that the mask, or the set of nonzero elements if there is no mask, is random and determines the result."""
+    """Check that the mask is random and determines the result; without a mask, use the set of nonzero elements."""
     p, input, (name, out) = call.arguments["p"], call.arguments["input"], next(iter(call.results.items()))
     mask = _dropout_mask(call)
     problems = _check_zeros_and_ones("mask", mask)
@@ -90,10 +94,11 @@ def _dropout_mask(call: CompletedCall) -> Array:
 
 @validates("diopiRandomInp")
 def random(call: CompletedCall) -> Problems:
+    """Check independent uniform integers in [from, to)."""
     sample, low, last = call.result, call.arguments["from_"], call.arguments["to"]
     last = _largest_drawn_integer(_result_dtype(call)) if last is None else last - 1
     is_valid = (sample >= low) & (sample <= last) & (np.mod(sample, 1) == 0 if sample.dtype.kind == "f" else True)
-    problems = list(check_elements("the result", is_valid, sample, f"whole numbers from {low} to {last}"))
+    problems = list(check_elements("the result", is_valid, sample, f"integers from {low} to {last}"))
     yield from problems or check_uniform_integers("the result", sample.astype(np.int64), low, last - low + 1)
     yield from check_independence("the result", sample, score_redraws(call, lambda redraw: redraw.result))
 
@@ -105,11 +110,11 @@ def _largest_drawn_integer(dtype: Dtype) -> int:
 
 @validates("diopiUniformInp")
 def uniform(call: CompletedCall) -> Problems:
-    """Check numbers in [from, to) with rounded bounds; rounding may move a number by an ulp of the larger bound."""
+    """Check uniform numbers in [from, to); rounding may move a number by an ulp of the larger bound."""
     sample, form = call.result, to_numpy(_result_dtype(call)).type
     low, high = float(form(call.arguments["from_"])), float(form(call.arguments["to"]))
     inside = (sample >= low) & (sample < high)
-    problems = list(check_elements("the result", inside, sample, f"numbers of [{low}, {high})"))
+    problems = list(check_elements("the result", inside, sample, f"numbers in [{low}, {high})"))
     slack = format_of(_result_dtype(call)).epsilon * max(abs(low), abs(high))
     places, room = (sample - low) / (high - low), slack / (high - low)
     yield from problems or check_distribution("the result", np.maximum(places - room, 0), np.minimum(places + room, 1))
@@ -121,6 +126,7 @@ def uniform(call: CompletedCall) -> Problems:
 
 @validates("diopiNormal", "diopiNormalInp", "diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor")
 def normal(call: CompletedCall) -> Problems:
+    """Check independent normal numbers with the mean and standard deviation of each element."""
     sample = call.result
     mean = np.broadcast_to(call.arguments["mean"], sample.shape)
     std = np.broadcast_to(call.arguments["std"], sample.shape)
@@ -155,16 +161,18 @@ def _standard_scores(sample: Array, mean: Array, std: Array) -> Array:
 
 @validates("diopiRandperm")
 def randperm(call: CompletedCall) -> Problems:
+    """Check a random permutation of 0 … n − 1."""
     sample = call.result
     problems = list(check_elements("out", np.isfinite(sample), sample, "positions"))
     problems = problems or list(check_distinct_positions("out", sample, sample.size, 0))
-    problems = problems or list(check_elements("out", np.isin(sample, np.arange(sample.size)), sample, "whole numbers"))
+    problems = problems or list(check_elements("out", np.isin(sample, np.arange(sample.size)), sample, "integers"))
     yield from problems or check_permutation("out", sample)
     yield from check_independence("out", sample, score_redraws(call, lambda redraw: redraw.result))
 
 
 @validates("diopiMultinomial")
 def multinomial(call: CompletedCall) -> Problems:
+    """Check drawn categories: their frequencies, and independence between draws and calls."""
     weights = np.atleast_2d(call.arguments["input"])
     rows = np.atleast_2d(call.result)
     inside = (rows >= 0) & (rows < weights.shape[1])
@@ -177,6 +185,7 @@ def multinomial(call: CompletedCall) -> Problems:
     independent_part = slice(None if replacement else 1)  # without replacement, later draws depend on the first
 
     def deviations(sampled: CompletedCall) -> Array:
+        """Return the difference of each independent draw from the mean category of its row."""
         result: Array = np.atleast_2d(sampled.result)[:, independent_part] - means[:, np.newaxis]
         return result
 
@@ -191,7 +200,7 @@ def _check_with_replacement(weights: Array, rows: Array) -> Problems:
 
 
 def _check_without_replacement(weights: Array, rows: Array) -> Problems:
-    """Check draws without replacement: distinct categories, those of weight 0 last, with the right frequencies.
+    """Check draws without replacement: distinct categories with the expected frequencies, those of weight 0 last.
 
     The first category of a row is the first that was drawn, as in torch.multinomial.
 
@@ -206,7 +215,7 @@ def _check_without_replacement(weights: Array, rows: Array) -> Problems:
     ranked = np.take_along_axis(weights, rows, 1) > 0
     left = np.minimum((weights > 0).sum(1), rows.shape[1])
     is_valid = np.broadcast_to((ranked.sum(1) == left)[:, np.newaxis], rows.shape)
-    yield from check_elements("out", is_valid, rows, "of weight above 0 while one is left")
+    yield from check_elements("out", is_valid, rows, "categories of weight above 0 as long as such categories remain")
     order = np.argsort(weights, 1)  # rows with the same weights in another order have the same distribution
     for row, sample in _group_equal_rows(
         np.take_along_axis(weights, order, 1), np.take_along_axis(np.argsort(order, 1), rows, 1)
@@ -221,7 +230,7 @@ def _check_without_replacement(weights: Array, rows: Array) -> Problems:
 
 
 def _inclusion_probabilities(weights: Array, draws: int) -> Array:
-    """Return the probability that each category is among `draws` draws without replacement."""
+    """Return, for each category, the probability that `draws` draws without replacement include it."""
     included = np.zeros(weights.size)
     for first in np.flatnonzero(weights) if draws else ():
         remaining_weights = np.where(np.arange(weights.size) == first, 0, weights)
@@ -232,6 +241,6 @@ def _inclusion_probabilities(weights: Array, draws: int) -> Array:
 
 
 def _group_equal_rows(weights: Array, rows: Array) -> Iterator[tuple[Array, Array]]:
-    """Iterate over the distinct rows of weights, with the draws from all rows equal to it."""
+    """Iterate over the distinct rows of weights; with each, return the draws of all rows with these weights."""
     distinct, groups = np.unique(weights, axis=0, return_inverse=True)
     return ((row, rows[groups.reshape(-1) == number]) for number, row in enumerate(distinct))

@@ -17,7 +17,7 @@ from diopi_test.oracle.validators.properties import (
 
 
 def _select(call: CompletedCall, positions: Array, name: str, axis: int) -> tuple[list[str], Array]:
-    """Return the problems of positions along `axis`, and the elements at these positions if there are no problems."""
+    """Return the problems of positions along `axis`, and the elements of the input there if there are no problems."""
     input = np.atleast_1d(call.arguments["input"])
     positions = np.atleast_1d(positions)
     problems = list(check_distinct_positions(name, positions, input.shape[axis], axis))
@@ -26,6 +26,7 @@ def _select(call: CompletedCall, positions: Array, name: str, axis: int) -> tupl
 
 @validates("diopiSort")
 def sort(call: CompletedCall) -> Problems:
+    """Check that the values are in order and are the elements of the input at distinct positions."""
     axis, values = call.arguments["dim"], np.atleast_1d(call.results["values"])
     problems, elements = _select(call, call.results["indices"], "indices", axis)
     yield from problems
@@ -38,14 +39,18 @@ def sort(call: CompletedCall) -> Problems:
 
 @validates("diopiArgsort")
 def argsort(call: CompletedCall) -> Problems:
+    """Check that the positions are distinct and that the elements of the input there are in order."""
     dim = call.arguments["dim"]
     axis = -1 if dim is None else dim
     problems, elements = _select(call, call.result, "out", axis)
-    yield from problems or check_order("the elements out points at", elements, axis, call.arguments["descending"])
+    yield from problems or check_order(
+        "the elements of input at the positions in out", elements, axis, call.arguments["descending"]
+    )
 
 
 @validates("diopiTopk")
 def topk(call: CompletedCall) -> Problems:
+    """Check that the k values are the largest or smallest elements, at distinct positions, and sorted if requested."""
     axis, values = call.arguments["dim"], np.atleast_1d(call.results["values"])
     problems, elements = _select(call, call.results["indices"], "indices", axis)
     yield from problems
@@ -60,7 +65,7 @@ def topk(call: CompletedCall) -> Problems:
 
 @validates("diopiUnique")
 def unique(call: CompletedCall) -> Problems:
-    """Check distinct values, which are known except for the sign of zero: they must be elements or slices of input."""
+    """Check the distinct values in order; each must be an element (or slice) of input with its sign of zero."""
     input, dim, out = call.arguments["input"], call.arguments["dim"], call.results["out"]
     yield from check_elements("out", is_equal(out, call.expected["out"]), out, "the distinct values in order")
     if dim is None:

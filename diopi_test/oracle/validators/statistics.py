@@ -24,13 +24,13 @@ MIN_ELEMENTS = 200
 
 
 def report_unlikely(description: str, probability: float) -> Problems:
-    """Report an event with at most this probability if it is less probable than `LEVEL`."""
+    """Report an event if its probability, at most `probability`, is below `LEVEL`."""
     if probability < LEVEL:
         yield f"{description}, which happens with probability {probability:.2g}"
 
 
 def check_counts(name: str, hits: Any, trials: Any, probabilities: Any) -> Problems:
-    """Check that `hits` of `trials` follow the binomial distribution, for each of several probabilities."""
+    """Check that `hits` successes in `trials` trials are plausible for a binomial distribution, element by element."""
     hits, trials, probabilities = np.broadcast_arrays(hits, trials, probabilities)
     tails = np.minimum(special.bdtr(hits, trials, probabilities), special.bdtrc(hits - 1, trials, probabilities))
     if tails.size:
@@ -40,7 +40,7 @@ def check_counts(name: str, hits: Any, trials: Any, probabilities: Any) -> Probl
 
 
 def check_coins(name: str, heads: Array, p: Array, redraws: dict[str, Array]) -> Problems:
-    """Check that `heads`, 0 or 1, are independent and 1 with probability p, element by element."""
+    """Check that elements 0 or 1 are independent, of each other and of other calls, and 1 with probability p."""
     p = np.broadcast_to(p, heads.shape)
     values, groups = np.unique(p, return_inverse=True)
     hits = np.bincount(groups.reshape(-1), heads.reshape(-1), len(values))
@@ -82,7 +82,7 @@ def check_distribution(name: str, low: Array, high: Array) -> Problems:
 
 
 def check_standard_normal(name: str, z: Array, slack: Array) -> Problems:
-    """Check that `z`, known within `slack`, is a sample of N(0, 1): mean, variance, distribution."""
+    """Check that `z`, known within `slack`, is a sample of N(0, 1): its mean, variance and distribution."""
     if not z.size:
         return
     size, inexact = np.abs(z), float(slack.mean())
@@ -110,7 +110,7 @@ def check_uniform_integers(name: str, sample: Array, low: int, span: int) -> Pro
 
 
 def check_permutation(name: str, sample: Array) -> Problems:
-    """Check that `sample`, a permutation of 0 … n − 1, is random."""
+    """Check that `sample`, a permutation of 0 … n − 1, has few fixed points and no correlation with the identity."""
     identity = np.arange(sample.size)
     fixed = int((sample == identity).sum())
     probability = float(special.gammainc(fixed, 1.0))  # that a Poisson variable with mean 1 is at least `fixed`
@@ -119,7 +119,7 @@ def check_permutation(name: str, sample: Array) -> Problems:
 
 
 def check_independence(name: str, sample: Array, redraws: dict[str, Array]) -> Problems:
-    """Check that elements depend neither on each other nor on those of other calls, at any distance."""
+    """Check that elements depend neither on each other nor on elements of other calls, at any distance."""
     yield from report_unlikely(
         f"{name}: elements depend on others of the same call", correlation_probability(sample, sample)
     )
@@ -130,7 +130,7 @@ def check_independence(name: str, sample: Array, redraws: dict[str, Array]) -> P
 
 
 def score_redraws(call: CompletedCall, score: Any) -> dict[str, Array]:
-    """Apply `score` to each call that must have drawn different numbers; return the scores by its description."""
+    """Return `score(call)` for each repeated call that must draw different numbers, by its description."""
     return {description: score(redraw) for description, redraw in call.redraws.items()}
 
 
@@ -178,12 +178,12 @@ def coincidence_bound(x: Array, y: Array, variance: Array) -> float:
 
 
 def _shifts(count: int, *, both_ways: bool) -> Array:
-    """Return the shifts between two samples, up to half their length; at least 1 unless they go both ways."""
+    """Return the shifts between two samples, up to half their length; only positive shifts unless `both_ways`."""
     return np.arange(-(count // 2) if both_ways else 1, count // 2 + 1)
 
 
 def _cross_correlate(a: Array, b: Array) -> Array:
-    """Return the sums of products of two samples for each shift; negative shifts count from the end."""
+    """Return Σ a[i + shift] · b[i] for every shift; negative shifts are at the end of the array."""
     size = fft.next_fast_len(2 * a.size, real=True)
     return np.asarray(fft.irfft(fft.rfft(a, size) * np.conj(fft.rfft(b, size)), size))
 
