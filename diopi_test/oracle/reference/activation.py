@@ -18,11 +18,13 @@ Array = NDArray[Any]
 
 @reference("diopiRelu")
 def relu(input):
+    """Return max(x, 0); a zero keeps its sign."""
     return np.where(input < 0, 0, input)  # keeps −0
 
 
 @reference("diopiHardtanh")
 def hardtanh(input, min_val, max_val):
+    """Return x limited to the range from min_val to max_val."""
     if min_val > max_val:
         raise ValueError(f"min_val is {min_val}, expected at most {max_val}, which is max_val")
     return np.where(input < min_val, min_val, np.where(input > max_val, max_val, input))  # −0 stays where a bound is 0
@@ -30,16 +32,19 @@ def hardtanh(input, min_val, max_val):
 
 @reference("diopiHardtanhBackward")
 def hardtanh_backward(grad_output, input, min_val, max_val):
+    """Return 0 where x ≤ min_val or x ≥ max_val, else grad_output."""
     return np.where((input <= min_val) | (input >= max_val), 0, grad_output)
 
 
 @reference("diopiHardswish")
 def hardswish(input):
+    """Return x · min(max(x + 3, 0), 6) / 6."""
     return input * np.minimum(np.maximum(input + 3, 0), 6) / 6
 
 
 @reference("diopiHardswishBackward")
 def hardswish_backward(grad_output, input):
+    """Return grad_output times 0 for x ≤ −3, 1 for x ≥ 3, and x / 3 + ½ between them."""
     inside = grad_output * (input / 3 + 0.5)
     value = np.where(input <= -3, 0, np.where(input >= 3, grad_output, inside))
     # input / 3, which may be rounded, cancels ½ at −1.5, so the remaining zero has either sign
@@ -48,11 +53,13 @@ def hardswish_backward(grad_output, input):
 
 @reference("diopiThreshold")
 def threshold(input, threshold, value):
+    """Return `value` where x ≤ threshold, else x."""
     return np.where(input <= threshold, value, input)
 
 
 @reference("diopiThresholdBackward")
 def threshold_backward(grad_output, input, threshold):
+    """Return 0 where x ≤ threshold, else grad_output."""
     return np.where(input <= threshold, 0, grad_output)
 
 
@@ -64,6 +71,7 @@ def _tanh_argument(x: Array) -> tuple[Array, Array]:
 
 @reference("diopiGelu")
 def gelu(input, approximate):
+    """Return x · Φ(x), with Φ the normal distribution function, or with its tanh approximation."""
     weight = special.ndtr(input) if approximate == "none" else special.expit(2 * _tanh_argument(input)[0])
     # 1 + erf and 1 + tanh cancel at negative x, and leave terms of size x/2 behind
     return WithTerms(input * weight, np.where((input < 0) & (weight > 0), -input / 2, 0), signed=True)
@@ -71,6 +79,7 @@ def gelu(input, approximate):
 
 @reference("diopiGeluBackward")
 def gelu_backward(grad_output, input, approximate):
+    """Return grad_output · (Φ(x) + x · Φ′(x)), with the exact Φ or its tanh approximation."""
     if approximate == "none":
         weight = special.ndtr(input)
         slope = np.exp(-(input**2) / 2) / np.sqrt(2 * np.pi)
@@ -87,11 +96,13 @@ def gelu_backward(grad_output, input, approximate):
 
 @reference("diopiLeakyRelu")
 def leaky_relu(input, negative_slope):
+    """Return x where x > 0, else negative_slope · x."""
     return np.where(input > 0, input, negative_slope * input)
 
 
 @reference("diopiLeakyReluBackward")
 def leaky_relu_backward(grad_output, input, negative_slope, input_is_result):
+    """Return grad_output where x > 0, else negative_slope · grad_output."""
     if input_is_result and negative_slope < 0:
         raise ValueError(f"negative_slope is {negative_slope}, expected at least 0 where the input is the result")
     return np.where(input > 0, grad_output, negative_slope * grad_output)
@@ -99,6 +110,7 @@ def leaky_relu_backward(grad_output, input, negative_slope, input_is_result):
 
 @reference("diopiSigmoid")
 def sigmoid(input, *, out):
+    """Return 1 / (1 + e⁻ˣ); for complex x, the result is unspecified where e⁻ˣ overflows."""
     if not np.iscomplexobj(input):
         return special.expit(input.astype(np.float64))
     result = 1 / (1 + np.exp(-input))
@@ -109,16 +121,19 @@ def sigmoid(input, *, out):
 
 @reference("diopiSigmoidBackward")
 def sigmoid_backward(grad_output, output):
+    """Return grad_output · conj((1 − y) · y), where y is the result of the sigmoid."""
     return grad_output * np.conj((1 - output) * output)
 
 
 @reference("diopiSilu")
 def silu(input):
+    """Return x · σ(x), where σ is the sigmoid."""
     return input * special.expit(input)
 
 
 @reference("diopiSiluBackward")
 def silu_backward(grad_output, input):
+    """Return grad_output · σ(x) · (1 + x · (1 − σ(x)))."""
     s, complement = special.expit(input), special.expit(-input)
     # 1 - s cancels at positive x, and the sum 1 + x · (1 - s) near x = -1.28
     terms = np.where(complement > 0, np.abs(grad_output) * s * (1 + np.abs(input)), 0)
@@ -126,12 +141,13 @@ def silu_backward(grad_output, input):
 
 
 def _subtract_max(input: Array, dim: int) -> Any:
-    """Return x − m, where m is the largest x of the slice."""
+    """Return x − m, where m is the largest element of the slice along `dim`."""
     return input - np.max(input, axis=dim, keepdims=True, initial=-np.inf)
 
 
 @reference("diopiSoftmax")
 def softmax(input, dim):
+    """Return e^(x − m) / Σ e^(x − m) along `dim`, where m is the largest element of the slice."""
     e = np.exp(_subtract_max(np.atleast_1d(input), dim))
     total = np.sum(e, axis=dim, keepdims=True)
     # the relative error of the divisor
@@ -141,6 +157,7 @@ def softmax(input, dim):
 
 @reference("diopiSoftmaxBackward")
 def softmax_backward(grad_output, output, dim):
+    """Return y · (g − Σ g · y) along `dim`, where y is the result of softmax and g is grad_output."""
     g, y = np.atleast_1d(grad_output), np.atleast_1d(output)
     total = np.sum(g * y, axis=dim, keepdims=True)
     # a dot product of the slice's length, which cancels against grad_output
@@ -150,6 +167,7 @@ def softmax_backward(grad_output, output, dim):
 
 @reference("diopiLogSoftmax")
 def log_softmax(input, dim):
+    """Return x − m − ln Σ e^(x − m) along `dim`, where m is the largest element of the slice."""
     shifted = _subtract_max(np.atleast_1d(input), dim)
     e = np.exp(shifted)
     total = np.sum(e, axis=dim, keepdims=True)
@@ -161,6 +179,7 @@ def log_softmax(input, dim):
 
 @reference("diopiLogSoftmaxBackward")
 def log_softmax_backward(grad_output, output, dim):
+    """Return g − e^y · Σ g along `dim`, where y is the result of log-softmax and g is grad_output."""
     g, y = np.atleast_1d(grad_output), np.atleast_1d(output)
     total = np.sum(g, axis=dim, keepdims=True)
     # the sum of a slice, then a product that cancels against grad_output

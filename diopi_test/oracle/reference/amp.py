@@ -14,6 +14,7 @@ Array = NDArray[Any]
 
 @reference("diopiAmpForeachNonFiniteCheckAndUnscaleInp")
 def unscale(scaled_grads, found_inf, inv_scale):
+    """Return the gradients times inv_scale, and found_inf set to 1 if a gradient is not finite."""
     overflowed = any(not np.isfinite(grad).all() for grad in scaled_grads)
     return [grad * inv_scale.item() for grad in scaled_grads], Exact(
         np.ones_like(found_inf) if overflowed else found_inf
@@ -22,6 +23,7 @@ def unscale(scaled_grads, found_inf, inv_scale):
 
 @reference("diopiAmpUpdateScaleInp")
 def update_scale(current_scale, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
+    """Return the scale, reduced after an overflow or raised after `growth_interval` good steps, and the tracker."""
     if found_inf.item() != 0:
         return current_scale * scale_backoff_factor, np.zeros_like(growth_tracker)
     if growth_tracker.item() + 1 != growth_interval:

@@ -32,24 +32,28 @@ BINARY: dict[str, Callable[..., Any]] = {
 """NumPy's functions of two operands; the product of bool is the logical and."""
 
 
-def _binary(function: Callable[..., Any]) -> Callable[[Array, Operand], Any]:
+def _make_binary_reference(function: Callable[..., Any]) -> Callable[[Array, Operand], Any]:
+    """Return a reference that applies a NumPy function to `input` and `other`."""
+
     def apply(input: Array, other: Operand) -> Any:
+        """Apply the function to both operands."""
         return function(input, other)
 
     return apply
 
 
 for _name, _function in BINARY.items():
-    reference(_name)(_binary(_function))
+    reference(_name)(_make_binary_reference(_function))
 
 
 def _have_kinds(kinds: str, *operands: Operand) -> bool:
-    """Return whether all operands have one of these NumPy kinds: `b` bool, `i` integer, `f` floating, `c` complex."""
+    """Return whether all operands have a NumPy kind in `kinds`: `b` bool, `i` integer, `f` float, `c` complex."""
     return all(np.asarray(operand).dtype.kind in kinds for operand in operands)
 
 
 @reference("diopiAdd")
 def add(input, other, alpha):
+    """Return input + alpha · other; for Booleans, the logical or of input and (alpha and other)."""
     if _have_kinds("b", input, other):
         return input | (other & np.bool_(alpha))
     return input + alpha * other
@@ -57,11 +61,13 @@ def add(input, other, alpha):
 
 @reference("diopiSub")
 def sub(input, other, alpha):
+    """Return input − alpha · other."""
     return input - alpha * other
 
 
 @reference("diopiDiv")
 def div(input, other, rounding_mode):
+    """Return input / other: exact, rounded down, or rounded towards zero, as rounding_mode says."""
     if rounding_mode == RoundMode.none:
         return np.true_divide(input, other)
     _check_divisor(input, other)
@@ -70,13 +76,13 @@ def div(input, other, rounding_mode):
 
 
 def _check_divisor(input: Operand, divisor: Operand) -> None:
-    """Raise ValueError if an integer is divided by 0, which the standard leaves open."""
+    """Raise ValueError if an integer is divided by 0: the standard does not specify this result."""
     if _have_kinds("bi", input, divisor) and not np.all(divisor):
         raise ValueError("an integer is divided by 0")
 
 
 def _truncate_quotient(input: Array, divisor: Operand) -> Array:
-    """Return the quotient rounded towards zero; an integer is divisible after its remainder is subtracted."""
+    """Return the quotient rounded towards zero; for integers, without floating-point rounding."""
     if _have_kinds("i", input, divisor):
         return np.floor_divide(input - np.fmod(input, divisor), divisor)
     return np.trunc(np.true_divide(input, divisor))
@@ -84,6 +90,7 @@ def _truncate_quotient(input: Array, divisor: Operand) -> Array:
 
 @reference("diopiPowTensor", "diopiPowScalar")
 def power(input, exponent):
+    """Return input ^ exponent, in int64 for two integers, else in float64 or complex128."""
     if _have_kinds("bi", input, exponent):
         return _integer_power(np.asarray(input, np.int64), np.asarray(exponent, np.int64))
     wide = np.float64 if _have_kinds("bif", input, exponent) else np.complex128
@@ -91,13 +98,14 @@ def power(input, exponent):
 
 
 def _integer_power(input: Array, exponent: Array) -> Array:
-    """Return input^exponent with wrap-around; for a negative exponent 0, or a power of ±1 by the exponent's parity."""
+    """Return input ^ exponent with wrap-around on overflow; for negative exponents, 1 / power rounded to 0 or ±1."""
     power = input ** np.where(exponent < 0, exponent & 1, exponent)
     return np.where((exponent >= 0) | (np.abs(input) == 1), power, 0)
 
 
 @reference("diopiAddcmul")
 def addcmul(input, tensor1, tensor2, value):
+    """Return input + value · tensor1 · tensor2; `value` is truncated for integers."""
     if _have_kinds("i", input, tensor1, tensor2):
         value = int(value)
     return input + value * tensor1 * tensor2
@@ -105,11 +113,13 @@ def addcmul(input, tensor1, tensor2, value):
 
 @reference("diopiAddcdiv")
 def addcdiv(input, tensor1, tensor2, value):
+    """Return input + value · tensor1 / tensor2."""
     return input + value * tensor1 / tensor2
 
 
 @reference("diopiLerpTensor")
 def lerp(input, end, weight):
+    """Return input + weight · (end − input), computed from `end` if |weight| ≥ ½, as PyTorch does."""
     near_end = np.abs(weight) >= 0.5
     result = np.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
     # a sum in both forms, fused or not, so zeros have no sign
@@ -118,6 +128,7 @@ def lerp(input, end, weight):
 
 @reference("diopiRemainderTensor", "diopiRemainder")
 def remainder(input, other):
+    """Return the remainder of input / other with the sign of `other`, as Python defines it."""
     _check_divisor(input, other)
     remainder = np.fmod(input, other)  # with the sign of input
     signed = np.where((remainder != 0) & ((remainder < 0) != (np.asarray(other) < 0)), remainder + other, remainder)
@@ -129,16 +140,18 @@ def remainder(input, other):
 
 @reference("diopiMaximum")
 def maximum(input, other):
-    return _open_zero_signs(np.maximum(input, other), input, other)
+    """Return the larger element, or NaN; the sign of zero is unspecified if both signs occur."""
+    return _leave_zero_signs_open(np.maximum(input, other), input, other)
 
 
 @reference("diopiMinimum")
 def minimum(input, other):
-    return _open_zero_signs(np.minimum(input, other), input, other)
+    """Return the smaller element, or NaN; the sign of zero is unspecified if both signs occur."""
+    return _leave_zero_signs_open(np.minimum(input, other), input, other)
 
 
-def _open_zero_signs(result: Array, *operands: Array) -> Any:
-    """Leave the sign of a zero open if equal elements of the operands are zeros of both signs."""
+def _leave_zero_signs_open(result: Array, *operands: Array) -> Any:
+    """Return the result, unspecified where it is a zero and the operands have zeros of both signs."""
     if result.dtype.kind != "f":
         return result
     signs = [np.where(operand == 0, np.copysign(1, operand), 0) for operand in np.broadcast_arrays(*operands)]
@@ -148,47 +161,54 @@ def _open_zero_signs(result: Array, *operands: Array) -> Any:
 
 @reference("diopiClamp")
 def clamp(input, min, max):
+    """Return input limited to the range from `min` to `max`; either bound may be None."""
     bounds = [bound for bound in (min, max) if bound is not None]
-    raised = input if min is None else _apply_bound(input, min, np.maximum)
-    result = raised if max is None else _apply_bound(raised, max, np.minimum)
-    return _open_zero_signs(result, input, *bounds) if isinstance(bounds[0], np.ndarray) else result
+    raised = input if min is None else _limit(input, min, np.maximum)
+    result = raised if max is None else _limit(raised, max, np.minimum)
+    return _leave_zero_signs_open(result, input, *bounds) if isinstance(bounds[0], np.ndarray) else result
 
 
-def _apply_bound(input: Array, bound: Operand, choose: Callable[..., Array]) -> Array:
-    """Return the larger or smaller element; if both are equal, the element of input with its sign of zero."""
+def _limit(input: Array, bound: Operand, choose: Callable[..., Array]) -> Array:
+    """Return the larger or the smaller of input and bound, as `choose` decides; if equal, the element of input."""
     return np.where(input == bound, input, choose(input, bound))
 
 
 @reference("diopiClampMin")
 def clamp_min(input, min):
+    """Return max(input, min)."""
     return clamp(input, min, None)
 
 
 @reference("diopiClampMax")
 def clamp_max(input, max):
+    """Return min(input, max)."""
     return clamp(input, None, max)
 
 
 @reference("diopiEqual")
 def equal(input, other):
+    """Return whether both tensors have the same shape and elements."""
     return input.shape == other.shape and bool((input == other).all())
 
 
 @reference("diopiForeachaddScalar")
 def foreach_add(inputs, other):
+    """Add a number to each tensor."""
     return [add(_promote_with(input, other), other, 1) for input in inputs]
 
 
 @reference("diopiForeachmulScalar")
 def foreach_mul(inputs, other):
+    """Multiply each tensor by a number."""
     return [_promote_with(input, other) * other for input in inputs]
 
 
 def _promote_with(input: Array, number: float) -> Array:
-    """Promote an entry of an array of tensors with a number: a floating-point number makes integers float32."""
+    """Return `input` as float32 if it is an integer tensor and `number` is a floating-point number."""
     return convert_array(input, Dtype.float32) if _have_kinds("i", input) and isinstance(number, float) else input
 
 
 @reference("diopiForeachmulTensor")
 def foreach_mul_by_tensor(inputs, other):
+    """Multiply each tensor by a tensor of one element."""
     return [input * other.reshape(()) for input in inputs]

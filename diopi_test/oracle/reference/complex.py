@@ -14,6 +14,7 @@ Array = NDArray[Any]
 
 @reference("diopiComplex")
 def complex_(real, imag):
+    """Return real + i · imag, without an addition that would turn infinities into NaN."""
     numbers = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex128)  # real + 1j * imag loses infinities
     numbers.real, numbers.imag = real, imag
     return numbers
@@ -21,19 +22,23 @@ def complex_(real, imag):
 
 @reference("diopiPolar")
 def polar(abs, angle):
+    """Return abs · (cos(angle) + i · sin(angle))."""
     return complex_(abs * np.cos(angle), abs * np.sin(angle))
 
 
 @reference("diopiConj")
 def conj(input):
+    """Return the complex conjugate."""
     return complex_(input.real, -input.imag) if np.iscomplexobj(input) else input
 
 
 @reference("diopiReal")
 def real(input):
+    """Return the real part."""
     return input.real
 
 
 @reference("diopiImag")
 def imag(input):
+    """Return the imaginary part."""
     return input.imag

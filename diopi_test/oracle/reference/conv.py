@@ -1,9 +1,9 @@
 """Convolutions over two and three spatial axes, transposed convolutions, their gradients, and their unrolled form.
 
-All are sums of products of elements of three arrays: an image x[n, j, place], a kernel w[c, j, i], and the kernel's
-result y[n, c, o] at each of its positions. Position o and kernel element i coincide with the place o · stride + i ·
-dilation − padding. A convolution computes y from x and w, a transposed convolution x from y and w, and the gradient of
-the weight is w computed from x and y.
+Every function here sums products of elements of three arrays: an image x[n, j, p], a kernel w[c, j, i], and the result
+y[n, c, o] of the kernel at each position o. At position o, kernel element i meets the image element
+p = o · stride + i · dilation − padding. A convolution computes y from x and w. A transposed convolution computes x from
+y and w. The gradient of the weight computes w from x and y.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Sizes = Sequence[int]
 @final
 @dataclass(frozen=True)
 class SlidingKernel:
-    """A kernel that slides over an image: the sizes of image, kernel and positions, and options of each spatial axis.
+    """A kernel that slides over an image: sizes of image, kernel and grid of positions, per spatial axis.
 
     Leading axes of images and results, the batch, may be absent. `margin` is the padding value of images.
     """
@@ -44,18 +44,18 @@ class SlidingKernel:
     margin: float = 0.0
 
     def result(self, x: Array, w: Array) -> Array:
-        """Return y[n, c, o] = Σ w[c, j, i] · x[n, j, place] over j and i."""
+        """Return y[n, c, o] = Σ w[c, j, i] · x[n, j, p] over j and i."""
         sums = self._kernels(w) @ self._columns(self.windows(x))
         return self._join_groups(sums.reshape(*sums.shape[:-1], *self.positions))
 
     def image_of(self, y: Array, w: Array) -> Array:
-        """Return x[n, j, place] = Σ w[c, j, i] · y[n, c, o] over c and all o and i that coincide with the place."""
+        """Return x[n, j, p] = Σ w[c, j, i] · y[n, c, o] over c and all o and i that meet at p."""
         columns = self._kernels(w).mT @ self._rows(y)
         windows = columns.reshape(*columns.shape[:-2], w.shape[1], *self.kernel, *self.positions)
         return self._join_groups(self.add_windows(windows))
 
     def kernel_of(self, x: Array, y: Array) -> Array:
-        """Return w[c, j, i] = Σ y[n, c, o] · x[n, j, place] over n and o."""
+        """Return w[c, j, i] = Σ y[n, c, o] · x[n, j, p] over n and o."""
         windows = self.windows(x)
         kernels = _concatenate_columns(self._rows(y)) @ _concatenate_columns(self._columns(windows)).mT
         groups, of_group, _ = kernels.shape
@@ -71,18 +71,21 @@ class SlidingKernel:
         reach = [(size - 1) * step + 1 for size, step in zip(self.kernel, self.dilation, strict=True)]
         windows = sliding_window_view(padded, reach, spatial)
         starts = [slice(0, count * step, step) for count, step in zip(self.positions, self.stride, strict=True)]
-        met: tuple[Any, ...] = (..., *starts, *(slice(None, None, step) for step in self.dilation))
-        return self._split_groups(np.moveaxis(windows[met], spatial, range(-2 * rank, -rank)), 2 * rank)
+        window_slices: tuple[Any, ...] = (..., *starts, *(slice(None, None, step) for step in self.dilation))
+        return self._split_groups(np.moveaxis(windows[window_slices], spatial, range(-2 * rank, -rank)), 2 * rank)
 
     def add_windows(self, windows: Array) -> Array:
-        """Apply the adjoint of `windows`: add every element to the place that `windows` takes it from."""
+        """Apply the adjoint of `windows`: add every element to the image element that `windows` copies it from."""
         padded_sizes = [size + 2 * pad for size, pad in zip(self.image, self.padding, strict=True)]
         padded = np.zeros((*windows.shape[: -2 * len(self.image)], *padded_sizes), windows.dtype)
         for tap in np.ndindex(*self.kernel):
             firsts = [i * dilation for i, dilation in zip(tap, self.dilation, strict=True)]
             axes = zip(firsts, self.positions, self.stride, strict=True)
-            met: tuple[Any, ...] = (..., *(slice(first, first + count * step, step) for first, count, step in axes))
-            padded[met] += windows[(..., *tap, *[slice(None)] * len(tap))]
+            window_slices: tuple[Any, ...] = (
+                ...,
+                *(slice(first, first + count * step, step) for first, count, step in axes),
+            )
+            padded[window_slices] += windows[(..., *tap, *[slice(None)] * len(tap))]
         sizes = zip(self.padding, self.image, strict=True)
         inside: tuple[Any, ...] = (..., *(slice(pad, pad + size) for pad, size in sizes))
         return padded[inside]
@@ -150,20 +153,21 @@ def _transposed(
 def _image_sums(
     sliding: SlidingKernel, sums: Callable[[SlidingKernel, Array, Array], Array], x: Array, operand: Array
 ) -> WithTerms | PartlySpecified:
-    """Return sums over the image x, by `Sliding.result` with a kernel or by `kernel_of` with results as operand.
+    """Return sums over the image x: `SlidingKernel.result` for a kernel, `SlidingKernel.kernel_of` for results.
 
-    An infinite element or a NaN of the operand is multiplied by the zeros around x, or skipped. The result is open
-    there.
+    Implementations multiply the padding of x by infinities and NaN in the operand, or skip these products. Sums with
+    such products are unspecified.
     """
     product = sum_products(partial(sums, sliding), x, operand)
     if np.isfinite(operand).all():
         return product
-    met = sums(replace(sliding, margin=1.0), np.zeros(x.shape), np.where(np.isfinite(operand), 0.0, 1.0)) > 0
+    window_slices = sums(replace(sliding, margin=1.0), np.zeros(x.shape), np.where(np.isfinite(operand), 0.0, 1.0)) > 0
     inside = sums(sliding, np.ones(x.shape), np.isnan(operand) * 1.0) > 0
-    return PartlySpecified(product, inside | ~met) if (met & ~inside).any() else product
+    return PartlySpecified(product, inside | ~window_slices) if (window_slices & ~inside).any() else product
 
 
 def _with_bias(product: Any, bias: Array | None, spatial: int) -> Any:
+    """Return the product plus the bias of each channel, if there is a bias."""
     if bias is None:
         return product
     if isinstance(product, PartlySpecified):
@@ -182,12 +186,14 @@ def _sum_over_bias_axes(grad_output: Array, bias_sizes: Sizes | None, spatial: i
 
 @reference("diopiConvolution2d", "diopiConvolution3d")
 def convolution(input, weight, bias, stride, padding, dilation, groups):
+    """Return the convolution, also over a batch, plus the bias."""
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
     return _with_bias(_image_sums(sliding, SlidingKernel.result, input, weight), bias, weight.ndim - 2)
 
 
 @reference("diopiConvolution2dBackward", "diopiConvolution3dBackward")
 def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, groups):
+    """Return the gradients of input, weight and bias."""
     sliding = _convolution(input, weight, stride, padding, dilation, groups)
     return (
         sum_products(sliding.image_of, grad_output, weight),
@@ -198,6 +204,7 @@ def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding
 
 @reference("diopiConvTranspose2d", "diopiConvTranspose3d")
 def conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation):
+    """Return the transposed convolution plus the bias."""
     if any(extra >= max(step, spread) for extra, step, spread in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(f"output_padding is {output_padding}, expected less than the larger of stride and dilation")
     sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
@@ -206,6 +213,7 @@ def conv_transpose(input, weight, bias, stride, padding, output_padding, groups,
 
 @reference("diopiConvTranspose2dBackward", "diopiConvTranspose3dBackward")
 def conv_transpose_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, output_padding, groups):
+    """Return the gradients of input, weight and bias."""
     sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
     return (
         _image_sums(sliding, SlidingKernel.result, grad_output, weight),
@@ -214,7 +222,8 @@ def conv_transpose_backward(grad_output, input, weight, bias_sizes, stride, padd
     )
 
 
-def _patches(image: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> SlidingKernel:
+def _image_patches(image: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> SlidingKernel:
+    """Return the kernel whose windows are the patches of an image."""
     return SlidingKernel(
         image, kernel, _count_positions(image, kernel, stride, padding, dilation), stride, padding, dilation
     )
@@ -222,14 +231,16 @@ def _patches(image: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, strid
 
 @reference("diopiIm2Col")
 def im2col(input, kernel_size, dilation, padding, stride):
-    windows = _patches(input.shape[-2:], kernel_size, dilation, padding, stride).windows(input)
+    """Return the patches of an image as columns: (…, channels · kernel elements, positions)."""
+    windows = _image_patches(input.shape[-2:], kernel_size, dilation, padding, stride).windows(input)
     channels, kh, kw, lh, lw = windows.shape[-5:]
     return windows.reshape(*input.shape[:-3], channels * kh * kw, lh * lw)
 
 
 @reference("diopiCol2Im")
 def col2im(input, output_size, kernel_size, dilation, padding, stride):
-    sliding = _patches(output_size, kernel_size, dilation, padding, stride)
+    """Return an image with each column added to its patch: the adjoint of im2col."""
+    sliding = _image_patches(output_size, kernel_size, dilation, padding, stride)
     channels = input.shape[-2] // (kernel_size[0] * kernel_size[1])
     windows = input.reshape(*input.shape[:-2], channels, *kernel_size, *sliding.positions)
     count = np.maximum(sliding.add_windows(np.ones(windows.shape)), 1)

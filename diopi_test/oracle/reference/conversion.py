@@ -16,14 +16,14 @@ Array = NDArray[Any]
 
 
 def reference_dtype(dtype: Dtype) -> Any:
-    """Return the reference's own element type for another element type."""
+    """Return the NumPy type in which references compute values of an element type."""
     return (np.bool_, np.int64, np.float64, np.complex128)[category(dtype)]
 
 
 def convert(values: Array, dtype: Dtype) -> Array | PartlySpecified:
     """Convert `values` to the kind of an element type; the caller rounds to the type or reduces modulo its range.
 
-    Floating-point numbers out of the range of an integer type are open.
+    Floating-point numbers out of the range of an integer type are unspecified.
 
     Args:
         values: an array in one of the reference's types.
@@ -35,7 +35,7 @@ def convert(values: Array, dtype: Dtype) -> Array | PartlySpecified:
     if category(dtype) != 1 or values.dtype.kind in "bi":
         part = values if dtype is Dtype.bool or category(dtype) == 3 else np.real(values)
         return part.astype(reference_dtype(dtype))
-    whole = np.trunc(values.real)
+    integers = np.trunc(values.real)
     limits = np.iinfo(to_numpy(dtype))
-    inside = (whole >= limits.min) & (whole < limits.max + 1.0)
-    return PartlySpecified(np.where(inside, whole, 0).astype(np.int64), inside)
+    inside = (integers >= limits.min) & (integers < limits.max + 1.0)
+    return PartlySpecified(np.where(inside, integers, 0).astype(np.int64), inside)

@@ -16,7 +16,7 @@ Pair = tuple[int, int]
 """Along H and along W."""
 
 
-def _overlap(box: Array, boxes: Array) -> tuple[Array, Array]:
+def _intersection_and_union(box: Array, boxes: Array) -> tuple[Array, Array]:
     """Return the areas of the intersection and of the union of a box and each of `boxes`."""
     low, high = np.maximum(box[:2], boxes[:, :2]), np.minimum(box[2:], boxes[:, 2:])
     intersection = np.prod(np.maximum(high - low, 0), -1)
@@ -26,9 +26,10 @@ def _overlap(box: Array, boxes: Array) -> tuple[Array, Array]:
 
 @reference("diopiNms")
 def nms(boxes, confidence, iou_threshold):
+    """Return the indices of the boxes that greedy non-maximum suppression selects, by descending confidence."""
     selected: list[int] = []
     for candidate in np.argsort(-confidence, kind="stable"):
-        intersection, union = _overlap(boxes[candidate], boxes[selected])
+        intersection, union = _intersection_and_union(boxes[candidate], boxes[selected])
         # for two boxes without area, 0 / 0 is not above the threshold
         if not np.any(intersection / union > iou_threshold):
             selected.append(int(candidate))
@@ -36,7 +37,7 @@ def nms(boxes, confidence, iou_threshold):
 
 
 def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int) -> AxisWeights:
-    """Return the weights of an axis's elements in the mean over the samples of each bin of start … start + extent."""
+    """Return the weight of each element of an axis in the mean over the samples of each bin of a region."""
     count = grid if grid > 0 else ceil(extent / bins)
     steps = (np.arange(bins * count) + 0.5) * extent / bins / max(count, 1)
     position = start + steps
@@ -47,13 +48,14 @@ def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int)
     terms = (distance < 1) * (1 + abs(start) + steps)[:, np.newaxis]
 
     def mean(samples: Array) -> Array:
+        """Return the mean of the rows for the samples of each bin."""
         return samples.reshape(bins, count, length).sum(1) / max(count, 1)
 
     return AxisWeights(mean(weights), mean(terms))
 
 
-def _axes(roi: Array, scale: float, bins: Pair, grid: int, aligned: bool, lengths: Pair) -> list[AxisWeights]:
-    """Return the weights along H and along W in a region."""
+def _region_weights(roi: Array, scale: float, bins: Pair, grid: int, aligned: bool, lengths: Pair) -> list[AxisWeights]:
+    """Return the weights of a region along H and W."""
     low, high = roi[[2, 1]] * scale, roi[[4, 3]] * scale
     extents = high - low if aligned else np.maximum(high - low, 1)
     starts = low - 0.5 if aligned else low
@@ -63,16 +65,19 @@ def _axes(roi: Array, scale: float, bins: Pair, grid: int, aligned: bool, length
     ]
 
 
-def _sample(roi: Array) -> int:
-    """Return the number of the sample in the batch that a region belongs to."""
+def _image_index(roi: Array) -> int:
+    """Return the index in the batch of the image that a region belongs to."""
     return round(float(roi[0]))
 
 
 @reference("diopiRoiAlign")
 def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned):
+    """Return the mean of bilinear samples in each bin of each region (He et al., "Mask R-CNN")."""
     bins, lengths = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
     pooled = [
-        weighted_sum(_axes(roi, spatial_scale, bins, sampling_ratio, aligned, lengths), input[_sample(roi)])
+        weighted_sum(
+            _region_weights(roi, spatial_scale, bins, sampling_ratio, aligned, lengths), input[_image_index(roi)]
+        )
         for roi in rois
     ]
     shape = (len(rois), input.shape[1], *bins)
@@ -83,10 +88,13 @@ def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_
 def roi_align_backward(
     grad, rois, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width, sampling_ratio, aligned
 ):
+    """Return the gradient of the input of RoIAlign."""
     values, terms = np.zeros((2, batch_size, channels, height, width))
     for roi, gradient in zip(rois, grad, strict=True):
-        axes = _axes(roi, spatial_scale, (pooled_height, pooled_width), sampling_ratio, aligned, (height, width))
+        axes = _region_weights(
+            roi, spatial_scale, (pooled_height, pooled_width), sampling_ratio, aligned, (height, width)
+        )
         summed = weighted_sum([axis.transposed for axis in axes], gradient)
-        values[_sample(roi)] += summed.value
-        terms[_sample(roi)] += summed.terms
+        values[_image_index(roi)] += summed.value
+        terms[_image_index(roi)] += summed.terms
     return WithTerms(values, terms)

@@ -30,13 +30,13 @@ def rotated_box(x: float, y: float, width: float, height: float, angle: float) -
 
 
 def center_on_first(first: Array, second: Array) -> tuple[Polygon, Polygon]:
-    """Return the corners of two boxes relative to the center of the first box.
+    """Return the corners of two boxes (x, y, width, height, angle) relative to the center of the first box.
 
     Corners relative to a distant origin would be rounded.
 
     Args:
-        first: a box, (x, y, width, height, angle).
-        second: another box of the same form.
+        first: a box.
+        second: another box.
 
     Returns:
         The corners of both boxes.
@@ -45,7 +45,7 @@ def center_on_first(first: Array, second: Array) -> tuple[Polygon, Polygon]:
 
 
 def area(polygon: Polygon) -> float:
-    """Return the area relative to the first corner, so that nothing cancels; negative if the corners are clockwise."""
+    """Return the signed area, negative if the corners are clockwise; it is relative to the first corner."""
     return (
         sum(cross(corner - polygon[0], next_corner - polygon[0]) for corner, next_corner in pairwise(polygon[1:])) / 2
     )
@@ -119,11 +119,11 @@ def overlap_terms(a: Polygon, b: Polygon) -> float:
 def hull(corners: Polygon) -> list[int]:
     """Return the indices of the corners of the convex hull, counter-clockwise from the leftmost (Andrew, 1979)."""
     order = sorted(range(len(corners)), key=lambda i: (corners[i].real, corners[i].imag))
-    return _chain(corners, order) + _chain(corners, order[::-1])
+    return _hull_chain(corners, order) + _hull_chain(corners, order[::-1])
 
 
-def _chain(corners: Polygon, order: Sequence[int]) -> list[int]:
-    """Return the part of the hull to the right of the line from the first to the last point, without the last."""
+def _hull_chain(corners: Polygon, order: Sequence[int]) -> list[int]:
+    """Return the half of the hull that the corners in this order form, without its last corner."""
     chain: list[int] = []
     for i in order:
         while len(chain) > 1 and cross(corners[chain[-1]] - corners[chain[-2]], corners[i] - corners[chain[-1]]) <= 0:

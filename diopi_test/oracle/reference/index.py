@@ -45,6 +45,7 @@ def _add_at(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check the shape
 
     def added(sums: Array, terms: Array) -> Array:
+        """Return `sums` with `terms` added at the indexed places."""
         np.add.at(np.atleast_1d(sums), places, terms)
         return sums
 
@@ -77,16 +78,19 @@ def selection(indices: Sequence[Array | None]) -> Places:
 
 @reference("diopiIndex")
 def index(input, indices):
+    """Return the elements of input that a list of index tensors and masks selects."""
     return np.asarray(input[selection(indices)])
 
 
 @reference("diopiIndexBackward")
 def index_backward(zeros_like_input, indices, grad_output):
+    """Return zeros with grad_output added at the indexed elements."""
     return _add_at(zeros_like_input, selection(indices), grad_output)
 
 
 @reference("diopiIndexPut")
 def index_put(input, values, indices, accumulate):
+    """Write `values` to the indexed elements of input, or add them if `accumulate`."""
     put = _add_at if accumulate else _write_at
     return put(input, selection(indices), values)
 
@@ -96,6 +100,7 @@ def index_put(input, values, indices, accumulate):
 
 @reference("diopiIndexSelect")
 def index_select(input, dim, index):
+    """Return the elements of input at positions `index` along axis `dim`."""
     length = np.atleast_1d(input).shape[dim]
     if ((index < 0) | (index >= length)).any():  # NumPy does not check indices of an empty array
         raise ValueError(f"index holds {index.tolist()}, expected places of an axis of length {length}")
@@ -105,6 +110,7 @@ def index_select(input, dim, index):
 
 @reference("diopiIndexSelectBackward")
 def index_select_backward(grad, input_sizes, dim, index):
+    """Return zeros with `grad` added at positions `index` along axis `dim`."""
     if not input_sizes:
         return Exact(grad)
     places = _index_along(dim, np.atleast_1d(index), len(input_sizes))
@@ -114,31 +120,37 @@ def index_select_backward(grad, input_sizes, dim, index):
 
 @reference("diopiSelect")
 def select(input, dim, index):
+    """Return the slice of input at position `index` of axis `dim`, without this axis."""
     return np.asarray(input[_index_along(dim, index, input.ndim)])
 
 
 @reference("diopiSelectBackward")
 def select_backward(grad_output, input_sizes, dim, index):
+    """Return zeros with grad_output in the selected slice."""
     return _embed_slice(grad_output, input_sizes, dim, index)
 
 
 @reference("diopiSelectScatter")
 def select_scatter(input, src, dim, index, *, out):
+    """Return input with the slice at position `index` of axis `dim` replaced by `src`."""
     return _replace_slice(input, _index_along(dim, index, input.ndim), src, out)
 
 
 @reference("diopiSlice")
 def slice_(input, dim, start, end, step):
+    """Return the elements start, start + step, … below `end` of axis `dim`."""
     return input[_index_along(dim, slice(start, end, step), input.ndim)]
 
 
 @reference("diopiSliceBackward")
 def slice_backward(grad_output, input_sizes, dim, start, end, step):
+    """Return zeros with grad_output in the selected slice."""
     return _embed_slice(grad_output, input_sizes, dim, slice(start, end, step))
 
 
 @reference("diopiSliceScatter")
 def slice_scatter(input, src, dim, start, end, step, *, out):
+    """Return input with the slice start:end:step of axis `dim` replaced by `src`."""
     return _replace_slice(input, _index_along(dim, slice(start, end, step), input.ndim), src, out)
 
 
@@ -169,6 +181,7 @@ def _replace_converted(base: Array, places: Any, values: Array, out: ResultOverr
 
 @reference("diopiIndexFill")
 def index_fill(input, dim, index, value, *, out):
+    """Return input with the elements at positions `index` of axis `dim` replaced by `value`."""
     if index.ndim > 1:
         raise ValueError(f"index has shape {index.shape}, expected at most one axis")
     return _replace_converted(input, _index_along(dim, index, max(input.ndim, 1)), value, out)
@@ -179,12 +192,14 @@ def index_fill(input, dim, index, value, *, out):
 
 @reference("diopiMaskedFill")
 def masked_fill(input, mask, value, *, out):
+    """Return input with the elements where `mask` is true replaced by `value`."""
     base, selected = np.broadcast_arrays(input, mask)
     return _replace_converted(base, selected if selected.ndim else selected.reshape(1), value, out)
 
 
 @reference("diopiMaskedScatter")
 def masked_scatter(input, mask, source):
+    """Return input with the elements where `mask` is true replaced by the first elements of `source`, in order."""
     out, selected = map(np.array, np.broadcast_arrays(input, mask))
     if source.size < selected.sum():
         raise ValueError(f"source has {source.size} elements for {selected.sum()} places")
@@ -194,12 +209,14 @@ def masked_scatter(input, mask, source):
 
 @reference("diopiMaskedSelect")
 def masked_select(input, mask):
+    """Return the elements where `mask` is true, in row-major order."""
     elements, selected = np.broadcast_arrays(input, mask)
     return elements[selected]
 
 
 @reference("diopiMaskedSelectBackward")
 def masked_select_backward(grad_output, input, mask):
+    """Return the gradient of input, summed over the axes along which input was broadcast."""
     spread = np.zeros(np.broadcast_shapes(input.shape, mask.shape))
     spread[np.broadcast_to(mask, spread.shape)] = grad_output
     total = sum_to_shape(spread, input.shape)
@@ -214,6 +231,7 @@ def masked_select_backward(grad_output, input, mask):
 
 @reference("diopiWhere")
 def select_by_condition(condition, input, other):
+    """Return input where `condition` is true, else other."""
     return np.where(condition, input, other)
 
 
@@ -230,6 +248,7 @@ def positions_along_axis(index: Array, dim: int) -> Places:
 
 @reference("diopiGather")
 def gather(input, dim, index):
+    """Return the elements of input whose position along `dim` is in `index`."""
     if index.size == 0:
         return np.empty(index.shape, input.dtype)
     picked = np.atleast_1d(input)[positions_along_axis(index, dim)]
@@ -238,11 +257,13 @@ def gather(input, dim, index):
 
 @reference("diopiGatherBackward")
 def gather_backward(grad_output, input, dim, index):
+    """Return zeros with grad_output added at the gathered elements."""
     return _scatter_values(_add_at, np.zeros(input.shape, grad_output.dtype), dim, grad_output, index)
 
 
 @reference("diopiScatter")
 def scatter(input, dim, src, index, reduce, *, out):
+    """Write, add or multiply `src` to the elements of input whose position along `dim` is in `index`."""
     return _scatter_values(_scatter_operations(out)[reduce or ""], input, dim, crop_to_index(src, index), index)
 
 
@@ -253,15 +274,17 @@ def crop_to_index(src: Array, index: Array) -> Array:
 
 @reference("diopiScatterScalar")
 def scatter_scalar(input, dim, value, index, reduce, *, out):
+    """Write, add or multiply `value` to the elements of input whose position along `dim` is in `index`."""
     src = np.full(index.shape, np.asarray(value).astype(input.dtype))
     result = _scatter_values(_scatter_operations(out)[reduce or ""], input, dim, src, index)
     return Exact(result.value) if isinstance(result, AnyOf) else result  # all values are equal
 
 
 def _multiply_at(base: Array, places: Places, values: Array, dtype: Dtype | None) -> Any:
-    """Multiply the elements of `base` at `places` by `values`, in the range of a type."""
+    """Multiply the elements of `base` at `places` by `values`; unspecified where a product may leave the range."""
 
     def multiplied(transform: Callable[[Array], Array]) -> Array:
+        """Return the transformed `base` multiplied by the transformed `values` at the indexed places."""
         product = np.array(transform(base))
         np.multiply.at(np.atleast_1d(product), places, transform(values))
         return product
@@ -270,15 +293,15 @@ def _multiply_at(base: Array, places: Places, values: Array, dtype: Dtype | None
 
 
 def _scatter_operations(out: ResultOverride) -> Mapping[str, Any]:
-    """Return the operation for each name of a reduction."""
+    """Return the function that combines values with the base, by the name of the reduction."""
     return {"": _write_at, "add": _add_at, "multiply": partial(_multiply_at, dtype=out.dtype)}
 
 
 def _scatter_values(put: Any, base: Array, dim: int, values: Array, index: Array) -> Any:
-    """Combine `values` with `base` at the places of `index`."""
+    """Combine `values` with `base` by the function `put`, at positions `index` along `dim`."""
     if not index.size:
         return Exact(base)
-    _check_shape("what is scattered", np.atleast_1d(values), np.atleast_1d(index).shape)
+    _check_shape("src", np.atleast_1d(values), np.atleast_1d(index).shape)
     return put(base, positions_along_axis(index, dim), np.atleast_1d(values))
 
 
@@ -287,11 +310,13 @@ def _scatter_values(put: Any, base: Array, dim: int, values: Array, index: Array
 
 @reference("diopiEmbedding")
 def embedding(weight, indices):
+    """Return the rows of `weight` at `indices`."""
     return weight[indices]
 
 
 @reference("diopiEmbeddingBackward")
 def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfreq):
+    """Return the gradient of the table: sums of the rows of grad with the same index, without padding_idx."""
     width = grad.shape[-1]
     rows, places = grad.reshape(indices.size, width), indices.reshape(-1)
     if scale_grad_byfreq:
@@ -302,6 +327,7 @@ def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfre
 
 @reference("diopiEmbeddingRenorm_")
 def embedding_renorm(inout, indices, max_norm, norm_type):
+    """Return the table with rows in `indices` scaled down to max_norm if their norm is larger."""
     norms = np.linalg.norm(inout, norm_type, axis=1, keepdims=True)
     too_long = np.isin(np.arange(len(inout)), indices)[:, np.newaxis] & (norms > max_norm)
     renormed = np.where(too_long, inout * max_norm / (norms + 1e-7), inout)
@@ -311,10 +337,12 @@ def embedding_renorm(inout, indices, max_norm, norm_type):
 
 @reference("diopiOneHot")
 def one_hot(input, num_classes):
+    """Return a tensor with a new last axis: 1 at the position of each class, else 0."""
     classes = num_classes if num_classes != -1 else input.max() + 1
     return (input[..., np.newaxis] == np.arange(classes)).astype(np.int64)
 
 
 @reference("diopiNonzero")
 def nonzero(input):
+    """Return the position of each element that is not 0, one per row."""
     return np.argwhere(input != 0)

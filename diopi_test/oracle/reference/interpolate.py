@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 
 def _gather_gradient(weights: Sequence[AxisWeights], grad: Array) -> WithTerms | PartlySpecified:
-    """Return the gradient: sums over n copies of similar size, whose rounding errors add up as a random walk."""
+    """Return the gradient of resizing: weighted sums of `grad`, whose rounding errors add up as a random walk."""
     transposed = [axis.transposed for axis in weights]
     summed = weighted_sum(transposed, replace_nonfinite(grad))
     n = multiply_axes([(axis.matrix != 0) * 1.0 for axis in transposed], np.ones(grad.shape))
@@ -37,10 +37,12 @@ def _gather_gradient(weights: Sequence[AxisWeights], grad: Array) -> WithTerms |
 
 
 def _nearest_indices(d: int, size: int) -> Array:
+    """Return the input index ⌊i · d / size⌋ of each result index i."""
     return np.arange(size) * d // size
 
 
 def _nearest_weights(d: int, size: int) -> AxisWeights:
+    """Return the weights of nearest-neighbour resizing from d to `size` elements."""
     places = _nearest_indices(d, size)[:, np.newaxis]
     return AxisWeights(_place_in_rows(np.ones(places.shape), places, d), np.zeros((size, d)))
 
@@ -52,26 +54,30 @@ def _is_decided_by_rounding(d: int, size: int) -> Array:
     return (i > 0) & (i % denominator == 0) & (denominator & (denominator - 1) != 0)
 
 
-def _combine_axes(axes: Sequence[Array], shape: tuple[int, ...]) -> Array:
-    """Return whether an element is at a marked position of any of the last axes."""
+def _is_marked_on_any_axis(axes: Sequence[Array], shape: tuple[int, ...]) -> Array:
+    """Return which elements of an array are at a marked position of at least one of the last axes."""
     return np.broadcast_to(reduce(np.logical_or.outer, axes), shape)
 
 
 @reference("diopiUpsampleNearest")
 def upsample_nearest(input, size):
+    """Return the input element ⌊i · d / size⌋ along each axis, unspecified where rounding decides."""
     undecided = [_is_decided_by_rounding(d, length) for d, length in zip(input.shape[2:], size, strict=True)]
     for axis, length in enumerate(size, 2):
         input = np.take(input, _nearest_indices(input.shape[axis], length), axis)
-    return PartlySpecified(input, ~_combine_axes(undecided, input.shape))
+    return PartlySpecified(input, ~_is_marked_on_any_axis(undecided, input.shape))
 
 
 @reference("diopiUpsampleNearestBackward")
 def upsample_nearest_backward(grad_output, out_size, in_size):
+    """Return the gradient of nearest-neighbour resizing, unspecified where rounding decides."""
     sizes = list(zip(in_size[2:], out_size, strict=True))
     gathered = _gather_gradient([_nearest_weights(d, size) for d, size in sizes], grad_output)
     specified = gathered.specified if isinstance(gathered, PartlySpecified) else True
     gradient = gathered.value if isinstance(gathered, PartlySpecified) else gathered
-    return PartlySpecified(gradient, specified & ~_combine_axes([_undecided_sources(*axis) for axis in sizes], in_size))
+    return PartlySpecified(
+        gradient, specified & ~_is_marked_on_any_axis([_undecided_sources(*axis) for axis in sizes], in_size)
+    )
 
 
 def _undecided_sources(d: int, size: int) -> Array:
@@ -90,7 +96,7 @@ def _coordinates(d: int, size: int, align_corners: bool) -> tuple[Array, Array]:
     return product - 0.5, product
 
 
-WHOLE = 2.0**-20
+INTEGER_TOLERANCE = 2.0**-20
 """Positions this near to an integer are integers apart from rounding, unless an axis has a million elements."""
 
 Kernel = Callable[[Array], tuple[Array, Array, Array]]
@@ -100,14 +106,14 @@ Terms are declared up to and including the distance at which the weight becomes 
 """
 
 
-def _hat(x: Array) -> tuple[Array, Array, Array]:
-    """Evaluate the kernel of linear interpolation."""
+def _linear_kernel(x: Array) -> tuple[Array, Array, Array]:
+    """Evaluate max(1 − |x|, 0), the kernel of linear interpolation."""
     x = np.abs(x)
-    reached = (x < 1 + WHOLE) * 1.0
+    reached = (x < 1 + INTEGER_TOLERANCE) * 1.0
     return np.maximum(1 - x, 0), reached, reached
 
 
-def _cubic(x: Array) -> tuple[Array, Array, Array]:
+def _cubic_kernel(x: Array) -> tuple[Array, Array, Array]:
     """Evaluate the kernel of cubic convolution with a = −0.75.
 
     The polynomials are (a + 2)x³ − (a + 3)x² + 1 up to 1, and a(x³ − 5x² + 8x − 4) from there to 2.
@@ -118,7 +124,7 @@ def _cubic(x: Array) -> tuple[Array, Array, Array]:
     Returns:
         Weights, absolute slopes and largest terms, each of the shape of x.
     """
-    a, reached = -0.75, np.abs(x) < 2 + WHOLE
+    a, reached = -0.75, np.abs(x) < 2 + INTEGER_TOLERANCE
     x = np.minimum(np.abs(x), 2)
     near = x <= 1
     weight = np.where(near, (x - 1) * ((a + 2) * x**2 - x - 1), a * (x - 1) * (x - 2) ** 2)
@@ -129,7 +135,7 @@ def _cubic(x: Array) -> tuple[Array, Array, Array]:
 def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> AxisWeights:
     """Return the weights of linear or cubic resizing; elements outside the input have the value at the border."""
     x, product = _coordinates(d, size, align_corners)
-    kernel: Kernel = _cubic if mode == "bicubic" else _hat
+    kernel: Kernel = _cubic_kernel if mode == "bicubic" else _linear_kernel
     x = x if mode == "bicubic" else np.maximum(x, 0)
     near = np.floor(x)[:, np.newaxis] + np.arange(-2, 4)  # the reach of the wider kernel, however x is rounded
     weights, slopes, largest = kernel(x[:, np.newaxis] - near)
@@ -148,6 +154,7 @@ def _place_in_rows(values: Array, places: Array, d: int) -> Array:
 
 @reference("diopiUpsampleLinear")
 def upsample_linear(input, size, align_corners, mode):
+    """Return linear or bicubic resizing of the spatial axes."""
     axes = zip(input.shape[2:], size, strict=True)
     weights = [_linear_weights(d, n, align_corners, mode) for d, n in axes]
     return add_nonfinite(weights, input, weighted_sum(weights, replace_nonfinite(input)))
@@ -155,6 +162,7 @@ def upsample_linear(input, size, align_corners, mode):
 
 @reference("diopiUpsampleLinearBackward")
 def upsample_linear_backward(grad_output, out_size, in_size, align_corners, mode):
+    """Return the gradient of linear or bicubic resizing."""
     axes = zip(in_size[2:], out_size, strict=True)
     return _gather_gradient([_linear_weights(d, n, align_corners, mode) for d, n in axes], grad_output)
 
@@ -180,15 +188,17 @@ def _sample_linearly(input: Array, weights: Sequence[Array]) -> Array:
     subscripts = ",".join(f"np{axis}" for axis in "xyz"[: len(weights)])
 
     def sums(elements: Array, *weights: Array) -> Array:
+        """Return the weighted sums of elements."""
         return np.asarray(np.einsum(f"nc{'xyz'[: len(weights)]},{subscripts}->npc", elements, *weights))
 
     return sum_with_nonfinite(sums, input, *weights)
 
 
 def _has_certain_parts(input: Array, indices: Sequence[Array]) -> Array:
-    """Return where rounding of indices can't change which infinite elements and NaNs have a weight: (N, points, C)."""
+    """Return where rounding of the indices cannot change the infinities and NaNs of a sample: (N, points, C)."""
 
     def parts(sign: int) -> Array:
+        """Return how many nonfinite elements have a weight if the error of the indices has this sign."""
         reach = [1 + sign * POSITION_ERROR * (np.abs(index[..., np.newaxis]) + 1) / 2 for index in indices]
         sizes = zip(indices, reach, input.shape[2:], strict=True)
         near = [np.abs(index[..., np.newaxis] - np.arange(d)) < radius for index, radius, d in sizes]
@@ -199,9 +209,11 @@ def _has_certain_parts(input: Array, indices: Sequence[Array]) -> Array:
 
 @reference("diopiGridSample")
 def grid_sample(input, grid, mode):
+    """Return samples of input at the points of a grid in [−1, 1], nearest or linear, with zeros outside."""
     indices = _grid_indices(input, grid)
 
     def shaped(samples: Array) -> Array:
+        """Return samples (N, points, C) in the shape of the result."""
         return np.moveaxis(samples, -1, 1).reshape(*input.shape[:2], *grid.shape[1:-1])
 
     if mode == "nearest":

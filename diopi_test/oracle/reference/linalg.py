@@ -16,25 +16,29 @@ Array = NDArray[Any]
 
 
 def _transpose(a: Array) -> Array:
+    """Swap the last two axes."""
     return np.swapaxes(a, -1, -2)
 
 
 def _adjoint(a: Array) -> Array:
+    """Return the conjugate transpose of the last two axes."""
     return _transpose(a).conj()
 
 
 @reference("diopiMm", "diopiBmm")
 def mm(input, mat2):
+    """Return the product of two matrices, or of batches of matrices."""
     return sum_products(np.matmul, input, mat2)
 
 
 @reference("diopiMatmul")
 def matmul(input, other):
+    """Return the matrix product, with broadcasting of batches and with vectors, as NumPy defines it."""
     return sum_products(np.matmul, input, other)
 
 
 def _add_product(input: Array, a: Array, b: Array, beta: float, alpha: float) -> WithTerms:
-    """Return beta · input + alpha · a b; integer factors are truncated, and an input times 0 is not read."""
+    """Return beta · input + alpha · a b; factors are truncated for integers; if beta is 0, input is ignored."""
     if input.dtype.kind == "i":
         beta, alpha = int(beta), int(alpha)
     product = scale_result(alpha, sum_products(np.matmul, a, b))
@@ -43,16 +47,19 @@ def _add_product(input: Array, a: Array, b: Array, beta: float, alpha: float) ->
 
 @reference("diopiAddmm")
 def addmm(input, mat1, mat2, beta, alpha):
+    """Return beta · input + alpha · mat1 mat2."""
     return _add_product(input, mat1, mat2, beta, alpha)
 
 
 @reference("diopiBaddbmm")
 def baddbmm(input, batch1, batch2, beta, alpha):
+    """Return beta · input + alpha · batch1 batch2, for batches of matrices."""
     return _add_product(input, batch1, batch2, beta, alpha)
 
 
 @reference("diopiMatmulBackward")
 def matmul_backward(grad_out, input, other):
+    """Return the gradients of both factors: g bᴴ and aᴴ g, summed over broadcast batches."""
     a = input[np.newaxis] if input.ndim == 1 else input
     b = other[:, np.newaxis] if other.ndim == 1 else other
     g = grad_out[..., np.newaxis] if other.ndim == 1 else grad_out
@@ -65,12 +72,14 @@ def matmul_backward(grad_out, input, other):
 
 @reference("diopiLinear")
 def linear(input, weight, bias):
+    """Return input weightᵀ + bias."""
     product = sum_products(lambda x, w: x @ w.T, input, weight)
     return product if bias is None else add_rounded(product, bias)
 
 
 @reference("diopiLinearBackward")
 def linear_backward(grad_output, input, weight, *, out):
+    """Return the gradients of input, weight and bias."""
     shape = out[2].shape if out[2] else None
     rows = math.prod(input.shape[:-1])
     g, x = (array.reshape(rows, array.shape[-1]) for array in (grad_output, input))
@@ -85,6 +94,7 @@ def linear_backward(grad_output, input, weight, *, out):
 
 @reference("diopiCholesky")
 def cholesky(mat, upper):
+    """Return the Cholesky factor of each matrix, and the order of its first minor that is not positive, or 0."""
     lower = _adjoint(mat) if upper else mat
     factors, info = np.zeros_like(mat), np.zeros(mat.shape[:-2], np.int64)
     terms = np.zeros(mat.shape)
@@ -112,11 +122,17 @@ def _cholesky_factor(mat: Array) -> tuple[Array, int]:
 
 
 def _factor_terms(factor: Array) -> Array:
-    """Return the effect of rounding errors of its sums on a lower factor.
+    """Return the effect of rounding errors in the algorithm's sums on a lower Cholesky factor.
 
     The algorithm computes factors of L Lᴴ + E, where E are the errors of the sums (Higham, theorem 10.3). To first
     order they change L by L Φ(L⁻¹ E L⁻ᴴ), where Φ takes the lower triangle and half the diagonal. In column b this
     change is Σ (I − Σ_(c < b) L_c M_c − L_b M_b / 2)_ai E_ij M_bj, where M is L⁻¹, L_c a column and M_c a row.
+
+    Args:
+        factor: the lower factor L.
+
+    Returns:
+        The terms of each element of L.
     """
     inverse = np.linalg.inv(factor)
     errors = sum_products(lambda a, b: np.tril(a) @ np.triu(b), factor, _adjoint(factor)).terms ** 2
@@ -131,6 +147,7 @@ def _factor_terms(factor: Array) -> Array:
 
 @reference("diopiCholeskyBackward")
 def cholesky_backward(grad_output, L, upper):
+    """Return the gradient of the matrix: the Hermitian part of L⁻ᴴ Φ(Lᴴ g) L⁻¹ (Murray, 2016)."""
     factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
     product = sum_products(np.matmul, _adjoint(factor), np.tril(grad))
     lower = np.tril(np.ones(L.shape)) - np.eye(L.shape[-1]) / 2
@@ -184,6 +201,7 @@ class TriangularSystem:
 
 @reference("diopiTriangularSolve")
 def triangular_solve(b, mat, upper, transpose, unitriangular):
+    """Return the solution of the triangular system, and the matrix broadcast to the batch."""
     batch = np.broadcast_shapes(b.shape[:-2], mat.shape[:-2])
     solution = TriangularSystem(mat, upper, transpose, unitriangular).solve(WithTerms(b, 0.0))
     return solution, Exact(np.broadcast_to(mat, batch + mat.shape[-2:]))
@@ -191,11 +209,13 @@ def triangular_solve(b, mat, upper, transpose, unitriangular):
 
 @reference("diopiTriangularSolveBackward")
 def triangular_solve_backward(grad_x, grad_cloned_mat, x, b, mat, upper, transpose, unitriangular):
+    """Return the gradients of b and of the triangle of mat."""
     grad = WithTerms(np.zeros_like(x), np.zeros(x.shape))
     if grad_x is not None:
         grad = TriangularSystem(mat.conj(), upper, not transpose, unitriangular).solve(WithTerms(grad_x, 0.0))
 
     def outer(u: Array, v: Array) -> Array:
+        """Return the triangle of u vᵀ, summed over broadcast batches."""
         product = u @ _transpose(v)
         triangle = np.triu(product, int(unitriangular)) if upper else np.tril(product, -int(unitriangular))
         return sum_to_shape(triangle, mat.shape)
@@ -211,6 +231,7 @@ def triangular_solve_backward(grad_x, grad_cloned_mat, x, b, mat, upper, transpo
 
 @reference("diopiLinalgQR")
 def qr(A, mode):
+    """Return Q and R in a mode: "reduced", "complete", or "r" without Q."""
     q, r = _decompose(A, mode)
     q_terms, r_terms = _perturbation_response(A, mode)
     q_terms = q_terms + np.eye(*q.shape[-2:])  # reflections are subtracted from the identity
@@ -218,7 +239,7 @@ def qr(A, mode):
 
 
 def _decompose(a: Array, mode: str) -> tuple[Array, Array]:
-    """Return NumPy's decomposition, which is LAPACK's geqrf and orgqr, so that the signs agree."""
+    """Return NumPy's decomposition; it calls LAPACK's geqrf and orgqr, so its signs are the expected ones."""
     q, r = np.linalg.qr(a, "complete" if mode == "complete" else "reduced")
     return q, r
 
@@ -251,6 +272,7 @@ def _perturbation_response(a: Array, mode: str, step: float = 2.0**-26) -> tuple
 
 @reference("diopiCdist")
 def cdist(input1, input2, p, compute_mode):
+    """Return the p-norm of the difference of each row of input1 and each row of input2."""
     x, y = input1[..., :, np.newaxis, :], input2[..., np.newaxis, :, :]
     differences = np.abs(x - y)
     if p == 0:
@@ -260,20 +282,22 @@ def cdist(input1, input2, p, compute_mode):
         return leave_open(np.isnan(differences).any(axis=-1), differences.max(axis=-1, initial=0))
     powers = np.sum(differences**p, axis=-1)
     distances = powers ** (1 / p)
-    if p == 2 and _may_multiply(input1, input2, compute_mode):
+    if p == 2 and _may_use_matrix_product(input1, input2, compute_mode):
         # √(|x|² + |y|² − 2 x·y): the terms cancel in the radicand, and the root halves and divides their error; the two
         # squares are single rounded terms, so their errors do not average out
         return WithTerms(distances, np.sum((np.abs(x) + np.abs(y)) ** 2, axis=-1) / (2 * distances))
     return WithTerms(distances, distances * norm_terms(differences, p, -1)[..., 0], signed=True)
 
 
-def _may_multiply(input1: Array, input2: Array, compute_mode: int | None) -> bool:
+def _may_use_matrix_product(input1: Array, input2: Array, compute_mode: int | None) -> bool:
+    """Return whether cdist may compute distances from a matrix product, as PyTorch does for more than 25 rows."""
     is_large = input1.shape[-2] > 25 or input2.shape[-2] > 25
     return compute_mode == 1 or (compute_mode in (None, 0) and is_large)
 
 
 @reference("diopiCdistBackward")
 def cdist_backward(grad_output, input1, input2, p, cdist):
+    """Return the gradient of input1."""
     difference = input1[..., :, np.newaxis, :] - input2[..., np.newaxis, :, :]
     g, distance = grad_output[..., np.newaxis], cdist[..., np.newaxis]
     if p == 0:

@@ -19,6 +19,7 @@ Array = NDArray[Any]
 
 @reference("diopiDestIndexCopyKV")
 def dest_index_copy_kv(out, k, dest_loc):
+    """Return the cache with the tokens `k` written to the slots `dest_loc`."""
     copied = out.copy()
     copied[dest_loc] = k
     return copied
@@ -37,6 +38,7 @@ def _locate_tokens(
 
 @reference("diopiTokenAttentionInference")
 def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_seq_len, max_input_len):
+    """Return q · k / √d of the new token of each sequence with all its cached tokens, per head."""
     scores, terms = token_attention_out.copy(), np.zeros(token_attention_out.shape)
     scale = 1 / np.sqrt(q.shape[-1])
     for number, (columns, slots) in enumerate(_locate_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
@@ -47,6 +49,7 @@ def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_s
 
 @reference("diopiTokenSoftmaxReduceVInference")
 def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, max_input_len):
+    """Return the sum of the cached values, weighted with the softmax of the scores of each sequence."""
     values, terms = (np.zeros((len(b_loc), *v.shape[1:])) for _ in range(2))
     for number, (columns, slots) in enumerate(_locate_tokens(b_loc, b_start_loc, b_seq_len, max_input_len)):
         shifted = logics[:, columns] - logics[:, columns].max(1, keepdims=True)
@@ -63,22 +66,23 @@ def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, m
 
 @reference("diopiContextAttentionInference")
 def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_seq_len):
+    """Return causal attention of packed prompts; rows outside all sequences are unchanged."""
     rows = [slice(start, start + length) for start, length in zip(b_start_loc, b_seq_len, strict=True)]
     if any(span.start < 0 or span.stop > len(q) for span in rows):
         raise ValueError(f"sequences lie in rows {rows}, expected rows of {len(q)}")
     rule = AttentionRule(1 / np.sqrt(q.shape[-1]), causal=True)
-    found = attend(q, k, v, [(span, span) for span in rows], rule, len(q)).out
+    attended = attend(q, k, v, [(span, span) for span in rows], rule, len(q)).out
     is_covered = np.zeros((len(q), 1, 1), bool)
     for span in rows:
         is_covered[span] = True
-    return WithTerms(np.where(is_covered, found.value, context_attention_out), found.terms)
+    return WithTerms(np.where(is_covered, attended.value, context_attention_out), attended.terms)
 
 
 # Blocks and padding
 
 
 def _split_heads(x: Array, heads: int, dim: int) -> Array:
-    """Return x as [rows, heads, dim]."""
+    """Return x as [rows, heads, dim]; raise ValueError if the last axis has another size."""
     if x.shape[-1] not in (dim, heads * dim):
         raise ValueError(f"rows of shape {x.shape} are not {heads} heads of {dim} numbers")
     return x.reshape(x.size // (heads * dim), heads, dim)
@@ -86,6 +90,7 @@ def _split_heads(x: Array, heads: int, dim: int) -> Array:
 
 @reference("diopiPagedAttention")
 def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_heads, dim, block_table, block_size):
+    """Return attention of one new token per sequence to cached tokens, which a table of blocks locates."""
     queries, keys, values = _split_heads(q, num_heads, dim), *(_split_heads(x, num_kv_heads, dim) for x in (k, v))
     places = [np.arange(length) for length in actual_seq_lengths]
     slots = places
@@ -98,29 +103,32 @@ def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_he
     ends = np.cumsum([0, *actual_seq_lengths])
     all_slots = np.concatenate(slots)
     rule = AttentionRule(1 / np.sqrt(dim), hidden=hidden)
-    found = attend(
+    attended = attend(
         queries, keys[all_slots], values[all_slots], packed_sequences(np.arange(len(q) + 1), ends), rule, 1
     ).out
-    return WithTerms(found.value.reshape(q.shape), found.terms.reshape(q.shape))
+    return WithTerms(attended.value.reshape(q.shape), attended.terms.reshape(q.shape))
 
 
 @reference("diopiPromptFlashAttention")
 def prompt_flash_attention(
     query, key, value, atten_mask, actual_seq_lengths, max_input_len, num_heads, num_kv_heads, dim
 ):
+    """Return causal attention of padded prompts; padding rows are unspecified."""
     length = max_input_len
     batch = query.size // (length * num_heads * dim)
     q, k, v = (
         x.reshape(batch, length, heads, dim)
         for x, heads in ((query, num_heads), (key, num_kv_heads), (value, num_kv_heads))
     )
-    is_there = np.arange(length) < np.reshape(actual_seq_lengths or [length] * batch, (batch, 1))
-    hidden = np.broadcast_to(~is_there[:, None], (batch, length, length))
+    is_present = np.arange(length) < np.reshape(actual_seq_lengths or [length] * batch, (batch, 1))
+    hidden = np.broadcast_to(~is_present[:, None], (batch, length, length))
     if atten_mask is not None:
         hidden = hidden | atten_mask.reshape(-1, length, length)
-    found = attend(q, k, v, batch_sequences(q), AttentionRule(1 / np.sqrt(dim), causal=True, hidden=hidden), length).out
-    result = WithTerms(found.value.reshape(query.shape), found.terms.reshape(query.shape))
-    return PartlySpecified(result, np.broadcast_to(is_there.reshape(*query.shape[:-1], 1), query.shape))
+    attended = attend(
+        q, k, v, batch_sequences(q), AttentionRule(1 / np.sqrt(dim), causal=True, hidden=hidden), length
+    ).out
+    result = WithTerms(attended.value.reshape(query.shape), attended.terms.reshape(query.shape))
+    return PartlySpecified(result, np.broadcast_to(is_present.reshape(*query.shape[:-1], 1), query.shape))
 
 
 # Penalties
@@ -128,13 +136,17 @@ def prompt_flash_attention(
 
 @reference("diopiApplyPenalty")
 def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_token_counts, p_cumsum_seq_len):
+    """Subtract count · frequency penalty and the presence penalty from the logits of the tokens of each sequence."""
     rows = np.repeat(np.arange(len(logits)), np.diff(p_cumsum_seq_len))
-    frequent = p_token_counts * frequency_penalty[rows]
-    return _subtract_penalties(logits, (rows, p_token_ids), logits[rows, p_token_ids], frequent, presence_penalty[rows])
+    frequency_penalties = p_token_counts * frequency_penalty[rows]
+    return _subtract_penalties(
+        logits, (rows, p_token_ids), logits[rows, p_token_ids], frequency_penalties, presence_penalty[rows]
+    )
 
 
 @reference("diopiApplyPenaltyV2")
 def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_penalty, p_token_ids, p_token_counts):
+    """Apply the repetition penalty, then subtract the frequency and the presence penalty, at flat token positions."""
     places = np.unravel_index(p_token_ids, logits.shape)
     x = logits[places]
     repeated = np.where(x > 0, x / repetition_penalty, x * repetition_penalty)
@@ -142,16 +154,17 @@ def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_pen
 
 
 def _subtract_penalties(
-    logits: Array, places: tuple[Array, ...], x: Array, frequent: Array, present: Array
+    logits: Array, places: tuple[Array, ...], x: Array, frequency_penalties: Array, presence_penalties: Array
 ) -> WithTerms:
-    """Return the logits with x − frequent − present at some places; the terms may cancel."""
+    """Return the logits with x − frequency_penalties − presence_penalties at `places`; the terms may cancel."""
     values, terms = logits.copy(), np.zeros(logits.shape)
-    values[places] = x - frequent - present
-    terms[places] = np.abs(x) + np.abs(frequent) + np.abs(present)
+    values[places] = x - frequency_penalties - presence_penalties
+    terms[places] = np.abs(x) + np.abs(frequency_penalties) + np.abs(presence_penalties)
     return WithTerms(values, terms, signed=True)
 
 
 @reference("diopiMatmulAllReduce")
 def matmul_all_reduce(x1, x2, bias):
+    """Return x1 x2 + bias, as on a single device."""
     product = sum_products(np.matmul, x1, x2)
     return product if bias is None else add_rounded(product, bias)

@@ -39,6 +39,7 @@ def _reduce(losses: Array, reduction: int, divisor: Any = None, stored: Any = 0.
     scale = _reduction_factor(reduction, losses.size if divisor is None else divisor)
 
     def random_walk(element_terms: Any) -> Any:
+        """Return √(Σ terms²), the error of a sum of losses with independent errors."""
         return np.sqrt(np.square(element_terms * np.ones(losses.shape)).sum())
 
     summed = sum_terms(losses, None) + random_walk(terms)
@@ -51,6 +52,7 @@ def _reduction_factor(reduction: int, divisor: Any) -> Any:
 
 
 def _weight_or_one(weight: Array | None) -> Any:
+    """Return the weight, or 1 if there is none."""
     return 1.0 if weight is None else weight
 
 
@@ -69,22 +71,26 @@ def _softplus(x: Array) -> Array:
 
 @reference("diopiMSELoss")
 def mse_loss(input, target, reduction):
+    """Return the reduced squares of input − target."""
     return _reduce(np.square(input - target), reduction)
 
 
 @reference("diopiMSELossBackward")
 def mse_loss_backward(grad_output, input, target, reduction):
+    """Return 2 · (input − target) · grad_output, divided by the number of losses for the mean."""
     return 2 * (input - target) * _reduction_factor(reduction, input.size) * grad_output
 
 
 @reference("diopiSmoothL1Loss")
 def smooth_l1_loss(input, target, reduction, beta):
+    """Return the reduced losses d² / (2β) where d = |input − target| < β, else d − β / 2."""
     d = np.abs(input - target)
     return _reduce(np.where(d < beta, d * d / (2 * np.float64(beta)), d - beta / 2), reduction)
 
 
 @reference("diopiSmoothL1LossBackward")
 def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
+    """Return the gradient of input: (input − target) / β limited to ±1, times grad_output."""
     d = input - target
     slope = np.where(np.abs(d) < beta, d / np.float64(beta), np.sign(d))
     return slope * _reduction_factor(reduction, input.size) * grad_output
@@ -92,12 +98,14 @@ def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
 
 @reference("diopiBCELoss")
 def bce_loss(input, target, weight, reduction):
+    """Return the reduced losses −w · (t ln p + (1 − t) ln(1 − p)), with logarithms of at least −100."""
     log, log_complement = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
     return _reduce(_weight_or_one(weight) * -(target * log + (1 - target) * log_complement), reduction)
 
 
 @reference("diopiBCELossBackward")
 def bce_loss_backward(grad_output, input, target, weight, reduction):
+    """Return w · (p − t) / max(p (1 − p), 1e-12) · grad_output."""
     slope = (input - target) / np.maximum(input * (1 - input), 1e-12)
     gradient = _weight_or_one(weight) * slope * _reduction_factor(reduction, input.size) * grad_output
     return WithTerms(gradient, _unsigned_zeros(weight))
@@ -105,6 +113,7 @@ def bce_loss_backward(grad_output, input, target, weight, reduction):
 
 @reference("diopiBCEWithLogits")
 def bce_with_logits(input, target, weight, pos_weight, reduction):
+    """Return the reduced binary cross entropies of logits, with weights of elements and of positive targets."""
     loss = _weight_or_one(pos_weight) * target * _softplus(-input) + (1 - target) * _softplus(input)
     # PyTorch's form is (1 − t)·x + (1 − t + p·t)·ln(1 + e⁻ˣ): where x < 0, (1 − t)·x cancels
     cancelled = np.where(input < 0, np.abs((1 - target) * input), 0)
@@ -120,13 +129,14 @@ def _leave_undecided_open(logits: Array, target: Array, losses: WithTerms, reduc
 
 @reference("diopiBCEWithLogitsBackward")
 def bce_with_logits_backward(grad_output, input, target, weight, pos_weight, reduction):
+    """Return the gradient of the logits of the binary cross entropy."""
     positive = _weight_or_one(pos_weight) * target
     up = (1 - target + positive) * special.expit(input)
     scale = _weight_or_one(weight) * _reduction_factor(reduction, input.size) * grad_output
     return WithTerms((up - positive) * scale, _unsigned_zeros(weight), (np.abs(up) + np.abs(positive)) * np.abs(scale))
 
 
-def _focal(x: Array, t: Array, alpha: float, gamma: float) -> tuple[Array, Array, Array, Array]:
+def _focal_factors(x: Array, t: Array, alpha: float, gamma: float) -> tuple[Array, Array, Array, Array]:
     """Return α_t, p_t, (1 − p_t)^gamma, and the relative cancellation in 1 − p_t of the published formula."""
     p, not_p = special.expit(x), special.expit(-x)
     p_t, not_p_t = p * t + not_p * (1 - t), not_p * t + p * (1 - t)
@@ -134,14 +144,16 @@ def _focal(x: Array, t: Array, alpha: float, gamma: float) -> tuple[Array, Array
     return alpha_t, p_t, not_p_t**gamma, gamma * p_t / not_p_t
 
 
-def _bce(x: Array, t: Array) -> Array:
+def _binary_cross_entropy(x: Array, t: Array) -> Array:
+    """Return −t · ln σ(x) − (1 − t) · ln σ(−x)."""
     return t * _softplus(-x) + (1 - t) * _softplus(x)
 
 
 @reference("diopiSigmoidFocalLoss")
 def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
-    alpha_t, _, modulation, cancelled = _focal(inputs, targets, alpha, gamma)
-    loss = alpha_t * modulation * _bce(inputs, targets)
+    """Return the reduced losses α_t · (1 − p_t)^γ · cross entropy (Lin et al., "Focal loss")."""
+    alpha_t, _, modulation, cancelled = _focal_factors(inputs, targets, alpha, gamma)
+    loss = alpha_t * modulation * _binary_cross_entropy(inputs, targets)
     # the terms of `bce_with_logits`, and of 1 − p_t
     terms = alpha_t * modulation * np.where(inputs < 0, np.abs((1 - targets) * inputs), 0) + np.abs(loss) * cancelled
     return _leave_undecided_open(inputs, targets, _reduce(loss, reduction, stored=terms), reduction)
@@ -149,13 +161,14 @@ def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
 
 @reference("diopiSigmoidFocalLossBackward")
 def sigmoid_focal_loss_backward(grad_output, input, target, gamma, alpha, reduction):
-    alpha_t, _, modulation, cancelled = _focal(input, target, alpha, gamma)
+    """Return the gradient of the logits of the focal loss."""
+    alpha_t, _, modulation, cancelled = _focal_factors(input, target, alpha, gamma)
     p, not_p, sign = special.expit(input), special.expit(-input), 2 * target - 1
     # (1 − p_t)^gamma = M: M′ = −gamma·M/(1 − p_t)·p′_t with p′_t = p·(1 − p)·(2t − 1)
-    decay = gamma * p * not_p * sign / (not_p * target + p * (1 - target)) * _bce(input, target)
+    decay = gamma * p * not_p * sign / (not_p * target + p * (1 - target)) * _binary_cross_entropy(input, target)
     scale = alpha_t * modulation * _reduction_factor(reduction, input.size) * grad_output
     terms = p + target + np.abs(decay) + (np.abs(p - target) + np.abs(decay)) * cancelled
-    terms += gamma * p * (1 - target) * _bce(input, target)  # the terms of 1 − p in p′, which cancels
+    terms += gamma * p * (1 - target) * _binary_cross_entropy(input, target)  # the terms of 1 − p in p′, which cancels
     # a sum of the factors' gradients: zeros, as for an alpha of 0, have no sign
     return WithTerms((p - target - decay) * scale, np.zeros(input.shape), terms * np.abs(scale))
 
@@ -169,6 +182,7 @@ def _classes_last(array: Array) -> Array:
 
 
 def _classes_second(array: Array) -> Array:
+    """Return (N, d…, C) as (N, C, d…), and (C) unchanged."""
     return np.moveaxis(array, -1, min(1, array.ndim - 1))
 
 
@@ -181,11 +195,13 @@ def _one_hot(target: Array, classes: int, ignore_index: int) -> Array:
 
 @reference("diopiNLLLoss")
 def nll_loss(input, target, weight, reduction, ignore_index):
+    """Return the reduced losses −w · input at the target class; the mean divides by the sum of weights."""
     return nll_loss_v2(input, target, weight, reduction, ignore_index, out=(ResultOverride(), ResultOverride()))[0]
 
 
 @reference("diopiNLLLossV2")
 def nll_loss_v2(input, target, weight, reduction, ignore_index, *, out):
+    """Return the loss and the sum of the weights; the sum is 0 without reduction, except for a single sample."""
     log_probs = _classes_last(input)
     hot = _one_hot(target, log_probs.shape[-1], ignore_index)
     total = (hot * _weight_or_one(weight)).sum()
@@ -201,6 +217,7 @@ def nll_loss_v2(input, target, weight, reduction, ignore_index, *, out):
 
 @reference("diopiNLLLossBackward")
 def nll_loss_backward(grad_output, input, target, weight, reduction, ignore_index):
+    """Return −w · grad_output at the target class, 0 elsewhere; the sum of weights is computed again."""
     hot = _one_hot(target, _classes_last(input).shape[-1], ignore_index)
     total = (hot * _weight_or_one(weight)).sum()
     return nll_loss_v2_backward(grad_output, input, target, weight, total, reduction, ignore_index)
@@ -208,6 +225,7 @@ def nll_loss_backward(grad_output, input, target, weight, reduction, ignore_inde
 
 @reference("diopiNLLLossV2Backward")
 def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduction, ignore_index):
+    """Return −w · grad_output at the target class, 0 elsewhere; divided by totalWeight for the mean."""
     hot = _one_hot(target, _classes_last(input).shape[-1], ignore_index)
     scale = _reduction_factor(reduction, np.sum(totalWeight)) * grad_output[..., None]
     return _classes_second(np.where(hot, -_weight_or_one(weight) * scale, 0.0))
@@ -216,7 +234,7 @@ def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduct
 def _class_terms(
     input: Array, target: Array, weight: Array | None, ignore_index: int, label_smoothing: float
 ) -> tuple[Array, Any]:
-    """Return the factors a of −Σ_c a_c·l_c, with the classes last, and the divisor of the mean."""
+    """Return the coefficients a of the loss −Σ_c a_c · log p_c, classes last, and the divisor of the mean."""
     classes = _classes_last(input).shape[-1]
     if target.dtype.kind == "f":
         certain, is_counted = _classes_last(target), np.ones(_classes_last(target).shape[:-1], bool)
@@ -231,6 +249,7 @@ def _class_terms(
 
 @reference("diopiCrossEntropyLoss")
 def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing):
+    """Return the reduced cross entropies of logits with target classes or target probabilities."""
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
     losses = np.where(share == 0, 0.0, share * -_apply_to_rows(special.log_softmax, logits))
@@ -246,12 +265,13 @@ def _apply_to_rows(function: Callable[[Array, int], Array], logits: Array) -> Ar
 
 
 def _divisor_terms(logits: Array) -> Array:
-    """Return the terms of the divisor of softmax, relative to the divisor."""
+    """Return the terms of the divisor of softmax, relative to the divisor, with a last axis of size 1."""
     return relative_terms(np.exp(logits - logits.max(-1, keepdims=True, initial=-np.inf)), -1)
 
 
 @reference("diopiCrossEntropyLossBackward")
 def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore_index, label_smoothing):
+    """Return the gradient of the logits: (softmax · Σ a − a) · grad_output, with coefficients a."""
     share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
     spread = _apply_to_rows(special.softmax, logits) * share.sum(-1, keepdims=True)
@@ -279,7 +299,7 @@ def _check_lengths(steps: int, targets: Array, input_lengths: Array, target_leng
 
 
 def _extended_targets(targets: Array, lengths: Array, blank: int) -> list[Array]:
-    """Return y′ of every sample: its labels with a blank before, between and after them."""
+    """Return the labels of every sample with a blank before, between and after them."""
     starts = np.cumsum(lengths) - lengths
     rows = targets if targets.ndim == 2 else [targets[start:] for start in starts]
     extended = [np.full(2 * length + 1, blank) for length in lengths]
@@ -289,7 +309,7 @@ def _extended_targets(targets: Array, lengths: Array, blank: int) -> list[Array]
 
 
 def _log_alpha(log_probs: Array, labels: Array, blank: int) -> Array:
-    """Return ln α_t(s) of a sample with log_probs (T, C) and labels y′; the shape is (T, len(labels))."""
+    """Return ln α_t(s) of a sample with log_probs (T, C) and extended labels; the shape is (T, len(labels))."""
     emitted = log_probs[:, labels]
     may_skip = (labels != blank) & (labels != _shift_up(labels, 2, blank))
     start = np.where(np.arange(len(labels)) < 2, 0.0, -np.inf)
@@ -308,6 +328,7 @@ def _shift_up(values: Array, places: int, fill: Any) -> Array:
 
 
 def _minus_log_likelihood(alpha: Array) -> Any:
+    """Return −ln of the sum of the last two probabilities in α, or the loss of a sample without steps."""
     if len(alpha) == 0:
         return 0.0 if alpha.shape[1] == 1 else np.inf
     return -np.logaddexp.reduce(alpha[-1, -2:])
@@ -315,6 +336,7 @@ def _minus_log_likelihood(alpha: Array) -> Any:
 
 @reference("diopiCTCLoss")
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, *, out):
+    """Return the reduced losses, the loss of each sample, and ln α (Graves et al., 2006)."""
     steps, samples, _ = log_probs.shape
     _check_lengths(steps, targets, input_lengths, target_lengths)
     alpha = np.full((samples, steps, 2 * max(target_lengths) + 1), -np.inf)
@@ -336,7 +358,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
 
 
 def _path_terms(alpha: Array, steps: Array) -> Array:
-    """Return the terms of logarithms that grow and are rounded at each step: √(Σ (α·i/t)² / 12) = |α|·√(t / 36)."""
+    """Return the terms of logarithms that are rounded at each of t steps and grow linearly: |α| · √(t / 36)."""
     return np.where(np.isfinite(alpha), np.abs(alpha), 0.0) * np.sqrt(steps / 36)
 
 
@@ -363,6 +385,7 @@ def ctc_loss_backward(
     reduction,
     zero_infinity,
 ):
+    """Return the gradient of log_probs: (probability − posterior probability) · grad_output."""
     gradient, terms = np.zeros(log_probs.shape), np.zeros(log_probs.shape)
     steps, samples, _ = log_probs.shape
     _check_lengths(steps, targets, input_lengths, target_lengths)
@@ -382,7 +405,7 @@ def ctc_loss_backward(
 
 
 def _posterior(log_probs: Array, labels: Array, log_alpha: Array, neg_log_likelihood: float, blank: int) -> WithTerms:
-    """Return P[t, c] of a sample; NaN if no alignment is possible.
+    """Return the posterior probability of class c at step t, (T, C), for a sample; NaN if no alignment is possible.
 
     An error of a logarithm is a relative error of the probability. The logarithms are β, a sum from the last step on,
     and α + β, which is rounded twice before it becomes an exponent.

@@ -47,6 +47,7 @@ def _intersection_area(boxes_a: Array, boxes_b: Array, offset: int) -> Array:
 
 @reference("diopiBboxOverlapsMmcv")
 def bbox_overlaps(bboxes1, bboxes2, mode, offset, aligned):
+    """Return intersection over union (mode 0) or over the first area (mode 1) of axis-aligned boxes."""
     boxes_a, boxes_b = (bboxes1, bboxes2) if aligned else (bboxes1[:, np.newaxis], bboxes2)
     areas = [np.prod(_sides(boxes, offset), -1) for boxes in (boxes_a, boxes_b)]
     intersection = _intersection_area(boxes_a, boxes_b, offset)
@@ -68,6 +69,7 @@ def _overlap_ratio(polygon_a: Polygon, polygon_b: Polygon, mode: int) -> tuple[f
 
 
 def _unchanged_pair(polygon_a: Polygon, polygon_b: Polygon) -> tuple[Polygon, Polygon]:
+    """Return the polygons themselves: the conversion for items that are polygons."""
     return polygon_a, polygon_b
 
 
@@ -102,11 +104,13 @@ def _overlap_ratios(
 
 @reference("diopiBoxIouRotatedMmcv")
 def box_iou_rotated(bboxes1, bboxes2, mode, aligned):
+    """Return the overlap ratios of rotated boxes (x, y, width, height, angle)."""
     return _overlap_ratios(list(bboxes1), list(bboxes2), center_on_first, mode, aligned)
 
 
 @reference("diopiBoxIouQuadriMmcv")
 def box_iou_quadri(bboxes1, bboxes2, mode, aligned):
+    """Return the overlap ratios of convex quadrilaterals."""
     return _overlap_ratios(
         _convex_quadrilaterals(bboxes1), _convex_quadrilaterals(bboxes2), _unchanged_pair, mode, aligned
     )
@@ -124,14 +128,14 @@ def _convex_quadrilaterals(rows: Array) -> list[Polygon]:
 
 
 def suppress_nonmaxima(order: Sequence[int], find_overlaps: Callable[[int, Sequence[int]], Any]) -> list[int]:
-    """Return the indices that greedy non-maximum suppression keeps.
+    """Return the indices that greedy non-maximum suppression selects.
 
     Args:
         order: The indices by descending priority.
-        find_overlaps: Returns which of the given candidates overlap with a kept index too much.
+        find_overlaps: Returns which candidates overlap too much with a selected index.
 
     Returns:
-        The kept indices, by descending priority.
+        The selected indices, by descending priority.
     """
     survivors = []
     remaining = list(order)
@@ -160,6 +164,7 @@ def upright_overlap_test(boxes: Array, threshold: float, offset: int, min_union:
     areas = np.prod(_sides(boxes, offset), -1)
 
     def overlaps(index: int, candidates: Sequence[int]) -> Array:
+        """Return which candidates overlap too much with the box `index`."""
         intersection = _intersection_area(boxes[index], boxes[candidates], offset)
         return np.greater(
             intersection, threshold * np.maximum(areas[index] + areas[candidates] - intersection, min_union)
@@ -184,6 +189,7 @@ def polygon_overlap_test(
     areas = [abs(area(polygon)) for polygon in polygons]
 
     def overlaps(index: int, candidates: Sequence[int]) -> list[bool]:
+        """Return which candidates overlap too much with the polygon `index`."""
         intersections = [overlap(polygons[index], polygons[candidate]) for candidate in candidates]
         unions = [
             areas[index] + areas[candidate] - intersection
@@ -199,6 +205,7 @@ def polygon_overlap_test(
 
 @reference("diopiNmsMmcv")
 def nms(dets, scores, iou_threshold, offset):
+    """Return the boxes that non-maximum suppression selects; one of several valid results if scores are equal."""
     order = np.argsort(-scores, kind="stable")
     survivors = np.array(suppress_nonmaxima(list(order), upright_overlap_test(dets, iou_threshold, offset)), np.int64)
     return survivors if len(np.unique(scores)) == len(scores) else AnyOf(survivors)
@@ -206,6 +213,7 @@ def nms(dets, scores, iou_threshold, offset):
 
 @reference("diopiNmsRotatedMmcv")
 def nms_rotated(order, dets_sorted, iou_threshold):
+    """Return the rotated boxes that non-maximum suppression selects, which are sorted by score already."""
     corners = [rotated_box(*box[:5]) for box in dets_sorted]
     survivors = suppress_nonmaxima(range(len(corners)), polygon_overlap_test(corners, iou_threshold))
     return order[np.array(survivors, np.int64)]
@@ -216,6 +224,7 @@ def nms_rotated(order, dets_sorted, iou_threshold):
 
 @reference("diopiPointsInPolygonsMmcv")
 def points_in_polygons(points, polygons):
+    """Return 1 for each point in each quadrilateral, else 0: a ray to the right crosses an odd number of edges."""
     x, y = points[:, 0, np.newaxis], points[:, 1, np.newaxis]
     corners = polygons.reshape(-1, 4, 2)
     crossings = np.zeros((len(points), len(polygons)))
@@ -229,6 +238,7 @@ def points_in_polygons(points, polygons):
 
 @reference("diopiMinAreaPolygonsMmcv")
 def min_area_polygons(pointsets):
+    """Return the corners of a smallest rectangle around each set of nine points."""
     return AnyOf(np.reshape([_smallest_rectangle(to_points(row)) for row in pointsets], (len(pointsets), 8)))
 
 
@@ -249,12 +259,14 @@ def _smallest_rectangle(corners: Polygon) -> Array:
 
 
 def _convex_hull(row: Array) -> Polygon:
+    """Return the corners of the convex hull of a row of points."""
     corners = to_points(row)
     return [corners[i] for i in hull(corners)]
 
 
 @reference("diopiConvexIouMmcv")
 def convex_iou(pointsets, polygons):
+    """Return the intersection over union of each hull of nine points and each quadrilateral."""
     return _overlap_ratios(
         [_convex_hull(row) for row in pointsets], _convex_quadrilaterals(polygons), _unchanged_pair, 0, False
     )
@@ -262,6 +274,7 @@ def convex_iou(pointsets, polygons):
 
 @reference("diopiConvexGiouMmcv")
 def convex_giou(pointsets, polygons):
+    """Return the gradient by the nine points and the value of the generalized IoU of each hull and quadrilateral."""
     rows = [
         _giou(to_points(row), polygon) for row, polygon in zip(pointsets, _convex_quadrilaterals(polygons), strict=True)
     ]
@@ -356,6 +369,7 @@ SORTED_COUNT = 9
 
 @reference("diopiDiffIouRotatedSortVerticesMmcv")
 def diff_iou_rotated_sort_vertices(vertices, mask, num_valid):
+    """Return the indices of the valid corners of each polygon, sorted by angle."""
     result = np.zeros((*num_valid.shape, SORTED_COUNT), np.int64)
     for index in np.ndindex(*num_valid.shape):
         result[index] = _sort_corners(vertices[index], mask[index], int(num_valid[index]))
@@ -363,6 +377,7 @@ def diff_iou_rotated_sort_vertices(vertices, mask, num_valid):
 
 
 def _sort_corners(vertices: Array, mask: Array, count: int) -> list[int]:
+    """Return the indices of `count` valid corners by angle, the first again, and a padding index."""
     padding = 8 + int(np.argmin(mask[8:]))
     if count < 3:
         return [padding] * SORTED_COUNT

@@ -27,11 +27,13 @@ BEV_FIELDS = [0, 1, 3, 4, 6]
 
 
 def _bev_rectangles(boxes: Array) -> list[Polygon]:
+    """Return the rectangle of each box in the bird's-eye view."""
     return [rotated_box(*box) for box in boxes[:, BEV_FIELDS]]
 
 
 @reference("diopiIou3dBoxesOverlapBevMmcv")
 def iou3d_boxes_overlap_bev(boxes_a, boxes_b):
+    """Return the area of the intersection of all pairs of boxes in the bird's-eye view."""
     rectangles_a, rectangles_b = boxes_a[:, BEV_FIELDS], boxes_b[:, BEV_FIELDS]
     pairs = [center_on_first(rectangle_a, rectangle_b) for rectangle_a in rectangles_a for rectangle_b in rectangles_b]
     shape = len(boxes_a), len(boxes_b)
@@ -42,7 +44,7 @@ def iou3d_boxes_overlap_bev(boxes_a, boxes_b):
 
 
 def _nms_results(boxes: Array, find_overlaps: Callable[..., Any]) -> tuple[PartlySpecified, Array]:
-    """Return the rows that suppression keeps, padded with unspecified elements, and their number."""
+    """Return the indices of the selected boxes, padded with unspecified elements, and their number."""
     survivors = suppress_nonmaxima(range(len(boxes)), find_overlaps)
     indices = np.zeros(len(boxes), np.int64)
     indices[: len(survivors)] = survivors
@@ -51,11 +53,13 @@ def _nms_results(boxes: Array, find_overlaps: Callable[..., Any]) -> tuple[Partl
 
 @reference("diopiIou3dNms3dMmcv")
 def iou3d_nms3d(boxes, nms_overlap_thresh):
+    """Return the boxes that non-maximum suppression selects by rotated overlap."""
     return _nms_results(boxes, polygon_overlap_test(_bev_rectangles(boxes), nms_overlap_thresh, MIN_UNION))
 
 
 @reference("diopiIou3dNms3dNormalMmcv")
 def iou3d_nms3d_normal(boxes, nms_overlap_thresh):
+    """Return the boxes that non-maximum suppression selects by overlap without rotation."""
     centres, halves = boxes[:, :2], boxes[:, 3:5] / 2
     upright = np.concatenate([centres - halves, centres + halves], 1)
     return _nms_results(boxes, upright_overlap_test(upright, nms_overlap_thresh, 0, MIN_UNION))
@@ -85,12 +89,14 @@ def _points_in_boxes(boxes: Array, points: Array) -> Array:
 
 @reference("diopiPointsInBoxesPartMmcv")
 def points_in_boxes_part(boxes, pts):
+    """Return the index of the first box that contains each point, or −1."""
     inside = _points_in_boxes(boxes, pts)
     return np.where(inside.any(-1), inside.argmax(-1) if inside.shape[-1] else 0, -1)
 
 
 @reference("diopiPointsInBoxesAllMmcv")
 def points_in_boxes_all(boxes, pts):
+    """Return 1 for each point in each box, else 0."""
     return _points_in_boxes(boxes, pts).astype(np.int64)
 
 
@@ -114,6 +120,7 @@ def _fill_voxel_slots(box: Array, points: Array, slots: Array) -> None:
 
 @reference("diopiRoiawarePool3dMmcv")
 def roiaware_pool3d(argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_feature, pool_method):
+    """Return the pooled features of the points in each voxel of each box, and the points they come from."""
     voxel_points = np.zeros(pts_idx_of_voxels.shape, np.int64)
     for roi, slots in zip(rois, voxel_points, strict=True):
         _fill_voxel_slots(roi, pts, slots)
@@ -136,9 +143,11 @@ def roiaware_pool3d(argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_f
 
 @reference("diopiRoiawarePool3dBackwardMmcv")
 def roiaware_pool3d_backward(grad_in, pts_idx_of_voxels, argmax, grad_out, pool_method):
+    """Return the gradient of the features of the points."""
     gradient, squares, counts = np.zeros((3, *grad_in.shape))
 
     def add(point: Any, channel: Any, grad: Any) -> None:
+        """Add a summand to the gradient, and to the statistics for its terms."""
         gradient[point, channel] += grad
         squares[point, channel] += grad**2
         counts[point, channel] += 1
@@ -156,6 +165,7 @@ def roiaware_pool3d_backward(grad_in, pts_idx_of_voxels, argmax, grad_out, pool_
 
 @reference("diopiRoipointPool3dMmcv")
 def roipoint_pool3d(pooled_features, xyz, boxes3d, pts_feature):
+    """Return coordinates and features of the points in each box, repeated to fill it, and which boxes are empty."""
     pooled, is_empty = pooled_features.copy(), np.zeros(boxes3d.shape[:2], np.int64)
     rows = np.concatenate([xyz, pts_feature], -1)
     if pooled.shape[-1] != rows.shape[-1]:

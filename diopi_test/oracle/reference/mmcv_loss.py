@@ -42,11 +42,13 @@ def _row_weights(target: Array, weight: Array) -> Array:
 
 
 def _is_target(input: Array, target: Array) -> Array:
+    """Return whether each class (column) is the target of its row."""
     return np.equal(target[:, np.newaxis], np.arange(input.shape[1]))
 
 
 @reference("diopiSigmoidFocalLossMmcv")
 def sigmoid_focal_loss(input, target, weight, gamma, alpha):
+    """Return the focal loss of each class of each row, computed with independent sigmoids."""
     p, q, scale = special.expit(input), special.expit(-input), _row_weights(target, weight)[:, np.newaxis]
     positive, negative = -alpha * q**gamma * _log_expit(input), -(1 - alpha) * p**gamma * _log_expit(-input)
     # errors of the logarithm of p near 1, and of 1 − p computed from p
@@ -59,6 +61,7 @@ def sigmoid_focal_loss(input, target, weight, gamma, alpha):
 
 @reference("diopiSigmoidFocalLossBackwardMmcv")
 def sigmoid_focal_loss_backward(input, target, weight, gamma, alpha):
+    """Return the gradient of the logits."""
     p, q, scale = special.expit(input), special.expit(-input), _row_weights(target, weight)[:, np.newaxis]
     positive = -alpha * q**gamma * (q - gamma * p * _log_expit(input))
     negative = -(1 - alpha) * p**gamma * (gamma * q * _log_expit(-input) - p)
@@ -83,6 +86,7 @@ def _target_probabilities(softmax: Array, target: Array) -> Array:
 
 @reference("diopiSoftmaxFocalLossMmcv")
 def softmax_focal_loss(softmax, target, weight, gamma, alpha):
+    """Return −α · (1 − p)^γ · ln p · weight for the probability p of the target class; 0 without a target."""
     p = _target_probabilities(softmax, target)
     loss = -alpha * (1 - p) ** gamma * _log(p) * _row_weights(np.maximum(target, 0), weight)
     return WithTerms(np.where(target >= 0, loss, 0), np.zeros(loss.shape))
@@ -90,6 +94,7 @@ def softmax_focal_loss(softmax, target, weight, gamma, alpha):
 
 @reference("diopiSoftmaxFocalLossBackwardMmcv")
 def softmax_focal_loss_backward(softmax, target, weight, gamma, alpha):
+    """Return the gradient of the logits."""
     p = _target_probabilities(softmax, target)
     q, scale = 1 - p, alpha * _row_weights(np.maximum(target, 0), weight)
     decay = gamma * q ** (gamma - 1) * p * _log(p)
@@ -114,6 +119,7 @@ def _nearest_neighbours(points: Array, candidates: Array) -> tuple[Array, Array 
 
 @reference("diopiChamferDistanceMmcv")
 def chamfer_distance(xyz1, xyz2):
+    """Return the squared distance and index of the nearest point in the opposite set, for both sets."""
     dist1, idx1 = _nearest_neighbours(xyz1, xyz2)
     dist2, idx2 = _nearest_neighbours(xyz2, xyz1)
     return dist1, dist2, idx1, idx2
@@ -139,7 +145,7 @@ def _distance_gradients(points: Array, neighbours: Array, nearest: Array, grad: 
 
 
 def _add_gradients(point_gradient: Array, neighbour_gradient: Array, sums: Array) -> WithTerms:
-    """Add the gradient of each point's own distance and those of the points whose nearest neighbour it is."""
+    """Return the gradient of points: of their own distance, and of the distances to them as nearest neighbours."""
     squares, count = sums[0] + point_gradient**2, sums[1] + 1
     value = point_gradient + neighbour_gradient
     return WithTerms(value, accumulation_terms(count, np.sqrt(count * squares), squares, value))
@@ -147,6 +153,7 @@ def _add_gradients(point_gradient: Array, neighbour_gradient: Array, sums: Array
 
 @reference("diopiChamferDistanceBackwardMmcv")
 def chamfer_distance_backward(xyz1, xyz2, idx1, idx2, grad_dist1, grad_dist2):
+    """Return the gradients of both sets of points."""
     point_gradient1, neighbour_gradient2, sums2 = _distance_gradients(xyz1, xyz2, idx1, grad_dist1)
     point_gradient2, neighbour_gradient1, sums1 = _distance_gradients(xyz2, xyz1, idx2, grad_dist2)
     return _add_gradients(point_gradient1, neighbour_gradient1, sums1), _add_gradients(

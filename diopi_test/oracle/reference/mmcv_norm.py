@@ -33,16 +33,19 @@ def _channel_sum(values: Array, divisor: float = 1.0) -> WithTerms:
 
 @reference("diopiSyncBnMeanMmcv")
 def sync_bn_mean(input):
+    """Return the mean of each channel."""
     return _channel_sum(input, _channel_size(input))
 
 
 @reference("diopiSyncBnVarMmcv")
 def sync_bn_var(input, mean):
+    """Return the biased variance of each channel around `mean`."""
     return _channel_sum((input - _broadcast_channels(mean)) ** 2, _channel_size(input))
 
 
 @reference("diopiSyncBnOutputMmcv")
 def sync_bn_output(running_mean, running_var, input, mean, var, weight, bias, eps, momentum, group_size):
+    """Return updated running statistics, the normalized input, the standard deviation, and the affine result."""
     std = np.sqrt(var + eps)
     norm = (input - _broadcast_channels(mean)) / _broadcast_channels(std)
     terms = np.broadcast_to(np.abs(_broadcast_channels(mean / std)), norm.shape)  # (x − mean)/std as x/std − mean/std
@@ -60,16 +63,19 @@ def sync_bn_output(running_mean, running_var, input, mean, var, weight, bias, ep
 
 
 def _update_running(running: Array | None, new: Array, momentum: float) -> Array | None:
+    """Return the running statistic moved towards `new` by `momentum`; None if there is none."""
     return None if running is None else momentum * new + (1 - momentum) * running
 
 
 @reference("diopiSyncBnBackwardParamMmcv")
 def sync_bn_backward_param(grad_output, norm):
+    """Return the gradients of weight and bias."""
     return _channel_sum(grad_output * norm), _channel_sum(grad_output)
 
 
 @reference("diopiSyncBnBackwardDataMmcv")
 def sync_bn_backward_data(grad_output, weight, grad_weight, grad_bias, norm, std):
+    """Return the gradient of the input."""
     mean_grad, mean_projection = (
         _broadcast_channels(grad_bias) / _channel_size(norm),
         _broadcast_channels(grad_weight) * norm / _channel_size(norm),
@@ -84,6 +90,7 @@ def sync_bn_backward_data(grad_output, weight, grad_weight, grad_bias, norm, std
 
 @reference("diopiFusedBiasLeakyreluMmcv")
 def fused_bias_leakyrelu(input, bias, refer, act, grad, alpha, scale):
+    """Return scale · leaky ReLU(input + bias), or its first (grad 1) or second (grad 2) derivative."""
     if bias.size not in (0, input.shape[1]):
         raise ValueError(f"bias has {bias.size} elements, expected none or one for each of {input.shape[1]} channels")
     if grad == 2:

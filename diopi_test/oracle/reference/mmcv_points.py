@@ -35,6 +35,7 @@ def _fill_row(row: Array, hits: Array) -> None:
 
 @reference("diopiBallQueryMmcv")
 def ball_query(idx, center_xyz, xyz, min_radius, max_radius):
+    """Return the indices of the first points within the radii of each center."""
     distances = _squared_distances(center_xyz, xyz)
     hits = (distances == 0) | ((distances >= min_radius**2) & (distances < max_radius**2))
     result = np.zeros_like(idx)
@@ -55,6 +56,7 @@ def _set_slices(counts: Array, rows: Array) -> Iterator[slice]:
 
 @reference("diopiStackBallQueryMmcv")
 def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, max_radius):
+    """Return the indices of the first points within the radius of each center, for concatenated sets; −1 if empty."""
     result = np.zeros_like(idx)
     for rows, points in zip(
         _set_slices(center_xyz_batch_cnt, center_xyz), _set_slices(xyz_batch_cnt, xyz), strict=True
@@ -82,7 +84,10 @@ def _furthest_points(distances_from: Callable[[int], Array], points: int, count:
 
 @reference("diopiFurthestPointSamplingMmcv")
 def furthest_point_sampling(points_xyz, num_points):
+    """Return the indices of furthest points of each set."""
+
     def choose(points: Array) -> Array:
+        """Return the furthest points of a set."""
         return _furthest_points(lambda i: _squared_distances(points[i : i + 1], points)[0], len(points), num_points)
 
     return AnyOf(np.reshape([choose(points) for points in points_xyz], (len(points_xyz), num_points)))
@@ -90,6 +95,7 @@ def furthest_point_sampling(points_xyz, num_points):
 
 @reference("diopiFurthestPointSamplingWithDistMmcv")
 def furthest_point_sampling_with_dist(points_dist, num_points):
+    """Return the indices of furthest points for matrices of distances."""
     rows = [_furthest_points(distances.__getitem__, distances.shape[0], num_points) for distances in points_dist]
     return AnyOf(np.reshape(rows, (points_dist.shape[0], num_points)))
 
@@ -112,12 +118,14 @@ def _nearest_points(centers: Array, points: Array, count: int, missing: float) -
 
 @reference("diopiKnnMmcv")
 def knn(xyz_tensor, new_xyz_tensor, nsample):
+    """Return the indices and squared distances of the k nearest points of each center."""
     nearest, indices = _nearest_points(new_xyz_tensor, xyz_tensor, nsample, UNKNOWN_DISTANCE)
     return AnyOf(indices), WithTerms(nearest, 0.0)
 
 
 @reference("diopiThreeNnMmcv")
 def three_nn(unknown, known):
+    """Return the squared distances and indices of the three nearest known points."""
     return _nearest_points(unknown, known, 3, np.inf)
 
 
@@ -125,7 +133,7 @@ def three_nn(unknown, known):
 
 
 def _flatten_trailing(array: Array, axes: int) -> Array:
-    """Return an array whose trailing axes, all but the first `axes`, are flattened into one."""
+    """Return an array with all axes after the first `axes` flattened into one."""
     return array.reshape(*array.shape[:axes], prod(array.shape[axes:]))
 
 
@@ -152,31 +160,37 @@ def _scatter_products(values: Array, weights: Array, indices: Array, length: int
 
 @reference("diopiGatherPointsMmcv")
 def gather_points(points, idx):
+    """Return the features of the points `idx`: (B, C, points)."""
     return _gather(points, idx)
 
 
 @reference("diopiGatherPointsBackwardMmcv")
 def gather_points_backward(grad_points, grad_out, idx):
+    """Return the gradient of the features."""
     return _scatter_products(grad_out, np.ones(1), idx, grad_points.shape[2])
 
 
 @reference("diopiGroupPointsMmcv")
 def group_points(points, idx):
+    """Return the features of the points in each group: (B, C, groups, group size)."""
     return _gather(points, idx)
 
 
 @reference("diopiGroupPointsBackwardMmcv")
 def group_points_backward(grad_points, grad_out, idx):
+    """Return the gradient of the features."""
     return _scatter_products(grad_out, np.ones(1), idx, grad_points.shape[2])
 
 
 @reference("diopiThreeInterpolateMmcv")
 def three_interpolate(points, idx, weight):
+    """Return the weighted sum of the features of three points."""
     return sum_products(lambda value, w: np.sum(_gather(value, idx) * w, -1), points, weight[:, np.newaxis])
 
 
 @reference("diopiThreeInterpolateBackwardMmcv")
 def three_interpolate_backward(grad_points, grad_out, idx, weight):
+    """Return the gradient of the features."""
     return _scatter_products(grad_out[..., np.newaxis], weight[:, np.newaxis], idx, grad_points.shape[2])
 
 
@@ -184,7 +198,7 @@ def three_interpolate_backward(grad_points, grad_out, idx, weight):
 
 
 def _stacked_rows(idx: Array, idx_counts: Array, features: Array, feature_counts: Array) -> tuple[Array, Array]:
-    """Return the row of the concatenated features for each index, and whether it is inside the index's own set."""
+    """Return the row of the concatenated features for each index, and whether it is inside the set of the index."""
     starts, lengths = np.zeros(len(idx), np.int64), np.zeros(len(idx), np.int64)
     for rows, feature_rows in zip(_set_slices(idx_counts, idx), _set_slices(feature_counts, features), strict=True):
         starts[rows], lengths[rows] = feature_rows.start, feature_rows.stop - feature_rows.start
@@ -194,6 +208,7 @@ def _stacked_rows(idx: Array, idx_counts: Array, features: Array, feature_counts
 
 @reference("diopiStackGroupPointsMmcv")
 def stack_group_points(features_tensor, features_batch_cnt_tensor, idx_tensor, idx_batch_cnt_tensor):
+    """Return the features of the points in each group, for concatenated sets; 0 for indices outside a set."""
     positions, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_tensor, features_batch_cnt_tensor)
     result = np.zeros((len(idx_tensor), features_tensor.shape[1], idx_tensor.shape[1]))
     for row, slot in np.argwhere(inside):
@@ -205,6 +220,7 @@ def stack_group_points(features_tensor, features_batch_cnt_tensor, idx_tensor, i
 def stack_group_points_backward(
     grad_features_tensor, grad_out_tensor, idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor
 ):
+    """Return the gradient of the concatenated features."""
     positions, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, grad_features_tensor, features_batch_cnt_tensor)
     grads = np.moveaxis(grad_out_tensor, 1, 0)[:, inside]
     summed = _scatter_products(grads[np.newaxis], np.ones(1), positions[inside][np.newaxis], len(grad_features_tensor))
@@ -229,16 +245,19 @@ def _neighbours(knn_idx: Array, points: Array, centers: Array) -> tuple[Array, A
 
 @reference("diopiAssignScoreWithkMmcv")
 def assign_score_withk(points, centers, scores, knn_idx):
+    """Return Σ score · (point − center) over the score matrices (Xu et al., "PAConv")."""
     features, _ = _neighbours(knn_idx, points, centers)
     return sum_products(lambda values, mix: np.einsum("tbnkmo,bnkm->bonk", values, mix), features, scores)
 
 
 @reference("diopiAssignScoreWithkBackwardMmcv")
 def assign_score_withk_backward(grad_out, points, centers, scores, knn_idx):
+    """Return the gradients of points, centers and scores."""
     features, is_valid = _neighbours(knn_idx, points, centers)
     center_idx = np.broadcast_to(knn_idx[..., :1], knn_idx.shape)
 
     def scatter(mix: Array, grad: Array, idx: Array) -> Array:
+        """Return the sums of mix · grad at the valid indices."""
         sums = np.zeros(points.shape)
         batches = np.nonzero(is_valid)[0]
         np.add.at(sums, (batches, idx[is_valid]), np.einsum("bnkm,bonk->bnkmo", mix, grad)[is_valid])

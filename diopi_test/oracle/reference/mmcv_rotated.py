@@ -59,9 +59,11 @@ def _rotated_grid(
 
 @reference("diopiRoiAlignRotatedMmcv")
 def roi_align_rotated(input, rois, aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise):
+    """Return the mean of bilinear samples in each bin of each rotated region."""
     bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
 
     def pool_roi(number: int, roi: Array) -> WithTerms:
+        """Return the bin means of a region."""
         return bin_means(_rotated_grid(roi, bins, sampling_ratio, *options), input[round(float(roi[0]))])
 
     return pool_regions(rois, (len(rois), input.shape[1], *bins), pool_roi)
@@ -76,10 +78,12 @@ def _grid_options(scale: float, aligned: bool, clockwise: bool) -> tuple[float, 
 def roi_align_rotated_backward(
     bottom_grad, top_grad, rois, aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise
 ):
+    """Return the gradient of the feature maps."""
     bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
     size = (bottom_grad.shape[2], bottom_grad.shape[3])
 
     def roi_gradient(number: int, roi: Array) -> WithTerms:
+        """Return the gradient of the feature maps from a region."""
         return bin_means_adjoint(_rotated_grid(roi, bins, sampling_ratio, *options), top_grad[number], size)
 
     return sum_region_gradients(rois, bottom_grad.shape, roi_gradient)
@@ -106,6 +110,7 @@ def _mix_orientations(channels: WithTerms, matrix: WithTerms, subscripts: str) -
     shape = channels.value.shape
 
     def mix(channels: Array, matrix: Array) -> Array:
+        """Return the channels with their orientations multiplied by the matrix."""
         return np.einsum(subscripts, matrix, channels.reshape(shape[0] // o, o, *shape[1:])).reshape(shape)
 
     return sum_rounded_products(lambda matrix, channels: sum_with_nonfinite(mix, channels, matrix), matrix, channels)
@@ -115,9 +120,11 @@ def _mix_orientations(channels: WithTerms, matrix: WithTerms, subscripts: str) -
 def riroi_align_rotated(
     features, rois, pooled_height, pooled_width, num_samples, num_orientations, spatial_scale, clockwise
 ):
+    """Return rotated RoIAlign of oriented features, whose orientations shift with the angle of the region."""
     bins = (pooled_height, pooled_width)
 
     def pool_roi(number: int, roi: Array) -> WithTerms:
+        """Return the bin means of a region, with shifted orientations."""
         grid = _rotated_grid(roi, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
         mean = bin_means(grid, features[round(float(roi[0]))])
         return _mix_orientations(mean, _blend_matrix(num_orientations, float(roi[5])), "op,cphw->cohw")
@@ -129,9 +136,11 @@ def riroi_align_rotated(
 def riroi_align_rotated_backward(
     bottom_grad, top_grad, rois, pooled_height, pooled_width, num_samples, num_orientations, spatial_scale, clockwise
 ):
+    """Return the gradient of the oriented features."""
     bins, size = (pooled_height, pooled_width), (bottom_grad.shape[2], bottom_grad.shape[3])
 
     def roi_gradient(number: int, roi: Array) -> WithTerms:
+        """Return the gradient of the oriented features from a region."""
         grid = _rotated_grid(roi, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
         maps = bin_means_adjoint(grid, top_grad[number], size)
         return _mix_orientations(maps, _blend_matrix(num_orientations, float(roi[5])), "op,cohw->cphw")
@@ -157,6 +166,7 @@ def _alignment_samples(boxes: Array, scale: float, points: int, size: Pair) -> B
 
 @reference("diopiRotatedFeatureAlignMmcv")
 def rotated_feature_align(features, best_bboxes, spatial_scale, points):
+    """Return the features plus samples at the center, or center and corners, of the best box of each cell."""
     n, c, h, w = features.shape
     parts = []
     for maps, boxes in zip(features, best_bboxes, strict=True):
@@ -175,6 +185,7 @@ def _sum_points(index: Array) -> Any:
 
 @reference("diopiRotatedFeatureAlignBackwardMmcv")
 def rotated_feature_align_backward(bottom_grad, top_grad, best_bboxes, spatial_scale, points):
+    """Return the gradient of the features."""
     n, c, h, w = bottom_grad.shape
     parts = []
     for grad, boxes in zip(top_grad, best_bboxes, strict=True):
@@ -197,6 +208,7 @@ def _filter_positions(indices: Array) -> Array:
 
 @reference("diopiActiveRotatedFilterMmcv")
 def active_rotated_filter(input, indices):
+    """Return each filter in all rotations (Zhou et al., "Oriented response networks")."""
     p, q, o, *kernel = input.shape
     filter_positions = _filter_positions(indices)
     result = np.zeros((p, len(filter_positions), q, filter_positions.shape[1]))
@@ -207,6 +219,7 @@ def active_rotated_filter(input, indices):
 
 @reference("diopiActiveRotatedFilterBackwardMmcv")
 def active_rotated_filter_backward(grad_out, indices):
+    """Return the gradient of the filters."""
     o, *kernel, rotations = indices.shape
     filter_positions = _filter_positions(indices)
     p, q = grad_out.shape[0] // rotations, grad_out.shape[1] // o
@@ -214,6 +227,7 @@ def active_rotated_filter_backward(grad_out, indices):
         raise ValueError(f"grad_out has shape {grad_out.shape}, expected {rotations} rotations of {(o, *kernel)}")
 
     def sums(grad: Array, unit: Array) -> Array:
+        """Return the sums of the gradients of all rotations."""
         rotated = (grad * unit).reshape(p, rotations, q, filter_positions.shape[1])
         return np.asarray(sum(rotated[:, r][..., positions] for r, positions in enumerate(filter_positions))).reshape(
             p, q, o, *kernel

@@ -28,6 +28,7 @@ def _voxel_cells(points: Array, voxel_size: Array, coors_range: Array) -> tuple[
 def hard_voxelize(
     voxels, coors, num_points_per_voxel, points, voxel_size, coors_range, max_points, max_voxels, deterministic
 ):
+    """Return the points of each voxel, the cells, the numbers of points, and the number of voxels."""
     cells, inside = _voxel_cells(points, voxel_size, coors_range)
     cells, points = cells[inside], points[inside]
     first, cell_of_point, counts = np.unique(cells, axis=0, return_index=True, return_inverse=True, return_counts=True)[
@@ -46,6 +47,7 @@ def hard_voxelize(
 
 @reference("diopiDynamicVoxelizeMmcv")
 def dynamic_voxelize(points, voxel_size, coors_range):
+    """Return the cell (z, y, x) of each point; −1 outside the grid, where only the first number is specified."""
     cells, inside = _voxel_cells(points, voxel_size, coors_range)
     specified = inside[:, np.newaxis] | (np.arange(3) == 0)
     return PartlySpecified(np.where(inside[:, np.newaxis], cells, -1), specified)
@@ -58,6 +60,7 @@ SUM, MEAN, MAXIMUM = range(3)
 
 @reference("diopiDynamicPointToVoxelMmcv")
 def dynamic_point_to_voxel(feats, coors, reduce_type):
+    """Return the reduced features and the cell of each voxel, the voxel of each point, and the point counts."""
     is_valid = (coors >= 0).all(1)
     rows, row_of_point, counts = np.unique(coors[is_valid], axis=0, return_inverse=True, return_counts=True)
     voxel_of_point = np.full(len(coors), -1)
@@ -78,6 +81,7 @@ def _reduce_by_voxel(feats: Array, voxel_of_point: Array, counts: Array, reduce_
         return Exact(largest)
 
     def sum_points(values: Array, ones: Array) -> Array:
+        """Return the sum of the features of the points in each voxel."""
         sums = np.zeros((len(counts), feats.shape[1]))
         np.add.at(sums, voxel_of_point, values * ones)
         return sums
@@ -88,6 +92,7 @@ def _reduce_by_voxel(feats: Array, voxel_of_point: Array, counts: Array, reduce_
 
 @reference("diopiDynamicPointToVoxelBackwardMmcv")
 def dynamic_point_to_voxel_backward(grad_reduced_feats, feats, reduced_feats, coors_idx, reduce_count, reduce_type):
+    """Return the gradient of the features; for a maximum, only the first point that attains it."""
     grad, valid_points = np.zeros(feats.shape), np.flatnonzero(coors_idx >= 0)
     rows = coors_idx[valid_points]
     if reduce_type == SUM:
@@ -123,9 +128,11 @@ def _convolution_pairs(indice_pairs: Array, indice_num: Array, rows: int, invers
 
 @reference("diopiIndiceConvMmcv")
 def indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM):
+    """Return the sparse convolution: each kernel position maps its input rows to output rows."""
     pairs = _convolution_pairs(indicePairs, indiceNum, len(features), _inverse, _subM)
 
     def convolve(rows: Array, weights: Array) -> Array:
+        """Return the sums of products of connected rows and kernel matrices."""
         sums = np.zeros((numActOut, filters.shape[-1]))
         for matrix, (inputs, outputs) in zip(weights, pairs, strict=True):
             np.add.at(sums, outputs, rows[inputs] @ matrix)
@@ -136,15 +143,18 @@ def indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, 
 
 @reference("diopiIndiceConvBackwardMmcv")
 def indice_conv_backward(features, filters, outGrad, indicePairs, indiceNum, _inverse, _subM):
+    """Return the gradients of features and filters."""
     pairs = _convolution_pairs(indicePairs, indiceNum, len(features), _inverse, _subM)
 
     def features_gradient(grad: Array, weights: Array) -> Array:
+        """Return the sums of gradients of connected output rows times transposed matrices."""
         sums = np.zeros(features.shape)
         for matrix, (inputs, outputs) in zip(weights, pairs, strict=True):
             np.add.at(sums, inputs, grad[outputs] @ matrix.T)
         return sums
 
     def filters_gradient(rows: Array, grad: Array) -> Array:
+        """Return the products of connected rows for each kernel position."""
         products = [rows[inputs].T @ grad[outputs] for inputs, outputs in pairs]
         return np.reshape(products, filters.shape)
 
@@ -154,11 +164,13 @@ def indice_conv_backward(features, filters, outGrad, indicePairs, indiceNum, _in
 
 @reference("diopiFusedIndiceConvBatchnormMmcv")
 def fused_indice_conv_batchnorm(features, filters, bias, indicePairs, indiceNum, numActOut, _inverse, _subM):
+    """Return the sparse convolution plus the bias."""
     return add_rounded(indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM), bias)
 
 
 @reference("diopiIndiceMaxpoolMmcv")
 def indice_maxpool(features, indicePairs, indiceNum, numAct):
+    """Return the maximum, at least 0, over the input rows connected to each output row."""
     largest = np.zeros((numAct, features.shape[1]))
     for inputs, outputs in _row_pairs(indicePairs, indiceNum):
         np.maximum.at(largest, outputs, features[inputs])
@@ -167,7 +179,10 @@ def indice_maxpool(features, indicePairs, indiceNum, numAct):
 
 @reference("diopiIndiceMaxpoolBackwardMmcv")
 def indice_maxpool_backward(features, outFeatures, outGrad, indicePairs, indiceNum):
+    """Return the gradient of the features: grad of each output row for all inputs equal to its maximum."""
+
     def scatter_gradient(grad: Array, unit: Array) -> Array:
+        """Return the sums of the gradients at the maxima."""
         sums = np.zeros(features.shape)
         for inputs, outputs in _row_pairs(indicePairs, indiceNum):
             np.add.at(sums, inputs, np.where(features[inputs] == outFeatures[outputs], grad[outputs] * unit, 0))

@@ -27,6 +27,7 @@ def _unchanged_state(state: Array | None) -> Exact | None:
 
 @reference("diopiSgd")
 def sgd(param, grad, buf, lr, momentum, dampening, weight_decay, nesterov):
+    """Return the parameters and the momentum buffer after a step of stochastic gradient descent, as torch.optim.SGD."""
     d = grad + weight_decay * param
     if momentum == 0:
         return param - lr * d, _unchanged_state(buf)
@@ -58,12 +59,14 @@ def _adam(
 
 @reference("diopiAdam")
 def adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step, amsgrad):
+    """Return parameters and state after a step of Adam, with weight decay added to the gradient."""
     grad = grad + weight_decay * param
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
 
 @reference("diopiAdamW")
 def adamw(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step, amsgrad):
+    """Return parameters and state after a step of AdamW, with weight decay of the parameters."""
     param = param * (1 - lr * weight_decay)
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
@@ -84,6 +87,7 @@ def fused_adamw(
     amsgrad,
     maximize,
 ):
+    """Return parameters and state after a step of AdamW for each tensor of a list."""
     steps = [
         adamw(p, -g if maximize else g, m, v, largest, lr, beta1, beta2, eps, weight_decay, float(step.item()), amsgrad)
         for p, g, m, v, largest, step in zip(
@@ -96,6 +100,7 @@ def fused_adamw(
 
 @reference("diopiAdadelta")
 def adadelta(param, grad, square_avg, acc_delta, lr, rho, eps, weight_decay):
+    """Return parameters and state after a step of Adadelta."""
     grad = grad + weight_decay * param
     square = rho * square_avg + (1 - rho) * grad**2
     delta = np.sqrt(acc_delta + eps) / np.sqrt(square + eps) * grad
@@ -104,6 +109,7 @@ def adadelta(param, grad, square_avg, acc_delta, lr, rho, eps, weight_decay):
 
 @reference("diopiRmsprop")
 def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, weight_decay, momentum, centered):
+    """Return parameters and state after a step of RMSprop."""
     grad = grad + weight_decay * param
     square = alpha * square_avg + (1 - alpha) * grad**2
     mean = alpha * _require_state(grad_avg) + (1 - alpha) * grad if centered else np.zeros(grad.shape)
@@ -119,6 +125,7 @@ def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, wei
 
 @reference("diopiClipGradNorm")
 def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
+    """Return the total norm, and the gradients scaled down if it is larger than max_norm."""
     total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in grads]), norm_type) if grads else np.float64(0)
     if error_if_nonfinite and not np.isfinite(total):
         raise ValueError(f"the norm of the gradients is {total}, and error_if_nonfinite is set")
@@ -131,6 +138,7 @@ def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
 
 
 def _norm(vector: Array, order: float) -> Any:
+    """Return the norm of a vector; 0 for an empty vector if the order allows it."""
     if vector.size == 0 and (order < 0 or np.isinf(order)):
         raise ValueError(f"norm_type is {order}, expected a finite number of at least 0 because a gradient is empty")
     return np.linalg.norm(vector, order) if vector.size else np.float64(0)

@@ -51,14 +51,20 @@ EXACT_FUNCTIONS = {
 
 
 def _in_float64(function: Any) -> Any:
+    """Return a reference that converts the input to float64 and applies a function."""
+
     def apply(input: Array) -> Any:
+        """Apply the function in float64."""
         return function(input.astype(np.float64))
 
     return apply
 
 
 def _in_input_dtype(function: Any) -> Any:
+    """Return a reference that applies a function to the input in the type in which references compute."""
+
     def apply(input: Array) -> Any:
+        """Apply the function."""
         return function(input)
 
     return apply
@@ -72,17 +78,20 @@ for _name, _function in EXACT_FUNCTIONS.items():
 
 @reference("diopiAbs")
 def abs(input):
+    """Return |x|, also of complex numbers."""
     modulus = np.abs(input)
     return WithTerms(modulus, 0) if np.iscomplexobj(input) else modulus
 
 
 @reference("diopiSign")
 def sign(input):
+    """Return −1, 0 or 1; 0 for NaN."""
     return (input > 0).astype(np.float64) - (input < 0)
 
 
 @reference("diopiSgn")
 def sgn(input):
+    """Return x / |x|, and 0 for 0; the sign if x is real."""
     if not np.iscomplexobj(input):
         return sign(input)
     return WithTerms(np.where(input == 0, 0, input / np.abs(input)), 0)
@@ -90,4 +99,5 @@ def sgn(input):
 
 @reference("diopiTanhBackward")
 def tanh_backward(grad_output, output):
+    """Return grad_output · (1 − y²), where y is the result of tanh."""
     return grad_output * (1 - output * output)

@@ -18,7 +18,7 @@ Array = NDArray[Any]
 @final
 @dataclass(frozen=True)
 class AxisWindow:
-    """A window along an axis: its positions inside the input, and its number of positions inside the padded input."""
+    """A window along an axis: its positions in the input, and how many positions are in the padded input."""
 
     inside: Sequence[int]
     padded: int
@@ -28,6 +28,7 @@ AxisWindows = Sequence[AxisWindow]
 
 
 def _sliding_windows(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> AxisWindows:
+    """Return the windows of a kernel that slides along an axis, as torch.nn.functional.max_pool1d counts them."""
     extent = dilation * (kernel - 1) + 1
     steps = (size + 2 * padding - extent) / stride
     count = int(np.ceil(steps) if ceil_mode else np.floor(steps)) + 1
@@ -42,6 +43,7 @@ def _sliding_windows(size: int, kernel: int, stride: int, padding: int, dilation
 
 
 def _adaptive_windows(size: int, count: int) -> AxisWindows:
+    """Return `count` windows that cover an axis: window o from ⌊o · size / count⌋ to ⌈(o + 1) · size / count⌉."""
     windows = [range(o * size // count, -(-(o + 1) * size // count)) for o in range(count)]
     return [AxisWindow(window, len(window)) for window in windows]
 
@@ -54,12 +56,14 @@ def _sliding_axes(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> list[AxisWindows]:
+    """Return the windows of a sliding kernel for each spatial axis."""
     sizes = input.shape[-len(kernel_size) :]
     lists = zip(sizes, kernel_size, stride or kernel_size, padding, dilation, strict=True)
     return [_sliding_windows(*numbers, ceil_mode) for numbers in lists]
 
 
 def _adaptive_axes(input: Array, output_size: Sequence[int]) -> list[AxisWindows]:
+    """Return the windows of adaptive pooling for each spatial axis."""
     return [_adaptive_windows(size, n) for size, n in zip(input.shape[-len(output_size) :], output_size, strict=True)]
 
 
@@ -73,10 +77,12 @@ def _iterate_windows(
 
 
 def _leading_shape(x: Array, axes: Sequence[AxisWindows]) -> tuple[int, ...]:
+    """Return the shape of the axes before the spatial axes."""
     return x.shape[: x.ndim - len(axes)]
 
 
 def _empty_result(input: Array, axes: Sequence[AxisWindows], dtype: type) -> Array:
+    """Return an uninitialized array in the shape of the pooled result."""
     return np.empty((*_leading_shape(input, axes), *[len(axis) for axis in axes]), dtype)
 
 
@@ -107,6 +113,7 @@ def _scatter_add(grad_output: Array, input: Array, indices: Array, rank: int) ->
     positions = indices.reshape(channels, int(np.prod(indices.shape[-rank:])))
 
     def add_up(values: Array) -> Array:
+        """Return the sums of `values` at the positions, in the shape of the input."""
         sums = np.zeros((channels, int(np.prod(input.shape[-rank:]))))
         np.add.at(sums, (np.arange(channels)[:, None], positions), values.reshape(positions.shape))
         return sums.reshape(input.shape)
@@ -128,10 +135,12 @@ def _window_divisor(count_include_pad: bool, override: int | None) -> Divisor:
 
 
 def _inside_size(window: tuple[AxisWindow, ...]) -> int:
+    """Return the number of input elements in a window."""
     return int(np.prod([len(w.inside) for w in window]))
 
 
 def _window_means(input: Array, axes: Sequence[AxisWindows], divisor: Divisor) -> WithTerms:
+    """Return the sum over each window, divided by `divisor(window)`, with terms."""
     means, moduli, squares, counts = (_empty_result(input, axes, float) for _ in range(4))
     window_axes = tuple(range(-len(axes), 0))
     for o, elements, window in _iterate_windows(axes):
@@ -155,76 +164,91 @@ def _distribute(grad_output: Array, input: Array, axes: Sequence[AxisWindows], d
     return WithTerms(grad_input, accumulation_terms(counts, moduli, squares, grad_input))
 
 
-def _names(pattern: str) -> list[str]:
-    """Return the function names with 1, 2 and 3 in place of `*`."""
+def _names_per_rank(pattern: str) -> list[str]:
+    """Return the function names with the ranks 1, 2 and 3 in place of `*`."""
     return [pattern.replace("*", str(rank)) for rank in (1, 2, 3)]
 
 
-@reference(*_names("diopiMaxPool*d"))
+@reference(*_names_per_rank("diopiMaxPool*d"))
 def max_pool(input, kernel_size, stride, padding, dilation, ceil_mode):
+    """Return the maximum of each window."""
     return _window_maxima(input, _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode))[0]
 
 
 @reference("diopiMaxPool1dWithIndices", "diopiMaxPool2dWithIndices")
 def max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode):
+    """Return the maximum of each window and its offset in the spatial axes."""
     return _window_maxima(input, _sliding_axes(input, kernel_size, stride, padding, dilation, ceil_mode))
 
 
 @reference("diopiMaxPool3dWithIndices")
 def max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode):
+    """Return maxima and offsets; the offset is unspecified where the maximum is −∞."""
     maxima, positions = max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return maxima, leave_open(maxima == -np.inf, positions)
 
 
-@reference(*_names("diopiMaxPool*dBackward"))
+@reference(*_names_per_rank("diopiMaxPool*dBackward"))
 def max_pool_backward(grad_output, input, kernel_size, indices):
+    """Return zeros with grad_output added at the offsets of the maxima."""
     return _scatter_add(grad_output, input, indices, len(kernel_size))
 
 
 @reference("diopiAvgPool1d")
 def avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad):
+    """Return the mean of each window."""
     return avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @reference("diopiAvgPool1dBackward")
 def avg_pool1d_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad):
+    """Return the gradient of the input."""
     return avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @reference("diopiAvgPool2d", "diopiAvgPool3d")
 def avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    """Return the mean of each window; the divisor may include padding or be fixed."""
     axes = _sliding_axes(input, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
     return _window_means(input, axes, _window_divisor(count_include_pad, divisor_override))
 
 
 @reference("diopiAvgPool2dBackward", "diopiAvgPool3dBackward")
 def avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    """Return the gradient of the input."""
     axes = _sliding_axes(input, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
     return _distribute(grad_output, input, axes, _window_divisor(count_include_pad, divisor_override))
 
 
-@reference(*_names("diopiAdaptiveAvgPool*d"))
+@reference(*_names_per_rank("diopiAdaptiveAvgPool*d"))
 def adaptive_avg_pool(input, output_size):
+    """Return the means of windows that divide each axis into output_size parts."""
     return _window_means(input, _adaptive_axes(input, output_size), _inside_size)
 
 
 def _adaptive_avg_pool_backward(rank: int) -> None:
+    """Register the gradient of adaptive average pooling over `rank` axes."""
+
     @reference(f"diopiAdaptiveAvgPool{rank}dBackward")
     def backward(grad_output, input):
         return _distribute(grad_output, input, _adaptive_axes(input, grad_output.shape[-rank:]), _inside_size)
 
 
-@reference(*_names("diopiAdaptiveMaxPool*d"))
+@reference(*_names_per_rank("diopiAdaptiveMaxPool*d"))
 def adaptive_max_pool(input, output_size):
+    """Return the maxima of windows that divide each axis into output_size parts."""
     return _window_maxima(input, _adaptive_axes(input, output_size))[0]
 
 
-@reference(*_names("diopiAdaptiveMaxPool*dWithIndices"))
+@reference(*_names_per_rank("diopiAdaptiveMaxPool*dWithIndices"))
 def adaptive_max_pool_with_indices(input, output_size):
+    """Return the maxima and their offsets in the spatial axes."""
     return _window_maxima(input, _adaptive_axes(input, output_size))
 
 
 def _adaptive_max_pool_backward(rank: int) -> None:
+    """Register the gradient of adaptive maximum pooling over `rank` axes."""
+
     @reference(f"diopiAdaptiveMaxPool{rank}dBackward")
     def backward(grad_output, input, indices):
         return _scatter_add(grad_output, input, indices, rank)
@@ -235,8 +259,9 @@ for _rank in (1, 2, 3):  # the arguments of these functions do not determine the
     _adaptive_max_pool_backward(_rank)
 
 
-@reference(*_names("diopiPool*d"))
+@reference(*_names_per_rank("diopiPool*d"))
 def pool(input, mode, ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive, output_size):
+    """Return maximum or average pooling, sliding or adaptive, as the arguments select."""
     if adaptive:
         return adaptive_max_pool(input, output_size) if mode == "max" else adaptive_avg_pool(input, output_size)
     if mode == "max":
@@ -244,8 +269,9 @@ def pool(input, mode, ksize, stride, padding, dilation, ceil_mode, exclusive, ad
     return avg_pool(input, ksize, stride, padding, ceil_mode, not exclusive, None)
 
 
-@reference(*_names("diopiPool*dBackward"))
+@reference(*_names_per_rank("diopiPool*dBackward"))
 def pool_backward(grad_output, input, mode, ksize, stride, padding, ceil_mode, exclusive, adaptive, indices):
+    """Return the gradient of the input of `pool`."""
     if mode == "max":
         assert indices is not None
         return _scatter_add(grad_output, input, indices, len(ksize))

@@ -45,7 +45,7 @@ def scale_result(factor: Any, result: WithTerms) -> WithTerms:
 
 
 def sum_to_shape(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return the adjoint of broadcasting `shape` to the shape of `array`: sums over the broadcast axes."""
+    """Return the adjoint of broadcasting from `shape` to the shape of `array`: sums over the broadcast axes."""
     added = tuple(range(array.ndim - len(shape)))
     stretched = tuple(i - len(shape) for i, length in enumerate(shape) if length == 1)
     summed: Array = array.sum(added).sum(stretched, keepdims=True)
@@ -71,6 +71,7 @@ def multiply_in_any_order(multiply: Callable[[Callable[[Array], Array]], Array],
     number_format = format_of(dtype)
 
     def multiply_selected(is_selected: Callable[[Array], Array], factor: Callable[[Array], Any]) -> Array:
+        """Multiply `factor(|x|)` for the selected x, and 1 for all others."""
         return multiply(lambda x: np.where(is_selected(np.abs(x)), factor(np.abs(x)), 1.0))
 
     overflows = (
@@ -84,4 +85,5 @@ def multiply_in_any_order(multiply: Callable[[Callable[[Array], Array]], Array],
 
 
 def _magnitude(array: Array) -> Array:
+    """Return the absolute values as float64."""
     return np.abs(array).astype(np.float64)

@@ -37,12 +37,14 @@ def _has_keepdims(input: Array, out: ResultOverride) -> bool:
 
 @reference("diopiSum")
 def sum_(input, dim, *, out):
+    """Return the sum along the axes."""
     axes, keepdims = _reduced_axes(input, dim), _has_keepdims(input, out)
     return WithTerms(np.sum(input, axis=axes, keepdims=keepdims), sum_terms(input, axes, keepdims))
 
 
 @reference("diopiMean")
 def mean(input, dim, *, out):
+    """Return the mean along the axes."""
     total = sum_(input, dim, out=out)
     n = slice_size(input, _reduced_axes(input, dim))
     return WithTerms(np.divide(total.value, n), np.divide(total.terms, n))
@@ -50,6 +52,7 @@ def mean(input, dim, *, out):
 
 @reference("diopiStd")
 def std(input, dim, correction, *, out):
+    """Return the standard deviation √(Σ |x − mean|² / (n − correction)) along the axes."""
     axes, keepdims = _reduced_axes(input, dim), _has_keepdims(input, out)
     n = slice_size(input, axes)
     squares = np.abs(input - np.divide(np.sum(input, axis=axes, keepdims=True), n)) ** 2
@@ -61,16 +64,18 @@ def std(input, dim, correction, *, out):
 
 @reference("diopiMax")
 def max_(input, dim, *, out):
+    """Return the maxima along an axis and their positions."""
     return _select_extremes(np.argmax, input, dim, _has_keepdims(input, out[0]))
 
 
 @reference("diopiMin")
 def min_(input, dim, *, out):
+    """Return the minima along an axis and their positions."""
     return _select_extremes(np.argmin, input, dim, _has_keepdims(input, out[0]))
 
 
 def _select_extremes(position: Any, input: Array, dim: int, keepdims: bool) -> tuple[Array, Array]:
-    """Return the elements at positions along an axis, and the positions; treat a number as a vector of one element."""
+    """Return the extreme elements along an axis and their positions; `position` is np.argmax or np.argmin."""
     rows = np.atleast_1d(input)
     positions = position(rows, axis=dim, keepdims=True)
     values = np.take_along_axis(rows, positions, dim)
@@ -79,31 +84,37 @@ def _select_extremes(position: Any, input: Array, dim: int, keepdims: bool) -> t
 
 @reference("diopiMaxAll")
 def max_all(input):
+    """Return the maximum of all elements."""
     return np.asarray(np.max(input))
 
 
 @reference("diopiMinAll")
 def min_all(input):
+    """Return the minimum of all elements."""
     return np.asarray(np.min(input))
 
 
 @reference("diopiAmax")
 def amax(self, dim, keepdim):
+    """Return the maximum along the axes."""
     return np.asarray(np.max(self, axis=_reduced_axes(self, dim), keepdims=keepdim))
 
 
 @reference("diopiAny")
 def any_(input, dim, *, out):
+    """Return whether any element along the axes is not 0."""
     return np.asarray(np.any(input != 0, axis=_reduced_axes(input, dim), keepdims=_has_keepdims(input, out)))
 
 
 @reference("diopiAll")
 def all_(input, dim, *, out):
+    """Return whether all elements along the axes are not 0."""
     return np.asarray(np.all(input != 0, axis=_reduced_axes(input, dim), keepdims=_has_keepdims(input, out)))
 
 
 @reference("diopiProd")
 def prod(input, dim, *, out):
+    """Return the product along the axes; unspecified where the order of multiplication decides about overflow."""
     axes, keepdims = _reduced_axes(input, dim), _has_keepdims(input, out)
     accumulator = Dtype.float32 if out.dtype is Dtype.float16 else out.dtype
     return multiply_in_any_order(
@@ -113,15 +124,18 @@ def prod(input, dim, *, out):
 
 @reference("diopiArgmax")
 def argmax(input, dim, keepdim, *, out):
+    """Return the position of the first maximum along an axis, or in the flattened input."""
     return _extreme_position(np.argmax, input, dim, keepdim, out)
 
 
 @reference("diopiArgmin")
 def argmin(input, dim, keepdim, *, out):
+    """Return the position of the first minimum along an axis, or in the flattened input."""
     return _extreme_position(np.argmin, input, dim, keepdim, out)
 
 
 def _extreme_position(function: Any, input: Array, dim: int | None, keepdim: bool, out: ResultOverride) -> Array:
+    """Return the positions that `function` (np.argmax or np.argmin) finds, in the shape that the caller allocated."""
     positions = np.asarray(function(input, axis=dim, keepdims=keepdim))
     return (
         positions if out.shape is None else positions.reshape(out.shape)
@@ -130,11 +144,13 @@ def _extreme_position(function: Any, input: Array, dim: int | None, keepdim: boo
 
 @reference("diopiCumsum")
 def cumsum(input, dim):
+    """Return the cumulative sums along an axis."""
     return _running_sum(input, dim)
 
 
 @reference("diopiCumsumBackward")
 def cumsum_backward(grad_output, dim):
+    """Return the cumulative sums of grad_output from the end of the axis."""
     if grad_output.ndim == 0:
         return _running_sum(grad_output, dim)
     reversed_sum = _running_sum(np.flip(grad_output, dim), dim)
@@ -153,4 +169,5 @@ def _running_sum(input: Array, dim: int) -> WithTerms:
 
 
 def _restore_axis(rows: Array, dim: int, input: Array) -> Array:
+    """Move the last axis back to `dim`; return the shape of the input."""
     return np.moveaxis(rows, -1, dim).reshape(input.shape)

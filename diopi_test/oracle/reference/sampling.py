@@ -58,7 +58,7 @@ class Coordinate:
 @final
 @dataclass(frozen=True)
 class AxisCells:
-    """The two elements of an axis around each position, their weights and the derivatives of these: (2, …) each.
+    """The two elements of an axis around each position, their weights and the derivatives of the weights: (2, …) each.
 
     Elements that are not `is_valid` count as zeros.
     """
@@ -124,6 +124,7 @@ def bilinear_samples(y: AxisCells, x: AxisCells, width: int) -> BilinearSamples:
     """Return the samples at positions along both axes of planes of this width."""
 
     def cross(along_y: WithTerms, along_x: WithTerms) -> WithTerms:
+        """Return the products of weights along y and along x."""
         a, b = along_y.value[:, np.newaxis], along_x.value[np.newaxis]
         terms = np.abs(a) * along_x.terms[np.newaxis] + along_y.terms[:, np.newaxis] * np.abs(b)
         return WithTerms(_flatten_corners(a * b), _flatten_corners(terms))
@@ -134,6 +135,7 @@ def bilinear_samples(y: AxisCells, x: AxisCells, width: int) -> BilinearSamples:
 
 
 def _flatten_corners(corners: Array) -> Array:
+    """Return an array (2, 2, …) as (4, …)."""
     return corners.reshape(4, *corners.shape[2:])
 
 
@@ -141,6 +143,7 @@ def make_gather(index: Array) -> BilinearFunction:
     """Return the bilinear function of weights (4, S…) and planes (…, H·W) that computes samples (…, S…)."""
 
     def sums(weights: Array, planes: Array) -> Array:
+        """Return the weighted sums of four cells."""
         with_zero = np.concatenate([planes, np.zeros((*planes.shape[:-1], 1))], -1)
         return np.asarray(np.sum(with_zero[..., index] * weights, -index.ndim))
 
@@ -151,6 +154,7 @@ def make_scatter(index: Array, size: int) -> BilinearFunction:
     """Return the adjoint of `make_gather`: a function of weights (4, S…) and samples (C, S…) to planes (C, size)."""
 
     def sums(weights: Array, values: Array) -> Array:
+        """Return planes with each sample, times its weights, added to four cells."""
         planes = np.zeros((len(values), size + 1))
         summands = np.broadcast_to(values[:, np.newaxis] * weights, (len(values), *index.shape))
         selection: Any = (slice(None), index)

@@ -19,6 +19,7 @@ Array = NDArray[Any]
 
 @reference("diopiCat")
 def cat(tensors, dim):
+    """Return the tensors joined along axis `dim`; empty vectors are skipped."""
     joined = [tensor for tensor in tensors if tensor.shape != (0,)] or tensors[:1]
     common = np.result_type(*tensors)
     return np.concatenate([tensor.astype(common) for tensor in joined], dim)
@@ -26,41 +27,49 @@ def cat(tensors, dim):
 
 @reference("diopiStack")
 def stack(tensors, dim):
+    """Return the tensors stacked along a new axis `dim`."""
     return np.stack(tensors, dim)
 
 
 @reference("diopiSplitWithSizes")
 def split_with_sizes(input, splitSizes, dim):
+    """Return parts of these sizes along axis `dim`."""
     return np.split(input, np.cumsum(splitSizes)[:-1], dim)
 
 
 @reference("diopiTranspose")
 def transpose(input, dim0, dim1):
+    """Swap two axes."""
     return np.swapaxes(input, dim0, dim1) if input.ndim else input
 
 
 @reference("diopiPermute")
 def permute(input, dims):
+    """Return the input with its axes in the order `dims`."""
     return np.transpose(input, dims)
 
 
 @reference("diopiExpand")
 def expand(input, *, out):
+    """Broadcast the input to the shape of the result."""
     return np.broadcast_to(input, out.shape or ())
 
 
 @reference("diopiFlip")
 def flip(input, dims):
+    """Reverse the order of elements along the axes."""
     return np.flip(input, dims) if input.ndim else input
 
 
 @reference("diopiRoll")
 def roll(input, shifts, dims):
+    """Shift elements along axes, or in the flattened input, and wrap around."""
     return np.roll(input, shifts, dims) if dims else np.roll(input, shifts[0])
 
 
 @reference("diopiRepeat")
 def repeat(input, repeats_size):
+    """Repeat the whole input along each axis, as np.tile."""
     return np.tile(input, repeats_size)
 
 
@@ -71,6 +80,7 @@ def _crop(input: Array, margins: Array) -> Array:
 
 @reference("diopiPad")
 def pad(input, pad, mode, value):
+    """Add elements at both ends of the last axes: a constant, or copies by reflection, replication or wrap-around."""
     margins = np.zeros((input.ndim, 2), int)
     margins[input.ndim - len(pad) // 2 :] = np.reshape(pad, (-1, 2))[::-1]
     added, cut = np.maximum(margins, 0), np.maximum(-margins, 0)
@@ -101,6 +111,7 @@ def _window_indices(length: int, size: int, step: int) -> Array:
 
 @reference("diopiUnfold")
 def unfold(input, dim, size, step):
+    """Return windows of `size` elements along axis `dim`, every `step` elements; a new last axis has their elements."""
     if input.ndim == 0:
         return input[np.newaxis][_window_indices(1, size, step)[0]]
     rows = np.moveaxis(input, dim, -1)[..., _window_indices(input.shape[dim], size, step)]
@@ -117,6 +128,7 @@ def _add_windows(rows: Array, windows: Array, length: int) -> Array:
 
 @reference("diopiUnfoldBackward")
 def unfold_backward(grad_output, input_sizes, dim, size, step):
+    """Return zeros with each window of grad_output added to its place."""
     if not input_sizes:
         _window_indices(1, size, step)  # raises ValueError if the window does not fit
         return np.sum(grad_output)
@@ -138,29 +150,35 @@ def _diagonal_offsets(input: Array) -> Array:
 
 @reference("diopiTril")
 def tril(input, diagonal):
+    """Return the elements on and below a diagonal, 0 elsewhere."""
     return np.where(_diagonal_offsets(input) <= diagonal, input, np.zeros_like(input))
 
 
 @reference("diopiTriu")
 def triu(input, diagonal):
+    """Return the elements on and above a diagonal, 0 elsewhere."""
     return np.where(_diagonal_offsets(input) >= diagonal, input, np.zeros_like(input))
 
 
 @reference("diopiMeshGrid")
 def mesh_grid(inputs):
+    """Return the coordinate arrays of a grid, as np.meshgrid with matrix indexing."""
     return list(np.meshgrid(*inputs, indexing="ij"))
 
 
 def _dtype(out: ResultOverride) -> Dtype:
+    """Return the element type of the result; float32 by default."""
     return Dtype.float32 if out.dtype is None else out.dtype
 
 
 def _is_integer(out: ResultOverride) -> bool:
+    """Return whether the result has a Boolean or integer type."""
     return category(_dtype(out)) < 2
 
 
 @reference("diopiArange")
 def arange(start, end, step, *, out):
+    """Return start + i · step; the numbers are truncated first for integers."""
     if _is_integer(out):
         start, end, step = int(start), int(end), int(step)
     steps = np.arange(*(out.shape or ())) * step
@@ -170,6 +188,7 @@ def arange(start, end, step, *, out):
 
 @reference("diopiLinspace")
 def linspace(start, end, steps, *, out):
+    """Return `steps` equally spaced numbers from start to end."""
     if _is_integer(out):
         return _integer_linspace(int(start), int(end), steps)
     distances = np.arange(steps) * (end - start) / max(steps - 1, 1)
@@ -193,31 +212,37 @@ def _integer_linspace(start: int, end: int, steps: int) -> PartlySpecified:
 
 @reference("diopiFill")
 def fill(value, *, out):
+    """Return a tensor filled with `value`."""
     return np.full(out.shape or (), value).astype(reference_dtype(_dtype(out)))
 
 
 @reference("diopiOnes")
 def ones(size):
+    """Return ones."""
     return np.ones(size)
 
 
 @reference("diopiZeros")
 def zeros(size):
+    """Return zeros."""
     return np.zeros(size)
 
 
 @reference("diopiZeroInp")
 def zero_(*, out):
+    """Return zeros in the shape of the result."""
     return np.zeros(out.shape or ())
 
 
 @reference("diopiCastDtype")
 def cast_dtype(input, *, out):
+    """Return the input converted to the element type of the result."""
     return convert(input, _dtype(out))
 
 
 @reference("diopiCopyInp")
 def copy_(src, *, out):
+    """Return the source broadcast and converted to the shape and type of the result."""
     return convert(np.broadcast_to(src, out.shape or ()), _dtype(out))
 
 
@@ -231,6 +256,7 @@ CHANNELS_LAST_RANKS: dict[int, int] = {
 
 @reference("diopiContiguous")
 def contiguous(input, memoryFormat):
+    """Return the input; raise ValueError if its rank does not fit the memory format."""
     if input.ndim != CHANNELS_LAST_RANKS.get(memoryFormat, input.ndim):
         raise ValueError(
             f"input has {input.ndim} axes, expected {CHANNELS_LAST_RANKS[memoryFormat]} for memoryFormat {memoryFormat}"
@@ -240,14 +266,17 @@ def contiguous(input, memoryFormat):
 
 @reference("diopiNativeMemoryFormatCast")
 def native_memory_format_cast(in_):
+    """Return the input: only its layout may change."""
     return in_
 
 
 @reference("diopiGetNativeMemoryFormat")
 def get_native_memory_format():
+    """Return an unspecified number, which the device chooses."""
     return PartlySpecified(0, False)  # the format is a number that the device chooses
 
 
 @reference("diopiTensorDestructionHook")
 def tensor_destruction_hook():
+    """Return no result."""
     return ()

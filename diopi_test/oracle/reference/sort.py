@@ -13,7 +13,7 @@ Array = NDArray[Any]
 
 
 def _sort_order(rows: Array, descending: bool) -> Array:
-    """Return the stable order of the last axis; NaN is larger than every number."""
+    """Return the positions that sort the last axis stably; NaN is larger than every number."""
     if not descending:
         return np.argsort(rows, -1, kind="stable")
     last = rows.shape[-1] - 1
@@ -40,6 +40,7 @@ def _restore_axis(rows: Array, dim: int, input: Array) -> Array:
 
 @reference("diopiSort")
 def sort(input, dim, descending, pStable):
+    """Return the sorted values along an axis and their positions; one of several valid results if values are equal."""
     values, order = _sort_rows(input, dim, descending)
     results = _restore_axis(values, dim, input), _restore_axis(order, dim, input)
     return results if pStable or not _has_ties(values) else (AnyOf(results[0]), AnyOf(results[1]))
@@ -47,11 +48,13 @@ def sort(input, dim, descending, pStable):
 
 @reference("diopiArgsort")
 def argsort(input, stable, dim, descending):
+    """Return the positions that sort an axis."""
     return sort(input, -1 if dim is None else dim, descending, stable)[1]
 
 
 @reference("diopiTopk")
 def topk(input, k, dim, largest, sorted):
+    """Return the k largest or smallest elements along an axis and their positions."""
     ranked, order = _sort_rows(input, dim, largest)
     if k > ranked.shape[-1]:
         raise ValueError(f"k is {k}, expected at most {ranked.shape[-1]}, the length of axis {dim}")
@@ -64,6 +67,7 @@ def topk(input, k, dim, largest, sorted):
 
 @reference("diopiSortBackward")
 def sort_backward(grad_output, dim, indices, sizes, keepdim):
+    """Return zeros with grad_output at the positions `indices` along an axis."""
     if not sizes:
         return grad_output
     if not keepdim:
@@ -75,6 +79,7 @@ def sort_backward(grad_output, dim, indices, sizes, keepdim):
 
 @reference("diopiUnique")
 def unique(input, dim, return_counts):
+    """Return the distinct elements, or slices along `dim`, in order, with inverse indices and counts."""
     if np.isnan(input).sum() > 1:
         raise ValueError(
             "input has several NaNs, expected at most 1: the standard does not define whether they are distinct"
@@ -102,5 +107,6 @@ def _distinct_rows(rows: Array) -> tuple[Array, Array, Array]:
 
 
 def _has_both_zeros(input: Array) -> bool:
+    """Return whether the input has zeros of both signs."""
     signs = np.signbit(input[input == 0])
     return bool(signs.any() and not signs.all())

@@ -15,10 +15,12 @@ Array = NDArray[Any]
 
 @reference("diopiSpMM")
 def spmm(input, mat2):
+    """Return the product of a sparse matrix in CSR format and a dense matrix."""
     crow, col, values = input
     rows = np.repeat(np.arange(len(crow) - 1), np.diff(crow))
 
     def product(entries: Array, dense: Array) -> Array:
+        """Return the product, linear in the entries and in the dense matrix."""
         out = np.zeros((len(crow) - 1, dense.shape[1]))
         np.add.at(out, rows, entries[:, np.newaxis] * dense[col])
         return out

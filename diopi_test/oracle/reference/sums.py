@@ -28,6 +28,7 @@ def sum_terms(array: Array, axes: Axes, keepdims: bool = False) -> Array:
     magnitude = np.abs(array).astype(np.float64)
 
     def total(values: Array) -> Array:
+        """Return the sum along `axes`."""
         return np.asarray(np.sum(values, axis=axes, keepdims=keepdims))
 
     value, count = total(array), slice_size(array, axes)

@@ -29,7 +29,7 @@ class AxisWeights:
 
     @property
     def transposed(self) -> AxisWeights:
-        """Return the weights of the gradient."""
+        """Return the weights for the gradient: the transposed matrices."""
         return AxisWeights(self.matrix.T, self.terms.T)
 
 

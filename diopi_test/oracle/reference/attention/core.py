@@ -77,7 +77,7 @@ class AttentionRule:
         return np.asarray(-slope * np.abs(self.distances(queries, keys)))
 
     def dropout_factors(self, number: int, heads: int, queries: int, keys: int) -> Array:
-        """Return the factors of the weights of each head of sequence `number`, one of several valid dropout masks."""
+        """Return the factor of each weight of sequence `number`, (heads, queries, keys): 0 or 1 / (1 − p)."""
         if self.dropout in (0, 1):
             return np.full((heads, queries, keys), 1 - self.dropout)
         assert self.seed is not None
@@ -114,6 +114,7 @@ def _scores(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -
 
 
 def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, seen: Array) -> AttentionWeights:
+    """Return the softmax of the scores of a head, with statistics and error terms."""
     scores, error = _scores(q, k, rule, bias, seen)
     top = np.max(scores, 1, keepdims=True, initial=-np.inf)
     e = np.exp(scores - np.where(np.isneginf(top), 0, top))
@@ -123,13 +124,13 @@ def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, see
     return AttentionWeights(p, top[:, 0], lse[:, 0], error, np.where(total == 0, 0, relative_terms(e, 1)))
 
 
-def _weight_values(shares: AttentionWeights, factors: Array, v: Array) -> WithTerms:
-    """Return Σ p · v with the errors of p: an error of a score changes its weight, and all others inversely."""
-    p = shares.p * factors
+def _weight_values(head_weights: AttentionWeights, factors: Array, v: Array) -> WithTerms:
+    """Return Σ p · v with the errors of p: an error of a score changes its weight, and all other weights inversely."""
+    p = head_weights.p * factors
     sums = sum_products(lambda weights, values: weights @ values, p, v)
-    moved, out = (p * shares.error) ** 2, sums.value
+    moved, out = (p * head_weights.error) ** 2, sums.value
     squares = moved @ v**2 - 2 * out * (moved @ v) + out**2 * moved.sum(1, keepdims=True)
-    return WithTerms(out, sums.terms + np.sqrt(np.maximum(squares, 0)) + np.abs(out) * shares.total_error)
+    return WithTerms(out, sums.terms + np.sqrt(np.maximum(squares, 0)) + np.abs(out) * head_weights.total_error)
 
 
 @dataclass(frozen=True)
@@ -176,12 +177,12 @@ def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRu
         seen, factors = rule.visible(number, *lengths), rule.dropout_factors(number, heads, *lengths)
         for head in range(heads):
             bias = rule.bias(number, head, *lengths)
-            shares = _attention_weights(q[query_rows][:, head], k[key_rows][:, head // group], rule, bias, seen)
-            head_result = _weight_values(shares, factors[head], v[key_rows][:, head // group])
+            head_weights = _attention_weights(q[query_rows][:, head], k[key_rows][:, head // group], rule, bias, seen)
+            head_result = _weight_values(head_weights, factors[head], v[key_rows][:, head // group])
             out.value[query_rows][:, head], out.terms[query_rows][:, head] = head_result.value, head_result.terms
-            spread = np.sqrt(((shares.p * shares.error) ** 2).sum(1))
-            lse.value[number, head, : lengths[0]], top[number, head, : lengths[0]] = shares.lse, shares.top
-            lse.terms[number, head, : lengths[0]] = spread + shares.total_error[:, 0]
+            spread = np.sqrt(((head_weights.p * head_weights.error) ** 2).sum(1))
+            lse.value[number, head, : lengths[0]], top[number, head, : lengths[0]] = head_weights.lse, head_weights.top
+            lse.terms[number, head, : lengths[0]] = spread + head_weights.total_error[:, 0]
     return AttentionResult(out, lse, top)
 
 
@@ -223,16 +224,17 @@ def attention_gradients(
             unsound = ~sound[:, np.newaxis]
             for lost in hidden:
                 lost[key_rows][:, head // group] |= ((~seen & unsound).any(0) & ~(seen & unsound).any(0))[:, np.newaxis]
-            found = _head_gradients(
+            head_gradients = _head_gradients(
                 head_q, head_k, head_v, g[query_rows][:, head], head_out, head_lse, factors[head], rule, bias, seen
             )
-            for grad, gradient, (rows, column) in zip(grads, found, places, strict=True):
+            for grad, gradient, (rows, column) in zip(grads, head_gradients, places, strict=True):
                 grad.value[rows][:, column] += gradient.value
                 grad.terms[rows][:, column] += gradient.terms
     return grads[0], *(_leave_hidden_open(gradient, mask) for gradient, mask in zip(grads[1:], hidden, strict=True))
 
 
 def _leave_hidden_open(grad: WithTerms, hidden: Array) -> WithTerms | PartlySpecified:
+    """Return the gradient, unspecified where `hidden` is true."""
     return PartlySpecified(grad, ~hidden) if hidden.any() else grad
 
 
@@ -248,6 +250,7 @@ def _head_gradients(
     bias: Array,
     seen: Array,
 ) -> tuple[WithTerms, WithTerms, WithTerms]:
+    """Return the gradients of q, k and v of a head, by recomputation of the weights from `lse`."""
     scores, error = _scores(q, k, rule, bias, seen)
     p = np.where(seen, np.exp(scores - lse[:, None]), 0)
     error = np.where(seen & np.isfinite(lse[:, None]), error + np.abs(lse[:, None]), 0)  # the logarithm is rounded, too

@@ -44,16 +44,18 @@ def view_as_rows(x: Array, layout: str, heads: int) -> Array:
 def _to_layout(result: Any, layout: str, shape: tuple[int, ...]) -> Any:
     """Return the array whose view by `view_as_rows` is the result."""
 
-    def laid(x: Array) -> Array:
+    def arrange(x: Array) -> Array:
+        """Return `x`, [sequences, rows, heads, head size], in the layout, with the shape `shape`."""
         x = x.swapaxes(1, 2) if layout == "BNSD" else x.swapaxes(0, 1) if layout == "SBH" else x
         return x.reshape(shape)
 
     if isinstance(result, PartlySpecified):
-        return PartlySpecified(_to_layout(result.value, layout, shape), laid(result.specified))
-    return WithTerms(laid(result.value), laid(result.terms))
+        return PartlySpecified(_to_layout(result.value, layout, shape), arrange(result.specified))
+    return WithTerms(arrange(result.value), arrange(result.terms))
 
 
 def _view_all_as_rows(q: Array, k: Array, v: Array, layout: str, heads: int) -> tuple[Array, Array, Array]:
+    """Return views of q, k and v as [sequences, rows, heads, head size]."""
     if len(layout) == 4 and q.shape[layout.index("N")] != heads:
         raise ValueError(f"head_num is {heads}, but q has shape {q.shape} in layout {layout}")
     size = q.shape[-1] // heads if len(layout) == 3 else q.shape[-1]
@@ -62,7 +64,7 @@ def _view_all_as_rows(q: Array, k: Array, v: Array, layout: str, heads: int) -> 
 
 
 def _masked_rule(rule: AttentionRule, mask: Array | None, queries: int, keys: int) -> AttentionRule:
-    """Return the rule with a mask; a small triangle represents a large triangle, which `causal` already describes."""
+    """Return the rule with a mask; a compressed causal triangle is dropped, because `causal` describes it."""
     if mask is None or (rule.causal and mask.shape[-2:] == (TRIANGLE,) * 2 and min(queries, keys) > TRIANGLE):
         return replace(rule, top_left=True)
     hidden = mask if mask.ndim == 2 else mask[:, 0]
@@ -70,13 +72,13 @@ def _masked_rule(rule: AttentionRule, mask: Array | None, queries: int, keys: in
 
 
 def _saved_records(
-    found: AttentionResult, sequences: Sequences, q: Array, scores: int, rule: AttentionRule
+    results: AttentionResult, sequences: Sequences, q: Array, scores: int, rule: AttentionRule
 ) -> list[Any]:
     """Return the saved records for the gradient, all unspecified: dropout mask, maxima, sums, and an empty array.
 
     The statistics of sequences of equal length are [sequences, heads, rows], those of packed sequences [rows, heads].
     """
-    maxima, sums = found.top, np.where(np.isposinf(found.lse.value), 0, np.exp(found.lse.value - found.top))
+    maxima, sums = results.top, np.where(np.isposinf(results.lse.value), 0, np.exp(results.lse.value - results.top))
     if q.ndim == 3:
         parts = [(number, len(q[query_rows])) for number, (query_rows, _) in enumerate(sequences)]
         maxima, sums = (np.concatenate([x[n, :, :rows].T for n, rows in parts]) for x in (maxima, sums))
@@ -101,6 +103,7 @@ def customized_flash_attention(
     head_num,
     input_layout,
 ):
+    """Return attention in the layout of the inputs, and the records saved for the gradient."""
     rows = _view_all_as_rows(q, k, v, input_layout, head_num)
     batch, queries, heads, _ = rows[0].shape
     rule = AttentionRule(
@@ -108,9 +111,9 @@ def customized_flash_attention(
     )
     rule = _masked_rule(rule, attention_mask, queries, rows[1].shape[1])
     sequences = batch_sequences(rows[0])
-    found = attend(*rows, sequences, rule, queries)
-    saved = _saved_records(found, sequences, rows[0], batch * heads * queries * rows[1].shape[1], rule)
-    return mark_random(rule, _to_layout(found.out, input_layout, q.shape)), *saved
+    results = attend(*rows, sequences, rule, queries)
+    saved = _saved_records(results, sequences, rows[0], batch * heads * queries * rows[1].shape[1], rule)
+    return mark_random(rule, _to_layout(results.out, input_layout, q.shape)), *saved
 
 
 @reference("diopiCustomizedFlashAttentionBackward")
@@ -129,6 +132,7 @@ def customized_flash_attention_backward(
     head_num,
     input_layout,
 ):
+    """Return the gradients of q, k and v in the layout of the inputs."""
     rows = _view_all_as_rows(q, k, v, input_layout, head_num)
     queries, keys = rows[0].shape[1], rows[1].shape[1]
     rule = AttentionRule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
@@ -158,14 +162,15 @@ def customized_flash_attention_var_len(
     window_size_left,
     window_size_right,
 ):
+    """Return attention for packed sequences, and the records saved for the gradient."""
     rule = AttentionRule(
         softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes, None, True, p_dropout, gen
     )
     rule = _masked_rule(rule, attention_mask, max_seqlen_q, max_seqlen_kv)
     sequences = checked_packed_sequences((0, *cum_seq_q), (0, *cum_seq_kv), q, k)
-    found = attend(q, k, v, sequences, rule, len(q))
+    results = attend(q, k, v, sequences, rule, len(q))
     scores = len(sequences) * q.shape[1] * max_seqlen_q * max_seqlen_kv
-    return mark_random(rule, found.out), *_saved_records(found, sequences, q, scores, rule)
+    return mark_random(rule, results.out), *_saved_records(results, sequences, q, scores, rule)
 
 
 @reference("diopiCustomizedFlashAttentionVarLenBackward")
@@ -186,6 +191,7 @@ def customized_flash_attention_var_len_backward(
     window_size_left,
     window_size_right,
 ):
+    """Return the gradients of q, k and v for packed sequences."""
     rule = AttentionRule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
     rule = _masked_rule(rule, attention_mask, max_seqlen_q, max_seqlen_kv)
     sequences = checked_packed_sequences((0, *cum_seq_q), (0, *cum_seq_kv), q, k)

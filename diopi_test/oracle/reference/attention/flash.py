@@ -18,12 +18,16 @@ Array = NDArray[Any]
 def flash_attention(
     gen, q, k, v, alibi_slopes, p_dropout, softmax_scale, is_causal, window_size_left, window_size_right
 ):
+    """Return attention for sequences of equal length, and the logarithms of the softmax divisors."""
     window = window_size_left, window_size_right
     rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
-    return _forward(q, k, v, batch_sequences(q), rule, q.shape[1])
+    return _attention_and_lse(q, k, v, batch_sequences(q), rule, q.shape[1])
 
 
-def _forward(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRule, rows: int) -> tuple[Any, Any]:
+def _attention_and_lse(
+    q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRule, rows: int
+) -> tuple[Any, Any]:
+    """Return attention, marked random if weights are dropped, and the logarithms of the softmax divisors."""
     result = attend(q, k, v, sequences, rule, rows)
     return mark_random(rule, result.out), specified_lse(result.lse, q, sequences, rule)
 
@@ -44,6 +48,7 @@ def flash_attention_backward(
     window_size_left,
     window_size_right,
 ):
+    """Return the gradients of q, k and v for sequences of equal length."""
     window = window_size_left, window_size_right
     rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
     grads = attention_gradients(grad_output, q, k, v, attention_out, softmax_lse, batch_sequences(q), rule)
@@ -66,9 +71,10 @@ def flash_attention_var_len(
     window_size_left,
     window_size_right,
 ):
+    """Return attention for packed sequences, and the logarithms of the softmax divisors."""
     window = window_size_left, window_size_right
     rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
-    return _forward(q, k, v, checked_packed_sequences(cum_seq_q, cum_seq_kv, q, k), rule, max_seqlen_q)
+    return _attention_and_lse(q, k, v, checked_packed_sequences(cum_seq_q, cum_seq_kv, q, k), rule, max_seqlen_q)
 
 
 @reference("diopiFlashAttentionVarLenBackward")
@@ -89,6 +95,7 @@ def flash_attention_var_len_backward(
     window_size_left,
     window_size_right,
 ):
+    """Return the gradients of q, k and v for packed sequences."""
     window = window_size_left, window_size_right
     rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
     sequences = checked_packed_sequences(cum_seq_q, cum_seq_kv, q, k)

@@ -12,7 +12,7 @@ from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 
 Array = NDArray[Any]
 
-HIDDEN = -10000.0
+MASKED_SCORE = -10000.0
 """The value of masked scores."""
 
 
@@ -25,7 +25,8 @@ def _is_masked(shape: tuple[int, ...], mask: Array, fixed_triu_mask: bool) -> Ar
 
 @reference("diopiScaledMaskedSoftmax")
 def scaled_masked_softmax(input, mask, scale, fixed_triu_mask):
-    scores = np.where(_is_masked(input.shape, mask, fixed_triu_mask), HIDDEN, scale * input)
+    """Return the softmax over the last axis of scale · input, where masked scores are −10000."""
+    scores = np.where(_is_masked(input.shape, mask, fixed_triu_mask), MASKED_SCORE, scale * input)
     e = np.exp(scores - np.max(scores, -1, keepdims=True, initial=-np.inf))
     shares = e / e.sum(-1, keepdims=True)
     # exp turns the rounding error of a scaled score into a relative error of a share in proportion to |score|
@@ -35,7 +36,8 @@ def scaled_masked_softmax(input, mask, scale, fixed_triu_mask):
 
 @reference("diopiScaledMaskedSoftmaxBackward")
 def scaled_masked_softmax_backward(grad_output, output, mask, scale, fixed_triu_mask):
+    """Return scale · y · (g − Σ g · y), and 0 at masked scores; y is the result, g is grad_output."""
     weighted = grad_output * output
-    slopes = scale * output * (grad_output - weighted.sum(-1, keepdims=True))
+    gradient = scale * output * (grad_output - weighted.sum(-1, keepdims=True))
     terms = np.abs(scale * output) * sum_terms(weighted, -1, keepdims=True)
-    return WithTerms(np.where(_is_masked(output.shape, mask, fixed_triu_mask), 0, slopes), terms)
+    return WithTerms(np.where(_is_masked(output.shape, mask, fixed_triu_mask), 0, gradient), terms)

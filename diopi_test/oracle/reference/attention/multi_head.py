@@ -23,7 +23,7 @@ NO_WINDOW = -1, -1
 
 
 def _debug_mask(is_written: bool, dropped: float, override: ResultOverride | None, *shape: int) -> Any:
-    """Return the dropout mask, open if dropout is random; of any shape and unspecified if it is not requested."""
+    """Return the dropout mask: ones, or unspecified if dropout is random or the mask is not requested."""
     if is_written and not dropped:
         return np.ones(shape, bool)
     chosen = override.shape if override and override.shape is not None else None
@@ -32,6 +32,7 @@ def _debug_mask(is_written: bool, dropped: float, override: ResultOverride | Non
 
 @reference("diopiMultiHeadAttention")
 def multi_head_attention(q, k, v, dropout_p, is_causal, return_debug_mask, scale, gen, *, out):
+    """Return attention, the logarithms of the softmax divisors, and the dropout mask."""
     results = flash_attention(gen, q, k, v, None, dropout_p, scale, is_causal, *NO_WINDOW)
     shape = q.shape[0], q.shape[2], q.shape[1], k.shape[1]
     return *results, _debug_mask(return_debug_mask, dropout_p, out[2], *shape)
@@ -39,6 +40,7 @@ def multi_head_attention(q, k, v, dropout_p, is_causal, return_debug_mask, scale
 
 @reference("diopiMultiHeadAttentionBackward")
 def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p, is_causal, gen, scale):
+    """Return the gradients of q, k and v."""
     return flash_attention_backward(
         grad_out, gen, q, k, v, None, out, softmax_lse, dropout_p, scale, is_causal, *NO_WINDOW
     )
@@ -48,6 +50,7 @@ def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p
 def multi_head_attention_var_len(
     q, k, v, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, return_debug_mask, scale, gen, *, out
 ):
+    """Return attention for packed sequences, the logarithms of the divisors, and the dropout mask."""
     begins = cum_seq_q, cum_seq_k
     results = flash_attention_var_len(gen, q, k, v, *begins, None, max_q, dropout_p, scale, is_causal, *NO_WINDOW)
     return *results, _debug_mask(return_debug_mask, dropout_p, out[2], len(cum_seq_q) - 1, q.shape[1], max_q, max_k)
@@ -57,6 +60,7 @@ def multi_head_attention_var_len(
 def multi_head_attention_var_len_backward(
     grad_out, q, k, v, out, softmax_lse, cum_seq_q, cum_seq_k, dropout_p, is_causal, gen, scale
 ):
+    """Return the gradients of q, k and v for packed sequences."""
     begins, records = (cum_seq_q, cum_seq_k), (out, softmax_lse)
     return flash_attention_var_len_backward(
         grad_out, gen, q, k, v, *begins, None, *records, dropout_p, scale, is_causal, *NO_WINDOW

@@ -15,16 +15,18 @@ Array = NDArray[Any]
 
 
 def _normalized_axes(input: Array, normalized_shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the last axes of the input, as many as `normalized_shape` has."""
     return tuple(range(input.ndim - len(normalized_shape), input.ndim))
 
 
 def _weight_or_one(weight: Array | None) -> Array:
+    """Return the weight, or 1 if there is none."""
     return np.ones(()) if weight is None else weight
 
 
 @reference("diopiRMSNorm")
 def rms_norm(input, normalized_shape, weight, bias, eps):
-    """Return the output, and the inverse root mean square of each normalized part."""
+    """Return x / √(mean(x²) + eps) · weight + bias, and the inverse root mean square of each normalized part."""
     axes = _normalized_axes(input, normalized_shape)
     inv_rms = 1 / np.sqrt((input**2).mean(axes, keepdims=True) + eps)
     scaled = input * inv_rms * _weight_or_one(weight)

@@ -13,7 +13,7 @@ Array = NDArray[Any]
 
 
 def _rotate(a: Array, b: Array, cos: Array, sin: Array, other_cos: Array, other_sin: Array) -> tuple[Any, Any]:
-    """Return a · cos − b · sin and b · cos + a · sin, with the size of the terms that may cancel."""
+    """Return a · cos − b · sin and b · other_cos + a · other_sin, with the size of the terms that may cancel."""
     return (
         WithTerms(a * cos - b * sin, np.abs(a * cos) + np.abs(b * sin)),
         WithTerms(b * other_cos + a * other_sin, np.abs(b * other_cos) + np.abs(a * other_sin)),
@@ -30,6 +30,7 @@ def _join_halves(first: WithTerms, second: WithTerms, axis: int) -> WithTerms:
 
 @reference("diopiRotaryEmbedding")
 def rotary_embedding(x, cos, sin, conj, interleaved):
+    """Rotate each pair of elements of the last axis by an angle; pairs are interleaved or from both halves."""
     half = x.shape[-1] // 2
     if cos.shape[-1] != half:
         raise ValueError(f"cos has shape {cos.shape}, expected {half} in the last axis, half of {x.shape[-1]}")
@@ -40,11 +41,12 @@ def rotary_embedding(x, cos, sin, conj, interleaved):
 
 @reference("diopiRotaryEmbeddingV2")
 def rotary_embedding_v2(query, key, cos, sin, dim):
+    """Rotate the heads of query and key, with cosines and sines for all elements of a head."""
     return _rotate_heads(query, cos, sin, dim), _rotate_heads(key, cos, sin, dim)
 
 
 def _rotate_heads(x: Array, cos: Array, sin: Array, dim: int) -> WithTerms:
-    """Return each head of `dim` numbers rotated, with cosines and sines for both of its halves."""
+    """Rotate the pairs of elements of both halves of each head of `dim` numbers."""
     heads = x
     if x.ndim == 2:
         heads = x.reshape(len(x), x.shape[1] // dim, dim)

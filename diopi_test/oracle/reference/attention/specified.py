@@ -14,11 +14,11 @@ Array = NDArray[Any]
 
 
 def specified_lse(lse: WithTerms, q: Array, sequences: Sequences, rule: AttentionRule) -> PartlySpecified:
-    """Leave logarithms open for queries without keys, beyond the ends of sequences, and if the bias may be partial."""
+    """Leave logarithms unspecified for queries without keys, after the ends of sequences, and for causal ALiBi."""
     rows = np.array([len(q[query_rows]) for query_rows, _ in sequences])
     within = np.arange(lse.value.shape[-1]) < rows[:, None, None]
-    whole = rule.slopes is None or not rule.causal
-    return PartlySpecified(lse, np.isfinite(lse.value) & within & whole)
+    is_bias_complete = rule.slopes is None or not rule.causal
+    return PartlySpecified(lse, np.isfinite(lse.value) & within & is_bias_complete)
 
 
 def mark_random(rule: AttentionRule, result: Any) -> Any:
@@ -32,7 +32,7 @@ def leave_unspecified(value: Any) -> PartlySpecified:
 
 
 def mark_random_gradients(rule: AttentionRule, grads: tuple[WithTerms | PartlySpecified, ...]) -> Any:
-    """Mark gradients as random: with dropout, those of q and k depend on the implementation's own forward result."""
+    """Mark gradients as random: with dropout, those of q and k depend on the result of the forward call."""
     if not 0 < rule.dropout < 1:
         return grads
     q, k, v = map(strip_remarks, grads)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
-from diopi_test.oracle.reference.lmdeploy.sizes import size_after
+from diopi_test.oracle.reference.lmdeploy.sizes import workspace_size_after
 from diopi_test.oracle.reference.products import sum_products
 from diopi_test.oracle.reference.sums import accumulation_terms
 
@@ -40,7 +40,7 @@ def _project(x: Array, weight: Array, bias: Array | None, heads: Sequence[int], 
 
 
 def _rotate(x: Vectors, positions: Array, width: int, theta: float) -> Vectors:
-    """Rotate neighbouring columns below `width` by their angles, whose own rounding is a term."""
+    """Rotate neighbouring columns below `width` by position / theta^(2i / width); rounding of the angle adds a term."""
     angles = (positions[:, np.newaxis] / theta ** (np.arange(0, width, 2) / width))[:, np.newaxis]
     a, b = x.value[..., 0:width:2], x.value[..., 1:width:2]
     value, terms = x.value.copy(), x.terms.copy()
@@ -61,12 +61,12 @@ def _update_cache(cache: Array, layer: int, sequences: Array, slots: Array, new:
 
 
 def _read_cache(cache: WithTerms, layer: int, sequence: int, slots: Array) -> Vectors:
-    """Return the cached vectors of a sequence in some slots."""
+    """Return the cached vectors of a sequence in the given slots."""
     return Vectors(*(np.swapaxes(array[layer, sequence][:, slots], 0, 1) for array in (cache.value, cache.terms)))
 
 
 def _attend(q: Vectors, k: Vectors, v: Vectors, visible: Array) -> Vectors:
-    """Return the mean of values, weighted by the softmax of visible scores; groups of query heads share a key head."""
+    """Return the softmax-weighted mean of values; consecutive query heads share a key head."""
     groups = q.value.shape[1] // k.value.shape[1]
     k, v = (Vectors(np.repeat(x.value, groups, 1), np.repeat(x.terms, groups, 1)) for x in (k, v))
     scale = 1 / np.sqrt(q.value.shape[2])
@@ -82,6 +82,7 @@ def _dot(q: Array, k: Array) -> Array:
 
 
 def _mean(p: Array, v: Array) -> Array:
+    """Return Σ p · v over the keys: [queries, heads, size]."""
     return np.einsum("hij,jhd->ihd", p, v)
 
 
@@ -92,7 +93,7 @@ def _squared_terms(q: Vectors, k: Vectors) -> Array:
 
 
 def _mean_terms(p: Array, scores: Array, v: Vectors) -> Array:
-    """Return the terms of a mean: of the sum, of the exponents, whose squared terms are `scores`, and of the values."""
+    """Return the terms of a mean: of the sum, of the scores (`scores` has their squares), and of the values."""
     sum_errors = accumulation_terms(p.shape[-1], _mean(p, np.abs(v.value)), _mean(p**2, v.value**2), _mean(p, v.value))
     mean, moved = _mean(p, v.value), p**2 * scores
     total = np.swapaxes(moved.sum(-1), 0, 1)[..., np.newaxis]
@@ -118,7 +119,8 @@ def fused_context_attention(
     rotary_embedding,
     rope_theta,
 ):
-    sizes = size_after(pre_work_size), size_after(workspace_size)
+    """Return prefill attention after projection and rotary embedding, workspace sizes, and updated caches."""
+    sizes = workspace_size_after(pre_work_size), workspace_size_after(workspace_size)
     if pre_work_size < 0 or workspace_size < 0:
         return Exact(inoutput), *sizes, Exact(key_cache), Exact(value_cache)
     history, batch = max_kv_len - max_q_len, len(inoutput) // max_q_len
@@ -158,22 +160,23 @@ def fused_decoder_attention(
     rotary_embedding,
     rope_theta,
 ):
+    """Return attention of one new token per sequence, the workspace size, and updated caches."""
     if workspace_size < 0:
-        return Exact(inoutput), size_after(workspace_size), Exact(key_cache), Exact(value_cache)
-    going_on = np.ones(len(inoutput), bool) if finished is None else ~finished
+        return Exact(inoutput), workspace_size_after(workspace_size), Exact(key_cache), Exact(value_cache)
+    is_unfinished = np.ones(len(inoutput), bool) if finished is None else ~finished
     padding = np.zeros(len(inoutput)) if total_padding_tokens is None else total_padding_tokens
     positions, slots = step - 1 - padding, sequence_lengths % max_seq_len
     heads = local_head_num, local_kv_head_num, local_kv_head_num
     q, k, v = _project(inoutput, qkv_weight, qkv_bias, heads, size_per_head)
     q, k = (_rotate(x, positions, rotary_embedding, rope_theta) for x in (q, k))
-    alive = np.flatnonzero(going_on)
-    keys = _update_cache(key_cache, layer_id, alive, slots[alive], k.select(alive))
-    values = _update_cache(value_cache, layer_id, alive, slots[alive], v.select(alive))
+    unfinished = np.flatnonzero(is_unfinished)
+    keys = _update_cache(key_cache, layer_id, unfinished, slots[unfinished], k.select(unfinished))
+    values = _update_cache(value_cache, layer_id, unfinished, slots[unfinished], v.select(unfinished))
     result, terms = np.zeros(inoutput.shape), np.zeros(inoutput.shape)
-    for b in alive.tolist():
+    for b in unfinished.tolist():
         times = np.arange(max(0, sequence_lengths[b] + 1 - max_seq_len), sequence_lengths[b] + 1)
         k, v = (_read_cache(cache, layer_id, b, times % max_seq_len) for cache in (keys, values))
         mean = _attend(q.select([b]), k, v, np.ones((1, len(times)), bool))
         result[b], terms[b] = mean.value.reshape(-1), mean.terms.reshape(-1)
-    specified = np.broadcast_to(going_on[:, np.newaxis], inoutput.shape)
-    return PartlySpecified(WithTerms(result, terms), specified), size_after(workspace_size), keys, values
+    specified = np.broadcast_to(is_unfinished[:, np.newaxis], inoutput.shape)
+    return PartlySpecified(WithTerms(result, terms), specified), workspace_size_after(workspace_size), keys, values

@@ -11,7 +11,7 @@ from scipy import special
 
 from diopi_test.cases.formats import format_of
 from diopi_test.oracle.reference import Exact, WithTerms, reference
-from diopi_test.oracle.reference.lmdeploy.sizes import size_after
+from diopi_test.oracle.reference.lmdeploy.sizes import workspace_size_after
 from diopi_test.oracle.reference.products import sum_products
 from diopi_test.oracle.reference.sums import sum_terms
 
@@ -23,11 +23,8 @@ Array = NDArray[Any]
 # Layer kernels
 
 
-def _normalise(x: Array, scale: Array, eps: float, input_terms: Any = 0) -> WithTerms:
-    """Return x / √(mean(x²) + eps) · scale; the root halves the relative error of its sum.
-
-    `input_terms` are the terms of x itself.
-    """
+def _scale_by_rms(x: Array, scale: Array, eps: float, input_terms: Any = 0) -> WithTerms:
+    """Return x / √(mean(x²) + eps) · scale, with terms; `input_terms` are the terms of x itself."""
     squares = (x**2).mean(-1, keepdims=True) + eps
     value = x / np.sqrt(squares) * scale
     terms = sum_terms(x**2, -1, keepdims=True) / x.shape[-1] / squares / 2
@@ -36,23 +33,26 @@ def _normalise(x: Array, scale: Array, eps: float, input_terms: Any = 0) -> With
 
 @reference("diopiRootMeanSquareNormInp")
 def root_mean_square_norm(inoutput, scale, eps):
-    return _normalise(inoutput, scale, eps)
+    """Return x / √(mean(x²) + eps) · scale."""
+    return _scale_by_rms(inoutput, scale, eps)
 
 
 @reference("diopiFusedAddRootMeanSquareNormInp")
 def fused_add_root_mean_square_norm(inoutput, residual, bias, scale, eps):
+    """Return the RMS norm of residual + input + bias, and this sum."""
     if bias is None:
         total, terms = residual + inoutput, np.zeros(residual.shape)
     else:
         total = residual + inoutput + bias
         terms = sum_terms(np.stack(np.broadcast_arrays(residual, inoutput, bias)), 0)
-    return _normalise(total, scale, eps, terms), WithTerms(total, terms)
+    return _scale_by_rms(total, scale, eps, terms), WithTerms(total, terms)
 
 
 @reference("diopiFusedSiluFfnInp")
 def fused_silu_ffn(inoutput, weight1, weight2, weight3, workspace_size):
+    """Return (silu(x W1) · (x W3)) W2 and the workspace size."""
     if workspace_size < 0:
-        return Exact(inoutput), size_after(workspace_size)
+        return Exact(inoutput), workspace_size_after(workspace_size)
     gate, up = (sum_products(np.matmul, inoutput, weight) for weight in (weight1, weight3))
     share = special.expit(gate.value)
     silu, slope = gate.value * share, share * (1 + gate.value * (1 - share))
@@ -62,20 +62,21 @@ def fused_silu_ffn(inoutput, weight1, weight2, weight3, workspace_size):
     # subnormal intermediate values may be flushed to 0
     flushed = np.where(np.minimum(share, np.abs(hidden)) < float32.smallest_normal, np.abs(hidden) / float32.eps, 0)
     terms = product.terms + np.sqrt((flushed**2 + rounding**2) @ weight2**2)
-    return WithTerms(product.value, terms), size_after(workspace_size)
+    return WithTerms(product.value, terms), workspace_size_after(workspace_size)
 
 
 # Sampling setup
 
 
-def _settings_per_sequence(values: Array, size: int, value: float) -> Array:
-    """Return the sequences' own values if there are several, else the same value for all sequences."""
+def _expand_setting(values: Array, size: int, value: float) -> Array:
+    """Return the values of the sequences if there are several, else `value` for every sequence."""
     return values if size > 1 else np.full(values.shape, value)
 
 
 @reference("diopiSetupTopkRuntimeArgsInp")
 def setup_topk_runtime_args(top_ks, top_ps, top_k, top_ks_size, top_p, top_ps_size):
-    k, p = _settings_per_sequence(top_ks, top_ks_size, top_k), _settings_per_sequence(top_ps, top_ps_size, top_p)
+    """Return k and p of each sequence, normalized, and whether the sequence skips top-k sampling."""
+    k, p = _expand_setting(top_ks, top_ks_size, top_k), _expand_setting(top_ps, top_ps_size, top_p)
     k = np.where((k == 0) & (p == 0), 1, k)
     p = np.where((k > 0) & (p == 0), 1, p)
     return np.minimum(k, 1024), Exact(np.minimum(np.maximum(p, 0), 1)), k == 0
@@ -85,7 +86,8 @@ def setup_topk_runtime_args(top_ks, top_ps, top_k, top_ks_size, top_p, top_ps_si
 def setup_topp_runtime_args(
     top_ks, top_ps, top_k, top_ks_size, top_p, top_ps_size, top_p_decay, top_p_min, top_p_reset_ids
 ):
-    k, p = _settings_per_sequence(top_ks, top_ks_size, top_k), _settings_per_sequence(top_ps, top_ps_size, top_p)
+    """Return k, p, whether to skip top-p sampling, and the initial p, decay, minimum and reset id of each sequence."""
+    k, p = _expand_setting(top_ks, top_ks_size, top_k), _expand_setting(top_ps, top_ps_size, top_p)
     k = np.where((k == 0) & (p == 0), 1, k)
     p = np.minimum(np.maximum(p, 0), 1)
     decay = np.full(p.shape, top_p_decay if 0 < top_p_decay <= 1 else 1.0)
@@ -98,6 +100,7 @@ def setup_topp_runtime_args(
 
 @reference("diopiBatchApplyTemperaturePenaltyInp")
 def batch_apply_temperature_penalty(logits, bias, temperatures, vocab_size, vocab_size_padd, *, out):
+    """Return (logits + bias) / temperature; padding of the vocabulary becomes the lowest number."""
     assert out.dtype is not None
     cooled = (logits + (0 if bias is None else bias)) / (temperatures[:, np.newaxis] + 1e-6)
     padded = np.broadcast_to(np.arange(vocab_size_padd) >= vocab_size, logits.shape)
@@ -115,6 +118,7 @@ def _token_times(step: int, length: int, max_input_length: int) -> Iterator[int]
 def batch_apply_repetition_penalty(
     logits, penalties, output_ids, batch_size, input_lengths, max_input_length, step, penalty_type
 ):
+    """Lower the logits of the tokens that each sequence already has, by division or subtraction."""
     ids, result, is_unchanged = _time_major(output_ids, batch_size), logits.copy(), np.ones(logits.shape, bool)
     for b, penalty in enumerate(penalties if penalty_type else ()):
         length = max_input_length if input_lengths is None else input_lengths[b]
@@ -132,7 +136,7 @@ def _time_major(ids: Array, batch_size: int) -> Array:
 
 
 def _words(table: Array) -> Iterator[Array]:
-    """Iterate over the words of a table: joined tokens in row 0, ascending ends in row 1, padded with −1."""
+    """Iterate over the words of a table: row 0 has the joined tokens, row 1 the end of each word, padded with −1."""
     tokens, ends = table
     start = 0
     for end in ends[ends >= 0]:
@@ -140,19 +144,20 @@ def _words(table: Array) -> Iterator[Array]:
         start = end
 
 
-def _is_at(ids: Array, word: Array, last: int, offset: int, batch_size: int) -> bool:
-    """Return whether the tokens of a word are those of the times up to `last`, at an offset in each time's row."""
+def _ends_with_word(ids: Array, word: Array, last: int, offset: int, batch_size: int) -> bool:
+    """Return whether the tokens up to time `last`, at `offset` in the row of each time, end with `word`."""
     times = np.arange(len(word)) + last - (len(word) - 1)
     return bool((ids.reshape(-1)[times * batch_size + offset] == word).all())
 
 
 @reference("diopiBanBadWordsInp")
 def ban_bad_words(logits, output_ids, bad_words, id_offset, share_words, batch_size, vocab_size, step):
+    """Set the logit of a token to −∞ if it would complete a bad word."""
     result = logits.copy()
     for b in range(batch_size):
         for word in _words(bad_words if share_words else bad_words[b]):
             begun, token = word[:-1], word[-1]
-            is_banned = len(begun) <= step and _is_at(output_ids, begun, step - 1, id_offset + b, batch_size)
+            is_banned = len(begun) <= step and _ends_with_word(output_ids, begun, step - 1, id_offset + b, batch_size)
             if is_banned and 0 < token < vocab_size:
                 result[b, token] = -np.inf
     return result
@@ -160,9 +165,10 @@ def ban_bad_words(logits, output_ids, bad_words, id_offset, share_words, batch_s
 
 @reference("diopiStopWordsCriterion")
 def stop_words_criterion(output_ids, stop_words, finished, id_offset, batch_size, step):
+    """Return which sequences are finished, now also if their tokens end with a stop word."""
     stopped = [
         any(
-            len(word) <= step + 1 and _is_at(output_ids, word, step, id_offset + b, batch_size)
+            len(word) <= step + 1 and _ends_with_word(output_ids, word, step, id_offset + b, batch_size)
             for word in _words(stop_words[b])
         )
         for b in range(batch_size)
@@ -172,6 +178,7 @@ def stop_words_criterion(output_ids, stop_words, finished, id_offset, batch_size
 
 @reference("diopiLengthCriterion")
 def length_criterion(finished, sequence_limit_length, step):
+    """Return which sequences are finished, whether all are, and how many."""
     ended = finished | (step >= sequence_limit_length)
     return ended, np.array([ended.all()]), np.array([ended.sum()])
 
@@ -181,6 +188,7 @@ def length_criterion(finished, sequence_limit_length, step):
 
 @reference("diopiGatherOutput")
 def gather_output(output_ids, ids, context_length, max_context_len, max_gen_step, batch_size):
+    """Return the tokens of each sequence as a row, without the padding between prompt and continuation."""
     result, table = output_ids.copy(), _time_major(ids, batch_size)
     for b, length in enumerate(context_length):
         tokens = [table[time, b] for time in _token_times(max_gen_step, length, max_context_len)]
@@ -190,24 +198,29 @@ def gather_output(output_ids, ids, context_length, max_context_len, max_gen_step
 
 @reference("diopiPlusScalarInp")
 def plus_scalar(inoutput, val, size):
+    """Return the vector with `val` added to the first `size` elements."""
     return np.where(np.arange(len(inoutput)) < size, inoutput + val, inoutput)
 
 
 @reference("diopiUpdatePaddingCount")
 def update_padding_count(input_lengths, max_input_length):
+    """Return the number of padding tokens of each sequence."""
     return max_input_length - input_lengths
 
 
 @reference("diopiTransposeAxis01")
 def transpose_axis_01(input):
+    """Return the tensor with axes 0 and 1 swapped."""
     return input.transpose(1, 0, 2)
 
 
 @reference("diopiEmbeddingLookupPosEncoding")
 def embedding_lookup_pos_encoding(embedding_table, all_ids, batch_size, step):
+    """Return the embeddings of the tokens of time `step`."""
     return embedding_table[_time_major(all_ids, batch_size)[step]]
 
 
 @reference("diopiInputIdsEmbeddingLookupPosEncoding")
 def input_ids_embedding_lookup_pos_encoding(input_ids, embedding_table):
+    """Return the embeddings of the tokens."""
     return embedding_table[input_ids]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_test.oracle.reference import AnyOf, Exact, WithTerms, reference
-from diopi_test.oracle.reference.lmdeploy.sizes import size_after
+from diopi_test.oracle.reference.lmdeploy.sizes import workspace_size_after
 
 Array = NDArray[Any]
 
@@ -23,11 +23,11 @@ class TokenRanking:
 
     Attributes:
         ids: the ids of all tokens.
-        weights: their weights.
-        limit: how many of the first tokens can be drawn.
-        reach: the upper bound of the cumulative weight at which a token that can be drawn begins.
+        weights: the weight of each token: its probability, or exp(logit − largest logit).
+        limit: the number of first tokens that can be drawn.
+        mass_limit: a token can be drawn only if the weights of the tokens before it add up to less than this limit.
         total: the divisor of a weight in `output_log_probs`.
-        is_ordered: whether the lowest id of equal weights is drawn, so that ties leave no choice.
+        is_ordered: whether the lowest id of equal weights is drawn, so that only one token is valid.
         is_draw: whether the draw also updates log-probabilities, length and end.
         terms: the terms of the logarithm of a weight.
     """
@@ -35,7 +35,7 @@ class TokenRanking:
     ids: Array
     weights: Array
     limit: int
-    reach: float
+    mass_limit: float
     total: float = 1.0
     is_ordered: bool = False
     is_draw: bool = True
@@ -43,9 +43,9 @@ class TokenRanking:
 
     @property
     def count(self) -> int:
-        """The number of tokens that can be drawn: those that begin within reach."""
+        """The number of tokens that can be drawn: tokens before which the weights add up to less than `mass_limit`."""
         weights = self.weights[: self.limit]
-        return max(1, int(np.sum((np.cumsum(weights) - weights < self.reach) & (weights > 0))))
+        return max(1, int(np.sum((np.cumsum(weights) - weights < self.mass_limit) & (weights > 0))))
 
     @property
     def is_certain(self) -> bool:
@@ -53,29 +53,31 @@ class TokenRanking:
         rivals = int(np.sum(self.weights == self.weights[0]))
         return self.count == 1 and (rivals == 1 or self.is_ordered)
 
-    def place(self, u: float) -> int:
-        """Return the first place at which the cumulative weight reaches u times the reach, or the last place."""
-        reached = np.cumsum(self.weights[: self.limit]) >= u * self.reach
+    def find_position(self, u: float) -> int:
+        """Return the first position where the cumulative weight reaches u · mass_limit, or the last position."""
+        reached = np.cumsum(self.weights[: self.limit]) >= u * self.mass_limit
         return int(np.argmax(reached)) if np.any(reached) else self.limit - 1
 
 
 def _exponentials(logits: Array) -> Array:
+    """Return exp(logit − largest logit)."""
     return np.exp(logits - np.max(logits))
 
 
 def _probabilities(logits: Array) -> Array:
+    """Return the softmax of the logits, with 1e-6 added to the divisor as in LMDeploy."""
     weights = _exponentials(logits)
     return weights / (np.sum(weights) + 1e-6)
 
 
 def _sort_by_weight(weights: Array) -> tuple[Array, Array]:
-    """Return tokens and weights in descending order of weight, the lowest id first among equals."""
+    """Return tokens and weights in descending order of weight; among equal weights, the lowest id comes first."""
     ids = np.argsort(-weights, kind="stable")
     return ids, weights[ids]
 
 
 def rank_top_k(logits: Array, k: int, p: float, are_logged: bool) -> TokenRanking:
-    """Rank the k most probable tokens, limited to the share p of their sum."""
+    """Rank the k most probable tokens, limited to the share p of their sum; probabilities if `are_logged`."""
     ids, weights = _sort_by_weight(_probabilities(logits) if are_logged else _exponentials(logits))
     limit = min(max(k, 1), len(ids))
     total = float(np.sum(weights[:limit]))
@@ -83,7 +85,7 @@ def rank_top_k(logits: Array, k: int, p: float, are_logged: bool) -> TokenRankin
 
 
 def rank_top_p(logits: Array, p: float) -> TokenRanking:
-    """Rank all tokens, limited to the share p; only the first if its probability is at least p."""
+    """Rank all tokens, limited to the cumulative probability p; only the first if its probability is at least p."""
     ids, weights = _sort_by_weight(_probabilities(logits))
     if weights[0] >= p:
         return TokenRanking(ids, weights, 1, 0.0, is_ordered=True)
@@ -91,16 +93,17 @@ def rank_top_p(logits: Array, p: float) -> TokenRanking:
 
 
 def _ended_ranking(token: int, is_draw: bool) -> TokenRanking:
-    """Return the token of an ended sequence, whose probability is 1, or 1 / (1 + 1e-6) with smoothing."""
+    """Return the ranking of an ended sequence: only its end token, whose weight is nearly 1."""
     return TokenRanking(np.array([token]), np.array([1 - 5e-7]), 1, 0.0, is_draw=is_draw, terms=5.0)
 
 
 def _flags(flags: Array | None, batch: int) -> Array:
+    """Return the flags of the sequences; false for all sequences if the flags are omitted."""
     return np.zeros(batch, bool) if flags is None else flags
 
 
 UPDATED = ("output_ids", "finished", "sequence_lengths", "cum_log_probs", "output_log_probs")
-"""The arguments that sampling updates."""
+"""The names of the arguments that sampling updates."""
 
 Updated = tuple[Array, Array | None, Array | None, Array | None, Array | None]
 
@@ -108,15 +111,15 @@ Updated = tuple[Array, Array | None, Array | None, Array | None, Array | None]
 def _apply_draw(
     numbers: Array, before: Updated, sequences: Sequence[TokenRanking | None], end_ids: Array, step: int
 ) -> Updated:
-    """Return the updated arguments after each sequence that is not None has drawn with a number of (0, 1]."""
+    """Return the updated arguments after each ranked sequence draws a token with its number in (0, 1]."""
     ids, finished, lengths, cum, log_probs = (None if array is None else array.copy() for array in before)
     assert ids is not None
     ended = _flags(before[1], len(sequences))
     for b, ranked in enumerate(sequences):
         if ranked is None:
             continue
-        place = ranked.place(numbers[b])
-        token, logarithm = ranked.ids[place], np.log(ranked.weights[place])
+        find_position = ranked.find_position(numbers[b])
+        token, logarithm = ranked.ids[find_position], np.log(ranked.weights[find_position])
         ids.reshape(-1)[step * len(sequences) + b] = token
         if cum is not None and ranked.is_draw:
             cum[b] += logarithm
@@ -158,7 +161,7 @@ Draw = Callable[[Array], Updated]
 
 def top_k_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
     """Return the ranking of each sequence in a call of top-k sampling, and a function that draws."""
-    before = _updated(arguments)
+    before = _select_updated(arguments)
     are_logged = before[3] is not None or before[4] is not None
     ks, ps, skip = arguments["runtime_top_k"], arguments["runtime_top_p"], arguments["skip_decode"]
     sequences = rank_sequences_top_k(arguments["logits"], before[1], arguments["end_ids"], ks, ps, skip, are_logged)
@@ -169,7 +172,7 @@ def top_k_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
 
 def top_p_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
     """Return the ranking of each sequence in a call of top-p sampling, and a function that draws."""
-    before = _updated(arguments)
+    before = _select_updated(arguments)
     ps, skip = arguments["runtime_top_p"], arguments["skip_decode"]
     sequences = rank_sequences_top_p(arguments["logits"], before[1], arguments["end_ids"], ps, skip)
     return sequences, partial(
@@ -177,29 +180,31 @@ def top_p_draw(arguments: Any) -> tuple[list[TokenRanking | None], Draw]:
     )
 
 
-def _updated(arguments: Any) -> Updated:
+def _select_updated(arguments: Any) -> Updated:
+    """Return the arguments that sampling updates, in the order of `UPDATED`."""
     ids, finished, lengths, cum, log_probs = (arguments[name] for name in UPDATED)
     return ids, finished, lengths, cum, log_probs
 
 
-def _results(sequences: Sequence[TokenRanking | None], draw: Draw) -> tuple[list[Any], list[Any]]:
-    """Return `output_ids` and the other results, marked as one of several if they depend on the draw."""
+def _draw_results(sequences: Sequence[TokenRanking | None], draw: Draw) -> tuple[list[Any], list[Any]]:
+    """Return `output_ids` and the other results, marked as one of several valid results if they depend on the draw."""
     ids, finished, lengths, cum, log_probs = draw(np.full(len(sequences), 0.5))
     if not all(ranked.is_certain for ranked in sequences if ranked is not None):
         validated = [None if array is None else AnyOf(array) for array in (finished, cum, log_probs)]
         return [AnyOf(ids)], [validated[0], lengths, *validated[1:]]
-    terms = np.array([_terms(ranked) for ranked in sequences])
+    terms = np.array([_log_terms(ranked) for ranked in sequences])
     logarithms = [None if array is None else WithTerms(array, terms, exact=terms == 0) for array in (cum, log_probs)]
     return [ids], [finished, lengths, *logarithms]
 
 
-def _terms(ranked: TokenRanking | None) -> float:
-    """Return the terms of a logarithm; 0 if there is none."""
+def _log_terms(ranked: TokenRanking | None) -> float:
+    """Return the terms of the logarithm of the drawn weight; 0 if the sequence computes none."""
     return 0.0 if ranked is None or not ranked.is_draw else ranked.terms + abs(float(np.log(ranked.weights[0])))
 
 
 def _unchanged_results(arguments: Any, sizes: Sequence[Any]) -> tuple[Any, ...]:
-    ids, finished, lengths, *logarithms = _updated(arguments)
+    """Return the results of a call that only queries workspace sizes: all other arguments are unchanged."""
+    ids, finished, lengths, *logarithms = _select_updated(arguments)
     exact_log_probs = [None if array is None else Exact(array) for array in logarithms]
     return (ids, *sizes, finished, lengths, *exact_log_probs)
 
@@ -219,10 +224,11 @@ def top_k_sampling(
     cum_log_probs,
     output_log_probs,
 ):
-    arguments, sizes = locals(), [size_after(workspace_size)]
+    """Draw a token for each sequence from its k most probable tokens."""
+    arguments, sizes = locals(), [workspace_size_after(workspace_size)]
     if workspace_size < 0:
         return _unchanged_results(arguments, sizes)
-    ids, updated = _results(*top_k_draw(arguments))
+    ids, updated = _draw_results(*top_k_draw(arguments))
     return (*ids, *sizes, *updated)
 
 
@@ -241,8 +247,9 @@ def top_p_sampling(
     cum_log_probs,
     output_log_probs,
 ):
-    arguments, sizes = locals(), [size_after(persistent_workspace_size), size_after(workspace_size)]
+    """Draw a token for each sequence from its most probable tokens up to the cumulative probability p."""
+    arguments, sizes = locals(), [workspace_size_after(persistent_workspace_size), workspace_size_after(workspace_size)]
     if persistent_workspace_size < 0 or workspace_size < 0:
         return _unchanged_results(arguments, sizes)
-    ids, updated = _results(*top_p_draw(arguments))
+    ids, updated = _draw_results(*top_p_draw(arguments))
     return (*ids, *sizes, *updated)

@@ -9,6 +9,6 @@ import numpy as np
 from diopi_test.oracle.reference import PartlySpecified
 
 
-def size_after(size: int) -> Any:
-    """Return a workspace size after the call: unchanged, or open if the call queries it."""
+def workspace_size_after(size: int) -> Any:
+    """Return a workspace size after the call: unchanged, or unspecified if a negative size queries it."""
     return PartlySpecified(np.int64(0), False) if size < 0 else np.int64(size)

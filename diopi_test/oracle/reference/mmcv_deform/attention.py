@@ -53,6 +53,7 @@ class _FeatureLevel:
 
 
 def _levels(shapes: Array, starts: Array, locations: Array) -> list[_FeatureLevel]:
+    """Return the feature levels with the samples at `locations` (x, y in [0, 1])."""
     levels = []
     for number, (size, start) in enumerate(zip(shapes, starts, strict=True)):
         positions = locations[:, :, :, number, :, ::-1] * size  # as (y, x), in cells
@@ -65,7 +66,10 @@ def _levels(shapes: Array, starts: Array, locations: Array) -> list[_FeatureLeve
 
 
 def _select_image(batch_samples: BilinearSamples, image: int) -> BilinearSamples:
+    """Return the samples of an image of the batch."""
+
     def select(result: WithTerms) -> WithTerms:
+        """Return the weights or slopes of the image."""
         return WithTerms(result.value[:, image], result.terms[:, image])
 
     return BilinearSamples(
@@ -77,6 +81,7 @@ def _select_image(batch_samples: BilinearSamples, image: int) -> BilinearSamples
 
 
 def _select_head(result: WithTerms, head: int) -> WithTerms:
+    """Return the weights or slopes of a head."""
     return WithTerms(result.value[:, :, head], result.terms[:, :, head])
 
 
@@ -97,6 +102,7 @@ def _sample_level(level: _FeatureLevel, value: Array, select: Callable[[Bilinear
 
 @reference("diopiMsDeformAttnMmcv")
 def ms_deform_attn(value, spatial_shapes, level_start_index, sampling_loc, attn_weight, im2col_step):
+    """Return the weighted sum of bilinear samples on all levels (Zhu et al., "Deformable DETR")."""
     b, q, heads, _, _ = attn_weight.shape
     check_step_divides_batch(b, im2col_step)
     if not attn_weight.size:
@@ -106,6 +112,7 @@ def ms_deform_attn(value, spatial_shapes, level_start_index, sampling_loc, attn_
     sampled = WithTerms(*(np.stack([getattr(part, name) for part in parts]) for name in ("value", "terms")))
 
     def sums(sampled: Array, weights: Array) -> Array:
+        """Return the sums over levels and points."""
         return np.einsum("lbmdqp,bqmlp->bqmd", sampled, weights).reshape(b, q, heads * value.shape[3])
 
     return sum_rounded_products(sums, sampled, with_zero_terms(attn_weight))
@@ -115,6 +122,7 @@ def ms_deform_attn(value, spatial_shapes, level_start_index, sampling_loc, attn_
 def ms_deform_attn_backward(
     value, spatial_shapes, level_start_index, sampling_loc, attn_weight, grad_output, im2col_step
 ):
+    """Return the gradients of value, sampling locations (unspecified where they jump) and weights."""
     b, q, heads, *_ = attn_weight.shape
     check_step_divides_batch(b, im2col_step)
     grad = grad_output.reshape(b, q, heads, value.shape[3])
@@ -128,6 +136,7 @@ def ms_deform_attn_backward(
         _add_to(value_gradient, np.s_[:, level.cells], _value_gradient(level, grad, weights))
 
         def sum_channels(samples: Array, grad: Array) -> Array:
+            """Return the sums of products over the channels of a head."""
             return np.einsum("bmdqp,bqmd->bqmp", samples, grad)
 
         weight_sums = sum_rounded_products(
@@ -163,5 +172,6 @@ def _value_gradient(level: _FeatureLevel, grad: Array, weights: Array) -> WithTe
 
 
 def _add_to(total: WithTerms, index: Any, part: WithTerms) -> None:
+    """Add a result and its terms to a part of `total`, in place."""
     total.value[index] += part.value
     total.terms[index] += part.terms

@@ -38,7 +38,7 @@ Pair = tuple[int, int]
 @final
 @dataclass(frozen=True)
 class _Convolution:
-    """A deformable convolution of these tensors; `mask` is None if samples have no factors."""
+    """A deformable convolution of these tensors; `mask` is None if samples are not multiplied by factors."""
 
     input: Array
     weight: Array
@@ -82,6 +82,7 @@ class _Convolution:
         ]
 
     def _coordinate(self, axis: int, taps: Array, positions: Array, shifts: Array) -> Coordinate:
+        """Return the coordinates of samples along an axis: grid position plus kernel position plus offset."""
         start = positions * self.stride[axis] - self.padding[axis]
         value = start + taps[:, np.newaxis] * self.dilation[axis] + shifts
         return Coordinate(value, np.abs(value))
@@ -108,6 +109,7 @@ class _Convolution:
 
     @property
     def _column_shape(self) -> Pair:
+        """Return the number of kernel positions and of result positions."""
         return self.kernel[0] * self.kernel[1], self.size[0] * self.size[1]
 
     def apply_mask(self, columns: WithTerms) -> WithTerms:
@@ -116,6 +118,7 @@ class _Convolution:
 
     @property
     def _factors(self) -> Array:
+        """Return the mask of each channel: (B, C, K, P)."""
         assert self.mask is not None
         factors = self.mask.reshape(len(self.mask), self.deform_groups, *self._column_shape)
         return np.repeat(factors, self.input.shape[1] // self.deform_groups, 1)
@@ -164,7 +167,7 @@ class _Convolution:
         )
 
     def input_gradient(self, column_gradient: WithTerms) -> WithTerms:
-        """Return the gradient of the input from that of the columns before masking."""
+        """Return the gradient of the input from the gradient of the columns before masking."""
         b, c, h, w = self.input.shape
         shape = (b, self.deform_groups, c // self.deform_groups, *self._column_shape)
         values, terms = column_gradient.value.reshape(shape), column_gradient.terms.reshape(shape)
@@ -188,7 +191,7 @@ class _Convolution:
         return sum_rounded_products(sums, columns_a, columns_b)
 
     def offset_gradient(self, column_gradient: WithTerms) -> PartlySpecified:
-        """Return the gradient of the offsets from that of the columns before masking; unspecified where it jumps.
+        """Return the gradient of the offsets from the gradient of unmasked columns; unspecified where it jumps.
 
         The gradients by Δy and Δx alternate.
         """
@@ -207,6 +210,7 @@ class _Convolution:
 
 @reference("diopiDeformConvMmcv")
 def deform_conv(input, weight, offset, dW, dH, padW, padH, dilationW, dilationH, groups, deform_groups, im2col_step):
+    """Return the deformable convolution (Dai et al., 2017)."""
     check_step_divides_batch(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     return _Convolution(input, weight, offset, None, *sizes, groups, deform_groups).result()
@@ -216,6 +220,7 @@ def deform_conv(input, weight, offset, dW, dH, padW, padH, dilationW, dilationH,
 def deform_conv_backward_input(
     input, offset, gradOutput, weight, dW, dH, padW, padH, dilationW, dilationH, groups, deform_groups, im2col_step
 ):
+    """Return the gradients of input and offset."""
     check_step_divides_batch(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     convolution = _Convolution(input, weight, offset, None, *sizes, groups, deform_groups)
@@ -240,6 +245,7 @@ def deform_conv_backward_parameters(
     im2col_step,
     scale,
 ):
+    """Return the gradient of the weight times `scale`."""
     check_step_divides_batch(len(input), im2col_step)
     sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
     convolution = _Convolution(input, gradWeight, offset, None, *sizes, groups, deform_groups)
@@ -263,6 +269,7 @@ def modulated_deform_conv(
     deformable_group,
     with_bias,
 ):
+    """Return the modulated deformable convolution (Zhu et al., 2018) plus the bias."""
     sizes = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
     product = _Convolution(input, weight, offset, mask, *sizes, group, deformable_group).result()
     return add_rounded(product, bias[:, np.newaxis, np.newaxis]) if with_bias else product
@@ -286,6 +293,7 @@ def modulated_deform_conv_backward(
     deformable_group,
     with_bias,
 ):
+    """Return the gradients of input, weight, bias, offset and mask."""
     sizes = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
     convolution = _Convolution(input, weight, offset, mask, *sizes, group, deformable_group)
     masked_gradient = convolution.masked_column_gradient(grad_output)

@@ -36,11 +36,13 @@ def _border_points(boxes: Array, pool_size: int) -> tuple[Coordinate, Coordinate
 
 
 def _border_coordinate(coordinate: Coordinate, border: int) -> Coordinate:
+    """Return the coordinates of the points on a border."""
     return Coordinate(coordinate.value[:, border], coordinate.terms[:, border])
 
 
 @reference("diopiBorderAlignMmcv")
 def border_align(input, boxes, pool_size):
+    """Return the largest sample on each border of each box, and the number of its point (Qiu et al., 2020)."""
     n, c, h, w = input.shape
     shape = (n, 4, c // 4, boxes.shape[1])
     planes = input.reshape(n, 4, c // 4, h * w)
@@ -67,6 +69,7 @@ def border_align(input, boxes, pool_size):
 
 @reference("diopiBorderAlignBackwardMmcv")
 def border_align_backward(grad_input, grad_output, boxes, argmax_idx, pool_size):
+    """Return the gradient of the input."""
     n, c, h, w = grad_input.shape
     parts = []
     for image, border in product(range(n), range(4)):

@@ -39,10 +39,12 @@ def _region_sizes(rois: Array, scale: float) -> Array:
 
 @reference("diopiDeformRoiPoolMmcv")
 def deform_roi_pool(input, rois, offset, pooled_height, pooled_width, sampling_ratio, spatial_scale, gamma):
+    """Return the means of the shifted samples of each bin (Dai et al., 2017)."""
     bins = (pooled_height, pooled_width)
     shifts = _shifts(rois, offset, spatial_scale, gamma, bins)
 
     def pool_roi(number: int, roi: Array) -> WithTerms:
+        """Return the bin means of a region."""
         return bin_means(
             region_grid(roi, spatial_scale, bins, sampling_ratio, True, shifts[number]), input[feature_map_index(roi)]
         )
@@ -54,6 +56,7 @@ def deform_roi_pool(input, rois, offset, pooled_height, pooled_width, sampling_r
 def deform_roi_pool_backward(
     grad_offset, grad_output, input, rois, offset, pooled_height, pooled_width, sampling_ratio, spatial_scale, gamma
 ):
+    """Return the gradients of the input and of the offsets."""
     bins, size = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
     shifts = _shifts(rois, offset, spatial_scale, gamma, bins)
     grids = [
@@ -62,6 +65,7 @@ def deform_roi_pool_backward(
     ]
 
     def roi_gradient(number: int, roi: Array) -> WithTerms:
+        """Return the gradient of the feature maps from a region."""
         return bin_means_adjoint(grids[number], grad_output[number], size)
 
     input_gradient = sum_region_gradients(rois, input.shape, roi_gradient)
@@ -87,6 +91,7 @@ def _slopes(grid: SampleGrid, maps: Array, grad: Array) -> tuple[WithTerms, Arra
     samples = grid.samples_on(size)
 
     def sum_channels(slopes: Array, grad: Array) -> Array:
+        """Return the sums over channels and samples."""
         return np.einsum("cijs,cij->ij", slopes, grad)
 
     derivatives = [

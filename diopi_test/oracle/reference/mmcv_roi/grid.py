@@ -68,6 +68,7 @@ def cross_axes(rows: Coordinate, columns: Coordinate) -> SampleGrid:
     (ph, pw, gh), gw = rows.value.shape, columns.value.shape[2]
 
     def expand(coordinates: Array, axis: int) -> Array:
+        """Repeat coordinates along the axis of the points of the opposite axis."""
         return np.broadcast_to(np.expand_dims(coordinates, axis), (ph, pw, gh, gw)).reshape(ph, pw, gh * gw)
 
     return SampleGrid(
@@ -111,6 +112,7 @@ def bin_means(grid: SampleGrid, maps: Array) -> WithTerms:
     samples = grid.samples_on((maps.shape[1], maps.shape[2]))
 
     def sums(weights: Array, planes: Array) -> Array:
+        """Return the weighted sums of the samples of each bin."""
         return np.asarray(make_gather(samples.index)(weights, planes).sum(-1))
 
     return sum_rounded_products(
@@ -138,7 +140,7 @@ def pool_regions(rois: Array, shape: tuple[int, ...], pool_roi: Callable[[int, A
 def sum_region_gradients(
     rois: Array, shape: tuple[int, ...], roi_gradient: Callable[[int, Array], WithTerms]
 ) -> WithTerms:
-    """Return the gradient of feature maps: the sums of the gradients from all regions."""
+    """Return the gradient of feature maps: the sum of `roi_gradient(number, roi)` over the regions of each map."""
     values, terms = np.zeros((2, *shape))
     for number, roi in enumerate(rois):
         gradient = roi_gradient(number, roi)

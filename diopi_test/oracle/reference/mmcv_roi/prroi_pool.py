@@ -43,6 +43,7 @@ def _mean_weights(edges: Array, width: float, length: int) -> AxisWeights:
 
 
 def _region_weights(roi: Array, scale: float, bins: Pair, size: Pair) -> list[AxisWeights]:
+    """Return the weights of a region along H and W; 0 if the region has no area."""
     edges, widths = _bin_edges(roi, scale, bins)
     axes = [
         _mean_weights(axis_edges, float(width), length)
@@ -57,9 +58,11 @@ def _region_weights(roi: Array, scale: float, bins: Pair, size: Pair) -> list[Ax
 
 @reference("diopiPrroiPoolMmcv")
 def prroi_pool(input, rois, pooled_height, pooled_width, spatial_scale):
+    """Return the mean of the bilinear interpolation over each bin (Jiang et al., 2018)."""
     bins, size = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
 
     def pool_roi(number: int, roi: Array) -> WithTerms:
+        """Return the bin means of a region."""
         return weighted_sum(_region_weights(roi, spatial_scale, bins, size), input[feature_map_index(roi)])
 
     return pool_regions(rois, (len(rois), input.shape[1], *bins), pool_roi)
@@ -67,9 +70,11 @@ def prroi_pool(input, rois, pooled_height, pooled_width, spatial_scale):
 
 @reference("diopiPrroiPoolbackwardMmcv")
 def prroi_pool_backward(grad_input, grad_output, rois, pooled_height, pooled_width, spatial_scale):
+    """Return the gradient of the input."""
     bins, size = (pooled_height, pooled_width), (grad_input.shape[2], grad_input.shape[3])
 
     def roi_gradient(number: int, roi: Array) -> WithTerms:
+        """Return the gradient of the feature maps from a region."""
         axes = [axis.transposed for axis in _region_weights(roi, spatial_scale, bins, size)]
         return weighted_sum(axes, grad_output[number])
 
@@ -78,6 +83,7 @@ def prroi_pool_backward(grad_input, grad_output, rois, pooled_height, pooled_wid
 
 @reference("diopiPrroiPoolCoorBackwardMmcv")
 def prroi_pool_coor_backward(grad_rois, output, grad_output, input, rois, pooled_height, pooled_width, spatial_scale):
+    """Return the gradient of the coordinates of the regions."""
     values, terms = np.zeros((2, *grad_rois.shape))
     for number, roi in enumerate(rois):
         edges, widths = _bin_edges(roi, spatial_scale, (pooled_height, pooled_width))
@@ -106,6 +112,7 @@ def _edge_gradient(
     shares = np.array([1 - fractions, fractions])  # the displacement of each edge per displacement of either end
 
     def sum_ends(low: Array, high: Array, grads: Array) -> Array:
+        """Return the sums over all edges for the displacements of the start and of the end."""
         return np.array([np.sum(grads * (low * share[:-1] + high * share[1:])) for share in shares]) / widths[axis]
 
     value = sum_ends(pooled - mean[..., :-1], mean[..., 1:] - pooled, grad_rows)

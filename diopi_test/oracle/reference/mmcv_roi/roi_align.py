@@ -38,6 +38,7 @@ NO_SAMPLE = -float(np.finfo(np.float32).max)
 
 @reference("diopiRoiAlignMmcv")
 def roi_align(input, rois, aligned_height, aligned_width, sampling_ratio, pool_mode, spatial_scale, aligned, *, out):
+    """Return the mean or the maximum of the samples of each bin; for maxima, also the coordinates of their samples."""
     if pool_mode == MEAN:
         attributes = spatial_scale, aligned_height, aligned_width, sampling_ratio, aligned
         unspecified = [PartlySpecified(np.zeros(override.shape or (0,)), specified=False) for override in out[1:]]
@@ -65,6 +66,7 @@ def _largest_samples(
     best = np.argmax(values.value, -1)[..., np.newaxis]
 
     def select_best(result: WithTerms) -> WithTerms:
+        """Return the elements of the largest samples."""
         arrays = (np.broadcast_to(array, values.value.shape) for array in (result.value, result.terms))
         return WithTerms(*(np.take_along_axis(array, best, -1)[..., 0] for array in arrays))
 
@@ -86,6 +88,7 @@ def roi_align_backward(
     spatial_scale,
     aligned,
 ):
+    """Return the gradient of the input, for mean or maximum pooling."""
     shape = grad_input.shape
     if pool_mode == MEAN:
         attributes = spatial_scale, aligned_height, aligned_width, *shape, sampling_ratio, aligned
@@ -93,6 +96,7 @@ def roi_align_backward(
     has_sample = argmax_y != -1
 
     def roi_gradient(number: int, roi: Array) -> WithTerms:
+        """Return the gradient of the feature maps from a region."""
         grad = np.where(has_sample[number], grad_output[number], 0)
         return scatter_to_points(argmax_y[number], argmax_x[number], grad, (shape[2], shape[3]))
 

@@ -26,6 +26,7 @@ def _bin_cells(start: float, extent: float, bins: int, length: int) -> tuple[lis
     """Return the cells of each bin along an axis, and whether float32 arithmetic certainly yields the same cells."""
 
     def clip(edge: int) -> int:
+        """Return an edge limited to the axis."""
         return min(max(edge, 0), length)
 
     edges = [start + i * extent / bins for i in range(bins + 1)]
@@ -44,6 +45,7 @@ def _is_sure_edge(start: float, width: float, number: int) -> bool:
 
 @reference("diopiRoiPoolMmcv")
 def roi_pool(output, argmax, input, rois, pooled_height, pooled_width, spatial_scale):
+    """Return the maximum over the cells of each bin, and its position; unspecified where rounding decides the cells."""
     largest, positions = np.zeros(output.shape), np.zeros(argmax.shape, np.int64)
     specified = np.ones(output.shape, bool)
     for number, roi in enumerate(rois):
@@ -68,9 +70,11 @@ def roi_pool(output, argmax, input, rois, pooled_height, pooled_width, spatial_s
 
 @reference("diopiRoiPoolBackwardMmcv")
 def roi_pool_backward(grad_input, grad_output, rois, argmax):
+    """Return zeros with grad_output added at the positions of the maxima."""
     shape = grad_input.shape
 
     def channel_gradient(grad: Array, positions: Array) -> WithTerms:
+        """Return the gradient of a channel from a region."""
         has_maximum = (positions >= 0)[np.newaxis] * 1.0
         return sum_rounded_products(
             make_scatter(np.maximum(positions, 0)[np.newaxis], shape[2] * shape[3]),
@@ -79,6 +83,7 @@ def roi_pool_backward(grad_input, grad_output, rois, argmax):
         )
 
     def roi_gradient(number: int, roi: Array) -> WithTerms:
+        """Return the gradient of the feature maps from a region."""
         channels = zip(grad_output[number], argmax[number], strict=True)
         return stack_results([channel_gradient(*channel) for channel in channels], shape[1:])
 

@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 @final
 @dataclass(frozen=True)
 class _Reassembly:
-    """The sums of CARAFE for maps of a shape: kernels of k × k, g groups of channels, upsampling by a factor s."""
+    """The weighted sums of CARAFE for maps of a shape: k × k kernels, g channel groups, upsampling by a factor s."""
 
     shape: Shape
     k: int
@@ -28,6 +28,7 @@ class _Reassembly:
 
     @property
     def _margins(self) -> Any:
+        """Return the padding of feature maps for k × k windows."""
         return [(0, 0), (0, 0), *[(self.k // 2, self.k // 2)] * 2]
 
     def _grouped(self, maps: Array) -> Array:
@@ -73,18 +74,21 @@ class _Reassembly:
 
 @reference("diopiCarafeMmcv")
 def carafe(features, masks, kernel_size, group_size, scale_factor):
+    """Return the features with channels last, and the upsampled features (Wang et al., "CARAFE")."""
     output = carafe_naive(features, masks, kernel_size, group_size, scale_factor)
     return Exact(np.moveaxis(features, 1, 3)), output
 
 
 @reference("diopiCarafeNaiveMmcv")
 def carafe_naive(features, masks, kernel_size, group_size, scale_factor):
+    """Return the upsampled features."""
     reassembly = _Reassembly(features.shape, kernel_size, group_size, scale_factor)
     return sum_products(reassembly.forward, features, masks)
 
 
 @reference("diopiCarafeBackwardMmcv")
 def carafe_backward(bottom_grad, top_grad, rfeatures, masks, kernel_size, group_size, scale_factor):
+    """Return the gradients of features and masks, from features with channels last."""
     n, c, h, w = bottom_grad.shape
     features = np.moveaxis(rfeatures.reshape(n, h, w, c), 3, 1)
     sizes = kernel_size, group_size, scale_factor
@@ -93,6 +97,7 @@ def carafe_backward(bottom_grad, top_grad, rfeatures, masks, kernel_size, group_
 
 @reference("diopiCarafeNaiveBackwardMmcv")
 def carafe_naive_backward(bottom_grad, top_grad, features, masks, kernel_size, group_size, scale_factor):
+    """Return the gradients of features and masks."""
     reassembly = _Reassembly(bottom_grad.shape, kernel_size, group_size, scale_factor)
     return (
         sum_products(reassembly.features_gradient, top_grad, masks),

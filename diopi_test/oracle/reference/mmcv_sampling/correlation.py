@@ -1,4 +1,4 @@
-"""Correlation of neighborhoods in two maps."""
+"""Correlation of neighborhoods in two maps, as in FlowNet (Dosovitskiy et al., 2015), and its gradient."""
 
 from __future__ import annotations
 
@@ -19,7 +19,16 @@ Shape = tuple[int, ...]
 @final
 @dataclass(frozen=True)
 class _Correlation:
-    """A correlation of two maps, and its gradients. Each attribute contains the values for H and W."""
+    """The correlation of two maps: Σ map1[c, p] · map2[c, p + d] over channels c and a kernel, for each displacement d.
+
+    Attributes, each a pair of values for H and W:
+        kernel: the size of the kernel, over which products are summed.
+        patch: the number of displacements d, which are centered at 0.
+        padding: the number of zeros around the maps.
+        dilation: the distance of neighbouring kernel elements.
+        dilation_patch: the distance of neighbouring displacements.
+        stride: the distance of neighbouring positions p.
+    """
 
     kernel: Shape
     patch: Shape
@@ -51,7 +60,7 @@ class _Correlation:
 
         Returns:
             The indices in the result, and the indices in the first and in the second map. Products with a factor
-            outside of its map are left out.
+            outside of its map are omitted.
         """
         first = np.arange(count) * self.stride[axis] - self.padding[axis] + tap * self.dilation[axis]
         half = self.dilation_patch[axis] * (self.patch[axis] - 1) // 2
@@ -63,7 +72,7 @@ class _Correlation:
         """Yield the indices of products in the result, in the first map and in the second map.
 
         Each item contains the products for one kernel position and one displacement. In one item, no two products have
-        the same index, so `+=` adds all of them. Products with a factor outside of its map are left out.
+        the same index, so `+=` adds all of them. Products with a factor outside of its map are omitted.
         """
         size = self.size(shape)
         for p, q, i, j in np.ndindex(*self.patch, *self.kernel):
@@ -79,14 +88,14 @@ class _Correlation:
             sums[result_index] += (map1[first] * map2[second]).sum(1)
         return sums
 
-    def gradient1(self, grad: Array, map2: Array) -> Array:
+    def map1_gradient(self, grad: Array, map2: Array) -> Array:
         """Return the gradient of the first map."""
         sums = np.zeros(map2.shape)
         for result_index, first, second in self.products(map2.shape):
             sums[first] += grad[result_index][:, np.newaxis] * map2[second]
         return sums
 
-    def gradient2(self, grad: Array, map1: Array) -> Array:
+    def map2_gradient(self, grad: Array, map1: Array) -> Array:
         """Return the gradient of the second map."""
         sums = np.zeros(map1.shape)
         for result_index, first, second in self.products(map1.shape):
@@ -98,6 +107,7 @@ class _Correlation:
 def correlation(
     input1, input2, kH, kW, patchH, patchW, padH, padW, dilationH, dilationW, dilation_patchH, dilation_patchW, dH, dW
 ):
+    """Return the correlation of two maps: (N, patch H, patch W, H, W)."""
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
     sums = _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
     return sum_products(sums.forward, input1, input2)
@@ -121,6 +131,7 @@ def correlation_backward(
     dH,
     dW,
 ):
+    """Return the gradients of both maps."""
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
     sums = _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
-    return sum_products(sums.gradient1, grad_output, input2), sum_products(sums.gradient2, grad_output, input1)
+    return sum_products(sums.map1_gradient, grad_output, input2), sum_products(sums.map2_gradient, grad_output, input1)

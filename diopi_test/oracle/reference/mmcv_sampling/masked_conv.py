@@ -14,6 +14,7 @@ Array = NDArray[Any]
 
 @reference("diopiMaskedIm2colMmcv")
 def masked_im2col(im, mask_h_idx, mask_w_idx, kernel_h, kernel_w, pad_h, pad_w):
+    """Return the window around each selected position as a column; 0 outside the image."""
     c, h, w = im.shape[1:]
     col = np.zeros((c, kernel_h, kernel_w, len(mask_h_idx)))
     for i, j, m in np.ndindex(*col.shape[1:]):
@@ -25,6 +26,7 @@ def masked_im2col(im, mask_h_idx, mask_w_idx, kernel_h, kernel_w, pad_h, pad_w):
 
 @reference("diopiMaskedCol2imMmcv")
 def masked_col2im(col, mask_h_idx, mask_w_idx, height, width, channels):
+    """Return zeros with each column written to its selected position."""
     result = np.zeros((1, channels, height, width))
     result[0, :, mask_h_idx, mask_w_idx] = col.T
     return result

@@ -36,6 +36,7 @@ def psamask(output, input, psa_type, num_, h_feature, w_feature, h_mask, w_mask,
 def psamask_backward(
     grad_input, grad_output, psa_type, num_, h_feature, w_feature, h_mask, w_mask, half_h_mask, half_w_mask
 ):
+    """Return the gradient of the masks."""
     entry, center, target = _copied_positions((h_feature, w_feature), (h_mask, w_mask), (half_h_mask, half_w_mask))
     result_index = (target, center) if psa_type == 0 else (center, target)
     result = np.zeros((num_, h_mask * w_mask, h_feature * w_feature))

@@ -29,9 +29,11 @@ def _shift_frames(frames: Array, shift: Array) -> Array:
 
 @reference("diopiTinShiftMmcv")
 def tin_shift(input, shift):
+    """Return the frames with each group of channels shifted in time."""
     return _shift_frames(input, shift)
 
 
 @reference("diopiTinShiftBackwardMmcv")
 def tin_shift_backward(grad_output, shift):
+    """Return grad_output shifted forward: MMCV computes this instead of the backward shift, which is valid too."""
     return AnyOf(_shift_frames(grad_output, shift))

@@ -16,12 +16,14 @@ Array = NDArray[Any]
 
 @reference("diopiUpfirdn2dOpMmcv")
 def upfirdn2d(input, kernel, up_x, up_y, down_x, down_y, pad_x0, pad_x1, pad_y0, pad_y1):
+    """Insert zeros, pad or crop, convolve with `kernel`, and keep every down-th element (as in StyleGAN2)."""
     major, h, w, minor = input.shape
     margins = (pad_y0, pad_y1), (pad_x0, pad_x1)
     ends = h * up_y, w * up_x
     crop = tuple(slice(max(-a, 0), end - max(-b, 0)) for (a, b), end in zip(margins, ends, strict=True))
 
     def filter_planes(planes: Array, factors: Array) -> Array:
+        """Return the filtered planes, linear in planes and in filter factors."""
         upsampled = np.zeros((major, *ends, minor))
         upsampled[:, ::up_y, ::up_x] = planes
         padded = np.pad(upsampled[:, *crop], [(0, 0), *((max(a, 0), max(b, 0)) for a, b in margins), (0, 0)])

@@ -27,6 +27,7 @@ Array = NDArray[Any]
 
 @reference("diopiBatchNorm")
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out):
+    """Return the normalized input, mean and 1 / std for the gradient, and updated running statistics."""
     w, b = broadcast_channels(weight, input, 1), broadcast_channels(bias, input)
     if not training:
         assert running_mean is not None and running_var is not None
@@ -54,6 +55,7 @@ def _unspecified_result(override: ResultOverride | None, shape: tuple[int, ...])
 
 
 def _update_running(running: Array | None, new: WithTerms, momentum: float) -> WithTerms | None:
+    """Return the running statistic moved towards `new` by `momentum`; None if there is none."""
     if running is None:
         return None
     return WithTerms((1 - momentum) * running + momentum * new.value, momentum * new.terms)
@@ -61,6 +63,7 @@ def _update_running(running: Array | None, new: WithTerms, momentum: float) -> W
 
 @reference("diopiBatchNormBackward")
 def batch_norm_backward(grad_output, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps):
+    """Return the gradients of input, weight and bias."""
     axes = non_channel_axes(input)
     mean = save_mean if training else running_mean
     std_inverse = save_invstd if training or running_var is None else 1 / np.sqrt(running_var + eps)
@@ -73,12 +76,14 @@ def batch_norm_backward(grad_output, input, weight, running_mean, running_var, s
 
 @reference("diopiBatchNormStats")
 def batch_norm_stats(input, eps):
+    """Return the mean and 1 / std of each channel."""
     moments = compute_moments(input, non_channel_axes(input))
     return moments.saved_mean((-1,)), moments.saved_invstd(eps, (-1,))
 
 
 @reference("diopiBatchNormGatherStatsWithCounts")
 def batch_norm_gather_stats_with_counts(mean_all, invstd_all, running_mean, running_var, momentum, eps, counts):
+    """Combine the statistics of several devices, and update the running statistics."""
     share = counts[:, None] / counts.sum()
     means = share * mean_all
     variances = share * (1 / invstd_all**2 - eps + (mean_all - means.sum(0)) ** 2)
@@ -93,6 +98,7 @@ def batch_norm_gather_stats_with_counts(mean_all, invstd_all, running_mean, runn
 
 @reference("diopiBatchNormBackwardReduce")
 def batch_norm_backward_reduce(grad_out, input, mean, invstd, input_g, weight_g, bias_g):
+    """Return Σ dy, Σ dy · (x − mean), and the gradients of weight and bias, as far as requested."""
     axes = non_channel_axes(input)
     x_hat = (input - broadcast_channels(mean, input)) * broadcast_channels(invstd, input)
     sum_dy = sum_along(grad_out, axes)
@@ -107,6 +113,7 @@ def batch_norm_backward_reduce(grad_out, input, mean, invstd, input_g, weight_g,
 
 @reference("diopiBatchNormBackwardElemt")
 def batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
+    """Return the gradient of the input from statistics of all devices."""
     mean, invstd, sum_dy, sum_dy_xmu = (broadcast_channels(v, input) for v in (mean, invstd, sum_dy, sum_dy_xmu))
     n = count.sum()
     centred = grad_out - sum_dy / n - (input - mean) * invstd**2 * sum_dy_xmu / n
@@ -115,5 +122,6 @@ def batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum
 
 @reference("diopiBatchNormElemt")
 def batch_norm_elemt(input, weight, bias, mean, invstd):
+    """Return (x − mean) · invstd · weight + bias."""
     mean, invstd = broadcast_channels(mean, input), broadcast_channels(invstd, input)
     return apply_affine(input, mean, invstd, broadcast_channels(weight, input, 1), broadcast_channels(bias, input))

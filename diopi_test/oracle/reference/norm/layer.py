@@ -24,10 +24,11 @@ from diopi_test.oracle.reference.sums import SHARED_ERROR_SIGMAS
 Array = NDArray[Any]
 
 
-# Layer norm: one mean and variance per index of the leading axes.
+# Layer norm: each index of the leading axes has its own mean and variance.
 
 
 def _or_default(values: Array | None, default: float) -> Array:
+    """Return the values, or `default` if they are None."""
     return np.asarray(default) if values is None else values
 
 
@@ -39,6 +40,7 @@ def _layer_norm(
     eps: float,
     out: Sequence[ResultOverride | None],
 ) -> Any:
+    """Return the input normalized over the axes from `begin`, the mean, and 1 / std."""
     moments = compute_moments(input, tuple(range(begin, input.ndim)))
     mean_shape, invstd_shape = (_saved_shape(input, begin, override) for override in out[1:])
     result = normalise(input, moments, eps, _or_default(weight, 1), _or_default(bias, 0))
@@ -46,13 +48,14 @@ def _layer_norm(
 
 
 def _saved_shape(input: Array, begin: int, override: ResultOverride | None) -> tuple[int, ...]:
-    """Return the shape of a saved statistic: the caller's, which may keep the normalised axes with size 1."""
+    """Return the shape of a saved statistic: as the caller allocated it, by default the shape of the leading axes."""
     return override.shape if override and override.shape is not None else input.shape[:begin]
 
 
 def _layer_norm_backward(
     grad_output: Array, input: Array, weight: Array | None, mean: Array, rstd: Array, begin: int
 ) -> Any:
+    """Return the gradients of input, weight and bias of `_layer_norm`."""
     leading, norm_axes = tuple(range(begin)), tuple(range(begin, input.ndim))
     broadcast_shape = (*input.shape[:begin], *[1] * len(norm_axes))
     rstd = rstd.reshape(broadcast_shape)
@@ -63,16 +66,19 @@ def _layer_norm_backward(
 
 @reference("diopiLayerNorm")
 def layer_norm(input, weight, bias, normalized_shape, eps, *, out):
+    """Return the input normalized over the last axes, the mean, and 1 / std."""
     return _layer_norm(input, weight, bias, input.ndim - len(normalized_shape), eps, out)
 
 
 @reference("diopiLayerNormBackward")
 def layer_norm_backward(grad_output, input, weight, mean, rstd, normalized_shape):
+    """Return the gradients of input, weight and bias."""
     return _layer_norm_backward(grad_output, input, weight, mean, rstd, input.ndim - len(normalized_shape))
 
 
 @reference("diopiLayerNormGB")
 def layer_norm_gb(input, weight, bias, eps, begin_norm_axis, *, out):
+    """Return the input normalized over the axes from begin_norm_axis, the mean, and 1 / std."""
     begin = begin_norm_axis % input.ndim
     for name, parameter in (("weight", weight), ("bias", bias)):
         if parameter is not None and parameter.shape != input.shape[begin:]:
@@ -82,10 +88,11 @@ def layer_norm_gb(input, weight, bias, eps, begin_norm_axis, *, out):
 
 @reference("diopiLayerNormGBBackward")
 def layer_norm_gb_backward(grad_output, input, weight, running_mean, running_std, begin_norm_axis):
+    """Return the gradients of input, weight and bias."""
     return _layer_norm_backward(grad_output, input, weight, running_mean, running_std, begin_norm_axis % input.ndim)
 
 
-# Group norm: one mean and variance per sample and group of channels.
+# Group norm: each group of channels of each sample has its own mean and variance.
 
 
 def _group_channels(x: Array, num_groups: int) -> Array:
@@ -103,6 +110,7 @@ def _broadcast_groups(statistic: Array, input: Array) -> Array:
 
 @reference("diopiGroupNorm")
 def group_norm(input, weight, bias, num_groups, eps):
+    """Return the input normalized over each group of channels, the mean, and 1 / std."""
     moments = compute_moments(_group_channels(input, num_groups), (2,))
     w, b = broadcast_channels(weight, input, 1), broadcast_channels(bias, input)
     result = normalise(input, moments, eps, w, b, lambda statistic: _broadcast_groups(statistic, input))
@@ -112,6 +120,7 @@ def group_norm(input, weight, bias, num_groups, eps):
 
 @reference("diopiGroupNormBackward")
 def group_norm_backward(grad_output, input, weight, mean, rstd, num_groups):
+    """Return the gradients of input, weight and bias."""
     x_hat = (input - _broadcast_groups(mean, input)) * _broadcast_groups(rstd, input)
     g = grad_output * broadcast_channels(weight, input, 1)
     grad_input = input_gradient(
@@ -122,11 +131,11 @@ def group_norm_backward(grad_output, input, weight, mean, rstd, num_groups):
     return grad_input, sum_along(grad_output * x_hat, axes), sum_along(grad_output, axes)
 
 
-# Instance norm: one mean and variance per index of the axes before `axis`.
+# Instance norm: each index of the axes before `axis` has its own mean and variance.
 
 
 def _broadcast_instances(values: Array | None, input: Array, axis: int, default: float) -> Array:
-    """Return scale or bias, one value per index of the axes 1 … axis − 1, so that it broadcasts with input."""
+    """Return a scale or bias for the axes 1 … axis − 1 in a shape that broadcasts with input."""
     if values is None:
         return np.asarray(default)
     return values.reshape(1, *input.shape[1:axis], *[1] * (input.ndim - axis))
@@ -134,6 +143,7 @@ def _broadcast_instances(values: Array | None, input: Array, axis: int, default:
 
 @reference("diopiInstanceNorm")
 def instance_norm(input, axis, scale, bias, eps):
+    """Return the input normalized over the axes from `axis`, times scale, plus bias."""
     moments = compute_moments(input, tuple(range(axis, input.ndim)))
     w, b = _broadcast_instances(scale, input, axis, 1), _broadcast_instances(bias, input, axis, 0)
     return normalise(input, moments, eps, w, b)
@@ -141,6 +151,7 @@ def instance_norm(input, axis, scale, bias, eps):
 
 @reference("diopiInstanceNormBackward")
 def instance_norm_backward(grad_output, input, scale, axis, eps):
+    """Return the gradients of input, scale and bias; the statistics are computed again."""
     norm_axes = tuple(range(axis, input.ndim))
     moments = compute_moments(input, norm_axes)
     invstd, invstd_terms = moments.invstd(eps)

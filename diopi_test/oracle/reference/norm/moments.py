@@ -99,6 +99,7 @@ def apply_affine(x: Array, mean: Array, invstd: Array, weight: Any, bias: Any) -
 
 
 def _identity(statistic: Array) -> Array:
+    """Return the statistic unchanged."""
     return statistic
 
 

@@ -43,6 +43,7 @@ def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
 
 
 def _norm_result(x: Array, p: float, axes: Axes, keepdims: bool) -> Any:
+    """Return the norm with terms; exact for orders 0 and ±∞."""
     norm = _vector_norm(x, p, axes)
     terms = norm * norm_terms(np.abs(x), p, axes)
     norm, terms = (array if keepdims else array.squeeze(axes) for array in (norm, terms))
@@ -51,22 +52,26 @@ def _norm_result(x: Array, p: float, axes: Axes, keepdims: bool) -> Any:
 
 @reference("diopiNorm")
 def norm(input, p, dim, *, out):
+    """Return the p-norm along the axes `dim`."""
     keepdims = out.shape is not None and len(out.shape) == input.ndim
     return _norm_result(input, p, _norm_axes(dim, input.ndim), keepdims)
 
 
 @reference("diopiLinalgVecNorm")
 def linalg_vec_norm(input, ord, dim, keepdim):
+    """Return the norm of order `ord` along the axes `dim`."""
     return _norm_result(input, ord, _norm_axes(dim, input.ndim), keepdim)
 
 
 @reference("diopiForeachnormScalar")
 def foreachnorm_scalar(inputs, ord):
+    """Return the norm of each tensor."""
     return [_norm_result(x, ord, _norm_axes((), x.ndim), False) for x in inputs]
 
 
 @reference("diopiNormBackward")
 def norm_backward(grad_output, self, norm, dim, p):
+    """Return grad_output times the derivative of the p-norm."""
     axes = _norm_axes(dim, self.ndim)
     keepdims_shape = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
     return np.asarray(grad_output.reshape(keepdims_shape) * _norm_slope(self, norm.reshape(keepdims_shape), p, axes))
@@ -74,6 +79,7 @@ def norm_backward(grad_output, self, norm, dim, p):
 
 @reference("diopiNormalize")
 def normalize(input, p, axis, eps):
+    """Return x / max(‖x‖_p, eps) along an axis."""
     axes = _norm_axes((axis,), input.ndim)
     r = _vector_norm(input, p, axes)
     normalised, terms = input / np.maximum(r, eps), np.where(r < eps, 0, norm_terms(np.abs(input), p, axes))
@@ -82,6 +88,7 @@ def normalize(input, p, axis, eps):
 
 @reference("diopiNormalizeBackward")
 def normalize_backward(grad_output, input, p, axis, eps):
+    """Return the gradient of the input of `normalize`."""
     axes = _norm_axes((axis,), input.ndim)
     r = _vector_norm(input, p, axes)
     projection = (grad_output * input).sum(axes, keepdims=True)
