@@ -25,6 +25,7 @@ def _copied_positions(shape: Shape, mask: Shape, half: Shape) -> tuple[Array, Ar
 
 @reference("diopiPsamaskMmcv")
 def psamask(output, input, psa_type, num_, h_feature, w_feature, h_mask, w_mask, half_h_mask, half_w_mask):
+    """Return the attention between all positions, from a mask around each position (0: collect, 1: distribute)."""
     entry, center, target = _copied_positions((h_feature, w_feature), (h_mask, w_mask), (half_h_mask, half_w_mask))
     result_index = (target, center) if psa_type == 0 else (center, target)
     result = np.zeros((num_, h_feature * w_feature, h_feature * w_feature))
