@@ -90,7 +90,7 @@ def another_step(arguments: dict[str, Any]) -> None:
         (colder, "a weight is drawn"),
         (nobody_ends, "finished"),
         (no_log_probs, "cum_log_probs"),
-        (another_step, "what they were"),
+        (another_step, "unchanged"),
     ],
 )
 def test_validator_rejects_draws_from_other_arguments(

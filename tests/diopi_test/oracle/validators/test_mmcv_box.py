@@ -42,7 +42,7 @@ def test_nms_may_keep_any_of_two_boxes_of_equal_score(first: int) -> None:
     ("places", "text"),
     [
         ((0, 3), "descending order"),
-        ((3, 0, 1), "out: box 1 overlaps box 0, which is kept before it"),
+        ((3, 0, 1), "out: box 1 overlaps box 0, which is selected before it"),
         ((3,), "box 0 is missing"),
         ((3, 2), "box 0 is missing"),
         ((0,), "box 3 is missing"),

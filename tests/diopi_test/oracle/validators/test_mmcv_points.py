@@ -36,8 +36,8 @@ def test_validator_accepts_furthest_points_at_equal_distance_in_any_order(chosen
     ("chosen", "text"),
     [
         ([3, 0, 1, 2], "the first index is 3"),
-        ([0, 1, 3, 2], "point 1 of step 1"),
-        ([0, 3, 3, 1], "point 3 of step 2"),
+        ([0, 1, 3, 2], "step 1 selects point 1"),
+        ([0, 3, 3, 1], "step 2 selects point 3"),
         ([0, 4, 1, 2], "index 4, expected one from 0 to 3"),
         ([0, -1, 1, 2], "index -1"),
     ],
@@ -55,7 +55,7 @@ def test_validator_accepts_neighbours_at_equal_distance_in_any_order(row: list[i
 
 @pytest.mark.parametrize(
     ("row", "text"),
-    [([0, 3, 1], "at the distance"), ([0, 1, 1], "more than once"), ([0, 1, 4], "a position from 0 to 3")],
+    [([0, 3, 1], "as near as"), ([0, 1, 1], "more than once"), ([0, 1, 4], "a position from 0 to 3")],
 )
 def test_validator_rejects_points_that_are_not_nearest(row: list[int], text: str) -> None:
     results = {"idx_tensor": [[row]], "dist2_tensor": [[[0.0, 1, 1]]]}

@@ -59,11 +59,11 @@ def test_validator_accepts_any_subset_of_voxels(voxel: tuple[Array, Array], cell
 @pytest.mark.parametrize(
     ("voxels", "coors", "counts", "text"),
     [
-        ([(A, C), (A, C), (NONE, NONE)], [NEAR, NEAR, LEFT], [2, 2, 0], "row 1 is (0, 0, 0), which came before"),
-        ([(A, C), (B, NONE), (NONE, NONE)], [NEAR, (1, 0, 0), LEFT], [2, 1, 0], "(1, 0, 0), where no point is"),
+        ([(A, C), (A, C), (NONE, NONE)], [NEAR, NEAR, LEFT], [2, 2, 0], "row 1 is (0, 0, 0), which occurs twice"),
+        ([(A, C), (B, NONE), (NONE, NONE)], [NEAR, (1, 0, 0), LEFT], [2, 1, 0], "(1, 0, 0), which has no points"),
         ([(A, NONE), (B, NONE), (NONE, NONE)], [NEAR, FAR, LEFT], [1, 1, 0], "voxel 0 has 1 points, expected 2"),
-        ([(A, A), (B, NONE), (NONE, NONE)], [NEAR, FAR, LEFT], [2, 1, 0], "not in cell (0, 0, 0), or has one twice"),
-        ([(A, B), (B, NONE), (NONE, NONE)], [NEAR, FAR, LEFT], [2, 1, 0], "not in cell (0, 0, 0), or has one twice"),
+        ([(A, A), (B, NONE), (NONE, NONE)], [NEAR, FAR, LEFT], [2, 1, 0], "not in cell (0, 0, 0), or has a point"),
+        ([(A, B), (B, NONE), (NONE, NONE)], [NEAR, FAR, LEFT], [2, 1, 0], "not in cell (0, 0, 0), or has a point"),
         ([(A, C), (B, B), (NONE, NONE)], [NEAR, FAR, LEFT], [2, 1, 0], "voxel 1 has more than its 1 points"),
         ([(A, C), (B, NONE), (A, NONE)], [NEAR, FAR, LEFT], [2, 1, 0], "voxels: there are 2 voxels"),
         ([(A, C), (B, NONE), (NONE, NONE)], [NEAR, FAR, (0, 0, 1)], [2, 1, 0], "coors: there are 2 voxels"),
