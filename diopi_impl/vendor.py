@@ -163,11 +163,18 @@ class Vendor(BaseVendor):
 
 
 def _module_of(function: Callable[..., Any]) -> str:
-    """Return the name of the module that defines a function, also if decorators or `partial` wrap the function."""
+    """Return the name of the module that defines a function, also if decorators or `partial` wrap the function.
+
+    Args:
+        function: An implementation. A `partial` may state its module, as functions do.
+
+    Returns:
+        The name; an empty string if the function is not written in Python.
+    """
     wrapped = inspect.unwrap(function)
-    while isinstance(wrapped, partial):
+    while isinstance(wrapped, partial) and "__module__" not in vars(wrapped):
         wrapped = inspect.unwrap(wrapped.func)
-    return getattr(wrapped, "__module__", "") or ""
+    return "" if inspect.isbuiltin(wrapped) else getattr(wrapped, "__module__", "") or ""
 
 
 @final

@@ -41,6 +41,7 @@ def _operator_call(name: str) -> Callable[..., Any]:
     declared = [inspect.Parameter(parameters[a.name], kind) for a in schema if a.name in parameters]
     # the functions of the module torch take half the time of torch.ops
     call = partial(getattr(torch, operator_name, None) or getattr(torch._C._nn, operator_name, None) or packet)
+    call.__module__ = __name__  # instead of PyTorch's, because the runner reads all that an implementing module imports
     call.__signature__ = inspect.Signature(declared)  # type: ignore[attr-defined]  # inspect reads it
     return call
 

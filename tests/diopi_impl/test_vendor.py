@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,6 +120,15 @@ def test_implements_rejects_a_second_implementation(vendor: Vendor) -> None:
         vendor.implements("diopiSqrt")(lambda input: input)
     with pytest.raises(VendorError, match="diopiSqrt"):
         vendor.implements_raw("diopiSqrt")(lambda ctx, out, input: None)
+
+
+def test_a_compiled_function_has_no_source_module(vendor: Vendor) -> None:
+    compiled = partial(math.hypot)
+    compiled.__signature__ = inspect.signature(lambda input, other: None)  # type: ignore[attr-defined]  # inspect reads it
+    vendor.implements("diopiMul")(compiled)
+    assert vendor.source_modules["diopiMul"] == ""
+    compiled.__module__ = __name__
+    assert vendor.source_modules["diopiMul"] == __name__
 
 
 def test_implements_returns_the_function_unchanged(vendor: Vendor) -> None:
