@@ -238,7 +238,7 @@ def copy_tree(target: Path) -> Path:
 
 def run_tests(tree: Path, tests: tuple[str, ...], limit: float) -> tuple[bool, str]:
     """Run tests in a tree; return whether all of them passed within the limit, and the output's last lines."""
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
     command = [
         sys.executable,
         "-m",
