@@ -20,7 +20,15 @@ from diopi_torch.layout import contiguous_strides, extent
 from diopi_torch.operators import COPY
 from diopi_torch.sdpa import choose_backend
 from diopi_torch.settings import NAME
-from diopi_torch.tensors import CPU_KEYS, allocate_now, copy_bytes, is_dense, is_on_device, read_to_host
+from diopi_torch.tensors import (
+    CPU_KEYS,
+    allocate_now,
+    copy_bytes,
+    is_dense,
+    is_on_device,
+    read_to_host,
+    stored_elements,
+)
 
 aten = torch.ops.aten
 
@@ -215,7 +223,7 @@ KERNELS["_fused_sdp_choice"] = choose_backend
 @kernel("_copy_from")
 def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
     """Copy `self` to `dst`; each may be on the host or the device, and lazily conjugated or negated."""
-    source, target = _without_lazy_bits(self), _without_lazy_bits(dst)
+    source, target = stored_elements(self), stored_elements(dst)
     source = source if source.shape == target.shape else source.expand(target.shape)
     if is_on_device(source) and is_on_device(target):
         _copy_on_device(source, target)
@@ -232,12 +240,6 @@ def _copy_from(self: torch.Tensor, dst: torch.Tensor, non_blocking: bool = False
 
 FALLTHROUGH = {"_copy_from": ("Conjugate", "Negative")}
 """The dispatch keys that a kernel handles itself: PyTorch does not first resolve a lazy conjugation or negation."""
-
-
-def _without_lazy_bits(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a view of the stored elements, without the conjugation or negation that PyTorch has deferred."""
-    stored = aten._conj(tensor) if tensor.is_conj() else tensor
-    return aten._neg_view(stored) if stored.is_neg() else stored
 
 
 @kernel("_copy_from_and_resize")

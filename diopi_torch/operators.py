@@ -22,6 +22,7 @@ from diopi_proto.aten.table import find_form as form_of_function
 from diopi_torch import dump
 from diopi_torch.attention import FAST_PATHS
 from diopi_torch.backend import backend
+from diopi_torch.conjugation import call_materialized, receives_lazy_bits
 from diopi_torch.fallback import fall_back, operator_name
 from diopi_torch.functions import NotServedError
 from diopi_torch.layout import TensorLayout, contiguous_strides, layout_of
@@ -29,6 +30,7 @@ from diopi_torch.plans import Plan, PlanBuilder, Refusal, cache_plan, describe_f
 from diopi_torch.recurrent import CELLS
 from diopi_torch.sdpa import ABOVE_AUTOGRAD
 from diopi_torch.shapes import infer_layouts
+from diopi_torch.tensors import has_lazy_bits
 
 EXCLUDED_OPERATORS: Mapping[str, str] = {
     "_to_copy": "PyTorch composes it of making memory and copying",
@@ -61,6 +63,8 @@ class Kernel:
 
     def serve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator with functions; raise NotServedError if that is not possible."""
+        if self._receives_lazy_bits and any(map(has_lazy_bits, (*args, *kwargs.values()))):
+            return call_materialized(self.operator, self.serve, args, kwargs)
         tensors: list[Any] = []
         form = describe_form(args, tensors)
         if kwargs:
@@ -162,6 +166,10 @@ class Kernel:
         if not self._is_inplace:
             return (False,)
         return (True,) if self._name == self.row.operator else (False, True)
+
+    @cached_property
+    def _receives_lazy_bits(self) -> bool:
+        return receives_lazy_bits(self.operator)
 
     @cached_property
     def _returns(self) -> bool:

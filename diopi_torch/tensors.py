@@ -96,7 +96,8 @@ def is_on_device(value: object) -> bool:
 def read_to_host(tensor: torch.Tensor) -> torch.Tensor:
     """Return a CPU tensor with the elements and strides of a tensor of the device, after waiting for the stream.
 
-    The CPU tensor uses the same memory if the host can address it, otherwise a copy.
+    The CPU tensor uses the same memory if the host can address it, otherwise a copy. It is lazily conjugated or negated
+    if `tensor` is.
 
     Args:
         tensor: a tensor of the device.
@@ -106,16 +107,42 @@ def read_to_host(tensor: torch.Tensor) -> torch.Tensor:
     """
     device = backend()
     device.stream.synchronize()
-    if device.device.host_addressable:
-        capsule = torch._C._to_dlpack(tensor)
-        _dltensor_of(capsule).description.device.type = CPU
-        return _from_dlpack(capsule)
+    host = _share_memory(tensor) if device.device.host_addressable else _download(tensor, device)
+    host = torch._conj(host) if tensor.is_conj() else host
+    return torch._neg_view(host) if tensor.is_neg() else host
+
+
+def _share_memory(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a CPU tensor over the stored elements of a tensor of the device."""
+    capsule = torch._C._to_dlpack(tensor)
+    _dltensor_of(capsule).description.device.type = CPU
+    return _from_dlpack(capsule)
+
+
+def _download(tensor: torch.Tensor, device: Backend) -> torch.Tensor:
+    """Return a CPU tensor with a copy of the stored elements of a tensor of the device."""
     elements = extent(tensor.shape, tensor.stride())
     span = torch.empty(elements, dtype=tensor.dtype)
     if elements:
         device.stream.native.d2h(span.data_ptr(), tensor.data_ptr(), elements * tensor.dtype.itemsize)
         device.stream.synchronize()
     return span.as_strided(tensor.shape, tensor.stride())
+
+
+def has_lazy_bits(value: object) -> bool:
+    """Return whether a value is a tensor whose elements PyTorch has yet to conjugate or negate."""
+    return isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())
+
+
+def materialize(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor that stores its elements as they are; `tensor` itself unless PyTorch has deferred a change."""
+    return tensor.resolve_conj().resolve_neg()
+
+
+def stored_elements(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a view of the stored elements, without the conjugation or negation that PyTorch has deferred."""
+    stored = torch._conj(tensor) if tensor.is_conj() else tensor
+    return torch._neg_view(stored) if stored.is_neg() else stored
 
 
 def is_dense(tensor: torch.Tensor) -> bool:
@@ -147,7 +174,8 @@ def copy_bytes(target: torch.Tensor, source: torch.Tensor) -> None:
 
 def upload(tensor: torch.Tensor) -> torch.Tensor:
     """Return a copy of a CPU tensor on the device; it has the same strides if the tensor is dense."""
-    dense = tensor if is_dense(tensor) else tensor.contiguous()
+    plain = materialize(tensor)
+    dense = plain if is_dense(plain) else plain.contiguous()
     uploaded = allocate_now(dense.shape, dense.dtype, dense.stride())
     copy_bytes(uploaded, dense)
     return uploaded

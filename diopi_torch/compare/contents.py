@@ -18,7 +18,7 @@ from diopi_test.cases.layouts import Layout, contiguous, strides
 from diopi_test.cases.model import TensorSpec
 from diopi_test.execution.call_record import Bytes, TensorRecord
 from diopi_torch.layout import DTYPES, contiguous_strides, extent
-from diopi_torch.tensors import is_on_device, read_to_host
+from diopi_torch.tensors import is_on_device, read_to_host, stored_elements
 
 
 def read_span(tensor: torch.Tensor) -> Bytes:
@@ -26,7 +26,7 @@ def read_span(tensor: torch.Tensor) -> Bytes:
     length = extent(tensor.shape, tensor.stride())
     if not length:
         return np.empty(0, np.uint8)
-    host = read_to_host(tensor) if is_on_device(tensor) else tensor
+    host = stored_elements(read_to_host(tensor) if is_on_device(tensor) else tensor)
     return host.as_strided([length], [1]).view(torch.uint8).numpy().copy()
 
 
@@ -38,7 +38,7 @@ def infer_layout(shape: tuple[int, ...], steps: tuple[int, ...]) -> Layout:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Content:
     """The content of a tensor at one moment.
 
@@ -48,6 +48,8 @@ class Content:
         strides: the strides at that moment, in elements.
         stored: the bytes at that moment, from the first element to the last.
         address: the address of the first element.
+        is_conjugated: whether the elements are the conjugates of those stored.
+        is_negated: whether the elements are the negatives of those stored.
     """
 
     tensor: torch.Tensor
@@ -55,11 +57,21 @@ class Content:
     strides: tuple[int, ...]
     stored: Bytes
     address: int
+    is_conjugated: bool
+    is_negated: bool
 
     @classmethod
     def from_tensor(cls, tensor: torch.Tensor) -> Content:
         """Return the current content of a tensor of the device or the CPU."""
-        return cls(tensor, tuple(tensor.shape), tuple(tensor.stride()), read_span(tensor), tensor.data_ptr())
+        return cls(
+            tensor=tensor,
+            shape=tuple(tensor.shape),
+            strides=tuple(tensor.stride()),
+            stored=read_span(tensor),
+            address=tensor.data_ptr(),
+            is_conjugated=tensor.is_conj(),
+            is_negated=tensor.is_neg(),
+        )
 
     @property
     def dtype(self) -> Dtype:
@@ -70,7 +82,9 @@ class Content:
     def data(self) -> TensorData:
         """The elements with their shape and layout."""
         spec = TensorSpec(self.shape, self.dtype, layout=infer_layout(self.shape, self.strides))
-        return TensorData(self.record("", Role.input, self.stored).values, spec)
+        values = self.record("", Role.input, self.stored).values
+        values = np.conj(values) if self.is_conjugated else values
+        return TensorData(-values if self.is_negated else values, spec)
 
     def record(self, name: str, role: Role, after: Bytes, expected: Any = None) -> TensorRecord:
         """Return the record of the tensor after a call."""
@@ -99,17 +113,17 @@ class Content:
         return now
 
     def on_cpu(self) -> torch.Tensor:
-        """Return a CPU tensor with the same elements and strides."""
+        """Return a CPU tensor with the same elements and strides, lazily conjugated or negated as the tensor was."""
         if not self.stored.size:
             return torch.empty(self.shape, dtype=self.tensor.dtype)
-        memory = torch.from_numpy(self.stored.copy()).view(self.tensor.dtype)
-        return memory.as_strided(self.shape, self.strides)
+        memory = torch.from_numpy(self.stored.copy()).view(self.tensor.dtype).as_strided(self.shape, self.strides)
+        memory = torch._conj(memory) if self.is_conjugated else memory
+        return torch._neg_view(memory) if self.is_negated else memory
 
 
 def read_elements(tensor: torch.Tensor) -> NDArray[Any]:
     """Return the elements of a tensor of the device or the CPU as an array in the corresponding NumPy type."""
-    plain = tensor.detach() if is_on_device(tensor) else tensor.detach().resolve_conj().resolve_neg()
-    return Content.from_tensor(plain).data.values
+    return Content.from_tensor(tensor.detach()).data.values
 
 
 def map_tensors(change: Callable[[str, torch.Tensor], Any], value: Any, name: str) -> Any:
