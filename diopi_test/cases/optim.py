@@ -17,8 +17,8 @@ from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, normal, uniform
-from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
+from diopi_test.cases.model import LARGE, Case, cases_for
 from diopi_test.cases.template import Arguments, CaseTemplate, TensorTemplate, expand, tensor
 
 F16, BF16, F32, F64 = floating
@@ -42,6 +42,14 @@ PATTERNS = (
 )
 """Shapes and layouts of the tensors of a step."""
 
+FAR_APART = strides(1031, 2)
+LARGE_PATTERNS = (
+    CaseTemplate("layer", (263, 257), dtypes=(F32,), level=LARGE),
+    CaseTemplate(
+        "half-far-apart", (131, 517), {"param": tensor(131, 517, layout=FAR_APART)}, dtypes=(F16,), level=LARGE
+    ),
+)
+
 
 def step(
     label: str, numbers: Mapping[str, Any], states: Mapping[str, Domain], dtypes: Sequence[Dtype]
@@ -53,9 +61,9 @@ def step(
 
 
 def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Any]]) -> Iterator[Case]:
-    """The first step in all patterns, every other as a matrix."""
+    """Return the cases of the first step in all patterns, and of the other steps with matrices."""
     first, *other_steps = steps
-    templates = [_shaped(first.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in PATTERNS]
+    templates = [_shaped(first.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in (*PATTERNS, *LARGE_PATTERNS)]
     templates += [_shaped(step, MATRIX) for step in other_steps]
 
     def tensors(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, TensorTemplate | None]:
@@ -72,9 +80,10 @@ def step_cases(prototype: Prototype, steps: Sequence[CaseTemplate[Any]]) -> Iter
 
 
 def _shaped(template: CaseTemplate[Any], pattern: CaseTemplate[Any]) -> CaseTemplate[Any]:
-    """A step with tensors of a pattern."""
-    label = f"{template.label}-{pattern.label}"
-    return replace(template.replace(label, pattern.arguments, layout=pattern.layout), sizes=pattern.sizes)
+    """Return a step with tensors of a pattern."""
+    label = pattern.label if pattern.level == LARGE else f"{template.label}-{pattern.label}"
+    shaped = template.replace(label, pattern.arguments, layout=pattern.layout, level=pattern.level)
+    return replace(shaped, sizes=pattern.sizes)
 
 
 # Steps with a state for each parameter
@@ -230,6 +239,15 @@ FUSED_NUMBERS: Mapping[str, Any] = {
 LARGEST: Mapping[str, Domain] = {"max_exp_avg_sqs": POSITIVE}
 AMSGRAD: Mapping[str, Any] = {"arguments": {"amsgrad": True}, "domains": LARGEST}
 
+FUSED_DOMAINS: Mapping[str, Domain] = {
+    "params": normal(),
+    "grads": GRADIENT,
+    "exp_avgs": normal(),
+    "exp_avg_sqs": POSITIVE,
+}
+LAYERS = ((263, 257), (4097,), (1, 3, 1, 5))
+HALF_LAYERS = [tensor(509), tensor(131, 517, layout=FAR_APART), tensor(3, 1031)]
+
 MOMENTS_ELSEWHERE: Mapping[str, Any] = {
     "exp_avgs": [tensor(3, 4, layout=transposed), tensor(2, 5, layout=strided)],
     "exp_avg_sqs": [tensor(3, 4, domain=POSITIVE), tensor(2, 5, domain=POSITIVE, layout=transposed)],
@@ -254,16 +272,23 @@ FUSED = (
     fused_step("very-many", ((2,),) * 75, range(1, 76), **AMSGRAD),
     fused_step("usual", arguments={**USUAL, "lr": 0.001}, dtypes=floating),
     fused_step("long", ((1031,), (7,)), (2, 3), **AMSGRAD),
+    fused_step("model", LAYERS, level=LARGE),
+    fused_step(
+        "half-far-apart",
+        arguments=dict.fromkeys(FUSED_DOMAINS, HALF_LAYERS),
+        domains=FUSED_DOMAINS,
+        dtypes=(F16,),
+        level=LARGE,
+    ),
 )
 
 
 @cases_for("diopiFusedAdamW")
 def fused_adamw(prototype: Prototype) -> Iterator[Case]:
     def tensors(template: CaseTemplate[Any], dtype: Dtype) -> Mapping[str, Any]:
-        domains = {"params": normal(), "grads": GRADIENT, "exp_avgs": normal(), "exp_avg_sqs": POSITIVE}
         lists = {
             name: [tensor(*shape, domain=domain, layout=template.layout) for shape in template.sizes]
-            for name, domain in {**domains, **template.domains}.items()
+            for name, domain in {**FUSED_DOMAINS, **template.domains}.items()
         }
         return lists if "max_exp_avg_sqs" in lists else {**lists, "max_exp_avg_sqs": None}
 
@@ -352,6 +377,10 @@ CLIPS = (
     clip("long-two", 6000.0, 2.0, ((1024,),), choice([3.0, -3.0]), dtypes=floating, exact=True),
     clip("very-many", 1.0, 2.0, ((2,),) * 150, integer_values(-4, 4)),
     clip("many", 1.0, 2.0, ((3,),) * 12, integer_values(-4, 4)),
+    clip("model", shapes=LAYERS, level=LARGE),
+    clip("half-far-apart", dtypes=(F16,), domains={"grads": GRADIENT}, level=LARGE).replace(
+        arguments={"grads": HALF_LAYERS}
+    ),
     *(clip(f"order-{p}", 0.0005 if p < 0 else 1.0, p, domain=uniform(0.5, 2)) for p in FURTHER_ORDERS),
 )
 

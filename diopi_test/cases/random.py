@@ -15,8 +15,8 @@ import numpy as np
 from diopi_proto.dtypes import floating, half, is_floating, real
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_range
-from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, transposed
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
+from diopi_test.cases.model import LARGE, ResultOverride
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 
@@ -35,6 +35,9 @@ GENERATORS: Mapping[str, Seed] = {"own-generator": None, "seed-0": 0, "largest-s
 SAMPLE = (45, 80)
 """Enough elements to find a mean off by a tenth of its deviation, a range by a hundredth."""
 
+PLANE = (263, 257)
+"""The shape of large samples."""
+
 FORMS: Mapping[str, tuple[Shape, Layout]] = {
     "scalar": ((), contiguous),
     "empty": ((0, 3), contiguous),
@@ -51,13 +54,20 @@ def seeded(template: Template) -> Iterator[CaseTemplate[Any]]:
 
 
 def samples(template: Template) -> Iterator[CaseTemplate[Any]]:
-    """A sample of every element type, a small one of every form, and all that a generator can be."""
+    """Yield a sample in every element type, small ones of every form, all kinds of generators, and a large one."""
     yield template("sample", dtypes=DtypeSelection.all, smoke=True)
     yield from (template(label, *form) for label, form in FORMS.items())
     yield from seeded(template)
+    yield template("plane", PLANE, level=LARGE)
 
 
 # Tensors filled
+
+
+def filled_samples(numbers: Numbers) -> Iterator[CaseTemplate[Any]]:
+    """Yield the samples of a function that fills a tensor, with these numbers."""
+    yield from samples(partial(filled, numbers=numbers))
+    yield filled("half", (70_001,), numbers=numbers, dtypes=(F16,), level=LARGE)
 
 
 def filled(
@@ -103,12 +113,12 @@ LOW, HIGH = (
     ByDtype(lambda dtype: 2 if dtype is Dtype.bool else 12),
 )
 
-register("diopiRandomInp", templates=(*samples(partial(filled, numbers=bounds(LOW, HIGH))), *RANGES))
+register("diopiRandomInp", templates=(*filled_samples(bounds(LOW, HIGH)), *RANGES))
 
 register(
     "diopiUniformInp",
     templates=(
-        *samples(partial(filled, numbers=bounds(-3.0, 0.5))),
+        *filled_samples(bounds(-3.0, 0.5)),
         filled("unit", numbers=bounds(0.0, 1.0), dtypes=DtypeSelection.all),
         filled("binade", numbers=bounds(1.0, 2.0), dtypes=DtypeSelection.all),
         filled("point", (4, 5), numbers=bounds(0.75, 0.75), dtypes=DtypeSelection.all),
@@ -123,7 +133,7 @@ register(
 register(
     "diopiBernoulliScalar",
     templates=(
-        *samples(partial(filled, numbers={"p": 0.3})),
+        *filled_samples({"p": 0.3}),
         *(filled(f"p-{p:g}", (40,), numbers={"p": p}, dtypes=(F32, F16, Dtype.int64, Dtype.bool)) for p in (0.0, 1.0)),
         filled("likely", numbers={"p": 0.85}, dtypes=(F32, BF16, Dtype.int8)),
     ),
@@ -133,7 +143,7 @@ register(
     "diopiNormal",
     "diopiNormalInp",
     templates=(
-        *samples(partial(filled, numbers=moments(-1.5, 2.5))),
+        *filled_samples(moments(-1.5, 2.5)),
         filled("standard", numbers=moments(0.0, 1.0), dtypes=DtypeSelection.all),
         filled("point", (4, 5), numbers=moments(-0.75, 0.0), dtypes=DtypeSelection.all),
         filled("narrow", numbers=moments(8.0, 0.125)),
@@ -166,12 +176,17 @@ register(
         *(permutation(f"n-{n}", n, dtypes=(Dtype.int64, F32)) for n in (0, 1, 2)),
         permutation("strided", 300, strided, dtypes=(Dtype.int64, F32)),
         permutation("long", 70_001),
+        permutation("long", 131_101, level=LARGE),
+        permutation("int32", 70_001, dtypes=(Dtype.int32,), level=LARGE),
         *seeded(permutation),
     ),
 )
 
 
 # Draws for every element of a tensor
+
+FAR_APART: tuple[Shape, Layout, Layout] = PLANE, strides(1031, 2), contiguous
+"""Shape, layout of the arguments and layout of the result of large samples in half precision."""
 
 PROBABILITIES = choice([0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
 
@@ -192,6 +207,7 @@ def _probable(domain: Domain) -> Numbers:
 bernoulli = partial(sampled, arguments=_probable(PROBABILITIES))
 BERNOULLI = (
     *samples(bernoulli),
+    bernoulli("half-far-apart", *FAR_APART, dtypes=(F16,), level=LARGE),
     sampled("certain", (4, 5), arguments=_probable(choice([0.0, 1.0])), dtypes=DtypeSelection.all),
 )
 
@@ -215,7 +231,8 @@ def normals(mean: Any, std: Any, point: Any) -> tuple[CaseTemplate[Any], ...]:
     """Domains of tensors, or numbers; the deviation is once `point`. In the last, layouts differ."""
     draw = partial(sampled, arguments={"mean": mean, "std": std})
     at_points = sampled("point", (4, 5), arguments={"mean": mean, "std": point}, dtypes=DtypeSelection.all)
-    return (*samples(draw), at_points, draw("mixed", SAMPLE, strided, transposed))
+    large = draw("half-far-apart", *FAR_APART, dtypes=(F16,), level=LARGE)
+    return (*samples(draw), large, at_points, draw("mixed", SAMPLE, strided, transposed))
 
 
 register(
@@ -238,12 +255,14 @@ def two_tensors(
     return CaseTemplate(label, arguments={**tensors, "generator": SEED}, **fields)
 
 
-*usual, mixed = normals(MEANS, DEVIATIONS, choice([0.0]))
+*usual, large, at_points, mixed = normals(MEANS, DEVIATIONS, choice([0.0]))
 
 register(
     "diopiNormalTensor",
     templates=(
         *usual,
+        large.replace(arguments={"std": tensor(*PLANE, domain=DEVIATIONS)}),
+        at_points,
         mixed.replace(arguments={"std": tensor(*SAMPLE, domain=DEVIATIONS, layout=transposed)}),
         sampled("infinite-means", arguments={"mean": INFINITE_MEANS, "std": DEVIATIONS}),
         two_tensors("row", SAMPLE, SAMPLE[1:]),
@@ -276,6 +295,7 @@ UNUSUAL = choice([-0.0, 1.5, -2.0, np.inf, np.nan])
 
 DROPOUTS = (
     *samples(dropped),
+    dropped("half-far-apart", *FAR_APART, dtypes=(F16,), level=LARGE),
     dropped("byte-mask", p=0.8, results=BYTE_MASK, dtypes=DtypeSelection.all),
     dropped("no-mask", p=0.6, results=NO_MASK, dtypes=DtypeSelection.all),
     dropped("inference", (5, 7), train=False, domain=UNUSUAL, dtypes=DtypeSelection.all),
@@ -319,7 +339,7 @@ def weighted(
     **fields: Any,
 ) -> CaseTemplate[Any]:
     """Every row a permutation of the weights that is turned by its number, modulo three."""
-    turned = np.array([np.roll(weights, row % 3) for row in range(*rows or (1,))])
+    turned = np.array([np.roll(weights, row) for row in range(min(*rows, 3) if rows else 1)])
     domain = fixed_values(turned if turned.size else [0.0])
     arguments = {"input": domain, "num_samples": num_samples, "replacement": replacement}
     return sampled(label, (*rows, len(weights)), *layouts, arguments=arguments, **fields)
@@ -355,6 +375,8 @@ WEIGHTED = (
     replaced("single", [0.25], 3),
     weighted("no-rows", WEIGHTS, 2, (0,)),
     *seeded(replaced),
+    weighted("rows", num_samples=2, rows=(70_001,), level=LARGE),
+    replaced("draws", num_samples=70_001, level=LARGE),
 )
 
 register("diopiMultinomial", templates=WEIGHTED)

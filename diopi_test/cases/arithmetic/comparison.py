@@ -39,8 +39,8 @@ from diopi_test.cases.elementwise import (
     with_result_dtype,
 )
 from diopi_test.cases.formats import format_of, is_inexact
-from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.layouts import contiguous, strided, strides, transposed
+from diopi_test.cases.model import LARGE, Case, cases_for
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, TensorTemplate, expand, tensor
 from diopi_test.cases.type_promotion import PROMOTED_PAIRS, first_gap, promotion_templates, representable_neighbors
 
@@ -176,6 +176,11 @@ EQUAL_PATTERNS = (
     pattern("layouts", (4, 6), layouts=[transposed, strided], dtypes=[F32, Dtype.int64]),
     pattern("long", (1031,), dtypes=[F32, Dtype.int64]),
 )
+LARGE_EQUAL = (
+    pattern("same", (263, 257), level=LARGE),
+    pattern("same-half", (70_001,), layouts=[strides(3), contiguous], dtypes=[Dtype.float16], level=LARGE),
+)
+LARGE_DIFFERENT = pattern("last-differs", (70_001,), level=LARGE)
 SHAPES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "shapes": ((2, 3), (3, 2)),
     "broadcast": ((2, 3), (3,)),
@@ -226,6 +231,8 @@ def equal(prototype: Prototype) -> Iterator[Case]:
             prototype, [with_domains(shapes, {}, label) for shapes in EQUAL_PATTERNS], _altered_copy(altered)
         )
     yield from expand(prototype, EQUAL_PAIRS)
+    yield from expand(prototype, LARGE_EQUAL, _altered_copy([]))
+    yield from expand(prototype, [LARGE_DIFFERENT], _altered_copy([-1]))
 
 
 def _altered_copy(places: Sequence[int]) -> Derive[Any]:

@@ -12,14 +12,16 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import by_category, by_kind
 from diopi_test.cases.domains import choice, full_range, integer_values, normal
-from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.model import Case, TensorSpec, cases_for
+from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
+from diopi_test.cases.model import LARGE, Case, TensorSpec, cases_for
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, expand, tensor
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32
 
 
 Shapes = Sequence[tuple[int, ...]]
+
+NUMBERS = by_kind(normal(3), full_range)
 
 THREE: Shapes = ((3, 4), (5,), ())
 MANY_SHAPES: Shapes = [(n % 4 + 1, 2) for n in range(21)]
@@ -35,7 +37,7 @@ def listed(
     **fields: Any,
 ) -> CaseTemplate[Any]:
     """Tensors of these shapes and, in turn, types, and a number or a tensor of it, whose shape are the `sizes`."""
-    domain = integer_values(-9, 9) if fields.get("exact") else by_kind(normal(3), full_range)
+    domain = integer_values(-9, 9) if fields.get("exact") else NUMBERS
     inputs = [
         tensor(*shape, dtype=dtype, domain=domain, layout=layout)
         for shape, dtype in zip(shapes, cycle(types), strict=False)
@@ -61,13 +63,23 @@ LISTS = (
     listed("several-dtypes", 3, MANY_SHAPES, [F32, Dtype.int32, F16, Dtype.complex64], exact=True),
     listed("float-number", 2.0, types=[Dtype.int32, Dtype.uint8], dtypes=[Dtype.int32], exact=True),
 )
+FAR_APART = [
+    tensor(509, domain=NUMBERS),
+    tensor(131, 511, domain=NUMBERS, layout=strides(1031, 2)),
+    tensor(65_537, domain=NUMBERS),
+]
 ABSORBING = {"by-(0|inf|nan)": "0, infinity and NaN leave nothing of the elements"}
 
 
 @cases_for("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor", non_discriminating=ABSORBING)
 def foreach(prototype: Prototype) -> Iterator[Case]:
     number = by_category("mul" in prototype.name, 3, 1.7)
-    templates: Sequence[CaseTemplate[Any]] = [listed("three", number, dtypes=DtypeSelection.all, smoke=True), *LISTS]
+    templates: Sequence[CaseTemplate[Any]] = [
+        listed("three", number, dtypes=DtypeSelection.all, smoke=True),
+        *LISTS,
+        listed("models", number, [(263, 257), (4097,), (1, 3, 1, 5)], level=LARGE),
+        listed("far-apart", number, dtypes=[F16], level=LARGE).replace(arguments={"inputs": FAR_APART}),
+    ]
     by_tensor = prototype.parameter("other").is_tensor
     return expand(prototype, map(_by_tensor, templates) if by_tensor else templates)
 

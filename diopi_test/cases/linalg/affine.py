@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,16 @@ from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.linalg.operands import ACCUMULATED, BASIC, EXACT, TO_TRANSPOSED, expand_in_order, operands
+from diopi_test.cases.linalg.operands import (
+    ACCUMULATED,
+    BASIC,
+    EXACT,
+    HALF,
+    TO_TRANSPOSED,
+    expand_in_order,
+    large_operands,
+    operands,
+)
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, cases_for
 from diopi_test.cases.products import exact_numbers, partly_infinite
 from diopi_test.cases.template import CaseTemplate, expand
@@ -48,6 +57,9 @@ STRETCHED = tuple(
 
 WITHOUT_BIAS: Mapping[str, Any] = {"bias": None}
 
+TOKENS = large_operands("tokens", (3, 5, 131, 67), (41, 67), (41,))
+HALF_SHAPES = (257, 517), (263, 517), (263,)
+
 LINEAR = (
     *COMMON,
     MATRIX.replace("matrix-no-bias", WITHOUT_BIAS, smoke=False),
@@ -55,12 +67,21 @@ LINEAR = (
     SQUARE.replace("square-no-bias", WITHOUT_BIAS),
     *STRETCHED,
     operands("long-no-bias-accumulated", (2, 1031), (3, 1031), (3,), **ACCUMULATED, arguments=WITHOUT_BIAS),
+    large_operands("square", (257, 2053), (509, 2053), (509,)),
+    TOKENS,
+    large_operands("half-transposed", *HALF_SHAPES, layouts=(transposed, contiguous), **HALF),
 )
 
 
 @cases_for("diopiLinear")
 def linear(prototype: Prototype) -> Iterator[Case]:
     return expand_in_order(prototype, LINEAR)
+
+
+def _with_shape_of_bias(templates: Iterable[CaseTemplate[Any]]) -> Iterator[CaseTemplate[Any]]:
+    """Yield the templates with a bias gradient that has the shape of the bias."""
+    for template in templates:
+        yield template.replace(results={"grad_bias": ResultOverride(shape=template.sizes[2].shape)})
 
 
 GRADIENTS = (
@@ -72,9 +93,16 @@ GRADIENTS = (
     ),
     operands("many-rows-accumulated", (1031, 2), (3, 2), (3,), **ACCUMULATED),
     operands("many-outputs-accumulated", (2, 3), (1031, 3), (1031,), **ACCUMULATED),
-    *(template.replace(results={"grad_bias": ResultOverride(shape=template.sizes[2].shape)}) for template in STRETCHED),
+    *_with_shape_of_bias(STRETCHED),
     MATRIX.replace(
         "matrix-grad_weight-only", results={"grad_input": None, "grad_bias": None}, dtypes=(F32,), smoke=False
+    ),
+    *_with_shape_of_bias(
+        (
+            large_operands("square", (257, 1031), (509, 1031), (509,)),
+            TOKENS,
+            large_operands("half-transposed", *HALF_SHAPES, layouts=(contiguous, transposed, contiguous), **HALF),
+        )
     ),
 )
 

@@ -15,7 +15,15 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, tiny_multiples
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, expand_in_order, operands
+from diopi_test.cases.linalg.operands import (
+    BASIC,
+    EXACT,
+    REAL_AND_COMPLEX,
+    TO_TRANSPOSED,
+    expand_in_order,
+    large_operands,
+    operands,
+)
 from diopi_test.cases.model import Case, ResultOverride, Values, cases_for
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
@@ -35,6 +43,7 @@ SQUARES = (
     operands("to-transposed", (3, 3), result_layout=transposed, dtypes=REAL_AND_COMPLEX),
 )
 BATCHES = SQUARES[1]
+LARGE_SQUARES = (large_operands("matrix", (263, 263)), large_operands("batch", (67, 33, 33)))
 TRIANGLES = (False, True)
 
 
@@ -106,6 +115,7 @@ DECOMPOSED = (
     *(of_triangle(CaseTemplate("exact", **EXACT), WHOLE, upper, checkerror=False) for upper in TRIANGLES),
     of_triangle(CaseTemplate("indefinite", **BASIC), INDEFINITE, upper=False, checkerror=False),
     of_triangle(CaseTemplate("indefinite", dtypes=DtypeSelection.all), INDEFINITE, upper=True, checkerror=False),
+    *(one_triangle(square, upper=False).replace(square.label) for square in LARGE_SQUARES),
 )
 
 
@@ -139,6 +149,7 @@ WHOLE_GRADIENT = operands("exact", (2, 7, 7), domain=integer_values(-9, 9), **EX
 GRADIENTS = (
     *(gradient(square, "_root", normal(), _factor, upper) for square in SQUARES for upper in TRIANGLES),
     *(gradient(WHOLE_GRADIENT, "_factor", choice([-1, 0, 1, 0]), _whole_factor, upper) for upper in TRIANGLES),
+    *(gradient(square, "_root", normal(), _factor, upper=False).replace(square.label) for square in LARGE_SQUARES),
 )
 
 
@@ -164,6 +175,8 @@ MATRICES = (
     operands("no-batch", (0, 4, 3)),
     operands("large", (67, 9)),
 )
+
+LARGE_MATRICES = (large_operands("matrix", (517, 131)), large_operands("batch", (67, 41, 29)))
 
 TRIANGULAR = operands(
     "nothing-to-eliminate",
@@ -194,4 +207,5 @@ def in_mode(template: CaseTemplate[Any], mode: str) -> CaseTemplate[Any]:
 @cases_for("diopiLinalgQR")
 def qr(prototype: Prototype) -> Iterator[Case]:
     templates = [in_mode(template, mode) for template in MATRICES for mode in MODES]
-    return expand_in_order(prototype, [*templates, TRIANGULAR, NEAR_LEAST])
+    large = [in_mode(template, "reduced").replace(template.label) for template in LARGE_MATRICES]
+    return expand_in_order(prototype, [*templates, TRIANGULAR, NEAR_LEAST, *large])

@@ -14,7 +14,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import avoid_points, choice, integer_values, normal, tiny_multiples, with_value_in_middle
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.linalg.operands import EXACT, TO_TRANSPOSED, expand_in_order, operands
+from diopi_test.cases.linalg.operands import EXACT, TO_TRANSPOSED, expand_in_order, large_operands, operands
 from diopi_test.cases.model import Case, ResultOf, Values, cases_for
 from diopi_test.cases.products import fixed_values, partly_infinite
 from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
@@ -38,6 +38,7 @@ FAR_APART = operands("far-apart", (4, 16), (7, 16), domain=normal(1000))
 """The exponent 1/p is rounded, which shows where the sum under the root is far from 1."""
 
 MANY_POINTS = operands("many", (26, 3), (4, 3), dtypes=DtypeSelection.all)
+LARGE_MATRICES = large_operands("", (263, 37), (257, 37))
 MANY_OTHERS = operands("many-others", (4, 3), (26, 3), dtypes=DtypeSelection.all)
 
 
@@ -115,6 +116,8 @@ CDIST = (
     *(distances(points, p, None) for points, p in product(FEW_POINTS, (2.0, np.inf))),
     *(distances(FAR_APART, p, None) for p in (1.5, 3.0)),
     *(distances(MATRICES, p, None, dtypes=DtypeSelection.leading) for p in FURTHER_POWERS),
+    distances(LARGE_MATRICES, 2.0, None).replace("many"),
+    distances(large_operands("", (3, 71, 1031), (3, 67, 1031)), 1.0, None).replace("long"),
 )
 
 
@@ -156,6 +159,8 @@ GRADIENTS = (
     *(gradients(points, p) for points, p in product(FEW_POINTS, (1.5, 2.0))),
     *(gradients(MATRICES.replace(dtypes=DtypeSelection.leading), p) for p in FURTHER_POWERS),
     gradients(operands("many-others", (4, 5), (1031, 5)), 1.5),
+    gradients(LARGE_MATRICES, 2.0).replace("many"),
+    gradients(large_operands("", (3, 71, 331), (3, 67, 331)), 1.0).replace("long"),
 )
 
 

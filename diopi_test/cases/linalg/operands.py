@@ -10,7 +10,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.model import Case
+from diopi_test.cases.model import LARGE, Case
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand
 
 USUAL_DTYPES = (Dtype.float32, Dtype.float16, Dtype.int32)
@@ -20,6 +20,7 @@ REAL_AND_COMPLEX = (Dtype.float32, Dtype.complex64)
 """The same for functions that take no others."""
 
 BASIC: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "smoke": True}
+HALF: Mapping[str, Any] = {"dtypes": (Dtype.float16,)}
 EXACT: Mapping[str, Any] = {"dtypes": DtypeSelection.all, "exact": True}
 MIXED: Mapping[str, Any] = {
     "layouts": (strided, transposed, strided),
@@ -47,6 +48,11 @@ def operands(
     padded = [*layouts, *[layouts[-1]] * len(shapes)]
     tensors = (TensorTemplate(shape, domain or normal(), padded[i]) for i, shape in enumerate(shapes))
     return CaseTemplate(label, tuple(tensors), **{"dtypes": USUAL_DTYPES, **fields})
+
+
+def large_operands(label: str, *shapes: tuple[int, ...], **fields: Any) -> CaseTemplate[Any]:
+    """Return a template of large tensors of these shapes, in float32 by default."""
+    return operands(label, *shapes, **{"dtypes": (Dtype.float32,), "level": LARGE, **fields})
 
 
 def expand_in_order(prototype: Prototype, templates: Sequence[CaseTemplate[Any]]) -> Iterator[Case]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,18 @@ from diopi_proto.dtypes import floating, half, integer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, integer_values, normal
-from diopi_test.cases.layouts import contiguous, expanded, transposed
-from diopi_test.cases.linalg.operands import ACCUMULATED, BASIC, EXACT, MIXED, TO_STRIDED, expand_in_order, operands
+from diopi_test.cases.layouts import contiguous, expanded, strides, transposed
+from diopi_test.cases.linalg.operands import (
+    ACCUMULATED,
+    BASIC,
+    EXACT,
+    HALF,
+    MIXED,
+    TO_STRIDED,
+    expand_in_order,
+    large_operands,
+    operands,
+)
 from diopi_test.cases.model import Case, cases_for
 from diopi_test.cases.products import exact_numbers, fixed_values, partly_infinite
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
@@ -82,13 +92,32 @@ LONG_BATCHES = (
 TAILS = operands("exact", (2, 1, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT)
 """Here and elsewhere, exact numbers come in sizes that are no multiples of 16 and, but for batches, all different."""
 
+HALF_MATRICES = large_operands(
+    "half-transposed", (257, 517), (517, 263), layouts=(transposed, strides(1031, 3)), **HALF
+)
+LARGE_MM = (
+    large_operands("square", (1031, 2053), (2053, 509)),
+    large_operands("rows", (70_001, 3), (3, 5)),
+    HALF_MATRICES,
+)
+LARGE_BMM = (
+    large_operands("attention", (13, 131, 67), (13, 67, 137)),
+    large_operands("half-transposed", (7, 131, 257), (7, 257, 129), layouts=(contiguous, transposed), **HALF),
+)
+LARGE_MATMUL = (
+    large_operands("square", (1031, 2053), (2053, 509)),
+    large_operands("batches", (3, 1, 131, 67), (5, 67, 41)),
+    large_operands("long", (32_003,), (32_003, 3)),
+    HALF_MATRICES,
+)
+
 PRODUCTS = {
-    "diopiMm": (*MM, *LONG, special(), operands("exact", (37, 19), (19, 67), domain=exact_numbers, **EXACT)),
+    "diopiMm": (*MM, *LONG, special(), operands("exact", (37, 19), (19, 67), domain=exact_numbers, **EXACT), *LARGE_MM),
     "diopiBmm": (
-        *(*BMM, *LONG_BATCHES, special(2)),
+        *(*BMM, *LONG_BATCHES, special(2), *LARGE_BMM),
         operands("exact", (3, 17, 9), (3, 9, 35), domain=exact_numbers, **EXACT),
     ),
-    "diopiMatmul": (*MATMUL, *LONG, special(), TAILS),
+    "diopiMatmul": (*MATMUL, *LONG, special(), TAILS, *LARGE_MATMUL),
 }
 
 
@@ -105,6 +134,9 @@ GRADIENTS = (
     MATMUL[1].replace("batches-no-grad_other", results={"grad_other": None}, result_layout=contiguous),
     operands("many-rows-accumulated", (1031, 2), (2, 3), **ACCUMULATED),
     operands("many-columns-accumulated", (2, 3), (3, 1031), **ACCUMULATED),
+    large_operands("square", (257, 1031), (1031, 509)),
+    large_operands("batches", (3, 1, 131, 67), (5, 67, 41)),
+    large_operands("half-transposed", (257, 517), (517, 263), layouts=(transposed, contiguous), **HALF),
 )
 
 
@@ -161,6 +193,29 @@ BADDBMM = (
     operands("empty", (0, 3, 4), (0, 3, 2), (0, 2, 4)),
 )
 
+LARGE_ADDMM = (
+    large_operands("square", (257, 509), (257, 2053), (2053, 509)),
+    large_operands(
+        "half-transposed",
+        (257, 263),
+        (257, 517),
+        (517, 263),
+        layouts=(strides(0, 1), transposed, contiguous),
+        **HALF,
+    ),
+)
+LARGE_BADDBMM = (
+    large_operands("attention", (13, 131, 137), (13, 131, 67), (13, 67, 137)),
+    large_operands(
+        "half-transposed",
+        (7, 131, 129),
+        (7, 131, 257),
+        (7, 257, 129),
+        layouts=(contiguous, contiguous, transposed),
+        **HALF,
+    ),
+)
+
 ALL_BUT_HALF = tuple(dtype for dtype in Dtype if dtype not in half)
 
 
@@ -185,13 +240,15 @@ def _holds_the_result(template: CaseTemplate[Any]) -> bool:
     return added.shape == product_shape(a.shape, b.shape) and added.layout is not expanded
 
 
-def sums(basic: tuple[CaseTemplate[Any], ...], long: Shapes, tails: Shapes) -> tuple[CaseTemplate[Any], ...]:
-    """The basic operands scaled, the first of them with all factors; long sums, and exact ones."""
+def sums(
+    basic: Sequence[CaseTemplate[Any]], long: Shapes, tails: Shapes, large: Sequence[CaseTemplate[Any]]
+) -> tuple[CaseTemplate[Any], ...]:
+    """Return templates with scaled basic operands, all factors, long sums, exact sums, and large scaled operands."""
     odd = basic[0]
     exact = operands("tails", *tails, domain=exact_numbers, exact=True)
     accumulated = operands("long", *long, domain=integer_values(2, 7), exact=True)
     # a product rounded to half precision and added to one of these is rounded once, in effect
-    large = {"input": choice([128, 256, 384, 512, 640, 768])}
+    coarse = {"input": choice([128, 256, 384, 512, 640, 768])}
     unread = {"input": fixed_values([np.nan, np.inf, 1.0])}
     return (
         *(factored(template, "scaled", smoke=template.smoke) for template in basic),
@@ -202,20 +259,21 @@ def sums(basic: tuple[CaseTemplate[Any], ...], long: Shapes, tails: Shapes) -> t
         factored(odd, "plain", "special", domains={"input": partly_infinite}, dtypes=floating),
         *(factored(odd, name, "factors", dtypes=(F32, Dtype.float16)) for name in FACTORS),
         *(factored(odd, name, "factors", dtypes=(Dtype.int32,)) for name in WHOLE_FACTORS),
-        factored(accumulated, "plain", "accumulated", domains=large, dtypes=half),
+        factored(accumulated, "plain", "accumulated", domains=coarse, dtypes=half),
         factored(odd, "product-only", "unread", domains=unread, dtypes=(F32, Dtype.bfloat16, Dtype.complex64)),
+        *(factored(template, "scaled").replace(template.label) for template in large),
     )
 
 
 @cases_for("diopiAddmm")
 def addmm(prototype: Prototype) -> Iterator[Case]:
     long, tails = ((2, 3), (2, 1031), (1031, 3)), ((37, 67), (37, 19), (19, 67))
-    return expand_in_order(prototype, sums(ADDMM, long, tails))
+    return expand_in_order(prototype, sums(ADDMM, long, tails, LARGE_ADDMM))
 
 
 @cases_for("diopiBaddbmm")
 def baddbmm(prototype: Prototype) -> Iterator[Case]:
     long, tails = ((2, 2, 3), (2, 2, 523), (2, 523, 3)), ((3, 17, 35), (3, 17, 9), (3, 9, 35))
-    for case in expand_in_order(prototype, sums(BADDBMM, long, tails)):
+    for case in expand_in_order(prototype, sums(BADDBMM, long, tails, LARGE_BADDBMM)):
         factors = {name: float(case.arguments[name]) for name in ("beta", "alpha")}  # no integers, unlike diopiAddmm's
         yield replace(case, arguments={**case.arguments, **factors})

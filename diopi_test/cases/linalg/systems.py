@@ -16,7 +16,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import integer_values
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, operands
-from diopi_test.cases.model import Case, ResultOf, Values, cases_for
+from diopi_test.cases.model import LARGE, Case, ResultOf, Values, cases_for
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
@@ -53,6 +53,11 @@ SYSTEMS = (
     system("no-unknowns", (0, 2), (0, 0)),
     system("no-batch", (0, 3, 2), (0, 3, 3)),
     system("large", (67, 3), (67, 67)),
+)
+
+LARGE_SYSTEMS = (
+    system("matrix", (129, 517), (129, 129), dtypes=(Dtype.float32,), level=LARGE),
+    system("batch", (41, 17, 101), (41, 17, 17), dtypes=(Dtype.float32,), level=LARGE),
 )
 
 UNREAD = CaseTemplate(
@@ -92,12 +97,15 @@ def _operands(template: CaseTemplate[Any]) -> Mapping[str, TensorTemplate]:
     return {**raw, "b": b, "mat": mat}
 
 
+LARGE_UPPER = [flagged(template, CHOICES[4]).replace(template.label) for template in LARGE_SYSTEMS]
+
 SOLVED = (
     *(flagged(MATRIX, flags) for flags in CHOICES),
     *(flagged(template, CHOICES[(i + more) % 8]) for i, template in enumerate(SYSTEMS[1:], 1) for more in (0, 3)),
     *exact((5, 3), (5, 5)),
     UNREAD,
     SINGULAR,
+    *LARGE_UPPER,
 )
 
 
@@ -124,6 +132,7 @@ GRADIENTS = (
         for i, template in enumerate(SYSTEMS[1:], 2)
     ),
     *exact((2, 5, 3), (2, 5, 5)),
+    *LARGE_UPPER,
     without("grad_cloned_mat"),
     without("grad_b"),
     without("grad_mat"),

@@ -16,6 +16,7 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, NO_WORKSPACE, integers, table, workspaces
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 
@@ -97,6 +98,8 @@ COMMON = (
     attention("large-heads", heads=2, keys=1, size=64, dtypes=half),
 )
 
+
+LARGE_HEADS: Mapping[str, Any] = {"heads": 8, "domains": {"qkv_weight": normal(0.04)}, "level": LARGE}
 
 CACHED = 64
 """Keys of one score: the 1e-6 that is added to the sum of so many shares is lost when a result is rounded."""
@@ -191,6 +194,7 @@ register(
         PREFILL.replace(
             "pre-work", {"pre_work": tensor(512, dtype=F32), "pre_work_size": 2048}, dtypes=(F32, F16), smoke=False
         ),
+        attention("long", size=80, slots=211, new=131, cached=70, **LARGE_HEADS),
     ),
     derive=_context,
 )
@@ -260,6 +264,20 @@ register(
             _lengths(CACHED - 1, CACHED, 200, step=600, total_padding_tokens=None), batch=3
         ),  # where it matters: "long"
         *workspaces(DECODE),
+        attention(
+            "long",
+            {
+                "finished": periodic_mask(131, period=4),
+                "total_padding_tokens": integers(131, low=0, high=30),
+                "sequence_lengths": integers(131, low=1, high=150),
+                "step": 151,
+            },
+            batch=131,
+            size=64,
+            layers=1,
+            slots=67,
+            **LARGE_HEADS,
+        ),
     ),
     derive=_decoder,
 )

@@ -15,6 +15,9 @@ from diopi_test.cases.tensors import literal
 F16, BF16, F32 = narrow
 I64, I32 = Dtype.int64, Dtype.int32
 
+MANY_ROWS, VOCABULARY = 70_001, 32_003
+"""Sizes of large cases: the number of sequences, tokens or rows, and the number of tokens in the vocabulary."""
+
 NO_WORKSPACE: Mapping[str, Any] = {"workspace": None, "workspace_size": 0, "fusion_level": 0}
 """The arguments of a call that offers no workspace, which can do without."""
 

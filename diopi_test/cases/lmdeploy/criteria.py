@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from diopi_proto.types import Dtype
+from diopi_test.cases.domains import integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.lmdeploy.common import MANY_ROWS
 from diopi_test.cases.lmdeploy.words import joined
-from diopi_test.cases.model import ResultOverride
-from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register
+from diopi_test.cases.model import LARGE, ResultOverride
+from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 
 I64, I32 = Dtype.int64, Dtype.int32
@@ -68,6 +72,13 @@ def _two(far: int) -> Mapping[str, Any]:
     }
 
 
+MANY_HISTORIES: Mapping[str, Any] = {
+    "output_ids": tensor(4, 10_007, domain=integer_values(1, 9)),
+    "stop_words": literal(np.resize(STOPS[:8], (10_007, 2, 7))),
+    "finished": periodic_mask(10_007, period=7),
+    "batch_size": 10_007,
+}
+
 register(
     "diopiStopWordsCriterion",
     templates=(
@@ -97,6 +108,7 @@ register(
             for label, far, dtypes in (("narrow", 0, (I32,)), ("far", 2**32, (I64,)))
         ),
         stop("full-row", {"stop_words": table([joined(3, [7 - b, b], [6]) for b in range(9)]), "stop_words_len": 3}),
+        stop("many", MANY_HISTORIES, dtypes=(I64,), level=LARGE),
     ),
     derive=_stopping,
 )
@@ -137,6 +149,9 @@ register(
         length("one-going-on", (4,), constant_mask(False, 1), 3),
         length("strided", LIMITS, periodic_mask(11, layout=strided), 4, strided, dtypes=DtypeSelection.all),
         length("many", [7 + n % 5 for n in range(300)], periodic_mask(300, period=7), 9),
+        length("many", (), periodic_mask(MANY_ROWS, period=7), 5, dtypes=(I64,), level=LARGE).replace(
+            arguments={"sequence_limit_length": tensor(MANY_ROWS, domain=integer_values(2, 9)), "batch_size": MANY_ROWS}
+        ),
         length("far", (2**31 - 1, 2**31 - 2, 5), constant_mask(False, 3), 2**31 - 2, dtypes=DtypeSelection.all),
     ),
     non_discriminating={".*": "sequences are finished or not, one number says how many"},

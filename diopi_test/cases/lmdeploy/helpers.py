@@ -8,7 +8,8 @@ from typing import Any
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import full_range, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, I64, basic, integers
+from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, I64, MANY_ROWS, VOCABULARY, basic, integers
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,
@@ -73,6 +74,9 @@ register(
         gather("transposed", (3, 1, 4, 2), 4, 9, 10, transposed),
         gather("flat-table", (3, 1), 4, 9, 10, arguments={"ids": tensor(20, domain=full_range)}),
         gather("long", (17, 120, 64), 120, 900, 1000),
+        gather("many", [0] * 67, 1_000, 2_000, 2_053, dtypes=(I64,), level=LARGE).replace(
+            arguments={"context_length": tensor(67, domain=integer_values(1, 1_000))}
+        ),
     ),
 )
 
@@ -105,6 +109,7 @@ register(
         plus("wrapping-back", 12, 10, -(2**31), domain=full_range, dtypes=DtypeSelection.all),
         plus("far", 12, 10, 2**62 + 1, domain=full_range, dtypes=(I64,)),
         plus("beyond-float", 12, 10, 2**53 + 1, dtypes=(I64,)),
+        plus("many", MANY_ROWS, 65_537, -5, dtypes=(I64,), level=LARGE),
     ),
 )
 
@@ -143,6 +148,13 @@ register(
         padding("long", (2**24 + 1, 3, 2**24), 2**24 + 3, dtypes=DtypeSelection.all),
         padding("far", (2**40 + 1, 3, 2**33), 2**41, dtypes=(I64,)),
         padding("in-order", range(11), 10),
+        padding("many", (), 4_097, dtypes=(I64,), level=LARGE).replace(
+            arguments={
+                "total_padding_count": tensor(MANY_ROWS, domain=integer_values(0, 0)),
+                "input_lengths": tensor(MANY_ROWS, domain=integer_values(0, 4_097)),
+                "batch_size": MANY_ROWS,
+            }
+        ),
     ),
 )
 
@@ -176,6 +188,7 @@ register(
         CaseTemplate("strided", (3, 4, 5), layout=strided, dtypes=DtypeSelection.all),
         CaseTemplate("transposed", (3, 4, 5), layout=transposed, dtypes=(F32, F16)),
         CaseTemplate("large", (33, 17, 9), dtypes=(F32, Dtype.int32)),
+        CaseTemplate("wide", (37, 67, 131), level=LARGE),
     ),
     derive=_swapped,
 )
@@ -211,6 +224,7 @@ register(
         CaseTemplate("ids-transposed", (11, 6, 4, 5), {"all_ids": integers(5, 4, low=0, high=10, layout=transposed)}),
         CaseTemplate("flat-table", (11, 6, 4, 5), {"all_ids": integers(20, low=0, high=10)}),
         CaseTemplate("sequence-major-shape", (11, 6, 4, 5), {"all_ids": integers(4, 5, low=0, high=10)}),
+        CaseTemplate("vocabulary", (VOCABULARY, 67, 1_031, 5), level=LARGE),
         CaseTemplate("int32", (11, 6, 4, 5), {"all_ids": tensor(5, 4, domain=integer_values(0, 10), dtype=I32)}),
     ),
     derive=_at_a_time,
@@ -242,6 +256,7 @@ register(
         CaseTemplate("transposed", (11, 6, 9), layout=transposed, result_layout=transposed),
         CaseTemplate("ids-strided", (11, 6, 9), {"input_ids": integers(9, low=0, high=10, layout=strided)}),
         CaseTemplate("int32", (11, 6, 9), {"input_ids": tensor(9, domain=integer_values(0, 10), dtype=I32)}),
+        CaseTemplate("vocabulary", (VOCABULARY, 67, 1_031), level=LARGE),
         CaseTemplate("one-word", (1, 6, 4), non_discriminating="there is one id"),
         CaseTemplate(
             "in-order", (11, 6, 11), {"input_ids": tensor(11, domain=lambda r, n, d: r.permutation(n), dtype=I64)}

@@ -13,7 +13,8 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import avoid_points, choice, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.lmdeploy.common import F32, NO_WORKSPACE, basic, workspaces
+from diopi_test.cases.lmdeploy.common import F32, MANY_ROWS, NO_WORKSPACE, basic, workspaces
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 # Norms of rows
@@ -58,6 +59,8 @@ NORMS = (
     CaseTemplate("far-apart", (4, 21), domains={"inoutput": log_uniform(-20, 20)}),
     CaseTemplate("nan", (4, 9), domains={"inoutput": _with_first(nan)}),
     CaseTemplate("infinity", (4, 9), domains={"inoutput": _with_first(-inf)}),
+    CaseTemplate("many-rows", (MANY_ROWS, 3), level=LARGE),
+    CaseTemplate("long-rows", (17, 4_099), dtypes=(Dtype.float16,), level=LARGE),
 )
 
 register("diopiRootMeanSquareNormInp", templates=NORMS, derive=_rows)
@@ -128,6 +131,7 @@ register(
             exact=True,
         ),
         *workspaces(PLAIN),
+        CaseTemplate("wide", (131, 513, 1_031), level=LARGE),
     ),
     derive=_ffn,
 )

@@ -10,8 +10,9 @@ from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import avoid_points, choice, integer_values, normal, special, uniform
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, basic, integers, singles, table
+from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, VOCABULARY, basic, integers, singles, table
 from diopi_test.cases.lmdeploy.words import joined
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 # Temperature
@@ -54,6 +55,7 @@ register(
         CaseTemplate("hot", (4, 9, 10), domains={"temperatures": uniform(50, 100)}, dtypes=(F32, F16)),
         CaseTemplate("special", (4, 19, 21), domains={"logits": special}, dtypes=DtypeSelection.all),
         CaseTemplate("banned", (3, 9, 10), domains={"logits": choice([-inf, 1.5, -2.0, nan])}),
+        CaseTemplate("vocabulary", (5, VOCABULARY - 4, VOCABULARY), dtypes=(F32, F16), level=LARGE),
     ),
     derive=_warm,
 )
@@ -115,6 +117,7 @@ register(
                 "penalties": singles(3, domain=uniform(1.25, 2), layout=strided),
             },
         ),
+        _penalty("vocabulary", (5, VOCABULARY, 1_000, 2_053), level=LARGE),
         _penalty("flat-table", arguments={"output_ids": integers(24, low=0, high=16)}),
         _penalty("rewarding", domains={"penalties": uniform(0.25, 0.75)}, dtypes=(F32, F16)),
         _penalty(
@@ -193,6 +196,7 @@ register(
         ban("transposed", {"output_ids": table(HISTORY, layout=transposed)}, layout=transposed),
         ban("words-strided", {"bad_words": table(BANNED, layout=strided)}),
         ban("special", domains={"logits": special}, dtypes=DtypeSelection.all),
+        ban("vocabulary", {"logits": tensor(3, VOCABULARY), "vocab_size": VOCABULARY}, level=LARGE),
     ),
     derive=_banned,
 )

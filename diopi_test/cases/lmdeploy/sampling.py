@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.lmdeploy.common import F16, F32, I32, NO_WORKSPACE, integers, singles, workspaces
+from diopi_test.cases.lmdeploy.common import F16, F32, I32, NO_WORKSPACE, VOCABULARY, integers, singles, workspaces
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
@@ -127,6 +128,8 @@ def common(likely: Mapping[str, Any]) -> Iterator[CaseTemplate[Any]]:
     yield certain("one-sequence", 1, 30)
     yield certain("many-tokens", 3, 1031, dtypes=(F32, F16))
     yield from workspaces(plain.replace(smoke=False))
+    vocabulary = {"logits": tensor(9, VOCABULARY, domain=normal(2)), "vocab_size_padded": VOCABULARY}
+    yield certain("vocabulary", arguments=vocabulary, level=LARGE)
 
 
 def top_k_cases() -> Iterator[CaseTemplate[Any]]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import Layout, contiguous, strided
-from diopi_test.cases.lmdeploy.common import F32, I32, I64
+from diopi_test.cases.lmdeploy.common import F32, I32, I64, MANY_ROWS
+from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 KS = (0, 3, 0, 5, 1, 2000, 1024, 1025, 0, 7, 1023, 40, 0)
@@ -61,6 +62,7 @@ SETUP = (
     of_all("k-without-p", 3, 0.0),
     of_all("p-without-k", 0, 0.5),
     of_each("none", 0),
+    of_each("many", MANY_ROWS, dtypes=(I64,), level=LARGE),
 )
 
 SAME = {

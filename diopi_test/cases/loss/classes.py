@@ -17,7 +17,7 @@ from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, cases_for
+from diopi_test.cases.model import LARGE, Case, CaseClass, ResultOverride, cases_for
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, TensorTemplate, tensor
 
@@ -89,6 +89,12 @@ def with_logits(templates: Iterable[CaseTemplate[Any]], logits: Domain) -> list[
     return [template.replace(domains={"input": logits}) for template in templates]
 
 
+def _large(label: str, shape: tuple[int, ...], **fields: Any) -> CaseTemplate[Any]:
+    """Return a template of a large weighted mean."""
+    total = {"totalWeight": tensor(1, domain=uniform(3, 9))}
+    return classes(label, shape, weighted=True, level=LARGE, **fields).replace(arguments=total)
+
+
 NEGATIVE = choice([0, 1, -1, 2, 3, 4, 3, 4, -1, 0])
 """Classes among which −1 is to be ignored."""
 
@@ -127,6 +133,10 @@ CLASSES = (
     classes("sum-long", (300, 4), SUM),
     classes("none-many-classes", (3, 1031), NONE, True, dtypes=(F16, BF16, F32)),
     classes("mean-square", (10, 10), MEAN, True, -1, NEGATIVE),
+    classes("vocabulary", (11, 32_003), NONE, level=LARGE),
+    _large("many-samples", (70_001, 3)),
+    _large("pixels", (3, 19, 67, 41)),
+    _large("half", (131, 1031), dtypes=(F16,)),
 )
 
 HEAVY, SPREAD = fixed_values([5, 1, 1]), choice([0, 1, 1, 2])

@@ -15,9 +15,9 @@ from diopi_proto.dtypes import floating, integer, integral
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, log_uniform, normal, uniform
-from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
+from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
-from diopi_test.cases.model import Case, CaseClass, cases_for
+from diopi_test.cases.model import LARGE, Case, CaseClass, cases_for
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, tensor
 
 F16, BF16, F32, F64 = floating
@@ -57,6 +57,12 @@ PATTERNS = (
 )
 """For the usual variant."""
 
+LARGE_PATTERNS = (
+    pattern("each", NONE, (263, 257), level=LARGE),
+    pattern("mean", MEAN, (70_001,), level=LARGE),
+)
+HALF_FAR_APART = pattern("half-far-apart", MEAN, (131, 517), dtypes=(F16,), level=LARGE)
+
 EXACT = (pattern("mean", MEAN, (16, 128)), pattern("sum", SUM, (9, 115)))
 """For element losses of about 48: their sum is beyond float16 where the mean is asked for, and beyond both half types'
 precision; float32 holds it exactly."""
@@ -85,7 +91,13 @@ def shaped(variant: CaseTemplate[Any], pattern: CaseTemplate[Any]) -> CaseTempla
     outer = tensor(*result_shape(pattern.argument("reduction"), pattern.sizes), dtype=wide)
     label = "-".join(filter(None, [variant.label, pattern.label]))
     changed = variant.replace(label, {**placed, "grad_output": outer, **pattern.arguments})
-    return replace(changed, sizes=pattern.sizes, layout=pattern.layout, result_layout=pattern.result_layout)
+    return replace(
+        changed,
+        sizes=pattern.sizes,
+        layout=pattern.layout,
+        result_layout=pattern.result_layout,
+        level=pattern.level,
+    )
 
 
 def _placed(value: Any, pattern: CaseTemplate[Any]) -> Any:
@@ -98,8 +110,12 @@ def _placed(value: Any, pattern: CaseTemplate[Any]) -> Any:
 
 
 def usual(variant: CaseTemplate[Any]) -> list[CaseTemplate[Any]]:
-    """In all patterns, with their element types."""
-    return [shaped(variant.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in PATTERNS]
+    """Return a variant in all patterns, with the element types of the patterns."""
+    patterns = (*PATTERNS, *LARGE_PATTERNS, HALF_FAR_APART)
+    *templates, half = (shaped(variant.replace(dtypes=p.dtypes, smoke=p.smoke), p) for p in patterns)
+    inputs = {name: half.argument(name) for name in ("input", "inputs") if name in half.arguments}
+    far_apart = {name: replace(value, layout=strides(1031, 2)) for name, value in inputs.items()}
+    return [*templates, half.replace(arguments=far_apart)]
 
 
 def plain(*variants: CaseTemplate[Any]) -> list[CaseTemplate[Any]]:

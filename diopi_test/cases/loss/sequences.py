@@ -14,7 +14,7 @@ from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases.domains import normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM
-from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values, cases_for
+from diopi_test.cases.model import LARGE, Case, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 
@@ -114,9 +114,9 @@ def _constant(values: Any, dtype: Dtype) -> TensorTemplate:
     return tensor(*array.shape, dtype=dtype, compute=lambda _: array)
 
 
-def _labels(count: int) -> list[int]:
-    """Return labels from 1 to 4, some of which repeat the previous label."""
-    return [1 + number * number // 3 % 4 for number in range(count)]
+def _labels(count: int, classes: int = 4) -> list[int]:
+    """Return labels from 1 to `classes`, some of which repeat the previous label."""
+    return [1 + number * number // 3 % classes for number in range(count)]
 
 
 def _spelt(classes: int, blank: int, count: int) -> list[int]:
@@ -127,6 +127,8 @@ def _spelt(classes: int, blank: int, count: int) -> list[int]:
 RAGGED = CtcBatch(7, 5, [(1, 1, 2), (3, 4), (), (2,)], [7, 4, 5, 6])
 IMPOSSIBLE = CtcBatch(5, 4, [(1, 1, 1), (2, 3), (), (2,), (3, 1)], [4, 5, 0, 0, 2])
 """Samples 0 and 3 have too few time steps for their labels; sample 2 has neither labels nor time steps."""
+
+SPEECH = CtcBatch(257, 41, [_labels(61, 40), _labels(37, 40), _labels(89, 40)], [257, 131, 251])
 
 ALIGNMENTS = (
     alignment("ragged-none", RAGGED, NONE, smoke=True),
@@ -167,6 +169,8 @@ ALIGNMENTS = (
             (301, 0, MEAN, 0),
         )
     ),
+    alignment("speech", SPEECH).replace(dtypes=(Dtype.float32,), level=LARGE),
+    alignment("speech-none", SPEECH, NONE).replace(dtypes=(Dtype.float32,), level=LARGE),
 )
 
 NO_LABELS = {"no-labels": "all targets are empty"}
