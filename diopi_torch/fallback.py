@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import torch
@@ -16,6 +17,7 @@ import torch
 from diopi_proto.types import Number
 from diopi_torch import dump
 from diopi_torch.backend import backend
+from diopi_torch.overlap import HostMemory, find_overlap
 from diopi_torch.parts import is_sparse, replace_parts, write
 from diopi_torch.settings import NAME
 from diopi_torch.tensors import is_on_device, read_to_host, upload
@@ -76,11 +78,40 @@ def fall_back(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any
     count_fallback(name)
     if dump.KEY in dump.environment:
         dump.dump_fallback(name, operator, args, kwargs)
-    transfer = _Transfer(operator)
-    transferred = transfer.send_to_host(args, kwargs)
+    named = _named(operator, args, kwargs)
+    overlaps = operator._schema.is_mutable and find_overlap(operator, named)
+    transfer = _Transfer(operator, HostMemory() if overlaps else None)
+    transferred = transfer.send_to_host(named)
     returned = operator(**transferred)
     transfer.write_back()
     return transfer.receive(returned)
+
+
+def check_on_cpu(operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise the error that the CPU raises for a call; the CPU runs the operator with copies of the tensors.
+
+    Args:
+        operator: the operator.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+    """
+    named = _named(operator, args, kwargs)
+    if _takes_generator(operator) and named.get("generator") is None:
+        named["generator"] = torch.Generator()
+    transferred = _Transfer(operator, HostMemory(copies=True)).send_to_host(named)
+    with suppress(NotImplementedError):
+        operator(**transferred)
+
+
+def _named(operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call by name."""
+    return {argument.name: value for argument, value in zip(operator._schema.arguments, args, strict=False)} | {
+        **kwargs
+    }
+
+
+def _takes_generator(operator: torch._ops.OpOverload) -> bool:
+    return any(argument.name == "generator" for argument in operator._schema.arguments)
 
 
 def refuse_nested(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> NoReturn:
@@ -92,18 +123,23 @@ def refuse_nested(operator: torch._ops.OpOverload, *args: Any, **kwargs: Any) ->
 
 
 class _Transfer:
-    """The tensors of one call on the device and on the CPU."""
+    """The tensors of one call on the device and on the CPU.
 
-    def __init__(self, operator: torch._ops.OpOverload) -> None:
+    Args:
+        operator: the operator.
+        memory: the memory of the CPU tensors if they overlap as on the device; otherwise each has memory of its own.
+    """
+
+    def __init__(self, operator: torch._ops.OpOverload, memory: HostMemory | None) -> None:
         self._operator = operator
+        self._memory = memory
         self._declared = operator._schema.arguments
         self._hidden = HIDDEN_WRITES.get(operator._schema.name, frozenset())
         self._pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._written: list[tuple[torch.Tensor, torch.Tensor]] = []
 
-    def send_to_host(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def send_to_host(self, named: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments for the CPU by name."""
-        named = {argument.name: value for argument, value in zip(self._declared, args, strict=False)} | dict(kwargs)
         for argument in self._declared:
             if isinstance(argument.type, torch.TensorType) and isinstance(named.get(argument.name), NUMBERS):
                 named[argument.name] = _tensor_from_number(named[argument.name], named.values())
@@ -115,6 +151,7 @@ class _Transfer:
         if isinstance(value, torch.device):
             return torch.device("cpu") if value.type == NAME else value
         to_host = _empty_like if writes and argument.kwarg_only else read_to_host
+        to_host = to_host if self._memory is None else self._memory.view
         return _map_tensors(lambda tensor: self._pair(tensor, to_host, writes or argument.name in self._hidden), value)
 
     def _pair(
@@ -132,7 +169,7 @@ class _Transfer:
 
     def _generator(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return a CPU generator seeded by the device's, so that its seed also determines the fallback's results."""
-        if any(argument.name == "generator" for argument in self._declared) and arguments.get("generator") is None:
+        if _takes_generator(self._operator) and arguments.get("generator") is None:
             return {"generator": host_generator()}
         return {}
 
@@ -144,7 +181,9 @@ class _Transfer:
                 continue
             if tensor.shape != host.shape:
                 tensor.resize_(host.shape)
-            if tensor.data_ptr() != host.data_ptr():
+            if self._memory is not None:
+                self._memory.write_back(tensor)
+            elif tensor.data_ptr() != host.data_ptr():
                 tensor.copy_(host)
 
     def receive(self, returned: Any) -> Any:
@@ -184,8 +223,8 @@ def _tensor_from_number(number: Number | complex, arguments: Iterable[Any]) -> t
 
 
 def _empty_like(tensor: torch.Tensor) -> torch.Tensor:
-    """Return an empty tensor in place of `tensor` that an operator can resize, because it owns its memory."""
-    return torch.empty(0, dtype=tensor.dtype)
+    """Return a tensor of the same form in place of `tensor` that an operator can resize, because it owns its memory."""
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
 
 
 def _map_tensors(function: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:

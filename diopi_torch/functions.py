@@ -42,6 +42,10 @@ class NotServedError(Exception):
     """The vendor does not support a call; the message states the reason, and nothing was written."""
 
 
+class CallFailedError(RuntimeError):
+    """A function of the vendor failed; the message contains the vendor's last error."""
+
+
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class Slot:
@@ -173,7 +177,7 @@ class PreparedCall:
     def perform(self, values: Sequence[Any], device: Backend, stream: DeviceStream) -> Mapping[str, Any]:
         """Call the function on a stream.
 
-        Raises NotServedError if the vendor does not support the call, and RuntimeError with its message if it fails.
+        Raises NotServedError if the vendor does not support the call, and CallFailedError if it fails.
 
         Args:
             values: the tensors and other values by their numbers.
@@ -255,7 +259,7 @@ def _call_outside_operator(vendor: BaseVendor, function: str, context: Context, 
 def make_error(device: Backend, function: str, code: Error) -> Exception:
     """Return the exception for an error code."""
     message = f"{function} returned {code.name}: {device.vendor.last_error()}"
-    return NotServedError(message) if code in UNSUPPORTED_CODES else RuntimeError(f"{device.vendor.name}: {message}")
+    return NotServedError(message) if code in UNSUPPORTED_CODES else CallFailedError(f"{device.vendor.name}: {message}")
 
 
 def _value(parameter: Parameter, call: FunctionCall) -> Any:

@@ -18,6 +18,7 @@ from diopi_torch.fallback import count_fallback
 from diopi_torch.functions import NotServedError
 from diopi_torch.layout import contiguous_strides, extent
 from diopi_torch.operators import COPY
+from diopi_torch.overlap import share_elements
 from diopi_torch.sdpa import choose_backend
 from diopi_torch.settings import NAME
 from diopi_torch.tensors import (
@@ -257,7 +258,7 @@ def _copy_on_device(source: torch.Tensor, target: torch.Tensor) -> None:
     """Copy between two tensors on the device: as bytes, with the vendor's copy function, or through the host."""
     if not target.numel():
         return
-    if _is_plain_copy(source, target):
+    if _is_plain_copy(source, target) and not share_elements(source, target):
         copy_bytes(target, source)
         return
     try:

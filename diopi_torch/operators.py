@@ -23,10 +23,20 @@ from diopi_torch import dump
 from diopi_torch.attention import FAST_PATHS
 from diopi_torch.backend import backend
 from diopi_torch.conjugation import call_materialized, receives_lazy_bits
-from diopi_torch.fallback import fall_back, operator_name
-from diopi_torch.functions import NotServedError
+from diopi_torch.fallback import check_on_cpu, fall_back, operator_name
+from diopi_torch.functions import CallFailedError, NotServedError
 from diopi_torch.layout import TensorLayout, contiguous_strides, layout_of
-from diopi_torch.plans import Plan, PlanBuilder, Refusal, cache_plan, describe_form, find_shared_memory
+from diopi_torch.overlap import find_overlap
+from diopi_torch.plans import (
+    Plan,
+    PlanBuilder,
+    Refusal,
+    cache_plan,
+    describe_form,
+    describe_sharing,
+    find_shared_memory,
+)
+from diopi_torch.preconditions import PRECONDITIONS, Precondition
 from diopi_torch.recurrent import CELLS
 from diopi_torch.sdpa import ABOVE_AUTOGRAD
 from diopi_torch.shapes import infer_layouts
@@ -53,25 +63,30 @@ class Kernel:
     row: Row
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the operator; raise PyTorch's errors for invalid arguments, and errors of the vendor."""
+        """Run the operator; raise the errors of PyTorch's CPU for invalid arguments, and errors of the vendor."""
         try:
             if dump.KEY in dump.environment:
                 return dump.call_and_dump(self._name, self.operator, args, kwargs, lambda: self.serve(args, kwargs))
             return self.serve(args, kwargs)
         except NotServedError:
             return fall_back(self.operator, *args, **kwargs)
+        except CallFailedError:
+            check_on_cpu(self.operator, args, kwargs)
+            raise
 
     def serve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run the operator with functions; raise NotServedError if that is not possible."""
         if self._receives_lazy_bits and any(map(has_lazy_bits, (*args, *kwargs.values()))):
             return call_materialized(self.operator, self.serve, args, kwargs)
+        if self._precondition is not None and not self._precondition(self.named(args, kwargs)):
+            check_on_cpu(self.operator, args, kwargs)
         tensors: list[Any] = []
         form = describe_form(args, tensors)
         if kwargs:
             form += [*kwargs, *describe_form(kwargs.values(), tensors)]
         if self._writes:
-            form.append(find_shared_memory(tensors))
-        device, key = backend(), (self, *form)
+            form.append(describe_sharing(tensors))
+        device, key = backend(), (self, torch.get_default_dtype(), *form)
         plan = device.plans.get(key)
         if plan is None:
             if self._outputs and self._resize_outputs(args, kwargs, tensors):
@@ -86,14 +101,22 @@ class Kernel:
         pairs = [(named[name], layout) for name, layout in zip(self._outputs, layouts, strict=True)]
         resized = [(slot, layout) for slot, layout in pairs if slot.shape != layout.shape]
         for slot, layout in resized:
-            out = tensors[slot.number]
-            torch.ops.aten._resize_output_(out, list(layout.shape), out.device)
+            self._resize_output(tensors[slot.number], layout.shape)
         return bool(resized)
+
+    def _resize_output(self, out: torch.Tensor, size: Sequence[int]) -> None:
+        """Resize an output argument; issue PyTorch's warning if it is not empty."""
+        torch.ops.aten._resize_output_(out, list(size), out.device)
 
     def _find_plan(
         self, form: Hashable, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[Any]
     ) -> Plan | Refusal:
         """Return the plan for calls of this form."""
+        if self._writes and (overlap := find_overlap(self.operator, self.named(args, kwargs))):
+            check_on_cpu(self.operator, args, kwargs)
+            if overlap.within_tensor:
+                cache_plan(form, Refusal("several elements of a written tensor are at one address"))
+                return backend().plans[form]
         found: Plan | Refusal | None = None
         lasts = True
         for inplace in self._inplace_choices:
@@ -168,6 +191,10 @@ class Kernel:
         return (True,) if self._name == self.row.operator else (False, True)
 
     @cached_property
+    def _precondition(self) -> Precondition | None:
+        return PRECONDITIONS.get(self.row.operator)
+
+    @cached_property
     def _receives_lazy_bits(self) -> bool:
         return receives_lazy_bits(self.operator)
 
@@ -182,6 +209,27 @@ class Kernel:
         return plain is not None and not any(
             issubclass(p.annotation, kinds.Out | kinds.Outs | kinds.InOut | kinds.InOuts) for p in plain.results
         )
+
+
+class SequenceKernel(Kernel):
+    """The kernel of an operator that fills its output argument with a sequence of numbers.
+
+    PyTorch retains the shape of an output argument with the right number of elements, and resizes any other one without
+    a warning. Functions write tensors with one axis.
+    """
+
+    def serve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run the operator; an output argument with another number of axes receives a copy of the sequence."""
+        out = kwargs["out"]
+        if out.dim() == 1:
+            return super().serve(args, kwargs)
+        sequence = super().serve(args, {**kwargs, "out": torch.empty(0, dtype=out.dtype, device=out.device)})
+        if out.numel() != sequence.numel():
+            out.resize_(sequence.shape)
+        return out.copy_(sequence.view(out.shape))
+
+    def _resize_output(self, out: torch.Tensor, size: Sequence[int]) -> None:
+        out.resize_(size)
 
 
 class UniqueKernel(Kernel):
@@ -253,6 +301,10 @@ def is_composed(operator: torch._ops.OpOverload) -> bool:
     return has_kernel(operator, "CompositeImplicitAutograd") and not has_kernel(operator, "CPU")
 
 
+_SEQUENCES = ("diopiArange", "diopiLinspace")
+"""Functions whose operators PyTorch composes of allocating memory and filling it with a sequence of numbers."""
+
+
 @cache
 def kernels() -> Mapping[str, Kernel]:
     """Return the kernels that the table describes, by the overload's name."""
@@ -264,7 +316,8 @@ def kernels() -> Mapping[str, Kernel]:
             for operator in _overloads(overload(row.operator)):
                 if not is_composed(operator):
                     name = operator_name(operator)
-                    found[name] = Kernel(operator, find_row(name) or row)
+                    kernel = SequenceKernel if row.function in _SEQUENCES else Kernel
+                    found[name] = kernel(operator, find_row(name) or row)
     return found
 
 

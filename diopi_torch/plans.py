@@ -87,6 +87,15 @@ def find_shared_memory(values: Sequence[Any]) -> tuple[int, ...]:
     )
 
 
+def describe_sharing(values: Sequence[Any]) -> Hashable:
+    """Return how tensors share memory: the result of `find_shared_memory`, and the distances of those that share it."""
+    memory = find_shared_memory(values)
+    if memory == tuple(range(len(memory))):
+        return memory
+    addresses = [value.data_ptr() if isinstance(value, torch.Tensor) else 0 for value in values]
+    return memory, *(address - addresses[first] for address, first in zip(addresses, memory, strict=True))
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class _Step:

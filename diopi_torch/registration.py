@@ -10,10 +10,11 @@ import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from diopi_torch import accelerator, autocast, device, guard, modules, sdpa, sparse, storage
-from diopi_torch.fallback import fall_back, refuse_nested
+from diopi_torch.fallback import check_on_cpu, fall_back, refuse_nested
 from diopi_torch.indices import accept_cpu_indices
 from diopi_torch.kernels import FALLTHROUGH, KERNELS, pin
 from diopi_torch.operators import decompositions, is_composed, kernels, overload
+from diopi_torch.overlap import find_overlap
 from diopi_torch.recurrent import CELLS
 from diopi_torch.settings import FORCE_FALLBACK, NAME, chosen_operators
 
@@ -81,4 +82,21 @@ def _select_kernels(forced: Collection[str]) -> dict[str, Callable[..., Any]]:
     falling = {name: overload(name) for name in forced if name not in KERNELS}
     forcing = {name: partial(fall_back, operator) for name, operator in falling.items() if not is_composed(operator)}
     table = {name: accept_cpu_indices(kernel.operator, kernel) for name, kernel in kernels().items()}
-    return {**table, **decompositions(), **forcing, **KERNELS}
+    composed = {name: _check_overlap(name, kernel) for name, kernel in decompositions().items()}
+    return {**table, **composed, **forcing, **KERNELS}
+
+
+def _check_overlap(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the kernel of a composed operator that raises the CPU's errors if it writes overlapping tensors."""
+    operator = overload(name)
+    if not operator._schema.is_mutable:
+        return kernel
+    names = [argument.name for argument in operator._schema.arguments]
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        overlap = find_overlap(operator, {**dict(zip(names, args, strict=False)), **kwargs})
+        if overlap:
+            check_on_cpu(operator, args, kwargs)
+        return fall_back(operator, *args, **kwargs) if overlap.within_tensor else kernel(*args, **kwargs)
+
+    return checked

@@ -16,7 +16,7 @@ from diopi_torch.settings import NAME
 from diopi_torch.tensors import allocate_now, copy_bytes
 
 
-def _view_bytes(storage: Any) -> torch.Tensor:
+def view_bytes(storage: Any) -> torch.Tensor:
     """Return a tensor over the bytes of a storage."""
     nbytes = storage.nbytes()
     tensor = allocate_now([0], torch.uint8) if storage.device.type == NAME else torch.empty(0, dtype=torch.uint8)
@@ -27,7 +27,7 @@ def _copy_storage(storage: Any) -> torch.UntypedStorage:
     """Return a copy of a storage on the device."""
     copy = allocate_now([storage.nbytes()], torch.uint8)
     if storage.nbytes():
-        copy_bytes(copy, _view_bytes(storage))
+        copy_bytes(copy, view_bytes(storage))
     return copy.untyped_storage()
 
 
@@ -52,7 +52,7 @@ def _to(original: Callable[..., Any]) -> Callable[..., Any]:
 def _cpu(original: Callable[..., Any]) -> Callable[..., Any]:
     def cpu(self: Any) -> Any:
         """Return a CPU copy of this storage if it is not on the CPU."""
-        return _view_bytes(self).cpu().untyped_storage() if self.device.type == NAME else original(self)
+        return view_bytes(self).cpu().untyped_storage() if self.device.type == NAME else original(self)
 
     return cpu
 
@@ -64,7 +64,7 @@ def _resize(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, size)
         resized = allocate_now([size], torch.uint8)
         if common := min(size, self.nbytes()):
-            copy_bytes(resized[:common], _view_bytes(self)[:common])
+            copy_bytes(resized[:common], view_bytes(self)[:common])
         # PyTorch swaps the memory of two storages only if one of them is empty
         for replacement in (allocate_now([0], torch.uint8), resized):
             self._swap_data_ptr_(replacement.untyped_storage())

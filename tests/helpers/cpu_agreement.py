@@ -1,0 +1,34 @@
+"""Compare what a program does on the device of PyTorch with what it does on the CPU."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+
+def outcome(program: Callable[[str], Any], device: str) -> Any:
+    """Return the tensor or value that a program returns on a device, with its tensors on the CPU, or its exception."""
+    torch.manual_seed(0)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            returned = program(device)
+    except Exception as error:
+        return error
+    return returned.detach().cpu() if isinstance(returned, torch.Tensor) else returned
+
+
+def assert_agrees_with_cpu(program: Callable[[str], Any]) -> None:
+    """Assert that a program returns the same on the device as on the CPU, or raises an exception of the same type."""
+    expected, found = outcome(program, "cpu"), outcome(program, "diopi")
+    if isinstance(expected, Exception) or isinstance(found, Exception):
+        assert type(found) is type(expected), f"the device: {found!r}; the CPU: {expected!r}"
+    else:
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+def ascending(*shape: int, device: str) -> Any:
+    """Return a tensor on a device with the numbers 1, 2, 3 and so on."""
+    return torch.arange(1.0, 1 + torch.Size(shape).numel()).view(shape).to(device)
