@@ -39,15 +39,18 @@ BINARY: dict[str, Callable[..., Array]] = {
 """Functions of two operands that are functions of jax.numpy."""
 
 
-def _binary(function: Callable[..., Array]) -> Callable[[Array, Operand], Array]:
+def _make_binary_function(function: Callable[..., Array]) -> Callable[[Array, Operand], Array]:
+    """Return an implementation that applies a function of jax.numpy to `input` and `other`."""
+
     def apply(input: Array, other: Operand) -> Array:
+        """Apply the function to both operands."""
         return function(input, other)
 
     return apply
 
 
 for _name, _function in BINARY.items():
-    vendor.implements(_name)(_binary(_function))
+    vendor.implements(_name)(_make_binary_function(_function))
 
 
 def _all_of_kind(kind: type, *operands: Operand) -> bool:
@@ -64,11 +67,16 @@ _barrier: Callable[[list[Array]], list[Array]] = lax.optimization_barrier
 
 
 def _promote(*operands: Operand) -> list[Array]:
-    """Return the operands promoted to a common type and broadcast to a common shape.
+    """Return the operands in a common type and shape, behind a barrier that keeps XLA from simplifying the operation.
 
-    A barrier keeps XLA from simplifying the operation on them. XLA would multiply by the reciprocal instead of dividing
-    by a broadcast number, and select instead of multiplying by a bool. Neither preserves the extremes of the range or
-    the sign of zero.
+    XLA would multiply by the reciprocal instead of dividing by a broadcast number, and select instead of multiplying by
+    a bool. Neither preserves the extremes of the range or the sign of zero.
+
+    Args:
+        operands: arrays or numbers.
+
+    Returns:
+        The operands as arrays.
     """
     dtype = jnp.result_type(*operands)
     arrays = (operand if isinstance(operand, Array) else np.asarray(operand) for operand in operands)
@@ -83,11 +91,13 @@ def _reject_floating(name: str, number: float, *operands: Operand) -> None:
 
 @vendor.implements("diopiMul", adapt=binary_ufunc(np.multiply))
 def mul(input, other):
+    """Return input · other; for Booleans, the logical and."""
     return jnp.multiply(*_promote(input, other))  # for bool, the logical and
 
 
 @vendor.implements("diopiAdd", adapt=binary_ufunc(np.add, 1))
 def add(input, other, alpha):
+    """Return input + alpha · other; for Booleans, the logical or of input and (alpha and other)."""
     _reject_floating("alpha", alpha, input, other)
     x, y = _promote(input, other)
     return x | (y & bool(alpha)) if _all_of_kind(jnp.bool_, x) else x + alpha * y
@@ -95,13 +105,14 @@ def add(input, other, alpha):
 
 @vendor.implements("diopiSub", adapt=binary_ufunc(np.subtract, 1))
 def sub(input, other, alpha):
+    """Return input − alpha · other."""
     _reject_floating("alpha", alpha, input, other)
     x, y = _promote(input, other)
     return x - alpha * y
 
 
 def _floor_divide_floats(input: Array, divisor: Array) -> Array:
-    """Return ⌊input / divisor⌋, computed from input less the remainder, whose quotient is nearly an integer."""
+    """Return ⌊input / divisor⌋ as (input − remainder) / divisor, which is nearly an integer, rounded."""
     dtype, (input, divisor, _) = input.dtype, _scale_above_subnormals(input, divisor)
     fmod = jnp.fmod(input, divisor)
     floor = jnp.round((input - fmod) / divisor) - ((fmod != 0) & ((fmod < 0) != (divisor < 0)))
@@ -111,9 +122,17 @@ def _floor_divide_floats(input: Array, divisor: Array) -> Array:
 
 
 def _scale_above_subnormals(dividend: Array, divisor: Array) -> tuple[Array, Array, Array]:
-    """Return both operands in float64 and scaled by a power of two, and that power; remainders are not subnormal then.
+    """Return both operands in float64, scaled so that their remainder is not subnormal, and the scale, a power of two.
 
-    XLA flushes subnormal remainders to zero. Subnormal operands are flushed here, since XLA flushes them sometimes.
+    XLA flushes subnormal remainders to zero. Subnormal operands are flushed here, because XLA flushes them only
+    sometimes.
+
+    Args:
+        dividend: the dividend.
+        divisor: the divisor.
+
+    Returns:
+        The scaled dividend, the scaled divisor and the scale.
     """
     dividend, divisor = (flush_subnormals(operand).astype(jnp.float64) for operand in (dividend, divisor))
     scale = jnp.where((jnp.abs(divisor) < 2.0**-900) & (jnp.abs(dividend) < 2.0**900), 2.0**100, 1.0)
@@ -121,10 +140,12 @@ def _scale_above_subnormals(dividend: Array, divisor: Array) -> tuple[Array, Arr
 
 
 def _floor_divide(input: Array, divisor: Array) -> Array:
+    """Return the quotient rounded down, for integers or floating numbers."""
     return jnp.floor_divide(input, divisor) if _all_integral(input) else _floor_divide_floats(input, divisor)
 
 
 def _trunc_divide(input: Array, divisor: Array) -> Array:
+    """Return the quotient rounded towards zero, for integers or floating numbers."""
     return (input - jnp.fmod(input, divisor)) // divisor if _all_integral(input) else jnp.trunc(input / divisor)
 
 
@@ -133,6 +154,7 @@ _ROUNDED_DIVISION = {RoundMode.trunc: _trunc_divide, RoundMode.floor: _floor_div
 
 @vendor.implements("diopiDiv", adapt=binary_ufunc(np.divide, RoundMode.none))
 def div(input, other, rounding_mode):
+    """Return input / other: exact, rounded down, or rounded towards zero, as rounding_mode says."""
     if rounding_mode == RoundMode.none:
         wide = (jnp.float32,) if _all_integral(input, other) else ()
         return jnp.true_divide(*_promote(*(jnp.asarray(operand, *wide) for operand in (input, other))))
@@ -145,6 +167,7 @@ def div(input, other, rounding_mode):
 
 
 def _power(input: Operand, exponent: Operand) -> Array:
+    """Return input ^ exponent in the promoted type; integers are computed exactly modulo 2^bits."""
     if _all_integral(input, exponent):
         return _integer_power(*jnp.broadcast_arrays(_promote(input, exponent)[0], exponent))
     base, exponent = _promote(input, exponent)
@@ -164,6 +187,7 @@ def _integer_power(base: Array, exponent: Array) -> Array:
     exponent = exponent.astype(jnp.promote_types(exponent.dtype, jnp.int8))
 
     def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        """Square the base, and multiply the power by the square if the lowest bit of the exponent is 1."""
         power, square, bits = state
         return jnp.where(bits & 1 == 1, power * square, power), square * square, bits >> 1
 
@@ -174,39 +198,46 @@ def _integer_power(base: Array, exponent: Array) -> Array:
 
 
 def _reject_negative_exponent(input: HostArray, exponent: HostArray | float) -> None:
+    """Raise ValueError for a negative integer exponent, passed as a number, of an integer input."""
     if isinstance(exponent, int) and exponent < 0 and input.dtype.kind in "iub":
         raise ValueError(f"exponent is {exponent}, expected at least 0 for an integer input")
 
 
 @vendor.implements("diopiPowTensor", adapt=check_on_host(_reject_negative_exponent))
 def power(input, exponent):
+    """Return input ^ exponent."""
     return _power(input, exponent)
 
 
 @vendor.implements("diopiPowScalar")
 def power_of_number(input, exponent):
+    """Return input ^ exponent, where input is a number."""
     return _power(input, exponent)
 
 
 @vendor.implements("diopiAddcmul")
 def addcmul(input, tensor1, tensor2, value):
+    """Return input + value · tensor1 · tensor2; `value` is truncated for integers."""
     base, factor1, factor2 = _promote(input, tensor1, tensor2)
     return base + (int(value) if _all_integral(base) else value) * factor1 * factor2
 
 
 @vendor.implements("diopiAddcdiv", adapt=partial(compiled, traced=["value"]))  # optimizers change it at each step
 def addcdiv(input, tensor1, tensor2, value):
+    """Return input + value · tensor1 / tensor2."""
     base, numerator, denominator = _promote(input, tensor1, tensor2)
     return base + value * numerator / denominator
 
 
 @vendor.implements("diopiLerpTensor")
 def lerp(input, end, weight):
+    """Return input + weight · (end − input), in a form that is exact at the nearer end."""
     near_end = jnp.abs(jnp.asarray(weight)) >= 0.5
     return jnp.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
 
 
 def _remainder(input: Operand, modulus: Operand) -> Array:
+    """Return the remainder with the sign of the divisor; subnormal remainders are exact."""
     dividend, divisor = _promote(input, modulus)
     if not _all_of_kind(jnp.floating, dividend):
         return _with_divisor_sign(jnp.fmod(dividend, divisor), divisor)
@@ -215,82 +246,99 @@ def _remainder(input: Operand, modulus: Operand) -> Array:
 
 
 def _with_divisor_sign(fmod: Array, divisor: Array) -> Array:
-    """Return the remainder with the divisor's sign for `fmod`, the remainder with the dividend's sign."""
+    """Return `fmod`, a remainder with the sign of the dividend, as a remainder with the sign of the divisor."""
     return jnp.where((fmod != 0) & ((fmod < 0) != (divisor < 0)), fmod + divisor, fmod)
 
 
 @vendor.implements("diopiRemainderTensor")
 def remainder(input, other):
+    """Return the remainder of input / other with the sign of `other`, as Python defines it."""
     return _remainder(input, other)
 
 
 @vendor.implements("diopiRemainder")
 def remainder_of_number(input, other):
+    """Return the remainder, where input may be a number."""
     return _remainder(input, other)
 
 
 @vendor.implements("diopiClamp")
 def clamp(input, min, max):
+    """Return input limited to the range from `min` to `max`; either bound may be None."""
     if min is None and max is None:
-        raise ValueError("min and max are both NULL, at least one is expected")
+        raise ValueError("min and max are both NULL, expected at least one bound")
     raised = input if min is None else clamp_min(input, min)
     return raised if max is None else clamp_max(raised, max)
 
 
 @vendor.implements("diopiClampMin")
 def clamp_min(input, min):
-    return _clip_integers(input, min, input < min) if _clips_integers(input, min) else _clip(input, min, jnp.maximum)
+    """Return max(input, min)."""
+    return (
+        _limit_integers(input, min, input < min)
+        if _has_float_bound(input, min)
+        else _limit_by_bound(input, min, jnp.maximum)
+    )
 
 
 @vendor.implements("diopiClampMax")
 def clamp_max(input, max):
-    return _clip_integers(input, max, input > max) if _clips_integers(input, max) else _clip(input, max, jnp.minimum)
+    """Return min(input, max)."""
+    return (
+        _limit_integers(input, max, input > max)
+        if _has_float_bound(input, max)
+        else _limit_by_bound(input, max, jnp.minimum)
+    )
 
 
-def _clip(input: Array, bound: Operand, choose: Callable[[Array, Operand], Array]) -> Array:
-    """Return the maximum or minimum; keep the sign of input's zeros, which XLA orders, if the bound is a number."""
+def _limit_by_bound(input: Array, bound: Operand, choose: Callable[[Array, Operand], Array]) -> Array:
+    """Return the larger or smaller of input and bound by `choose`; a number as bound keeps the signs of zeros."""
     chosen = choose(input, bound)
     is_number = getattr(bound, "weak_type", True)
     if not is_number or not jnp.issubdtype(chosen.dtype, jnp.floating):
         return chosen
-    return keep_zeros(chosen, input, bound)
+    return keep_zero_signs(chosen, input, bound)
 
 
-def keep_zeros(chosen: Array, input: Array, bound: Operand) -> Array:
-    """Return `chosen`, with the signs of the zeros in `input` where the bound is zero too."""
+def keep_zero_signs(chosen: Array, input: Array, bound: Operand) -> Array:
+    """Return `chosen` with the signs of the zeros in `input` where the bound is also zero."""
     return jnp.where((input == 0) & (bound == 0), jnp.copysign(jnp.zeros_like(chosen), input), chosen)
 
 
-def _clips_integers(input: Array, bound: Operand) -> bool:
-    """Return whether the input is integral and the bound is a floating number."""
+def _has_float_bound(input: Array, bound: Operand) -> bool:
+    """Return whether the input has an integer type and the bound is a floating number."""
     return _all_integral(input) and not _all_integral(bound)
 
 
-def _clip_integers(input: Array, bound: Operand, beyond: Array) -> Array:
+def _limit_integers(input: Array, bound: Operand, beyond: Array) -> Array:
     """Return `input` with the elements where `beyond` is true replaced by the truncated bound."""
     return jnp.where(beyond, convert_to_dtype(jnp.asarray(bound), from_numpy(input.dtype)), input)
 
 
 @vendor.implements("diopiEqual")
 def equal(input, other):
+    """Return whether both tensors have the same shape and elements."""
     return jnp.array_equal(input, other)
 
 
 @vendor.implements("diopiForeachaddScalar")
 def foreach_add(inputs, other):
+    """Add a number to each tensor."""
     return [jnp.add(*_promote(_promote_entry(input, other), other)) for input in inputs]
 
 
 @vendor.implements("diopiForeachmulScalar")
 def foreach_mul(inputs, other):
+    """Multiply each tensor by a number."""
     return [jnp.multiply(*_promote(_promote_entry(input, other), other)) for input in inputs]
 
 
 def _promote_entry(input: Array, number: float) -> Array:
-    """Return `input` promoted for an operation with `number`: integers become float32 if the number is floating."""
+    """Return `input` as float32 if it is an integer tensor and `number` is a floating-point number."""
     return input.astype(jnp.float32) if _all_integral(input) and isinstance(number, float) else input
 
 
 @vendor.implements("diopiForeachmulTensor")
 def foreach_mul_by_tensor(inputs, other):
+    """Multiply each tensor by a tensor of one element."""
     return [jnp.multiply(*_promote(input, other.reshape(()))) for input in inputs]

@@ -33,6 +33,7 @@ def _add_bias(result: Array, bias: Array | None, like: Array) -> Array:
 
 
 def _bias_gradient(y: Array, bias_sizes: Sizes | None) -> Array | None:
+    """Return the sum of y over all axes except the channels; None if there is no bias."""
     if bias_sizes is not None and tuple(bias_sizes) != y.shape[1:2]:
         raise ValueError(f"bias_sizes is {list(bias_sizes)}, grad_output has {y.shape[1]} channels")
     return None if bias_sizes is None else y.sum((0, *range(2, y.ndim)))
@@ -48,7 +49,7 @@ def convolution(
     dilation: Sizes,
     groups: int,
 ) -> Array:
-    """Return the convolution over `rank` spatial axes; the prototype documents the other arguments."""
+    """Return the convolution over `rank` spatial axes; the prototype documents all other arguments."""
     x = _add_batch_axis(input, rank)
     result = derive_form(x.shape, weight.shape, stride, padding, dilation, groups).result(x, weight)
     return _add_bias(result, bias, input)
@@ -84,7 +85,7 @@ def transposed_convolution(
     groups: int,
     dilation: Sizes,
 ) -> Array:
-    """Return the transposed convolution over `rank` spatial axes; the prototype documents the other arguments."""
+    """Return the transposed convolution over `rank` spatial axes; the prototype documents all other arguments."""
     y = _add_batch_axis(input, rank)
     form = derive_transposed_form(y.shape, weight.shape, stride, padding, output_padding, groups, dilation)
     return _add_bias(form.image_gradient(y, weight), bias, input)
@@ -119,6 +120,7 @@ for _rank in (2, 3):
 
 @vendor.implements("diopiIm2Col")
 def im2col(input, kernel_size, dilation, padding, stride):
+    """Return the patches of an image as columns: (…, channels · kernel elements, positions)."""
     if min(padding) < 0:
         raise ValueError(f"padding is {padding}, expected 0 or more along every axis")
     pads = [(0, 0)] * (input.ndim - 2) + [(size, size) for size in padding]
@@ -138,17 +140,21 @@ def _window_positions(size: int, kernel: int, dilation: int, stride: int) -> Arr
         raise ValueError(f"kernel {kernel}, dilation {dilation} and stride {stride} must be positive")
     positions = (size - dilation * (kernel - 1) - 1) // stride + 1
     if positions < 1:
-        raise ValueError(f"a kernel of {kernel} elements {dilation} apart does not fit into {size} with the padding")
+        raise ValueError(
+            f"a kernel of {kernel} elements with dilation {dilation} does not fit into a padded axis of {size}"
+        )
     return dilation * jnp.arange(kernel)[:, None] + stride * jnp.arange(positions)
 
 
 @vendor.implements("diopiCol2Im")
 def col2im(input, output_size, kernel_size, dilation, padding, stride):
+    """Return an image with each column added to its patch: the adjoint of im2col."""
     if min(output_size) < 0 or min(kernel_size) < 1:
         raise ValueError(f"output_size {output_size} or kernel_size {kernel_size} is too small")
     shape = (*input.shape[:-2], input.shape[-2] // (kernel_size[0] * kernel_size[1]), *output_size)
 
     def unroll(image: Array) -> Array:
+        """Return the columns of an image."""
         return im2col(image, kernel_size, dilation, padding, stride)
 
     (image,) = jax.linear_transpose(unroll, jax.ShapeDtypeStruct(shape, input.dtype))(input)

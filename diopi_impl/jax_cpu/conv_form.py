@@ -38,6 +38,7 @@ patches takes less time than XLA needs to rearrange the kernel."""
 
 
 def _check_least(name: str, sizes: Sizes, least: int) -> None:
+    """Raise ValueError unless all sizes are at least `least`; the message contains `name`."""
     if min(sizes) < least:
         raise ValueError(f"{name} is {list(sizes)}, expected {least} or more along every axis")
 
@@ -55,10 +56,17 @@ def _merge_groups(parts: Array) -> Array:
 
 
 def _grouped_product(matrices: Array, parts: Array) -> Array:
-    """Return the product of each group's matrix with the group's part, (groups, channels, N, sizes…).
+    """Return the product of the matrix and the part, (groups, channels, N, sizes…), of each group.
 
-    With one channel per group the product is element-wise: XLA fuses that with the sum, instead of calling a matrix
+    With one channel per group the product is element-wise: XLA fuses it with the sum, instead of calling a matrix
     product per group.
+
+    Args:
+        matrices: a matrix per group, (groups, rows, channels).
+        parts: a part per group, (groups, channels, N, sizes…).
+
+    Returns:
+        The products, (groups, rows, N, sizes…).
     """
     if matrices.shape[2] == 1:
         return matrices.reshape(*matrices.shape[:2], *[1] * (parts.ndim - 2)) * parts
@@ -133,6 +141,7 @@ class ConvolutionForm:
         padded = jnp.pad(x, [(0, 0), (0, 0), *margins])
 
         def patch(place: Sizes) -> Array:
+            """Return the elements of the image for a kernel position."""
             first = [dilate * k for dilate, k in zip(self._dilation, place, strict=True)]
             axes = zip(first, self._positions, self._stride, strict=True)
             last = [start + (count - 1) * step + 1 for start, count, step in axes]
@@ -154,6 +163,7 @@ class ConvolutionForm:
         return lax.batch_matmul(matrices, images).reshape(self.result_shape)
 
     def _xla_convolution(self, x: Array, w: Array) -> Array:
+        """Return the convolution by XLA's own implementation."""
         return lax.conv_general_dilated(x, w, self._stride, self._margins, rhs_dilation=self._dilation)
 
     @property
@@ -172,6 +182,7 @@ class ConvolutionForm:
         group_size = max(n for n in range(1, POSITIONS_PER_STEP + 1) if len(matrices) % n == 0)
 
         def add(total: Array, ks: tuple[Array, Array]) -> tuple[Array, None]:
+            """Add the products for the next kernel positions to the result."""
             blocks = [self._block(phases, start) for start in ks[0]]
             if ks[1].shape[3] == 1:
                 return sum(map(_grouped_product, ks[1], blocks), start=total), None
@@ -185,6 +196,7 @@ class ConvolutionForm:
         parts = _split_groups(y, self._groups)
 
         def add(phases: Array, ks: tuple[Array, Array]) -> tuple[Array, None]:
+            """Add the products for a kernel position to its blocks of the image."""
             start, matrix = ks[0][0], ks[1][0]
             block = self._block(phases, start) + _grouped_product(matrix, parts)
             return lax.dynamic_update_slice(phases, block.reshape(self._block_shape), start), None
@@ -198,6 +210,7 @@ class ConvolutionForm:
         summed = tuple(range(2, parts.ndim))
 
         def product(start: Array) -> Array:
+            """Return the gradient of the kernel elements at a position."""
             return lax.dot_general(parts, self._block(phases, start), ((summed, summed), ((0,), (0,))))
 
         return jnp.moveaxis(lax.map(product, jnp.asarray(self._starts)), 0, -1).reshape(self._kernel)
@@ -219,10 +232,12 @@ class ConvolutionForm:
 
     @property
     def _group(self) -> Sizes:
+        """Return the shape of a phase before its spatial axes: groups, channels per group, N."""
         return (self._groups, self._kernel[1], self._image[0])
 
     @property
     def _block_shape(self) -> Sizes:
+        """Return the shape of a block with leading axes for the phases."""
         return (*[1] * len(self._stride), *self._group, *self._positions)
 
     def _block(self, phases: Array, start: Array) -> Array:
@@ -235,6 +250,7 @@ class ConvolutionForm:
         return jnp.moveaxis(w.reshape(self._groups, channels // self._groups, group_channels, prod(sizes)), -1, 0)
 
     def _split_phases(self, x: Array) -> Array:
+        """Return the padded image as phases, (phases along each axis…, groups, channels, N, sizes…)."""
         axes = zip(x.shape[2:], self._padding, self._cells, self._stride, strict=True)
         margins = [(pad, cells * step - size - pad) for size, pad, cells, step in axes]
         padded = _split_groups(jnp.pad(x, [(0, 0), (0, 0), *margins]), self._groups)
@@ -243,7 +259,7 @@ class ConvolutionForm:
         return jnp.moveaxis(cut, range(4, 4 + 2 * rank, 2), range(rank))
 
     def _merge_phases(self, phases: Array) -> Array:
-        """Return the image for its phases: the inverse of `_split_phases`."""
+        """Return the image without padding from its phases: the inverse of `_split_phases`."""
         rank = len(self._stride)
         cut = jnp.moveaxis(phases, range(rank), range(4, 4 + 2 * rank, 2))
         sizes = [cells * step for cells, step in zip(self._cells, self._stride, strict=True)]

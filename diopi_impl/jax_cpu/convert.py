@@ -44,7 +44,7 @@ def convert_operand(array: Array, dtype: Dtype) -> Array:
 
 
 def promote_arguments(prototype: Prototype, arguments: Sequence[Any], out: Sequence[OutSpec]) -> list[Any]:
-    """Return the arguments, those converted that the standard converts before computing.
+    """Return the arguments after the type conversions that the standard requires before the computation.
 
     Args:
         prototype: the function, or the base of the form that is called; the form may have numbers instead of tensors,
@@ -67,10 +67,11 @@ def promote_arguments(prototype: Prototype, arguments: Sequence[Any], out: Seque
 
 
 def _is_tensor(value: Any) -> bool:
+    """Return whether a value is a traced tensor; numbers are weakly typed arrays."""
     return isinstance(value, Array) and not value.weak_type
 
 
 def _example_number(number: Any) -> bool | int | float:
-    """Return a number of the kind of `number`, whose value is unknown while a function is traced."""
+    """Return False, 0 or 0.0, of the kind of `number`, whose value is unknown while a function is traced."""
     kinds: dict[str, bool | int | float] = {"b": False, "i": 0, "f": 0.0}
     return kinds[jnp.result_type(number).kind]

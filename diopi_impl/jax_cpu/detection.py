@@ -15,6 +15,7 @@ from diopi_impl.jax_cpu import vendor
 
 
 def _areas(boxes: NDArray[Any]) -> NDArray[Any]:
+    """Return the areas of boxes (x1, y1, x2, y2)."""
     areas: NDArray[Any] = (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
     return areas
 
@@ -28,11 +29,12 @@ def _intersections(boxes: NDArray[Any]) -> NDArray[Any]:
 
 @vendor.implements("diopiNms", adapt=apply_directly)
 def nms(boxes, confidence, iou_threshold):
+    """Return the indices of the boxes that greedy non-maximum suppression selects, by descending confidence."""
     if boxes.shape != (*confidence.shape, 4) or confidence.ndim != 1:
         raise ValueError(f"boxes have shape {boxes.shape} and confidence {confidence.shape}, expected (N, 4) and (N)")
     boxes = boxes.astype(np.float64)
     common, areas = _intersections(boxes), _areas(boxes)
-    with np.errstate(invalid="ignore"):  # for two boxes without area, 0 / 0 is above no threshold
+    with np.errstate(invalid="ignore"):  # for two boxes without area, 0 / 0 is not above the threshold
         overlapping = common / (areas[:, np.newaxis] + areas - common) > iou_threshold
     selected: list[int] = []
     for candidate in np.argsort(-confidence.astype(np.float64), kind="stable"):
@@ -73,7 +75,7 @@ def _axis_weights(
     return weights
 
 
-def _pool(input: Array, rois: Array, axes: list[Array]) -> Array:
+def _pool_regions(input: Array, rois: Array, axes: list[Array]) -> Array:
     """Return the sums of the elements of each region's image, weighted along both axes."""
     features = input[rois[:, 0].astype(int)]
     return jnp.einsum("kph,kqw,kchw->kcpq", *axes, features, precision="highest")
@@ -81,17 +83,19 @@ def _pool(input: Array, rois: Array, axes: list[Array]) -> Array:
 
 @vendor.implements("diopiRoiAlign")
 def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned):
+    """Return the mean of bilinear samples in each bin of each region (He et al., "Mask R-CNN")."""
     bins, lengths = (pooled_height, pooled_width), (input.shape[2], input.shape[3])
-    return _pool(input, rois, _axis_weights(rois, spatial_scale, bins, sampling_ratio, aligned, lengths))
+    return _pool_regions(input, rois, _axis_weights(rois, spatial_scale, bins, sampling_ratio, aligned, lengths))
 
 
 @vendor.implements("diopiRoiAlignBackward")
 def roi_align_backward(
     grad, rois, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width, sampling_ratio, aligned
 ):
+    """Return the gradient of the input of RoIAlign."""
     bins, lengths = (pooled_height, pooled_width), (height, width)
     axes = _axis_weights(rois, spatial_scale, bins, sampling_ratio, aligned, lengths)
     features = jnp.zeros((batch_size, channels, *lengths), grad.dtype)
-    _, pull = jax.vjp(lambda x: _pool(x, rois, axes), features)
+    _, pull = jax.vjp(lambda x: _pool_regions(x, rois, axes), features)
     (gradient,) = pull(grad)
     return gradient

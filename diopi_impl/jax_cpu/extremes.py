@@ -14,8 +14,8 @@ import numpy as np
 from jax import Array, lax
 
 
-def ranks(x: Array) -> Array:
-    """Return integers in the order of `x`: zeros of both signs are equal, and NaN is the largest integer."""
+def to_ranks(x: Array) -> Array:
+    """Return integers in the order of floating numbers `x`: zeros of both signs are equal, NaN is the largest."""
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return x
     keys = to_keys(x)
@@ -23,13 +23,13 @@ def ranks(x: Array) -> Array:
 
 
 def nan_rank(order: Array) -> Any:
-    """Return the rank of NaN among ranks of floating numbers."""
+    """Return the rank of NaN among to_ranks of floating numbers."""
     return jnp.iinfo(order.dtype).max
 
 
 def to_keys(x: Array, *, nan_first: bool = False) -> Array:
     """Return integers in the order of floating numbers, −0 below +0; NaN is the largest, or the smallest integer."""
-    bits = lax.bitcast_convert_type(x, _integer(x))
+    bits = lax.bitcast_convert_type(x, _bits_dtype(x))
     ends = jnp.iinfo(bits.dtype)
     return jnp.where(jnp.isnan(x), ends.min if nan_first else ends.max, _flip_magnitude(bits))
 
@@ -45,13 +45,14 @@ def _flip_magnitude(bits: Array) -> Array:
     return bits ^ ((bits >> (ends.bits - 1)) & ends.max)
 
 
-def _integer(x: Array) -> Any:
+def _bits_dtype(x: Array) -> Any:
+    """Return the integer type with the size of the elements of `x`."""
     return np.dtype(f"int{8 * x.dtype.itemsize}")
 
 
 def has_subnormals(x: Array) -> Array:
-    """Return whether any element is subnormal."""
-    magnitude = lax.bitcast_convert_type(jnp.abs(x), _integer(x))
+    """Return whether any element is subnormal, as a traced Boolean."""
+    magnitude = lax.bitcast_convert_type(jnp.abs(x), _bits_dtype(x))
     least_normal = np.array(jnp.finfo(x.dtype).tiny, x.dtype).view(magnitude.dtype)
     return ((magnitude > 0) & (magnitude < least_normal)).any()
 
@@ -67,12 +68,12 @@ def elementwise_maximum(x: Array, y: Array) -> Array:
 
 
 def nan_propagating_max(x: Array, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Array:
-    """Return the maximum along the axes (all by default), NaN if an element is; ValueError if there is no element."""
+    """Return the maximum along the axes (all by default); NaN if an element is NaN."""
     return _reduce_by_keys(jnp.max, lax.max, False, x, axes, keepdims)
 
 
 def nan_propagating_min(x: Array, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> Array:
-    """Return the minimum along the axes (all by default), NaN if an element is; ValueError if there is no element."""
+    """Return the minimum along the axes (all by default); NaN if an element is NaN."""
     return _reduce_by_keys(jnp.min, lax.min, True, x, axes, keepdims)
 
 

@@ -110,9 +110,9 @@ def box_overlap_areas(a: Array, b: Array) -> Array:
 
 def _counter_clockwise(p: Array, q: Array) -> tuple[Array, Array, Array]:
     """Return the signed area that p and q span, and the two vectors in counter-clockwise order."""
-    spanned = cross(p, q)
-    swapped = (spanned < 0)[..., None]
-    return spanned, jnp.where(swapped, q, p), jnp.where(swapped, p, q)
+    signed_area = cross(p, q)
+    swapped = (signed_area < 0)[..., None]
+    return signed_area, jnp.where(swapped, q, p), jnp.where(swapped, p, q)
 
 
 def _triangle_overlaps(p: Array, q: Array, r: Array, s: Array) -> Array:
@@ -162,6 +162,7 @@ def hull_indices(points: Array) -> Array:
 
 
 def _next_corner(points: Array, corner: Array) -> Array:
+    """Return the index of the corner that follows `corner` on the hull."""
     away = points - jnp.take_along_axis(points, corner[..., None, None], -2)
     far = jnp.square(away).sum(-1)
     to_the_right = (cross(away[..., :, None, :], away[..., None, :, :]) < 0).sum(-1)
@@ -176,10 +177,13 @@ def select_points(points: Array, places: Array) -> Array:
 
 
 def non_maximum_suppression(count: int, suppresses: Callable[[Array], Array]) -> Array:
-    """Return which of `count` candidates remain: each remaining candidate suppresses later ones by `suppresses`."""
+    """Return which of `count` candidates, in order of priority, no selected candidate before them suppresses."""
 
     def visit(candidate: Array, remaining: Array) -> Array:
+        """Remove the candidates that this candidate suppresses, if it is still selected."""
+
         def suppress() -> Array:
+            """Return the remaining candidates without those that the candidate suppresses."""
             return remaining & ~(suppresses(candidate) & (jnp.arange(count) > candidate))
 
         return lax.cond(remaining[candidate], suppress, lambda: remaining)
@@ -189,10 +193,11 @@ def non_maximum_suppression(count: int, suppresses: Callable[[Array], Array]) ->
 
 
 def rotated_suppression(boxes: Array, threshold: float, least: float = 0.0) -> Callable[[Array], Array]:
-    """Return a function of a box's index: which boxes (cx, cy, w, h, θ) exceed the IoU threshold with that box."""
+    """Return a function of an index: which boxes (cx, cy, w, h, θ) exceed the IoU threshold with the box there."""
     size = jnp.abs(boxes[:, 2] * boxes[:, 3])
 
     def suppresses(candidate: Array) -> Array:
+        """Return which boxes exceed the IoU threshold with the candidate."""
         common = lax.map(lambda box: box_overlap_areas(boxes[candidate], box), boxes, batch_size=BLOCK)
         return common > threshold * jnp.maximum(size + size[candidate] - common, least)
 
@@ -206,10 +211,11 @@ def upright_overlap_areas(a: Array, b: Array, offset: int) -> Array:
 
 
 def upright_suppression(boxes: Array, threshold: float, offset: int, least: float = 0.0) -> Callable[[Array], Array]:
-    """Return a function of a box's index: which boxes (x1, y1, x2, y2) exceed the IoU threshold with that box."""
+    """Return a function of an index: which boxes (x1, y1, x2, y2) exceed the IoU threshold with the box there."""
     size = (boxes[:, 2:] - boxes[:, :2] + offset).prod(-1)
 
     def suppresses(candidate: Array) -> Array:
+        """Return which boxes exceed the IoU threshold with the candidate."""
         common = upright_overlap_areas(boxes, boxes[candidate], offset)
         return common > threshold * jnp.maximum(size + size[candidate] - common, least)
 

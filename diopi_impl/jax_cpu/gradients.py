@@ -24,14 +24,14 @@ from diopi_proto.interface import lookup, prototypes
 @final
 @dataclass(frozen=True, kw_only=True)
 class Derivation:
-    """How the arguments of a gradient function become those of its forward function.
+    """The mapping of the arguments of a gradient function to the arguments of its forward function.
 
     Attributes:
         inputs: the differentiated arguments of the forward function, one per result of the gradient function.
         gradient: the argument of the gradient function that is the gradient of the forward function's first result.
-        shape: the argument that has or is the shape of the only differentiated input, if the input is no argument
-            because the forward function is linear.
-        names: the arguments of the gradient function, by the forward function's names, where they differ.
+        shape: the argument that has or is the shape of the only differentiated input, if the gradient function does not
+            take this input because the forward function is linear.
+        names: for each argument of the forward function with another name in the gradient function, that name.
         constants: values of the forward function's arguments that the gradient does not depend on.
     """
 
@@ -83,20 +83,21 @@ def derive_gradient(name: str, derivation: Derivation, vendor: Vendor) -> Callab
 
     Args:
         name: the gradient function.
-        derivation: how its arguments become those of the forward function.
+        derivation: the mapping of its arguments to the arguments of the forward function.
         vendor: the vendor that implements the forward function.
 
     Returns:
-        A function of the arguments that the derivation needs. Its module is that of the forward function.
+        A function of the arguments that the derivation needs. Its `__module__` is the module of the forward function.
     """
     forward_name = _forward_names()[name]
     forward, prototype = vendor.function(forward_name), lookup(forward_name)
     declared = declared_parameters(forward, forward_name, [p.name for p in prototype.arguments])
-    left = [parameter for parameter in declared if parameter not in derivation.constants]
-    passed = {p: derivation.names.get(p, p) for p in left if not (derivation.shape and p in derivation.inputs)}
+    parameters = [parameter for parameter in declared if parameter not in derivation.constants]
+    passed = {p: derivation.names.get(p, p) for p in parameters if not (derivation.shape and p in derivation.inputs)}
     needed = list(dict.fromkeys([derivation.gradient, *passed.values(), *filter(None, [derivation.shape])]))
 
     def gradient(*values: Any) -> Any:
+        """Return the gradients of the differentiated inputs."""
         arguments = dict(zip(needed, values, strict=True))
         grad = arguments[derivation.gradient]
         attributes = {**derivation.constants, **{parameter: arguments[source] for parameter, source in passed.items()}}
@@ -107,6 +108,7 @@ def derive_gradient(name: str, derivation: Derivation, vendor: Vendor) -> Callab
             inputs = [attributes.pop(parameter) for parameter in derivation.inputs]
 
         def first_result(*inputs: Any) -> Any:
+            """Return the first result of the forward function for these differentiated inputs."""
             results = forward(**attributes, **dict(zip(derivation.inputs, inputs, strict=True)))
             return results if len(prototype.results) == 1 else results[0]
 
@@ -122,9 +124,10 @@ def derive_gradient(name: str, derivation: Derivation, vendor: Vendor) -> Callab
 
 @cache
 def _forward_names() -> Mapping[str, str]:
+    """Return the name of the forward function of each gradient function."""
     return {p.backward: p.name for p in prototypes().values() if p.backward and p.form == "plain"}
 
 
 def _conjugate(array: Any) -> Any:
-    """Return the conjugate of complex numbers: JAX's gradients are conjugates of those of the standard."""
+    """Return the conjugate of complex numbers: JAX's gradients are the conjugates of the standard's gradients."""
     return array if array is None else jnp.conj(array)

@@ -28,12 +28,14 @@ PrepareArguments = Callable[[dict[str, Any]], None]
 
 
 def prepare_on_host(prepare: PrepareArguments, adapter: Adapter = compiled) -> Adapter:
-    """Return `adapter` preceded by `prepare`, which checks or replaces the arguments on the host."""
+    """Return an adapter that calls `prepare`, which checks or replaces the arguments on the host, before the call."""
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+        """Adapt an implementation so that `prepare` runs before it."""
         run = adapter(prototype, function)
 
         def adapted(arguments: Sequence[Any], out: Sequence[Any]) -> Sequence[Any]:
+            """Prepare the arguments, then call the implementation."""
             named_arguments = dict(zip((p.name for p in prototype.arguments), arguments, strict=True))
             prepare(named_arguments)
             return run(list(named_arguments.values()), out)
@@ -105,35 +107,43 @@ def _expand_indices(shape: Sequence[int], indices: Sequence[HostArray | None]) -
 
 
 def _as_index(places: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the index for a list of positions; an absent entry selects the whole axis."""
     return tuple(slice(None) if entry is None else entry for entry in places)
 
 
 @vendor.implements("diopiIndex", adapt=apply_directly)
 def index(input, indices):
+    """Return the elements of input that a list of index tensors and masks selects."""
     return np.array(input[_as_index(_expand_indices(input.shape, indices))], order="C")
 
 
 def _expand_masks(tensor: str) -> Adapter:
+    """Return an adapter that replaces the masks in `indices`, which index the argument `tensor`."""
+
     def expand_masks(arguments: dict[str, Any]) -> None:
+        """Replace the masks in `indices` by positions."""
         arguments["indices"] = _expand_indices(arguments[tensor].shape, arguments["indices"])
 
     return prepare_on_host(expand_masks)
 
 
-def _add(base: Array, places: tuple[Any, ...], values: Array) -> Array:
+def _add_at(base: Array, places: tuple[Any, ...], values: Array) -> Array:
+    """Return `base` with `values` added at the indexed places; for Booleans, the logical or."""
     target = base.at[places]
     return target.max(values) if base.dtype == bool else target.add(values)
 
 
 @vendor.implements("diopiIndexBackward", adapt=_expand_masks("zeros_like_input"))
 def index_backward(zeros_like_input, indices, grad_output):
-    return _add(zeros_like_input, _as_index(indices), grad_output)
+    """Return zeros with grad_output added at the indexed elements."""
+    return _add_at(zeros_like_input, _as_index(indices), grad_output)
 
 
 @vendor.implements("diopiIndexPut", adapt=_expand_masks("input"))
 def index_put(input, values, indices, accumulate):
+    """Write `values` to the indexed elements of input, or add them if `accumulate`."""
     places = _as_index(indices)
-    return _add(input, places, values) if accumulate else input.at[places].set(values)
+    return _add_at(input, places, values) if accumulate else input.at[places].set(values)
 
 
 # Positions along one axis
@@ -147,6 +157,7 @@ def _flatten_index(arguments: dict[str, Any]) -> None:
 
 
 def _check_slices(arguments: dict[str, Any]) -> None:
+    """Check the positions in `index` along `dim` of input, and reshape `index` to a vector."""
     _check_axis_positions(arguments["input"].shape, arguments)
     _flatten_index(arguments)
     if not arguments["input"].ndim and arguments["index"].size != 1:
@@ -154,17 +165,20 @@ def _check_slices(arguments: dict[str, Any]) -> None:
 
 
 def _check_slices_of_sizes(arguments: dict[str, Any]) -> None:
+    """Check the positions in `index` along `dim` of input_sizes, and reshape `index` to a vector."""
     _check_axis_positions(arguments["input_sizes"], arguments)
     _flatten_index(arguments)
 
 
 @vendor.implements("diopiIndexSelect", adapt=prepare_on_host(_check_slices))
 def index_select(input, dim, index):
+    """Return the elements of input at positions `index` along axis `dim`."""
     return jnp.take(_at_least_1d(input), index, dim)
 
 
 @vendor.implements("diopiIndexSelectBackward", adapt=prepare_on_host(_check_slices_of_sizes))
 def index_select_backward(grad, input_sizes, dim, index):
+    """Return zeros with `grad` added at positions `index` along axis `dim`."""
     zeros = jnp.zeros(input_sizes or (1,), grad.dtype)
     return zeros.at[_axis_index(dim, index, zeros.ndim)].add(_at_least_1d(grad))
 
@@ -180,6 +194,7 @@ def _slice_index(shape: Sequence[int], dim: int, index: int) -> tuple[Any, ...]:
 
 
 def _range_index(shape: Sequence[int], dim: int, start: int, end: int, step: int) -> tuple[Any, ...]:
+    """Return the index of a range of slices; raise ValueError for an invalid step."""
     if not shape or step < 1:
         raise ValueError(f"shape {tuple(shape)} can't be sliced with step {step}")
     axis_length(shape, dim)
@@ -187,6 +202,7 @@ def _range_index(shape: Sequence[int], dim: int, start: int, end: int, step: int
 
 
 def _set_elements(base: Array, places: tuple[Any, ...], src: Array) -> Array:
+    """Return `base` with the elements at `places` replaced by `src`; raise ValueError if the shape differs."""
     target = base[places].shape
     if src.shape != target:
         raise ValueError(f"src has shape {src.shape}, expected {target}")
@@ -195,39 +211,47 @@ def _set_elements(base: Array, places: tuple[Any, ...], src: Array) -> Array:
 
 @vendor.implements("diopiSelect")
 def select(input, dim, index):
+    """Return the slice of input at position `index` of axis `dim`, without this axis."""
     return input[_slice_index(input.shape, dim, index)]
 
 
 @vendor.implements("diopiSelectBackward")
 def select_backward(grad_output, input_sizes, dim, index):
+    """Return zeros with grad_output in the selected slice."""
     return select_scatter(jnp.zeros(input_sizes, grad_output.dtype), grad_output, dim, index)
 
 
 @vendor.implements("diopiSelectScatter")
 def select_scatter(input, src, dim, index):
+    """Return input with the slice at position `index` of axis `dim` replaced by `src`."""
     return _set_elements(input, _slice_index(input.shape, dim, index), src)
 
 
 @vendor.implements("diopiSlice")
 def slice_(input, dim, start, end, step):
+    """Return the elements start, start + step, … below `end` of axis `dim`."""
     return input[_range_index(input.shape, dim, start, end, step)]
 
 
 @vendor.implements("diopiSliceBackward")
 def slice_backward(grad_output, input_sizes, dim, start, end, step):
+    """Return zeros with grad_output in the selected slice."""
     return slice_scatter(jnp.zeros(input_sizes, grad_output.dtype), grad_output, dim, start, end, step)
 
 
 @vendor.implements("diopiSliceScatter")
 def slice_scatter(input, src, dim, start, end, step):
+    """Return input with the slice start:end:step of axis `dim` replaced by `src`."""
     return _set_elements(input, _range_index(input.shape, dim, start, end, step), src)
 
 
 def _check_value(arguments: dict[str, Any]) -> None:
+    """Raise ValueError if `value` is out of the range of the type of input."""
     check_in_range("value", arguments["value"], arguments["input"])
 
 
 def _normalize_negative_index(arguments: dict[str, Any]) -> None:
+    """Check `value` and `index`, and replace negative positions by positions from 0 on."""
     _check_value(arguments)
     length = axis_length(arguments["input"].shape, arguments["dim"])
     check_positions("index", arguments["index"], -length, length)
@@ -237,6 +261,7 @@ def _normalize_negative_index(arguments: dict[str, Any]) -> None:
 
 @vendor.implements("diopiIndexFill", adapt=prepare_on_host(_normalize_negative_index))
 def index_fill(input, dim, index, value):
+    """Return input with the elements at positions `index` of axis `dim` replaced by `value`."""
     rows = _at_least_1d(input)
     return rows.at[_axis_index(dim, index, rows.ndim)].set(_scalar_like(value, rows)).reshape(input.shape)
 
@@ -246,10 +271,12 @@ def index_fill(input, dim, index, value):
 
 @vendor.implements("diopiMaskedFill", adapt=prepare_on_host(_check_value))
 def masked_fill(input, mask, value):
+    """Return input with the elements where `mask` is true replaced by `value`."""
     return jnp.where(mask, _scalar_like(value, input), input)
 
 
 def _check_source_size(arguments: dict[str, Any]) -> None:
+    """Raise ValueError if source has fewer elements than the mask has true elements."""
     shape = np.broadcast_shapes(arguments["input"].shape, arguments["mask"].shape)
     needed = int(np.broadcast_to(arguments["mask"], shape).sum())
     if arguments["source"].size < needed:
@@ -266,12 +293,14 @@ def _scatter_to_mask(mask: Array, elements: Array) -> Array:
 
 @vendor.implements("diopiMaskedScatter", adapt=prepare_on_host(_check_source_size))
 def masked_scatter(input, mask, source):
+    """Return input with the elements where `mask` is true replaced by the first elements of `source`, in order."""
     elements, full_mask = jnp.broadcast_arrays(input, mask)
     return jnp.where(full_mask, _scatter_to_mask(full_mask, source.reshape(-1)), elements) if source.size else elements
 
 
 @vendor.implements("diopiMaskedSelect", adapt=apply_directly)
 def masked_select(input, mask):
+    """Return the elements where `mask` is true, in row-major order."""
     elements, full_mask = np.broadcast_arrays(input, mask)
     selected: HostArray = elements[full_mask]
     return selected
@@ -279,6 +308,7 @@ def masked_select(input, mask):
 
 @vendor.implements("diopiMaskedSelectBackward")
 def masked_select_backward(grad_output, input, mask):
+    """Return the gradient of input, summed over the axes along which input was broadcast."""
     shape = jnp.broadcast_shapes(input.shape, mask.shape)
     if not grad_output.size:
         return jnp.zeros_like(input)
@@ -290,6 +320,7 @@ def masked_select_backward(grad_output, input, mask):
 
 @vendor.implements("diopiWhere")
 def elementwise_where(condition, input, other):
+    """Return input where `condition` is true, else other."""
     return jnp.where(condition != 0, input, other)
 
 
@@ -310,12 +341,13 @@ def _check_element_index(arguments: dict[str, Any]) -> None:
 
 
 def _check_value_and_index(arguments: dict[str, Any]) -> None:
+    """Check `value` and the positions in `index`."""
     _check_value(arguments)
     _check_element_index(arguments)
 
 
 def _element_index(index: Array, dim: int) -> tuple[Array, ...]:
-    """Return an index with `index` along axis `dim` and the element's own position along the other axes."""
+    """Return the index whose position along `dim` is `index`, and along the other axes the position in `index`."""
     places = list(jnp.indices(index.shape, sparse=True))
     places[dim] = index
     return tuple(places)
@@ -323,6 +355,7 @@ def _element_index(index: Array, dim: int) -> tuple[Array, ...]:
 
 @vendor.implements("diopiGather", adapt=prepare_on_host(_check_element_index))
 def gather(input, dim, index):
+    """Return the elements of input whose position along `dim` is in `index`."""
     if not index.size:
         return jnp.zeros(index.shape, input.dtype)
     return _at_least_1d(input)[_element_index(_at_least_1d(index), dim)].reshape(index.shape)
@@ -330,10 +363,12 @@ def gather(input, dim, index):
 
 @vendor.implements("diopiGatherBackward", adapt=prepare_on_host(_check_element_index))
 def gather_backward(grad_output, input, dim, index):
+    """Return zeros with grad_output added at the gathered elements."""
     return _scatter("add", jnp.zeros(input.shape, grad_output.dtype), dim, grad_output, index)
 
 
 def _scatter(reduce: str | None, input: Array, dim: int, src: Array, index: Array) -> Array:
+    """Write, add or multiply `src` to the elements of input whose position along `dim` is in `index`."""
     if reduce not in (None, "", "add", "multiply"):
         raise ValueError(f"reduce is {reduce!r}, expected '', 'add' or 'multiply'")
     if not index.size:
@@ -343,20 +378,22 @@ def _scatter(reduce: str | None, input: Array, dim: int, src: Array, index: Arra
     places = _element_index(index, dim)
     if reduce == "multiply":
         return rows.at[places].mul(values) if rows.dtype != bool else rows.at[places].min(values)
-    return _add(rows, places, values) if reduce else rows.at[places].set(values)
+    return _add_at(rows, places, values) if reduce else rows.at[places].set(values)
 
 
 @vendor.implements("diopiScatter", adapt=prepare_on_host(_check_element_index))
 def scatter(input, dim, src, index, reduce):
+    """Write, add or multiply `src` to the elements of input whose position along `dim` is in `index`."""
     return _scatter(reduce, input, dim, src, index)
 
 
 @vendor.implements("diopiScatterScalar", adapt=prepare_on_host(_check_value_and_index))
 def scatter_scalar(input, dim, value, index, reduce):
+    """Write, add or multiply `value` to the elements of input whose position along `dim` is in `index`."""
     return _scatter(reduce, input, dim, jnp.broadcast_to(_scalar_like(value, input), index.shape), index)
 
 
-# Tables
+# Embedding tables
 
 
 def _check_table_rows(rows: Callable[[dict[str, Any]], int], adapter: Adapter = compiled) -> Adapter:
@@ -367,18 +404,21 @@ def _check_table_rows(rows: Callable[[dict[str, Any]], int], adapter: Adapter = 
 
 
 def _check_table(table: Array) -> None:
+    """Raise ValueError unless the table has two axes."""
     if table.ndim != 2:
         raise ValueError(f"the table has shape {table.shape}, expected two axes")
 
 
 @vendor.implements("diopiEmbedding", adapt=_check_table_rows(lambda arguments: len(arguments["weight"]), table_rows))
 def embedding(weight, indices):
+    """Return the rows of `weight` at `indices`."""
     _check_table(weight)
     return jnp.take(weight, indices, 0, mode="clip")
 
 
 @vendor.implements("diopiEmbeddingBackward", adapt=_check_table_rows(lambda arguments: arguments["num_weights"]))
 def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfreq):
+    """Return the gradient of the table: sums of the rows of grad with the same index, without padding_idx."""
     rows, numbers = grad.reshape(indices.size, grad.shape[-1]), indices.reshape(-1)
     table = jnp.zeros((num_weights, grad.shape[-1]), grad.dtype).at[numbers].add(rows)
     if scale_grad_byfreq:
@@ -389,6 +429,7 @@ def embedding_backward(grad, indices, num_weights, padding_idx, scale_grad_byfre
 
 @vendor.implements("diopiEmbeddingRenorm_", adapt=_check_table_rows(lambda arguments: len(arguments["inout"])))
 def embedding_renorm(inout, indices, max_norm, norm_type):
+    """Return the table with rows in `indices` scaled down to max_norm if their norm is larger."""
     _check_table(inout)
     norms = vector_norm(inout, norm_type, (1,))[:, 0]
     named = jnp.zeros(len(inout), bool).at[indices].set(True)
@@ -397,6 +438,7 @@ def embedding_renorm(inout, indices, max_norm, norm_type):
 
 
 def _infer_class_count(arguments: dict[str, Any]) -> None:
+    """Replace num_classes −1 by the largest class + 1, and check that all classes are in range."""
     if arguments["num_classes"] == -1:
         arguments["num_classes"] = int(arguments["input"].max()) + 1
     check_positions("input", arguments["input"], 0, arguments["num_classes"])
@@ -404,9 +446,11 @@ def _infer_class_count(arguments: dict[str, Any]) -> None:
 
 @vendor.implements("diopiOneHot", adapt=prepare_on_host(_infer_class_count))
 def one_hot(input, num_classes):
+    """Return a tensor with a new last axis: 1 at the position of each class, else 0."""
     return input[..., None] == jnp.arange(num_classes)
 
 
 @vendor.implements("diopiNonzero", adapt=apply_directly)
 def nonzero(input):
+    """Return the position of each element that is not 0, one per row."""
     return np.argwhere(input != 0)

@@ -18,16 +18,18 @@ Sizes = tuple[int, ...]
 Taps = tuple[NDArray[Any], NDArray[Any]]
 """For each index of a result axis, the indices of the input elements and their weights: both (taps, size)."""
 
-RANK = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
+RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 
 
 def _check_size(input_shape: Sizes, size: Sizes) -> None:
+    """Raise ValueError unless `size` has a positive number for each spatial axis."""
     if len(size) != len(input_shape) - 2 or min(size) < 1:
         raise ValueError(f"size {size} does not fit an input of shape {input_shape}")
 
 
 @vendor.implements("diopiUpsampleNearest")
 def upsample_nearest(input, size):
+    """Return the input element ⌊i · d / size⌋ along each axis, for result index i and axis length d."""
     _check_size(input.shape, size)
     for axis, length in enumerate(size, 2):
         input = jnp.take(input, np.arange(length) * input.shape[axis] // length, axis)
@@ -42,12 +44,14 @@ def _positions(d: int, size: int, align_corners: bool) -> NDArray[Any]:
 
 
 def _linear_taps(x: NDArray[Any]) -> Taps:
+    """Return the two elements around each position and their weights."""
     x = np.maximum(x, 0)
     first = np.floor(x)
     return np.stack([first, first + 1]).astype(int), np.stack([1 - (x - first), x - first])
 
 
 def _cubic_taps(x: NDArray[Any]) -> Taps:
+    """Return the four elements around each position and their weights, by cubic convolution with a = −0.75."""
     first = np.floor(x)
     t, a = x - first, -0.75
     weights = [
@@ -60,6 +64,7 @@ def _cubic_taps(x: NDArray[Any]) -> Taps:
 
 
 def _resize_axis(input: Array, axis: int, taps: Taps) -> Array:
+    """Return the input with an axis resized to weighted sums of the elements in `taps`."""
     indices, weights = taps
     shape = [-1 if i == axis else 1 for i in range(input.ndim)]
     clipped = np.clip(indices, 0, input.shape[axis] - 1)
@@ -72,9 +77,10 @@ def _resize_axis(input: Array, axis: int, taps: Taps) -> Array:
 
 @vendor.implements("diopiUpsampleLinear")
 def upsample_linear(input, size, align_corners, mode):
+    """Return linear or bicubic resizing of the spatial axes."""
     _check_size(input.shape, size)
-    if RANK.get(mode) != input.ndim:
-        raise ValueError(f"mode is {mode!r} for an input of shape {input.shape}, expected one of {RANK} (mode: rank)")
+    if RANKS.get(mode) != input.ndim:
+        raise ValueError(f"mode is {mode!r} for an input of shape {input.shape}, expected one of {RANKS} (mode: rank)")
     taps = _cubic_taps if mode == "bicubic" else _linear_taps
     for axis, length in enumerate(size, 2):
         input = _resize_axis(input, axis, taps(_positions(input.shape[axis], length, align_corners)))
@@ -93,6 +99,7 @@ def _gather_points(input: Array, indices: Sequence[Array]) -> Array:
 
 
 def _bilinear(input: Array, positions: Sequence[Array]) -> Array:
+    """Return the linear interpolation of the input at positions along each spatial axis: (N, C, points)."""
     floors = [jnp.floor(x) for x in positions]
     result: Any = 0
     for corner in product((0, 1), repeat=len(positions)):
@@ -104,6 +111,7 @@ def _bilinear(input: Array, positions: Sequence[Array]) -> Array:
 
 @vendor.implements("diopiGridSample")
 def grid_sample(input, grid, mode):
+    """Return samples of input at the points of a grid in [−1, 1], nearest or linear, with zeros outside."""
     axes = input.ndim - 2
     if axes not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != axes or len(grid) != len(input):
         raise ValueError(f"a grid of shape {grid.shape} does not fit an input of shape {input.shape}")

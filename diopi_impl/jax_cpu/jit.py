@@ -1,7 +1,8 @@
 """The adapter of jax_cpu: implementations are compiled once for each combination of attributes and shapes.
 
 Arrays are traced, and attributes are constants of the program. Half-precision arrays are computed in float32. Each
-result is rounded once: to the element type of the caller's tensor, or of the standard if the callee allocates it.
+result is rounded once: to the element type of the caller's tensor, or to the type that the standard prescribes if the
+callee allocates it.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ def compiled(
     traced: Sequence[str] = (),
     options: Options = MappingProxyType({}),
 ) -> Compiled:
-    """Return the adapted implementation, which compiles a program per form of call.
+    """Return the adapted implementation, which compiles a program for each form of call.
 
     Args:
         prototype: the standard function.
         function: the implementation, a function of traced arrays and attributes.
-        traced: the names of numbers that are inputs of the program, as arrays are.
+        traced: the names of numbers that are inputs of the program, like arrays.
         options: options of the compiler for optimised programs.
 
     Returns:
@@ -67,7 +68,7 @@ class Compiled:
         self._takes_out = takes_out(function)
         self._options = options
         self._traced = [p.is_tensor or p.is_tensor_array or p.name in traced for p in prototype.arguments]
-        self._arrays_at = [i for i, flag in enumerate(self._traced) if flag]
+        self._traced_positions = [i for i, flag in enumerate(self._traced) if flag]
 
     def __call__(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Return the results of a call."""
@@ -81,12 +82,13 @@ class Compiled:
         program = _programs.program(key, partial(partial, self._body, attributes, out), self._options)
 
         def compute(arguments: Sequence[Any]) -> Sequence[Any]:
-            return [_to_host(result) for result in program([arguments[i] for i in self._arrays_at])]
+            """Run the program for the arguments of a call."""
+            return [_to_host(result) for result in program([arguments[i] for i in self._traced_positions])]
 
         return compute
 
     def _body(self, attributes: Sequence[Any], out: Sequence[OutSpec], arrays: Sequence[Any]) -> list[Any]:
-        """Return the results for traced arrays: the function that is compiled."""
+        """Return the results for traced arrays and the attributes of a form of call: the function that is compiled."""
         arrays_left, attributes_left, prototype = iter(arrays), iter(attributes), self._prototype
         values = [next(arrays_left) if flag else next(attributes_left) for flag in self._traced]
         arguments = [_widen(value) for value in promote_arguments(prototype, values, out)]
@@ -101,7 +103,7 @@ class Compiled:
 def check_on_host(check: Callable[..., None], adapt: Adapter = compiled) -> Adapter:
     """Return an adapter that calls `check` with a call's arguments first; it raises if they are invalid.
 
-    A compiled program can't check the values of its inputs, among which are numbers in place of tensors.
+    A compiled program can't check the values of its inputs. These include numbers in place of tensors.
 
     Args:
         check: a function of the arguments.
@@ -112,9 +114,11 @@ def check_on_host(check: Callable[..., None], adapt: Adapter = compiled) -> Adap
     """
 
     def adapter(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+        """Adapt an implementation so that `check` runs before it."""
         adapted = adapt(prototype, function)
 
         def checked(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            """Check the arguments, then call the implementation."""
             check(*arguments)
             return adapted(arguments, out)
 
@@ -124,13 +128,14 @@ def check_on_host(check: Callable[..., None], adapt: Adapter = compiled) -> Adap
 
 
 def _widen(value: Any) -> Any:
+    """Return half-precision arrays, also in lists, as float32, and other values unchanged."""
     if isinstance(value, list):
         return [_widen(entry) for entry in value]
     return widen_half(value) if hasattr(value, "dtype") else value
 
 
 def _convert(result: Any, spec: OutSpec) -> Any:
-    """Return a result in the element type of its tensor; raise ValueError if the shape is wrong."""
+    """Return a result in the element type of its tensor; raise ValueError if its shape differs."""
     if spec is None or result is None:
         return result
     if isinstance(spec, ResultSpec):
@@ -150,12 +155,13 @@ def _convert_new_result(prototype: Prototype, parameter: Parameter, values: Sequ
     }
 
     def convert(value: Any, entry: int | None = None) -> Any:
+        """Return a result, or an entry of an array, in the element type that the standard infers."""
         dtype = prototype.infer(parameter.name, arguments, entry)
         return value if value is None or dtype is None else convert_to_dtype(jnp.asarray(value), dtype)
 
     if not parameter.is_tensor_array:
         return convert(result)
-    check_entry_count(parameter.c_name, [*prototype.result], result)  # type: ignore[misc]  # rules by name, as it has to be
+    check_entry_count(parameter.c_name, [*prototype.result], result)  # type: ignore[misc]  # a callee-allocated array has a mapping of rules
     return [convert(value, entry) for entry, value in enumerate(result)]
 
 
@@ -174,6 +180,7 @@ def _spec_key(spec: OutSpec) -> Hashable:
 
 
 def _to_host(result: Any) -> Any:
+    """Return a result, or each entry of a list, as a NumPy array."""
     if isinstance(result, list):
         return [np.asarray(entry) for entry in result]
     return None if result is None else np.asarray(result)

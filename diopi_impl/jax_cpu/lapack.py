@@ -1,4 +1,4 @@
-"""Functions that call LAPACK run with one BLAS thread: several threads wait for each other on a busy machine.
+"""Functions that call LAPACK, which run with one BLAS thread: several threads wait for each other on a busy machine.
 
 JAX calls the BLAS library that SciPy bundles or is linked to. Its number of threads is a setting of the process. It is
 1 while such a function runs, and is restored afterwards.
@@ -25,6 +25,7 @@ def with_lapack(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     run = compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Run the implementation with a single BLAS thread."""
         with single_thread:  # `run` returns when the results are computed
             return run(arguments, out)
 
@@ -33,13 +34,13 @@ def with_lapack(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
 
 @cache
 def blas() -> threadpoolctl.ThreadpoolController:
-    """Return the BLAS library that JAX calls: the one bundled with SciPy, or else all loaded ones."""
-    found = threadpoolctl.ThreadpoolController().select(user_api="blas")
+    """Return the BLAS library that JAX calls: the library that SciPy bundles, or else all loaded BLAS libraries."""
+    libraries = threadpoolctl.ThreadpoolController().select(user_api="blas")
     package = Path(scipy.linalg.__file__).parents[1]
     folders = [package, package.with_name("scipy.libs")]  # where a wheel has its libraries
-    paths = [library.filepath for library in found.lib_controllers]
+    paths = [library.filepath for library in libraries.lib_controllers]
     bundled = [path for path in paths if any(Path(path).is_relative_to(folder) for folder in folders)]
-    return found.select(filepath=bundled) if bundled else found
+    return libraries.select(filepath=bundled) if bundled else libraries
 
 
 @final

@@ -48,6 +48,7 @@ def fill_large_results(can_fill: CanFill, fill: Fill) -> Adapter:
     """
 
     def adapter(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+        """Adapt an implementation so that `fill` writes its large results."""
         return _LargeResultImplementation(compiled(prototype, function), can_fill, fill)
 
     return adapter
@@ -61,15 +62,18 @@ class _LargeResultImplementation:
         self._run, self._can_fill, self._fill = run, can_fill, fill
 
     def __call__(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Return the results of a call."""
         return self.prepare(arguments, out)(arguments)
 
     def prepare(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
+        """Return the function that computes the results of all calls of a form."""
         compute, spec = self._run.prepare(arguments, out), out[0]
         if not isinstance(spec, ResultSpec) or prod(spec.shape) <= LARGE:
             return compute
         shape, dtype = spec.shape, to_numpy(spec.dtype)
 
         def defer(arguments: Sequence[Any]) -> Sequence[Any]:
+            """Return a result that `fill` writes later, or the computed results if `fill` does not support the call."""
             if not self._can_fill(arguments, shape, dtype):
                 return compute(arguments)
             return [DeferredResult(shape, dtype, lambda target: self._fill(arguments, target))]
@@ -77,7 +81,7 @@ class _LargeResultImplementation:
         return defer
 
 
-def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+def _broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
     """Return the broadcast shape; None if the shapes do not broadcast."""
     try:
         return np.broadcast_shapes(*shapes)
@@ -98,16 +102,18 @@ def binary_ufunc(ufunc: np.ufunc, *neutral: object) -> Adapter:
     """
 
     def can_fill(arguments: Sequence[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+        """Return whether the operands have the element type and the shape of the result, and options are neutral."""
         operands, options = arguments[:2], arguments[2:]
         shapes = [np.shape(operand) for operand in operands]
         return (
             dtype in FLOATS
             and tuple(options) == neutral
             and all(operand.dtype == dtype if np.ndim(operand) else isinstance(operand, float) for operand in operands)
-            and _broadcast(shapes) == shape
+            and _broadcast_shape(shapes) == shape
         )
 
     def fill(arguments: Sequence[Any], target: HostArray) -> None:
+        """Write the result of the ufunc to `target`."""
         with np.errstate(all="ignore"):
             ufunc(*arguments[:2], out=target)
 

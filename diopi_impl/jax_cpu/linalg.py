@@ -23,32 +23,37 @@ from diopi_proto.prototype import Prototype
 
 
 def _transpose(a: Array) -> Array:
+    """Swap the last two axes."""
     return jnp.swapaxes(a, -1, -2)
 
 
 def _adjoint(a: Array) -> Array:
+    """Return the conjugate transpose of the last two axes."""
     return _transpose(a).conj()
 
 
 def _conjugate_vjp(function: Callable[..., Array], *primals: Array) -> Callable[[Array], tuple[Array, ...]]:
-    """Return a function from the result's gradient to those of the arguments, with PyTorch's conjugation."""
+    """Return a function from the gradient of the result to the gradients of the arguments, conjugated as in PyTorch."""
     _, pull = jax.vjp(function, *primals)
     return lambda grad: tuple(grad_input.conj() for grad_input in pull(grad.conj()))
 
 
 @implements_product("diopiMm")
 def mm(input, mat2):
+    """Return the product of two matrices, or of batches of matrices."""
     check_rank(2, input=input, mat2=mat2)
     return jnp.matmul(input, mat2)
 
 
 @implements_product("diopiBmm")
 def bmm(input, mat2):
+    """Return the product of two matrices, or of batches of matrices."""
     check_rank(3, input=input, mat2=mat2)
     return lax.batch_matmul(input, mat2)
 
 
 def _add_product(input: Array, product: Array, beta: float, alpha: float) -> Array:
+    """Return beta · input + alpha · product; factors are truncated for integers; if beta is 0, input is ignored."""
     if jnp.issubdtype(input.dtype, jnp.integer):
         beta, alpha = int(beta), int(alpha)
     scaled = alpha * product
@@ -57,21 +62,25 @@ def _add_product(input: Array, product: Array, beta: float, alpha: float) -> Arr
 
 @implements_product("diopiBaddbmm")
 def baddbmm(input, batch1, batch2, beta, alpha):
+    """Return beta · input + alpha · batch1 batch2, for batches of matrices."""
     return _add_product(input, bmm(batch1, batch2), beta, alpha)
 
 
 @implements_product("diopiAddmm")
 def addmm(input, mat1, mat2, beta, alpha):
+    """Return beta · input + alpha · mat1 mat2."""
     return _add_product(input, mm(mat1, mat2), beta, alpha)
 
 
 @implements_product("diopiMatmul")
 def matmul(input, other):
+    """Return the matrix product, with broadcasting of batches and with vectors, as NumPy defines it."""
     return jnp.matmul(input, other)
 
 
 @implements_product("diopiLinear")
 def linear(input, weight, bias):
+    """Return input weightᵀ + bias."""
     check_rank(2, weight=weight)
     if input.shape[-1:] != weight.shape[1:]:
         raise ValueError(f"rows of input have {input.shape[-1:]} elements, those of weight {weight.shape[1:]}")
@@ -80,6 +89,7 @@ def linear(input, weight, bias):
 
 
 def _add_bias(product: Array, bias: Array | None) -> Array:
+    """Return the product plus the bias, if there is one."""
     return product if bias is None else product + jnp.broadcast_to(bias, product.shape)
 
 
@@ -92,6 +102,7 @@ def _matmul_transposed(a: Array, b: Array) -> Array:
 
 @vendor.implements("diopiLinearBackward")
 def linear_backward(grad_output, input, weight, *, out):
+    """Return the gradients of input, weight and bias."""
     bias = jnp.zeros(weight.shape[:1] if out[2] is None else out[2].shape, weight.dtype)
     return _conjugate_vjp(lambda x, w, b: _add_bias(jnp.matmul(x, w.T), b), input, weight, bias)(grad_output)
 
@@ -101,6 +112,7 @@ def _raise_on_info(prototype: Prototype, function: Callable[..., Any]) -> Adapte
     factorise = compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Call the decomposition and check `info`."""
         results = factorise(arguments, out)
         orders = np.asarray(results[1])
         if arguments[-1] and orders.any():
@@ -112,6 +124,7 @@ def _raise_on_info(prototype: Prototype, function: Callable[..., Any]) -> Adapte
 
 @vendor.implements("diopiCholesky", adapt=_raise_on_info)
 def cholesky(mat, upper):
+    """Return the Cholesky factor of each matrix, and the order of its first minor that is not positive, or 0."""
     factor, info = jnp.vectorize(_cholesky_factor, signature="(n,n)->(n,n),()")(_adjoint(mat) if upper else mat)
     return (_adjoint(factor) if upper else factor), info
 
@@ -119,7 +132,7 @@ def cholesky(mat, upper):
 def _cholesky_factor(mat: Array) -> tuple[Array, Array]:
     """Return the lower factor, and the order of the first minor that is not positive definite, or 0.
 
-    LAPACK's factorisation in lax does not return that order, so columns are eliminated one after another.
+    LAPACK's factorisation in lax does not return this order, so columns are eliminated one after another.
 
     Args:
         mat: a matrix, of which only the lower triangle is read.
@@ -130,6 +143,7 @@ def _cholesky_factor(mat: Array) -> tuple[Array, Array]:
     rows = jnp.arange(len(mat))
 
     def eliminate(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Compute column k of the factor, and update the order of the failing minor."""
         factor, info = state
         remaining = mat[:, k] - factor @ factor[k].conj()
         pivot = remaining[k].real
@@ -144,6 +158,7 @@ def _cholesky_factor(mat: Array) -> tuple[Array, Array]:
 
 @vendor.implements("diopiCholeskyBackward", adapt=with_lapack)
 def cholesky_backward(grad_output, L, upper):
+    """Return the gradient of the matrix: the Hermitian part of L⁻ᴴ Φ(Lᴴ g) L⁻¹ (Murray, 2016)."""
     factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
     product = jnp.tril(_adjoint(factor) @ jnp.tril(grad))
     halved = jnp.where(jnp.eye(L.shape[-1], dtype=bool), product / 2, product)
@@ -155,6 +170,7 @@ def cholesky_backward(grad_output, L, upper):
 
 @vendor.implements("diopiTriangularSolve", adapt=with_lapack)
 def triangular_solve(b, mat, upper, transpose, unitriangular):
+    """Return the solution of the triangular system, and the matrix broadcast to the batch."""
     return _solve(b, mat, upper, transpose, unitriangular), _broadcast_batch(mat, b)
 
 
@@ -165,6 +181,7 @@ def _broadcast_batch(matrix: Array, like: Array) -> Array:
 
 
 def _solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bool) -> Array:
+    """Return the solution of a batch of triangular systems."""
     return lax.linalg.triangular_solve(
         _broadcast_batch(mat, b),
         _broadcast_batch(b, mat),
@@ -177,6 +194,7 @@ def _solve(b: Array, mat: Array, upper: bool, transpose: bool, unitriangular: bo
 
 @vendor.implements("diopiTriangularSolveBackward", adapt=with_lapack)
 def triangular_solve_backward(grad_x, grad_cloned_mat, x, mat, upper, transpose, unitriangular, *, out):
+    """Return the gradients of b and of the triangle of mat."""
     grad, grad_mat = jnp.zeros_like(x), jnp.zeros(mat.shape, mat.dtype)
     if grad_x is not None:
         grad = _solve(grad_x, mat.conj(), upper, not transpose, unitriangular)
@@ -196,6 +214,7 @@ def _sum_to(array: Array, shape: tuple[int, ...]) -> Array:
 
 @vendor.implements("diopiLinalgQR", adapt=with_lapack)
 def qr(A, mode):
+    """Return Q and R in a mode: "reduced", "complete", or "r" without Q."""
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"mode is {mode!r}, expected 'reduced', 'complete' or 'r'")
     scaled, scale = _scale_columns(A)
@@ -206,9 +225,15 @@ def qr(A, mode):
 
 
 def _scale_columns(matrix: Array) -> tuple[Array, Array]:
-    """Return the matrix with columns scaled by powers of two, which are near 1 then, and these powers.
+    """Return the matrix with columns scaled to a largest element near 1, and the scales, which are powers of two.
 
     XLA flushes subnormal numbers to zero, also those that LAPACK computes from small columns.
+
+    Args:
+        matrix: a matrix or a batch of matrices.
+
+    Returns:
+        The scaled matrix, and the scale of each column.
     """
     parts = (matrix.real, matrix.imag) if jnp.iscomplexobj(matrix) else (matrix,)
     real, *imaginary = map(flush_subnormals, parts)
@@ -222,6 +247,7 @@ def _scale_columns(matrix: Array) -> tuple[Array, Array]:
 
 @vendor.implements("diopiCdist")
 def cdist(input1, input2, p, compute_mode):
+    """Return the p-norm of the difference of each row of input1 and each row of input2."""
     if not p >= 0:
         raise ValueError(f"p is {p}, expected a number that is not negative")
     if compute_mode not in (None, 0, 1, 2):
@@ -236,7 +262,7 @@ def cdist(input1, input2, p, compute_mode):
         return nan_propagating_max(differences, -1) if differences.shape[-1] else jnp.zeros(differences.shape[:-1])
     if p == 2:
         return jnp.sqrt(jnp.sum(jnp.square(differences), axis=-1))
-    if p < 1:  # a power that weights small differences, which may be subnormal
+    if p < 1:  # small differences, which may be subnormal, have a large share in the sum
         differences, scale = _scaled_differences(x, y)
         return (jnp.sum(differences**p * scale**-p, axis=-1) ** (1 / p)).astype(input1.dtype)
     return jnp.sum(differences**p, axis=-1) ** (1 / p)
@@ -254,6 +280,7 @@ def _scaled_differences(x: Array, y: Array) -> tuple[Array, Array]:
 
 @vendor.implements("diopiCdistBackward")
 def cdist_backward(grad_output, input1, input2, p, cdist):
+    """Return the gradient of input1."""
     x, y = input1[..., :, None, :], input2[..., None, :, :]
     difference = x - y
     if p == 0:

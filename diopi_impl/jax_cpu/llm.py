@@ -16,6 +16,7 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 
 @vendor.implements("diopiDestIndexCopyKV")
 def dest_index_copy_kv(out, k, dest_loc):
+    """Return the cache with the tokens `k` written to the slots `dest_loc`."""
     check_shapes((*dest_loc.shape, *out.shape[1:]), k=k)
     return out.at[dest_loc].set(k)
 
@@ -35,6 +36,7 @@ def _token_slots(b_loc: Array, b_start_loc: Array, b_seq_len: Array, max_input_l
 
 @vendor.implements("diopiTokenAttentionInference")
 def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_seq_len, max_input_len):
+    """Return q · k / √d of the new token of each sequence with all its cached tokens, per head."""
     check_shapes((*k.shape[:1], *q.shape[1:]), k=k)
     check_shapes((b_loc.shape[0], *q.shape[1:]), q=q)
     is_token, slots, places = _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len)
@@ -45,6 +47,7 @@ def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_s
 
 @vendor.implements("diopiTokenSoftmaxReduceVInference")
 def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, max_input_len):
+    """Return the sum of the cached values, weighted with the softmax of the scores of each sequence."""
     check_shapes((*v.shape[:1], logics.shape[0], *v.shape[2:]), v=v)
     is_token, slots, places = _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len)
     scores = jnp.where(is_token, jnp.take(logics, places, axis=1, mode="fill", fill_value=0), -jnp.inf)
@@ -54,6 +57,7 @@ def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, m
 
 @vendor.implements("diopiContextAttentionInference")
 def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_seq_len):
+    """Return causal attention of packed prompts; rows outside all sequences are unchanged."""
     check_shapes(context_attention_out.shape, q=q, k=k, v=v)
     check_shapes(b_start_loc.shape, b_seq_len=b_seq_len)
     row = jnp.arange(len(q))
@@ -79,12 +83,14 @@ def _check_rows(batch: int, length: int, width: int, **tensors: Array) -> None:
 
 
 def _check_heads(num_heads: int, num_kv_heads: int, dim: int) -> None:
+    """Raise ValueError unless the number of query heads is a multiple of the number of key heads."""
     if min(num_heads, num_kv_heads, dim) < 1 or num_heads % num_kv_heads:
         raise ValueError(f"{num_heads} query heads of size {dim} can't share {num_kv_heads} key heads")
 
 
 @vendor.implements("diopiPagedAttention")
 def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_heads, dim, block_table, block_size):
+    """Return attention of one new token per sequence to cached tokens, which a table of blocks locates."""
     _check_heads(num_heads, num_kv_heads, dim)
     batch, longest = len(actual_seq_lengths), max(actual_seq_lengths, default=0)
     if min(actual_seq_lengths, default=1) < 1 or block_size < 1:
@@ -107,7 +113,7 @@ def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_he
 
 
 def _slots(block_table: Array | None, longest: int, block_size: int, batch: int) -> Array:
-    """Return the slot of each token, and any slot beyond a sequence's end. Without a table the tokens are in order."""
+    """Return the slot of each token; any slot after the end of a sequence. Without a table the tokens are in order."""
     token = jnp.arange(longest)
     if block_table is None:
         return jnp.tile(token, (batch, 1))
@@ -118,6 +124,7 @@ def _slots(block_table: Array | None, longest: int, block_size: int, batch: int)
 
 
 def _hidden_tokens(mask: Array | None, batch: int, longest: int) -> Array | None:
+    """Return the mask as [sequences, 1, tokens], or None; raise ValueError if its shape differs."""
     if mask is None:
         return None
     if mask.shape not in ((1, longest), (batch, longest)):
@@ -129,6 +136,7 @@ def _hidden_tokens(mask: Array | None, batch: int, longest: int) -> Array | None
 def prompt_flash_attention(
     query, key, value, atten_mask, actual_seq_lengths, max_input_len, num_heads, num_kv_heads, dim
 ):
+    """Return causal attention of padded prompts; padding rows are 0."""
     _check_heads(num_heads, num_kv_heads, dim)
     length = max_input_len
     if length < 1 or not all(0 <= seq_length <= length for seq_length in actual_seq_lengths):
@@ -150,6 +158,7 @@ def prompt_flash_attention(
 
 
 def _hidden_pairs(mask: Array | None, batch: int, length: int) -> Array | None:
+    """Return the mask as [1 or sequences, queries, keys], or None; raise ValueError if its shape differs."""
     if mask is None:
         return None
     pairs = length, length
@@ -163,6 +172,7 @@ def _hidden_pairs(mask: Array | None, batch: int, length: int) -> Array | None:
 
 @vendor.implements("diopiApplyPenalty")
 def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_token_counts, p_cumsum_seq_len):
+    """Subtract count · frequency penalty and the presence penalty from the logits of the tokens of each sequence."""
     check_shapes(logits.shape[:1], presence_penalty=presence_penalty, frequency_penalty=frequency_penalty)
     check_shapes(p_token_ids.shape, p_token_counts=p_token_counts)
     check_shapes((logits.shape[0] + 1,), p_cumsum_seq_len=p_cumsum_seq_len)
@@ -174,6 +184,7 @@ def apply_penalty(logits, presence_penalty, frequency_penalty, p_token_ids, p_to
 
 @vendor.implements("diopiApplyPenaltyV2")
 def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_penalty, p_token_ids, p_token_counts):
+    """Apply the repetition penalty, then subtract the frequency and the presence penalty, at flat token positions."""
     check_shapes(
         presence_penalty.shape,
         frequency_penalty=frequency_penalty,
@@ -190,6 +201,7 @@ def apply_penalty_v2(logits, presence_penalty, frequency_penalty, repetition_pen
 
 @vendor.implements("diopiMatmulAllReduce")
 def matmul_all_reduce(x1, x2, bias, reduce_op):
+    """Return x1 x2 + bias, as on a single device."""
     if reduce_op != "sum":
         raise ValueError(f"reduce_op is {reduce_op!r}, expected 'sum'")
     if x2.ndim != 2 or x1.ndim not in (2, 3) or x1.shape[-1] != x2.shape[0]:

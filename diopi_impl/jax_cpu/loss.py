@@ -41,11 +41,12 @@ def _vjp(loss: Callable[[Array], Array], input: Array, grad_output: Array) -> Ar
 
 
 def _element_gradient(grad_output: Array, input: Array, reduction: Reduction) -> Array:
-    """Return the gradients of the element losses."""
+    """Return the gradients of the element losses from the gradient of the reduced loss."""
     return _vjp(lambda losses: _reduce(losses, reduction), jnp.zeros(input.shape, grad_output.dtype), grad_output)
 
 
 def _weight_or_one(weight: Array | None) -> Any:
+    """Return the weight, or 1 if there is none."""
     return 1 if weight is None else weight
 
 
@@ -61,16 +62,19 @@ def _broadcast_weight(input: Array, weight: Array | None) -> Any:
 
 @vendor.implements("diopiMSELoss")
 def mse_loss(input, target, reduction):
+    """Return the reduced squares of input − target."""
     return _reduce(jnp.square(input - target), reduction)
 
 
 def _check_beta(beta: float) -> None:
+    """Raise ValueError if beta is negative."""
     if beta < 0:
         raise ValueError(f"beta is {beta}, expected at least 0")
 
 
 @vendor.implements("diopiSmoothL1Loss")
 def smooth_l1_loss(input, target, reduction, beta):
+    """Return the reduced losses d² / (2β) where d = |input − target| < β, else d − β / 2."""
     _check_beta(beta)
     d = jnp.abs(input - target)
     return _reduce(jnp.where(d < beta, d * d / (2 * (beta or 1)), d - beta / 2), reduction)
@@ -78,6 +82,7 @@ def smooth_l1_loss(input, target, reduction, beta):
 
 @vendor.implements("diopiSmoothL1LossBackward")
 def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
+    """Return the gradient of input: (input − target) / β limited to ±1, times grad_output."""
     _check_beta(beta)
     d = input - target
     return jnp.where(jnp.abs(d) < beta, d / (beta or 1), jnp.sign(d)) * _element_gradient(grad_output, input, reduction)
@@ -85,6 +90,7 @@ def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
 
 @vendor.implements("diopiBCELoss")
 def bce_loss(input, target, weight, reduction):
+    """Return the reduced losses −w · (t ln p + (1 − t) ln(1 − p)), with logarithms of at least −100."""
     check_shapes(input.shape, target=target)
     log, log_complement = jnp.maximum(jnp.log(input), -100), jnp.maximum(log1p(-input), -100)
     return _reduce(-_broadcast_weight(input, weight) * (target * log + (1 - target) * log_complement), reduction)
@@ -92,20 +98,24 @@ def bce_loss(input, target, weight, reduction):
 
 @vendor.implements("diopiBCELossBackward")
 def bce_loss_backward(grad_output, input, target, weight, reduction):
+    """Return w · (p − t) / max(p (1 − p), 1e-12) · grad_output."""
     check_shapes(input.shape, target=target)
     slope = (input - target) / jnp.maximum(input * (1 - input), 1e-12)
     return _broadcast_weight(input, weight) * slope * _element_gradient(grad_output, input, reduction)
 
 
-def _bce(logit: Array, target: Array, pos_weight: Any = 1) -> Array:
+def _binary_cross_entropy(logit: Array, target: Array, pos_weight: Any = 1) -> Array:
+    """Return −pos_weight · t · ln σ(x) − (1 − t) · ln σ(−x)."""
     return pos_weight * target * jnp.logaddexp(0, -logit) + (1 - target) * jnp.logaddexp(0, logit)
 
 
 @vendor.implements("diopiBCEWithLogits")
 def bce_with_logits(input, target, weight, pos_weight, reduction):
+    """Return the reduced binary cross entropies of logits, with weights of elements and of positive targets."""
     check_shapes(input.shape, target=target)
     return _reduce(
-        _broadcast_weight(input, weight) * _bce(input, target, _broadcast_weight(input, pos_weight)), reduction
+        _broadcast_weight(input, weight) * _binary_cross_entropy(input, target, _broadcast_weight(input, pos_weight)),
+        reduction,
     )
 
 
@@ -116,18 +126,20 @@ def _focal_factor(t: Array, not_p_t: Array, alpha: float, gamma: float) -> Array
 
 @vendor.implements("diopiSigmoidFocalLoss")
 def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
+    """Return the reduced losses α_t · (1 − p_t)^γ · cross entropy (Lin et al., "Focal loss")."""
     check_shapes(inputs.shape, targets=targets)
     not_p_t = jax.nn.sigmoid(-inputs) * targets + jax.nn.sigmoid(inputs) * (1 - targets)
-    return _reduce(_focal_factor(targets, not_p_t, alpha, gamma) * _bce(inputs, targets), reduction)
+    return _reduce(_focal_factor(targets, not_p_t, alpha, gamma) * _binary_cross_entropy(inputs, targets), reduction)
 
 
 @vendor.implements("diopiSigmoidFocalLossBackward")
 def sigmoid_focal_loss_backward(grad_output, input, target, gamma, alpha, reduction):
+    """Return the gradient of the logits of the focal loss."""
     check_shapes(input.shape, target=target)
     # JAX's derivative of the sigmoid, σ·(1 − σ), is 0 where σ rounds to 1
     p, not_p = jax.nn.sigmoid(input), jax.nn.sigmoid(-input)
     not_p_t = not_p * target + p * (1 - target)
-    decay = gamma * p * not_p / not_p_t * (2 * target - 1) * _bce(input, target)
+    decay = gamma * p * not_p / not_p_t * (2 * target - 1) * _binary_cross_entropy(input, target)
     slope = p * (1 - target) - not_p * target - decay
     return _focal_factor(target, not_p_t, alpha, gamma) * slope * _element_gradient(grad_output, input, reduction)
 
@@ -158,6 +170,7 @@ def _checked_classes(input: Array, target: Array, weight: Array | None) -> Array
 
 @vendor.implements("diopiNLLLossV2")
 def nll_loss_v2(input, target, weight, reduction, ignore_index):
+    """Return the loss and the sum of the weights; the sum is 0 without reduction, except for a single sample."""
     target = _checked_classes(input, target, weight)
     axis = min(1, input.ndim - 1)
     counts = (target != ignore_index) & (target >= 0) & (target < input.shape[axis])
@@ -173,11 +186,13 @@ def nll_loss_v2(input, target, weight, reduction, ignore_index):
 
 @vendor.implements("diopiNLLLoss")
 def nll_loss(input, target, weight, reduction, ignore_index):
+    """Return the reduced losses −w · input at the target class; the mean divides by the sum of weights."""
     return nll_loss_v2(input, target, weight, reduction, ignore_index)[0]
 
 
 @vendor.implements("diopiNLLLossV2Backward")
 def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduction, ignore_index):
+    """Return −w · grad_output at the target class, 0 elsewhere; divided by totalWeight for the mean."""
     target = _checked_classes(input, target, weight)
     check_size(1, totalWeight=totalWeight)
     check_shapes(target.shape if reduction == Reduction.none else (), grad_output=grad_output)
@@ -190,7 +205,7 @@ def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduct
 def _class_terms(
     input: Array, target: Array, weight: Array | None, ignore_index: int, label_smoothing: float
 ) -> tuple[Array, Any]:
-    """Return the weights a of the loss −Σ_c a_c·l_c, classes last, and the divisor of the mean."""
+    """Return the coefficients a of the loss −Σ_c a_c · log p_c, classes last, and the divisor of the mean."""
     target = _checked_classes(input, target, weight)
     *outer, classes = jnp.shape(_classes_last(input))
     if jnp.issubdtype(target.dtype, jnp.floating):
@@ -206,6 +221,7 @@ def _class_terms(
 
 @vendor.implements("diopiCrossEntropyLoss")
 def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing):
+    """Return the reduced cross entropies of logits with target classes or target probabilities."""
     if label_smoothing > 1:
         raise ValueError(f"label_smoothing is {label_smoothing}, expected at most 1")
     weights, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
@@ -217,7 +233,7 @@ def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothin
 
 
 def _extended_targets(targets: Array, lengths: Array, longest: int, blank: int) -> tuple[Array, Array]:
-    """Return the extended targets y′, padded with blanks, (N, 2·longest + 1), and their lengths (N)."""
+    """Return the labels with a blank before, between and after them, padded with blanks, and their numbers."""
     positions = jnp.arange(longest)
     if targets.ndim == 1:
         starts = jnp.cumsum(lengths) - lengths
@@ -230,26 +246,28 @@ def _extended_targets(targets: Array, lengths: Array, longest: int, blank: int) 
 
 
 def _log_alpha(emitted: Array, labels: Array, blank: int) -> Array:
-    """Return ln α_t(s) of all samples for `emitted` (T, N, S), ln p_t(y′_s), and `labels` (N, S), y′."""
+    """Return ln α_t(s), (T, N, S), from ln p_t(label s), `emitted`, (T, N, S), and the extended labels, (N, S)."""
 
     def shift(values: Array, places: int, fill: Any) -> Array:
+        """Return `values` shifted to the right by `places`, with `fill` in front."""
         padding = jnp.full((len(values), places), fill, values.dtype)
         return jnp.concatenate([padding, values], 1)[:, : values.shape[1]]
 
     may_skip = (labels != blank) & (labels != shift(labels, 2, blank))
 
     def step(alpha: Array, emission: Array) -> tuple[Array, Array]:
+        """Compute ln α of the next step."""
         skipped = jnp.where(may_skip, shift(alpha, 2, -jnp.inf), -jnp.inf)
         alpha = jnp.logaddexp(jnp.logaddexp(alpha, shift(alpha, 1, -jnp.inf)), skipped) + emission
         return alpha, alpha
 
     begin = jnp.where(jnp.arange(labels.shape[1]) == 0, 0.0, -jnp.inf).astype(emitted.dtype)
-    # the path starts at the leading blank: after the first step it is at s = 0 or 1, never at 2
+    # an alignment starts at the leading blank, so that after the first step it is at s = 0 or 1, never at 2
     return lax.scan(step, jnp.broadcast_to(begin, labels.shape), emitted)[1]
 
 
 def _emissions(log_probs: Array, labels: Array) -> Array:
-    """Return ln p_t(y′_s): (T, N, S)."""
+    """Return the log-probability of each extended label at each step: (T, N, S)."""
     return jnp.take_along_axis(log_probs, jnp.broadcast_to(labels, (len(log_probs), *labels.shape)), 2)
 
 
@@ -270,6 +288,7 @@ def _check_alignment(arguments: Mapping[str, Any], alpha: Sequence[int]) -> None
 
 
 def _check_lengths(name: str, lengths: NDArray[np.int64], samples: int, limit: int) -> None:
+    """Raise ValueError unless there is a length per sample, from 0 to `limit`."""
     if lengths.shape != (samples,):
         raise ValueError(f"{name} have shape {lengths.shape}, expected ({samples},)")
     invalid = lengths[(lengths < 0) | (lengths > limit)]
@@ -282,6 +301,7 @@ def _check_alignment_on_host(prototype: Prototype, function: Callable[..., Any])
     run = compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Check the lengths, then call the implementation."""
         named_arguments = dict(zip((p.name for p in prototype.arguments), arguments, strict=True))
         alpha: Any = named_arguments["log_alpha"] if "log_alpha" in named_arguments else out[2]
         _check_alignment(named_arguments, alpha.shape)
@@ -292,6 +312,7 @@ def _check_alignment_on_host(prototype: Prototype, function: Callable[..., Any])
 
 @vendor.implements("diopiCTCLoss", adapt=_check_alignment_on_host)
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity, *, out):
+    """Return the reduced losses, the loss of each sample, and ln α (Graves et al., 2006)."""
     longest = (out[2].shape[2] - 1) // 2
     labels, lengths = _extended_targets(targets, target_lengths, longest, blank)
     log_alpha = _log_alpha(_emissions(log_probs, labels), labels, blank).swapaxes(0, 1)
@@ -303,6 +324,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
 
 
 def _minus_log_likelihood(log_alpha: Array, input_lengths: Array, lengths: Array) -> Array:
+    """Return the loss of each sample: −ln of the sum of the last two probabilities of its labels."""
     last = jnp.take_along_axis(log_alpha, jnp.maximum(input_lengths - 1, 0)[:, None, None], 1)[:, 0]
     ends = [jnp.take_along_axis(last, jnp.maximum(lengths - back, 0)[:, None], 1)[:, 0] for back in (1, 2)]
     before_blank = jnp.where(lengths > 1, ends[1], -jnp.inf)
@@ -332,6 +354,7 @@ def ctc_loss_backward(
     reduction,
     zero_infinity,
 ):
+    """Return the gradient of log_probs: (probability − posterior probability) · grad_output."""
     steps, samples, classes = log_probs.shape
     check_shapes((samples,), neg_log_likelihood=neg_log_likelihood)
     check_size(samples if reduction == Reduction.none else 1, grad_output=grad_output)

@@ -25,7 +25,7 @@ MAX_SPARES = 16
 
 @final
 class ResultMemory:
-    """A pool of the XLA arrays released last, of at most `limit` bytes. Threads may share it."""
+    """A pool of the most recently released XLA arrays, of at most `limit` bytes. Threads may share it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -52,6 +52,7 @@ class ResultMemory:
         self._returned.append(array)
 
     def _collect(self) -> None:
+        """Move released arrays to the spare arrays, and drop the oldest ones beyond the limits."""
         while self._returned:
             self._spares.append(self._returned.popleft())
         spare_bytes = sum(array.nbytes for array in self._spares)

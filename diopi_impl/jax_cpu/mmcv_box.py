@@ -12,7 +12,7 @@ from jax import Array, lax
 
 from diopi_impl.functional import Adapted, OutSpec
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.extremes import ranks
+from diopi_impl.jax_cpu.extremes import to_ranks
 from diopi_impl.jax_cpu.geometry import (
     box_overlap_areas,
     differentiable_overlap_areas,
@@ -30,7 +30,7 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 from diopi_proto.prototype import Prototype
 
 LEAST_AREA = 1e-14
-"""Boxes of a smaller area overlap nothing."""
+"""A box whose area is smaller than this overlaps no other box."""
 
 
 def _check_columns(columns: int, **tensors: Array) -> None:
@@ -41,11 +41,13 @@ def _check_columns(columns: int, **tensors: Array) -> None:
 
 
 def _check_mode(mode: int) -> None:
+    """Raise ValueError unless mode is 0 or 1."""
     if mode not in (0, 1):
         raise ValueError(f"mode is {mode}, expected 0 or 1")
 
 
 def _check_pairs(aligned: bool, bboxes1: Array, bboxes2: Array) -> None:
+    """Raise ValueError if the boxes are aligned and their numbers differ."""
     if aligned and len(bboxes1) != len(bboxes2):
         raise ValueError(f"there are {len(bboxes1)} and {len(bboxes2)} boxes, expected equal numbers of aligned boxes")
 
@@ -54,7 +56,7 @@ def _check_pairs(aligned: bool, bboxes1: Array, bboxes2: Array) -> None:
 
 
 def _pairwise(ratios: Callable[[Array, Array], Array], a: Array, b: Array, aligned: bool) -> Array:
-    """Return the ratios of all pairs of rows, computed row by row, or of aligned rows only."""
+    """Return the ratios of all pairs of rows, computed row by row, or only of rows with the same index if `aligned`."""
     if aligned:
         return ratios(a, b)
     if not len(a) or not len(b):
@@ -64,11 +66,13 @@ def _pairwise(ratios: Callable[[Array, Array], Array], a: Array, b: Array, align
 
 @vendor.implements("diopiBboxOverlapsMmcv")
 def bbox_overlaps(bboxes1, bboxes2, mode, offset, aligned):
+    """Return intersection over union (mode 0) or over the first area (mode 1) of axis-aligned boxes."""
     _check_columns(4, bboxes1=bboxes1, bboxes2=bboxes2)
     _check_mode(mode)
     _check_pairs(aligned, bboxes1, bboxes2)
 
     def ratios(a: Array, b: Array) -> Array:
+        """Return the ratios of two arrays of boxes, which broadcast."""
         common = upright_overlap_areas(a, b, offset)
         area_a, area_b = ((boxes[..., 2:] - boxes[..., :2] + offset).prod(-1) for boxes in (a, b))
         return common / jnp.maximum(area_a + area_b - common if mode == 0 else area_a, offset)
@@ -80,12 +84,14 @@ def _polygon_overlap_ratios(polygons_a: Array, polygons_b: Array, mode: int, ali
     """Return the intersections of polygons over their union (mode 0), or over the first polygon's area (mode 1)."""
 
     def ratios(a: Array, b: Array) -> Array:
+        """Return the ratios of two arrays of polygons, which broadcast."""
         return _overlap_ratios(jnp.abs(signed_areas(a)), jnp.abs(signed_areas(b)), overlap_areas(a, b), mode)
 
     return _pairwise(ratios, polygons_a, polygons_b, aligned)
 
 
 def _overlap_ratios(area_a: Array, area_b: Array, common: Array, mode: int) -> Array:
+    """Return intersection over union (mode 0) or over the first area (mode 1); 0 for boxes without area."""
     has_area = jnp.minimum(area_a, area_b) >= LEAST_AREA
     base = area_a + area_b - common if mode == 0 else area_a + jnp.zeros_like(common)
     return jnp.where(has_area, common / jnp.where(has_area, base, 1), 0)
@@ -93,11 +99,13 @@ def _overlap_ratios(area_a: Array, area_b: Array, common: Array, mode: int) -> A
 
 @vendor.implements("diopiBoxIouRotatedMmcv")
 def box_iou_rotated(bboxes1, bboxes2, mode, aligned):
+    """Return the overlap ratios of rotated boxes (x, y, width, height, angle)."""
     _check_columns(5, bboxes1=bboxes1, bboxes2=bboxes2)
     _check_mode(mode)
     _check_pairs(aligned, bboxes1, bboxes2)
 
     def ratios(a: Array, b: Array) -> Array:
+        """Return the ratios of two arrays of boxes, which broadcast."""
         area_a, area_b = (jnp.abs(boxes[..., 2] * boxes[..., 3]) for boxes in (a, b))
         return _overlap_ratios(area_a, area_b, box_overlap_areas(a, b), mode)
 
@@ -106,6 +114,7 @@ def box_iou_rotated(bboxes1, bboxes2, mode, aligned):
 
 @vendor.implements("diopiBoxIouQuadriMmcv")
 def box_iou_quadri(bboxes1, bboxes2, mode, aligned):
+    """Return the overlap ratios of convex quadrilaterals."""
     _check_columns(8, bboxes1=bboxes1, bboxes2=bboxes2)
     _check_mode(mode)
     _check_pairs(aligned, bboxes1, bboxes2)
@@ -116,10 +125,11 @@ def box_iou_quadri(bboxes1, bboxes2, mode, aligned):
 
 
 def _drop_negative_indices(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a function that returns −1 for dropped boxes; the host removes them, as the number of boxes varies."""
+    """Adapt a function that returns −1 for boxes that are not selected; the host removes these indices."""
     adapted = compiled(prototype, function)
 
     def drop_negative(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Return the indices that are not negative."""
         (indices,) = map(np.asarray, adapted(arguments, out))
         return [indices[indices >= 0]]
 
@@ -128,9 +138,10 @@ def _drop_negative_indices(prototype: Prototype, function: Callable[..., Any]) -
 
 @vendor.implements("diopiNmsMmcv", adapt=_drop_negative_indices)
 def nms(dets, scores, iou_threshold, offset):
+    """Return the boxes that non-maximum suppression selects, by descending score, and −1 for all other boxes."""
     _check_columns(4, dets=dets)
     check_shapes(dets.shape[:1], scores=scores)
-    order = jnp.argsort(ranks(scores), descending=True)
+    order = jnp.argsort(to_ranks(scores), descending=True)
     return jnp.where(
         non_maximum_suppression(len(order), upright_suppression(dets[order], iou_threshold, offset)), order, -1
     )
@@ -138,6 +149,7 @@ def nms(dets, scores, iou_threshold, offset):
 
 @vendor.implements("diopiNmsRotatedMmcv", adapt=_drop_negative_indices)
 def nms_rotated(dets, scores, order, dets_sorted, iou_threshold, multi_label):
+    """Return the rotated boxes that non-maximum suppression selects, and −1 for all other boxes."""
     _check_columns(6 if multi_label else 5, dets=dets, dets_sorted=dets_sorted)
     check_shapes(dets.shape, dets_sorted=dets_sorted)
     check_shapes(dets.shape[:1], scores=scores, order=order)
@@ -149,6 +161,7 @@ def nms_rotated(dets, scores, order, dets_sorted, iou_threshold, multi_label):
 
 @vendor.implements("diopiPointsInPolygonsMmcv")
 def points_in_polygons(points, polygons):
+    """Return 1 for each point in each quadrilateral, else 0: a ray to the right crosses an odd number of edges."""
     _check_columns(2, points=points)
     _check_columns(8, polygons=polygons)
     ends = polygons.reshape(-1, 4, 2)
@@ -156,6 +169,7 @@ def points_in_polygons(points, polygons):
     (xs, ys), (xt, yt) = ((corners[..., 0], corners[..., 1]) for corners in (starts, ends))
 
     def contains(point: Array) -> Array:
+        """Return for each polygon 1 if a ray from the point crosses an odd number of its edges, else 0."""
         passes = (ys < point[1]) != (yt < point[1])
         steps = jnp.where(passes, yt - ys, 1)
         return (passes & (xs + (point[1] - ys) * (xt - xs) / steps > point[0])).sum(-1) % 2
@@ -165,6 +179,7 @@ def points_in_polygons(points, polygons):
 
 @vendor.implements("diopiMinAreaPolygonsMmcv")
 def min_area_polygons(pointsets):
+    """Return the corners of a smallest rectangle around each set of nine points."""
     _check_columns(18, pointsets=pointsets)
     points = pointsets.reshape(-1, 9, 2)
     hull = select_points(points, hull_indices(points))
@@ -182,6 +197,7 @@ def min_area_polygons(pointsets):
 
 
 def _rotate_by_quarter(vectors: Array) -> Array:
+    """Return vectors rotated by 90° counter-clockwise."""
     return jnp.stack([-vectors[..., 1], vectors[..., 0]], -1)
 
 
@@ -190,6 +206,7 @@ def _rotate_by_quarter(vectors: Array) -> Array:
 
 @vendor.implements("diopiConvexIouMmcv")
 def convex_iou(pointsets, polygons):
+    """Return the intersection over union of each hull of nine points and each quadrilateral."""
     _check_columns(18, pointsets=pointsets)
     _check_columns(8, polygons=polygons)
     points = pointsets.reshape(-1, 9, 2)
@@ -198,12 +215,14 @@ def convex_iou(pointsets, polygons):
 
 @vendor.implements("diopiConvexGiouMmcv")
 def convex_giou(pointsets, polygons):
+    """Return the gradient by the nine points and the value of the generalized IoU of each hull and quadrilateral."""
     _check_columns(18, pointsets=pointsets)
     _check_columns(8, polygons=polygons)
     check_shapes((len(pointsets), 8), polygons=polygons)
     corners = polygons.reshape(-1, 4, 2)
 
     def ratios(rows: Array) -> Array:
+        """Return the generalized IoU of the hull of each row of points and its quadrilateral."""
         points = rows.reshape(-1, 9, 2)
         all_points = jnp.concatenate([points, corners], 1)
         hull, enclosing = (
@@ -223,6 +242,7 @@ def convex_giou(pointsets, polygons):
 
 @vendor.implements("diopiDiffIouRotatedSortVerticesMmcv")
 def diff_iou_rotated_sort_vertices(vertices, mask, num_valid):
+    """Return the indices of the valid corners of each polygon, sorted by angle."""
     check_shapes((*num_valid.shape, 24, 2), vertices=vertices)
     check_shapes((*num_valid.shape, 24), mask=mask)
     if num_valid.ndim != 2:

@@ -16,7 +16,7 @@ from diopi_impl.jax_cpu.geometry import (
 from diopi_impl.jax_cpu.sizes import check_shapes
 
 LEAST_UNION = 1e-8
-"""The least union of two boxes; smaller unions are replaced by it."""
+"""Smaller unions of two boxes count as this area."""
 
 
 def _check_columns(ndim: int, columns: int, **tensors: Array) -> None:
@@ -30,12 +30,13 @@ def _check_columns(ndim: int, columns: int, **tensors: Array) -> None:
 
 
 def _birds_eye_boxes(boxes: Array) -> Array:
-    """Return the boxes' rectangles in x and y, (cx, cy, w, h, θ)."""
+    """Return the rectangles of boxes in the bird's-eye view, (cx, cy, w, h, θ)."""
     return boxes[:, jnp.array([0, 1, 3, 4, 6])]
 
 
 @vendor.implements("diopiIou3dBoxesOverlapBevMmcv")
 def iou3d_boxes_overlap_bev(boxes_a, boxes_b):
+    """Return the area of the intersection of all pairs of boxes in the bird's-eye view."""
     _check_columns(2, 7, boxes_a=boxes_a, boxes_b=boxes_b)
     rects_a, rects_b = _birds_eye_boxes(boxes_a), _birds_eye_boxes(boxes_b)
     if not len(rects_a) or not len(rects_b):
@@ -43,13 +44,14 @@ def iou3d_boxes_overlap_bev(boxes_a, boxes_b):
     return lax.map(lambda rect: box_overlap_areas(rect, rects_b), rects_a)
 
 
-def _selected_rows(keeps: Array) -> tuple[Array, Array]:
-    """Return the indices of the true entries, padded to the full length, and their number."""
-    return jnp.nonzero(keeps, size=len(keeps), fill_value=0)[0], keeps.sum()[None]
+def _selected_rows(is_selected: Array) -> tuple[Array, Array]:
+    """Return the indices of the true elements, padded to the full length, and their number."""
+    return jnp.nonzero(is_selected, size=len(is_selected), fill_value=0)[0], is_selected.sum()[None]
 
 
 @vendor.implements("diopiIou3dNms3dMmcv")
 def iou3d_nms3d(boxes, nms_overlap_thresh):
+    """Return the boxes that non-maximum suppression selects by rotated overlap."""
     _check_columns(2, 7, boxes=boxes)
     return _selected_rows(
         non_maximum_suppression(
@@ -60,6 +62,7 @@ def iou3d_nms3d(boxes, nms_overlap_thresh):
 
 @vendor.implements("diopiIou3dNms3dNormalMmcv")
 def iou3d_nms3d_normal(boxes, nms_overlap_thresh):
+    """Return the boxes that non-maximum suppression selects by overlap without rotation."""
     _check_columns(2, 7, boxes=boxes)
     centres, halves = boxes[:, :2], boxes[:, 3:5] / 2
     upright = jnp.concatenate([centres - halves, centres + halves], 1)
@@ -79,6 +82,7 @@ def _box_coordinates(points: Array, box: Array) -> Array:
 
 
 def _inside(positions: Array, box: Array) -> Array:
+    """Return which positions, in the coordinates of the box, are inside the box."""
     halves = box[3:6] / 2
     upright = jnp.abs(positions[..., 2] - halves[2]) <= halves[2]
     return upright & (jnp.abs(positions[..., 0]) < halves[0]) & (jnp.abs(positions[..., 1]) < halves[1])
@@ -90,6 +94,7 @@ def _contains(box: Array, points: Array) -> Array:
 
 
 def _check_points(boxes: Array, pts: Array) -> None:
+    """Raise ValueError unless boxes are (B, T, 7) and points (B, M, 3)."""
     _check_columns(3, 7, boxes=boxes)
     _check_columns(3, 3, pts=pts)
     check_shapes((boxes.shape[0], *pts.shape[1:]), pts=pts)
@@ -97,10 +102,12 @@ def _check_points(boxes: Array, pts: Array) -> None:
 
 @vendor.implements("diopiPointsInBoxesPartMmcv")
 def points_in_boxes_part(box_idx_of_points, boxes, pts):
+    """Return the index of the first box that contains each point, or −1."""
     _check_points(boxes, pts)
     check_shapes(pts.shape[:2], box_idx_of_points=box_idx_of_points)
 
     def visit(i: Array, found: Array) -> Array:
+        """Write the number of the box to the points inside it; boxes are visited in reverse order."""
         t = boxes.shape[1] - 1 - i
         return jnp.where(jax.vmap(_contains)(boxes[:, t], pts), t, found)
 
@@ -110,6 +117,7 @@ def points_in_boxes_part(box_idx_of_points, boxes, pts):
 
 @vendor.implements("diopiPointsInBoxesAllMmcv")
 def points_in_boxes_all(box_idx_of_points, boxes, pts):
+    """Return 1 for each point in each box, else 0."""
     _check_points(boxes, pts)
     check_shapes((*pts.shape[:2], boxes.shape[1]), box_idx_of_points=box_idx_of_points)
     contains_points = jax.vmap(_contains, in_axes=(0, None), out_axes=-1)
@@ -120,20 +128,21 @@ def points_in_boxes_all(box_idx_of_points, boxes, pts):
 
 
 def _check_method(pool_method: int) -> None:
+    """Raise ValueError unless pool_method is 0 (maximum) or 1 (mean)."""
     if pool_method not in (0, 1):
         raise ValueError(f"pool_method is {pool_method}, expected 0 or 1")
 
 
 def _voxels(box: Array, points: Array, grid: tuple[int, int, int]) -> Array:
-    """Return the number of each point's voxel; points outside the box get the number of voxels."""
+    """Return the number of the voxel of each point; for points outside the box, the total number of voxels."""
     positions, sizes = _box_coordinates(points, box), jnp.array(grid)
     from_corner = positions + jnp.stack([box[3] / 2, box[4] / 2, jnp.zeros_like(box[0])])
     x, y, z = jnp.moveaxis(jnp.clip((from_corner / (box[3:6] / sizes)).astype(int), 0, sizes - 1), -1, 0)
     return jnp.where(_inside(positions, box), (x * sizes[1] + y) * sizes[2] + z, sizes.prod())
 
 
-def _ranks(voxels: Array) -> Array:
-    """Return the number of earlier points in each point's voxel."""
+def _ranks_in_voxel(voxels: Array) -> Array:
+    """Return, for each point, the number of earlier points in the same voxel."""
     order = jnp.argsort(voxels, stable=True)
     first = jnp.searchsorted(voxels[order], voxels[order])
     return jnp.zeros_like(voxels).at[order].set(jnp.arange(len(voxels)) - first)
@@ -141,6 +150,7 @@ def _ranks(voxels: Array) -> Array:
 
 @vendor.implements("diopiRoiawarePool3dMmcv")
 def roiaware_pool3d(argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_feature, pool_method):
+    """Return the pooled features of the points in each voxel of each box, and the points they come from."""
     _check_method(pool_method)
     _check_columns(2, 7, rois=rois)
     _check_columns(2, 3, pts=pts)
@@ -153,8 +163,9 @@ def roiaware_pool3d(argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_f
     count, number = x * y * z, jnp.arange(len(pts))
 
     def pool(roi: Array) -> tuple[Array, Array, Array]:
+        """Return the points of maxima, the points of each voxel, and the pooled features of a box."""
         voxels = _voxels(roi, pts, (x, y, z))
-        ranks = _ranks(voxels)
+        ranks = _ranks_in_voxel(voxels)
         voxels = jnp.where(ranks < slots - 1, voxels, count)
         sizes = jnp.zeros(count, int).at[voxels].add(1, mode="drop")
         lists = jnp.zeros((count, slots), int).at[:, 0].set(sizes).at[voxels, ranks + 1].set(number, mode="drop")
@@ -175,6 +186,7 @@ def roiaware_pool3d(argmax, pts_idx_of_voxels, pooled_features, rois, pts, pts_f
 
 @vendor.implements("diopiRoiawarePool3dBackwardMmcv")
 def roiaware_pool3d_backward(grad_in, pts_idx_of_voxels, argmax, grad_out, pool_method):
+    """Return the gradient of the features of the points."""
     _check_method(pool_method)
     check_shapes(grad_out.shape, argmax=argmax)
     check_shapes((*grad_out.shape[:4], *pts_idx_of_voxels.shape[4:]), pts_idx_of_voxels=pts_idx_of_voxels)
@@ -190,6 +202,7 @@ def roiaware_pool3d_backward(grad_in, pts_idx_of_voxels, argmax, grad_out, pool_
     share = grad_out / jnp.maximum(counts, 1)
 
     def add(slot: Array, total: Array) -> Array:
+        """Add the gradients of the points in a slot of every voxel."""
         positions = jnp.where(slot < counts[..., 0], members[..., slot], len(grad_in))
         return total.at[positions].add(share, mode="drop")
 
@@ -199,12 +212,15 @@ def roiaware_pool3d_backward(grad_in, pts_idx_of_voxels, argmax, grad_out, pool_
 def _channels(grad_in: Array, grad_out: Array) -> int:
     """Return the number of channels; raise ValueError unless points and voxels have equally many."""
     if grad_in.ndim != 2 or grad_out.ndim != 5 or grad_in.shape[1] != grad_out.shape[4]:
-        raise ValueError(f"grad_in has shape {grad_in.shape} and grad_out {grad_out.shape}, expected one C for both")
+        raise ValueError(
+            f"grad_in has shape {grad_in.shape} and grad_out {grad_out.shape}, expected the same number of channels"
+        )
     return int(grad_in.shape[1])
 
 
 @vendor.implements("diopiRoipointPool3dMmcv")
 def roipoint_pool3d(pooled_features, pooled_empty_flag, xyz, boxes3d, pts_feature):
+    """Return coordinates and features of the points in each box, repeated to fill it, and which boxes are empty."""
     _check_columns(3, 3, xyz=xyz)
     _check_columns(3, 7, boxes3d=boxes3d)
     check_shapes((xyz.shape[0], *boxes3d.shape[1:]), boxes3d=boxes3d)
@@ -218,6 +234,7 @@ def roipoint_pool3d(pooled_features, pooled_empty_flag, xyz, boxes3d, pts_featur
     rows = jnp.concatenate([xyz, pts_feature], -1)
 
     def pool(points: Array, point_rows: Array, initial: Array, box: Array) -> tuple[Array, Array]:
+        """Return the samples of the points in a box, and whether the box is empty."""
         inside = _contains(box, points)
         place = jnp.where(inside, jnp.cumsum(inside) - 1, samples)
         members = jnp.zeros(samples, int).at[place].set(jnp.arange(len(points)), mode="drop")

@@ -23,8 +23,9 @@ Pair = tuple[int, int]
 
 
 def _check_step(batch: int, im2col_step: int) -> None:
+    """Raise ValueError unless steps of im2col_step samples divide the batch evenly."""
     if im2col_step < 1 or batch % min(batch or 1, im2col_step):
-        raise ValueError(f"im2col_step is {im2col_step}, expected a divisor of the {batch} samples, or more than those")
+        raise ValueError(f"im2col_step is {im2col_step}, expected a divisor of the {batch} samples, or a larger number")
 
 
 @final
@@ -66,6 +67,7 @@ class _DeformableConvolution:
 
         @jax.checkpoint
         def add(total: Array, tap_inputs: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
+            """Add the products for a kernel position to the result."""
             tap, shift, factor, matrix = tap_inputs
             y = zero_padded_cells(steps[0][:, jnp.newaxis] + tap[0] + shift[:, :, 0], h)
             x = zero_padded_cells(steps[1] + tap[1] + shift[:, :, 1], w)
@@ -84,17 +86,18 @@ class _DeformableConvolution:
         factors = jnp.ones((b, offset.shape[1] // 2, *size), offset.dtype) if mask is None else mask
         places = np.indices(self.kernel).reshape(2, taps).T * self.dilation
         shifts = offset.reshape(b, self.deform_groups, taps, 2, *size)
-        of_taps = factors.reshape(b, self.deform_groups, taps, *size)
+        tap_factors = factors.reshape(b, self.deform_groups, taps, *size)
         matrices = weight.reshape(self.groups, len(weight) // self.groups, weight.shape[1], taps)
         return (
             jnp.asarray(places),
             jnp.moveaxis(shifts, 2, 0),
-            jnp.moveaxis(of_taps, 2, 0),
+            jnp.moveaxis(tap_factors, 2, 0),
             jnp.moveaxis(matrices, 3, 0),
         )
 
 
 def _gradients(function: Callable[..., Array], grad: Array, *primals: Array) -> tuple[Array, ...]:
+    """Return the gradients of the arguments of `function` for the gradient of its result."""
     gradients: tuple[Array, ...] = jax.vjp(function, *primals)[1](grad)
     return gradients
 
@@ -103,6 +106,7 @@ def _gradients(function: Callable[..., Array], grad: Array, *primals: Array) -> 
 def deform_conv(
     input, weight, offset, kW, kH, dW, dH, padW, padH, dilationW, dilationH, groups, deform_groups, im2col_step
 ):
+    """Return the deformable convolution (Dai et al., 2017)."""
     _check_step(len(input), im2col_step)
     convolution = _DeformableConvolution(
         (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
@@ -129,6 +133,7 @@ def deform_conv_backward_input(
     deform_groups,
     im2col_step,
 ):
+    """Return the gradients of input and offset."""
     _check_step(len(input), im2col_step)
     convolution = _DeformableConvolution(
         (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
@@ -156,6 +161,7 @@ def deform_conv_backward_parameters(
     im2col_step,
     scale,
 ):
+    """Return the gradient of the weight times `scale`."""
     _check_step(len(input), im2col_step)
     convolution = _DeformableConvolution(
         (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
@@ -183,6 +189,7 @@ def modulated_deform_conv(
     group,
     deformable_group,
 ):
+    """Return the modulated deformable convolution (Zhu et al., 2018) plus the bias."""
     sizes = (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
     convolution = _DeformableConvolution(*sizes, group, deformable_group)
     convolution.check(input, weight.shape, offset, mask)
@@ -210,6 +217,7 @@ def modulated_deform_conv_backward(
     deformable_group,
     with_bias,
 ):
+    """Return the gradients of input, weight, bias, offset and mask."""
     sizes = (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
     convolution = _DeformableConvolution(*sizes, group, deformable_group)
     convolution.check(input, weight.shape, offset, mask)
@@ -227,9 +235,11 @@ def _deformable_attention(value: Array, locations: Array, weights: Array, shapes
 
     @jax.checkpoint
     def add(total: Array, point_inputs: tuple[Array, Array, Array, Array]) -> tuple[Array, None]:
+        """Add the samples of a point on a level to the result."""
         location, weight, (h, w), start = point_inputs
 
         def place(row: Array, column: Array) -> Array:
+            """Return the row of a cell of the level."""
             return ((image * s + start) + row * w + column) * heads + head
 
         y = zero_padded_cells(location[..., 1] * h - 0.5, h)
@@ -245,6 +255,7 @@ def _deformable_attention(value: Array, locations: Array, weights: Array, shapes
 
 @vendor.implements("diopiMsDeformAttnMmcv")
 def ms_deform_attn(value, spatial_shapes, level_start_index, sampling_loc, attn_weight, im2col_step):
+    """Return the weighted sum of bilinear samples on all levels (Zhu et al., "Deformable DETR")."""
     _check_step(len(value), im2col_step)
     b, q, heads, *_ = attn_weight.shape
     if not attn_weight.size:

@@ -16,8 +16,8 @@ LOG_MIN = log(2.0**-126)
 """The logarithm of the smallest normal float32: the least logarithm that occurs."""
 
 
-def _weights(target: Array, weight: Array, classes: int) -> Array:
-    """Return the weight of each row, 1 if there are no weights; raise ValueError unless there is one per class."""
+def _row_weights(target: Array, weight: Array, classes: int) -> Array:
+    """Return the weight of the target class of each row; 1 if there are no weights."""
     if not weight.size:
         return jnp.ones(target.shape, weight.dtype)
     check_shapes((classes,), weight=weight)
@@ -25,6 +25,7 @@ def _weights(target: Array, weight: Array, classes: int) -> Array:
 
 
 def _check_rows(name: str, rows: Array, target: Array) -> None:
+    """Raise ValueError unless rows are (N, C) and there are N targets."""
     if rows.ndim != 2:
         raise ValueError(f"{name} has shape {rows.shape}, expected (N, C)")
     check_shapes(rows.shape[:1], target=target)
@@ -37,24 +38,27 @@ def _log_sigmoid(x: Array) -> Array:
 
 @vendor.implements("diopiSigmoidFocalLossMmcv")
 def sigmoid_focal_loss(input, target, weight, gamma, alpha):
+    """Return the focal loss of each class of each row, computed with independent sigmoids."""
     _check_rows("input", input, target)
     is_target = target[:, None] == jnp.arange(input.shape[1])
     x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, alpha, 1 - alpha)
-    scale = _weights(target, weight, input.shape[1])[:, None]
+    scale = _row_weights(target, weight, input.shape[1])[:, None]
     return -scale * balance.astype(x.dtype) * jax.nn.sigmoid(-x) ** gamma * _log_sigmoid(x)
 
 
 @vendor.implements("diopiSigmoidFocalLossBackwardMmcv")
 def sigmoid_focal_loss_backward(input, target, weight, gamma, alpha):
+    """Return the gradient of the logits."""
     _check_rows("input", input, target)
     is_target = target[:, None] == jnp.arange(input.shape[1])
     x, balance = jnp.where(is_target, input, -input), jnp.where(is_target, -alpha, 1 - alpha)
     p, not_p = jax.nn.sigmoid(x), jax.nn.sigmoid(-x)  # the probability of the row's target, and its complement
-    scale = _weights(target, weight, input.shape[1])[:, None]
+    scale = _row_weights(target, weight, input.shape[1])[:, None]
     return scale * balance.astype(x.dtype) * not_p**gamma * (not_p - gamma * p * _log_sigmoid(x))
 
 
 def _target_probability(softmax: Array, target: Array) -> Array:
+    """Return the probability of the target class of each row."""
     if not softmax.size:
         return jnp.ones(target.shape, softmax.dtype)
     return jnp.take_along_axis(softmax, jnp.maximum(target, 0)[:, None], 1)[:, 0]
@@ -62,26 +66,29 @@ def _target_probability(softmax: Array, target: Array) -> Array:
 
 @vendor.implements("diopiSoftmaxFocalLossMmcv")
 def softmax_focal_loss(softmax, target, weight, gamma, alpha):
+    """Return −α · (1 − p)^γ · ln p · weight for the probability p of the target class; 0 without a target."""
     _check_rows("softmax", softmax, target)
     p = _target_probability(softmax, target)
-    scale = alpha * _weights(target, weight, softmax.shape[1])
+    scale = alpha * _row_weights(target, weight, softmax.shape[1])
     return jnp.where(target >= 0, -scale * (1 - p) ** gamma * jnp.maximum(jnp.log(p), LOG_MIN), 0)
 
 
 @vendor.implements("diopiSoftmaxFocalLossBackwardMmcv")
 def softmax_focal_loss_backward(softmax, target, weight, gamma, alpha):
+    """Return the gradient of the logits."""
     _check_rows("softmax", softmax, target)
     p = _target_probability(softmax, target)
-    scale = alpha * _weights(target, weight, softmax.shape[1])
+    scale = alpha * _row_weights(target, weight, softmax.shape[1])
     decay = gamma * (1 - p) ** (gamma - 1) * p * jnp.maximum(jnp.log(p), LOG_MIN)
     slope = jnp.where(target >= 0, scale * (decay - (1 - p) ** gamma), 0)
     return slope[:, None] * ((target[:, None] == jnp.arange(softmax.shape[1])) - softmax)
 
 
 def _check_points(xyz1: Array, xyz2: Array) -> None:
+    """Raise ValueError unless both sets of points are (B, n, 2), with the same B."""
     for name, points in (("xyz1", xyz1), ("xyz2", xyz2)):
         if points.ndim != 3 or points.shape[0] != xyz1.shape[0] or points.shape[2] != 2:
-            raise ValueError(f"{name} has shape {points.shape}, expected (B, n, 2) with one B for both sets")
+            raise ValueError(f"{name} has shape {points.shape}, expected (B, n, 2) with the same B for both sets")
 
 
 def _nearest(points: Array, candidates: Array) -> tuple[Array, Array]:
@@ -95,6 +102,7 @@ def _nearest(points: Array, candidates: Array) -> tuple[Array, Array]:
 
 @vendor.implements("diopiChamferDistanceMmcv")
 def chamfer_distance(xyz1, xyz2):
+    """Return the squared distance and index of the nearest point in the opposite set, for both sets."""
     _check_points(xyz1, xyz2)
     (dist1, idx1), (dist2, idx2) = _nearest(xyz1, xyz2), _nearest(xyz2, xyz1)
     return dist1, dist2, idx1, idx2
@@ -102,6 +110,7 @@ def chamfer_distance(xyz1, xyz2):
 
 @vendor.implements("diopiChamferDistanceBackwardMmcv")
 def chamfer_distance_backward(grad_xyz1, grad_xyz2, xyz1, xyz2, idx1, idx2, grad_dist1, grad_dist2):
+    """Return the gradients of both sets of points."""
     _check_points(xyz1, xyz2)
     check_shapes(xyz1.shape, grad_xyz1=grad_xyz1)
     check_shapes(xyz2.shape, grad_xyz2=grad_xyz2)
@@ -109,7 +118,10 @@ def chamfer_distance_backward(grad_xyz1, grad_xyz2, xyz1, xyz2, idx1, idx2, grad
     check_shapes(xyz2.shape[:2], idx2=idx2, grad_dist2=grad_dist2)
 
     def distances(a: Array, b: Array) -> tuple[Array, Array]:
+        """Return the squared distances of both sets of points to their nearest points."""
+
         def squared_distances(points: Array, candidates: Array, nearest: Array) -> Array:
+            """Return the squared distance of each point to its nearest candidate."""
             return jnp.square(points - jnp.take_along_axis(candidates, nearest[..., None], 1)).sum(-1)
 
         return squared_distances(a, b, idx1), squared_distances(b, a, idx2)

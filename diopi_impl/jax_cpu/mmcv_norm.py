@@ -8,11 +8,11 @@ from jax import Array
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.sizes import check_shapes
 
-SAMPLES = (0, 2)
+STATISTIC_AXES = (0, 2)
 """The axes over which statistics are computed."""
 
 
-def _check(name: str, input: Array, **statistics: Array | None) -> None:
+def _check_statistics(name: str, input: Array, **statistics: Array | None) -> None:
     """Raise ValueError unless input is [N, C, S] and all statistics are [C]."""
     if input.ndim != 3:
         raise ValueError(f"{name} has shape {input.shape}, expected (N, C, S)")
@@ -26,20 +26,23 @@ def _per_channel(values: Array) -> Array:
 
 @vendor.implements("diopiSyncBnMeanMmcv")
 def sync_bn_mean(input):
-    _check("input", input)
-    return input.mean(SAMPLES)
+    """Return the mean of each channel."""
+    _check_statistics("input", input)
+    return input.mean(STATISTIC_AXES)
 
 
 @vendor.implements("diopiSyncBnVarMmcv")
 def sync_bn_var(input, mean):
-    _check("input", input, mean=mean)
-    return jnp.square(input - _per_channel(mean)).mean(SAMPLES)
+    """Return the biased variance of each channel around `mean`."""
+    _check_statistics("input", input, mean=mean)
+    return jnp.square(input - _per_channel(mean)).mean(STATISTIC_AXES)
 
 
 @vendor.implements("diopiSyncBnOutputMmcv")
 def sync_bn_output(running_mean, running_var, input, mean, var, weight, bias, eps, momentum, group_size):
+    """Return updated running statistics, the normalized input, the standard deviation, and the affine result."""
     statistics = {"mean": mean, "var": var, "weight": weight, "bias": bias}
-    _check("input", input, running_mean=running_mean, running_var=running_var, **statistics)
+    _check_statistics("input", input, running_mean=running_mean, running_var=running_var, **statistics)
     std = jnp.sqrt(var + eps)
     norm = (input - _per_channel(mean)) / _per_channel(std)
     output = norm if weight is None or bias is None else norm * _per_channel(weight) + _per_channel(bias)
@@ -55,19 +58,22 @@ def sync_bn_output(running_mean, running_var, input, mean, var, weight, bias, ep
 
 
 def _update_running(running: Array | None, new: Array, momentum: float) -> Array | None:
+    """Return the running statistic moved towards `new` by `momentum`; None if there is none."""
     return None if running is None else momentum * new + (1 - momentum) * running
 
 
 @vendor.implements("diopiSyncBnBackwardParamMmcv")
 def sync_bn_backward_param(grad_output, norm):
-    _check("grad_output", grad_output)
+    """Return the gradients of weight and bias."""
+    _check_statistics("grad_output", grad_output)
     check_shapes(grad_output.shape, norm=norm)
-    return (grad_output * norm).sum(SAMPLES), grad_output.sum(SAMPLES)
+    return (grad_output * norm).sum(STATISTIC_AXES), grad_output.sum(STATISTIC_AXES)
 
 
 @vendor.implements("diopiSyncBnBackwardDataMmcv")
 def sync_bn_backward_data(grad_output, weight, grad_weight, grad_bias, norm, std):
-    _check("grad_output", grad_output, weight=weight, grad_weight=grad_weight, grad_bias=grad_bias, std=std)
+    """Return the gradient of the input."""
+    _check_statistics("grad_output", grad_output, weight=weight, grad_weight=grad_weight, grad_bias=grad_bias, std=std)
     check_shapes(grad_output.shape, norm=norm)
     mean = (_per_channel(grad_weight) * norm + _per_channel(grad_bias)) / (norm.shape[0] * norm.shape[2])
     return _per_channel(weight) * (grad_output - mean) / _per_channel(std)
@@ -75,6 +81,7 @@ def sync_bn_backward_data(grad_output, weight, grad_weight, grad_bias, norm, std
 
 @vendor.implements("diopiFusedBiasLeakyreluMmcv")
 def fused_bias_leakyrelu(input, bias, refer, act, grad, alpha, scale):
+    """Return scale · leaky ReLU(input + bias), or its first (grad 1) or second (grad 2) derivative."""
     if act not in (1, 3) or grad not in (0, 1, 2):
         raise ValueError(f"act is {act} and grad {grad}, expected 1 or 3, and 0, 1 or 2")
     if input.ndim < 2:
@@ -88,5 +95,5 @@ def fused_bias_leakyrelu(input, bias, refer, act, grad, alpha, scale):
         return input * scale
     if grad == 1:
         check_shapes(input.shape, refer=refer)
-    decisive = input if grad == 0 else refer
-    return jnp.where(decisive > 0, input, alpha * input) * scale
+    sign_source = input if grad == 0 else refer
+    return jnp.where(sign_source > 0, input, alpha * input) * scale

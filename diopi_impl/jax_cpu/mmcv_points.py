@@ -1,6 +1,6 @@
 """MMCV's operators on point sets: neighbours, sampling, gathering and grouping, interpolation, PAConv scores.
 
-Distances are computed centre by centre, so that no call needs memory for those of all pairs.
+Distances are computed center by center, so that no call needs memory for the distances of all pairs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ UNKNOWN_DISTANCE = 1e10
 """The initial value of squared distances."""
 
 MAX_NEIGHBOURS = 100
-"""The maximum number of neighbours."""
+"""The maximum number of neighbours per point in `knn`."""
 
 CENTERS_PER_STEP = 8
 """The number of centres whose distances are computed together."""
@@ -31,9 +31,10 @@ def _squared_distances(points: Array, center: Array) -> Array:
 
 
 def _map_centers(function: Callable[[Array, Array], Any], points: Array, centers: Array) -> Any:
-    """Return `function` of a set's points and a centre, for points (B, N, 3) and all centres (B, n, 3)."""
+    """Return `function(points, center)` for each center (B, n, 3) and the points (B, N, 3) of its set."""
 
     def map_set(pair: tuple[Array, Array]) -> Any:
+        """Return the results for the centers of a set."""
         points, centers = pair
         return lax.map(lambda center: function(points, center), centers, batch_size=CENTERS_PER_STEP)
 
@@ -41,7 +42,7 @@ def _map_centers(function: Callable[[Array, Array], Any], points: Array, centers
 
 
 def _first_hits(hits: Array, count: int) -> tuple[Array, Array]:
-    """Return the indices of the first `count` hits, padded with the first one, and whether there is any hit."""
+    """Return the indices of the first `count` hits, padded with the first index, and whether there is any hit."""
     if not hits.size:
         return jnp.zeros(count, int), jnp.array(False)
     seen = jnp.cumsum(hits, dtype=jnp.int32)
@@ -51,11 +52,14 @@ def _first_hits(hits: Array, count: int) -> tuple[Array, Array]:
 
 @vendor.implements("diopiBallQueryMmcv")
 def ball_query(center_xyz, xyz, sample_num, min_radius, max_radius):
+    """Return the indices of the first points within the radii of each center."""
+
     def row(points: Array, center: Array) -> Array:
+        """Return the indices of the points within the radii of a center."""
         distances = _squared_distances(points, center)
         hits = (distances == 0) | ((distances >= min_radius**2) & (distances < max_radius**2))
-        indices, are_there = _first_hits(hits, sample_num)
-        return jnp.where(are_there, indices, 0)
+        indices, has_hit = _first_hits(hits, sample_num)
+        return jnp.where(has_hit, indices, 0)
 
     return jnp.asarray(_map_centers(row, xyz, center_xyz))
 
@@ -67,6 +71,7 @@ def _set_of_rows(counts: Array, rows: int) -> Array:
 
 @vendor.implements("diopiStackBallQueryMmcv")
 def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, max_radius, sample_num):
+    """Return the indices of the first points within the radius of each center, for concatenated sets; −1 if empty."""
     if not center_xyz.size:
         return jnp.zeros(idx.shape, int)
     set_of_point = _set_of_rows(xyz_batch_cnt, len(xyz))
@@ -74,18 +79,20 @@ def stack_ball_query(idx, center_xyz, center_xyz_batch_cnt, xyz, xyz_batch_cnt, 
     none = jnp.zeros(sample_num, int).at[0].set(-1)
 
     def row(inputs: tuple[Array, Array]) -> Array:
+        """Return the indices, in its set, of the points within the radius of a center."""
         center, set_index = inputs
         hits = (_squared_distances(xyz, center) < max_radius**2) & (set_of_point == set_index)
-        indices, are_there = _first_hits(hits, sample_num)
-        return jnp.where(are_there, indices - starts[set_index], none)
+        indices, has_hit = _first_hits(hits, sample_num)
+        return jnp.where(has_hit, indices - starts[set_index], none)
 
     return lax.map(row, (center_xyz, _set_of_rows(center_xyz_batch_cnt, len(center_xyz))), batch_size=CENTERS_PER_STEP)
 
 
-def _furthest(distances_from: Callable[[Array], Array], points: int, count: int, dtype: Any) -> Array:
-    """Return point 0, and then repeatedly the point furthest from its nearest chosen point."""
+def _furthest_points(distances_from: Callable[[Array], Array], points: int, count: int, dtype: Any) -> Array:
+    """Return the indices of furthest-point sampling, which starts at point 0."""
 
     def choose(step: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Choose the point with the largest distance to its nearest chosen point."""
         chosen, nearest = state
         nearest = jnp.minimum(nearest, distances_from(chosen[step - 1]))
         return chosen.at[step].set(jnp.argmax(nearest)), nearest
@@ -96,24 +103,30 @@ def _furthest(distances_from: Callable[[Array], Array], points: int, count: int,
 
 @vendor.implements("diopiFurthestPointSamplingMmcv")
 def furthest_point_sampling(points_xyz, num_points):
+    """Return the indices of furthest points of each set."""
+
     def sample_set(points: Array) -> Array:
-        return _furthest(lambda i: _squared_distances(points, points[i]), len(points), num_points, points.dtype)
+        """Return the furthest points of a set."""
+        return _furthest_points(lambda i: _squared_distances(points, points[i]), len(points), num_points, points.dtype)
 
     return lax.map(sample_set, points_xyz)
 
 
 @vendor.implements("diopiFurthestPointSamplingWithDistMmcv")
 def furthest_point_sampling_with_dist(points_dist, num_points):
+    """Return the indices of furthest points for matrices of distances."""
     return lax.map(
-        lambda distances: _furthest(lambda i: distances[i], len(distances), num_points, distances.dtype), points_dist
+        lambda distances: _furthest_points(lambda i: distances[i], len(distances), num_points, distances.dtype),
+        points_dist,
     )
 
 
-def _nearest(points: Array, centers: Array, count: int, missing: float) -> tuple[Array, Array]:
+def _nearest_points(points: Array, centers: Array, count: int, missing: float) -> tuple[Array, Array]:
     """Return squared distances and indices of the nearest points, ties by index; pad with `missing` and 0."""
     missing_count = max(count - points.shape[1], 0)
 
     def row(points: Array, center: Array) -> tuple[Array, Array]:
+        """Return the distances and indices for a center."""
         negative, indices = lax.top_k(-_squared_distances(points, center), count - missing_count)
         return jnp.pad(-negative, (0, missing_count), constant_values=missing), jnp.pad(indices, (0, missing_count))
 
@@ -123,15 +136,17 @@ def _nearest(points: Array, centers: Array, count: int, missing: float) -> tuple
 
 @vendor.implements("diopiKnnMmcv")
 def knn(xyz_tensor, new_xyz_tensor, nsample):
+    """Return the indices and squared distances of the k nearest points of each center."""
     if not 1 <= nsample <= MAX_NEIGHBOURS:
         raise ValueError(f"nsample is {nsample}, expected 1 to {MAX_NEIGHBOURS}")
-    distances, indices = _nearest(xyz_tensor, new_xyz_tensor, nsample, UNKNOWN_DISTANCE)
+    distances, indices = _nearest_points(xyz_tensor, new_xyz_tensor, nsample, UNKNOWN_DISTANCE)
     return indices, distances
 
 
 @vendor.implements("diopiThreeNnMmcv")
 def three_nn(unknown, known):
-    return _nearest(known, unknown, 3, jnp.inf)
+    """Return the squared distances and indices of the three nearest known points."""
+    return _nearest_points(known, unknown, 3, jnp.inf)
 
 
 def _gather(features: Array, indices: Array) -> Array:
@@ -149,36 +164,42 @@ def _gather_adjoint(values: Array, indices: Array, length: int) -> Array:
 
 @vendor.implements("diopiGatherPointsMmcv")
 def gather_points(points, idx):
+    """Return the features of the points `idx`: (B, C, points)."""
     return _gather(points, idx)
 
 
 @vendor.implements("diopiGatherPointsBackwardMmcv")
 def gather_points_backward(grad_out, idx, n):
+    """Return the gradient of the features."""
     return _gather_adjoint(grad_out, idx, n)
 
 
 @vendor.implements("diopiGroupPointsMmcv")
 def group_points(points, idx):
+    """Return the features of the points in each group: (B, C, groups, group size)."""
     return _gather(points, idx)
 
 
 @vendor.implements("diopiGroupPointsBackwardMmcv")
 def group_points_backward(grad_out, idx, n):
+    """Return the gradient of the features."""
     return _gather_adjoint(grad_out, idx, n)
 
 
 @vendor.implements("diopiThreeInterpolateMmcv")
 def three_interpolate(points, idx, weight):
+    """Return the weighted sum of the features of three points."""
     return jnp.sum(_gather(points, idx) * weight[:, jnp.newaxis], -1)
 
 
 @vendor.implements("diopiThreeInterpolateBackwardMmcv")
 def three_interpolate_backward(grad_out, idx, weight, m):
+    """Return the gradient of the features."""
     return _gather_adjoint(grad_out[..., jnp.newaxis] * weight[:, jnp.newaxis], idx, m)
 
 
 def _stacked_rows(idx: Array, idx_counts: Array, feature_counts: Array) -> tuple[Array, Array]:
-    """Return the row of the stacked features for each index, and whether it is inside the index's set."""
+    """Return the row of the stacked features for each index, and whether it is inside the set of the index."""
     set_index = _set_of_rows(idx_counts, len(idx))
     starts = jnp.cumsum(feature_counts) - feature_counts
     inside = (idx >= 0) & (idx < feature_counts[set_index][:, jnp.newaxis])
@@ -187,6 +208,7 @@ def _stacked_rows(idx: Array, idx_counts: Array, feature_counts: Array) -> tuple
 
 @vendor.implements("diopiStackGroupPointsMmcv")
 def stack_group_points(out_tensor, features_tensor, features_batch_cnt_tensor, idx_tensor, idx_batch_cnt_tensor):
+    """Return the features of the points in each group, for concatenated sets; 0 for indices outside a set."""
     if not features_tensor.size:
         return jnp.zeros(out_tensor.shape)
     places, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
@@ -197,6 +219,7 @@ def stack_group_points(out_tensor, features_tensor, features_batch_cnt_tensor, i
 def stack_group_points_backward(
     grad_features_tensor, grad_out_tensor, idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor, n
 ):
+    """Return the gradient of the concatenated features."""
     places, inside = _stacked_rows(idx_tensor, idx_batch_cnt_tensor, features_batch_cnt_tensor)
     grad = jnp.moveaxis(grad_out_tensor, 1, 2)
     zeros = jnp.zeros(grad_features_tensor.shape, grad.dtype)
@@ -204,7 +227,7 @@ def stack_group_points_backward(
 
 
 def _assign_scores(points: Array, centers: Array, scores: Array, knn_idx: Array) -> Array:
-    """Return features relative to their centre, weighted by scores: (B, O, n, K)."""
+    """Return Σ score · (neighbour − center) over the score matrices: (B, O, n, K)."""
     is_valid = (knn_idx >= 0) & (knn_idx < points.shape[1])
     batches = jnp.arange(len(points))[:, jnp.newaxis, jnp.newaxis]
     neighbours = jnp.where(is_valid, knn_idx, 0)
@@ -212,6 +235,7 @@ def _assign_scores(points: Array, centers: Array, scores: Array, knn_idx: Array)
     weights = jnp.where(is_valid[..., jnp.newaxis], scores, 0)
 
     def add(total: Array, step_inputs: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        """Add the products for a score matrix to the result."""
         step_points, step_centers, weight = step_inputs
         relative = step_points[batches, neighbours] - step_centers[batches, center_index]
         return total + jnp.einsum("bnko,bnk->bonk", relative, weight), None
@@ -223,15 +247,18 @@ def _assign_scores(points: Array, centers: Array, scores: Array, knn_idx: Array)
 
 @vendor.implements("diopiAssignScoreWithkMmcv")
 def assign_score_withk(output, points, centers, scores, knn_idx, K):
+    """Return Σ score · (point − center) over the score matrices (Xu et al., "PAConv")."""
     return _assign_scores(points, centers, scores, knn_idx) if points.size and K else jnp.zeros(output.shape)
 
 
 @vendor.implements("diopiAssignScoreWithkBackwardMmcv")
 def assign_score_withk_backward(grad_out, points, centers, scores, knn_idx, K):
+    """Return the gradients of points, centers and scores."""
     if not (points.size and K):
         return jnp.zeros(points.shape), jnp.zeros(centers.shape), jnp.zeros(scores.shape)
 
     def mixed(points: Array, centers: Array, scores: Array) -> Array:
+        """Return the result for points, centers and scores."""
         return _assign_scores(points, centers, scores, knn_idx)
 
     return jax.vjp(mixed, points, centers, scores)[1](grad_out)

@@ -24,7 +24,7 @@ from diopi_impl.jax_cpu.sampling import adjoint, border_cells, planes_to_rows, r
 def _rotated_grid(
     shape: Shape, rois: Array, bins: Pair, ratio: int, scale: float, shift: float, least: float, clockwise: bool
 ) -> RoiSampleGrid:
-    """Return the sample grid of rotated regions; centres move by −shift, and sides are at least `least` long."""
+    """Return the sample grid of rotated regions; `shift` is subtracted from centers, sides are at least `least`."""
     across, down = (rois[:, k] * scale - shift for k in (1, 2))
     w, h = (jnp.maximum(rois[:, k] * scale, least) for k in (3, 4))
     theta = -rois[:, 5] if clockwise else rois[:, 5]
@@ -32,6 +32,7 @@ def _rotated_grid(
     counts = sample_counts((h, w), bins, ratio)
 
     def positions(row: Array, column: Array) -> tuple[Array, Array]:
+        """Return y and x of a sample of every bin."""
         v = (sample_offsets(h, bins[0], counts[0], row) - h[:, jnp.newaxis] / 2)[:, :, jnp.newaxis]
         u = (sample_offsets(w, bins[1], counts[1], column) - w[:, jnp.newaxis] / 2)[:, jnp.newaxis]
         y = v * cos - u * sin + down[:, jnp.newaxis, jnp.newaxis]
@@ -47,6 +48,7 @@ def _grid_options(scale: float, aligned: bool, clockwise: bool) -> tuple[float, 
 
 @vendor.implements("diopiRoiAlignRotatedMmcv")
 def roi_align_rotated(input, rois, aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise):
+    """Return the mean of bilinear samples in each bin of each rotated region."""
     bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
     return _rotated_grid(feature_map_shape(input), rois, bins, sampling_ratio, *options).mean(input, bins)
 
@@ -55,12 +57,13 @@ def roi_align_rotated(input, rois, aligned_height, aligned_width, sampling_ratio
 def roi_align_rotated_backward(
     bottom_grad, top_grad, rois, aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise
 ):
+    """Return the gradient of the feature maps."""
     bins, options = (aligned_height, aligned_width), _grid_options(spatial_scale, aligned, clockwise)
-    return _rotated_grid(feature_map_shape(bottom_grad), rois, bins, sampling_ratio, *options).adjoint_of_mean(top_grad)
+    return _rotated_grid(feature_map_shape(bottom_grad), rois, bins, sampling_ratio, *options).mean_gradient(top_grad)
 
 
 def _blend_orientations(channels: Array, theta: Array, orientations: int) -> Array:
-    """Return the orientation channels (R, C'·O, …), shifted cyclically by the angles of their regions."""
+    """Return orientation channels (R, C′·O, …) shifted cyclically by the angle of each region."""
     if channels.shape[1] % orientations:
         raise ValueError(f"{channels.shape[1]} channels can't be divided into {orientations} orientations")
     turn = theta * orientations / (2 * pi)
@@ -70,6 +73,7 @@ def _blend_orientations(channels: Array, theta: Array, orientations: int) -> Arr
     features = channels.reshape(len(channels), channels.shape[1] // orientations, orientations, *channels.shape[2:])
 
     def take(indices: Array) -> Array:
+        """Return the features of the orientations `indices` of each region."""
         return jnp.take_along_axis(features, indices[:, jnp.newaxis, :, jnp.newaxis, jnp.newaxis], 2)
 
     return ((1 - part) * take(start) + part * take((start + 1) % orientations)).reshape(channels.shape)
@@ -79,6 +83,7 @@ def _blend_orientations(channels: Array, theta: Array, orientations: int) -> Arr
 def riroi_align_rotated(
     features, rois, pooled_height, pooled_width, num_samples, num_orientations, spatial_scale, clockwise
 ):
+    """Return rotated RoIAlign of oriented features, whose orientations shift with the angle of the region."""
     bins = (pooled_height, pooled_width)
     grid = _rotated_grid(feature_map_shape(features), rois, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
     return _blend_orientations(grid.mean(features, bins), rois[:, 5], num_orientations)
@@ -88,12 +93,13 @@ def riroi_align_rotated(
 def riroi_align_rotated_backward(
     bottom_grad, top_grad, rois, pooled_height, pooled_width, num_samples, num_orientations, spatial_scale, clockwise
 ):
+    """Return the gradient of the oriented features."""
     grad_means = adjoint(
         lambda means: _blend_orientations(means, rois[:, 5], num_orientations), jnp.zeros_like(top_grad), top_grad
     )
     bins = (pooled_height, pooled_width)
     grid = _rotated_grid(feature_map_shape(bottom_grad), rois, bins, num_samples, spatial_scale, 0.0, 1.0, clockwise)
-    return grid.adjoint_of_mean(grad_means)
+    return grid.mean_gradient(grad_means)
 
 
 # Feature alignment
@@ -120,12 +126,14 @@ def _sum_box_samples(rows: Array, shape: Shape, boxes: Array, scale: float, poin
 
 @vendor.implements("diopiRotatedFeatureAlignMmcv")
 def rotated_feature_align(features, best_bboxes, spatial_scale, points):
+    """Return the features plus samples at the center, or center and corners, of the best box of each cell."""
     sums = _sum_box_samples(planes_to_rows(features), feature_map_shape(features), best_bboxes, spatial_scale, points)
     return features + jnp.moveaxis(sums, -1, 1)
 
 
 @vendor.implements("diopiRotatedFeatureAlignBackwardMmcv")
 def rotated_feature_align_backward(bottom_grad, top_grad, best_bboxes, spatial_scale, points):
+    """Return the gradient of the features."""
     shape = feature_map_shape(bottom_grad)
     zeros = jnp.zeros((shape[0] * shape[2] * shape[3], shape[1]), top_grad.dtype)
     grad_rows = jnp.moveaxis(top_grad, 1, -1)
@@ -138,6 +146,7 @@ def rotated_feature_align_backward(bottom_grad, top_grad, best_bboxes, spatial_s
 
 @vendor.implements("diopiActiveRotatedFilterMmcv")
 def active_rotated_filter(input, indices):
+    """Return each filter in all rotations (Zhou et al., "Oriented response networks")."""
     p, q, o, *kernel = input.shape
     rotations, entries = indices.shape[-1], indices.size // max(indices.shape[-1], 1)
     sources = jnp.argsort(indices.reshape(entries, rotations), 0)
@@ -147,6 +156,7 @@ def active_rotated_filter(input, indices):
 
 @vendor.implements("diopiActiveRotatedFilterBackwardMmcv")
 def active_rotated_filter_backward(grad_out, indices):
+    """Return the gradient of the filters."""
     o, *kernel, rotations = indices.shape
     if grad_out.shape[0] % rotations or grad_out.shape[1] % o:
         raise ValueError(f"a gradient of shape {grad_out.shape} does not fit indices of shape {indices.shape}")

@@ -23,7 +23,7 @@ from diopi_proto.prototype import Prototype
 
 
 def _cells(points: Array, voxel_size: Array, coors_range: Array, axes: int) -> Array:
-    """Return the cell (z, y, x) of each point, (−1, −1, −1) outside the grid."""
+    """Return the cell (z, y, x) of each point; (−1, −1, −1) outside the grid."""
     if axes != 3:
         raise ValueError(f"NDim is {axes}, expected 3")
     if points.shape[1] < 3:
@@ -34,17 +34,17 @@ def _cells(points: Array, voxel_size: Array, coors_range: Array, axes: int) -> A
     return jnp.where(inside, cells, -1).astype(jnp.int32)[:, ::-1]
 
 
-def _begins(rows: Array) -> Array:
+def _starts_run(rows: Array) -> Array:
     """Return which of the sorted rows differ from the previous row."""
     return jnp.ones(len(rows), bool).at[1:].set((rows[1:] != rows[:-1]).any(1))
 
 
 @vendor.implements("diopiHardVoxelizeMmcv")
 def hard_voxelize(voxels, coors, num_points_per_voxel, points, voxel_size, coors_range, max_points, max_voxels, NDim):
-    """Sort the points by cell; a cell's voxel is the rank of its first point among all first points."""
+    """Return the points, cell and count of each voxel and the number of voxels, by sorting the points by cell."""
     cells, numbers = _cells(points, voxel_size, coors_range, NDim), jnp.arange(len(points))
     order = jnp.lexsort((*reversed(cells.T),))
-    begins, inside = _begins(cells[order]), cells[order, 0] >= 0
+    begins, inside = _starts_run(cells[order]), cells[order, 0] >= 0
     start = lax.cummax(jnp.where(begins, numbers, 0)) if len(points) else numbers
     is_first = jnp.zeros(len(points), bool).at[order].set(begins & inside)
     voxel, slot = (jnp.cumsum(is_first) - 1)[order[start]], numbers - start
@@ -59,6 +59,7 @@ def hard_voxelize(voxels, coors, num_points_per_voxel, points, voxel_size, coors
 
 @vendor.implements("diopiDynamicVoxelizeMmcv")
 def dynamic_voxelize(points, voxel_size, coors_range, NDim):
+    """Return the cell (z, y, x) of each point; (−1, −1, −1) outside the grid."""
     return _cells(points, voxel_size, coors_range, NDim)
 
 
@@ -68,15 +69,17 @@ SUM, MEAN, MAXIMUM = range(3)
 
 
 def _check_reduction(reduce_type: int) -> None:
+    """Raise ValueError unless reduce_type is 0, 1 or 2."""
     if reduce_type not in (SUM, MEAN, MAXIMUM):
         raise ValueError(f"reduce_type is {reduce_type}, expected 0, 1 or 2")
 
 
 def _drop_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a reduction that returns a row per point; the host removes the empty rows, whose number varies."""
+    """Adapt a reduction that returns a row per point; the host removes the empty rows at the end."""
     adapted = compiled(prototype, function)
 
     def drop_empty(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Return the results without the empty rows."""
         ((reduced, rows, places, counts),) = adapted(arguments, out)
         row_count = np.count_nonzero(counts)
         return [[reduced[:row_count], rows[:row_count], places, counts[:row_count]]]
@@ -86,20 +89,20 @@ def _drop_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adap
 
 @vendor.implements("diopiDynamicPointToVoxelMmcv", adapt=_drop_empty_rows)
 def dynamic_point_to_voxel(feats, coors, reduce_type):
-    """Sort the points by their coordinates, with the invalid points last."""
+    """Return reduced features, cell and count per voxel and the voxel of each point, by sorting the points."""
     _check_reduction(reduce_type)
     count, left_out = len(feats), (coors < 0).any(1)
     order = jnp.lexsort((*reversed(coors.T), left_out))
     rows = coors[order]
-    row = jnp.where(left_out[order], count, jnp.cumsum(_begins(rows)) - 1)
+    row = jnp.where(left_out[order], count, jnp.cumsum(_starts_run(rows)) - 1)
     places = jnp.zeros(count, row.dtype).at[order].set(row)
     counts = jnp.zeros(count, row.dtype).at[places].add(1, mode="drop")
     distinct = jnp.zeros_like(coors).at[row].set(rows, mode="drop")
-    return [_reduce(feats, places, counts, reduce_type), distinct, jnp.where(left_out, -1, places), counts]
+    return [_reduce_by_voxel(feats, places, counts, reduce_type), distinct, jnp.where(left_out, -1, places), counts]
 
 
-def _reduce(feats: Array, places: Array, counts: Array, reduce_type: int) -> Array:
-    """Return the reduced features of each row's points; rows beyond the last are unspecified."""
+def _reduce_by_voxel(feats: Array, places: Array, counts: Array, reduce_type: int) -> Array:
+    """Return the reduced features of the points of each row; rows after the last are unspecified."""
     if reduce_type == MAXIMUM:
         return jax.ops.segment_max(feats, places, len(feats))
     total = jax.ops.segment_sum(feats, places, len(feats))
@@ -108,11 +111,13 @@ def _reduce(feats: Array, places: Array, counts: Array, reduce_type: int) -> Arr
 
 @vendor.implements("diopiDynamicPointToVoxelBackwardMmcv")
 def dynamic_point_to_voxel_backward(grad_reduced_feats, feats, reduced_feats, coors_idx, reduce_count, reduce_type):
+    """Return the gradient of the features; for a maximum, only the first point that attains it."""
     _check_reduction(reduce_type)
     rows, count = len(grad_reduced_feats), len(feats)
     place = jnp.where(coors_idx < 0, rows, coors_idx)
 
     def take_per_point(values: Array) -> Array:
+        """Return the row of each point; 0 for points outside all voxels."""
         return values.at[place].get(mode="fill", fill_value=0)
 
     grad = take_per_point(grad_reduced_feats)
@@ -137,12 +142,14 @@ def _check_pairs(indice_pairs: Array, indice_num: Array) -> None:
 
 
 def _check_rows(**tensors: Array) -> None:
+    """Raise ValueError unless the tensors have two axes."""
     for name, tensor in tensors.items():
         if tensor.ndim != 2:
             raise ValueError(f"{name} has shape {tensor.shape}, expected rows of channels")
 
 
 def _check_count(**counts: int) -> None:
+    """Raise ValueError if a number is negative."""
     for name, count in counts.items():
         if count < 0:
             raise ValueError(f"{name} is {count}, expected 0 or more")
@@ -165,7 +172,7 @@ def _matrices(features: Array, filters: Array, indice_pairs: Array, indice_num: 
     matrices = filters.reshape(-1, ci, co)
     if len(matrices) != len(indice_num):
         raise ValueError(
-            f"filters have shape {filters.shape}, indiceNum {indice_num.shape}: expected one for each position"
+            f"filters have shape {filters.shape}, indiceNum {indice_num.shape}: expected one matrix per position"
         )
     return matrices
 
@@ -173,13 +180,14 @@ def _matrices(features: Array, filters: Array, indice_pairs: Array, indice_num: 
 def _positions(
     indice_pairs: Array, indice_num: Array, ends: tuple[int, int], inverse: int, submanifold: int
 ) -> tuple[Array, Array, Array | int]:
-    """Return the kernel positions' numbers and pairs, and a submanifold's central position (else −1)."""
+    """Return numbers and pairs of the kernel positions, and the central position of a submanifold, else −1."""
     pairs = _mask_pairs(indice_pairs[:, ::-1] if inverse else indice_pairs, indice_num, ends)
     return jnp.arange(len(pairs)), pairs, jnp.argmax(indice_num) if submanifold else -1
 
 
 @vendor.implements("diopiIndiceConvMmcv")
 def indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM):
+    """Return the sparse convolution: each kernel position maps its input rows to output rows."""
     _check_count(numActOut=numActOut)
     matrices = _matrices(features, filters, indicePairs, indiceNum)
     rows, co = len(features), filters.shape[-1]
@@ -190,6 +198,7 @@ def indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, 
     numbers, pairs, centre = _positions(indicePairs, indiceNum, (rows, numActOut), _inverse, _subM)
 
     def add(total: Array, step_inputs: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        """Add the products for a kernel position to the output rows."""
         number, (inputs, outputs), matrix = step_inputs
         products = features.at[inputs].get(mode="fill", fill_value=0) @ matrix
         return total.at[outputs].add(jnp.where(number == centre, 0, products), mode="drop"), None
@@ -200,6 +209,7 @@ def indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, 
 
 @vendor.implements("diopiIndiceConvBackwardMmcv")
 def indice_conv_backward(features, filters, outGrad, indicePairs, indiceNum, _inverse, _subM):
+    """Return the gradients of features and filters."""
     matrices = _matrices(features, filters, indicePairs, indiceNum)
     _check_rows(outGrad=outGrad)
     check_shapes((len(features) if _subM else len(outGrad), filters.shape[-1]), outGrad=outGrad)
@@ -210,6 +220,7 @@ def indice_conv_backward(features, filters, outGrad, indicePairs, indiceNum, _in
     numbers, pairs, centre = _positions(indicePairs, indiceNum, ends, _inverse, _subM)
 
     def add(total: Array, step_inputs: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        """Add the gradients for a kernel position to the input rows; return the gradient of its matrix."""
         number, (inputs, outputs), matrix = step_inputs
         grad = jnp.where(number == centre, 0, outGrad.at[outputs].get(mode="fill", fill_value=0))
         inputs_features = features.at[inputs].get(mode="fill", fill_value=0)
@@ -224,17 +235,20 @@ def indice_conv_backward(features, filters, outGrad, indicePairs, indiceNum, _in
 
 @vendor.implements("diopiFusedIndiceConvBatchnormMmcv")
 def fused_indice_conv_batchnorm(features, filters, bias, indicePairs, indiceNum, numActOut, _inverse, _subM):
+    """Return the sparse convolution plus the bias."""
     check_shapes(filters.shape[-1:], bias=bias)
     return indice_conv(features, filters, indicePairs, indiceNum, numActOut, _inverse, _subM) + bias
 
 
 @vendor.implements("diopiIndiceMaxpoolMmcv")
 def indice_maxpool(features, indicePairs, indiceNum, numAct):
+    """Return the maximum, at least 0, over the input rows connected to each output row."""
     _check_pairs(indicePairs, indiceNum)
     _check_rows(features=features)
     _check_count(numAct=numAct)
 
     def largest(total: Array, pairs: Array) -> tuple[Array, None]:
+        """Update the maxima with the pairs of a kernel position."""
         inputs, outputs = pairs
         return total.at[outputs].max(features.at[inputs].get(mode="fill", fill_value=0), mode="drop"), None
 
@@ -246,11 +260,13 @@ def indice_maxpool(features, indicePairs, indiceNum, numAct):
 
 @vendor.implements("diopiIndiceMaxpoolBackwardMmcv")
 def indice_maxpool_backward(features, outFeatures, outGrad, indicePairs, indiceNum):
+    """Return the gradient of the features: grad of each output row for all inputs equal to its maximum."""
     _check_pairs(indicePairs, indiceNum)
     _check_rows(features=features, outFeatures=outFeatures)
     check_shapes((len(outFeatures), features.shape[1]), outFeatures=outFeatures, outGrad=outGrad)
 
     def add(total: Array, pairs: Array) -> tuple[Array, None]:
+        """Add the gradients of the inputs that are equal to the maximum."""
         inputs, outputs = pairs
         values, largest, grad = (
             rows.at[indices].get(mode="fill", fill_value=0)

@@ -17,6 +17,7 @@ from diopi_impl.jax_cpu.registration import implements_optimizer
 
 @implements_optimizer("diopiSgd")
 def sgd(param, grad, buf, lr, momentum, dampening, weight_decay, nesterov):
+    """Return the parameters and the momentum buffer after a step of stochastic gradient descent."""
     d = grad + weight_decay * param
     if momentum == 0:
         return param - lr * d, buf
@@ -38,7 +39,7 @@ def _adam(
     step: Any,
     amsgrad: bool,
 ) -> tuple[Array, Array, Array, Array | None]:
-    """Return the results of a step of Adam without weight decay."""
+    """Return parameters and state after a step of Adam without weight decay."""
     m = beta1 * exp_avg + (1 - beta1) * grad
     v = beta2 * exp_avg_sq + (1 - beta2) * grad**2
     if amsgrad:
@@ -53,12 +54,14 @@ def _adam(
 
 @implements_optimizer("diopiAdam")
 def adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step, amsgrad):
+    """Return parameters and state after a step of Adam, with weight decay added to the gradient."""
     grad = grad + weight_decay * param
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
 
 @implements_optimizer("diopiAdamW")
 def adamw(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step, amsgrad):
+    """Return parameters and state after a step of AdamW, with weight decay of the parameters."""
     param = param * (1 - lr * weight_decay)
     return _adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, step, amsgrad)
 
@@ -79,6 +82,7 @@ def fused_adamw(
     amsgrad,
     maximize,
 ):
+    """Return parameters and state after a step of AdamW for each tensor of a list."""
     steps = [step.astype(jnp.float64).reshape(()) for step in state_steps]
     updates = [
         adamw(p, -g if maximize else g, m, v, largest, lr, beta1, beta2, eps, weight_decay, step, amsgrad)
@@ -92,6 +96,7 @@ def fused_adamw(
 
 @implements_optimizer("diopiAdadelta")
 def adadelta(param, grad, square_avg, acc_delta, lr, rho, eps, weight_decay):
+    """Return parameters and state after a step of Adadelta."""
     grad = grad + weight_decay * param
     square = rho * square_avg + (1 - rho) * grad**2
     delta = jnp.sqrt(acc_delta + eps) / jnp.sqrt(square + eps) * grad
@@ -100,6 +105,7 @@ def adadelta(param, grad, square_avg, acc_delta, lr, rho, eps, weight_decay):
 
 @implements_optimizer("diopiRmsprop")
 def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, weight_decay, momentum, centered):
+    """Return parameters and state after a step of RMSprop."""
     for name, needed, state in (("grad_avg", centered, grad_avg), ("momentum_buf", momentum > 0, momentum_buf)):
         if needed and state is None:
             raise ValueError(f"{name} is required with centered {centered} and momentum {momentum}, NULL was given")
@@ -119,6 +125,7 @@ HostArray = NDArray[Any]
 
 @vendor.implements("diopiClipGradNorm", adapt=apply_directly)  # NumPy: the norm decides whether anything is written
 def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
+    """Return the total norm, and the gradients scaled down if it is larger than max_norm."""
     with np.errstate(all="ignore"):
         wide = [grad.astype(np.float64) for grad in grads]
         total = _norm(np.array([_norm(grad.ravel(), norm_type) for grad in wide]), norm_type)
@@ -129,4 +136,5 @@ def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
 
 
 def _norm(vector: HostArray, order: float) -> Any:
+    """Return the norm of a vector; 0 for an empty vector."""
     return np.linalg.norm(vector, order) if vector.size else 0.0

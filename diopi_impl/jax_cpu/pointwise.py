@@ -13,7 +13,7 @@ from diopi_impl.jax_cpu import vendor
 
 
 def log1p(x: Array) -> Array:
-    """Return ln(1 + x), in float64 by Kahan's correction of log(1 + x): XLA's function is 127 ulp off."""
+    """Return ln(1 + x); in float64 by Kahan's correction of log(1 + x), because XLA's function is 127 ulp off."""
     if x.dtype != jnp.float64:
         return jnp.log1p(x)
     u = lax.optimization_barrier(1 + x)  # otherwise XLA simplifies u - 1 to x
@@ -21,20 +21,20 @@ def log1p(x: Array) -> Array:
 
 
 def _tanh(x: Array) -> Array:
-    """Return tanh(x) computed in float64, from 1/2 on by exp: XLA's function is 4 ulp off in float32, 6 in float64."""
+    """Return tanh(x), computed in float64 and by exp if |x| ≥ ½, because XLA's function is up to 6 ulp off."""
     wide = x.astype(jnp.float64)
     large = jnp.copysign(1 - 2 / (jnp.exp(2 * jnp.abs(wide)) + 1), wide)
     return jnp.where(jnp.abs(wide) < 0.5, jnp.tanh(wide), large).astype(x.dtype)
 
 
 def _erf(x: Array) -> Array:
-    """Return erf(x), from 1 on by its complement: XLA's function is up to 5 ulp off there in float32."""
+    """Return erf(x); by its complement if |x| ≥ 1, where XLA's function is up to 5 ulp off in float32."""
     size = jnp.abs(x)
     return jnp.where(size < 1, erf(x), jnp.copysign(1 - erfc(size), x))
 
 
 def _erfinv(x: Array) -> Array:
-    """Return the inverse of erf, in float64 improved by a Newton step: JAX's function is 19 ulp off."""
+    """Return the inverse of erf; in float64 with a Newton step, because JAX's function is 19 ulp off."""
     y = erfinv(x)
     if x.dtype != jnp.float64:
         return y
@@ -55,7 +55,7 @@ def _arcsine_of_half(x: Array) -> tuple[Array, Array]:
 
 
 def _arcsin(x: Array) -> Array:
-    """Return arcsin(x), in float32 by its series: XLA calls a routine for each element."""
+    """Return arcsin(x); in float32 by a series, because XLA calls a routine for each element."""
     if x.dtype != jnp.float32:
         return jnp.arcsin(x)
     small, angle = _arcsine_of_half(x)
@@ -63,7 +63,7 @@ def _arcsin(x: Array) -> Array:
 
 
 def _arccos(x: Array) -> Array:
-    """Return arccos(x), in float32 by the series of arcsin."""
+    """Return arccos(x); in float32 by the series of arcsin."""
     if x.dtype != jnp.float32:
         return jnp.arccos(x)
     small, angle = _arcsine_of_half(x)
@@ -108,28 +108,35 @@ ANY_DTYPE: dict[str, Callable[[Array], Array]] = {
 """Functions that compute in the type of their input."""
 
 
-def _unary(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+def _in_input_dtype(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Return an implementation that applies a function to the input in its element type."""
+
     def apply(input: Array) -> Array:
+        """Apply the function."""
         return function(input)
 
     return apply
 
 
-def _floating(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+def _in_floating_dtype(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Return an implementation that applies a function; integers and bool are converted to float32 first."""
+
     def apply(input: Array) -> Array:
+        """Apply the function."""
         return function(input if jnp.issubdtype(input.dtype, jnp.floating) else input.astype(jnp.float32))
 
     return apply
 
 
 for _name, _function in FLOATING.items():
-    vendor.implements(_name)(_floating(_function))
+    vendor.implements(_name)(_in_floating_dtype(_function))
 for _name, _function in ANY_DTYPE.items():
-    vendor.implements(_name)(_unary(_function))
+    vendor.implements(_name)(_in_input_dtype(_function))
 
 
 @vendor.implements("diopiAbs")
 def absolute(input):
+    """Return |x|, also of complex numbers."""
     if not jnp.issubdtype(input.dtype, jnp.complexfloating):
         return jnp.abs(input)
     infinite = jnp.isinf(input.real) | jnp.isinf(input.imag)  # even if the other part is NaN
@@ -138,6 +145,7 @@ def absolute(input):
 
 @vendor.implements("diopiSign")
 def sign(input):
+    """Return −1, 0 or 1; 0 for NaN."""
     if input.dtype == bool:
         return input
     return ((input > 0).astype(input.dtype) - (input < 0).astype(input.dtype)).astype(input.dtype)
@@ -145,6 +153,7 @@ def sign(input):
 
 @vendor.implements("diopiSgn")
 def sgn(input):
+    """Return x / |x|, and 0 for 0; the sign if x is real."""
     if not jnp.issubdtype(input.dtype, jnp.complexfloating):
         return sign(input)
     modulus = jnp.abs(input)
@@ -153,4 +162,5 @@ def sgn(input):
 
 @vendor.implements("diopiTanhBackward")
 def tanh_backward(grad_output, output):
+    """Return grad_output · (1 − y²), where y is the result of tanh."""
     return grad_output * (1 - output * output)

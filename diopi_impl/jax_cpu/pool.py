@@ -17,7 +17,7 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.extremes import from_keys, nan_rank, ranks, to_keys
+from diopi_impl.jax_cpu.extremes import from_keys, nan_rank, to_keys, to_ranks
 from diopi_impl.jax_cpu.registration import implements_ranks
 from diopi_impl.jax_cpu.windows import AxisWindows, SlidingWindows, adaptive_axes, sliding_axes, sliding_windows
 
@@ -45,6 +45,7 @@ def _gather_windows(x: Any, axes: Sequence[AxisWindows], tables: Sequence[NDArra
 
 
 def _elements(x: Any, axes: Sequence[AxisWindows]) -> Any:
+    """Return the elements in each window: (…, windows, positions in a window)."""
     return _gather_windows(x, axes, [axis.positions for axis in axes])
 
 
@@ -64,13 +65,14 @@ def _gathered_argmax(input: Array, axes: Sequence[AxisWindows]) -> tuple[Array, 
     candidates = _elements(input, axes)
     is_nan = jnp.isnan(candidates) & _inside(axes)
     last_nan = is_nan.shape[-1] - 1 - jnp.argmax(jnp.flip(is_nan, -1), -1)
-    winner = jnp.where(is_nan.any(-1), last_nan, jnp.argmax(ranks(candidates), -1))[..., None]
+    winner = jnp.where(is_nan.any(-1), last_nan, jnp.argmax(to_ranks(candidates), -1))[..., None]
     offsets = jnp.broadcast_to(offsets, candidates.shape)
     values, places = (jnp.take_along_axis(array, winner, -1)[..., 0] for array in (candidates, offsets))
     return values, places
 
 
 def _lowest_key(order: Array) -> Any:
+    """Return the smallest integer of the type of `order`, the key of padding."""
     return np.array(jnp.iinfo(order.dtype).min, order.dtype)
 
 
@@ -87,13 +89,14 @@ def _sliding_max(input: Array, windows: SlidingWindows) -> Array:
 
 
 def _sliding_argmax(input: Array, windows: SlidingWindows) -> tuple[Array, Array]:
-    """Return the same as `_gathered_argmax`, reduced by one window position after another."""
-    first, order = input.ndim - len(windows.axes), ranks(input)
+    """Return the maxima and indices of `_gathered_argmax`, reduced by one window position after another."""
+    first, order = input.ndim - len(windows.axes), to_ranks(input)
     spatial = input.shape[first:]
     margins = [*[(0, 0)] * first, *windows.margins(spatial)]
     strides = [math.prod(spatial[axis + 1 :]) for axis in range(len(spatial))]
 
     def offset(place: tuple[int, ...]) -> Any:
+        """Return the flat index of the elements at a position of all windows."""
         axis_offsets = (axis.positions[:, k] * step for axis, k, step in zip(windows.axes, place, strides, strict=True))
         return sum(np.ix_(*axis_offsets))
 
@@ -102,7 +105,9 @@ def _sliding_argmax(input: Array, windows: SlidingWindows) -> tuple[Array, Array
     highest, places = jnp.full(shape, _lowest_key(order)), jnp.broadcast_to(offset((0,) * len(counts)), shape)
     values = jnp.zeros(shape, input.dtype)
     padded, ordered = jnp.pad(input, margins), jnp.pad(order, margins, constant_values=_lowest_key(order))
-    for (place, candidates), (_, order) in zip(windows.places(padded), windows.places(ordered), strict=True):
+    for (place, candidates), (_, order) in zip(
+        windows.iterate_positions(padded), windows.iterate_positions(ordered), strict=True
+    ):
         better = (order > highest) | (order == nan_rank(order))
         highest, values = jnp.where(better, order, highest), jnp.where(better, candidates, values)
         places = jnp.where(better, offset(place), places)
@@ -118,6 +123,7 @@ def _scatter_to_indices(grad_output: Array, input: Array, indices: Array, rank: 
 
 
 def _means(input: Array, axes: Sequence[AxisWindows], divisor: NDArray[Any] | int) -> Array:
+    """Return the sum over each window divided by `divisor`."""
     return jnp.where(_inside(axes), _elements(input, axes), 0).sum(-1) / divisor
 
 
@@ -130,15 +136,17 @@ def _means_gradient(
     return jnp.asarray(grad_input)
 
 
-def _divisor(axes: Sequence[AxisWindows], count_include_pad: bool, override: int | None) -> NDArray[Any] | int:
+def _window_divisor(axes: Sequence[AxisWindows], count_include_pad: bool, override: int | None) -> NDArray[Any] | int:
+    """Return the divisor of each window: its number of elements, with padding or without, or `override`."""
     if override is not None:
         if override == 0:
             raise ValueError("divisor_override is 0")
         return override
-    return _padded(axes) if count_include_pad else _inside(axes).sum(-1)
+    return _padded_sizes(axes) if count_include_pad else _inside(axes).sum(-1)
 
 
-def _padded(axes: Sequence[AxisWindows]) -> NDArray[Any]:
+def _padded_sizes(axes: Sequence[AxisWindows]) -> NDArray[Any]:
+    """Return the number of positions inside the padded input of each window."""
     product = axes[0].padded
     for axis in axes[1:]:
         product = product[..., None] * axis.padded
@@ -147,11 +155,13 @@ def _padded(axes: Sequence[AxisWindows]) -> NDArray[Any]:
 
 @implements_ranks("diopiMaxPool*d")
 def max_pool(input, kernel_size, stride, padding, dilation, ceil_mode):
+    """Return the maximum of each window."""
     return _sliding_max(input, sliding_windows(input.shape, kernel_size, stride, padding, dilation, ceil_mode))
 
 
 @implements_ranks("diopiMaxPool*dWithIndices")
 def max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode):
+    """Return the maximum of each window and its offset in the spatial axes."""
     windows = sliding_windows(input.shape, kernel_size, stride, padding, dilation, ceil_mode)
     if math.prod(kernel_size) > MAX_UNROLLED:
         return _gathered_argmax(input, windows.axes)
@@ -160,48 +170,57 @@ def max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mo
 
 @implements_ranks("diopiMaxPool*dBackward")
 def max_pool_backward(grad_output, input, kernel_size, indices):
+    """Return zeros with grad_output added at the offsets of the maxima."""
     return _scatter_to_indices(grad_output, input, indices, len(kernel_size))
 
 
 @implements_ranks("diopiAvgPool*d", [1])
 def avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad):
+    """Return the mean of each window."""
     return avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @implements_ranks("diopiAvgPool*d", [2, 3])
 def avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    """Return the mean of each window."""
     axes = sliding_axes(input.shape, kernel_size, stride, padding, [1] * len(kernel_size), ceil_mode)
-    return _means(input, axes, _divisor(axes, count_include_pad, divisor_override))
+    return _means(input, axes, _window_divisor(axes, count_include_pad, divisor_override))
 
 
 @implements_ranks("diopiAdaptiveAvgPool*d")
 def adaptive_avg_pool(input, output_size):
+    """Return the means of windows that divide each axis into output_size parts."""
     axes = adaptive_axes(input.shape, output_size)
-    return _means(input, axes, _divisor(axes, False, None))
+    return _means(input, axes, _window_divisor(axes, False, None))
 
 
 def _adaptive_avg_pool_backward(grad_output: Array, input: Array, rank: int) -> Array:
+    """Return the gradient of adaptive average pooling over `rank` axes."""
     axes = adaptive_axes(input.shape, grad_output.shape[-rank:])
-    return _means_gradient(grad_output, input, axes, _divisor(axes, False, None))
+    return _means_gradient(grad_output, input, axes, _window_divisor(axes, False, None))
 
 
 @implements_ranks("diopiAdaptiveMaxPool*d")
 def adaptive_max_pool(input, output_size):
+    """Return the maxima of windows that divide each axis into output_size parts."""
     return _gathered_argmax(input, adaptive_axes(input.shape, output_size))[0]
 
 
 @implements_ranks("diopiAdaptiveMaxPool*dWithIndices")
 def adaptive_max_pool_with_indices(input, output_size):
+    """Return the maxima and their offsets in the spatial axes."""
     return _gathered_argmax(input, adaptive_axes(input.shape, output_size))
 
 
 def _check_mode(mode: str) -> None:
+    """Raise ValueError unless the mode is "max" or "avg"."""
     if mode not in ("max", "avg"):
         raise ValueError(f'mode is "{mode}", expected "max" or "avg"')
 
 
 @implements_ranks("diopiPool*d")
 def pool(input, mode, ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive, output_size):
+    """Return maximum or average pooling, sliding or adaptive, as the arguments select."""
     _check_mode(mode)
     if adaptive:
         return adaptive_max_pool(input, output_size) if mode == "max" else adaptive_avg_pool(input, output_size)
@@ -215,14 +234,17 @@ def _implement_gradients(rank: int) -> None:
 
     @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
     def average(grad_output, input):
+        """Return the gradient of the input."""
         return _adaptive_avg_pool_backward(grad_output, input, rank)
 
     @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
     def maximum(grad_output, input, indices):
+        """Return zeros with grad_output added at the offsets of the maxima."""
         return _scatter_to_indices(grad_output, input, indices, rank)
 
     @vendor.implements(f"diopiPool{rank}dBackward")
     def pool_backward(grad_output, input, mode, ksize, stride, padding, ceil_mode, exclusive, adaptive, indices):
+        """Return the gradient of the input of `pool`."""
         _check_mode(mode)
         if mode == "max":
             if indices is None:
@@ -231,7 +253,7 @@ def _implement_gradients(rank: int) -> None:
         if adaptive:
             return _adaptive_avg_pool_backward(grad_output, input, rank)
         axes = sliding_axes(input.shape, ksize, stride, padding, [1] * rank, ceil_mode)
-        return _means_gradient(grad_output, input, axes, _divisor(axes, not exclusive, None))
+        return _means_gradient(grad_output, input, axes, _window_divisor(axes, not exclusive, None))
 
 
 for _rank in (1, 2, 3):

@@ -7,9 +7,9 @@ compiled or called, and only in the calling thread.
 Programs whose arguments or results have more than `LARGE` elements are compiled with XLA's usual optimisations, because
 their computation dominates. All others are compiled quickly, because their compilation dominates.
 
-The cache holds the programs used last, `MIN_PROGRAMS` at first. When a program is requested again after it was dropped,
-the cache grows by one, up to a share of the machine's memory. The suite, which repeats each call a few times in a row,
-needs little memory, and a training step finds all of its programs from the third step on.
+The cache contains the most recently used programs, `MIN_PROGRAMS` at first. When a program is requested again after it
+was dropped, the cache grows by one, up to a share of the machine's memory. The suite, which repeats each call a few
+times in a row, needs little memory, and a training step finds all of its programs from the third step on.
 
 Two environment variables are read whenever a program is compiled. `DIOPI_JAX_OPTIMIZE` is 1 to optimise every program
 and 0 to optimise none. `DIOPI_JAX_PROGRAMS` fixes the size of the cache.
@@ -72,7 +72,7 @@ LONG_ROWS = 2**15
 """The row length from which on YNNPACK takes 10 to 200 times as long as XLA to sum rows."""
 
 _lowering = Lock()
-"""Held while a program is traced and lowered. JAX then imports modules lazily, and a thread may see a module that
+"""The lock of tracing and lowering. During these JAX imports modules lazily, and a thread may see a module that
 another thread has only partly imported."""
 
 
@@ -88,7 +88,7 @@ class _CachedProgram:
 
 
 class ProgramCache:
-    """A cache of the programs used last. Threads may share it."""
+    """A cache of the most recently used programs. Threads may share it."""
 
     def __init__(self) -> None:
         self._programs: dict[Hashable, _CachedProgram] = {}
@@ -113,6 +113,7 @@ class ProgramCache:
         entry: _CachedProgram | None = None
 
         def run(arrays: Any) -> Any:
+            """Call the program, which is compiled on the first call and after it was dropped."""
             nonlocal entry
             program = entry.program if entry is not None else None
             if entry is None or program is None:
@@ -125,6 +126,7 @@ class ProgramCache:
     def _find(
         self, key: Hashable, arrays: Any, build: Callable[[], Callable[[Any], Any]], options: Options
     ) -> tuple[_CachedProgram, Program]:
+        """Return the cached program for `key`, compiled first if it is not in the cache."""
         entry = self._programs.get(key)
         program = entry.program if entry is not None else None
         if entry is not None and program is not None:
@@ -133,6 +135,7 @@ class ProgramCache:
         return self._store(key, program), program
 
     def _store(self, key: Hashable, program: Program) -> _CachedProgram:
+        """Add a program to the cache, and drop the least recently used programs beyond its size."""
         with self._lock:
             if key in self._programs:  # another thread was first
                 return self._programs[key]
@@ -146,6 +149,7 @@ class ProgramCache:
             return entry
 
     def _drop(self, key: Hashable) -> None:
+        """Remove a program from the cache and remember its key."""
         self._programs.pop(key).program = None
         if len(self._dropped) >= MAX_DROPPED_KEYS:
             self._dropped.clear()
@@ -170,7 +174,7 @@ def _compile(function: Callable[[Any], Any], arrays: Any, options: Options) -> P
     with _lowering, jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
         traced = jax.jit(function).trace(arrays)
         results, structure = jax.tree.flatten(traced.out_info)
-        lent = [i for i, result in enumerate(results) if _bytes(result) > memory.LARGE]
+        lent = [i for i, result in enumerate(results) if _byte_count(result) > memory.LARGE]
         lowered = _lower_with_donation(function, [results[i] for i in lent], arrays) if lent else traced.lower()
     largest = max((math.prod(array.shape) for array in jax.tree.leaves((lowered.in_avals, results))), default=0)
     chosen = _supported_options(_choose_options(options, traced.jaxpr)) if _is_optimised(largest) else _FAST_COMPILATION
@@ -190,6 +194,7 @@ def _choose_options(options: Options, jaxpr: Any) -> Options:
 
 
 def _sums_long_rows(equation: Any) -> bool:
+    """Return whether an equation sums rows of at least `LONG_ROWS` elements."""
     if equation.primitive.name != "reduce_sum":
         return False
     last = max(equation.params["axes"], default=-1)
@@ -212,6 +217,7 @@ def _supported_options(options: Options) -> dict[str, str | bool]:
 
 @cache
 def _is_supported(name: str, value: str | bool) -> bool:
+    """Return whether the installed XLA accepts an option."""
     try:
         jax.jit(lambda: 0).lower().compile(compiler_options={name: value})
     except jax.errors.JaxRuntimeError:
@@ -228,6 +234,7 @@ def _reuse_result_memory(program: Callable[..., Any], structure: Any, large: Seq
     """Return `program` with its large results, (position, shape, dtype) each, in reused memory."""
 
     def run(arrays: Any) -> Any:
+        """Run the program with donated arrays, and lend its large results."""
         spares = [_memory.take(shape, dtype) for _, shape, dtype in large]
         results = jax.tree.leaves(jax.block_until_ready(program(spares, arrays)))
         for i, _, _ in large:
@@ -237,17 +244,21 @@ def _reuse_result_memory(program: Callable[..., Any], structure: Any, large: Seq
     return run
 
 
-def _bytes(result: Any) -> int:
+def _byte_count(result: Any) -> int:
+    """Return the size of a result in bytes."""
     return math.prod(result.shape) * result.dtype.itemsize
 
 
 def _has_wide_types(arguments: Any) -> bool:
-    """Return whether JAX would narrow an argument unless 64-bit types are enabled."""
+    """Return whether an argument has a 64-bit type, which JAX would convert to 32 bits unless they are enabled."""
     return any(argument.dtype.itemsize >= 8 for argument in jax.tree.leaves(arguments))
 
 
 def _with_wide_types(program: Program) -> Program:
+    """Return the program, called with 64-bit types enabled."""
+
     def run(arrays: Any) -> Any:
+        """Call the program with 64-bit types enabled."""
         with jax.enable_x64(True):
             return program(arrays)
 
@@ -263,6 +274,7 @@ def _is_optimised(largest: int) -> bool:
 
 
 def _signature(arrays: Any) -> Any:
+    """Return the shapes and element types of arrays, nested like the arrays."""
     if isinstance(arrays, np.ndarray):
         return arrays.shape, arrays.dtype
     return tuple([_signature(array) for array in arrays]) if isinstance(arrays, list) else type(arrays)

@@ -17,7 +17,7 @@ from lib_rt.dtypes import to_numpy
 
 
 def derive_key(generator: Array) -> Array:
-    """Return the key of a generator's state: the offset encrypted with the seed, both as two 32-bit words."""
+    """Return the key of a generator state: the offset encrypted with the seed; both consist of two 32-bit words."""
     seed, offset = jnp.stack([generator >> 32, generator], axis=1).astype(jnp.uint32)
     return jax.random.wrap_key_data(threefry_2x32(seed, offset), impl="threefry2x32")
 
@@ -33,12 +33,14 @@ def _sample_bernoulli(generator: Array, p: Any, shape: tuple[int, ...]) -> Array
 
 
 def _check_probability(p: float) -> None:
+    """Raise ValueError unless p is from 0 to 1."""
     if not 0 <= p <= 1:
         raise ValueError(f"p is {p}, expected a probability from 0 to 1")
 
 
 @implements_random("diopiDropout", "diopiDropoutInp")
 def dropout(input, p, train, generator, *, out):
+    """Return the input with elements replaced by 0 with probability p, divided by 1 − p, and the mask."""
     _check_probability(p)
     if not train:
         return input, None
@@ -48,7 +50,7 @@ def dropout(input, p, train, generator, *, out):
 
 @implements_random("diopiRandomInp")
 def random(from_, to, generator, *, out):
-    """Return remainders of 64 random bits, indistinguishable from uniform numbers for spans below 2^40."""
+    """Return random integers in [from_, to): remainders of 64 random bits, which are uniform for spans below 2^40."""
     span = _count_integers(from_, to, out.dtype)
     bits = jax.random.bits(derive_key(generator), out.shape, jnp.uint64)
     return (bits % np.uint64(span) if span < 2**64 else bits).astype(jnp.int64) + from_
@@ -59,7 +61,7 @@ def _count_integers(from_: int, to: int | None, dtype: Dtype) -> int:
     low, high = _integer_range(dtype)
     last = high if to is None else to - 1
     if not low <= from_ <= last <= high:
-        raise ValueError(f"from is {from_} and to {to}, expected from < to and numbers that {dtype.name} holds")
+        raise ValueError(f"from is {from_} and to {to}, expected from < to and numbers that {dtype.name} represents")
     return last - from_ + 1
 
 
@@ -76,10 +78,13 @@ def _integer_range(dtype: Dtype) -> tuple[int, int]:
 
 @implements_random("diopiUniformInp")
 def uniform(from_, to, generator, *, out):
+    """Return random numbers in [from_, to)."""
     dtype = to_numpy(out.dtype)
     largest = float(jnp.finfo(dtype).max)
     if not (-largest <= from_ <= to <= largest and to - from_ <= largest):
-        raise ValueError(f"from is {from_} and to {to}, expected from <= to and a distance {out.dtype.name} holds")
+        raise ValueError(
+            f"from is {from_} and to {to}, expected from <= to and a distance that {out.dtype.name} represents"
+        )
     last = np.nextafter(dtype.type(to), dtype.type(from_))  # a number just below `to` may round up to it
     u = jax.random.uniform(derive_key(generator), out.shape, _draw_dtype(out.dtype))
     return jnp.minimum((from_ + u * (to - from_)).astype(dtype), last)
@@ -87,37 +92,42 @@ def uniform(from_, to, generator, *, out):
 
 @implements_random("diopiBernoulli")
 def bernoulli(input, generator):
+    """Return random Booleans that are true with probabilities `input`."""
     return _sample_bernoulli(generator, input, input.shape)
 
 
 @implements_random("diopiBernoulliInp")
 def bernoulli_inp(inout, generator):
+    """Return random Booleans that are true with probabilities `inout`."""
     return bernoulli(inout, generator)
 
 
 @implements_random("diopiBernoulliScalar")
 def bernoulli_scalar(p, generator, *, out):
+    """Return random Booleans that are true with probability p."""
     _check_probability(p)
     return _sample_bernoulli(generator, p, out.shape)
 
 
 @implements_random(*(f"diopiNormal{form}" for form in ("", "Inp", "TensorScalar", "ScalarTensor", "Tensor")))
 def normal(mean, std, generator, *, out):
+    """Return random normal numbers with this mean and standard deviation."""
     if isinstance(std, float) and not std >= 0:
-        raise ValueError(f"std is {std}, expected no negative number")
+        raise ValueError(f"std is {std}, expected at least 0")
     return mean + std * jax.random.normal(derive_key(generator), out.shape, _draw_dtype(out.dtype))
 
 
 @implements_random("diopiRandperm")
 def randperm(n, generator):
+    """Return a random permutation of 0 … n − 1."""
     if n < 0:
-        raise ValueError(f"n is {n}, expected no negative number")
+        raise ValueError(f"n is {n}, expected at least 0")
     return jax.random.permutation(derive_key(generator), n)
 
 
 @implements_random("diopiMultinomial")
 def multinomial(input, num_samples, replacement, generator):
-    """Sample by Gumbel's trick: the largest of the log-weights plus −ln(−ln u) is a sample."""
+    """Return drawn categories of each row, by Gumbel's trick: the largest of log-weight − ln(−ln u) is a sample."""
     categories = input.shape[-1]
     if num_samples < 1 or (num_samples > categories and not replacement):
         raise ValueError(f"num_samples is {num_samples}, expected 1 to {categories}, or more with replacement")

@@ -30,6 +30,7 @@ def check_in_range(name: str, value: Any, array: NDArray[Any]) -> None:
 
 
 def _out_of_range(number: float, dtype: np.dtype[Any]) -> bool:
+    """Return whether a real number is outside the range of an element type."""
     if not jnp.issubdtype(dtype, jnp.integer):
         return math.isfinite(number) and abs(number) > float(jnp.finfo(dtype).max)
     limits = jnp.iinfo(dtype)

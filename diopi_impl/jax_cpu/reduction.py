@@ -10,12 +10,12 @@ from jax import Array
 from diopi_impl.functional import ResultSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes
-from diopi_impl.jax_cpu.extremes import nan_propagating_max, nan_propagating_min, ranks
+from diopi_impl.jax_cpu.extremes import nan_propagating_max, nan_propagating_min, to_ranks
 
 Axes = tuple[int, ...] | None
 
 
-def _axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
+def _reduced_axes(input: Array, dim: tuple[int, ...] | int | None) -> Axes:
     """Return the axes to reduce in JAX's form: None for all axes."""
     if dim is None or dim == ():
         return None
@@ -31,17 +31,20 @@ def _keeps_axes(input: Array, out: ResultSpec) -> bool:
 
 @vendor.implements("diopiSum")
 def sum_(input, dim, *, out):
-    return jnp.sum(input, _axes(input, dim), keepdims=_keeps_axes(input, out))
+    """Return the sum along the axes."""
+    return jnp.sum(input, _reduced_axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiMean")
 def mean(input, dim, *, out):
-    return jnp.mean(input, _axes(input, dim), keepdims=_keeps_axes(input, out))
+    """Return the mean along the axes."""
+    return jnp.mean(input, _reduced_axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiStd")
 def std(input, dim, correction, *, out):
-    axes = _axes(input, dim)
+    """Return the standard deviation √(Σ |x − mean|² / (n − correction)) along the axes."""
+    axes = _reduced_axes(input, dim)
     centered = input - jnp.mean(input, axes, keepdims=True)
     squares = jnp.real(centered * jnp.conj(centered))
     total = jnp.sum(squares, axes, keepdims=_keeps_axes(input, out))
@@ -52,7 +55,7 @@ def std(input, dim, correction, *, out):
 def _take_extreme(
     position: Callable[[Array, int, bool], Array], input: Array, dim: int, keepdims: bool
 ) -> tuple[Array, Array]:
-    """Return the elements at positions along an axis, and the positions."""
+    """Return the extreme elements along an axis and their positions, which `position` finds."""
     check_axes(input, dim)
     rows = jnp.atleast_1d(input)
     places = position(rows, dim, True)
@@ -62,57 +65,68 @@ def _take_extreme(
 
 @vendor.implements("diopiMax")
 def max_(input, dim, *, out):
+    """Return the maxima along an axis and their positions."""
     return _take_extreme(_argmax_with_nan, input, dim, _keeps_axes(input, out[0]))
 
 
 @vendor.implements("diopiMin")
 def min_(input, dim, *, out):
+    """Return the minima along an axis and their positions."""
     return _take_extreme(_argmin_with_nan, input, dim, _keeps_axes(input, out[0]))
 
 
 @vendor.implements("diopiMaxAll")
 def max_all(input):
+    """Return the maximum of all elements."""
     return nan_propagating_max(input)
 
 
 @vendor.implements("diopiMinAll")
 def min_all(input):
+    """Return the minimum of all elements."""
     return nan_propagating_min(input)
 
 
 @vendor.implements("diopiAmax")
 def amax(self, dim, keepdim):
-    return nan_propagating_max(self, _axes(self, dim), keepdims=keepdim)
+    """Return the maximum along the axes."""
+    return nan_propagating_max(self, _reduced_axes(self, dim), keepdims=keepdim)
 
 
 @vendor.implements("diopiAny")
 def any_(input, dim, *, out):
-    return jnp.any(input != 0, _axes(input, dim), keepdims=_keeps_axes(input, out))
+    """Return whether any element along the axes is not 0."""
+    return jnp.any(input != 0, _reduced_axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiAll")
 def all_(input, dim, *, out):
-    return jnp.all(input != 0, _axes(input, dim), keepdims=_keeps_axes(input, out))
+    """Return whether all elements along the axes are not 0."""
+    return jnp.all(input != 0, _reduced_axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiProd")
 def prod(input, dim, *, out):
-    return jnp.prod(input, _axes(input, dim), keepdims=_keeps_axes(input, out))
+    """Return the product along the axes."""
+    return jnp.prod(input, _reduced_axes(input, dim), keepdims=_keeps_axes(input, out))
 
 
 @vendor.implements("diopiArgmax")
 def argmax(input, dim, keepdim):
-    return _position(_argmax_with_nan, input, dim, keepdim)
+    """Return the position of the first maximum along an axis, or in the flattened input."""
+    return _extreme_position(_argmax_with_nan, input, dim, keepdim)
 
 
 @vendor.implements("diopiArgmin")
 def argmin(input, dim, keepdim):
-    return _position(_argmin_with_nan, input, dim, keepdim)
+    """Return the position of the first minimum along an axis, or in the flattened input."""
+    return _extreme_position(_argmin_with_nan, input, dim, keepdim)
 
 
-def _position(
+def _extreme_position(
     function: Callable[[Array, int | None, bool], Array], input: Array, dim: int | None, keepdim: bool
 ) -> Array:
+    """Return the positions that `function` finds along an axis, or in the flattened input."""
     if dim is not None:
         check_axes(input, dim)
     return function(jnp.atleast_1d(input), dim, keepdim)
@@ -120,12 +134,12 @@ def _position(
 
 def _argmax_with_nan(x: Array, dim: int | None, keepdims: bool) -> Array:
     """Return the position of the first maximum, or of the first NaN."""
-    return jnp.argmax(ranks(x), dim, keepdims=keepdims)
+    return jnp.argmax(to_ranks(x), dim, keepdims=keepdims)
 
 
 def _argmin_with_nan(x: Array, dim: int | None, keepdims: bool) -> Array:
     """Return the position of the first minimum, or of the first NaN."""
-    order = ranks(x)
+    order = to_ranks(x)
     if jnp.issubdtype(x.dtype, jnp.floating):
         order = jnp.where(jnp.isnan(x), jnp.iinfo(order.dtype).min, order)
     return jnp.argmin(order, dim, keepdims=keepdims)
@@ -133,12 +147,14 @@ def _argmin_with_nan(x: Array, dim: int | None, keepdims: bool) -> Array:
 
 @vendor.implements("diopiCumsum")
 def cumsum(input, dim):
+    """Return the cumulative sums along an axis."""
     check_axes(input, dim)
     return jnp.cumsum(jnp.atleast_1d(input), dim).reshape(input.shape)
 
 
 @vendor.implements("diopiCumsumBackward")
 def cumsum_backward(grad_output, dim):
+    """Return the cumulative sums of grad_output from the end of the axis."""
     check_axes(grad_output, dim)
     rows = jnp.atleast_1d(grad_output)
     return jnp.flip(jnp.cumsum(jnp.flip(rows, dim), dim), dim).reshape(grad_output.shape)

@@ -17,13 +17,13 @@ Size = int | Array
 """The length of an axis; arrays broadcast with the positions."""
 
 Cells = list[tuple[Array, Array, Array]]
-"""The index and weight of each of the two cells along an axis, and whether it exists; others count as zero."""
+"""The index and weight of each of the two cells along an axis, and whether the cell exists; if not, it counts as 0."""
 
 Axis = Callable[[Array, Size], Cells]
 
 
 def border_cells(position: Array, length: Size) -> Cells:
-    """Return the cells of positions on an axis that repeats its end elements for one element, then ends."""
+    """Return the cells of an axis that repeats its end elements for one step; positions further out have no cell."""
     inside = (position >= -1) & (position <= length)
     place = jnp.clip(position, 0, length - 1)
     low = jnp.floor(place)
@@ -38,6 +38,7 @@ def zero_padded_cells(position: Array, length: Size) -> Cells:
     low = jnp.floor(jnp.clip(position, -2, length + 1))
 
     def cell(index: Array, weight: Array) -> tuple[Array, Array, Array]:
+        """Return a cell; it exists if its index is on the axis."""
         is_inside = inside & (index >= 0) & (index < length)
         return jnp.clip(index, 0, length - 1).astype(int), weight, is_inside
 
@@ -67,6 +68,6 @@ def rows_to_planes(rows: Array, shape: tuple[int, ...]) -> Array:
 
 
 def adjoint(function: Callable[[Array], Array], rows: Array, grad: Array) -> Array:
-    """Return the gradient of `rows` for the gradient of `function`, which is linear in them."""
+    """Return the gradient of `rows` for the gradient `grad` of the result of `function`, which is linear in `rows`."""
     (summed,) = jax.vjp(function, rows)[1](grad)
     return jnp.asarray(summed)

@@ -1,4 +1,4 @@
-"""Functions that construct, move, copy and convert whole tensors, and join, split and pad them."""
+"""Functions that create, rearrange, copy and convert whole tensors, and join, split and pad them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from lib_rt.dtypes import to_numpy
 
 @vendor.implements("diopiCat")
 def cat(tensors, dim):
+    """Return the tensors joined along axis `dim`; empty vectors are skipped."""
     common = jnp.result_type(*tensors)
     joined = [tensor for tensor in tensors if tensor.shape != (0,)] or tensors[:1]
     return jnp.concatenate([tensor.astype(common) for tensor in joined], dim)
@@ -32,11 +33,13 @@ def cat(tensors, dim):
 
 @vendor.implements("diopiStack")
 def stack(tensors, dim):
+    """Return the tensors stacked along a new axis `dim`."""
     return jnp.stack(tensors, dim)
 
 
 @vendor.implements("diopiSplitWithSizes")
 def split_with_sizes(input, splitSizes, dim):
+    """Return parts of these sizes along axis `dim`."""
     check_axes(input, dim)
     if sum(splitSizes) != input.shape[dim] or min(splitSizes) < 0:
         raise ValueError(f"splitSizes {splitSizes} do not make up axis {dim} of shape {input.shape}")
@@ -49,16 +52,18 @@ def split_with_sizes(input, splitSizes, dim):
 
 @vendor.implements("diopiTranspose")
 def transpose(input, dim0, dim1):
+    """Swap two axes."""
     for dim in (dim0, dim1):
         check_axes(input, dim)
     return jnp.swapaxes(input, dim0, dim1) if input.ndim else input
 
 
 def _permute_as_view(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a permutation: if the last axis stays last, the rows of a view are copied to the result."""
+    """Adapt a permutation: if the last axis stays last, copy the rows of a view to the result instead."""
     view, moved = apply_directly(prototype, np.transpose), compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Copy the rows of a view or call the compiled permutation."""
         input, dims = arguments
         keeps_rows = input.ndim == len(dims) > 0 and dims[-1] in (-1, input.ndim - 1)
         return (view if keeps_rows else moved)(arguments, out)
@@ -68,21 +73,25 @@ def _permute_as_view(prototype: Prototype, function: Callable[..., Any]) -> Adap
 
 @vendor.implements("diopiPermute", adapt=_permute_as_view)
 def permute(input, dims):
+    """Return the input with its axes in the order `dims`."""
     return jnp.transpose(input, dims)
 
 
 @vendor.implements("diopiExpand")
 def expand(input, *, out):
+    """Broadcast the input to the shape of the result."""
     return jnp.broadcast_to(input, out.shape)
 
 
 @vendor.implements("diopiFlip")
 def flip(input, dims):
+    """Reverse the order of elements along the axes."""
     return jnp.flip(input, normalize_axes(input, dims))
 
 
 @vendor.implements("diopiRoll")
 def roll(input, shifts, dims):
+    """Shift elements along axes, or in the flattened input, and wrap around."""
     if len(shifts) != (len(dims) or 1):
         raise ValueError(f"shifts {shifts} and dims {dims} differ in length")
     return jnp.roll(input, shifts, dims) if dims else jnp.roll(input, shifts[0])
@@ -90,13 +99,14 @@ def roll(input, shifts, dims):
 
 @vendor.implements("diopiRepeat")
 def repeat(input, repeats_size):
+    """Repeat the whole input along each axis, as np.tile."""
     if len(repeats_size) < input.ndim or min(repeats_size, default=0) < 0:
         raise ValueError(f"repeats_size {repeats_size} does not fit an input of shape {input.shape}")
     return jnp.tile(input, repeats_size)
 
 
 def _margin_sources(mode: str, before: int, after: int, length: int) -> NDArray[np.int64]:
-    """Return the index of the element that each element of the padded axis repeats."""
+    """Return, for each element of the padded axis, the index of the element of the input that it copies."""
     if max(before, after) > {"reflect": length - 1, "circular": length}.get(mode, math.inf):
         raise ValueError(f"margins of {before} and {after} are too wide for mode {mode!r} and an axis of {length}")
     index = np.arange(-before, length + after)
@@ -114,14 +124,16 @@ def _margin_sources(mode: str, before: int, after: int, length: int) -> NDArray[
 
 
 def _check_value(arguments: dict[str, Any]) -> None:
+    """Raise ValueError if `value` is out of the range of the type of input."""
     check_in_range("value", arguments["value"] or 0.0, arguments["input"])
 
 
 @vendor.implements("diopiPad", adapt=prepare_on_host(_check_value))
 def pad(input, pad, mode, value):
+    """Add elements at both ends of the last axes: a constant, or copies by reflection, replication or wrap-around."""
     margins = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
     if len(margins) > input.ndim:
-        raise ValueError(f"pad {pad} has more than two entries an axis of shape {input.shape}")
+        raise ValueError(f"pad {pad} has more than two entries per axis of shape {input.shape}")
     axes = range(input.ndim - len(margins), input.ndim)
     if any(input.shape[axis] + sum(margin) < 0 for axis, margin in zip(axes, margins, strict=True)):
         raise ValueError(f"pad is {pad}, which removes more elements than shape {input.shape} has")
@@ -138,6 +150,7 @@ def pad(input, pad, mode, value):
 
 @vendor.implements("diopiUnfold")
 def unfold(input, dim, size, step):
+    """Return windows of `size` elements along axis `dim`, every `step` elements; a new last axis has their elements."""
     row = jnp.moveaxis(jnp.atleast_1d(input), dim, 0)
     if not 0 <= size <= row.shape[0] or step < 1:
         raise ValueError(f"windows of {size} every {step} do not fit axis {dim} of shape {input.shape}")
@@ -148,6 +161,7 @@ def unfold(input, dim, size, step):
 
 
 def _triangle(input: Array, diagonal: int, upper: bool) -> Array:
+    """Return the elements on and above (or below) a diagonal, 0 elsewhere."""
     if input.ndim < 2:
         raise ValueError(f"input has shape {input.shape}, expected at least 2 axes")
     rows, columns = input.shape[-2:]
@@ -157,24 +171,28 @@ def _triangle(input: Array, diagonal: int, upper: bool) -> Array:
 
 @vendor.implements("diopiTril")
 def tril(input, diagonal):
+    """Return the elements on and below a diagonal, 0 elsewhere."""
     return _triangle(input, diagonal, upper=False)
 
 
 @vendor.implements("diopiTriu")
 def triu(input, diagonal):
+    """Return the elements on and above a diagonal, 0 elsewhere."""
     return _triangle(input, diagonal, upper=True)
 
 
 @vendor.implements("diopiMeshGrid")
 def mesh_grid(inputs):
+    """Return the coordinate arrays of a grid, as np.meshgrid with matrix indexing."""
     if any(tensor.ndim > 1 or tensor.dtype != inputs[0].dtype for tensor in inputs):
         raise ValueError(
-            f"inputs have shapes {[tensor.shape for tensor in inputs]}, expected one axis each, and one type"
+            f"inputs have shapes {[tensor.shape for tensor in inputs]}, expected at most one axis and equal types"
         )
     return list(jnp.meshgrid(*map(jnp.ravel, inputs), indexing="ij"))
 
 
 def _is_integer(spec: ResultSpec) -> bool:
+    """Return whether a result has a Boolean or integer type."""
     return category(spec.dtype) < 2
 
 
@@ -213,18 +231,20 @@ def _convert_scalar(name: str, value: float, dtype: Dtype) -> bool | int | float
 
 @vendor.implements("diopiArange")
 def arange(start, end, step, *, out):
+    """Return start + i · step; the numbers are truncated first for integers."""
     if not all(map(math.isfinite, (start, end, step))) or (end - start) * step < 0:
         raise ValueError(f"the numbers from {start} to {end} can't be listed in steps of {step}")
     if _is_integer(out):
         start, end, step = int(start), int(end), int(step)
     if step == 0:
-        raise ValueError(f"step is {step}, expected another number than 0")
+        raise ValueError(f"step is {step}, expected a number that is not 0")
     (length,) = out.shape
     return start + jnp.arange(length, dtype=_compute_dtype(out)) * step
 
 
 @vendor.implements("diopiLinspace", adapt=apply_directly)
 def linspace(start, end, steps, *, out):
+    """Return `steps` equally spaced numbers from start to end."""
     if steps < 0:
         raise ValueError(f"steps is {steps}, expected at least 0")
     if not _is_integer(out):
@@ -239,6 +259,7 @@ def _fused_multiply_add(a: NDArray[np.float64], b: float, c: float) -> NDArray[n
     """Return a · b + c rounded once, like the processor's FMA (Dekker, A floating-point technique, 1971)."""
 
     def halves(x: Any) -> tuple[Any, Any]:
+        """Return two numbers of 26 bits that add up to x."""
         high = (2.0**27 + 1) * x
         high = high - (high - x)
         return high, x - high
@@ -253,38 +274,45 @@ def _fused_multiply_add(a: NDArray[np.float64], b: float, c: float) -> NDArray[n
 
 @vendor.implements("diopiFill")
 def fill(value, *, out):
+    """Return a tensor filled with `value`."""
     return jnp.full(out.shape, _convert_scalar("value", value, out.dtype), _compute_dtype(out))
 
 
 @vendor.implements("diopiOnes")
 def ones(size):
+    """Return ones."""
     return jnp.ones(size)
 
 
 @vendor.implements("diopiZeros")
 def zeros(size):
+    """Return zeros."""
     return jnp.zeros(size)
 
 
 @vendor.implements("diopiZeroInp")
 def zero_(*, out):
+    """Return zeros in the shape of the result."""
     return jnp.zeros(out.shape)
 
 
 @vendor.implements("diopiCastDtype")
 def cast_dtype(input):
+    """Return the input; the adapter converts it to the element type of the result."""
     return input
 
 
 def _broadcast(src: NDArray[Any], *, out: ResultSpec) -> NDArray[Any]:
+    """Broadcast the source to the shape of the result."""
     return np.broadcast_to(src, out.shape)
 
 
 def _copy_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
-    """Adapt a copy: if the element type does not change, elements are copied directly to the result."""
+    """Adapt a copy: if the element type does not change, copy the elements directly to the result."""
     copied, converted = apply_directly(prototype, _broadcast), compiled(prototype, function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Copy the elements or call the compiled conversion."""
         (src,), (dest,) = arguments, out
         assert isinstance(dest, ResultSpec)
         return (copied if src.dtype == to_numpy(dest.dtype) else converted)(arguments, out)
@@ -294,6 +322,7 @@ def _copy_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapte
 
 @vendor.implements("diopiCopyInp", adapt=_copy_directly)
 def copy_(src, *, out):
+    """Broadcast the source to the shape of the result; the adapter converts the element type."""
     return jnp.broadcast_to(src, out.shape)
 
 
@@ -326,6 +355,7 @@ def _memory_order(array: NDArray[Any], memory_format: MemoryFormat) -> list[int]
 
 @vendor.implements("diopiContiguous", adapt=apply_directly)
 def contiguous(input, memoryFormat):
+    """Return the input with its elements in the order of the memory format."""
     order = _memory_order(input, memoryFormat)
     return np.ascontiguousarray(input.transpose(order)).transpose(np.argsort(order)) if input.ndim else input
 
@@ -336,6 +366,7 @@ PLAIN = 0
 
 @vendor.implements_raw("diopiNativeMemoryFormatCast")
 def native_memory_format_cast(out, in_, format):
+    """Write the input itself to the result handle; raise ValueError for an unknown format."""
     if format != PLAIN:
         raise ValueError(f"format is {format}, this device only knows {PLAIN}")
     out.value = in_
@@ -343,9 +374,11 @@ def native_memory_format_cast(out, in_, format):
 
 @vendor.implements("diopiGetNativeMemoryFormat", adapt=apply_directly)
 def get_native_memory_format():
+    """Return the number of the only native format."""
     return PLAIN
 
 
 @vendor.implements("diopiTensorDestructionHook", adapt=apply_directly)
 def tensor_destruction_hook():
+    """Return no result."""
     return ()  # this device keeps no data about memory

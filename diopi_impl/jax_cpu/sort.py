@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import apply_directly
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.extremes import has_subnormals, ranks
+from diopi_impl.jax_cpu.extremes import has_subnormals, to_ranks
 from diopi_impl.jax_cpu.index import axis_length, check_positions, prepare_on_host
 from diopi_proto.dtypes import half
 from lib_rt.dtypes import to_numpy
@@ -22,6 +22,7 @@ _HALF = [to_numpy(dtype) for dtype in half]
 
 
 def _check_dim(input: Array, dim: int) -> None:
+    """Raise IndexError unless the axis exists; a 0-d input counts as having one axis."""
     rank = max(input.ndim, 1)
     if not -rank <= dim < rank:
         raise IndexError(f"dim {dim} is out of range for shape {input.shape}")
@@ -31,22 +32,25 @@ def _sort(input: Array, dim: int, descending: bool) -> tuple[Array, Array]:
     """Return sorted values and their positions, sorted stably; a 0-d array counts as a vector of one element."""
     _check_dim(input, dim)
     rows = jnp.atleast_1d(input)
-    order = jnp.argsort(ranks(rows), dim, stable=True, descending=descending)
+    order = jnp.argsort(to_ranks(rows), dim, stable=True, descending=descending)
     return jnp.take_along_axis(rows, order, dim), order
 
 
 @vendor.implements("diopiSort")
 def sort(input, dim, descending):
+    """Return the sorted values along an axis and their positions; equal elements keep their order."""
     return _sort(input, dim, descending)
 
 
 @vendor.implements("diopiArgsort")
 def argsort(input, dim, descending):
+    """Return the positions that sort an axis."""
     return _sort(input, -1 if dim is None else dim, descending)[1]
 
 
 @vendor.implements("diopiTopk")
 def topk(input, k, dim, largest):
+    """Return the k largest or smallest elements along an axis and their positions."""
     _check_dim(input, dim)
     rows = jnp.moveaxis(jnp.atleast_1d(input), dim, -1)
     if not 0 <= k <= rows.shape[-1]:
@@ -57,9 +61,9 @@ def topk(input, k, dim, largest):
 
 
 def _top_k(rows: Array, k: int, largest: bool) -> Array:
-    """Return the positions of the first k elements of each sorted row; ties are stable, and NaN is the largest.
+    """Return the positions of the k largest or smallest elements of each row, sorted stably; NaN is the largest.
 
-    XLA selects float32 elements without sorting. It orders zeros and NaNs by their signs, though, and does not
+    XLA selects float32 elements without sorting. However, XLA orders zeros and NaNs by their signs, and does not
     distinguish subnormal numbers.
 
     Args:
@@ -72,9 +76,11 @@ def _top_k(rows: Array, k: int, largest: bool) -> Array:
     """
 
     def sorted_first(rows: Array) -> Array:
-        return jnp.argsort(ranks(rows), -1, stable=True, descending=largest)[..., :k]
+        """Return the first k positions of the sorted rows."""
+        return jnp.argsort(to_ranks(rows), -1, stable=True, descending=largest)[..., :k]
 
     def selected(rows: Array) -> Array:
+        """Return the positions that XLA's selection finds, with zeros and NaNs made equal."""
         keys = jnp.where(rows == 0, 0, jnp.where(jnp.isnan(rows), jnp.nan, rows))
         return lax.top_k(keys if largest else -keys, k)[1].astype(jnp.int64)
 
@@ -85,11 +91,13 @@ def _top_k(rows: Array, k: int, largest: bool) -> Array:
 
 
 def _check_indices(arguments: dict[str, Any]) -> None:
+    """Raise IndexError unless the indices are positions along `dim`."""
     check_positions("indices", arguments["indices"], 0, axis_length(arguments["sizes"], arguments["dim"]))
 
 
 @vendor.implements("diopiSortBackward", adapt=prepare_on_host(_check_indices))
 def sort_backward(grad_output, dim, indices, sizes, keepdim):
+    """Return zeros with grad_output at the positions `indices` along an axis."""
     if not sizes:
         return grad_output
     if not keepdim:
@@ -100,6 +108,7 @@ def sort_backward(grad_output, dim, indices, sizes, keepdim):
 
 @vendor.implements("diopiUnique", adapt=apply_directly)
 def unique(input, dim, return_counts):
+    """Return the distinct elements, or slices along `dim`, in order, with inverse indices and counts."""
     elements = input.astype(np.float32) if input.dtype in _HALF else input  # NumPy can't compare rows of bfloat16
     out, inverse, counts = np.unique(elements, return_inverse=True, return_counts=True, axis=dim)
     inverse = inverse.reshape(input.shape if dim is None else input.shape[dim])

@@ -27,7 +27,10 @@ class AxisWindows:
     padded: NDArray[np.int64]
 
 
-def _windows(positions: NDArray[np.int64], in_window: NDArray[np.bool_], size: int, padding: int) -> AxisWindows:
+def _make_axis_windows(
+    positions: NDArray[np.int64], in_window: NDArray[np.bool_], size: int, padding: int
+) -> AxisWindows:
+    """Return the windows with these positions, of which those with `in_window` false are unused."""
     inside = in_window & (positions >= 0) & (positions < size)
     if not inside.any(1).all():
         raise ValueError(f"an axis of size {size} with padding {padding} has windows without any element")
@@ -37,6 +40,7 @@ def _windows(positions: NDArray[np.int64], in_window: NDArray[np.bool_], size: i
 
 
 def _sliding_axis(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> AxisWindows:
+    """Return the windows of a kernel that slides along an axis; raise ValueError for invalid sizes."""
     if min(kernel, stride, dilation) < 1:
         raise ValueError(f"kernel {kernel}, stride {stride} and dilation {dilation} must be positive")
     if not 0 <= padding <= kernel // 2:
@@ -49,16 +53,17 @@ def _sliding_axis(size: int, kernel: int, stride: int, padding: int, dilation: i
     if count < 1:
         raise ValueError(f"an axis of size {size} with padding {padding} has no window of extent {extent}")
     positions = np.arange(count)[:, None] * stride - padding + np.arange(kernel) * dilation
-    return _windows(positions, np.ones(positions.shape, bool), size, padding)
+    return _make_axis_windows(positions, np.ones(positions.shape, bool), size, padding)
 
 
 def _adaptive_axis(size: int, count: int) -> AxisWindows:
+    """Return `count` windows that cover an axis, as adaptive pooling defines them."""
     if count < 0:
         raise ValueError(f"output_size holds {count}, expected 0 or more")
     start = np.arange(count) * size // max(count, 1)
     end = -(-(np.arange(count) + 1) * size // max(count, 1))
     positions = start[:, None] + np.arange(max(end - start, default=1))
-    return _windows(positions, positions < end[:, None], size, 0)
+    return _make_axis_windows(positions, positions < end[:, None], size, 0)
 
 
 def sliding_axes(
@@ -102,8 +107,8 @@ class SlidingWindows:
             )
         ]
 
-    def places(self, padded: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
-        """Yield each position in a window with the elements of all windows at that position."""
+    def iterate_positions(self, padded: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
+        """Yield each position in a window with the elements of all windows at this position."""
         first = padded.ndim - len(self.axes)
         for place in np.ndindex(*self.kernel):
             starts = [dilate * k for dilate, k in zip(self.dilation, place, strict=True)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from diopi_impl.jax_cpu.extremes import has_subnormals, nan_propagating_max, nan_propagating_min, nan_rank, ranks
+from diopi_impl.jax_cpu.extremes import has_subnormals, nan_propagating_max, nan_propagating_min, nan_rank, to_ranks
 from diopi_impl.jax_cpu.pool import max_pool
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
@@ -65,7 +65,7 @@ def test_subnormal_numbers_are_in_order(dtype: Dtype) -> None:
     numpy_type = to_numpy(dtype)
     values = (SUBNORMALS * float(ml_dtypes.finfo(numpy_type).smallest_subnormal)).astype(numpy_type)
     with jax.enable_x64(True):
-        order = np.asarray(jax.jit(ranks)(np.append(values, numpy_type.type(np.nan))))
+        order = np.asarray(jax.jit(to_ranks)(np.append(values, numpy_type.type(np.nan))))
         assert jax.jit(nan_propagating_max)(values) == values[4]
         assert jax.jit(nan_propagating_min)(values) == values[2]
         assert bool(jax.jit(has_subnormals)(values))

@@ -23,7 +23,10 @@ BLOCK = 256
 
 
 class Rows(NamedTuple):
-    """The sequence of each row, and its position there, [batch, rows] each; sequence −1 marks unused rows."""
+    """The number of the sequence of each row, and the position in that sequence, [batch, rows] each.
+
+    Sequence −1 marks unused rows.
+    """
 
     sequence: Array
     position: Array
@@ -72,11 +75,12 @@ class _KeyBlock(NamedTuple):
 
 
 def _blocks(k: Array, v: Array, visibility: Visibility) -> _KeyBlock:
-    """Return the keys of one head in blocks, the last one padded with invisible keys."""
+    """Return the keys and values of a head in blocks; the last block is padded with invisible keys."""
     size = min(BLOCK, len(k)) or 1
     count = -(-len(k) // size)
 
     def cut(x: Array, fill: Any = 0) -> Array:
+        """Return an array padded with `fill` and split into blocks."""
         return jnp.pad(x, [(0, count * size - len(x)), *[(0, 0)] * (x.ndim - 1)], constant_values=fill).reshape(
             count, size, *x.shape[1:]
         )
@@ -103,7 +107,7 @@ def _scores(q: Array, block: _KeyBlock, visibility: Visibility, parameters: Atte
 
 
 def _apply_dropout(p: Array, block: _KeyBlock, visibility: Visibility, parameters: AttentionParameters) -> Array:
-    """Return a block's probabilities, or their gradients, after dropout, which drops the same elements each time."""
+    """Return the probabilities of a block, or their gradients, after dropout; each call drops the same elements."""
     if not parameters.dropout_p:
         return p
     assert visibility.key is not None
@@ -122,6 +126,7 @@ def _attend_head(
     """Return the result and the logsumexp of one head: [queries, head size] and [queries]."""
 
     def add(carry: tuple[Array, Array, Array], block: _KeyBlock) -> tuple[tuple[Array, Array, Array], None]:
+        """Update maxima, sums and weighted values with a block of keys."""
         top, total, weighted = carry
         scores = _scores(q, block, visibility, parameters)
         highest = jnp.maximum(top, scores.max(1))
@@ -132,9 +137,9 @@ def _attend_head(
     rows = (len(q),)
     begin = jnp.full(rows, -jnp.inf, q.dtype), jnp.zeros(rows, q.dtype), jnp.zeros((*rows, v.shape[-1]), q.dtype)
     (top, total, weighted), _ = lax.scan(add, begin, _blocks(k, v, visibility))
-    is_blind = total == 0
-    out = jnp.where(is_blind[:, None], 0, weighted / jnp.where(is_blind, 1, total)[:, None])
-    return out, jnp.where(is_blind, jnp.inf, _finite(top) + jnp.log(total))
+    sees_no_key = total == 0
+    out = jnp.where(sees_no_key[:, None], 0, weighted / jnp.where(sees_no_key, 1, total)[:, None])
+    return out, jnp.where(sees_no_key, jnp.inf, _finite(top) + jnp.log(total))
 
 
 def _attend_head_backward(
@@ -151,12 +156,13 @@ def _attend_head_backward(
     level = (g * out).sum(1, keepdims=True)
 
     def add(grad_q: Array, block: _KeyBlock) -> tuple[Array, tuple[Array, Array]]:
+        """Add the share of a block of keys to the gradient of q; return the gradients of its keys and values."""
         p = jnp.exp(_scores(q, block, visibility, parameters) - lse[:, None])
         ds = p * (_apply_dropout(g @ block.v.T, block, visibility, parameters) - level) * parameters.scale
         return grad_q + ds @ block.k, (ds.T @ q, _apply_dropout(p, block, visibility, parameters).T @ g)
 
-    grad_q, found = lax.scan(add, jnp.zeros_like(q), _blocks(k, v, visibility))
-    grad_k, grad_v = (jnp.concatenate([*x, jnp.zeros((0, x.shape[-1]), x.dtype)])[: len(k)] for x in found)
+    grad_q, key_gradients = lax.scan(add, jnp.zeros_like(q), _blocks(k, v, visibility))
+    grad_k, grad_v = (jnp.concatenate([*x, jnp.zeros((0, x.shape[-1]), x.dtype)])[: len(k)] for x in key_gradients)
     return grad_q, grad_k, grad_v
 
 
@@ -179,6 +185,7 @@ def _map_heads(
     group = q.shape[2] // max(k.shape[2], 1)
 
     def run_head(number: Array) -> Any:
+        """Return the results of `function` for the head with this number."""
         entry, head = number // q.shape[2], number % q.shape[2]
         rows = Rows(*(x[entry] for x in visibility.queries)), Rows(*(x[entry] for x in visibility.keys))
         head_visibility = Visibility(

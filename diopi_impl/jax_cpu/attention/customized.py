@@ -44,6 +44,7 @@ def _from_bsnd(x: Array, layout: str, shape: Sequence[int]) -> Array:
 
 
 def _inputs_to_bsnd(q: Array, k: Array, v: Array, layout: str, heads: int) -> tuple[Array, Array, Array]:
+    """Return q, k and v in layout BSND; raise ValueError if `heads` differs from the heads of q."""
     queries = _to_bsnd(q, layout, heads)
     if queries.shape[2] != heads:
         raise ValueError(f"head_num is {heads}, but q has shape {q.shape} in layout {layout}")
@@ -110,7 +111,7 @@ def _saved_generator(dropout_mask: Array | None, dropout_p: float) -> Array:
     if not dropout_p:
         return jnp.zeros(2, jnp.uint64)
     if dropout_mask is None:
-        raise ValueError("dropout_mask is NULL, expected the forward call's where p_dropout is not 0")
+        raise ValueError("dropout_mask is NULL, expected the mask of the forward call where p_dropout is not 0")
     return lax.bitcast_convert_type(dropout_mask[:16].reshape(2, 8), jnp.uint64)
 
 
@@ -147,6 +148,7 @@ def customized_flash_attention(
     head_num,
     input_layout,
 ):
+    """Return attention in the layout of the inputs, and the statistics saved for the gradient."""
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     queries, keys, values = _inputs_to_bsnd(q, k, v, input_layout, head_num)
     visibility = _batched_visibility(queries, keys, alibi_slopes, attention_mask, is_causal, gen)
@@ -176,6 +178,7 @@ def customized_flash_attention_backward(
     head_num,
     input_layout,
 ):
+    """Return the gradients of q, k and v in the layout of the inputs."""
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     check_shapes(q.shape, grad_output=grad_output, attention_out=attention_out)
     queries, keys, values = _inputs_to_bsnd(q, k, v, input_layout, head_num)
@@ -225,6 +228,7 @@ def customized_flash_attention_var_len(
     window_size_left,
     window_size_right,
 ):
+    """Return attention for packed sequences, and the statistics saved for the gradient."""
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     ends, longest = (cum_seq_q, cum_seq_kv), (max_seqlen_q, max_seqlen_kv)
     visibility = _packed_visibility(q, k, ends, alibi_slopes, attention_mask, is_causal, longest, gen)
@@ -255,6 +259,7 @@ def customized_flash_attention_var_len_backward(
     window_size_left,
     window_size_right,
 ):
+    """Return the gradients of q, k and v for packed sequences."""
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     ends, longest = (cum_seq_q, cum_seq_kv), (max_seqlen_q, max_seqlen_kv)
     gen = _saved_generator(dropout_mask, p_dropout)

@@ -18,6 +18,7 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 def flash_attention(
     gen, q, k, v, alibi_slopes, p_dropout, softmax_scale, is_causal, window_size_left, window_size_right
 ):
+    """Return attention for sequences of equal length, and the logarithms of the softmax divisors."""
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     out, lse = attend(q, k, v, batched_visibility(q, k, alibi_slopes, gen), parameters)
     return out, lse.swapaxes(1, 2)
@@ -39,6 +40,7 @@ def flash_attention_backward(
     window_size_left,
     window_size_right,
 ):
+    """Return the gradients of q, k and v for sequences of equal length."""
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     visibility = batched_visibility(q, k, alibi_slopes, gen)
     check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
@@ -61,6 +63,7 @@ def flash_attention_var_len(
     window_size_left,
     window_size_right,
 ):
+    """Return attention for packed sequences, and the logarithms of the softmax divisors."""
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     visibility = packed_visibility(q, k, (cum_seq_q, cum_seq_kv), alibi_slopes, gen)
     out, lse = attend(q[None], k[None], v[None], visibility, parameters)
@@ -86,6 +89,7 @@ def flash_attention_var_len_backward(
     window_size_left,
     window_size_right,
 ):
+    """Return the gradients of q, k and v for packed sequences."""
     parameters = attention_parameters(softmax_scale, is_causal, (window_size_left, window_size_right), p_dropout)
     visibility = packed_visibility(q, k, (cum_seq_q, cum_seq_kv), alibi_slopes, gen)
     check_shapes((len(cum_seq_q) - 1, q.shape[1], max_seqlen_q), softmax_lse=softmax_lse)

@@ -11,6 +11,7 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 
 
 def _is_masked(x: Array, mask: Array, fixed_triu_mask: bool) -> Array:
+    """Return which scores are masked: those above the diagonal, or where `mask` is not 0."""
     if jnp.broadcast_shapes(mask.shape, x.shape) != x.shape:
         raise ValueError(f"mask has shape {mask.shape}, which does not broadcast to {x.shape}")
     return ~jnp.tri(x.shape[-2], x.shape[-1], dtype=bool) if fixed_triu_mask else mask != 0
@@ -18,11 +19,13 @@ def _is_masked(x: Array, mask: Array, fixed_triu_mask: bool) -> Array:
 
 @vendor.implements("diopiScaledMaskedSoftmax")
 def scaled_masked_softmax(input, mask, scale, fixed_triu_mask):
+    """Return the softmax over the last axis of scale · input, where masked scores are −10000."""
     return jax.nn.softmax(jnp.where(_is_masked(input, mask, fixed_triu_mask), -10000.0, scale * input), -1)
 
 
 @vendor.implements("diopiScaledMaskedSoftmaxBackward")
 def scaled_masked_softmax_backward(grad_output, output, mask, scale, fixed_triu_mask):
+    """Return scale · y · (g − Σ g · y), and 0 at masked scores; y is the result, g is grad_output."""
     check_shapes(grad_output.shape, output=output)
     slopes = scale * output * (grad_output - (grad_output * output).sum(-1, keepdims=True))
     return jnp.where(_is_masked(output, mask, fixed_triu_mask), 0, slopes)

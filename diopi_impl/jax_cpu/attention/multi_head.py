@@ -15,8 +15,9 @@ NO_WINDOW = -1, -1
 
 
 def _check_heads_equal(q: Array, k: Array) -> None:
+    """Raise ValueError unless q and k have the same number and size of heads."""
     if q.shape[-2:] != k.shape[-2:]:
-        raise ValueError(f"q has shape {q.shape} and k {k.shape}, expected as many heads of one size")
+        raise ValueError(f"q has shape {q.shape} and k {k.shape}, expected equal numbers and sizes of heads")
 
 
 def _debug_mask(spec: ResultSpec | None, is_written: bool, *shape: int) -> Array | None:
@@ -28,6 +29,7 @@ def _debug_mask(spec: ResultSpec | None, is_written: bool, *shape: int) -> Array
 
 @implements_multi_head("diopiMultiHeadAttention")
 def multi_head_attention(q, k, v, dropout_p, is_causal, return_debug_mask, scale, gen, *, out):
+    """Return attention, the logarithms of the softmax divisors, and the dropout mask."""
     _check_heads_equal(q, k)
     results = flash.flash_attention(gen, q, k, v, None, dropout_p, scale, is_causal, *NO_WINDOW)
     return *results, _debug_mask(out[2], return_debug_mask, q.shape[0], q.shape[2], q.shape[1], k.shape[1])
@@ -35,6 +37,7 @@ def multi_head_attention(q, k, v, dropout_p, is_causal, return_debug_mask, scale
 
 @implements_multi_head("diopiMultiHeadAttentionBackward")
 def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p, is_causal, gen, scale):
+    """Return the gradients of q, k and v."""
     _check_heads_equal(q, k)
     return flash.flash_attention_backward(
         grad_out, gen, q, k, v, None, out, softmax_lse, dropout_p, scale, is_causal, *NO_WINDOW
@@ -45,6 +48,7 @@ def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p
 def multi_head_attention_var_len(
     q, k, v, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, return_debug_mask, scale, gen, *, out
 ):
+    """Return attention for packed sequences, the logarithms of the divisors, and the dropout mask."""
     _check_heads_equal(q, k)
     begins = cum_seq_q, cum_seq_k
     results = flash.flash_attention_var_len(gen, q, k, v, *begins, None, max_q, dropout_p, scale, is_causal, *NO_WINDOW)
@@ -55,6 +59,7 @@ def multi_head_attention_var_len(
 def multi_head_attention_var_len_backward(
     grad_out, q, k, v, out, softmax_lse, cum_seq_q, cum_seq_k, max_q, dropout_p, is_causal, gen, scale
 ):
+    """Return the gradients of q, k and v for packed sequences."""
     _check_heads_equal(q, k)
     begins, records = (cum_seq_q, cum_seq_k), (out, softmax_lse)
     return flash.flash_attention_var_len_backward(

@@ -13,11 +13,13 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 
 
 def _normalized_axes(input: Array, normalized_shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the last axes of the input, as many as `normalized_shape` has; raise ValueError unless sizes agree."""
     return tuple(range(first_normalized_axis(input, normalized_shape), input.ndim))
 
 
 @vendor.implements("diopiRMSNorm")
 def rms_norm(input, normalized_shape, weight, bias, eps):
+    """Return x / √(mean(x²) + eps) · weight + bias, and the inverse root mean square of each normalized part."""
     axes = _normalized_axes(input, normalized_shape)
     check_shapes(normalized_shape, weight=weight, bias=bias)
     inv_rms = 1 / jnp.sqrt(jnp.square(input).mean(axes, keepdims=True) + eps)
@@ -27,6 +29,7 @@ def rms_norm(input, normalized_shape, weight, bias, eps):
 
 @vendor.implements("diopiRMSNormBackward")
 def rms_norm_backward(grad_output, input, weight, inv_rms, normalized_shape):
+    """Return the gradients of input, weight and bias."""
     axes = _normalized_axes(input, normalized_shape)
     leading = tuple(range(axes[0]))
     check_shapes(normalized_shape, weight=weight)

@@ -11,7 +11,7 @@ from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 
 def batched_rows(q: Array, k: Array, top_left: bool = False) -> tuple[Rows, Rows]:
-    """Return the rows if each batch entry is a sequence; queries align with the last keys, or the first (top left)."""
+    """Return the rows if each batch entry is a sequence; queries align with the last keys, or with the first keys."""
     (batch, queries), keys = q.shape[:2], k.shape[1]
     first = 0 if top_left else keys - queries
     positions = jnp.arange(queries) + first, jnp.arange(keys)
@@ -30,6 +30,7 @@ def packed_rows(q: Array, k: Array, begins: tuple[Array, Array], top_left: bool 
 
 
 def _sequence_of(rows: int, begins: Array) -> Array:
+    """Return the number of the sequence that each packed row belongs to."""
     return jnp.searchsorted(begins, jnp.arange(rows), side="right") - 1
 
 
@@ -48,11 +49,12 @@ def pack_rows(lse: Array, begins: Array, rows: int) -> Array:
 def attention_parameters(scale: float, causal: bool, window: tuple[int, int], dropout_p: float) -> AttentionParameters:
     """Return the parameters of a call; raise ValueError if the dropout probability is outside [0, 1]."""
     if not 0 <= dropout_p <= 1:
-        raise ValueError(f"the probability of dropout is {dropout_p}, expected one from 0 to 1")
+        raise ValueError(f"the probability of dropout is {dropout_p}, expected a number from 0 to 1")
     return AttentionParameters(scale, window[0], 0 if causal else window[1], dropout_p)
 
 
 def _slopes(alibi_slopes: Array | None, batch: int, heads: int) -> Array | None:
+    """Return the slopes of ALiBi as [batch, heads], or None; raise ValueError if the shape differs."""
     if alibi_slopes is None:
         return None
     if alibi_slopes.shape not in ((heads,), (batch, heads)):

@@ -31,6 +31,7 @@ def _project_inputs(
 
 
 def _check_cache(keys: Array, values: Array, layer: int, batch: int, heads: int, size: int) -> None:
+    """Raise ValueError unless both caches are [layers, batch, heads, slots, size] and the layer exists."""
     check_shapes(keys.shape, value_cache=values)
     check_shapes((keys.shape[0], batch, heads, keys.shape[3], size), key_cache=keys)
     if not 0 <= layer < keys.shape[0]:
@@ -38,7 +39,7 @@ def _check_cache(keys: Array, values: Array, layer: int, batch: int, heads: int,
 
 
 def _rotate(x: Array, positions: Array, width: int, theta: float) -> Array:
-    """Return x with pairs of adjacent columns below `width` rotated by their angles."""
+    """Rotate adjacent columns below `width` by position / theta^(2i / width), for pair i."""
     if width % 2 or not 0 <= width <= x.shape[-1]:
         raise ValueError(f"rotary_embedding is {width}, expected an even number up to {x.shape[-1]}")
     turns = theta ** (jnp.arange(0, width, 2, dtype=jnp.float64) / max(width, 1))
@@ -76,6 +77,7 @@ def fused_context_attention(
     rotary_embedding,
     rope_theta,
 ):
+    """Return prefill attention after projection and rotary embedding, and the updated caches."""
     history = max_kv_len - max_q_len
     if not 0 <= history <= max_kv_len <= max_seq_len or max_q_len < 1 or inoutput.shape[0] % max_q_len:
         sizes = f"max_q_len {max_q_len}, max_kv_len {max_kv_len}, max_seq_len {max_seq_len}, {inoutput.shape[0]} rows"
@@ -92,7 +94,10 @@ def fused_context_attention(
     slots = jnp.arange(max_kv_len)
 
     def attend_sequence(q: Array, keys: Array, values: Array) -> Array:
+        """Return the attention of the queries of a sequence."""
+
         def attend_query(q: Array, time: Array) -> Array:
+            """Return the attention of a query to the slots up to its time."""
             return _attend(q[None], keys, values, slots <= time)[0]
 
         return lax.map(lambda query: attend_query(*query), (q, positions[:max_q_len]), batch_size=QUERIES_PER_STEP)
@@ -121,6 +126,7 @@ def fused_decoder_attention(
     rotary_embedding,
     rope_theta,
 ):
+    """Return attention of one new token per sequence, and the updated caches."""
     batch = inoutput.shape[0]
     _check_cache(key_cache, value_cache, layer_id, batch, local_kv_head_num, size_per_head)
     check_shapes(
@@ -136,6 +142,7 @@ def fused_decoder_attention(
     values = value_cache.at[layer_id, sequences, :, slots].set(v, mode="drop")
 
     def attend_sequence(q: Array, keys: Array, values: Array, length: Array) -> Array:
+        """Return the attention of the new token of a sequence to its filled slots."""
         is_filled = (jnp.arange(max_seq_len) <= length) | (length + 1 >= max_seq_len)
         keys, values = (jnp.where(is_filled[:, None, None], x, 0) for x in (keys, values))
         return _attend(q[None], keys, values, is_filled)[0]

@@ -1,4 +1,4 @@
-"""Checks of the kernels' arguments."""
+"""Checks of arguments, and the layout of token IDs, for the LMDeploy kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 
 
 def check_number(name: str, actual: int, expected: int) -> None:
-    """Raise ValueError unless an attribute equals the size of its axis."""
+    """Raise ValueError unless the argument `name` has the expected value."""
     if actual != expected:
         raise ValueError(f"{name} is {actual}, expected {expected}")
 
@@ -20,5 +20,5 @@ def check_batch(batch_size: int, first: Array, **tensors: Array | None) -> None:
 
 
 def time_major(ids: Array, batch_size: int) -> Array:
-    """Return a table of token IDs with one row per time step and one column per sequence."""
+    """Return a table of token IDs as [time steps, sequences]."""
     return ids.reshape(ids.size // max(batch_size, 1), batch_size)

@@ -21,23 +21,25 @@ def _draw_numbers(generators: Array) -> Array:
 
 
 def _probabilities(logits: Array) -> Array:
+    """Return the softmax of the logits, with 1e-6 added to the divisor as in LMDeploy."""
     e = jnp.exp(logits - jnp.max(logits, -1, keepdims=True))
     return e / (jnp.sum(e, -1, keepdims=True) + jnp.float32(1e-6))
 
 
 def _sort_weights(weights: Array) -> tuple[Array, Array]:
-    """Return tokens and weights in descending order of weight, ties by token ID."""
+    """Return tokens and weights in descending order of weight; among equal weights, the lowest ID comes first."""
     ids = jnp.argsort(-weights, -1, stable=True)
     return ids, jnp.take_along_axis(weights, ids, -1)
 
 
-def _first_above(weights: Array, threshold: Array, last: Array) -> Array:
+def _first_reaching(weights: Array, threshold: Array, last: Array) -> Array:
     """Return the first position of each row where the running sum reaches the threshold, at most `last`."""
     reached = jnp.cumsum(weights.astype(jnp.float64), -1) >= threshold[:, None]
     return jnp.minimum(jnp.where(jnp.any(reached, -1), jnp.argmax(reached, -1), last), last)
 
 
 def _take_per_row(values: Array, places: Array) -> Array:
+    """Return the element of each row at its position."""
     return jnp.take_along_axis(values, places[:, None], -1)[:, 0]
 
 
@@ -65,12 +67,14 @@ def _update_state(
     return written, finished, lengths, cum, log_probs
 
 
-def _check(logits: Array, batch_size: int, vocab_size_padded: int, **tensors: Array | None) -> None:
+def _check_shapes_of_call(logits: Array, batch_size: int, vocab_size_padded: int, **tensors: Array | None) -> None:
+    """Raise ValueError unless logits are [batch_size, vocab_size_padded] and the tensors [batch_size]."""
     check_batch(batch_size, logits, **tensors)
     check_number("vocab_size_padded", vocab_size_padded, logits.shape[1])
 
 
 def _flags(flags: Array | None, batch: int) -> Array:
+    """Return the flags of the sequences; false for all sequences if the flags are omitted."""
     return jnp.zeros(batch, bool) if flags is None else flags
 
 
@@ -91,18 +95,19 @@ def top_k_sampling(
     output_log_probs,
     generators,
 ):
+    """Draw a token for each sequence from its k most probable tokens."""
     state = output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs
     named_state = dict(
         zip(("finished", "sequence_lengths", "cum_log_probs", "output_log_probs"), state[1:], strict=True)
     )
-    _check(logits, batch_size, vocab_size_padded, end_ids=end_ids, **named_state)
+    _check_shapes_of_call(logits, batch_size, vocab_size_padded, end_ids=end_ids, **named_state)
     check_shapes((batch_size,), runtime_top_k=runtime_top_k, runtime_top_p=runtime_top_p, skip_decode=skip_decode)
     is_logged = cum_log_probs is not None or output_log_probs is not None
     weights = _probabilities(logits) if is_logged else jnp.exp(logits - jnp.max(logits, -1, keepdims=True))
     ids, weights = _sort_weights(weights)
     limit = jnp.clip(runtime_top_k, 1, vocab_size_padded)
     total = jnp.sum(jnp.where(jnp.arange(vocab_size_padded) < limit[:, None], weights, 0), -1)
-    place = _first_above(weights, _draw_numbers(generators) * runtime_top_p * total, limit - 1)
+    place = _first_reaching(weights, _draw_numbers(generators) * runtime_top_p * total, limit - 1)
     is_decoded, ended = ~_flags(skip_decode, batch_size), _flags(finished, batch_size)
     tokens, weight = jnp.where(ended, end_ids, _take_per_row(ids, place)), jnp.log(_take_per_row(weights, place))
     return _update_state(
@@ -126,14 +131,15 @@ def top_p_sampling(
     output_log_probs,
     generators,
 ):
+    """Draw a token for each sequence from its most probable tokens up to the cumulative probability p."""
     state = output_ids, finished, sequence_lengths, cum_log_probs, output_log_probs
     named_state = dict(
         zip(("finished", "sequence_lengths", "cum_log_probs", "output_log_probs"), state[1:], strict=True)
     )
-    _check(logits, batch_size, vocab_size_padded, end_ids=end_ids, **named_state)
+    _check_shapes_of_call(logits, batch_size, vocab_size_padded, end_ids=end_ids, **named_state)
     check_shapes((batch_size,), runtime_top_p=runtime_top_p, skip_decode=skip_decode)
     ids, weights = _sort_weights(_probabilities(logits))
-    place = _first_above(
+    place = _first_reaching(
         weights, _draw_numbers(generators) * runtime_top_p, jnp.full(batch_size, vocab_size_padded - 1)
     )
     place = jnp.where(weights[:, 0] >= runtime_top_p, 0, place)

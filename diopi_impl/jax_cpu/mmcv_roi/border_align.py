@@ -1,4 +1,4 @@
-"""BorderAlign: the largest of the points on each border of a box."""
+"""BorderAlign: the largest sample on each border of a box."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from diopi_impl.jax_cpu.sampling import border_cells, planes_to_rows, sample_bil
 
 
 def _border_points(boxes: Array, pool_size: int, number: Array) -> tuple[Array, Array]:
-    """Return y and x of the points with a number (…, K, borders) on the borders of boxes (…, K, 4)."""
+    """Return y and x of the points `number` (…, K, borders) on the borders of boxes (…, K, 4)."""
     if pool_size < 1:
         raise ValueError(f"pool_size is {pool_size}, expected 1 or more")
     x1, y1, x2, y2 = (boxes[..., k] for k in range(4))
@@ -23,11 +23,13 @@ def _border_points(boxes: Array, pool_size: int, number: Array) -> tuple[Array, 
 
 @vendor.implements("diopiBorderAlignMmcv")
 def border_align(input, boxes, pool_size):
+    """Return the largest sample on each border of each box, and the number of its point (Qiu et al., 2020)."""
     n, c, h, w = input.shape
     rows = planes_to_rows(input.reshape(n * 4, c // 4, h, w))
     first = (jnp.arange(n * 4) * h * w).reshape(n, 1, 4)
 
     def choose_larger(number: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Replace the best samples where the samples of the next point are larger."""
         y, x = _border_points(boxes, pool_size, number)
         values = sample_bilinear(
             rows, lambda row, column: first + row * w + column, border_cells(y, h), border_cells(x, w)
@@ -43,6 +45,7 @@ def border_align(input, boxes, pool_size):
 
 @vendor.implements("diopiBorderAlignBackwardMmcv")
 def border_align_backward(grad_input, grad_output, boxes, argmax_idx, pool_size):
+    """Return the gradient of the input."""
     n, c, h, w = grad_input.shape
     planes = jnp.moveaxis(jnp.arange(n * c).reshape(n, 4, c // 4, 1), 1, -1)
     y, x = _border_points(boxes[:, jnp.newaxis], pool_size, argmax_idx)

@@ -20,12 +20,14 @@ def _shifts(rois: Array, offset: Array | None, scale: float, gamma: float) -> Ar
 
 
 def _check_offset(offset: Array | None, rois: Array, bins: Pair) -> None:
+    """Raise ValueError unless the offset is (R, 2, bins along H, bins along W), empty or None."""
     if offset is not None and offset.size and offset.shape != (len(rois), 2, *bins):
         raise ValueError(f"offset has shape {offset.shape}, expected {(len(rois), 2, *bins)}, or no elements")
 
 
 @vendor.implements("diopiDeformRoiPoolMmcv")
 def deform_roi_pool(input, rois, offset, pooled_height, pooled_width, sampling_ratio, spatial_scale, gamma):
+    """Return the means of the shifted samples of each bin (Dai et al., 2017)."""
     bins = (pooled_height, pooled_width)
     _check_offset(offset, rois, bins)
     shifts = _shifts(rois, offset, spatial_scale, gamma)
@@ -38,16 +40,18 @@ def deform_roi_pool(input, rois, offset, pooled_height, pooled_width, sampling_r
 def deform_roi_pool_backward(
     grad_offset, grad_output, input, rois, offset, pooled_height, pooled_width, sampling_ratio, spatial_scale, gamma
 ):
+    """Return the gradients of the input and of the offsets."""
     bins = (pooled_height, pooled_width)
     _check_offset(offset, rois, bins)
     shifts = _shifts(rois, offset, spatial_scale, gamma)
     grid = roi_sample_grid(feature_map_shape(input), rois, spatial_scale, bins, sampling_ratio, True, shifts)
-    grad_maps = grid.adjoint_of_mean(grad_output)
+    grad_maps = grid.mean_gradient(grad_output)
     if grad_offset is None or offset is None or not offset.size:
         return grad_maps, grad_offset
     rows, grad_rows = planes_to_rows(input), jnp.moveaxis(grad_output, 1, -1)
 
     def add(total: Array, y: Array, x: Array, has: Array) -> Array:
+        """Add the gradients of the positions of the samples."""
         slopes = jax.vjp(lambda y, x: grid.sample(rows, y, x), y, x)[1](grad_rows)
         return total + jnp.where(has, jnp.stack(slopes), 0)
 

@@ -57,6 +57,7 @@ class RoiSampleGrid:
         """Return `start` after `add` was applied with the y and x of each sample, and which regions have the sample."""
 
         def step(number: Array, state: Any) -> Any:
+            """Add the sample with this number of every bin."""
             across = jnp.maximum(self._counts[1], 1)
             y, x = self._positions(number // across, number % across)
             return add(state, y, x, (number < self.count)[:, jnp.newaxis, jnp.newaxis])
@@ -69,10 +70,11 @@ class RoiSampleGrid:
         return self._sample_cells(rows, border_cells(y, h), border_cells(x, w))
 
     def _sample_cells(self, rows: Array, y: Cells, x: Cells) -> Array:
+        """Return bilinear samples from the cells along both axes."""
         return sample_bilinear(rows, lambda row, column: self._first + row * self._shape[3] + column, y, x)
 
     @property
-    def _share(self) -> Array:
+    def _sample_weight(self) -> Array:
         """The weight of each sample in the mean of its bin."""
         return (1 / jnp.maximum(self.count, 1))[:, jnp.newaxis, jnp.newaxis, jnp.newaxis]
 
@@ -81,17 +83,19 @@ class RoiSampleGrid:
         rows = planes_to_rows(maps)
 
         def add(total: Array, y: Array, x: Array, has: Array) -> Array:
+            """Add a sample of every bin to the sums."""
             return total + jnp.where(has[..., jnp.newaxis], self.sample(rows, y, x), 0)
 
         total = self.accumulate(add, jnp.zeros((len(self.count), *bins, maps.shape[1]), maps.dtype))
-        return jnp.moveaxis(total * self._share.astype(maps.dtype), -1, 1)
+        return jnp.moveaxis(total * self._sample_weight.astype(maps.dtype), -1, 1)
 
-    def adjoint_of_mean(self, grad: Array) -> Array:
+    def mean_gradient(self, grad: Array) -> Array:
         """Return the gradient of the maps for the gradient of `mean`, (R, C, bins along H, along W)."""
         rows = jnp.zeros((self._shape[0] * self._shape[2] * self._shape[3], self._shape[1]), grad.dtype)
-        grad_means = jnp.moveaxis(grad, 1, -1) * self._share.astype(grad.dtype)
+        grad_means = jnp.moveaxis(grad, 1, -1) * self._sample_weight.astype(grad.dtype)
 
         def add(total: Array, y: Array, x: Array, has: Array) -> Array:
+            """Add the gradient of a sample of every bin to the rows."""
             grad_bins = jnp.where(has[..., jnp.newaxis], grad_means, 0)
             return total + adjoint(lambda rows: self.sample(rows, y, x), rows, grad_bins)
 
@@ -108,7 +112,7 @@ def sample_counts(extents: tuple[Array, Array], bins: Pair, ratio: int) -> tuple
 
 
 def sample_offsets(extent: Array, bins: int, count: Array, number: Array) -> Array:
-    """Return the offset of the samples with a number from the start of their region, per bin: (R, bins)."""
+    """Return the offset of sample `number` of each bin from the start of its region: (R, bins)."""
     extent, count, number = (values[:, jnp.newaxis] for values in (extent, count, number))
     return (jnp.arange(bins) + (number + 0.5) / jnp.maximum(count, 1)) * (extent / bins)
 
@@ -130,6 +134,7 @@ def roi_sample_grid(
     counts = sample_counts((extents[0], extents[1]), bins, ratio)
 
     def positions(row: Array, column: Array) -> tuple[Array, Array]:
+        """Return y and x of a sample of every bin."""
         y = starts[0][:, jnp.newaxis] + sample_offsets(extents[0], bins[0], counts[0], row)
         x = starts[1][:, jnp.newaxis] + sample_offsets(extents[1], bins[1], counts[1], column)
         grids = jnp.broadcast_arrays(y[:, :, jnp.newaxis], x[:, jnp.newaxis])
@@ -151,6 +156,7 @@ def scatter_to_maps(grad: Array, planes: Array, y: Array, x: Array, shape: Shape
     cells = border_cells(y, h), border_cells(x, w)
 
     def read(flat: Array) -> Array:
+        """Return the samples, which are linear in the elements of the maps."""
         return sample_bilinear(flat, lambda row, column: (planes * h + row) * w + column, *cells)[..., 0]
 
     return adjoint(read, jnp.zeros((n * c * h * w, 1), grad.dtype), grad).reshape(shape)

@@ -35,7 +35,8 @@ def _mean_weights(edges: Array, widths: Array, length: int) -> Array:
     return jnp.where(widths > 0, jnp.diff(integrals, axis=1) / jnp.where(widths > 0, widths, 1), 0)
 
 
-def _pool(input: Array, rois: Array, scale: float, bins: Pair) -> Array:
+def _pool_regions(input: Array, rois: Array, scale: float, bins: Pair) -> Array:
+    """Return the mean over each bin of the bilinear interpolation of each region."""
     edges, widths = _edges(rois, scale, bins)
     rows, columns = (_mean_weights(*axis) for axis in zip(edges, widths, input.shape[2:], strict=True))
     maps = input[rois[:, 0].astype(int)]
@@ -44,17 +45,22 @@ def _pool(input: Array, rois: Array, scale: float, bins: Pair) -> Array:
 
 @vendor.implements("diopiPrroiPoolMmcv")
 def prroi_pool(input, rois, pooled_height, pooled_width, spatial_scale):
-    return _pool(input, rois, spatial_scale, (pooled_height, pooled_width))
+    """Return the mean of the bilinear interpolation over each bin (Jiang et al., 2018)."""
+    return _pool_regions(input, rois, spatial_scale, (pooled_height, pooled_width))
 
 
 @vendor.implements("diopiPrroiPoolbackwardMmcv")
 def prroi_pool_backward(grad_input, grad_output, rois, pooled_height, pooled_width, spatial_scale):
+    """Return the gradient of the input."""
     zeros = jnp.zeros(grad_input.shape, grad_output.dtype)
-    return adjoint(lambda maps: _pool(maps, rois, spatial_scale, (pooled_height, pooled_width)), zeros, grad_output)
+    return adjoint(
+        lambda maps: _pool_regions(maps, rois, spatial_scale, (pooled_height, pooled_width)), zeros, grad_output
+    )
 
 
 @vendor.implements("diopiPrroiPoolCoorBackwardMmcv")
 def prroi_pool_coor_backward(output, grad_output, input, rois, pooled_height, pooled_width, spatial_scale):
+    """Return the gradient of the coordinates of the regions."""
     edges, widths = _edges(rois, spatial_scale, (pooled_height, pooled_width))
     has_area = (widths[0] > 0) & (widths[1] > 0)
     maps, columns = input[rois[:, 0].astype(int)], [jnp.zeros(len(rois), input.dtype)] * 5

@@ -14,11 +14,12 @@ MAXIMUM, MEAN = 0, 1
 """The values of pool_mode."""
 
 NO_SAMPLE = -float(np.finfo(np.float32).max)
-"""The maximum of no samples."""
+"""The maximum of a bin without samples."""
 
 
 @vendor.implements("diopiRoiAlignMmcv")
 def roi_align(input, rois, aligned_height, aligned_width, sampling_ratio, pool_mode, spatial_scale, aligned, *, out):
+    """Return the mean or the maximum of the samples of each bin; for maxima, also the coordinates of their samples."""
     if pool_mode == MEAN:
         attributes = spatial_scale, aligned_height, aligned_width, sampling_ratio, aligned
         return detection.roi_align(input, rois, *attributes), jnp.zeros(out[1].shape), jnp.zeros(out[2].shape)
@@ -31,6 +32,7 @@ def roi_align(input, rois, aligned_height, aligned_width, sampling_ratio, pool_m
     )
 
     def choose_larger(best: tuple[Array, ...], y: Array, x: Array, has: Array) -> tuple[Array, ...]:
+        """Replace the best samples where the next samples are larger."""
         values = grid.sample(rows, y, x)
         is_larger = has[..., jnp.newaxis] & ((values > best[0]) | (best[1] == -1))
         candidates = values, y[..., jnp.newaxis], x[..., jnp.newaxis]
@@ -55,6 +57,7 @@ def roi_align_backward(
     spatial_scale,
     aligned,
 ):
+    """Return the gradient of the input, for mean or maximum pooling."""
     if pool_mode == MEAN or argmax_y is None or argmax_x is None:
         bins, shape = (aligned_height, aligned_width), feature_map_shape(grad_input)
         return detection.roi_align_backward(grad_output, rois, spatial_scale, *bins, *shape, sampling_ratio, aligned)

@@ -1,4 +1,4 @@
-"""RoiPool."""
+"""RoiPool: the maximum over the cells of each bin."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def _cell_ranges(start: Array, extent: Array, bins: int, length: int) -> tuple[A
 
 @vendor.implements("diopiRoiPoolMmcv")
 def roi_pool(input, rois, pooled_height, pooled_width, spatial_scale):
+    """Return the maximum over the cells of each bin, and its position."""
     _, c, h, w = input.shape
     low = [rois[:, 2] * spatial_scale, rois[:, 1] * spatial_scale]
     sizes = [(rois[:, 4] + 1) * spatial_scale - low[0], (rois[:, 3] + 1) * spatial_scale - low[1]]
@@ -32,6 +33,7 @@ def roi_pool(input, rois, pooled_height, pooled_width, spatial_scale):
     rows, first = planes_to_rows(input), (rois[:, 0].astype(int) * h * w)[:, jnp.newaxis, jnp.newaxis]
 
     def choose_larger(number: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Replace the best cells where the next cells are larger."""
         y = row_begin[:, :, jnp.newaxis] + number // jnp.maximum(width, 1)
         x = column_begin[:, jnp.newaxis] + number % jnp.maximum(width, 1)
         place = jnp.clip(y, 0, h - 1) * w + jnp.clip(x, 0, w - 1)
@@ -49,6 +51,7 @@ def roi_pool(input, rois, pooled_height, pooled_width, spatial_scale):
 
 @vendor.implements("diopiRoiPoolBackwardMmcv")
 def roi_pool_backward(grad_input, grad_output, rois, argmax):
+    """Return zeros with grad_output added at the positions of the maxima."""
     n, c, h, w = grad_input.shape
     places = jnp.where(argmax < 0, n * c * h * w, plane_numbers(rois, grad_output.shape) * h * w + argmax)
     return jnp.zeros(n * c * h * w, grad_output.dtype).at[places].add(grad_output, mode="drop").reshape(n, c, h, w)

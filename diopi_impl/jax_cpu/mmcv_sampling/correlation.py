@@ -1,4 +1,4 @@
-"""Correlation of the neighbourhoods of two maps."""
+"""Correlation of neighborhoods in two maps, as in FlowNet (Dosovitskiy et al., 2015), and its gradient."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Pair = tuple[int, int]
 
 
 def _take_padded(maps: Array, rows: Array, columns: Array) -> Array:
-    """Return maps (…, H, W) at rows × columns, with 0 outside."""
+    """Return the elements of maps (…, H, W) at all pairs of rows and columns; 0 outside the maps."""
     h, w = maps.shape[-2:]
     rows, columns = jnp.where(rows < 0, h, rows), jnp.where(columns < 0, w, columns)
     return maps.at[..., rows[:, jnp.newaxis], columns].get(mode="fill", fill_value=0)
@@ -27,7 +27,16 @@ def _take_padded(maps: Array, rows: Array, columns: Array) -> Array:
 @final
 @dataclass(frozen=True)
 class _CorrelationProgram:
-    """A correlation with fixed attributes."""
+    """The correlation of two maps: Σ map1[c, p] · map2[c, p + d] over channels and a kernel, for each displacement d.
+
+    Attributes:
+        kernel: the size of the kernel, over which products are summed.
+        patch: the number of displacements d, which are centered at 0.
+        padding: the number of zeros around the maps.
+        dilation: the distance of neighbouring kernel elements.
+        dilation_patch: the distance of neighbouring displacements.
+        stride: the distance of neighbouring positions p.
+    """
 
     kernel: Pair
     patch: Pair
@@ -43,7 +52,7 @@ class _CorrelationProgram:
         if min(*self.kernel, *self.patch, *self.dilation, *self.dilation_patch, *self.stride) < 1:
             raise ValueError(f"sizes, dilations and strides must be positive, got {self}")
         if not all(size % 2 for size in self.patch):
-            raise ValueError(f"the patch has the sizes {self.patch}, expected odd numbers")
+            raise ValueError(f"the patch sizes are {self.patch}, expected odd numbers")
         axes = zip(input1.shape[2:], self.padding, self.dilation, self.kernel, self.stride, strict=True)
         h, w = ((n + 2 * pad - dilate * (k - 1) - 1) // step + 1 for n, pad, dilate, k, step in axes)
         if min(h, w) < 1:
@@ -58,8 +67,11 @@ class _CorrelationProgram:
         taps = kernel_positions(self.kernel) * jnp.array(self.dilation)
 
         def correlate(displacement: Array) -> Array:
+            """Return the correlation for a displacement."""
+
             @jax.checkpoint
             def add(total: Array, tap: Array) -> tuple[Array, None]:
+                """Add the products for a kernel position to the result."""
                 rows, columns = starts[0] + tap[0], starts[1] + tap[1]
                 displaced = _take_padded(input2, rows + displacement[0], columns + displacement[1])
                 return total + (_take_padded(input1, rows, columns) * displaced).sum(1), None
@@ -74,6 +86,7 @@ class _CorrelationProgram:
 def correlation(
     input1, input2, kH, kW, patchH, patchW, padH, padW, dilationH, dilationW, dilation_patchH, dilation_patchW, dH, dW
 ):
+    """Return the correlation of two maps: (N, patch H, patch W, H, W)."""
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
     return _CorrelationProgram((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))(input1, input2)
 
@@ -98,6 +111,7 @@ def correlation_backward(
     dH,
     dW,
 ):
+    """Return the gradients of both maps."""
     dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
     sums = _CorrelationProgram((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
     size = sums.size(input1, input2)

@@ -1,4 +1,4 @@
-"""Masked convolution: gathering the windows at masked positions, and scattering the results."""
+"""Masked convolution: windows at selected positions (im2col), and results written to these positions (col2im)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from diopi_impl.jax_cpu.sizes import check_positive, check_rank, check_shapes
 
 
 def _check_positions(mask_h_idx: Array, mask_w_idx: Array) -> None:
+    """Raise ValueError unless the row and column indices are vectors of the same length."""
     check_rank(1, mask_h_idx=mask_h_idx)
     check_shapes(mask_h_idx.shape, mask_w_idx=mask_w_idx)
 
 
 @vendor.implements("diopiMaskedIm2colMmcv")
 def masked_im2col(im, mask_h_idx, mask_w_idx, kernel_h, kernel_w, pad_h, pad_w):
+    """Return the window around each selected position as a column; 0 outside the image."""
     check_rank(4, im=im)
     _check_positions(mask_h_idx, mask_w_idx)
     check_positive(kernel_h=kernel_h, kernel_w=kernel_w)
@@ -31,6 +33,7 @@ def masked_im2col(im, mask_h_idx, mask_w_idx, kernel_h, kernel_w, pad_h, pad_w):
 
 @vendor.implements("diopiMaskedCol2imMmcv")
 def masked_col2im(im, col, mask_h_idx, mask_w_idx, height, width, channels):
+    """Return `im` with each column written to its selected position."""
     _check_positions(mask_h_idx, mask_w_idx)
     check_shapes((1, channels, height, width), im=im)
     check_shapes((channels, len(mask_h_idx)), col=col)

@@ -33,6 +33,7 @@ def _offsets(size: int, entries: int, half: int) -> tuple[Array, Array]:
 
 @vendor.implements("diopiPsamaskMmcv")
 def psamask(output, input, psa_type, num_, h_feature, w_feature, h_mask, w_mask, half_h_mask, half_w_mask):
+    """Return the attention between all positions, from a mask around each position (0: collect, 1: distribute)."""
     _check_psa(psa_type, input, output, (num_, h_feature, w_feature), (h_mask, w_mask))
     if not input.size:
         return jnp.zeros(output.shape, input.dtype)
@@ -50,6 +51,7 @@ def psamask(output, input, psa_type, num_, h_feature, w_feature, h_mask, w_mask,
 def psamask_backward(
     grad_input, grad_output, psa_type, num_, h_feature, w_feature, h_mask, w_mask, half_h_mask, half_w_mask
 ):
+    """Return the gradient of the masks."""
     _check_psa(psa_type, grad_input, grad_output, (num_, h_feature, w_feature), (h_mask, w_mask))
     if not grad_output.size:
         return jnp.zeros(grad_input.shape, grad_output.dtype)

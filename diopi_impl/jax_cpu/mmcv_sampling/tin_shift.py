@@ -12,7 +12,7 @@ from diopi_impl.jax_cpu.sizes import check_rank, check_shapes
 
 
 def _shift_frames(frames: Array, shift: Array, result: Any) -> Array:
-    """Return frames (N, T, C, S) with each group of channels shifted in time by its own distance."""
+    """Return frames (N, T, C, S) with each group of channels shifted in time by its `shift`."""
     check_rank(4, frames=frames)
     check_rank(2, shift=shift)
     (n, t, c, _), groups = frames.shape, shift.shape[1]
@@ -20,7 +20,7 @@ def _shift_frames(frames: Array, shift: Array, result: Any) -> Array:
     if result.shape != frames.shape:
         raise ValueError(f"the result has shape {result.shape}, expected {frames.shape}")
     if not groups or c % groups:
-        raise ValueError(f"{c} channels don't make {groups} groups")
+        raise ValueError(f"{c} channels can't be divided into {groups} groups")
     if not frames.size:
         return frames
     source = jnp.arange(t)[:, jnp.newaxis] - jnp.repeat(shift, c // groups, 1)[:, jnp.newaxis]
@@ -31,9 +31,11 @@ def _shift_frames(frames: Array, shift: Array, result: Any) -> Array:
 
 @vendor.implements("diopiTinShiftMmcv")
 def tin_shift(output, input, shift):
+    """Return the frames with each group of channels shifted in time."""
     return _shift_frames(input, shift, output)
 
 
 @vendor.implements("diopiTinShiftBackwardMmcv")
 def tin_shift_backward(grad_input, grad_output, shift):
+    """Return grad_output shifted forward: MMCV computes this instead of the backward shift, which is valid too."""
     return _shift_frames(grad_output, shift, grad_input)

@@ -11,6 +11,7 @@ from diopi_impl.jax_cpu.sizes import check_positive, check_rank
 
 @vendor.implements("diopiUpfirdn2dOpMmcv")
 def upfirdn2d(input, kernel, up_x, up_y, down_x, down_y, pad_x0, pad_x1, pad_y0, pad_y1):
+    """Insert zeros, pad or crop, convolve with `kernel`, and keep every down-th element (as in StyleGAN2)."""
     check_rank(4, input=input)
     check_rank(2, kernel=kernel)
     check_positive(up_x=up_x, up_y=up_y, down_x=down_x, down_y=down_y)

@@ -1,4 +1,4 @@
-"""Batch norm of one worker and of several: a mean and a variance per channel, axis 1."""
+"""Batch norm on one device or several: each channel (axis 1) has a mean and a variance."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def _per_channel(input: Array, *values: Array) -> list[Array]:
 
 @vendor.implements("diopiBatchNorm")
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, *, out):
+    """Return the normalized input, mean and 1 / std for the gradient, and updated running statistics."""
     shape = channel_shape(input)
     if not training:
         if running_mean is None or running_var is None:
@@ -32,7 +33,7 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
         return result, *unspecified, running_mean, running_var
     n = math.prod(input.shape) // shape[1] if shape[1] else 1
     if n == 0:
-        raise ValueError(f"training needs at least one element a channel, input has shape {input.shape}")
+        raise ValueError(f"training needs at least one element per channel, input has shape {input.shape}")
     x_hat, mean, var, invstd = standardize(input, non_channel_axes(input), eps)
     unbiased = var * n / (n - 1) if n > 1 else jnp.full_like(var, jnp.nan)
     return (
@@ -45,12 +46,14 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
 
 
 def _update_running(running: Array | None, new: Array, momentum: float) -> Array | None:
+    """Return the running statistic moved towards `new` by `momentum`; None if there is none."""
     check_size(new.size, running=running)
     return None if running is None else (1 - momentum) * running.ravel() + momentum * new.ravel()
 
 
 @vendor.implements("diopiBatchNormBackward")
 def batch_norm_backward(grad_output, input, weight, running_mean, running_var, save_mean, save_invstd, training, eps):
+    """Return the gradients of input, weight and bias."""
     check_shapes(input.shape, grad_output=grad_output)
     mean, spread = (save_mean, save_invstd) if training else (running_mean, running_var)
     if mean is None or spread is None:
@@ -66,12 +69,14 @@ def batch_norm_backward(grad_output, input, weight, running_mean, running_var, s
 
 @vendor.implements("diopiBatchNormStats")
 def batch_norm_stats(input, eps):
+    """Return the mean and 1 / std of each channel."""
     _, mean, _, invstd = standardize(input, non_channel_axes(input), eps)
     return mean.ravel(), invstd.ravel()
 
 
 @vendor.implements("diopiBatchNormGatherStatsWithCounts")
 def batch_norm_gather_stats_with_counts(input, mean_all, invstd_all, running_mean, running_var, momentum, eps, counts):
+    """Combine the statistics of several devices, and update the running statistics."""
     check_shapes(counts.shape + mean_all.shape[-1:], mean_all=mean_all, invstd_all=invstd_all)
     wide = jnp.result_type(input, mean_all)
     counts, mean_all, invstd_all = (x.astype(wide) for x in (counts, mean_all, invstd_all))
@@ -88,6 +93,7 @@ def batch_norm_gather_stats_with_counts(input, mean_all, invstd_all, running_mea
 
 @vendor.implements("diopiBatchNormBackwardReduce")
 def batch_norm_backward_reduce(grad_out, input, mean, invstd):
+    """Return Σ dy, Σ dy · (x − mean), and the gradients of weight and bias."""
     check_shapes(input.shape, grad_out=grad_out)
     check_shapes(input.shape[1:2], mean=mean, invstd=invstd)
     (centre,) = _per_channel(input, mean)
@@ -98,6 +104,7 @@ def batch_norm_backward_reduce(grad_out, input, mean, invstd):
 
 @vendor.implements("diopiBatchNormBackwardElemt")
 def batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum_dy_xmu, count):
+    """Return the gradient of the input from statistics of all devices."""
     check_shapes(input.shape, grad_out=grad_out)
     check_shapes(input.shape[1:2], sum_dy=sum_dy, sum_dy_xmu=sum_dy_xmu, mean=mean, invstd=invstd)
     n = count.sum()
@@ -108,5 +115,6 @@ def batch_norm_backward_elemt(grad_out, input, mean, invstd, weight, sum_dy, sum
 
 @vendor.implements("diopiBatchNormElemt")
 def batch_norm_elemt(input, weight, bias, mean, invstd):
+    """Return (x − mean) · invstd · weight + bias."""
     centre, scale = _per_channel(input, mean, invstd)
     return affine((input - centre) * scale, weight, bias, channel_shape(input))

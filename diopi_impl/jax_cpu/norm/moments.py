@@ -14,7 +14,7 @@ Axes = tuple[int, ...]
 
 
 def standardize(x: Array, axes: Axes, eps: float) -> tuple[Array, Array, Array, Array]:
-    """Return (x − mean)·invstd over axes, the mean (0 of no values), biased variance and invstd, with the axes kept."""
+    """Return (x − mean) · invstd, mean (0 of no values), biased variance and invstd; reduced axes have size 1."""
     is_empty = any(x.shape[axis] == 0 for axis in axes)
     mean = x.sum(axes, keepdims=True) if is_empty else x.mean(axes, keepdims=True)
     var = jnp.square(x - mean).mean(axes, keepdims=True)
@@ -43,5 +43,5 @@ def channel_shape(input: Array) -> tuple[int, ...]:
 
 
 def non_channel_axes(input: Array) -> Axes:
-    """Return all axes except that of the channels."""
+    """Return all axes except axis 1, the channels."""
     return (0, *range(2, input.ndim))

@@ -18,7 +18,7 @@ from diopi_proto.types import Dtype
 Axes = tuple[int, ...]
 
 
-def _axes(input: Array, dim: Sequence[int]) -> Axes:
+def _norm_axes(input: Array, dim: Sequence[int]) -> Axes:
     """Return the axes in `dim`, or all axes if it is empty."""
     return normalize_axes(input, dim) if dim else tuple(range(input.ndim))
 
@@ -30,7 +30,7 @@ def _check_elements(x: Array, p: float, axes: Axes) -> None:
 
 
 def vector_norm(x: Array, p: float, axes: Axes) -> Array:
-    """Return the norm of order p along the axes, with the axes kept."""
+    """Return the norm of order p along the axes, which have size 1 in the result."""
     _check_elements(x, p, axes)
     modulus = jnp.abs(x)
     if p == 0:
@@ -45,7 +45,7 @@ def vector_norm(x: Array, p: float, axes: Axes) -> Array:
 
 
 def _norm_slope(x: Array, norm: Array, p: float, axes: Axes) -> Array:
-    """Return ∂norm/∂x; `norm` has the reduced axes."""
+    """Return ∂norm/∂x; the reduced axes have size 1 in `norm`."""
     if p == 0:
         return jnp.zeros_like(x)
     if math.isinf(p):
@@ -63,22 +63,26 @@ def _widen(input: Array, out: ResultSpec) -> Array:
 
 @vendor.implements("diopiNorm")
 def norm(input, p, dim, *, out):
-    return vector_norm(_widen(input, out), p, _axes(input, dim)).reshape(out.shape)
+    """Return the p-norm along the axes `dim`."""
+    return vector_norm(_widen(input, out), p, _norm_axes(input, dim)).reshape(out.shape)
 
 
 @vendor.implements("diopiLinalgVecNorm")
 def linalg_vec_norm(input, ord, dim, *, out):
+    """Return the norm of order `ord` along the axes `dim`."""
     return norm(input, ord, dim, out=out)
 
 
 @vendor.implements("diopiForeachnormScalar")
 def foreachnorm_scalar(inputs, ord, *, out):
+    """Return the norm of each tensor."""
     return [norm(x, ord, (), out=spec) for x, spec in zip(inputs, out, strict=True)]
 
 
 @vendor.implements("diopiNormBackward")
 def norm_backward(grad_output, self, norm, dim, p):
-    axes = _axes(self, dim)
+    """Return grad_output times the derivative of the p-norm."""
+    axes = _norm_axes(self, dim)
     _check_elements(self, p, axes)
     keepdims_shape = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
     return grad_output.reshape(keepdims_shape) * _norm_slope(self, norm.reshape(keepdims_shape), p, axes)
@@ -86,11 +90,13 @@ def norm_backward(grad_output, self, norm, dim, p):
 
 @vendor.implements("diopiNormalize")
 def normalize(input, p, axis, eps):
+    """Return x / max(‖x‖_p, eps) along an axis."""
     return input / jnp.maximum(vector_norm(input, p, normalize_axes(input, (axis,))), eps)
 
 
 @vendor.implements("diopiNormalizeBackward")
 def normalize_backward(grad_output, input, p, axis, eps):
+    """Return the gradient of the input of `normalize`."""
     check_shapes(input.shape, grad_output=grad_output)
     axes = normalize_axes(input, (axis,))
     r = vector_norm(input, p, axes)
