@@ -1,4 +1,4 @@
-"""Checks that a call's arguments match the prototype, made before an implementation in Python runs."""
+"""Checks that the arguments of a call match the prototype; they run before an implementation in Python."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Check = Callable[[Any], None]
 """Raises if the value of a parameter contradicts the prototype."""
 
 Perform = Callable[[Any, Sequence[Any]], Any]
-"""Runs a call in a context with the given values, which have the form that the call was prepared for."""
+"""Runs a call in a context; its values must have the form for which the function was prepared."""
 
 Prepare = Callable[[Sequence[Any]], Perform]
 """Returns the function that runs a call with these values, and every other call of the same form.
 
-Calls have the same form if they differ only in the numbers in their tensors. The returned function keeps none of the
-tensors.
+Calls have the same form if they differ only in the numbers in their tensors. The returned function has no reference
+to the tensors.
 """
 
 
@@ -37,14 +37,14 @@ def add_argument_checks(prototype: Prototype, prepare: Prepare) -> Callable[...,
     The function raises ValueError or UnsupportedDtypeError unless
 
     - every required argument is present,
-    - inputs have supported element types, and results have element types that can hold the values,
-    - arguments that the prototype puts into host memory are there,
+    - inputs have supported element types, and results have element types that can represent the values,
+    - arguments that the prototype requires in host memory are in host memory,
     - arrays of tensors have as many entries as their count says,
     - tensors have the shapes that the prototype declares, if it declares any.
 
-    An argument that the call does not read may be anything; the prepared function receives None for it.
+    An argument that the call does not read may have any value; the prepared function receives None in its place.
 
-    Calls often repeat a form. Each form is checked and prepared once, and the latest forms are cached.
+    Calls often repeat a form. Each form is checked and prepared once, and the most recent forms are cached.
 
     Args:
         prototype: the standard function.
@@ -56,10 +56,11 @@ def add_argument_checks(prototype: Prototype, prepare: Prepare) -> Callable[...,
     check, prepared = _argument_checks(prototype), _PreparedCalls()
 
     def call(context: Any, *values: Any) -> Any:
+        """Run the prepared function for the form of the call; check and prepare the form first if it is new."""
         try:
             form = tuple([_FORMS.get(type(value), _form_of_other_types)(value) for value in values])
             perform = prepared.get(form)
-        except TypeError:  # values that no prototype has: the checks say so
+        except TypeError:  # unhashable values, which no prototype accepts: the checks raise
             return _prepare_without_unread(prepare, check(values), values)(context, values)
         if perform is None:
             perform = prepared.store(form, _prepare_without_unread(prepare, check(values), values))
@@ -74,6 +75,7 @@ def _prepare_without_unread(prepare: Prepare, unread: frozenset[int], first_valu
         return prepare(first_values)
 
     def drop_unread(values: Sequence[Any]) -> list[Any]:
+        """Return the values with None at the positions that the call does not read."""
         return [None if i in unread else value for i, value in enumerate(values)]
 
     perform = prepare(drop_unread(first_values))
@@ -101,11 +103,12 @@ class _PreparedCalls:
 
 
 def _form(value: Any) -> Hashable:
-    """Return what is known about an argument before the call; arguments of equal form share a preparation."""
+    """Return a hashable description of an argument; calls whose arguments have equal forms share a preparation."""
     return _FORMS.get(type(value), _form_of_other_types)(value)
 
 
 def _form_of_other_types(value: Any) -> Hashable:
+    """Return the form of a generator, or the type and value of an argument that `_FORMS` does not list."""
     if isinstance(value, Generator):
         return Generator
     return type(value), repr(value) if isinstance(value, float) else value
@@ -132,6 +135,7 @@ def _argument_checks(prototype: Prototype) -> Callable[[Sequence[Any]], frozense
     may_ignore = any(fact.read is Read.nothing for fact in prototype.ignored)
 
     def check_all(all_values: Sequence[Any]) -> frozenset[int]:
+        """Check all arguments; return the positions of arguments that the call does not read."""
         unread = _unread_positions(prototype, all_values) if may_ignore else frozenset()
         values = [None if i in unread else value for i, value in enumerate(all_values)]
         for i, (check, value) in enumerate(zip(checks, values, strict=True)):
@@ -159,6 +163,7 @@ def _unread_positions(prototype: Prototype, values: Sequence[Any]) -> frozenset[
 
 
 def _parameter_check(prototype: Prototype, parameter: Parameter) -> Check:
+    """Return the check of a parameter; the count of an array has none."""
     if parameter.role is Role.count:
         return lambda value: None
     if not (parameter.is_tensor or parameter.is_tensor_array):
@@ -170,7 +175,10 @@ def _parameter_check(prototype: Prototype, parameter: Parameter) -> Check:
 
 
 def _presence_check(parameter: Parameter) -> Check:
+    """Return a check that a required argument is not NULL."""
+
     def check(value: Any) -> None:
+        """Raise ValueError if a required argument is None."""
         if value is None and not parameter.optional:
             raise ValueError(f"{parameter.c_name} is required, NULL was given")
 
@@ -178,24 +186,28 @@ def _presence_check(parameter: Parameter) -> Check:
 
 
 def _tensor_check(prototype: Prototype, parameter: Parameter, accepted: frozenset[Dtype] | None) -> Check:
+    """Return a check of the presence, element type and memory of a tensor."""
     check_presence, on_host = _presence_check(parameter), parameter.device is Device.host
 
     def check(value: Any) -> None:
+        """Raise ValueError or UnsupportedDtypeError unless the tensor matches the parameter."""
         if value is None:
             check_presence(value)
         elif accepted is not None and value.dtype not in accepted:
             names = ", ".join(dtype.name for dtype in prototype.dtypes_of(parameter.name))
             raise UnsupportedDtypeError(f"{parameter.c_name} is {value.dtype.name}, expected one of {names}")
         elif on_host and value.memory_kind is not Device.host:
-            raise ValueError(f"{parameter.c_name} lies on the device, expected it in host memory")
+            raise ValueError(f"{parameter.c_name} is in device memory, expected it in host memory")
 
     return check
 
 
 def _entries_check(parameter: Parameter, check_entry: Check) -> Check:
+    """Return a check of each entry of an array of tensors."""
     check_presence, may_be_null = _presence_check(parameter), parameter.annotation is kinds.OptionalIns
 
     def check(entries: Any) -> None:
+        """Raise ValueError or UnsupportedDtypeError unless every entry matches the parameter."""
         check_presence(entries)
         for number, entry in enumerate(entries or ()):
             if entry is not None:
@@ -227,12 +239,13 @@ def _check_shapes(prototype: Prototype, arguments: Mapping[str, Any]) -> None:
 
 
 def _check_count(parameter: Parameter, entries: Sequence[Any] | None, count: int) -> None:
+    """Raise ValueError unless an array has `count` entries."""
     if entries is not None and len(entries) != count:
         raise ValueError(f"{parameter.c_name} has {len(entries)} entries, the count is {count}")
 
 
 def _check_result(prototype: Prototype, parameter: Parameter, result: Any, arguments: Mapping[str, Any]) -> None:
-    """Raise ValueError if the element type of `result`, the argument for `parameter`, can't hold the results."""
+    """Raise ValueError if the element type of `result`, the argument for `parameter`, can't represent the values."""
     entries = enumerate(result or ()) if parameter.is_tensor_array else [(None, result)] if result else ()
     for entry, tensor in entries:
         if not prototype.can_hold(parameter.name, tensor.dtype, arguments, entry):

@@ -15,13 +15,13 @@ from diopi_proto.types import Error
 from lib_rt import Context, Device
 
 TEXT_QUERIES = ("diopiGetVendorName", "diopiGetImplVersion", "diopiGetLastErrorString")
-"""The functions of the standard that return a text. Every vendor in Python has them without implementing them."""
+"""The functions of the standard that return a text. The base class implements them for every vendor in Python."""
 
 
 @final
 @dataclass
 class Box:
-    """A place for a result that the call creates: a tensor of the context, or a number."""
+    """A container for a result that the call creates: a tensor of the context, or a number."""
 
     value: Any = None
 
@@ -60,6 +60,7 @@ def matches(pattern: str, text: str) -> bool:
 
 @cache
 def _expression(pattern: str) -> re.Pattern[str]:
+    """Return the regular expression of a waiver pattern."""
     wildcards = {"*": ".*", "?": "."}
     return re.compile("".join(wildcards.get(character) or re.escape(character) for character in pattern), re.DOTALL)
 

@@ -36,6 +36,7 @@ class Claim:
     layouts: Collection[str] | None = None
 
     def __post_init__(self) -> None:
+        """Check that a function matches the pattern and that the layouts are known."""
         if not fnmatch.filter(prototypes(), self.functions):
             raise VendorError(f"a claim names {self.functions!r}, which matches no standard function")
         if unknown := set(self.layouts or ()) - set(LAYOUTS):

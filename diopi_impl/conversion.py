@@ -12,9 +12,9 @@ _VIA_INT32 = tuple(np.dtype(name) for name in ("int8", "int16", "int32"))
 def convert_to_integers(values: Any, dtype: np.dtype[Any], xp: Any = np) -> Any:
     """Return floating numbers truncated to integers.
 
-    The standard leaves the conversion of numbers out of range open. They are converted as on an x86 processor: first to
-    int32 (for signed types of up to 32 bits) or int64 (for all others), then modulo 2^bits. Numbers that the wider type
-    can't hold, NaN and the infinities included, become its smallest number. This was measured with torch.Tensor.to.
+    The standard does not specify the conversion of numbers out of range. They are converted as on an x86 processor:
+    first to int32 (for signed types of up to 32 bits) or int64 (for all others), then modulo 2^bits. Numbers that the
+    wider type can't represent, NaN and infinities included, become its smallest number. torch.Tensor.to does the same.
 
     Args:
         values: an array of a floating type.

@@ -37,6 +37,7 @@ def renamed_option(*declarations: str, deprecated_names: Sequence[str], **attrib
     """
 
     def decorate(command: F) -> F:
+        """Add the option and its hidden deprecated names to a command."""
         names = [name for name in declarations if name.startswith("-")]
         for number, name in enumerate(deprecated_names):
             command = click.option(
@@ -54,13 +55,15 @@ def renamed_option(*declarations: str, deprecated_names: Sequence[str], **attrib
 
 
 def _meta_key(names: Sequence[str]) -> str:
+    """Return the key under which a deprecated name stores its value: the longest name without dashes."""
     return max(names, key=len).lstrip("-").replace("-", "_")
 
 
 def _store_value(name: str, names: Sequence[str]) -> Callable[[click.Context, click.Parameter, Any], None]:
-    """Return the callback of a deprecated name, which warns and keeps the value for the option's current name."""
+    """Return the callback of a deprecated name, which warns and stores the value for the current name of the option."""
 
     def store(context: click.Context, option: click.Parameter, value: Any) -> None:
+        """Warn about the deprecated name and store the value."""
         if context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
             click.echo(f"{name} is deprecated; use {max(names, key=len)} instead", err=True)
             context.meta[_meta_key(names)] = value

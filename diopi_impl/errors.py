@@ -1,4 +1,4 @@
-"""The exceptions of vendors, and the error code that the interface returns for each."""
+"""The exceptions of vendors, and the error codes that the interface returns for exceptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class VendorError(Exception):
 
 
 class VendorNotFoundError(VendorError):
-    """There is no vendor of that name; no code of a vendor was run."""
+    """No vendor has the requested name; no code of a vendor was run."""
 
 
 class UnsupportedDtypeError(TypeError):
@@ -31,7 +31,7 @@ def exception_text(error: BaseException) -> str:
     try:
         return str(error)
     except BaseException:
-        return "its text can't be made"
+        return "its text can't be computed"
 
 
 def describe_exception(error: BaseException) -> str:

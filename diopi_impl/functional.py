@@ -43,7 +43,7 @@ Adapted = Callable[[Sequence[Any], Sequence[OutSpec]], Sequence[Any]]
 """Returns the results for argument values and result specs, all in the prototype's order.
 
 A result may be None if it is optional or if the call is a workspace query: the tensor is then unchanged. It may also be
-None if the callee allocates it: then it allocates nothing.
+None if the callee allocates it: then no tensor is allocated.
 """
 
 Compute = Callable[[Sequence[Any]], Sequence[Any]]
@@ -53,7 +53,7 @@ Adapter = Callable[[Prototype, Callable[..., Any]], Adapted]
 
 
 def split_results(prototype: Prototype, value: Any) -> Sequence[Any]:
-    """Return an implementation's return value as one value per result; raise TypeError if the number is wrong."""
+    """Return the return value of an implementation as a sequence with one value per result."""
     values = (value,) if len(prototype.results) == 1 else tuple(value)
     if len(values) != len(prototype.results):
         raise TypeError(f"{len(values)} results were returned, the prototype has {len(prototype.results)}")
@@ -70,6 +70,7 @@ def apply_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapte
     has_out = takes_out(function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Call the function with NumPy arrays."""
         keywords = {"out": out_keyword(prototype, out)} if has_out else {}
         with np.errstate(all="ignore"):  # infinities and NaN are results like any other
             return split_results(prototype, function(*_promote_arguments(prototype, arguments, out), **keywords))
@@ -83,7 +84,7 @@ def first_dtype(out: Sequence[OutSpec]) -> Dtype:
 
 
 def _promote_arguments(prototype: Prototype, arguments: Sequence[Any], out: Sequence[OutSpec]) -> list[Any]:
-    """Return the arguments, those converted that the standard converts before computing.
+    """Return the arguments after the type conversions that the standard requires before the computation.
 
     Args:
         prototype: the function, or the base of the form that is called; the form may have numbers instead of tensors.
@@ -119,19 +120,21 @@ class PreparesCalls(Protocol):
 
 
 def bind(prototype: Prototype, adapted: Adapted) -> Prepare:
-    """Return a function that prepares calls: they synchronize their stream, read, compute, and write at the end."""
+    """Return a function that prepares calls; each call waits for its stream, reads, computes and writes."""
     results, position = Results(prototype), {p.name: i for i, p in enumerate(prototype.parameters[1:])}
     arguments_at, results_at = (
         [position[p.name] for p in parameters] for parameters in (prototype.arguments, prototype.results)
     )
 
     def prepare(values: Sequence[Any]) -> Perform:
+        """Return the function that runs calls with the form of these values."""
         readers = [(n, i, read) for n, i in enumerate(arguments_at) if (read := _reader(values[i])) is not None]
         attributes = [_attribute(values[i]) for i in arguments_at]
         out = [_spec(p, values[i]) for p, i in zip(prototype.results, results_at, strict=True)]
         compute = _make_compute(adapted, attributes, out)
 
         def perform(context: Context, values: Sequence[Any]) -> None:
+            """Run a call: wait for the stream, read the arguments, compute, and write the results."""
             context.synchronize()
             arguments = attributes.copy()
             for n, i, read in readers:
@@ -144,6 +147,7 @@ def bind(prototype: Prototype, adapted: Adapted) -> Prepare:
 
 
 def _make_compute(adapted: Adapted, attributes: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
+    """Return the function that computes results, prepared for the attributes if the implementation supports this."""
     if isinstance(adapted, PreparesCalls):
         return adapted.prepare(attributes, out)
     return lambda arguments: adapted(arguments, out)
@@ -162,12 +166,14 @@ def _reader(value: Any) -> Callable[[Any], Any] | None:
 
 
 def _array(tensor: Tensor) -> Any:
+    """Return the elements of a tensor as an array: a view if the host can address the memory, else a copy."""
     if tensor.is_sparse:
         return [_array(part) for part in tensor.parts]
     return tensor.view() if tensor.device.host_addressable else tensor.numpy()
 
 
 def _entries(values: Sequence[Any]) -> list[Any]:
+    """Return the entries of an array of arguments as implementations take them."""
     return [_attribute(value) if (read := _reader(value)) is None else read(value) for value in values]
 
 
@@ -179,6 +185,7 @@ _READERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
 
 
 def _spec(parameter: Parameter, target: Any) -> OutSpec:
+    """Return the spec of a result from the tensor, or array of tensors, that the caller passes."""
     if isinstance(target, Tensor):
         return _spec_of(target.shape, target.dtype, parameter.c_name)
     if isinstance(target, list) and not parameter.is_callee_allocated:

@@ -1,4 +1,4 @@
-"""Adapters for functions of random numbers: they receive a generator's state as numbers and advance its offset."""
+"""Adapters for functions of random numbers: they pass the state of a generator as numbers and advance its offset."""
 
 from __future__ import annotations
 
@@ -41,11 +41,13 @@ def pass_generator_state(adapter: Adapter, generator: str = "generator", probabi
     default, lock = DefaultGenerator(), Lock()
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+        """Adapt an implementation so that it receives the state of the generator."""
         adapted = adapter(prototype, function)
         names = [parameter.name for parameter in prototype.arguments]
         is_replay = probability is not None and prototype.is_gradient
 
         def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            """Call the implementation with the state of the generator, and advance the offset."""
             named_arguments = dict(zip(names, arguments, strict=True))
             draws = named_arguments.get("train", True) if probability is None else named_arguments[probability] != 0
             if probability is not None and draws and named_arguments[generator] is None:
@@ -78,10 +80,12 @@ def pass_generator_states(adapter: Adapter) -> Adapter:
     lock = Lock()
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+        """Adapt an implementation so that it receives the states of its generators."""
         adapted = adapter(prototype, function)
         position = [parameter.name for parameter in prototype.arguments].index("generators")
 
         def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            """Call the implementation with the states of the generators, and advance their offsets."""
             generators = arguments[position] or []
             with lock:
                 states = [_advance(generator, 1) for generator in generators]

@@ -51,6 +51,7 @@ def importable_name(name: str) -> str:
 
 
 def _attribute(path: str) -> object:
+    """Return the object at `module:attribute`; raise VendorNotFoundError or VendorError if that fails."""
     module_name, _, attribute = path.partition(":")
     try:
         module = importlib.import_module(module_name)
@@ -69,6 +70,7 @@ def _attribute(path: str) -> object:
 
 
 def _load(point: EntryPoint) -> object:
+    """Return the object of an entry point; raise VendorError if that fails."""
     try:
         return point.load()
     except KeyboardInterrupt:
@@ -80,10 +82,12 @@ def _load(point: EntryPoint) -> object:
 
 
 def _describe_import_failure(error: BaseException) -> str:
+    """Return the text of an ImportError, or type and text of another exception."""
     return str(error) if isinstance(error, ImportError) else describe_exception(error)
 
 
 def _require_vendor(name: str, value: object) -> BaseVendor:
+    """Return the object; raise VendorNotFoundError unless it is a vendor."""
     if not isinstance(value, BaseVendor):
         raise VendorNotFoundError(f"vendor {name} is a {type(value).__name__}, expected a diopi_impl.Vendor")
     return value

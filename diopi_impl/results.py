@@ -77,6 +77,7 @@ def _is_workspace_query(box: Box | None) -> bool:
 
 
 def _plan(parameter: Parameter) -> PlanWrites:
+    """Return the function that plans the writes of a result."""
     plan = (
         _plan_new_tensor
         if parameter.is_callee_allocated
@@ -88,7 +89,10 @@ def _plan(parameter: Parameter) -> PlanWrites:
 
 
 def _plan_entries(plan: PlanWrites) -> PlanWrites:
+    """Return a function that plans the writes of an array of results, each by `plan`."""
+
     def entries(name: str, targets: Sequence[Any], results: Sequence[Any]) -> list[Write]:
+        """Return the writes of all entries; raise ValueError if the number of results is wrong."""
         check_entry_count(name, targets, results)
         return [write for target, result in zip(targets, results, strict=True) for write in plan(name, target, result)]
 
@@ -96,6 +100,7 @@ def _plan_entries(plan: PlanWrites) -> PlanWrites:
 
 
 def _plan_tensor(name: str, target: Tensor, result: Any) -> list[Write]:
+    """Return the write of a result to a tensor; raise ValueError if the shape does not fit."""
     dtype, addressable = to_numpy(target.dtype), target.device.host_addressable
     if isinstance(result, DeferredResult) and addressable and (result.shape, result.dtype) == (target.shape, dtype):
         return [(_fill_view, target.view(), result)]
@@ -111,26 +116,32 @@ def _plan_tensor(name: str, target: Tensor, result: Any) -> list[Write]:
 
 
 def _copy_to_view(context: Context, place: Array, array: Array) -> None:
+    """Copy an array to a view of the memory of a tensor."""
     place[...] = array
 
 
 def _fill_view(context: Context, place: Array, result: DeferredResult) -> None:
+    """Let a deferred result write to a view of the memory of a tensor."""
     result.fill(place)
 
 
 def _write_tensor(context: Context, tensor: Tensor, array: Array) -> None:
+    """Copy an array to a tensor in device memory."""
     tensor.write(array)
 
 
 def _plan_number(name: str, box: Box, result: Any) -> list[Write]:
+    """Return the write of a number to a box."""
     return [(_fill_box, box, np.asarray(result).item())]
 
 
 def _fill_box(context: Context, box: Box, value: Any) -> None:
+    """Store a number in a box."""
     box.value = value
 
 
 def _plan_new_tensor(name: str, box: Box, result: Any) -> list[Write]:
+    """Return the write of a result to a tensor that the call allocates."""
     return [(_fill_box_with_tensor, box, np.asarray(result))]
 
 
@@ -144,7 +155,7 @@ def _fill_box_with_tensor(context: Context, box: Box, array: Array) -> None:
 
 
 def check_shape(name: str, target: Sequence[int], result: Sequence[int]) -> None:
-    """Raise ValueError unless the shapes of a tensor and of its result are equal, apart from axes of length 1."""
+    """Raise ValueError unless the shapes of a tensor and of its result are equal, apart from axes of size 1."""
     if _squeeze(target) != _squeeze(result):
         raise ValueError(f"{name} has shape {tuple(target)}, the result has {tuple(result)}")
 
@@ -156,4 +167,5 @@ def check_entry_count(name: str, targets: Sequence[Any], results: Sequence[Any])
 
 
 def _squeeze(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape without axes of size 1."""
     return tuple(length for length in shape if length != 1)

@@ -66,8 +66,8 @@ class Vendor(BaseVendor):
     def implements(self, *names: str, adapt: Adapter | None = None) -> Callable[[F], F]:
         """Register the decorated *functional* implementation of these functions and of their derived forms.
 
-        The implementation declares those of the prototype's inputs and attributes that it uses, by name and in any
-        order. It receives their values (arrays, plain numbers, tuples) and returns the results in order. A keyword-only
+        The implementation declares the inputs and attributes of the prototype that it uses, by name and in any order.
+        It receives their values (arrays, plain numbers, tuples) and returns the results in order. A keyword-only
         parameter `out` receives the `ResultSpec` of each result tensor. Arguments that a call does not read
         (`Prototype.unread_arguments`) are None.
 
@@ -76,14 +76,15 @@ class Vendor(BaseVendor):
             adapt: the adapter for these functions; the vendor's adapter by default.
 
         Returns:
-            A decorator that returns the implementation unchanged. It raises VendorError if there is no such prototype,
-            if the prototype lacks one of the parameters, or if the function is already implemented.
+                A decorator that returns the implementation unchanged. It raises VendorError if there is no such
+                prototype, if the prototype lacks one of the parameters, or if the function is already implemented.
         """
 
         def register(function: F) -> F:
+            """Register a function under each name and return it unchanged."""
             for base in map(_prototype, names):
                 adapted = (adapt or self._adapt)(base, _accept_all(function, base, base.arguments))
-                self._enter_forms(base, adapted, function)
+                self._register_forms(base, adapted, function)
             return function
 
         return register
@@ -91,33 +92,37 @@ class Vendor(BaseVendor):
     def implements_raw(self, name: str) -> Callable[[F], F]:
         """Register the decorated *raw* implementation of `name`: see `Implementation`.
 
-        The implementation declares those of the prototype's parameters that it uses, by name and in any order.
+        The implementation declares the parameters of the prototype that it uses, by name and in any order.
 
         Args:
             name: the standard function.
 
         Returns:
-            A decorator that returns the implementation unchanged. It raises VendorError as that of `implements` does.
+                A decorator that returns the implementation unchanged. It raises VendorError in the same cases as the
+                decorator of `implements`.
         """
 
         def register(function: F) -> F:
+            """Register a function and return it unchanged."""
             prototype = _prototype(name)
             accept = _accept_all(function, prototype, prototype.parameters)
-            self._enter(prototype, lambda values: lambda context, arguments: accept(context, *arguments), function)
+            self._register(prototype, lambda values: lambda context, arguments: accept(context, *arguments), function)
             return function
 
         return register
 
-    def _enter_forms(self, base: Prototype, adapted: Adapted, function: Callable[..., Any]) -> None:
+    def _register_forms(self, base: Prototype, adapted: Adapted, function: Callable[..., Any]) -> None:
+        """Register an implementation for a function and for its derived forms, for example the in-place form."""
         for form in _forms(base):
             if form is base:
-                self._enter(base, bind(form, adapted), function)
+                self._register(base, bind(form, adapted), function)
             elif form.name not in self._implementations:
                 self._implementations[form.name] = add_argument_checks(form, bind(form, adapted))
                 self._derived.add(form.name)
                 self._functions[form.name] = function
 
-    def _enter(self, prototype: Prototype, prepare: Prepare, function: Callable[..., Any]) -> None:
+    def _register(self, prototype: Prototype, prepare: Prepare, function: Callable[..., Any]) -> None:
+        """Register an implementation; raise VendorError if the function is already implemented."""
         if prototype.name in self._implementations and prototype.name not in self._derived:
             raise VendorError(f"vendor {self.name}: {prototype.name} is implemented twice")
         self._derived.discard(prototype.name)
@@ -179,12 +184,13 @@ def _module_of(function: Callable[..., Any]) -> str:
 
 @final
 class _FailureReason(threading.local):
-    """The reason of each thread's latest failed call."""
+    """The reason of the latest failed call of each thread."""
 
     text = ""
 
 
 def _prototype(name: str) -> Prototype:
+    """Return the prototype of a function; raise VendorError if there is none."""
     try:
         return lookup(name)
     except KeyError as unknown:
@@ -192,13 +198,14 @@ def _prototype(name: str) -> Prototype:
 
 
 def _forms(base: Prototype) -> Iterable[Prototype]:
+    """Return the function and its derived forms."""
     return (form for form in prototypes().values() if form.base == base.name)
 
 
 def _accept_all(
     function: Callable[..., Any], prototype: Prototype, parameters: Sequence[Parameter]
 ) -> Callable[..., Any]:
-    """Return an implementation as a function of all of these parameters; raise VendorError if it declares another."""
+    """Return an implementation as a function of all of these parameters; raise VendorError for an unknown parameter."""
     try:
         return accept_all(function, prototype.name, [p.name for p in parameters])
     except ParameterError as unknown:

@@ -1,4 +1,4 @@
-"""Workspace queries: calls that only request the size of a workspace. Implementations never see them."""
+"""Workspace queries: calls that only request the size of a workspace. The adapter here answers them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,27 @@ def answer_workspace_queries(adapter: Adapter) -> Adapter:
     A query computes nothing else. In other calls the sizes that the caller passed are returned unchanged.
 
     Args:
-        adapter: the adapter of the implementation, which returns only the results that are no sizes, in order.
+        adapter: the adapter of the implementation, which returns the results except the sizes, in order.
 
     Returns:
         The adapter that adds the sizes to the results.
     """
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
+        """Adapt an implementation so that workspace queries do not reach it."""
         is_size = [parameter.annotation is InOutSize for parameter in prototype.results]
         names = [parameter.name for parameter in prototype.arguments]
         size_positions = [names.index(p.name) for p, flag in zip(prototype.results, is_size, strict=True) if flag]
 
         def add_sizes(*arguments: Any) -> list[Any]:
+            """Return the results with the sizes that the caller passed."""
             results, passed_sizes = iter(function(*arguments)), iter([arguments[place] for place in size_positions])
             return [next(passed_sizes) if flag else next(results) for flag in is_size]
 
         computed = adapter(prototype, add_sizes)
 
         def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+            """Answer a workspace query, or call the implementation."""
             queried_sizes = iter([arguments[position] for position in size_positions])
             if min(arguments[position] for position in size_positions) >= 0:
                 return computed(arguments, out)

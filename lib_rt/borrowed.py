@@ -1,8 +1,8 @@
 """Views of contexts, tensors and generators that belong to a framework, for the duration of one call.
 
-Only the framework's `diopirt.h` functions understand its handles, so every query goes through them. Copies and stream
-synchronization go through the vendor's registered functions, with which the framework created its memory and streams.
-Closing a borrowed object releases nothing.
+Only the framework's `diopirt.h` functions understand the framework's handles, so every query uses these functions.
+Copies and stream synchronization use the vendor's registered functions, with which the framework created its memory and
+streams. Closing a borrowed object releases nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class BorrowedDevice(Device):
         self.api = api
         self.host_addressable = host_addressable
 
-    def serve(self, service: str, *arguments: int) -> None:
+    def call_service(self, service: str, *arguments: int) -> None:
         """Call the vendor's function for `service`.
 
         Args:
@@ -81,23 +81,24 @@ class BorrowedStream(Stream):
 
     def synchronize(self) -> None:
         """Wait until all work enqueued on the stream is complete."""
-        self._serve("stream_sync", self._native)
+        self._call_service("stream_sync", self._native)
 
     def h2d(self, destination: int, source: int, nbytes: int) -> None:
         """Enqueue a copy of `nbytes` from host address `source` to device address `destination`."""
-        self._serve("h2d", self._native, destination, source, nbytes)
+        self._call_service("h2d", self._native, destination, source, nbytes)
 
     def d2h(self, destination: int, source: int, nbytes: int) -> None:
         """Enqueue a copy of `nbytes` from device address `source` to host address `destination`."""
-        self._serve("d2h", self._native, destination, source, nbytes)
+        self._call_service("d2h", self._native, destination, source, nbytes)
 
     def d2d(self, destination: int, source: int, nbytes: int) -> None:
         """Enqueue a copy of `nbytes` between two device addresses."""
-        self._serve("d2d", self._native, destination, source, nbytes)
+        self._call_service("d2d", self._native, destination, source, nbytes)
 
-    def _serve(self, service: str, *arguments: int) -> None:
+    def _call_service(self, service: str, *arguments: int) -> None:
+        """Call the vendor's function for `service`."""
         assert isinstance(self.device, BorrowedDevice)
-        self.device.serve(service, *arguments)
+        self.device.call_service(service, *arguments)
 
 
 @final
@@ -123,11 +124,12 @@ class BorrowedContext(Context):
         self._native = stream
 
     def _adopt_stream(self) -> BorrowedStream:
+        """Return the stream of the context, which the framework owns."""
         return BorrowedStream(self.device, self._native)
 
     def synchronize(self) -> None:
         """Wait until all work enqueued on the context's stream is complete."""
-        self.device.serve("stream_sync", self._native)
+        self.device.call_service("stream_sync", self._native)
 
     def fetch(self, tensor: Tensor, start: int, span: Array) -> None:
         """Copy `span.nbytes` bytes of the tensor's storage, from byte `start`, into `span`; waits for the stream."""
@@ -148,6 +150,7 @@ class BorrowedContext(Context):
             ffi.memmove(pointer(destination), pointer(source), span.nbytes)
 
     def _release(self, handle: Any) -> None:
+        """Do nothing: the framework owns the context."""
         pass
 
     def __del__(self) -> None:
@@ -166,6 +169,7 @@ class BorrowedGenerator(Generator):
         self._handle = handle
 
     def _release(self, handle: Any) -> None:
+        """Do nothing: the framework owns the generator."""
         pass
 
 

@@ -35,7 +35,7 @@ _open, _destroy, _synchronize = (
 )
 
 _stream_lock = RLock()
-"""Protects the first access to a context's stream, which two threads may make at once."""
+"""Protects the first access to the stream of a context, because two threads may access it at the same time."""
 
 
 class Context(Owner):
@@ -175,6 +175,7 @@ class Context(Owner):
                 self._stream.close()
 
     def _release(self, handle: Any) -> None:
+        """Destroy the context and its tensors; raise GuardError if memory outside a tensor was written."""
         if code := _destroy(handle, damage_location.cell):
             raise_guarded_error(code)
         (self._stream or self.device)._remove(self)

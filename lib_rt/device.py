@@ -32,7 +32,7 @@ class Device(Parent):
         self._callbacks = make_callbacks(functions) if functions else {}
         self.host_addressable = host_addressable
         for name, callback in self._callbacks.items():
-            self._exchange(name, callback)
+            self._replace_service(name, callback)
 
     @classmethod
     def from_pointers(cls, pointers: Mapping[str, Any], *, host_addressable: bool = False) -> Self:
@@ -47,7 +47,7 @@ class Device(Parent):
         """
         device = cls(host_addressable=host_addressable)
         for name, function in pointers.items():
-            device._exchange(name, function)
+            device._replace_service(name, function)
         return device
 
     @classmethod
@@ -62,7 +62,7 @@ class Device(Parent):
             The device.
 
         Raises:
-            RuntimeError: `initialize` returned another value than 0.
+            RuntimeError: `initialize` returned a value other than 0.
         """
         device = cls(host_addressable=host_addressable)
         with device._use_for_registration():
@@ -75,9 +75,9 @@ class Device(Parent):
     @property
     def pointers(self) -> dict[str, Any]:
         """The registered C functions by service name. Do not read this property while the device is in use."""
-        functions = {name: self._exchange(name, None) for name in _NUMBER}
+        functions = {name: self._replace_service(name, None) for name in _NUMBER}
         for name, function in functions.items():
-            self._exchange(name, function)
+            self._replace_service(name, function)
         return {name: function for name, function in functions.items() if function}
 
     @property
@@ -118,13 +118,14 @@ class Device(Parent):
     @contextmanager
     def unregistered(self, name: str) -> Iterator[None]:
         """Unregister the service `name`, a field of `RuntimeFunctions`, for the duration of the `with` block."""
-        previous = self._exchange(name, None)
+        previous = self._replace_service(name, None)
         try:
             yield
         finally:
-            self._exchange(name, previous)
+            self._replace_service(name, previous)
 
-    def _exchange(self, name: str, function: Any) -> Any:
+    def _replace_service(self, name: str, function: Any) -> Any:
+        """Register `function` for the service `name` (None for no function), and return the previous function."""
         if name not in _NUMBER:
             raise KeyError(f"{name!r} is not a runtime service; the services are {', '.join(_NUMBER)}")
         previous = ffi.new("diopirt_function_t*")
@@ -133,12 +134,14 @@ class Device(Parent):
         return previous[0]
 
     def _live(self) -> tuple[int, int]:
+        """Return the number and the total size in bytes of the live tensor allocations."""
         counts = ffi.new(_COUNTS)
         check(lib.diopirt_device_live(self.handle, counts, counts + 1))
         return counts[0], counts[1]
 
     @contextmanager
     def _use_for_registration(self) -> Iterator[None]:
+        """Direct the C registration functions to this device for the duration of the `with` block."""
         with _registration_lock:
             previous = lib.diopirt_device_current()
             check(lib.diopirt_device_use(self.handle))
@@ -148,6 +151,7 @@ class Device(Parent):
                 check(lib.diopirt_device_use(previous))
 
     def _release(self, handle: Any) -> None:
+        """Close the streams and destroy the device."""
         for stream in self._living():
             stream.close()
         check(lib.diopirt_device_destroy(handle))
@@ -172,6 +176,7 @@ _NUMERIC = {"diopiStreamHandle_t*": "uintptr_t*", "uint64_t": "uint64_t", "int32
 
 
 def _numeric_signature(service: Service) -> str:
+    """Return the C signature of a service with pointers as numbers, for callbacks in Python."""
     returns, *arguments = (
         _NUMERIC.get(kind, "uintptr_t") for kind in (service.returns, *(kind for kind, _ in service.arguments))
     )
@@ -206,15 +211,17 @@ def make_callbacks(functions: RuntimeFunctions) -> dict[str, Any]:
 
 
 def _callback(service: Service, function: Any, errors: _ErrorText) -> Any:
+    """Return a C function that calls `function`; a C function is returned unchanged."""
     if isinstance(function, ffi.CData):
         return function
     return ffi.callback(_numeric_signature(service), _wrapper(service)(function, errors))
 
 
 def _return_on_error(function: Callable[..., Any], errors: _ErrorText, failure: int | None) -> Callable[..., Any]:
-    """Return `function` changed so that it stores an exception in `errors` and returns `failure`."""
+    """Return a function that calls `function`; if it raises, the exception is stored and `failure` is returned."""
 
     def call(*arguments: Any) -> Any:
+        """Call the function; store an exception and return `failure`."""
         try:
             return function(*arguments)
         except Exception as error:
@@ -225,11 +232,15 @@ def _return_on_error(function: Callable[..., Any], errors: _ErrorText, failure: 
 
 
 def _wrap_status(function: Callable[..., int | None], errors: _ErrorText) -> Callable[..., int]:
+    """Return a function for services that return a status: 0 on success, 1 on failure."""
     return _return_on_error(lambda *arguments: function(*arguments) or 0, errors, 1)
 
 
 def _wrap_create(function: Callable[[], int], errors: _ErrorText) -> Callable[[Any], int]:
+    """Return a function for services that write a handle to a pointer and return a status."""
+
     def create(result: Any) -> int:
+        """Write the handle that the function returns to `result`."""
         result[0] = function()
         return 0
 
@@ -237,15 +248,20 @@ def _wrap_create(function: Callable[[], int], errors: _ErrorText) -> Callable[[A
 
 
 def _wrap_malloc(function: Callable[[int], int], errors: _ErrorText) -> Callable[[int], int]:
+    """Return a function for `malloc`: it returns NULL on failure."""
     return _return_on_error(function, errors, 0)
 
 
 def _wrap_free(function: Callable[[int], None], errors: _ErrorText) -> Callable[[int], None]:
+    """Return a function for services without a result; an exception is only stored."""
     return _return_on_error(function, errors, None)
 
 
 def _wrap_last_error(function: Callable[[], str], errors: _ErrorText) -> Callable[[], int]:
+    """Return a function for `last_error`: it returns the address of a C string, and reports stored exceptions first."""
+
     def last_error() -> int:
+        """Return the address of the text of the last error."""
         message, errors.message = errors.message or function(), ""
         errors.c_string = ffi.new("char[]", message.encode())
         return address(errors.c_string)
@@ -265,4 +281,5 @@ _WRAPPERS: dict[str, _Wrapper] = {
 
 
 def _wrapper(service: Service) -> _Wrapper:
+    """Return the wrapper that makes a Python function callable from C as this service."""
     return _wrap_create if service.returns_by_pointer else _WRAPPERS[service.returns]

@@ -33,7 +33,7 @@ _POISON_BITS = {
     Dtype.tfloat32: 0x7FA5A5A5,
     Dtype.float64: 0x7FF5A5A5A5A5A5A5,
 }
-"""Signaling NaNs by floating-point type. Elements of every other type are filled with bytes 0xA5."""
+"""Signaling NaN of each floating-point type. Elements of all other types are filled with bytes 0xA5."""
 
 
 def to_numpy(dtype: Dtype) -> np.dtype[Any]:
@@ -81,7 +81,7 @@ def poisoned_array(elements: int, dtype: Dtype) -> Array:
 
 
 def is_poison(array: Array) -> npt.NDArray[np.bool]:
-    """Return a mask of the elements that hold the poison pattern; an integer can have that value by chance."""
+    """Return a mask of the elements that contain the poison pattern; an integer can have this value by chance."""
     elements = np.ascontiguousarray(array).reshape(-1)
     pattern = poison_of(from_numpy(array.dtype))
     words = elements.view(f"u{min(len(pattern), _LARGEST_WORD)}")

@@ -23,7 +23,7 @@ class GuardError(RuntimeError):
     """Memory outside a tensor was written.
 
     Attributes:
-        offset: Position of the first damaged byte, counted from the start of the storage; negative if it lies before.
+        offset: Position of the first damaged byte, counted from the start of the storage; negative before it.
     """
 
     def __init__(self, offset: int, text: str) -> None:

@@ -47,9 +47,11 @@ class Generator(Owner):
         check(self.api.diopiGeneratorSetSeedAndOffset(self.handle, self.seed, offset))
 
     def _seed_and_offset(self) -> tuple[int, int]:
+        """Return the seed and the offset."""
         pair = ffi.new("uint64_t[2]")
         check(self.api.diopiGeneratorGetSeedAndOffset(self.handle, pair, pair + 1))
         return pair[0], pair[1]
 
     def _release(self, handle: Any) -> None:
+        """Destroy the generator."""
         check(lib.diopirt_generator_destroy(handle))

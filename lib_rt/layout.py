@@ -26,10 +26,10 @@ class TensorMetadata:
         shape: Number of elements along each axis.
         strides: Distance in elements along each axis; empty for a sparse tensor.
         dtype: Element type.
-        memory_kind: Whether the tensor lies in device or host memory.
+        memory_kind: Whether the tensor is in device or host memory.
         storage_offset: Position of the first element in the storage, in elements.
         is_sparse: Whether the tensor is in compressed sparse row form.
-        is_contiguous: Whether the elements lie in row-major order without gaps.
+        is_contiguous: Whether the elements are in row-major order without gaps.
         form: Shape, element type and memory kind as a hashable value; it does not depend on strides and offset.
     """
 
@@ -85,8 +85,8 @@ def core_layout(
         strides: Distance in elements along each axis; None for contiguous.
         dtype: Element type.
         memory_kind: Device or host memory.
-        offset: Number of elements in the storage before the first one of the tensor.
-        elements: Size of the storage in elements; -1 for the smallest that holds the tensor.
+        offset: Number of elements in the storage before the first element of the tensor.
+        elements: Size of the storage in elements; -1 for the smallest storage that contains the tensor.
 
     Returns:
         The layout, a pointer to the C structure, and the objects that the pointer depends on.
@@ -126,6 +126,7 @@ def decode_layouts(numbers: bytes) -> tuple[TensorMetadata, ...]:
 
 
 def _iterate_layouts(numbers: Iterator[int]) -> Iterator[TensorMetadata]:
+    """Iterate over the layouts in an encoded list."""
     for axes in numbers:
         dtype, memory_kind, offset = islice(numbers, 3)
         shape, strides = tuple(islice(numbers, axes)), tuple(islice(numbers, axes))
@@ -144,14 +145,14 @@ def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """Return the number of elements between the first and the last one in memory, both included."""
+    """Return the number of elements from the first to the last element in memory, both included."""
     if 0 in shape:
         return 0
     return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
 def strided_view(memory: Any, dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """Return a view of the buffer `memory` with the given shape and strides (in elements)."""
+    """Return a view of the buffer `memory` with this shape and these strides (in elements)."""
     if 0 in shape:
         return np.empty(shape, dtype)
     return np.ndarray(shape, dtype, memory, 0, [stride * dtype.itemsize for stride in strides])
@@ -165,14 +166,14 @@ def view_memory(place: int, layout: TensorMetadata) -> Array:
 
 
 def storage_image(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: int, elements: int | None) -> Array:
-    """Return the contents of a poisoned storage that holds an array.
+    """Return the contents of a poisoned storage that contains an array.
 
     Args:
         array: Values of the tensor.
         dtype: Element type of the storage.
         strides: Distance in elements along each axis.
-        offset: Number of elements before the first one of the array.
-        elements: Size of the storage in elements; None for the smallest that holds the array.
+        offset: Number of elements before the first element of the array.
+        elements: Size of the storage in elements; None for the smallest storage that contains the array.
 
     Returns:
         A one-dimensional array with the elements of the storage.

@@ -1,4 +1,4 @@
-"""Finds, loads and declares `libdiopirt.so`.
+"""The C library `libdiopirt.so`: it is found, loaded, and declared to cffi when this module is imported.
 
 The library is loaded with global symbols, so that vendor libraries that are loaded later find the runtime's functions.
 The environment variable DIOPIRT_LIBRARY names another file to load, for instance a debug build.
@@ -29,6 +29,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def _candidates() -> Iterator[Path]:
+    """Iterate over the paths where the library may be."""
     if chosen := os.environ.get("DIOPIRT_LIBRARY"):
         yield Path(chosen)
         return
@@ -77,7 +78,7 @@ _INTACT = -(2**63)
 """Value of the damage location while no guard zone is damaged."""
 
 _COPY_LIMIT = 4096
-"""Size in bytes up to which copying an array is faster than asking for its buffer."""
+"""Size in bytes up to which copying an array is faster than requesting its buffer."""
 
 _ADDRESS, _POINTER = ffi.typeof("uintptr_t"), ffi.typeof("void*")
 _NUMBERS, _NUMBER, _SIZE = ffi.typeof("int64_t[]"), ffi.typeof("int64_t*"), ffi.typeof("diopiSize_t*")
@@ -143,6 +144,7 @@ def raise_guarded_error(code: int) -> NoReturn:
 
 @cache
 def _pointer_type(kind: str) -> Any:
+    """Return the type of pointers to values of a C type."""
     return ffi.typeof(f"{kind}*")  # cached, since cffi takes longer to find a type by its name than to make a value
 
 
@@ -179,7 +181,7 @@ array_pointer: Callable[[Array], Any] = ffi.from_buffer
 def elements_pointer(array: Array) -> Any:
     """Return an object from which a C call reads the elements of any array in row-major order."""
     if array.nbytes <= _COPY_LIMIT:
-        return array.tobytes()  # faster than asking for a buffer
+        return array.tobytes()  # faster than a buffer
     return ffi.from_buffer(np.ascontiguousarray(array))
 
 

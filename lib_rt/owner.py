@@ -1,4 +1,4 @@
-"""What all objects of the runtime have in common: they own a handle of the C core, and release it once."""
+"""The base classes of all objects of the runtime, which own a handle of the C core and release it once."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ class Owner:
         self._handle = None
 
     def _release(self, handle: Any) -> None:
+        """Release the C handle; derived classes implement this."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -68,7 +69,7 @@ class Owner:
 
 
 class Parent(Owner):
-    """An owner of other owners. It refers to its children weakly and closes them before itself."""
+    """An owner of other owners, its children. It has weak references to the children and closes them before itself."""
 
     __slots__ = ("_children",)
 
@@ -77,11 +78,13 @@ class Parent(Owner):
         self._children: dict[int, ref[Owner]] = {}
 
     def _add(self, child: Owner) -> None:
+        """Register an object that must be closed before this object."""
         self._children[id(child)] = ref(child)
 
     def _remove(self, child: Owner) -> None:
+        """Forget a child, which is closed."""
         self._children.pop(id(child), None)
 
     def _living(self) -> list[Owner]:
-        """Return the children that are still referenced elsewhere."""
+        """Return the children to which other references exist."""
         return [child for weak in list(self._children.values()) if (child := weak()) is not None]

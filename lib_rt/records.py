@@ -43,6 +43,7 @@ def recording() -> Iterator[list[Record]]:
 
 
 def _read_log() -> Iterator[Record]:
+    """Iterate over the time spans that the runtime logged."""
     name, depth, nanoseconds = ffi.new("char const**"), ffi.new("int32_t*"), ffi.new("int64_t*")
     for index in range(lib.diopirt_record_count()):
         check(lib.diopirt_record_logged(index, name, depth, nanoseconds))

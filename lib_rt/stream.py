@@ -25,6 +25,7 @@ class Stream(Parent):
         return stream
 
     def _attach(self, device: Device, handle: Any) -> None:
+        """Set the handle and the device, and register the stream with the device."""
         super().__init__()
         self._handle = handle
         self.device = device
@@ -52,9 +53,11 @@ class Stream(Parent):
         self._copy(lib.diopirt_d2d_service, destination, source, nbytes)
 
     def _copy(self, service: int, destination: int, source: int, nbytes: int) -> None:
+        """Enqueue a copy by one of the three copy services."""
         check(lib.diopirt_stream_copy(self.handle, service, pointer(destination), pointer(source), nbytes))
 
     def _release(self, handle: Any) -> None:
+        """Close the contexts on the stream, and destroy it."""
         for context in self._living():
             Owner.close(context)  # not Context.close, which would close this stream
         check(lib.diopirt_stream_destroy(handle))

@@ -118,15 +118,15 @@ class Tensor(Owner):
         storage_elements: int | None = None,
         memory_kind: types.Device = _DEVICE,
     ) -> Tensor:
-        """Create a tensor with the values of an array; the rest of its storage is poisoned.
+        """Create a tensor with the values of an array; all other elements of the storage are poisoned.
 
         Args:
             context: The context that owns the tensor.
             array: Values of the tensor.
-            dtype: Element type; the array's own if None. Pass it to distinguish tfloat32 from float32.
+            dtype: Element type; the type of the array if None. Pass it to distinguish tfloat32 from float32.
             strides: Distance in elements along each axis; contiguous if None. Elements that share memory must be equal.
-            offset: Number of elements in the storage before the first one of the tensor.
-            storage_elements: Size of the storage in elements; the smallest that holds the tensor if None.
+            offset: Number of elements in the storage before the first element of the tensor.
+            storage_elements: Size of the storage in elements; the smallest storage that contains the tensor if None.
             memory_kind: Device or host memory.
 
         Returns:
@@ -159,7 +159,7 @@ class Tensor(Owner):
         storage_elements: int | None = None,
         memory_kind: types.Device = _DEVICE,
     ) -> Tensor:
-        """Create a poisoned tensor; the other parameters are those of `from_numpy`."""
+        """Create a poisoned tensor; `from_numpy` describes the parameters after `shape`."""
         steps = tuple(strides) if strides is not None else None
         elements = -1 if storage_elements is None else storage_elements
         layout, core, _ = core_layout(tuple(shape), steps, dtype, memory_kind, offset, elements)
@@ -188,7 +188,7 @@ class Tensor(Owner):
             shape: Number of elements along each axis.
             dtype: Element type.
             strides: Distance in elements along each axis.
-            offset: Number of elements in the storage before the first one of the tensor.
+            offset: Number of elements in the storage before the first element of the tensor.
 
         Returns:
             The tensor.
@@ -253,7 +253,7 @@ class Tensor(Owner):
     def handle(self) -> Any:
         """The tensor's C handle, a cffi pointer."""
         if self._handle is None or self.context._handle is None:
-            raise ReleasedError(f"the tensor of shape {self.shape} is closed, or its context is")
+            raise ReleasedError(f"the tensor of shape {self.shape} or its context is closed")
         return self._handle
 
     @property
@@ -263,12 +263,12 @@ class Tensor(Owner):
 
     @property
     def storage_offset(self) -> int:
-        """Position in its storage of the first element, in elements."""
+        """Position of the first element in the storage, in elements."""
         return self.layout.storage_offset
 
     @property
     def memory_kind(self) -> types.Device:
-        """Whether the tensor lies in device or host memory."""
+        """Whether the tensor is in device or host memory."""
         return self.layout.memory_kind
 
     @property
@@ -316,7 +316,7 @@ class Tensor(Owner):
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
+        """Whether the elements are in row-major order without gaps."""
         return self.layout.is_contiguous
 
     def numpy(self) -> Array:
@@ -374,7 +374,7 @@ class Tensor(Owner):
         self.context.store(self, self._start, span)
 
     def clone(self) -> Tensor:
-        """Return a tensor of the same layout whose storage is a device-to-device copy of this one's."""
+        """Return a tensor of the same layout whose storage is a device-to-device copy of the storage of this tensor."""
         handle = call_for_output(lib.diopirt_tensor_clone, "diopiTensorHandle_t", self.handle)
         return type(self)(self.context, handle, self.layout, True)
 
@@ -385,7 +385,7 @@ class Tensor(Owner):
 
     def close(self) -> None:
         """Check the guard zones and free the memory; see `Owner.close`."""
-        # All in one function because every operator call closes three tensors.
+        # A single function, because every operator call closes three tensors.
         if self._handle is None:
             return
         if self._owns and self.context._handle is not None and (code := _destroy(self._handle, damage_location.cell)):
@@ -413,8 +413,9 @@ class Tensor(Owner):
         return self._memory
 
     def _check_addressable(self) -> None:
+        """Raise TypeError unless the host can address the memory of the tensor."""
         if not (self.device.host_addressable or self.memory_kind is types.Device.host):
-            raise TypeError("a view of device memory needs a device the host can address")
+            raise TypeError("the host can't address the device memory of the tensor, which a view requires")
 
     @property
     def _start(self) -> int:
@@ -432,6 +433,7 @@ def _check_dtype(array: Array, dtype: Dtype | None) -> Dtype:
 
 
 def _unpack_sizes(size: Any) -> tuple[int, ...]:
+    """Return a C size as a tuple."""
     return tuple(ffi.unpack(size.data, size.len)) if size.len else ()
 
 

@@ -33,7 +33,7 @@ class TorchCall:
 
     Attributes:
         prototype: the function.
-        values: the parameters' values by name, tensors sharing their memory with the caller's; None for boxes.
+        values: the values of the parameters by name; tensors share the memory of the caller's tensors; None for boxes.
         generators: the caller's generators, by name.
     """
 
@@ -56,13 +56,13 @@ class TorchCall:
         raise NoEquivalentError("the caller allocated no result")
 
     def check_mask(self) -> None:
-        """Raise NoEquivalentError if a mask of dropout is broadcast: native_dropout draws for each element."""
+        """Raise NoEquivalentError if the mask of dropout is broadcast, which native_dropout does not support."""
         mask = self.values.get("mask")
         if self.generators and mask is not None and mask.shape != self.values["input"].shape:
             raise NoEquivalentError("native_dropout draws for each element")
 
     def seed(self) -> None:
-        """Seed PyTorch's default generator from the caller's generator, if any, and advance the latter's offset."""
+        """Seed PyTorch's default generator from the caller's generator, if any, and advance the caller's offset."""
         for source in self.generators.values():
             if source is not None and self.values.get("train", True):
                 (seed,) = np.random.SeedSequence([source.seed, source.offset]).generate_state(1)
@@ -125,17 +125,19 @@ def _is_default(argument: Any, value: Any) -> bool:
 
 
 def _as_constant(value: Any) -> Any:
+    """Return a value in the form in which the table writes constants."""
     if isinstance(value, Reduction):
         return value.name
     return tuple(value) if isinstance(value, list) else value
 
 
 def _is_generator(parameter: Parameter) -> bool:
+    """Return whether a parameter is a generator."""
     return isinstance(parameter.annotation, type) and issubclass(parameter.annotation, kinds.Generator)
 
 
 def _to_torch(value: Any) -> Any:
-    """Return tensors as PyTorch's, over the same memory, and attributes as operators take them."""
+    """Return tensors as tensors of PyTorch over the same memory, and attributes as operators take them."""
     if isinstance(value, Tensor):
         return _tensor(value)
     if isinstance(value, list):
@@ -148,6 +150,7 @@ def _to_torch(value: Any) -> Any:
 
 
 def _tensor(tensor: Tensor) -> torch.Tensor:
+    """Return a tensor of PyTorch over the same memory; raise NoEquivalentError for a sparse tensor."""
     if tensor.is_sparse:
         raise NoEquivalentError("sparse tensors are not supported")
     array = tensor.view()
@@ -163,10 +166,12 @@ def _keeps_axes(call: TorchCall) -> bool:
 
 
 def _output_mask(call: TorchCall) -> list[bool]:
+    """Return which results the caller requests."""
     return [value is not None for value in call.results]
 
 
 def _input_shape(call: TorchCall) -> tuple[int, ...]:
+    """Return the shape of the argument `input`; raise NoEquivalentError if it has no channels."""
     shape = tuple(call.values["input"].shape)
     if len(shape) < 2:
         raise NoEquivalentError("input has no channels")

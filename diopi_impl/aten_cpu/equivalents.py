@@ -63,18 +63,20 @@ class Equivalent:
 def equivalents() -> Mapping[str, Sequence[Equivalent]]:
     """Return the equivalent operators by function; derived forms have the equivalents of their base."""
     found: dict[str, list[Equivalent]] = {}
-    for equivalent in (*_composed(), *map(Equivalent, rows().values())):
+    for equivalent in (*_read_composed_operators(), *map(Equivalent, rows().values())):
         if equivalent.row.function not in (DECOMPOSED, NO_CALL, *RULES):
             found.setdefault(equivalent.row.function, []).append(equivalent)
     return found
 
 
-def _composed() -> list[Equivalent]:
+def _read_composed_operators() -> list[Equivalent]:
+    """Return the equivalents in the file `equivalents.tsv`."""
     lines = [line.split("\t") for line in FILE.read_text("utf-8").splitlines() if not line.startswith("#")]
-    return [_equivalent(*line) for line in lines]
+    return [_parse_equivalent(*line) for line in lines]
 
 
-def _equivalent(operator: str, function: str, named: str = "") -> Equivalent:
+def _parse_equivalent(operator: str, function: str, named: str = "") -> Equivalent:
+    """Return the equivalent for the columns of a line: operator, function, and names of arguments or constants."""
     words = named.split()
     constants = dict(word[1:].split("=", 1) for word in words if word.startswith("<"))
     sources = " ".join(word for word in words if not word.startswith("<"))

@@ -141,6 +141,7 @@ def _check_written(call: TorchCall, operator: Any, bound: dict[str, Any]) -> Non
 
 
 def _invoke(operator: Any, bound: dict[str, Any]) -> Any:
+    """Call an operator with these arguments, and its defaults for all other arguments."""
     declared = operator._schema.arguments
     defaults = {a.name: a.default_value for a in declared if a.has_default_value()}
     values = {**defaults, **bound}
@@ -196,18 +197,19 @@ def _deliver(
         else:
             pairs.append((parameter.name, call.values[parameter.name], returned[place]))
     for name, target, value in pairs:
-        _check(name, target, value)
+        _check_fits(name, target, value)
     for _, target, value in pairs:
         _copy(target, value)
 
 
-def _check(name: str, target: Any, value: Any) -> None:
+def _check_fits(name: str, target: Any, value: Any) -> None:
+    """Raise RejectedError unless the element type and shape of a result fit the caller's tensor."""
     if isinstance(target, list):
         for entry, tensor in zip(target, value, strict=True):
-            _check(name, entry, tensor)
+            _check_fits(name, entry, tensor)
     elif (
         target is not None
-        and not _is_left_out(target, value)
+        and not _is_omitted(target, value)
         and (target.dtype, _axes(target)) != (value.dtype, _axes(value))
     ):
         expected, actual = (f"{tensor.dtype}{list(tensor.shape)}" for tensor in (target, value))
@@ -215,14 +217,15 @@ def _check(name: str, target: Any, value: Any) -> None:
 
 
 def _copy(target: Any, value: Any) -> None:
+    """Copy a result, or each entry of a list, to the caller's tensor."""
     if isinstance(target, list):
         for entry, tensor in zip(target, value, strict=True):
             _copy(entry, tensor)
-    elif target is not None and target is not value and not _is_left_out(target, value):
+    elif target is not None and target is not value and not _is_omitted(target, value):
         target.copy_(value.detach().reshape(target.shape))
 
 
-def _is_left_out(target: torch.Tensor, value: torch.Tensor | None) -> bool:
+def _is_omitted(target: torch.Tensor, value: torch.Tensor | None) -> bool:
     """Return whether the operator omits a result, as batch normalization omits statistics outside of training."""
     return value is None or (value.numel() == 0 and target.numel() > 0)
 
@@ -233,6 +236,7 @@ def _axes(tensor: torch.Tensor) -> list[int]:
 
 
 def _fill_boxes(context: Context, boxes: Sequence[Box], values: Sequence[Any]) -> None:
+    """Fill boxes with the results, in order."""
     for box, value in zip(boxes, values, strict=False):
         _fill_box(context, box, value)
 

@@ -42,11 +42,13 @@ def export(vendor: str, folder: Path) -> Path:
         The path of the library.
     """
     name = importable_name(vendor)
-    found = _python_vendor(vendor, find_vendor(name))
+    found = _require_python_vendor(vendor, find_vendor(name))
     operators = [p for p in prototypes().values() if found.has(p.name) and p.name not in TEXT_QUERIES]
     services = [name for name, function in vars(found.runtime).items() if function is not None]
     text = source(name, found.name, found.version, operators, services)
-    return build(text, folder / LIBRARY, _roots(name), extra_sources=[_HERE / "describe.c", _HERE / "explain.c"])
+    return build(
+        text, folder / LIBRARY, _import_folders(name), extra_sources=[_HERE / "describe.c", _HERE / "explain.c"]
+    )
 
 
 def build(
@@ -87,14 +89,15 @@ def build(
     return target
 
 
-def _python_vendor(name: str, vendor: BaseVendor) -> Vendor:
+def _require_python_vendor(name: str, vendor: BaseVendor) -> Vendor:
+    """Return the vendor; raise VendorError unless it is written in Python."""
     if not isinstance(vendor, Vendor):
         raise VendorError(f"vendor {name} is a {type(vendor).__name__}, only a diopi_impl.Vendor can be exported")
     return vendor
 
 
-def _roots(name: str) -> list[Path]:
-    """Return the folders of this package and the vendor's package, which an import hook may have found."""
+def _import_folders(name: str) -> list[Path]:
+    """Return the folders from which Python imports this package and the package of the vendor."""
     packages = (__name__.split(".")[0], name.split(":")[0].split(".")[0])
     files = (sys.modules[package].__file__ for package in packages)
     return [Path(file).resolve().parents[Path(file).stem == "__init__"] for file in files if file]
@@ -118,6 +121,7 @@ def _compile_cpp(source: Path, include: Path) -> Path:
 
 
 def _run_compiler(command: list[str]) -> None:
+    """Run a compiler; raise ExportError with its messages if it fails."""
     process = subprocess.run(command, capture_output=True, text=True)
     if process.returncode:
         raise ExportError(f"{shlex.join(command)} failed:\n{process.stderr}")

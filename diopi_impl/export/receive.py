@@ -52,7 +52,8 @@ class Receiver:
             return Error.ErrorOccurred
 
     def _call(self, ctx: Any, arguments: Sequence[Any]) -> int:
-        call = self._begin(ctx, arguments)
+        """Convert the arguments, call the vendor, and write the results."""
+        call = self._read_description(ctx, arguments)
         values: list[Any] = []
         for (read, may_be_null), argument in zip(self._readers, arguments):  # noqa: B905  # the last argument describes the call
             values.append(None if may_be_null and not argument else read(call, argument))
@@ -65,8 +66,8 @@ class Receiver:
                 _write_boxes(values[n], arguments[n])
         return code
 
-    def _begin(self, ctx: Any, arguments: Sequence[Any]) -> _IncomingCall:
-        """Return a call whose last argument, the description of its tensors, was read."""
+    def _read_description(self, ctx: Any, arguments: Sequence[Any]) -> _IncomingCall:
+        """Return the call with the layouts of its tensors, read from the description, which is the last C argument."""
         count, description = 0 if self._count_position is None else arguments[self._count_position], arguments[-1]
         tensors = description.tensors
         if tensors < 0:
@@ -102,29 +103,35 @@ Reader = Callable[[_IncomingCall, Any], Any]
 
 
 def _tensor(call: _IncomingCall, handle: Any) -> Tensor:
+    """Return the tensor behind a handle, with the next layout of the description if there is one."""
     if call.layouts is None:
         return Tensor.from_handle(call.context, handle)
     return Tensor.from_layout(call.context, handle, *next(call.layouts))
 
 
 def _tensors(call: _IncomingCall, handles: Any) -> list[Tensor | None]:
+    """Return the tensors of an array; None for a NULL entry."""
     return [_tensor(call, handles[i]) if handles[i] else None for i in range(call.count)]
 
 
 def _generator(call: _IncomingCall, handle: Any) -> BorrowedGenerator:
+    """Return the generator behind a handle."""
     assert isinstance(call.context.device, BorrowedDevice)
     return BorrowedGenerator(call.context.device, handle)
 
 
 def _generators(call: _IncomingCall, handles: Any) -> list[BorrowedGenerator | None]:
+    """Return the generators of an array; None for a NULL entry."""
     return [_generator(call, handles[i]) if handles[i] else None for i in range(call.count)]
 
 
 def _size(call: _IncomingCall, size: Any) -> tuple[int, ...]:
+    """Return the numbers of a C size as a tuple."""
     return tuple(size.data[0 : size.len]) if size.len else ()
 
 
 def _scalar(call: _IncomingCall, pointer: Any) -> types.Scalar:
+    """Return the scalar that a pointer refers to."""
     return _scalar_from_bits(pointer.stype, pointer.ival)
 
 
@@ -136,30 +143,37 @@ def _scalar_from_bits(stype: int, bits: int) -> types.Scalar:
 
 
 def _text(call: _IncomingCall, characters: Any) -> str:
+    """Return a C string as a Python string."""
     return text(characters)
 
 
 def _address(call: _IncomingCall, pointer: Any) -> int:
+    """Return a pointer as a number."""
     return address(pointer)
 
 
 def _box(call: _IncomingCall, pointer: Any) -> Box:
+    """Return an empty box."""
     return Box()
 
 
 def _filled_box(call: _IncomingCall, pointer: Any) -> Box:
+    """Return a box with the number that a pointer refers to."""
     return Box(pointer[0])
 
 
 def _pass_through(call: _IncomingCall, value: Any) -> Any:
+    """Return the C argument unchanged."""
     return value
 
 
 def _dereference(call: _IncomingCall, pointer: Any) -> Any:
+    """Return the number that a pointer refers to."""
     return pointer[0]
 
 
 def _enum(kind: type[IntEnum]) -> Reader:
+    """Return a reader of the members of an enumeration; unknown numbers are unchanged."""
     known = {member.value: member for member in kind}
     return lambda call, value: known.get(value, value)
 
@@ -178,10 +192,11 @@ _READERS: dict[Any, Reader] = {
     kinds.Pointer: _address,
     **{kind: _enum(kind) for kind in (types.MemoryFormat, types.Reduction, types.RoundMode)},
 }
-"""The readers by annotation, which include derived annotations; other arguments are numbers or pointers to them."""
+"""The readers by annotation, also for derived annotations; other arguments are numbers or pointers to numbers."""
 
 
 def _reader(prototype: Prototype, parameter: Parameter) -> Reader:
+    """Return the reader of the arguments for a parameter."""
     if parameter.annotation is kinds.NewOuts:
         return _boxes(len(prototype.result))  # type: ignore[arg-type]  # a rule by entry, which `NewOuts` demands
     read = next((_READERS[kind] for kind in parameter.annotation.__mro__ if kind in _READERS), _pass_through)
@@ -191,9 +206,10 @@ def _reader(prototype: Prototype, parameter: Parameter) -> Reader:
 
 
 def _may_be_null(parameter: Parameter) -> bool:
-    """Return whether NULL stands for None. For a bare address NULL is an ordinary value."""
+    """Return whether NULL becomes None; for a plain address, NULL is an ordinary value."""
     return parameter.annotation is not kinds.Pointer and bool(ffi.typeof(parameter.c_type).kind == "pointer")
 
 
 def _boxes(number: int) -> Reader:
+    """Return a reader that creates `number` empty boxes."""
     return lambda call, pointer: [Box() for _ in range(number)]

@@ -52,13 +52,14 @@ def _names(texts: Any) -> Iterator[str]:
 
 
 def _operator(vendor: Vendor, name: str, device: BorrowedDevice, fail: Any) -> Any:
+    """Return the C function that calls the implementation of an operator."""
     prototype = lookup(name)
     receiver = Receiver(prototype, vendor, device, lambda reason: fail(reason.encode()))
     return ffi.callback(implementation_type(prototype), receiver, error=Error.ErrorOccurred)
 
 
 def _api(functions: Any) -> SimpleNamespace:
-    """Return the framework's runtime functions, which raise CallError if they fail."""
+    """Return the runtime functions of the framework; they raise CallError if they fail."""
     named = enumerate(runtime_prototypes().values())
     return SimpleNamespace(
         **{p.name: _raise_on_error(p.name, ffi.cast(pointer_type(p), functions[number])) for number, p in named}
@@ -70,10 +71,14 @@ _DEFAULTS = {"diopiIsTensorSparse": lambda handle, result: 0}
 
 
 def _raise_on_error(name: str, function: Any) -> Callable[..., int]:
+    """Return a function of the framework that raises CallError if it fails or is missing."""
+
     def raise_not_implemented(*arguments: Any) -> int:
+        """Raise CallError, because the framework lacks the function."""
         raise CallError(Error.NoImplement, f"the framework has no {name}")
 
     def call(*arguments: Any) -> int:
+        """Call the function; raise CallError if it returns an error code."""
         if code := function(*arguments):
             raise CallError(Error.ErrorOccurred, f"{name} returned {code}")
         return 0

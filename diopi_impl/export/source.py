@@ -97,6 +97,7 @@ def count_position(prototype: Prototype) -> int | None:
 
 
 def _operator(number: int, prototype: Prototype) -> str:
+    """Return the C function that calls the implementation of an operator."""
     return (
         f"{headers.declaration(prototype)} {{\n"
         f"    if (!ready()) return diopiErrorOccurred;\n"
@@ -127,6 +128,7 @@ _FAILURES = {"void*": ("NULL", "== NULL")}
 
 
 def _well_known(number: int, service: Service) -> str:
+    """Return the C function with the well-known name of a service, which calls the implementation."""
     kind = service.exported_returns
     head = f"{kind} {service.well_known}({service.parameters})"
     call = f"(({service.pointer})services[{number}])({_join(name for _, name in service.arguments)})"
@@ -147,6 +149,7 @@ _LAST_ERROR = next(number for number, service in enumerate(SERVICES) if service.
 
 
 def _initialize(services: Sequence[Service]) -> str:
+    """Return the C functions `initLibrary`, which registers the services, and `finalizeLibrary`."""
     registrations = "".join(
         f"    if ({s.register} != NULL) {s.register}(({s.pointer}){s.well_known or 'diopiGetLastErrorString'});\n"
         for s in services
@@ -159,14 +162,17 @@ def _initialize(services: Sequence[Service]) -> str:
 
 
 def _text_query(function: str, text: str) -> str:
+    """Return the C function of a text query."""
     return f"const char* {function}(void) {{ return {json.dumps(text)}; }}\n"
 
 
 def _pointers(functions: Iterable[str]) -> str:
+    """Return function names as entries of an array of function pointers."""
     return _join(f"(function_t){function}" for function in functions)
 
 
 def _join(items: Iterable[str]) -> str:
+    """Return items separated by commas."""
     return ", ".join(items)
 
 

@@ -25,6 +25,7 @@ from lib_rt.library import check, ffi, lib, text
 
 @cache
 def _declare_lifetime() -> None:
+    """Declare `initLibrary` and `finalizeLibrary` to cffi, once."""
     ffi.cdef(lifetime_cdef())
 
 
@@ -131,5 +132,6 @@ class _LibraryDevice(Device):
     library: Library
 
     def _release(self, handle: Any) -> None:
+        """Destroy the device, and release the library."""
         super()._release(handle)
         self.library.release()

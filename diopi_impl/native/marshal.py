@@ -25,26 +25,32 @@ Marshaller = Callable[[Context, Any], Any]
 
 
 def _pass_through(context: Context, value: Any) -> Any:
+    """Return the value unchanged."""
     return value
 
 
 def _handles(context: Context, owners: Sequence[Any]) -> Any:
+    """Return the handles of tensors or generators; NULL for None."""
     return [ffi.NULL if owner is None else context.accept(owner) for owner in owners]
 
 
 def _by_pointer(context: Context, value: Any) -> Any:
+    """Return a number in a list, which cffi passes by pointer."""
     return [value]
 
 
 def _size(context: Context, values: Sequence[int]) -> Any:
+    """Return a size, passed by value."""
     return size_argument(values)
 
 
 def _size_by_pointer(context: Context, values: Sequence[int]) -> Any:
+    """Return a size, passed by pointer."""
     return [size_argument(values)]
 
 
 def _scalar(context: Context, value: types.Scalar | types.Number) -> Any:
+    """Return a scalar, passed by pointer."""
     scalar = value if isinstance(value, types.Scalar) else types.Scalar.from_number(value)
     member, kind = _PAYLOADS[scalar.dtype]
     return [{"stype": scalar.dtype, member: kind(scalar.value)}]
@@ -53,31 +59,37 @@ def _scalar(context: Context, value: types.Scalar | types.Number) -> Any:
 _PAYLOADS: dict[types.Dtype, tuple[str, type[int | float]]] = {
     dtype: ("ival", int) if types.Scalar(dtype, 0).is_integer else ("fval", float) for dtype in types.Dtype
 }
-"""The member of `diopiScalar_t` that holds the value, and its Python type, by the element type of a scalar."""
+"""The member of `diopiScalar_t` for the value, and the Python type of the value, by the element type of a scalar."""
 
 
 def _text(context: Context, value: str) -> bytes:
+    """Return a text as bytes."""
     return value.encode()
 
 
 def _address(context: Context, value: int) -> Any:
+    """Return an address as a C pointer."""
     return ffi.cast("void*", value)
 
 
-def _new(element: str) -> Marshaller:
+def _make_allocator(element: str) -> Marshaller:
+    """Return a marshaller that allocates a C variable for the result in a box."""
     kind = f"{element}*"
 
     def marshal(context: Context, box: Box) -> Any:
+        """Return a pointer to a new C variable."""
         return ffi.new(kind)
 
     return marshal
 
 
 def _size_in_box(context: Context, box: Box) -> Any:
+    """Return a pointer to a new C variable with the number in the box."""
     return ffi.new("int64_t*", box.value)
 
 
 def _new_handles(context: Context, boxes: Sequence[Box]) -> Any:
+    """Return a new C array with a tensor handle per box."""
     return ffi.new("diopiTensorHandle_t[]", len(boxes))
 
 
@@ -85,11 +97,11 @@ _MARSHALLERS: dict[Any, Marshaller] = {
     **dict.fromkeys(kinds.SINGLE_TENSORS, Context.accept_tensor),
     **dict.fromkeys(kinds.TENSOR_ARRAYS, _handles),
     kinds.SparseIn: Context.accept_tensor,
-    kinds.NewOut: _new("diopiTensorHandle_t"),
+    kinds.NewOut: _make_allocator("diopiTensorHandle_t"),
     kinds.NewOuts: _new_handles,
-    kinds.OutF64: _new("double"),
-    kinds.OutI64: _new("int64_t"),
-    kinds.OutBool: _new("bool"),
+    kinds.OutF64: _make_allocator("double"),
+    kinds.OutI64: _make_allocator("int64_t"),
+    kinds.OutBool: _make_allocator("bool"),
     kinds.InOutSize: _size_in_box,
     kinds.Size: _size,
     kinds.Scalar: _scalar,
@@ -102,10 +114,11 @@ _MARSHALLERS: dict[Any, Marshaller] = {
 
 
 _BY_POINTER: dict[Marshaller, Marshaller] = {_pass_through: _by_pointer, _size: _size_by_pointer}
-"""The marshallers of optional arguments, which are passed by pointer, by those of required arguments."""
+"""The marshaller of an optional argument, which is passed by pointer, by the marshaller of a required argument."""
 
 
 def _marshaller(parameter: Parameter) -> Marshaller:
+    """Return the marshaller of the arguments for a parameter."""
     known = next((_MARSHALLERS[kind] for kind in parameter.annotation.__mro__ if kind in _MARSHALLERS), _pass_through)
     return _BY_POINTER.get(known, known) if parameter.c_type.endswith("*") else known
 
@@ -118,14 +131,15 @@ def caller(prototype: Prototype, function: Any) -> Callable[[Context, Sequence[A
         function: its compiled implementation.
 
     Returns:
-        A function of the context and one value per other parameter, which returns the error code. It raises TypeError,
-        ValueError or OverflowError if a value can't be converted to the C type of its parameter.
+        A function of the context and the values of the remaining parameters, which returns the error code. It raises
+        TypeError, ValueError or OverflowError if a value can't be converted to the C type of its parameter.
     """
     parameters = prototype.parameters[1:]
     marshallers = [(_marshaller(p), _null_argument(p)) for p in parameters]
     boxed = [i for i, p in enumerate(parameters) if issubclass(p.annotation, kinds.BOXED)]
 
     def call(context: Context, values: Sequence[Any]) -> Error:
+        """Convert the values, call the C function, and store its results in the boxes."""
         if len(values) != len(marshallers):
             raise ValueError(f"the call has {len(values)} arguments, the prototype has {len(marshallers)}")
         arguments = []

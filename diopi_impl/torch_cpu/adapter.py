@@ -26,6 +26,7 @@ def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adap
     has_out = takes_out(function)
 
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        """Call the function with tensors, and return its results as arrays."""
         keywords = {"out": out_keyword(prototype, out)} if has_out else {}
         try:
             tensors = map(to_torch, _promote_zero_dim(arguments) if prototype.common_type else arguments)
@@ -40,7 +41,7 @@ def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adap
 
 
 def _promote_zero_dim(operands: Sequence[Any]) -> Sequence[Any]:
-    """Return operands with 0-d arrays made 1-d, because PyTorch's promotion ignores 0-d tensors next to others."""
+    """Return operands with 0-d arrays made 1-d: PyTorch's type promotion ignores 0-d tensors next to larger ones."""
     is_array = [isinstance(operand, np.ndarray) for operand in operands]
     if not any(flag and operand.ndim for flag, operand in zip(is_array, operands, strict=True)):
         return operands

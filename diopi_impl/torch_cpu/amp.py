@@ -13,6 +13,7 @@ aten: Any = torch.ops.aten
 
 @vendor.implements("diopiAmpForeachNonFiniteCheckAndUnscaleInp")
 def unscale(scaled_grads, found_inf, inv_scale):
+    """Return the gradients times inv_scale, and found_inf set to 1 if a gradient is not finite."""
     if scaled_grads:  # an empty list is an error in PyTorch
         aten._amp_foreach_non_finite_check_and_unscale_(scaled_grads, found_inf, inv_scale)
     return scaled_grads, found_inf
@@ -20,6 +21,7 @@ def unscale(scaled_grads, found_inf, inv_scale):
 
 @vendor.implements("diopiAmpUpdateScaleInp")
 def update_scale(current_scale, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
+    """Return the scale, reduced after an overflow or raised after `growth_interval` good steps, and the tracker."""
     aten._amp_update_scale_(
         current_scale, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval
     )

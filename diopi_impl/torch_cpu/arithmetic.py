@@ -31,58 +31,70 @@ BINARY: dict[str, Callable[..., Tensor]] = {
 }
 
 
-def _binary(function: Callable[..., Tensor]) -> Callable[[Operand, Operand], Tensor]:
+def _make_binary_function(function: Callable[..., Tensor]) -> Callable[[Operand, Operand], Tensor]:
+    """Return an implementation that applies a function of PyTorch to `input` and `other`."""
+
     def apply(input: Operand, other: Operand) -> Tensor:
+        """Apply the function to both operands."""
         return function(input, other)
 
     return apply
 
 
 for _name, _function in BINARY.items():
-    vendor.implements(_name)(_binary(_function))
+    vendor.implements(_name)(_make_binary_function(_function))
 
 
 @vendor.implements("diopiAdd")
 def add(input, other, alpha):
+    """Return input + alpha · other; for Booleans, the logical or of input and (alpha and other)."""
     return torch.add(input, other, alpha=alpha)
 
 
 @vendor.implements("diopiSub")
 def sub(input, other, alpha):
+    """Return input − alpha · other."""
     return torch.add(input, other, alpha=-alpha)  # torch.sub rejects bool
 
 
 @vendor.implements("diopiDiv")
 def div(input, other, rounding_mode):
+    """Return input / other: exact, rounded down, or rounded towards zero, as rounding_mode says."""
     name = None if rounding_mode == RoundMode.none else RoundMode(rounding_mode).name
     return torch.div(input, other, rounding_mode=name)
 
 
 @vendor.implements("diopiAddcmul")
 def addcmul(input, tensor1, tensor2, value):
+    """Return input + value · tensor1 · tensor2; `value` is truncated for integers."""
     return torch.addcmul(input, tensor1, tensor2, value=value)
 
 
 @vendor.implements("diopiAddcdiv")
 def addcdiv(input, tensor1, tensor2, value):
+    """Return input + value · tensor1 / tensor2."""
     return torch.addcdiv(input, tensor1, tensor2, value=value)
 
 
 @vendor.implements("diopiEqual")
 def equal(input, other):
+    """Return whether both tensors have the same shape and elements."""
     return input.shape == other.shape and bool(torch.eq(input, other).all())  # torch.equal wants one element type
 
 
 @vendor.implements("diopiForeachaddScalar")
 def foreach_add(inputs, other):
+    """Add a number to each tensor."""
     return list(torch._foreach_add(inputs, other)) if inputs else []
 
 
 @vendor.implements("diopiForeachmulScalar")
 def foreach_mul(inputs, other):
+    """Multiply each tensor by a number."""
     return list(torch._foreach_mul(inputs, other)) if inputs else []
 
 
 @vendor.implements("diopiForeachmulTensor")
 def foreach_mul_by_tensor(inputs, other):
+    """Multiply each tensor by a tensor of one element."""
     return list(torch._foreach_mul(inputs, other.reshape(()))) if inputs else []

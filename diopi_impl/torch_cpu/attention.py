@@ -33,12 +33,13 @@ def check_shapes(shape: Sequence[int], **tensors: Tensor | None) -> None:
 
 
 def _widen_half(*tensors: Tensor | None) -> list[Any]:
-    """Return the tensors, half precision as float32."""
+    """Return half-precision tensors as float32, and other tensors unchanged."""
     return [None if t is None else t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in tensors]
 
 
 @vendor.implements("diopiRMSNorm")
 def rms_norm(input, normalized_shape, weight, bias, eps):
+    """Return x / √(mean(x²) + eps) · weight + bias, and the inverse root mean square of each normalized part."""
     if not normalized_shape or input.shape[-len(normalized_shape) :] != tuple(normalized_shape):
         raise ValueError(f"input of shape {tuple(input.shape)} does not end in {tuple(normalized_shape)}")
     check_shapes(normalized_shape, weight=weight, bias=bias)
@@ -78,16 +79,16 @@ def attend(
     queries, keys, values = (x.movedim(0, 1) for x in _widen_half(q, k, v))
     mask = torch.zeros(is_visible.shape, dtype=queries.dtype).masked_fill(~is_visible, -torch.inf)
     mask = mask if bias is None else mask + bias.to(queries.dtype)
-    is_blind = ~is_visible.any(-1)
-    safe = mask.masked_fill(is_blind[:, None], 0)
+    sees_no_key = ~is_visible.any(-1)
+    safe = mask.masked_fill(sees_no_key[:, None], 0)
     if dropout_factors is None:
         out = functional.scaled_dot_product_attention(queries, keys, values, safe, scale=scale, enable_gqa=True)
     keys, values = (x.repeat_interleave(group, 0) for x in (keys, values))
     scores = scale * queries @ keys.mT + safe
     if dropout_factors is not None:
         out = (torch.softmax(scores, -1) * dropout_factors.to(scores.dtype)) @ values
-    lse = torch.logsumexp(scores, -1).masked_fill(is_blind, torch.inf)
-    return out.masked_fill(is_blind[:, None], 0).movedim(0, 1).to(q.dtype), lse
+    lse = torch.logsumexp(scores, -1).masked_fill(sees_no_key, torch.inf)
+    return out.masked_fill(sees_no_key[:, None], 0).movedim(0, 1).to(q.dtype), lse
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,7 @@ class AttentionSettings:
         )
 
     def _dropout_factors(self, number: int, shape: tuple[int, ...]) -> Tensor | None:
+        """Return the factor of each probability of sequence `number`; None without dropout."""
         if not self.dropout_p:
             return None
         assert self.gen is not None
@@ -148,10 +150,12 @@ SequenceRows = list[tuple[Any, Any]]
 
 
 def _batched_sequences(q: Tensor) -> SequenceRows:
+    """Return the rows of a batch [sequences, rows, heads, head size], in which each entry is a sequence."""
     return [(number, number) for number in range(len(q))]
 
 
 def _packed_sequences(begins_q: Sequence[int], begins_k: Sequence[int]) -> SequenceRows:
+    """Return the rows of packed sequences from their starts, with the total length last."""
     if len(begins_q) != len(begins_k):
         raise ValueError(f"there are {len(begins_q)} ends of queries and {len(begins_k)} of keys")
     slices = [[slice(a, b) for a, b in pairwise(x)] for x in (begins_q, begins_k)]
@@ -159,12 +163,15 @@ def _packed_sequences(begins_q: Sequence[int], begins_k: Sequence[int]) -> Seque
 
 
 def _check_inputs(q: Tensor, k: Tensor, v: Tensor, rank: int, slopes: Tensor | None = None) -> None:
+    """Raise ValueError unless q, k and v have `rank` axes and fit together, and there is a slope for each head."""
     check_shapes(k.shape, v=v)
     fits = q.ndim == k.ndim == rank and q.shape[-1] == k.shape[-1] and (rank < 4 or len(q) == len(k))
     if not fits or q.shape[-2] % k.shape[-2]:
         raise ValueError(f"q has shape {tuple(q.shape)} and k {tuple(k.shape)}, which do not fit")
     if slopes is not None and slopes.shape[-1] != q.shape[-2]:
-        raise ValueError(f"alibi_slopes has shape {tuple(slopes.shape)}, expected one for each of {q.shape[-2]} heads")
+        raise ValueError(
+            f"alibi_slopes has shape {tuple(slopes.shape)}, expected a slope for each of {q.shape[-2]} heads"
+        )
 
 
 def _attend_sequences(
@@ -175,9 +182,10 @@ def _attend_sequences(
         yield query_rows, *settings.attend_sequence(number, q[query_rows], k[key_rows], v[key_rows])
 
 
-def _forward(
+def _attention_and_lse(
     settings: AttentionSettings, q: Tensor, k: Tensor, v: Tensor, sequences: SequenceRows, rows: int
 ) -> tuple[Tensor, Tensor]:
+    """Return attention and the logsumexp of the scores, [sequences, heads, rows]."""
     _check_probability(settings.dropout_p)
     out = torch.zeros_like(q)
     lse = torch.zeros(len(sequences), q.shape[-2], rows, dtype=_widen_half(q)[0].dtype)
@@ -187,13 +195,15 @@ def _forward(
 
 
 def _check_probability(p: float) -> None:
+    """Raise ValueError unless p is from 0 to 1."""
     if not 0 <= p <= 1:
-        raise ValueError(f"the probability of dropout is {p}, expected one from 0 to 1")
+        raise ValueError(f"the probability of dropout is {p}, expected a number from 0 to 1")
 
 
-def _backward(
+def _attention_gradients(
     settings: AttentionSettings, g: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, sequences: SequenceRows
 ) -> Any:
+    """Return the gradients of q, k and v, computed by autograd."""
     _check_probability(settings.dropout_p)
     check_shapes(q.shape, grad_output=g, out=out)
     leaves = [x.detach().requires_grad_() for x in _widen_half(q, k, v)]
@@ -220,10 +230,11 @@ def _backward(
 def flash_attention(
     gen, q, k, v, alibi_slopes, p_dropout, softmax_scale, is_causal, window_size_left, window_size_right
 ):
+    """Return attention for sequences of equal length, and the logarithms of the softmax divisors."""
     _check_inputs(q, k, v, 4, alibi_slopes)
     window = window_size_left, window_size_right
     settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
-    return _forward(settings, q, k, v, _batched_sequences(q), q.shape[1])
+    return _attention_and_lse(settings, q, k, v, _batched_sequences(q), q.shape[1])
 
 
 @implements_flash("diopiFlashAttentionBackward")
@@ -242,11 +253,12 @@ def flash_attention_backward(
     window_size_left,
     window_size_right,
 ):
+    """Return the gradients of q, k and v for sequences of equal length."""
     _check_inputs(q, k, v, 4, alibi_slopes)
     check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
     window = window_size_left, window_size_right
     settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
-    return _backward(settings, grad_output, q, k, v, attention_out, _batched_sequences(q))
+    return _attention_gradients(settings, grad_output, q, k, v, attention_out, _batched_sequences(q))
 
 
 @implements_flash("diopiFlashAttentionVarLen")
@@ -265,10 +277,13 @@ def flash_attention_var_len(
     window_size_left,
     window_size_right,
 ):
+    """Return attention for packed sequences, and the logarithms of the softmax divisors."""
     _check_inputs(q, k, v, 3, alibi_slopes)
     window = window_size_left, window_size_right
     settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
-    return _forward(settings, q, k, v, _packed_sequences(cum_seq_q.tolist(), cum_seq_kv.tolist()), max_seqlen_q)
+    return _attention_and_lse(
+        settings, q, k, v, _packed_sequences(cum_seq_q.tolist(), cum_seq_kv.tolist()), max_seqlen_q
+    )
 
 
 @implements_flash("diopiFlashAttentionVarLenBackward")
@@ -290,18 +305,20 @@ def flash_attention_var_len_backward(
     window_size_left,
     window_size_right,
 ):
+    """Return the gradients of q, k and v for packed sequences."""
     _check_inputs(q, k, v, 3, alibi_slopes)
     check_shapes((len(cum_seq_q) - 1, q.shape[1], max_seqlen_q), softmax_lse=softmax_lse)
     window = window_size_left, window_size_right
     settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
-    return _backward(
+    return _attention_gradients(
         settings, grad_output, q, k, v, attention_out, _packed_sequences(cum_seq_q.tolist(), cum_seq_kv.tolist())
     )
 
 
 def _check_equal_heads(q: Tensor, k: Tensor) -> None:
+    """Raise ValueError unless q and k have the same number of heads."""
     if q.shape[-2] != k.shape[-2]:
-        raise ValueError(f"q has shape {tuple(q.shape)} and k {tuple(k.shape)}, expected as many heads")
+        raise ValueError(f"q has shape {tuple(q.shape)} and k {tuple(k.shape)}, expected equal numbers of heads")
 
 
 def _debug_mask(spec: ResultSpec | None) -> Tensor | None:
@@ -311,37 +328,43 @@ def _debug_mask(spec: ResultSpec | None) -> Tensor | None:
 
 @implements_multi_head("diopiMultiHeadAttention")
 def multi_head_attention(q, k, v, dropout_p, is_causal, scale, gen, *, out):
+    """Return attention, the logarithms of the softmax divisors, and the dropout mask."""
     _check_inputs(q, k, v, 4)
     _check_equal_heads(q, k)
     settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
-    return *_forward(settings, q, k, v, _batched_sequences(q), q.shape[1]), _debug_mask(out[2])
+    return *_attention_and_lse(settings, q, k, v, _batched_sequences(q), q.shape[1]), _debug_mask(out[2])
 
 
 @implements_multi_head("diopiMultiHeadAttentionBackward")
 def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p, is_causal, gen, scale):
+    """Return the gradients of q, k and v."""
     _check_inputs(q, k, v, 4)
     _check_equal_heads(q, k)
     check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
     settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
-    return _backward(settings, grad_out, q, k, v, out, _batched_sequences(q))
+    return _attention_gradients(settings, grad_out, q, k, v, out, _batched_sequences(q))
 
 
 @implements_multi_head("diopiMultiHeadAttentionVarLen")
 def multi_head_attention_var_len(q, k, v, cum_seq_q, cum_seq_k, max_q, dropout_p, is_causal, scale, gen, *, out):
+    """Return attention for packed sequences, the logarithms of the divisors, and the dropout mask."""
     _check_inputs(q, k, v, 3)
     _check_equal_heads(q, k)
     settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
-    return *_forward(settings, q, k, v, _packed_sequences(cum_seq_q.tolist(), cum_seq_k.tolist()), max_q), _debug_mask(
-        out[2]
-    )
+    return *_attention_and_lse(
+        settings, q, k, v, _packed_sequences(cum_seq_q.tolist(), cum_seq_k.tolist()), max_q
+    ), _debug_mask(out[2])
 
 
 @implements_multi_head("diopiMultiHeadAttentionVarLenBackward")
 def multi_head_attention_var_len_backward(
     grad_out, q, k, v, out, softmax_lse, cum_seq_q, cum_seq_k, max_q, dropout_p, is_causal, gen, scale
 ):
+    """Return the gradients of q, k and v for packed sequences."""
     _check_inputs(q, k, v, 3)
     _check_equal_heads(q, k)
     check_shapes((len(cum_seq_q) - 1, q.shape[1], max_q), softmax_lse=softmax_lse)
     settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
-    return _backward(settings, grad_out, q, k, v, out, _packed_sequences(cum_seq_q.tolist(), cum_seq_k.tolist()))
+    return _attention_gradients(
+        settings, grad_out, q, k, v, out, _packed_sequences(cum_seq_q.tolist(), cum_seq_k.tolist())
+    )

@@ -23,5 +23,5 @@ def gradients(function: Callable[..., Tensor], grad_output: Tensor, *inputs: Ten
     with torch.enable_grad():
         result = function(*leaves)
     present = [leaf for leaf in leaves if leaf is not None]
-    found = iter(torch.autograd.grad(result, present, grad_output, materialize_grads=True))
-    return [None if leaf is None else next(found) for leaf in leaves]
+    grads = iter(torch.autograd.grad(result, present, grad_output, materialize_grads=True))
+    return [None if leaf is None else next(grads) for leaf in leaves]

@@ -18,6 +18,7 @@ Convolve = Callable[..., Tensor]
 
 
 def _gradients_with_bias(function: Convolve, sizes: Sizes | None, grad: Tensor, x: Tensor, w: Tensor) -> Any:
+    """Return the gradients of input, weight and bias of `function`."""
     bias = None if sizes is None else torch.zeros(tuple(sizes), dtype=w.dtype)
     return gradients(function, grad, x, w, bias)
 
@@ -32,7 +33,7 @@ def convolution(
     dilation: Sizes,
     groups: int,
 ) -> Tensor:
-    """Return the convolution by `conv`; the prototype documents the other arguments."""
+    """Return the convolution by `conv`; the prototype documents all other arguments."""
     return conv(input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -47,7 +48,7 @@ def convolution_backward(
     dilation: Sizes,
     groups: int,
 ) -> Any:
-    """Return the gradients of input, weight and bias of `conv`; the prototype documents the other arguments."""
+    """Return the gradients of input, weight and bias of `conv`; the prototype documents all other arguments."""
     forward = partial(conv, stride=stride, padding=padding, dilation=dilation, groups=groups)
     return _gradients_with_bias(forward, bias_sizes, grad_output, input, weight)
 
@@ -63,7 +64,7 @@ def transposed_convolution(
     groups: int,
     dilation: Sizes,
 ) -> Tensor:
-    """Return the transposed convolution by `conv`; the prototype documents the other arguments."""
+    """Return the transposed convolution by `conv`; the prototype documents all other arguments."""
     return conv(input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -79,7 +80,7 @@ def transposed_convolution_backward(
     output_padding: Sizes,
     groups: int,
 ) -> Any:
-    """Return the gradients of input, weight and bias of `conv`; the prototype documents the other arguments."""
+    """Return the gradients of input, weight and bias of `conv`; the prototype documents all other arguments."""
     attributes = {"stride": stride, "padding": padding, "output_padding": output_padding}
     forward = partial(conv, **attributes, groups=groups, dilation=dilation)
     return _gradients_with_bias(forward, bias_sizes, grad_output, input, weight)

@@ -16,19 +16,23 @@ warnings.filterwarnings("ignore", message="torch.triangular_solve is deprecated"
 PRODUCTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"diopiMm": torch.mm, "diopiBmm": torch.bmm}
 
 
-def _product(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+def _make_product_function(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return an implementation that applies a product of PyTorch to two matrices."""
+
     def apply(input: Tensor, mat2: Tensor) -> Tensor:
+        """Apply the product."""
         return function(input, mat2)
 
     return apply
 
 
 for _name, _function in PRODUCTS.items():
-    vendor.implements(_name)(_product(_function))
+    vendor.implements(_name)(_make_product_function(_function))
 
 
 @vendor.implements("diopiBaddbmm")
 def baddbmm(input, batch1, batch2, beta, alpha):
+    """Return beta · input + alpha · batch1 batch2, for batches of matrices."""
     if not input.dtype.is_floating_point and not input.dtype.is_complex:
         beta, alpha = int(beta), int(alpha)
     return torch.baddbmm(input, batch1, batch2, beta=beta, alpha=alpha)
@@ -36,38 +40,45 @@ def baddbmm(input, batch1, batch2, beta, alpha):
 
 @vendor.implements("diopiAddmm")
 def addmm(input, mat1, mat2, beta, alpha):
+    """Return beta · input + alpha · mat1 mat2."""
     return torch.addmm(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @vendor.implements("diopiMatmul")
 def matmul(input, other):
+    """Return the matrix product, with broadcasting of batches and with vectors, as NumPy defines it."""
     return torch.matmul(input, other)
 
 
 @vendor.implements("diopiMatmulBackward")
 def matmul_backward(grad_out, input, other):
+    """Return the gradients of both factors: g bᴴ and aᴴ g, summed over broadcast batches."""
     return gradients(torch.matmul, grad_out, input, other)
 
 
 @vendor.implements("diopiLinear")
 def linear(input, weight, bias):
+    """Return input weightᵀ + bias."""
     return torch.nn.functional.linear(input, weight, bias)
 
 
 @vendor.implements("diopiLinearBackward")
 def linear_backward(grad_output, input, weight, *, out):
+    """Return the gradients of input, weight and bias."""
     bias = torch.zeros(weight.shape[:1] if out[2] is None else out[2].shape, dtype=weight.dtype)
     return gradients(torch.nn.functional.linear, grad_output, input, weight, bias)
 
 
 @vendor.implements("diopiCholesky")
 def cholesky(mat, upper, checkerror):
+    """Return the Cholesky factor of each matrix, and the order of its first minor that is not positive, or 0."""
     factor, info = torch.linalg.cholesky_ex(mat, upper=upper, check_errors=checkerror)
     return factor, info
 
 
 @vendor.implements("diopiCholeskyBackward")
 def cholesky_backward(grad_output, L, upper):
+    """Return the gradient of the matrix: the Hermitian part of L⁻ᴴ Φ(Lᴴ g) L⁻¹ (Murray, 2016)."""
     mat = L.mH @ L if upper else L @ L.mH
     (grad_mat,) = gradients(lambda m: torch.linalg.cholesky(m, upper=upper), grad_output, mat)
     assert grad_mat is not None
@@ -76,13 +87,14 @@ def cholesky_backward(grad_output, L, upper):
 
 @vendor.implements("diopiTriangularSolve")
 def triangular_solve(b, mat, upper, transpose, unitriangular):
+    """Return the solution of the triangular system, and the matrix broadcast to the batch."""
     x, cloned_mat = torch.triangular_solve(b, mat, upper, transpose, unitriangular)
     return x, cloned_mat
 
 
 @vendor.implements("diopiTriangularSolveBackward")
 def triangular_solve_backward(grad_x, grad_cloned_mat, x, mat, upper, transpose, unitriangular, *, out):
-    """Compute PyTorch's formula: autograd would solve for x again, from b, which may be missing."""
+    """Return the gradients of b and mat by the formula of PyTorch; autograd would need b, which may be missing."""
     grad, grad_mat = torch.zeros_like(x), torch.zeros_like(mat)
     if grad_x is not None:
         adjoint, is_upper = (mat.conj(), upper) if transpose else (mat.mH, not upper)
@@ -97,18 +109,21 @@ def triangular_solve_backward(grad_x, grad_cloned_mat, x, mat, upper, transpose,
 
 @vendor.implements("diopiLinalgQR")
 def qr(A, mode):
+    """Return Q and R in a mode: "reduced", "complete", or "r" without Q."""
     q, r = torch.linalg.qr(A, mode)
     return q, r
 
 
 @vendor.implements("diopiCdist")
 def cdist(input1, input2, p, compute_mode):
+    """Return the p-norm of the difference of each row of input1 and each row of input2."""
     distances: Tensor = torch.ops.aten._cdist_forward(input1, input2, p, compute_mode)
     return distances
 
 
 @vendor.implements("diopiCdistBackward")
 def cdist_backward(grad_output, input1, input2, p, cdist):
+    """Return the gradient of input1."""
     cdist = torch.empty_like(grad_output) if cdist is None else cdist  # p is 0 or 1
     grad_input: Tensor = torch.ops.aten._cdist_backward(grad_output, input1, input2, p, cdist)
     return grad_input

@@ -14,6 +14,7 @@ from diopi_impl.torch_cpu.attention import attend, check_shapes
 
 @vendor.implements("diopiDestIndexCopyKV")
 def dest_index_copy_kv(out, k, dest_loc):
+    """Return the cache with the tokens `k` written to the slots `dest_loc`."""
     return out.index_copy(0, dest_loc.long(), k)
 
 
@@ -26,6 +27,7 @@ def _token_slots(b_loc: Tensor, b_start_loc: Tensor, b_seq_len: Tensor, max_inpu
 
 @vendor.implements("diopiTokenAttentionInference")
 def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_seq_len, max_input_len):
+    """Return q · k / √d of the new token of each sequence with all its cached tokens, per head."""
     check_shapes((k.shape[0], *q.shape[1:]), k=k)
     scores = token_attention_out.clone()
     for query, (columns, slots) in zip(q, _token_slots(b_loc, b_start_loc, b_seq_len, max_input_len), strict=True):
@@ -37,6 +39,7 @@ def token_attention_inference(token_attention_out, q, k, b_loc, b_start_loc, b_s
 
 @vendor.implements("diopiTokenSoftmaxReduceVInference")
 def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, max_input_len):
+    """Return the sum of the cached values, weighted with the softmax of the scores of each sequence."""
     check_shapes((v.shape[0], logics.shape[0], v.shape[2]), v=v)
     wide = torch.float64 if logics.dtype is torch.float64 else torch.float32
     sums = [
@@ -48,6 +51,7 @@ def token_softmax_reduce_v_inference(logics, v, b_loc, b_start_loc, b_seq_len, m
 
 @vendor.implements("diopiContextAttentionInference")
 def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_seq_len):
+    """Return causal attention of packed prompts; rows outside all sequences are unchanged."""
     check_shapes(context_attention_out.shape, q=q, k=k, v=v)
     check_shapes(b_start_loc.shape, b_seq_len=b_seq_len)
     out = context_attention_out.clone()
@@ -60,6 +64,7 @@ def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_s
 
 @vendor.implements("diopiPagedAttention")
 def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_heads, dim, block_table, block_size):
+    """Return attention of one new token per sequence to cached tokens, which a table of blocks locates."""
     check_shapes((*k.shape[:-1], num_kv_heads * dim), k=k, v=v)
     if min(block_size, num_heads, num_kv_heads, *actual_seq_lengths) < 1 or num_heads % num_kv_heads:
         raise ValueError(f"block_size {block_size}, lengths {actual_seq_lengths} or {num_kv_heads} heads do not fit")
@@ -83,6 +88,7 @@ def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_he
 def prompt_flash_attention(
     query, key, value, atten_mask, actual_seq_lengths, max_input_len, num_heads, num_kv_heads, dim
 ):
+    """Return causal attention of padded prompts; padding rows are 0."""
     length = max_input_len
     if min(length, num_heads, num_kv_heads) < 1 or min(actual_seq_lengths, default=0) < 0 or num_heads % num_kv_heads:
         raise ValueError(f"lengths {actual_seq_lengths} of at most {length} or {num_kv_heads} heads do not fit")
@@ -114,6 +120,7 @@ def prompt_flash_attention(
 
 @vendor.implements("diopiMatmulAllReduce")
 def matmul_all_reduce(x1, x2, bias, reduce_op):
+    """Return x1 x2 + bias, as on a single device."""
     if reduce_op != "sum":
         raise ValueError(f"reduce_op is {reduce_op!r}, expected 'sum'")
     if bias is None:

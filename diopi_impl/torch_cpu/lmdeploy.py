@@ -17,11 +17,13 @@ def _rms_norm(rows: Tensor, scale: Tensor, eps: float) -> Tensor:
 
 @vendor.implements("diopiRootMeanSquareNormInp")
 def root_mean_square_norm(inoutput, scale, eps):
+    """Return x / √(mean(x²) + eps) · scale."""
     return _rms_norm(inoutput.float(), scale, eps).to(inoutput.dtype)
 
 
 @vendor.implements("diopiFusedAddRootMeanSquareNormInp")
 def fused_add_root_mean_square_norm(inoutput, residual, bias, scale, eps):
+    """Return the RMS norm of residual + input + bias, and this sum."""
     check_shapes(inoutput.shape, residual=residual)
     check_shapes(inoutput.shape[-1:], bias=bias)
     total = residual.float() + inoutput.float()

@@ -18,11 +18,13 @@ REDUCTIONS = ("none", "mean", "sum")
 
 @vendor.implements("diopiSmoothL1Loss")
 def smooth_l1_loss(input, target, reduction, beta):
+    """Return the reduced losses d² / (2β) where d = |input − target| < β, else d − β / 2."""
     return functional.smooth_l1_loss(input, target, reduction=REDUCTIONS[reduction], beta=beta)
 
 
 @vendor.implements("diopiSmoothL1LossBackward")
 def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
+    """Return the gradient of input: (input − target) / β limited to ±1, times grad_output."""
     if beta < 0:  # PyTorch checks it in the forward function only
         raise ValueError(f"beta is {beta}, expected at least 0")
     if beta == 0:  # as torch.nn.functional does; the operator itself gives ±1 at the kink
@@ -34,11 +36,13 @@ def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
 
 @vendor.implements("diopiBCELoss")
 def bce_loss(input, target, weight, reduction):
+    """Return the reduced losses −w · (t ln p + (1 − t) ln(1 − p)), with logarithms of at least −100."""
     return functional.binary_cross_entropy(input, target, weight, reduction=REDUCTIONS[reduction])
 
 
 @vendor.implements("diopiBCELossBackward")
 def bce_loss_backward(grad_output, input, target, weight, reduction):
+    """Return w · (p − t) / max(p (1 − p), 1e-12) · grad_output."""
     if target.shape != input.shape:  # PyTorch checks it in the forward function only
         raise ValueError(f"target has shape {tuple(target.shape)}, expected {tuple(input.shape)}")
     return aten.binary_cross_entropy_backward(grad_output, input, target, weight, reduction)
@@ -46,6 +50,7 @@ def bce_loss_backward(grad_output, input, target, weight, reduction):
 
 @vendor.implements("diopiBCEWithLogits")
 def bce_with_logits(input, target, weight, pos_weight, reduction):
+    """Return the reduced binary cross entropies of logits, with weights of elements and of positive targets."""
     return functional.binary_cross_entropy_with_logits(
         input, target, weight, reduction=REDUCTIONS[reduction], pos_weight=pos_weight
     )
@@ -53,12 +58,13 @@ def bce_with_logits(input, target, weight, pos_weight, reduction):
 
 @vendor.implements("diopiBCEWithLogitsBackward")
 def bce_with_logits_backward(grad_output, input, target, weight, pos_weight, reduction):
+    """Return the gradient of the logits of the binary cross entropy."""
     return gradients(lambda x: bce_with_logits(x, target, weight, pos_weight, reduction), grad_output, input)[0]
 
 
 @vendor.implements("diopiSigmoidFocalLoss")
 def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
-    """Compute the published formula operator by operator, as torchvision does."""
+    """Return the reduced focal losses, computed operator by operator as in torchvision."""
     p = torch.sigmoid(inputs)
     p_t = p * targets + (1 - p) * (1 - targets)
     loss = functional.binary_cross_entropy_with_logits(inputs, targets, reduction="none") * (1 - p_t) ** gamma
@@ -69,6 +75,7 @@ def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
 
 @vendor.implements("diopiSigmoidFocalLossBackward")
 def sigmoid_focal_loss_backward(grad_output, input, target, gamma, alpha, reduction):
+    """Return the gradient of the logits of the focal loss."""
     return gradients(lambda x: sigmoid_focal_loss(x, target, alpha, gamma, reduction), grad_output, input)[0]
 
 
@@ -79,12 +86,14 @@ def _classes(target: Tensor) -> Tensor:
 
 @vendor.implements("diopiCrossEntropyLoss")
 def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing):
+    """Return the reduced cross entropies of logits with target classes or target probabilities."""
     ignore_index = -100 if ignore_index is None else ignore_index
     return aten.cross_entropy_loss(input, _classes(target), weight, reduction, ignore_index, label_smoothing)
 
 
 @vendor.implements("diopiCrossEntropyLossBackward")
 def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore_index, label_smoothing):
+    """Return the gradient of the logits: (softmax · Σ a − a) · grad_output, with coefficients a."""
     return gradients(
         lambda x: cross_entropy(x, target, weight, reduction, ignore_index, label_smoothing), grad_output, input
     )[0]
@@ -92,17 +101,20 @@ def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore
 
 @vendor.implements("diopiNLLLoss")
 def nll_loss(input, target, weight, reduction, ignore_index):
+    """Return the reduced losses −w · input at the target class; the mean divides by the sum of weights."""
     return aten.nll_loss_nd(input, _classes(target), weight, reduction, ignore_index)
 
 
 @vendor.implements("diopiNLLLossBackward")
 def nll_loss_backward(grad_output, input, target, weight, reduction, ignore_index):
+    """Return −w · grad_output at the target class, 0 elsewhere; the sum of weights is computed again."""
     dense = input.contiguous()  # nll_loss2d_backward does not support channels-last
     return gradients(lambda x: nll_loss(x, target, weight, reduction, ignore_index), grad_output, dense)[0]
 
 
 @vendor.implements("diopiNLLLossV2")
 def nll_loss_v2(input, target, weight, reduction, ignore_index):
+    """Return the loss and the sum of the weights; the sum is 0 without reduction, except for a single sample."""
     flat, classes = _flatten_classes(input, _classes(target))
     out, total = aten.nll_loss_forward(flat, classes, weight, reduction, ignore_index)
     return out.reshape(target.shape if reduction == 0 else ()), total
@@ -117,18 +129,20 @@ def _flatten_classes(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 @vendor.implements("diopiNLLLossV2Backward")
 def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduction, ignore_index):
+    """Return −w · grad_output at the target class, 0 elsewhere; divided by totalWeight for the mean."""
     flat, classes = _flatten_classes(input, _classes(target))
     totalWeight = input.new_empty(()) if totalWeight is None else totalWeight
     outer = grad_output.reshape(classes.shape) if reduction == 0 else grad_output
     gradient = aten.nll_loss_backward(outer, flat, classes, weight, reduction, ignore_index, totalWeight)
     axis = min(1, input.ndim - 1)
     shape = [*input.shape[:axis], *input.shape[axis + 1 :], input.shape[axis]]
-    found: Tensor = gradient.reshape(shape).movedim(-1, axis)
-    return found
+    grad_input: Tensor = gradient.reshape(shape).movedim(-1, axis)
+    return grad_input
 
 
 @vendor.implements("diopiCTCLoss")
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
+    """Return the reduced losses, the loss of each sample, and ln α (Graves et al., 2006)."""
     losses, log_alpha = aten._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     counted = torch.where(losses == torch.inf, 0, losses) if zero_infinity else losses
     if reduction == 1:
@@ -149,6 +163,7 @@ def ctc_loss_backward(
     reduction,
     zero_infinity,
 ):
+    """Return the gradient of log_probs: (probability − posterior probability) · grad_output."""
     # PyTorch checks the arguments in the forward function only
     _, alpha = aten._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     samples = log_probs.shape[1]

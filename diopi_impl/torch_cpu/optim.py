@@ -16,6 +16,7 @@ from diopi_impl.torch_cpu import vendor
 
 @vendor.implements("diopiSgd")
 def sgd(param, grad, buf, lr, momentum, dampening, weight_decay, nesterov):
+    """Return the parameters and the momentum buffer after a step of stochastic gradient descent."""
     sgd_module.sgd(
         [param],
         [grad],
@@ -32,8 +33,11 @@ def sgd(param, grad, buf, lr, momentum, dampening, weight_decay, nesterov):
 
 
 def _implement_adam(name: str, decoupled_weight_decay: bool) -> None:
+    """Register a step of Adam under `name`, with weight decay of parameters or added to the gradient."""
+
     @vendor.implements(name)
     def adam(param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, lr, beta1, beta2, eps, weight_decay, step, amsgrad):
+        """Return parameters and state after a step of Adam."""
         adam_module.adam(
             [param],
             [grad],
@@ -58,7 +62,8 @@ _implement_adam("diopiAdam", decoupled_weight_decay=False)
 _implement_adam("diopiAdamW", decoupled_weight_decay=True)
 
 
-def _row_by_row(tensors: list[Tensor]) -> list[Tensor]:
+def _make_contiguous(tensors: list[Tensor]) -> list[Tensor]:
+    """Return contiguous copies of tensors that are not contiguous."""
     return [tensor.contiguous() for tensor in tensors]
 
 
@@ -78,10 +83,11 @@ def fused_adamw(
     amsgrad,
     maximize,
 ):
+    """Return parameters and state after a step of AdamW for each tensor of a list."""
     fused: Any = torch.ops.aten._fused_adamw_
     # the kernel reads all tensors with the strides of the parameter
-    params, grads, exp_avgs, exp_avg_sqs = map(_row_by_row, (params, grads, exp_avgs, exp_avg_sqs))
-    max_exp_avg_sqs = None if max_exp_avg_sqs is None else _row_by_row(max_exp_avg_sqs)
+    params, grads, exp_avgs, exp_avg_sqs = map(_make_contiguous, (params, grads, exp_avgs, exp_avg_sqs))
+    max_exp_avg_sqs = None if max_exp_avg_sqs is None else _make_contiguous(max_exp_avg_sqs)
     fused(
         params,
         grads,
@@ -102,6 +108,7 @@ def fused_adamw(
 
 @vendor.implements("diopiAdadelta")
 def adadelta(param, grad, square_avg, acc_delta, lr, rho, eps, weight_decay):
+    """Return parameters and state after a step of Adadelta."""
     adadelta_module.adadelta(
         [param],
         [grad],
@@ -120,6 +127,7 @@ def adadelta(param, grad, square_avg, acc_delta, lr, rho, eps, weight_decay):
 
 @vendor.implements("diopiRmsprop")
 def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, weight_decay, momentum, centered):
+    """Return parameters and state after a step of RMSprop."""
     rmsprop_module.rmsprop(
         [param],
         [grad],
@@ -140,6 +148,7 @@ def rmsprop(param, grad, square_avg, grad_avg, momentum_buf, lr, alpha, eps, wei
 
 @vendor.implements("diopiClipGradNorm")
 def clip_grad_norm(grads, max_norm, norm_type, error_if_nonfinite):
+    """Return the total norm, and the gradients scaled down if it is larger than max_norm."""
     params = [torch.empty_like(grad, requires_grad=True) for grad in grads]
     for param, grad in zip(params, grads, strict=True):
         param.grad = grad

@@ -45,12 +45,15 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def _unary(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def _make_unary_function(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Return an implementation that applies a function of PyTorch to the input."""
+
     def apply(input: Tensor) -> Tensor:
+        """Apply the function."""
         return function(input)
 
     return apply
 
 
 for _name, _function in UNARY.items():
-    vendor.implements(_name)(_unary(_function))
+    vendor.implements(_name)(_make_unary_function(_function))

@@ -20,12 +20,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _pooling_function(name: str, rank: int) -> Callable[..., Any]:
     """Return PyTorch's pooling function of this name for `rank` spatial axes."""
-    found: Callable[..., Any] = getattr(functional, f"{name}{rank}d")
-    return found
+    function: Callable[..., Any] = getattr(functional, f"{name}{rank}d")
+    return function
 
 
 @implements_ranks("diopiMaxPool*d")
 def max_pool(input, kernel_size, stride, padding, dilation, ceil_mode):
+    """Return the maximum of each window."""
     return _pooling_function("max_pool", len(kernel_size))(
         input, kernel_size, stride or None, padding, dilation, ceil_mode
     )
@@ -33,12 +34,14 @@ def max_pool(input, kernel_size, stride, padding, dilation, ceil_mode):
 
 @implements_ranks("diopiMaxPool*dWithIndices")
 def max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode):
+    """Return the maximum of each window and its offset in the spatial axes."""
     pooling = _pooling_function("max_pool", len(kernel_size))
     return pooling(input, kernel_size, stride or None, padding, dilation, ceil_mode, return_indices=True)
 
 
 @implements_ranks("diopiMaxPool*dBackward")
 def max_pool_backward(grad_output, input, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    """Return zeros with grad_output added at the offsets of the maxima."""
     stride = stride or kernel_size
     if len(kernel_size) == 1:  # PyTorch has no operator for one axis
         dy, x, positions = (tensor.unsqueeze(-2) for tensor in (grad_output, input, indices))
@@ -52,49 +55,58 @@ def max_pool_backward(grad_output, input, kernel_size, stride, padding, dilation
 
 @implements_ranks("diopiAvgPool*d", [1])
 def avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad):
+    """Return the mean of each window."""
     return _pooling_function("avg_pool", 1)(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad)
 
 
 @implements_ranks("diopiAvgPool*dBackward", [1])
 def avg_pool1d_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad):
+    """Return the gradient of the input."""
     pooled = (kernel_size, stride, padding, ceil_mode, count_include_pad)
     return gradients(lambda x: avg_pool1d(x, *pooled), grad_output, input)[0]
 
 
 @implements_ranks("diopiAvgPool*d", [2, 3])
 def avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    """Return the mean of each window."""
     pooling = _pooling_function("avg_pool", len(kernel_size))
     return pooling(input, kernel_size, stride or None, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 @implements_ranks("diopiAvgPool*dBackward", [2, 3])
 def avg_pool_backward(grad_output, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    """Return the gradient of the input."""
     pooled = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return gradients(lambda x: avg_pool(x, *pooled), grad_output, input)[0]
 
 
 @implements_ranks("diopiAdaptiveAvgPool*d")
 def adaptive_avg_pool(input, output_size):
+    """Return the means of windows that divide each axis into output_size parts."""
     return _pooling_function("adaptive_avg_pool", len(output_size))(input, output_size)
 
 
 @implements_ranks("diopiAdaptiveMaxPool*d")
 def adaptive_max_pool(input, output_size):
+    """Return the maxima of windows that divide each axis into output_size parts."""
     return _pooling_function("adaptive_max_pool", len(output_size))(input, output_size)
 
 
 @implements_ranks("diopiAdaptiveMaxPool*dWithIndices")
 def adaptive_max_pool_with_indices(input, output_size):
+    """Return the maxima and their offsets in the spatial axes."""
     return _pooling_function("adaptive_max_pool", len(output_size))(input, output_size, return_indices=True)
 
 
 def _adaptive_avg_backward(grad_output: Tensor, input: Tensor, rank: int) -> Any:
+    """Return the gradient of adaptive average pooling over `rank` axes."""
     if not grad_output.numel():
         return torch.zeros_like(input)  # PyTorch rejects gradients without elements
     return gradients(lambda x: adaptive_avg_pool(x, grad_output.shape[-rank:]), grad_output, input)[0]
 
 
 def _adaptive_max_backward(grad_output: Tensor, input: Tensor, indices: Tensor, rank: int) -> Any:
+    """Return the gradient of adaptive maximum pooling over `rank` axes."""
     if not grad_output.numel():
         return torch.zeros_like(input)  # PyTorch rejects gradients without elements
     if rank == 1:  # PyTorch has no operator for one axis
@@ -105,6 +117,7 @@ def _adaptive_max_backward(grad_output: Tensor, input: Tensor, indices: Tensor, 
 
 @implements_ranks("diopiPool*d")
 def pool(input, mode, ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive, output_size):
+    """Return maximum or average pooling, sliding or adaptive, as the arguments select."""
     if adaptive:
         return _pooling_function(f"adaptive_{mode}_pool", len(output_size))(input, output_size)
     if mode == "max":
@@ -119,16 +132,19 @@ def _implement_gradients(rank: int) -> None:
 
     @vendor.implements(f"diopiAdaptiveAvgPool{rank}dBackward")
     def average(grad_output, input):
+        """Return the gradient of the input."""
         return _adaptive_avg_backward(grad_output, input, rank)
 
     @vendor.implements(f"diopiAdaptiveMaxPool{rank}dBackward")
     def maximum(grad_output, input, indices):
+        """Return the gradient of the input."""
         return _adaptive_max_backward(grad_output, input, indices, rank)
 
     @vendor.implements(f"diopiPool{rank}dBackward")
     def pool_backward(
         grad_output, input, mode, ksize, stride, padding, dilation, ceil_mode, exclusive, adaptive, indices
     ):
+        """Return the gradient of the input of `pool`."""
         if mode == "max" and indices is not None:
             if adaptive:
                 return _adaptive_max_backward(grad_output, input, indices, rank)

@@ -12,17 +12,19 @@ from diopi_impl.torch_cpu.registration import implements_random
 
 
 def _seeded_generator(generator: Tensor) -> Generator:
-    """Return a PyTorch generator seeded with a hash of the state: it uses only 32 bits of a seed."""
+    """Return a PyTorch generator seeded with a hash of the state, because PyTorch uses only 32 bits of a seed."""
     (seed,) = np.random.SeedSequence(generator.tolist()).generate_state(1)
     return Generator().manual_seed(int(seed))
 
 
 def _empty(out: ResultSpec) -> Tensor:
+    """Return an uninitialized tensor with the shape and type of the result."""
     return torch.empty(out.shape, dtype=torch_dtype(out.dtype))
 
 
 @implements_random("diopiDropout", "diopiDropoutInp")
 def dropout(input, p, train, generator, *, out):
+    """Return the input with elements replaced by 0 with probability p, divided by 1 − p, and the mask."""
     if not train:
         return input, None
     mask = input.new_empty(out[1].shape if out[1] else input.shape).bernoulli_(
@@ -33,6 +35,7 @@ def dropout(input, p, train, generator, *, out):
 
 @implements_random("diopiRandomInp")
 def random(from_, to, generator, *, out):
+    """Return random integers in [from_, to)."""
     numbers = _empty(out)
     if from_ == 0 and to is None:
         return numbers.random_(generator=_seeded_generator(generator))
@@ -41,39 +44,47 @@ def random(from_, to, generator, *, out):
 
 @implements_random("diopiUniformInp")
 def uniform(from_, to, generator, *, out):
+    """Return random numbers in [from_, to)."""
     return _empty(out).uniform_(from_, to, generator=_seeded_generator(generator))
 
 
 @implements_random("diopiBernoulli")
 def bernoulli(input, generator):
+    """Return random zeros and ones, which are 1 with probabilities `input`."""
     return torch.bernoulli(input, generator=_seeded_generator(generator))
 
 
 @implements_random("diopiBernoulliInp")
 def bernoulli_inp(inout, generator):
+    """Return random zeros and ones, which are 1 with probabilities `inout`."""
     return torch.bernoulli(inout, generator=_seeded_generator(generator))
 
 
 @implements_random("diopiBernoulliScalar")
 def bernoulli_scalar(p, generator, *, out):
+    """Return random zeros and ones, which are 1 with probability p."""
     return _empty(out).bernoulli_(p, generator=_seeded_generator(generator))
 
 
 @implements_random("diopiNormal", "diopiNormalInp")
-def filled_normal(mean, std, generator, *, out):
+def normal_with_scalars(mean, std, generator, *, out):
+    """Return random normal numbers with this mean and standard deviation."""
     return _empty(out).normal_(mean, std, generator=_seeded_generator(generator))
 
 
 @implements_random("diopiNormalTensorScalar", "diopiNormalScalarTensor", "diopiNormalTensor")
 def normal(mean, std, generator):
+    """Return random normal numbers with a mean or a standard deviation per element."""
     return torch.normal(mean, std, generator=_seeded_generator(generator))
 
 
 @implements_random("diopiRandperm")
 def randperm(n, generator, *, out):
+    """Return a random permutation of 0 … n − 1."""
     return torch.randperm(n, generator=_seeded_generator(generator), dtype=torch_dtype(out.dtype))
 
 
 @implements_random("diopiMultinomial")
 def multinomial(input, num_samples, replacement, generator):
+    """Return random categories of each row, with or without replacement."""
     return torch.multinomial(input, num_samples, replacement, generator=_seeded_generator(generator))

@@ -23,7 +23,7 @@ implements_multi_head = partial(vendor.implements, adapt=pass_generator_state(ad
 
 
 def implements_ranks(pattern: str, ranks: Sequence[int] = (1, 2, 3)) -> Callable[[F], F]:
-    """Return a decorator that registers a function under several names.
+    """Return a decorator that registers a function for several numbers of spatial axes.
 
     Args:
         pattern: the names, with `*` in place of the number of spatial axes.

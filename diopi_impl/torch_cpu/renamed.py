@@ -1,4 +1,4 @@
-"""Functions whose arguments only have other names in ATen; the table of `diopi_proto.aten` has the names."""
+"""Functions that differ from an operator of ATen only in the names of their arguments."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ SliceScatter Stack TanhBackward Threshold ThresholdBackward Tril Triu UnfoldBack
 
 
 def register_renamed(vendor: Vendor) -> None:
-    """Register the functions whose arguments only have other names in ATen."""
+    """Register the functions that differ from an ATen operator only in the names of their arguments."""
     for name in RENAMED.split():
         vendor.implements(f"diopi{name}")(_operator_call(f"diopi{name}"))
 
 
 def _operator_call(name: str) -> Callable[..., Any]:
     """Return the implementation of a function that passes its arguments to an operator in the operator's order."""
-    found = [row for row in rows().values() if row.function == name and _takes_tensors(row)]
-    row = min(found, key=lambda row: "Scalar" in row.operator)  # overloads for tensors also take numbers
+    candidates = [row for row in rows().values() if row.function == name and _takes_tensors(row)]
+    row = min(candidates, key=lambda row: "Scalar" in row.operator)  # overloads for tensors also take numbers
     operator_name, _, overload = row.operator.partition(".")
     packet: Any = getattr(torch.ops.aten, operator_name)
     schema = getattr(packet, overload or "default")._schema.arguments
@@ -47,7 +47,7 @@ def _operator_call(name: str) -> Callable[..., Any]:
 
 
 def _takes_tensors(row: Row) -> bool:
-    """Return whether an operator takes single tensors, and no numbers in place of the function's tensors."""
+    """Return whether an operator takes single tensors, and tensors wherever the function takes tensors."""
     return not row.operator.startswith("_foreach") and not any(
         isinstance(source, ArgumentOf) and source.as_tensor for source in row.sources.values()
     )

@@ -16,41 +16,49 @@ Sizes = tuple[int, ...]
 
 @vendor.implements("diopiSplitWithSizes")
 def split_with_sizes(input, splitSizes, dim):
+    """Return parts of these sizes along axis `dim`."""
     return list(input.split_with_sizes(splitSizes, dim))
 
 
 @vendor.implements("diopiTranspose")
 def transpose(input, dim0, dim1):
+    """Swap two axes."""
     return input.transpose(dim0, dim1)
 
 
 @vendor.implements("diopiPermute")
 def permute(input, dims):
+    """Return the input with its axes in the order `dims`."""
     return input.permute(dims)
 
 
 @vendor.implements("diopiExpand")
 def expand(input, *, out):
+    """Broadcast the input to the shape of the result."""
     return input.expand(out.shape)
 
 
 @vendor.implements("diopiPad")
 def pad(input, pad, mode, value):
+    """Add elements at both ends of the last axes: a constant, or copies by reflection, replication or wrap-around."""
     return torch.nn.functional.pad(input, pad, mode, value)
 
 
 @vendor.implements("diopiUnfold")
 def unfold(input, dim, size, step):
+    """Return windows of `size` elements along axis `dim`, every `step` elements; a new last axis has their elements."""
     return input.unfold(dim, size, step)
 
 
 @vendor.implements("diopiMeshGrid")
 def mesh_grid(inputs):
+    """Return the coordinate arrays of a grid, as np.meshgrid with matrix indexing."""
     return list(torch.meshgrid(*inputs, indexing="ij"))
 
 
 @vendor.implements("diopiArange")
 def arange(start, end, step, *, out):
+    """Return start + i · step; the numbers are truncated first for integers."""
     dtype, (length,) = torch_dtype(out.dtype), out.shape
     numbers = torch.arange(start, end, step, dtype=dtype)
     if len(numbers) == length:
@@ -62,45 +70,53 @@ def arange(start, end, step, *, out):
 
 @vendor.implements("diopiLinspace")
 def linspace(start, end, steps, *, out):
+    """Return `steps` equally spaced numbers from start to end."""
     return torch.linspace(start, end, steps, dtype=torch_dtype(out.dtype))
 
 
 def _empty(out: ResultSpec) -> Tensor:
+    """Return an uninitialized tensor with the shape and type of the result."""
     return torch.empty(out.shape, dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiFill")
 def fill(value, *, out):
+    """Return a tensor filled with `value`."""
     return _empty(out).fill_(value)
 
 
 @vendor.implements("diopiOnes")
 def ones(size, *, out):
+    """Return ones."""
     return torch.ones(size, dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiZeros")
 def zeros(size, *, out):
+    """Return zeros."""
     return torch.zeros(size, dtype=torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiZeroInp")
 def zero_(*, out):
+    """Return zeros in the shape of the result."""
     return _empty(out).zero_()
 
 
 def _convertible_part(values: Tensor, out: ResultSpec) -> Tensor:
-    """Return the real part for conversions to real types, which avoids PyTorch's warning."""
+    """Return the real part if the result is real, because PyTorch warns about the conversion; else the values."""
     return values.real if values.is_complex() and category(out.dtype) in (1, 2) else values
 
 
 @vendor.implements("diopiCastDtype")
 def cast_dtype(input, *, out):
+    """Return the input converted to the element type of the result."""
     return _convertible_part(input, out).to(torch_dtype(out.dtype))
 
 
 @vendor.implements("diopiCopyInp")
 def copy_(src, *, out):
+    """Return the source broadcast and converted to the shape and type of the result."""
     return _empty(out).copy_(_convertible_part(src, out))
 
 
@@ -115,6 +131,7 @@ FORMATS = {
 
 @vendor.implements("diopiContiguous")
 def contiguous(input, memoryFormat):
+    """Return a copy of the input in a memory format."""
     if memoryFormat is MemoryFormat.ChannelsLast1d:
         return input.transpose(1, 2).contiguous().transpose(1, 2)
     return input.clone(memory_format=FORMATS[memoryFormat])

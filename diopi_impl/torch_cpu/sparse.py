@@ -9,6 +9,7 @@ from diopi_impl.torch_cpu import vendor
 
 @vendor.implements("diopiSpMM")
 def spmm(input, mat2):
+    """Return the product of a sparse matrix in CSR format and a dense matrix."""
     if not isinstance(input, list) or isinstance(mat2, list):
         raise NotImplementedError("input must be sparse, and mat2 dense")
     crow, col, values = input
