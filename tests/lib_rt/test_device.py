@@ -147,12 +147,12 @@ def test_exceptions_become_error_codes(name: str, host: HostRuntime) -> None:
     context = Context(Device(host.functions()))
     tensor = Tensor.from_numpy(context, VALUES)
     failing = Device(RuntimeFunctions(**{name: fail, "last_error": host.last_error}))
-    previous = context.device._exchange(name, failing._callbacks[name])
-    context.device._exchange("last_error", failing._callbacks["last_error"])
+    previous = context.device._replace_service(name, failing._callbacks[name])
+    context.device._replace_service("last_error", failing._callbacks["last_error"])
     with pytest.raises(CallError, match="ArithmeticError: out of luck") as caught:
         USES[name](context, tensor)
     assert caught.value.code is Error.ErrorOccurred
-    context.device._exchange(name, previous)
+    context.device._replace_service(name, previous)
     context.device.close()
     assert host.memory == {}
 
