@@ -186,7 +186,7 @@ class Evaluation:
         return _unflatten(outputs, expected_arrays)
 
     def _convert_arguments(self, values: Mapping[str, Any], results: Sequence[Dtype]) -> dict[str, Any]:
-        """Return the arguments with those converted that the standard converts before the computation."""
+        """Return the arguments after the type conversions that the standard requires before the computation."""
         if not results:
             return dict(values)
         tensors = {name: value.spec.dtype for name, value in values.items() if isinstance(value, TensorData)}
@@ -212,9 +212,7 @@ class Evaluation:
     def _known_override(self, result: Parameter) -> ResultOverride | None:
         """Return what the reference knows about a result: the override of the case, with the inferred element type."""
         override = self.case.results.get(result.name, ResultOverride())
-        is_absent = (
-            self.case.arguments.get(result.name, override) is None
-        )  # an in-place result that the case leaves out
+        is_absent = self.case.arguments.get(result.name, override) is None  # an in-place result that the case omits
         if override is None or override.dtype is not None or is_absent or not result.is_tensor:
             return override
         usual = self.prototype.infer(result.name, self.case.arguments, otherwise=self.case.dtype)

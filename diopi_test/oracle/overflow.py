@@ -2,7 +2,7 @@
 
 The reference computes in float64, where the sum of the two largest float32 numbers is finite. In float32 this sum is
 infinite, and so is a mean that is computed from it, although the mean itself is a float32 number. The standard does not
-prescribe the intermediate values. It leaves a result open if a reference that computes within the range of the type
+prescribe the intermediate values. A result is unspecified if a reference that computes within the range of the type
 gets a different result (docs/budgets.md). A `RangedArray` finds these elements for any reference: it rounds like
 float64, but has the range of a narrower type.
 """
@@ -122,7 +122,7 @@ def _to_ndarray(value: Any) -> Any:
 
 
 def _split_by_sign(terms: Any) -> list[Array]:
-    """Return the positive and the negative finite terms, with 0 elsewhere; for complex terms, those of each part."""
+    """Return the positive and the negative finite terms, with 0 elsewhere; both parts of complex terms separately."""
     array = np.asarray(terms)
     if array.dtype.kind == "c":
         return [*_split_by_sign(array.real), *_split_by_sign(array.imag)]

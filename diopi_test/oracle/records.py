@@ -67,11 +67,17 @@ def expected_arrays(expected: Expected | list[Expected] | None) -> list[Expected
 @final
 @dataclass(frozen=True, kw_only=True)
 class BaselineCase:
-    """A complete case: `arguments` by name (BaselineTensor, list of them, None, attribute), `expected` by name.
+    """A complete case: arguments, expected results and properties of a call.
 
-    An entry of `expected` is None for a result tensor that the caller omits, and a list for an array of results.
-    `smoke` marks cases that are called more than once. `aliases` maps a result to the argument whose tensor is also
-    passed for the result.
+    Attributes:
+        function: the name of the standard function.
+        label: the name of the case among the cases of the function.
+        dtype: the element type under test.
+        arguments: by name, a tensor, a list of tensors, None, or an attribute.
+        expected: by name, the expected result; a list for an array of results, None for a result that the caller omits.
+        smoke: whether the case is called more than once.
+        case_class: the class of the case.
+        aliases: maps a result to the argument whose tensor is also passed for the result.
     """
 
     function: str

@@ -11,7 +11,7 @@ from diopi_impl.jax_cpu.sizes import check_shapes
 
 
 def _is_masked(x: Array, mask: Array, fixed_triu_mask: bool) -> Array:
-    """Return which scores are masked: those above the diagonal, or where `mask` is not 0."""
+    """Return which scores are masked: scores above the diagonal, or where `mask` is not 0."""
     if jnp.broadcast_shapes(mask.shape, x.shape) != x.shape:
         raise ValueError(f"mask has shape {mask.shape}, which does not broadcast to {x.shape}")
     return ~jnp.tri(x.shape[-2], x.shape[-1], dtype=bool) if fixed_triu_mask else mask != 0

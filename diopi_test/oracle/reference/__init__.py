@@ -25,7 +25,11 @@ _references: dict[str, Reference] = {}
 
 @dataclass(frozen=True)
 class Remark:
-    """A result with a statement of the reference about it."""
+    """A result about which the reference states a property; the derived classes are the properties.
+
+    Attributes:
+        value: the result.
+    """
 
     value: Any
 
@@ -70,19 +74,19 @@ class AnyOf(Remark):
 @final
 @dataclass(frozen=True)
 class PartlySpecified(Remark):
-    """A result that the standard leaves open in places, where an implementation may write anything or nothing.
+    """A result with elements that the standard does not specify; an implementation may leave them unwritten.
 
     Attributes:
         value: the result, which may itself have a remark.
-        specified: a bool array of the shape of the result, false where it is open.
+        specified: a bool array of the shape of the result, false for unspecified elements.
     """
 
     specified: Any
 
 
-def leave_open(is_open: Any, result: Any) -> Any:
-    """Return `result` with the elements unspecified where `is_open` is true; `is_open` broadcasts to `result`."""
-    return PartlySpecified(result, np.logical_not(is_open)) if np.any(is_open) else result
+def mark_unspecified(is_unspecified: Any, result: Any) -> Any:
+    """Return `result` with the elements unspecified where `is_unspecified` is true; the mask broadcasts to it."""
+    return PartlySpecified(result, np.logical_not(is_unspecified)) if np.any(is_unspecified) else result
 
 
 def strip_remarks(result: Any) -> Any:
@@ -129,7 +133,7 @@ def separate_registry() -> Iterator[Mapping[str, Reference]]:
 def find_reference(name: str) -> Reference | None:
     """Return the reference of a function, or of the function that it is a form of; None if there is none.
 
-    It takes all arguments of the prototype, also those that the registered function does not declare.
+    It accepts all arguments of the prototype, also arguments that the registered function does not declare.
 
     Args:
         name: the name of the function.

@@ -1,4 +1,8 @@
-"""Activation functions and their gradients."""
+"""Activation functions and their gradients.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 

@@ -155,8 +155,8 @@ def _leave_zero_signs_open(result: Array, *operands: Array) -> Any:
     if result.dtype.kind != "f":
         return result
     signs = [np.where(operand == 0, np.copysign(1, operand), 0) for operand in np.broadcast_arrays(*operands)]
-    is_open = (result == 0) & (np.max(signs, 0) > 0) & (np.min(signs, 0) < 0)
-    return PartlySpecified(result, ~is_open) if is_open.any() else result
+    is_unspecified = (result == 0) & (np.max(signs, 0) > 0) & (np.min(signs, 0) < 0)
+    return PartlySpecified(result, ~is_unspecified) if is_unspecified.any() else result
 
 
 @reference("diopiClamp")

@@ -1,4 +1,8 @@
-"""Convex polygons in the plane as lists of corners; points are complex numbers, so that a rotation is a product."""
+"""Convex polygons in the plane as lists of corners; points are complex numbers, so that a rotation is a product.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 

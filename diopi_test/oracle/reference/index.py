@@ -103,7 +103,7 @@ def index_select(input, dim, index):
     """Return the elements of input at positions `index` along axis `dim`."""
     length = np.atleast_1d(input).shape[dim]
     if ((index < 0) | (index >= length)).any():  # NumPy does not check indices of an empty array
-        raise ValueError(f"index holds {index.tolist()}, expected places of an axis of length {length}")
+        raise ValueError(f"index is {index.tolist()}, expected positions on an axis of length {length}")
     chosen = np.take(np.atleast_1d(input), np.atleast_1d(index), dim)
     return chosen if input.ndim else chosen.reshape(())
 

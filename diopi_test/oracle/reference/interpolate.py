@@ -1,4 +1,4 @@
-"""Resampling of regular grids: resizing, and sampling at given points, with gradients.
+"""Resampling of regular grids: resizing, and sampling at arbitrary points, with gradients.
 
 Resizing is linear and processes the axes in order, with a matrix of weights (size, d) per axis.
 """

@@ -69,7 +69,7 @@ def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_s
     """Return causal attention of packed prompts; rows outside all sequences are unchanged."""
     rows = [slice(start, start + length) for start, length in zip(b_start_loc, b_seq_len, strict=True)]
     if any(span.start < 0 or span.stop > len(q) for span in rows):
-        raise ValueError(f"sequences lie in rows {rows}, expected rows of {len(q)}")
+        raise ValueError(f"the rows of the sequences are {rows}, expected slices of {len(q)} rows")
     rule = AttentionRule(1 / np.sqrt(q.shape[-1]), causal=True)
     attended = attend(q, k, v, [(span, span) for span in rows], rule, len(q)).out
     is_covered = np.zeros((len(q), 1, 1), bool)

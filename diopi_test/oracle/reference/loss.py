@@ -1,4 +1,8 @@
-"""Loss functions and their gradients."""
+"""Loss functions and their gradients.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from scipy import special
 
 from diopi_proto.types import Reduction
 from diopi_test.cases.model import ResultOverride
-from diopi_test.oracle.reference import PartlySpecified, WithTerms, leave_open, reference
+from diopi_test.oracle.reference import PartlySpecified, WithTerms, mark_unspecified, reference
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 
 Array = NDArray[Any]
@@ -124,7 +128,7 @@ def bce_with_logits(input, target, weight, pos_weight, reduction):
 def _leave_undecided_open(logits: Array, target: Array, losses: WithTerms, reduction: int) -> Any:
     """Leave binary cross entropies open where PyTorch's form has ∞ − ∞ or 0 · ∞ and other forms do not."""
     undecided = (logits == -np.inf) | ((logits == np.inf) & (target == 1))
-    return leave_open(undecided if reduction == Reduction.none else undecided.any(), losses)
+    return mark_unspecified(undecided if reduction == Reduction.none else undecided.any(), losses)
 
 
 @reference("diopiBCEWithLogitsBackward")

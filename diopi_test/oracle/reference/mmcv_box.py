@@ -1,4 +1,8 @@
-"""MMCV's operators on boxes, quadrilaterals and polygons in the plane."""
+"""MMCV's operators on boxes, quadrilaterals and polygons in the plane.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -155,7 +159,7 @@ def upright_overlap_test(boxes: Array, threshold: float, offset: int, min_union:
     Args:
         boxes: The boxes (x1, y1, x2, y2), (n, 4).
         threshold: The intersection over union above which boxes overlap too much.
-        offset: 1 if the coordinates are those of pixels that belong to the box, else 0.
+        offset: 1 if the coordinates are pixel indices and both end pixels belong to the box, else 0.
         min_union: Smaller unions count as this area.
 
     Returns:
@@ -331,7 +335,7 @@ def _area_gradient(hull_indices: Sequence[int], corners: Polygon, clip: Polygon 
     Args:
         hull_indices: The indices of the hull's corners, counter-clockwise.
         corners: All points.
-        clip: If given, the gradient is that of the area of the hull's intersection with this convex polygon.
+        clip: A convex polygon. If it is not None, only the part of the hull inside this polygon counts as area.
 
     Returns:
         A complex number for each point, 0 for points that are no corners of the hull.

@@ -1,4 +1,8 @@
-"""MMCV's losses and their gradients."""
+"""MMCV's losses and their gradients.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 

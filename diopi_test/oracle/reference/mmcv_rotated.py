@@ -1,4 +1,8 @@
-"""MMCV's pooling and filters with orientation: rotated and rotation-invariant RoIs, feature alignment, filters."""
+"""MMCV's pooling and filters with orientation: rotated and rotation-invariant RoIs, feature alignment, filters.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms, leave_open, reference
+from diopi_test.oracle.reference import WithTerms, mark_unspecified, reference
 from diopi_test.oracle.reference.sums import accumulation_terms
 
 Array = NDArray[Any]
@@ -185,7 +185,7 @@ def max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mo
 def max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode):
     """Return maxima and offsets; the offset is unspecified where the maximum is −∞."""
     maxima, positions = max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-    return maxima, leave_open(maxima == -np.inf, positions)
+    return maxima, mark_unspecified(maxima == -np.inf, positions)
 
 
 @reference(*_names_per_rank("diopiMaxPool*dBackward"))
@@ -231,6 +231,7 @@ def _adaptive_avg_pool_backward(rank: int) -> None:
 
     @reference(f"diopiAdaptiveAvgPool{rank}dBackward")
     def backward(grad_output, input):
+        """Return the gradient of the input."""
         return _distribute(grad_output, input, _adaptive_axes(input, grad_output.shape[-rank:]), _inside_size)
 
 
@@ -251,6 +252,7 @@ def _adaptive_max_pool_backward(rank: int) -> None:
 
     @reference(f"diopiAdaptiveMaxPool{rank}dBackward")
     def backward(grad_output, input, indices):
+        """Return zeros with grad_output added at the offsets of the maxima."""
         return _scatter_add(grad_output, input, indices, rank)
 
 

@@ -1,4 +1,8 @@
-"""Sums of products, such as matrix products and convolutions, with the size of the terms that may cancel."""
+"""Sums of products, such as matrix products and convolutions, with the size of the terms that may cancel.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +63,7 @@ def multiply_in_any_order(multiply: Callable[[Callable[[Array], Array]], Array],
     factors lead back into the range.
 
     Args:
-        multiply: Returns the products of the factors after applying the given function to them.
+        multiply: Returns the products of the factors after applying the function that it receives to each factor.
         dtype: The type of the partial products. In None and in integer types every product is specified.
 
     Returns:
@@ -80,8 +84,8 @@ def multiply_in_any_order(multiply: Callable[[Callable[[Array], Array]], Array],
     underflows = multiply_selected(lambda size: (size > 0) & (size < 1), lambda size: size) < number_format.tiny
     can_shrink = multiply_selected(lambda size: size < 1, lambda _: 0.5) < 1
     can_grow = multiply_selected(lambda size: size > 1, lambda _: 2.0) > 1
-    is_open = ((overflows & can_shrink) | (underflows & can_grow)) & ~np.isnan(value)
-    return PartlySpecified(value, ~is_open)
+    is_unspecified = ((overflows & can_shrink) | (underflows & can_grow)) & ~np.isnan(value)
+    return PartlySpecified(value, ~is_unspecified)
 
 
 def _magnitude(array: Array) -> Array:

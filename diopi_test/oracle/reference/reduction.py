@@ -158,7 +158,7 @@ def cumsum_backward(grad_output, dim):
 
 
 def _running_sum(input: Array, dim: int) -> WithTerms:
-    """Return cumulative sums; the terms of element i are those of a sum of i + 1 numbers."""
+    """Return cumulative sums; element i has the terms of a sum of i + 1 numbers."""
     rows = np.moveaxis(np.atleast_1d(input), dim, -1)
     magnitudes, sums = np.abs(rows), np.cumsum(rows, -1)
     counts = np.arange(1, rows.shape[-1] + 1)

@@ -1,4 +1,8 @@
-"""Bilinear samples of planes at arbitrary positions, and their adjoint: four cells and their weights per sample."""
+"""Bilinear samples of planes at arbitrary positions, and their adjoint: four cells and their weights per sample.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 

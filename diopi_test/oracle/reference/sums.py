@@ -1,4 +1,8 @@
-"""Sums along axes: the size of the terms that may cancel."""
+"""Sums along axes: the size of the terms that may cancel.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from diopi_test.cases.data import random_generator
 Array = NDArray[Any]
 
 Axes = tuple[int, ...] | int | None
-"""Axes in NumPy's form: None for all."""
+"""Axes as NumPy takes them: None stands for all axes."""
 
 
 def slice_size(array: Array, axes: Axes) -> int:
@@ -101,7 +105,10 @@ The elements share one error, so their root mean square does not average indepen
 
 
 def relative_terms(array: Array, axes: Axes) -> Array:
-    """Return the terms of sums along `axes` relative to the sums, for elements that share a sum; keep dimensions."""
+    """Return the terms of sums along `axes` relative to the sums, which have axes of size 1.
+
+    The terms are larger than the terms of a single sum, because all elements that share a sum share its error.
+    """
     return np.asarray(
         SHARED_ERROR_SIGMAS * sum_terms(array, axes, keepdims=True) / np.sum(array, axis=axes, keepdims=True)
     )
@@ -110,7 +117,7 @@ def relative_terms(array: Array, axes: Axes) -> Array:
 def norm_terms(magnitudes: Array, order: float, axes: Axes) -> Array:
     """Return the terms of a norm (Σ xᵖ)^(1/p) along `axes` relative to the norm.
 
-    The terms are those of the sum divided by p, half an ulp of the powers divided by p (equal elements share this
+    The terms are the terms of the sum divided by p, half an ulp of the powers divided by p (equal elements share this
     error), and the rounding error of the exponent 1/p where the sum is far from 1.
 
     Args:

@@ -1,4 +1,8 @@
-"""Sums of elements with weights along each axis, for resizing and for pooling of regions."""
+"""Sums of elements with weights along each axis, for resizing and for pooling of regions.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Validators: they decide whether a result is valid if several results are, with one module per family of functions.
 
 Several results are valid if values are equal, if the order is free, or if numbers are random. A validator gets the
-arguments and the results of a call and describes each problem. It proves validity on its own: the suite does not
+arguments and the results of a call and describes each problem. It proves validity independently: the suite does not
 compare a validated result with the reference.
 """
 
@@ -29,7 +29,7 @@ class CompletedCall:
     Attributes:
         arguments: the arguments by name, as the reference takes them.
         results: the results by name. `.number` follows the name for an entry of an array; omitted results are absent.
-        expected: one valid result under each of these names.
+        expected: a valid result, under the same names.
         dtypes: the element types of the results under the same names.
         redraws: calls with the same arguments that must have drawn different random numbers, by their description.
     """

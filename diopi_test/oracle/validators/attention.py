@@ -59,7 +59,10 @@ def _check_dropout(name: str, axes: str, call: CompletedCall) -> Problems:
     )
     problems = list(check_elements(name, is_valid, actual, "an attention weight / (1 − P), or 0"))
     yield from problems or check_coins(
-        f"kept weights in {name}", is_kept(call), np.asarray(keep_probability), score_redraws(call, is_kept)
+        f"weights in {name} that are not dropped",
+        is_kept(call),
+        np.asarray(keep_probability),
+        score_redraws(call, is_kept),
     )
 
 

@@ -89,8 +89,8 @@ def _corner_errors(corners: Array, points: Array, margin: Array) -> Array:
 def _enclosing_rectangles(points: Array) -> tuple[Array, Array, Array]:
     """Return the rectangles around nine points along the direction from any point to any other point.
 
-    One of them is smallest, because a smallest rectangle lies along an edge of the hull. The results are the clockwise
-    corners, [N, 81, 4, 2], the areas, and the sums of two sides.
+    One of the rectangles is smallest, because a smallest rectangle has a side along an edge of the hull. The results
+    are the clockwise corners, [N, 81, 4, 2], the areas, and the sums of two sides.
     """
     differences = (points[:, :, np.newaxis] - points[:, np.newaxis]).reshape(-1, 81, 2)
     lengths = np.linalg.norm(differences, axis=-1, keepdims=True)

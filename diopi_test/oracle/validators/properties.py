@@ -73,11 +73,11 @@ def check_same_elements(name: str, values: Array, expected: Array, axis: int) ->
     """Check that `values` are the elements of `expected` along `axis` in any order; zeros of any sign are equal."""
     is_valid = is_equal(np.sort(values, axis), np.sort(expected, axis))
     if not is_valid.all():
-        yield f"{name}: the elements along axis {axis} differ from the expected elements, in whatever order"
+        yield f"{name}: the elements along axis {axis} differ from the expected elements, in any order"
 
 
 def check_written_values(name: str, actual: Array, before: Array, places: Array, values: Array) -> Problems:
-    """Check that each element is one of the `values` written to its place, or unchanged if nothing was written there.
+    """Check that each element is one of the `values` written to its place, or unchanged if there is no such value.
 
     Args:
         name: the name of the result.

@@ -200,7 +200,7 @@ def _check_with_replacement(weights: Array, rows: Array) -> Problems:
 
 
 def _check_without_replacement(weights: Array, rows: Array) -> Problems:
-    """Check draws without replacement: distinct categories with the expected frequencies, those of weight 0 last.
+    """Check draws without replacement: distinct categories with the expected frequencies, weight 0 last.
 
     The first category of a row is the first that was drawn, as in torch.multinomial.
 

@@ -47,9 +47,9 @@ def check_coins(name: str, heads: Array, p: Array, redraws: dict[str, Array]) ->
     trials = np.bincount(groups.reshape(-1), minlength=len(values))
     yield from check_counts(f"{name}: ones", hits, trials, values)
     deviations, variance = heads - p, p * (1 - p)
-    dependence = {"others of the same call": coincidence_bound(deviations, deviations, variance)}
+    dependence = {"elements of the same call": coincidence_bound(deviations, deviations, variance)}
     dependence |= {
-        f"those of {description}": coincidence_bound(deviations, redraw - p, variance)
+        f"elements of {description}": coincidence_bound(deviations, redraw - p, variance)
         for description, redraw in redraws.items()
     }
     for description, probability in dependence.items():
@@ -114,18 +114,20 @@ def check_permutation(name: str, sample: Array) -> Problems:
     identity = np.arange(sample.size)
     fixed = int((sample == identity).sum())
     probability = float(special.gammainc(fixed, 1.0))  # that a Poisson variable with mean 1 is at least `fixed`
-    yield from report_unlikely(f"{name}: {fixed} numbers are in their places", probability)
-    yield from report_unlikely(f"{name}: keeps the order of the numbers", correlation_probability(sample, identity))
+    yield from report_unlikely(f"{name}: {fixed} numbers are at the position of their value", probability)
+    yield from report_unlikely(
+        f"{name}: is correlated with the order of the numbers", correlation_probability(sample, identity)
+    )
 
 
 def check_independence(name: str, sample: Array, redraws: dict[str, Array]) -> Problems:
     """Check that elements depend neither on each other nor on elements of other calls, at any distance."""
     yield from report_unlikely(
-        f"{name}: elements depend on others of the same call", correlation_probability(sample, sample)
+        f"{name}: elements depend on elements of the same call", correlation_probability(sample, sample)
     )
     for description, redraw in redraws.items():
         yield from report_unlikely(
-            f"{name}: elements depend on those of {description}", correlation_probability(sample, redraw)
+            f"{name}: elements depend on elements of {description}", correlation_probability(sample, redraw)
         )
 
 
@@ -161,7 +163,7 @@ def coincidence_bound(x: Array, y: Array, variance: Array) -> float:
 
     Args:
         x: the deviations of coins from their probabilities, at most 1.
-        y: those of other coins, or x itself for coins of the same call, which excludes shift 0.
+        y: the deviations of further coins, or x itself for coins of the same call, which excludes shift 0.
         variance: the variance of each coin.
 
     Returns:

@@ -34,8 +34,8 @@ def drawing_from(change: Callable[[Array], Array]) -> Function:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (seed_only, "depend on those of the next call"),
-        (offset_only, "depend on those of another seed"),
+        (seed_only, "depend on elements of the next call"),
+        (offset_only, "depend on elements of another seed"),
         (entropy, "differs when the call is repeated"),
     ],
 )
@@ -50,7 +50,7 @@ def test_numbers_of_the_call_before_are_not_drawn_again() -> None:
         stream = rng(seed_only(generator)).uniform(from_, to, start + count)
         return stream[start:].reshape(out.shape)
 
-    assert_refused(outcome("diopiUniformInp", overlapping), "depend on those of the next call")
+    assert_refused(outcome("diopiUniformInp", overlapping), "depend on elements of the next call")
 
 
 def leaving(after: Callable[[int, int], tuple[int, int]]) -> Adapter:
@@ -102,4 +102,4 @@ def test_a_generator_of_its_own_advances_too() -> None:
 
     assert outcome("diopiUniformInp", uniform, "float32-own-generator").verdict is Verdict.passed
     refused = outcome("diopiUniformInp", uniform, "float32-own-generator", always_the_same)
-    assert_refused(refused, "depend on those of the next call")
+    assert_refused(refused, "depend on elements of the next call")

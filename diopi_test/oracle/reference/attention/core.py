@@ -2,6 +2,9 @@
 
 Both functions, `attend` and `attention_gradients`, work on sequences of [rows, heads, head size]. The forms differ in
 the rows of a sequence (`Sequences`) and in the visible keys of a query (`AttentionRule`).
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
 """
 
 from __future__ import annotations
@@ -31,11 +34,11 @@ class AttentionRule:
 
     Attributes:
         scale: the factor of scores.
-        causal: whether a query sees no key after its own position.
-        window: how many keys it sees before and after its position, negative for all.
+        causal: whether a query sees no key after the position of the query.
+        window: how many keys a query sees before and after its position, negative for all.
         slopes: the slopes of ALiBi, [heads] or [sequences, heads].
         hidden: where a key is not visible, [rows of queries, rows of keys], or such an array for each sequence.
-        top_left: whether the first query has the position of the first key, instead of the last of the last.
+        top_left: whether the first query has the position of the first key; if not, the last positions agree.
         dropout: the probability that a weight is dropped.
         seed: the seed of dropout.
     """
@@ -191,8 +194,8 @@ def attention_gradients(
 ) -> tuple[WithTerms | PartlySpecified, ...]:
     """Return the gradients of q, k and v.
 
-    The standard leaves open whether a key gets a NaN from a nonfinite query that does not see it, because its weight is
-    0.
+    The standard does not specify whether a key gets a NaN from a nonfinite query that does not see the key, because the
+    weight of the key is 0.
 
     Args:
         g: the gradient of the core's result.

@@ -17,7 +17,7 @@ from diopi_test.oracle.reference.attention.core import (
     attention_gradients,
 )
 from diopi_test.oracle.reference.attention.sequences import batch_sequences, checked_packed_sequences
-from diopi_test.oracle.reference.attention.specified import leave_unspecified, mark_random
+from diopi_test.oracle.reference.attention.specified import make_unspecified, mark_random
 
 Array = NDArray[Any]
 
@@ -76,7 +76,7 @@ def _saved_records(
 ) -> list[Any]:
     """Return the saved records for the gradient, all unspecified: dropout mask, maxima, sums, and an empty array.
 
-    The statistics of sequences of equal length are [sequences, heads, rows], those of packed sequences [rows, heads].
+    The statistics are [sequences, heads, rows] for sequences of equal length, and [rows, heads] for packed sequences.
     """
     maxima, sums = results.top, np.where(np.isposinf(results.lse.value), 0, np.exp(results.lse.value - results.top))
     if q.ndim == 3:
@@ -84,7 +84,7 @@ def _saved_records(
         maxima, sums = (np.concatenate([x[n, :, :rows].T for n, rows in parts]) for x in (maxima, sums))
     saved = [np.repeat(x[..., None], COPIES, -1) for x in (maxima, sums)]
     bits = -(-scores // 128) * 16 if rule.dropout else 0
-    return [leave_unspecified(x) for x in (np.zeros(bits, np.int64), *saved, np.zeros(0))]
+    return [make_unspecified(x) for x in (np.zeros(bits, np.int64), *saved, np.zeros(0))]
 
 
 @reference("diopiCustomizedFlashAttention")

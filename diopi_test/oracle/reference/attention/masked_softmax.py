@@ -17,7 +17,7 @@ MASKED_SCORE = -10000.0
 
 
 def _is_masked(shape: tuple[int, ...], mask: Array, fixed_triu_mask: bool) -> Array:
-    """Return which scores are masked: those above the diagonal, or those where `mask` is not 0."""
+    """Return which scores are masked: scores above the diagonal, or where `mask` is not 0."""
     if fixed_triu_mask:
         return np.arange(shape[-1]) > np.arange(shape[-2])[:, None]
     return mask != 0

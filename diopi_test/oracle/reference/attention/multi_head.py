@@ -15,7 +15,7 @@ from diopi_test.oracle.reference.attention.flash import (
     flash_attention_var_len,
     flash_attention_var_len_backward,
 )
-from diopi_test.oracle.reference.attention.specified import leave_unspecified
+from diopi_test.oracle.reference.attention.specified import make_unspecified
 
 Array = NDArray[Any]
 
@@ -27,7 +27,7 @@ def _debug_mask(is_written: bool, dropped: float, override: ResultOverride | Non
     if is_written and not dropped:
         return np.ones(shape, bool)
     chosen = override.shape if override and override.shape is not None else None
-    return leave_unspecified(np.ones(shape if is_written or chosen is None else chosen, bool))
+    return make_unspecified(np.ones(shape if is_written or chosen is None else chosen, bool))
 
 
 @reference("diopiMultiHeadAttention")

@@ -43,7 +43,7 @@ def rms_norm_backward(grad_output, input, weight, inv_rms, normalized_shape):
     r = inv_rms.reshape(*input.shape[: len(leading)], *[1] * len(axes))
     x_hat, g = input * r, grad_output * _weight_or_one(weight)
     projection = x_hat * (g * x_hat).mean(axes, keepdims=True)
-    # g and the projection may cancel, and the mean in the projection has a rounding error of its own
+    # g and the projection may cancel, and the mean in the projection is rounded too
     count = np.maximum(np.prod(normalized_shape), 1)
     terms = np.abs(r) * (np.abs(projection) + np.abs(x_hat) * sum_terms(g * x_hat, axes, keepdims=True) / count)
     return (

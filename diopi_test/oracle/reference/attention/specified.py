@@ -26,14 +26,14 @@ def mark_random(rule: AttentionRule, result: Any) -> Any:
     return AnyOf(strip_remarks(result)) if 0 < rule.dropout < 1 else result
 
 
-def leave_unspecified(value: Any) -> PartlySpecified:
+def make_unspecified(value: Any) -> PartlySpecified:
     """Return a result of which only shape and type are specified."""
     return PartlySpecified(value, np.zeros(np.shape(value), bool))
 
 
 def mark_random_gradients(rule: AttentionRule, grads: tuple[WithTerms | PartlySpecified, ...]) -> Any:
-    """Mark gradients as random: with dropout, those of q and k depend on the result of the forward call."""
+    """Mark gradients as random if dropout is; the gradients of q and k then depend on the forward result."""
     if not 0 < rule.dropout < 1:
         return grads
     q, k, v = map(strip_remarks, grads)
-    return leave_unspecified(q), leave_unspecified(k), AnyOf(v)
+    return make_unspecified(q), make_unspecified(k), AnyOf(v)

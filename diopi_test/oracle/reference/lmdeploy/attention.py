@@ -1,4 +1,8 @@
-"""The attention kernels of the LMDeploy engine: prefill, and decoding of one token per sequence."""
+"""The attention kernels of the LMDeploy engine: prefill, and decoding of one token per sequence.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,7 @@ def _update_cache(cache: Array, layer: int, sequences: Array, slots: Array, new:
 
 
 def _read_cache(cache: WithTerms, layer: int, sequence: int, slots: Array) -> Vectors:
-    """Return the cached vectors of a sequence in the given slots."""
+    """Return the cached vectors of a sequence in these slots."""
     return Vectors(*(np.swapaxes(array[layer, sequence][:, slots], 0, 1) for array in (cache.value, cache.terms)))
 
 

@@ -1,4 +1,8 @@
-"""Multi-scale deformable attention and its gradient."""
+"""Multi-scale deformable attention and its gradient.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 """Deformable convolutions, plain and modulated, and their gradients.
 
-Images are split into deformable groups, (B, G, C/G, H·W). Columns hold the samples at each kernel position,
+Images are split into deformable groups, (B, G, C/G, H·W). Columns are the samples at each kernel position,
 (B, C, K, P) with K positions in the kernel and P in the result.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
 """
 
 from __future__ import annotations
@@ -137,6 +140,7 @@ class _Convolution:
         """Return the result of the convolution."""
 
         def sums(weight: Array, columns: Array) -> Array:
+            """Return the sums over input channels and kernel positions."""
             return np.einsum("gock,bgckp->bgop", weight, self._grouped(columns)).reshape(shape)
 
         shape = (len(self.input), len(self.weight), *self.size)
@@ -148,6 +152,7 @@ class _Convolution:
         """Return the gradient of the masked columns: (B, C, K, P)."""
 
         def sums(weight: Array, grad: Array) -> Array:
+            """Return the sums over output channels."""
             return np.einsum("gock,bgop->bgckp", weight, grad).reshape(*self.input.shape[:2], *self._column_shape)
 
         return sum_rounded_products(sums, with_zero_terms(self._matrices), with_zero_terms(self._flat(grad)))
@@ -160,6 +165,7 @@ class _Convolution:
         """Return the gradient of the weights."""
 
         def sums(grad: Array, columns: Array) -> Array:
+            """Return the sums over samples and positions."""
             return np.einsum("bgop,bgckp->gock", grad, self._grouped(columns)).reshape(self.weight.shape)
 
         return sum_rounded_products(
@@ -186,6 +192,7 @@ class _Convolution:
         result = (len(self.input), self.deform_groups * self._column_shape[0], *self.size)
 
         def sums(a: Array, b: Array) -> Array:
+            """Return the sums over the channels of a group."""
             return np.einsum("bgckp,bgckp->bgkp", a.reshape(shape), b.reshape(shape)).reshape(result)
 
         return sum_rounded_products(sums, columns_a, columns_b)

@@ -85,7 +85,7 @@ def _slopes(grid: SampleGrid, maps: Array, grad: Array) -> tuple[WithTerms, Arra
     """Return the gradient by the shifts along x and y, and in which bins it is specified.
 
     The gradient, (2, bins along H, bins along W), is the sum over channels of grad times the derivatives of the means.
-    It is specified in bins (bins along H, bins along W) whose samples all lie where the derivatives are continuous.
+    It is specified in bins (bins along H, bins along W) in which the derivatives are continuous at all samples.
     """
     size = (maps.shape[1], maps.shape[2])
     samples = grid.samples_on(size)

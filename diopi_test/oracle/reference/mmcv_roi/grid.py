@@ -1,4 +1,8 @@
-"""Samples of regions of interest on feature maps: positions, means and the adjoint of the means."""
+"""Samples of regions of interest on feature maps: positions, means and the adjoint of the means.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 

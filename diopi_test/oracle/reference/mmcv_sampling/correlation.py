@@ -72,7 +72,7 @@ class _Correlation:
         """Yield the indices of products in the result, in the first map and in the second map.
 
         Each item contains the products for one kernel position and one displacement. In one item, no two products have
-        the same index, so `+=` adds all of them. Products with a factor outside of its map are omitted.
+        the same index, so `+=` adds all products. Products with a factor outside of its map are omitted.
         """
         size = self.size(shape)
         for p, q, i, j in np.ndindex(*self.patch, *self.kernel):

@@ -1,4 +1,8 @@
-"""Mean and variance for normalisation layers: normalised values and the gradient through them."""
+"""Mean and variance for normalisation layers: normalised values and the gradient through them.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.oracle.reference import WithTerms, leave_open
+from diopi_test.oracle.reference import WithTerms, mark_unspecified
 from diopi_test.oracle.reference.sums import SHARED_ERROR_SIGMAS, sum_terms
 
 Array = NDArray[Any]
@@ -41,10 +45,10 @@ class Moments:
 
     def streamed_mean(self, shape: Sequence[int]) -> Any:
         """Return the saved mean, unspecified where it is infinite: a streaming algorithm computes NaN there."""
-        return leave_open(np.isinf(self.mean).reshape(shape), self.saved_mean(shape))
+        return mark_unspecified(np.isinf(self.mean).reshape(shape), self.saved_mean(shape))
 
     def saved_invstd(self, eps: float, shape: Sequence[int]) -> WithTerms:
-        """Return 1 / √(variance + eps) as a result of this shape; its terms are those of the sum under the root."""
+        """Return 1 / √(variance + eps) as a result of this shape; its terms come from the variance."""
         invstd, terms = self.invstd(eps)
         return WithTerms(invstd.reshape(shape), terms.reshape(shape), signed=True)
 
@@ -141,7 +145,7 @@ def input_gradient(g: Array, x_hat: Array, invstd: Array, axes: Axes) -> WithTer
         axes: The axes along which the input is normalised.
 
     Returns:
-        The gradient; its terms are those of the two means, which may cancel g.
+        The gradient; its terms are the terms of the two means, which may cancel g.
     """
     level, slope = mean_along(g, axes), x_hat * mean_along(g * x_hat, axes)
     level_error, slope_error = (

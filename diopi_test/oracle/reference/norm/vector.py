@@ -1,4 +1,8 @@
-"""Vector norms, normalisation of vectors to norm 1, and their gradients."""
+"""Vector norms, normalisation of vectors to norm 1, and their gradients.
+
+The *terms* of a result (`WithTerms`) are sizes of intermediate values. The error budget of an element allows an error
+of eps times its terms.
+"""
 
 from __future__ import annotations
 

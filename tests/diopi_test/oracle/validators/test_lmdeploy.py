@@ -111,7 +111,7 @@ def test_validator_rejects_numbers_that_are_not_random(function: str) -> None:
     assert any("a weight is drawn" in problem for problem in problems(case, same))
     again = complete_call(case, case.plain_arguments(), numbers_of(case, 0), False)
     repeated = replace(again, redraws={"the next call": again})
-    assert any("depend on those of the next call" in problem for problem in problems(case, repeated))
+    assert any("depend on elements of the next call" in problem for problem in problems(case, repeated))
 
 
 @pytest.mark.parametrize("function", DRAWS)

@@ -81,8 +81,8 @@ def faults() -> Iterator[Fault]:
     yield "diopiUniformInp", "end itself", "numbers in [-3.0, 0.5)", uniform_end_itself
     yield "diopiUniformInp", "unit", "numbers in", uniform_unit
     yield "diopiUniformInp", "squared", "distribution", uniform_squared
-    yield "diopiUniformInp", "rows alike", "others of the same call", uniform_rows_alike
-    yield "diopiUniformInp", "half of it repeated", "others of the same call", uniform_repeated
+    yield "diopiUniformInp", "rows alike", "elements of the same call", uniform_rows_alike
+    yield "diopiUniformInp", "half of it repeated", "elements of the same call", uniform_repeated
     yield "diopiBernoulli", "p ignored", "ones", bernoulli_of_half
     yield "diopiBernoulli", "p in reverse", "ones", bernoulli_reversed
     yield "diopiBernoulli", "rounded", "ones", bernoulli_rounded
@@ -96,9 +96,9 @@ def faults() -> Iterator[Fault]:
     yield "diopiNormal", "NaN", "finite numbers", normal_nan
     yield "diopiNormalTensorScalar", "one mean", "off its mean", normal_mean_of_first
     yield "diopiNormalTensor", "one std", "finite numbers, and the mean where std is 0", normal_std_of_last
-    yield "diopiRandperm", "identity", "in their places", permutation_identity
-    yield "diopiRandperm", "reversed", "keeps the order", permutation_reversed
-    yield "diopiRandperm", "turned", "keeps the order", permutation_turned
+    yield "diopiRandperm", "identity", "at the position of their value", permutation_identity
+    yield "diopiRandperm", "reversed", "correlated with the order", permutation_reversed
+    yield "diopiRandperm", "turned", "correlated with the order", permutation_turned
     yield "diopiRandperm", "repeated number", "occurs more than once", permutation_repeated
     yield "diopiRandperm", "from 1", "position from 0", permutation_from_one
     yield "diopiMultinomial", "weights ignored", "a category is drawn", multinomial_uniform

@@ -74,7 +74,7 @@ def test_independent_coins_of_different_probabilities_raise_no_alarm(p: Any) -> 
 @pytest.mark.parametrize("p", UNEVEN[1:], ids=range(1, len(UNEVEN)))
 def test_repeated_coins_raise_an_alarm(p: Any) -> None:
     heads = 1.0 * (np.random.default_rng(1).random(p.size) < p)
-    assert "depend on those of other" in words(statistics.check_coins("c", heads, p, {"other": heads.copy()}))
+    assert "depend on elements of other" in words(statistics.check_coins("c", heads, p, {"other": heads.copy()}))
     assert "of the same call" in words(statistics.check_coins("c", np.tile(heads[: p.size // 2], 2), p, {}))
 
 
