@@ -23,7 +23,7 @@ def to_ranks(x: Array) -> Array:
 
 
 def nan_rank(order: Array) -> Any:
-    """Return the rank of NaN among to_ranks of floating numbers."""
+    """Return the rank of NaN among the ranks of floating numbers."""
     return jnp.iinfo(order.dtype).max
 
 

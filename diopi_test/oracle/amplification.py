@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.formats import FloatArray, format_of, is_inexact
-from diopi_test.oracle.perturbation import ROUNDS, exact_value, make_movers, step_in_ulps
+from diopi_test.oracle.perturbation import ROUNDS, exact_value, make_perturbations, step_in_ulps
 
 Evaluate = Callable[[Mapping[str, Any]], list[NDArray[Any]]]
 """Maps argument values to the reference's result arrays."""
@@ -55,22 +55,23 @@ def _largest_changes(
     dtype: Dtype,
     rng: Generator,
 ) -> list[FloatArray]:
-    """Return the largest change of each element of each result when inputs move by half an ulp of `dtype` or finer."""
+    """Return the largest change of each result element over rounds in which inputs are perturbed by half an ulp."""
     largest = [np.zeros(result.shape) for result in results]
-    moves = make_movers(values, tested, dtype, rng)
-    if not any(moves.values()) or not any(result.dtype.kind in "fc" for result in results):
+    perturbations = make_perturbations(values, tested, dtype, rng)
+    if not any(perturbations.values()) or not any(result.dtype.kind in "fc" for result in results):
         return largest
     # attributes may hide the change of an operand that they cancel, so one more round leaves them unperturbed
-    tensors = {name: None if isinstance(values[name], float) else move for name, move in moves.items()}
-    for round_number, active_movers in [
-        *((n, moves) for n in range(ROUNDS)),
-        *([(0, tensors)] if tensors != moves else []),
+    tensors = {name: None if isinstance(values[name], float) else move for name, move in perturbations.items()}
+    for round_number, active in [
+        *((n, perturbations) for n in range(ROUNDS)),
+        *([(0, tensors)] if tensors != perturbations else []),
     ]:
-        moved = evaluate(
-            {name: move(round_number) if move else exact_value(values[name]) for name, move in active_movers.items()}
+        perturbed = evaluate(
+            {name: move(round_number) if move else exact_value(values[name]) for name, move in active.items()}
         )
         largest = [
-            np.maximum(maximum, _absolute_change(a, b)) for maximum, a, b in zip(largest, results, moved, strict=True)
+            np.maximum(maximum, _absolute_change(a, b))
+            for maximum, a, b in zip(largest, results, perturbed, strict=True)
         ]
     return [0.5 / step_in_ulps(dtype) * maximum for maximum in largest]
 
@@ -80,12 +81,12 @@ def _significand_bits(dtype: Dtype) -> int:
     return format_of(dtype).precision
 
 
-def _absolute_change(result: NDArray[Any], moved: NDArray[Any]) -> FloatArray:
-    """Return |moved − result|; 0 for exact results, and where a number (or a part of it) is not finite."""
-    if result.dtype.kind not in "fc" or result.shape != moved.shape:
+def _absolute_change(result: NDArray[Any], perturbed: NDArray[Any]) -> FloatArray:
+    """Return |perturbed − result|; 0 for exact results, and where a number (or a part of it) is not finite."""
+    if result.dtype.kind not in "fc" or result.shape != perturbed.shape:
         return np.zeros(result.shape)
     with np.errstate(all="ignore"):
-        change = np.asarray(moved - result)
+        change = np.asarray(perturbed - result)
     if change.dtype.kind == "c":
         return np.hypot(*(np.where(np.isfinite(part), part, 0) for part in (change.real, change.imag)))
     return np.where(np.isfinite(change), np.abs(change), 0)

@@ -31,8 +31,8 @@ PARALLEL = np.isin(np.arange(1 << ROUNDS), [*WALSH, *(0xFF ^ row for row in WALS
 NEIGHBOURS = 8
 """Number of most recent shapes whose patterns a new pattern avoids; each shape excludes a sixteenth of all patterns."""
 
-Mover = Callable[[int], Any]
-"""Maps the number of a round to the perturbed argument of this round."""
+Perturbation = Callable[[int], Any]
+"""Maps the number of a round to the perturbed argument in this round."""
 
 
 @final
@@ -84,7 +84,9 @@ def _broadcasts_to(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
     return len(shape) <= len(larger) and all(size in (1, target) for size, target in pairs)
 
 
-def make_movers(values: Mapping[str, Any], tested: Dtype, dtype: Dtype, rng: Generator) -> dict[str, Mover | None]:
+def make_perturbations(
+    values: Mapping[str, Any], tested: Dtype, dtype: Dtype, rng: Generator
+) -> dict[str, Perturbation | None]:
     """Return the function that perturbs each argument.
 
     Args:
@@ -94,13 +96,15 @@ def make_movers(values: Mapping[str, Any], tested: Dtype, dtype: Dtype, rng: Gen
         rng: the generator of the signs.
 
     Returns:
-        A mover per argument name; None for an argument without rounding to amplify.
+            For each argument name a function from the number of a round to the perturbed argument; None if the argument
+            is not perturbed.
     """
     signs = SignPatterns(rng)
-    movers = {
-        name: _make_mover(values[name], tested, dtype, signs) for name in sorted(values, key=lambda n: _size(values[n]))
+    perturbations = {
+        name: _make_perturbation(values[name], tested, dtype, signs)
+        for name in sorted(values, key=lambda n: _size(values[n]))
     }
-    return {name: movers[name] for name in values}
+    return {name: perturbations[name] for name in values}
 
 
 def _size(value: Any) -> int:
@@ -110,7 +114,7 @@ def _size(value: Any) -> int:
     return value.values.size if isinstance(value, TensorData) else 0
 
 
-def _make_mover(value: Any, tested: Dtype, dtype: Dtype, signs: SignPatterns) -> Mover | None:
+def _make_perturbation(value: Any, tested: Dtype, dtype: Dtype, signs: SignPatterns) -> Perturbation | None:
     """Return the function that perturbs an argument, or None.
 
     Floating-point tensors are perturbed in their own type, or in the type of the result if that is finer, because the
@@ -120,59 +124,61 @@ def _make_mover(value: Any, tested: Dtype, dtype: Dtype, signs: SignPatterns) ->
     """
     if isinstance(value, list):
         entry_dtype = tested if is_inexact(tested) else dtype  # each entry of an array is computed separately
-        entries = [_make_mover(entry, tested, entry_dtype, signs) for entry in value]
+        entries = [_make_perturbation(entry, tested, entry_dtype, signs) for entry in value]
         if not any(entries):
             return None
         return lambda number: [
             move(number) if move else exact_value(entry) for move, entry in zip(entries, value, strict=True)
         ]
     if isinstance(value, TensorData):
-        return _make_tensor_mover(value, tested, dtype, signs)
+        return _make_tensor_perturbation(value, tested, dtype, signs)
     if isinstance(value, float) and not _is_representable(value, dtype):
         pattern = signs.draw_scalar()
-        return lambda number: float(_move(np.asarray(value), dtype, pattern, number))
+        return lambda number: float(_perturb(np.asarray(value), dtype, pattern, number))
     return None
 
 
-def _make_tensor_mover(value: TensorData, tested: Dtype, dtype: Dtype, signs: SignPatterns) -> Mover | None:
+def _make_tensor_perturbation(
+    value: TensorData, tested: Dtype, dtype: Dtype, signs: SignPatterns
+) -> Perturbation | None:
     """Return the function that perturbs a tensor; None if its values are exact."""
     own_dtype, shape = value.spec.dtype, value.values.shape
     if is_inexact(own_dtype):
         finer = dtype if format_of(dtype).precision > format_of(own_dtype).precision else own_dtype
         patterns = [signs.draw_tensor(shape) for _ in range(1 + np.iscomplexobj(value.exact))]
-        return lambda number: _move_parts(value.exact, finer, patterns, number)
+        return lambda number: _perturb_parts(value.exact, finer, patterns, number)
     if own_dtype is tested and own_dtype is not Dtype.bool:
         pattern = signs.draw_tensor(shape)
-        return lambda number: _move_as_float32(value.exact.astype(np.float64), pattern, number)
+        return lambda number: _perturb_integers(value.exact.astype(np.float64), pattern, number)
     return None
 
 
-def _move_as_float32(integers: NDArray[Any], pattern: Pattern, number: int) -> NDArray[Any]:
+def _perturb_integers(integers: NDArray[Any], pattern: Pattern, number: int) -> NDArray[Any]:
     """Perturb integers as their rounding to float32 may; integers that float32 represents are unchanged."""
-    moved = _move(integers, Dtype.float32, pattern, number)
+    moved = _perturb(integers, Dtype.float32, pattern, number)
     return np.where(integers == integers.astype(np.float32), integers, moved)
 
 
 def exact_value(value: Any) -> Any:
-    """Return an argument in the reference's arithmetic."""
+    """Return an argument in the type in which references compute: arrays for tensors, and numbers."""
     if isinstance(value, list):
         return [exact_value(entry) for entry in value]
     return value.exact if isinstance(value, TensorData) else value
 
 
-def _move_parts(exact: NDArray[Any], dtype: Dtype, patterns: list[Pattern], number: int) -> NDArray[Any]:
+def _perturb_parts(exact: NDArray[Any], dtype: Dtype, patterns: list[Pattern], number: int) -> NDArray[Any]:
     """Perturb numbers, or both parts of complex numbers, with one pattern per part."""
     if not np.iscomplexobj(exact):
-        return _move(exact, dtype, patterns[0], number)
+        return _perturb(exact, dtype, patterns[0], number)
     moved = np.empty_like(exact)
     moved.real, moved.imag = (  # not real + 1j · imaginary, which is NaN where the imaginary part is infinite
-        _move(part, dtype, pattern, number) for part, pattern in zip((exact.real, exact.imag), patterns, strict=True)
+        _perturb(part, dtype, pattern, number) for part, pattern in zip((exact.real, exact.imag), patterns, strict=True)
     )
     return moved
 
 
 @np.errstate(all="ignore")
-def _move(exact: NDArray[Any], dtype: Dtype, pattern: Pattern, number: int) -> NDArray[Any]:
+def _perturb(exact: NDArray[Any], dtype: Dtype, pattern: Pattern, number: int) -> NDArray[Any]:
     """Move each nonzero finite number up or down by `step_in_ulps`; `pattern` has the direction of each round."""
     steps = np.where(pattern >> number & 1, step_in_ulps(dtype), -step_in_ulps(dtype))
     moves = np.isfinite(exact) & (exact != 0)  # rounding errors are relative: they do not change zero

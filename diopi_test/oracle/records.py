@@ -1,4 +1,4 @@
-"""The records of a baseline: cases with their data and expected results. Nothing here computes them."""
+"""The records of a baseline: cases with their arguments and expected results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subnormal inputs, which an implementation may take for zero."""
+"""Subnormal inputs, which an implementation may treat as zero."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """References: every function in float64, complex128 and int64 with NumPy, with one module or package per family.
 
 A reference declares the arguments of the prototype that it uses, by name and in any order, and returns the results in
-the prototype's order. Readability is its first aim.
+the prototype's order. References are written to be read.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Sizes = Sequence[int]
 @final
 @dataclass(frozen=True)
 class SlidingKernel:
-    """A kernel that slides over an image: sizes of image, kernel and grid of positions, per spatial axis.
+    """The geometry of a kernel that slides over an image: sizes of image, kernel and grid of positions, per axis.
 
     Leading axes of images and results, the batch, may be absent. `margin` is the padding value of images.
     """
@@ -134,7 +134,7 @@ def _count_positions(image: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes,
 def _convolution(
     input: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
 ) -> SlidingKernel:
-    """Return the kernel `weight` that slides over the image `input`."""
+    """Return the geometry of a kernel with the shape of `weight` that slides over the image `input`."""
     image, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
     positions = _count_positions(image, kernel, stride, padding, dilation)
     return SlidingKernel(image, kernel, positions, stride, padding, dilation, groups)
@@ -143,7 +143,7 @@ def _convolution(
 def _transposed(
     input: Array, weight: Array, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes
 ) -> SlidingKernel:
-    """Return the kernel `weight` that slides over the image of the result; `input` has the values at its positions."""
+    """Return the geometry of a transposed convolution: `input` has the values at the positions of the kernel."""
     positions, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
     axes = zip(positions, kernel, stride, padding, dilation, output_padding, strict=True)
     image = [(count - 1) * step - 2 * pad + spread * (k - 1) + extra + 1 for count, k, step, pad, spread, extra in axes]
@@ -223,7 +223,7 @@ def conv_transpose_backward(grad_output, input, weight, bias_sizes, stride, padd
 
 
 def _image_patches(image: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> SlidingKernel:
-    """Return the kernel whose windows are the patches of an image."""
+    """Return the geometry of windows of this size on an image: the windows are the patches."""
     return SlidingKernel(
         image, kernel, _count_positions(image, kernel, stride, padding, dilation), stride, padding, dilation
     )

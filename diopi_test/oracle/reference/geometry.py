@@ -49,7 +49,7 @@ def center_on_first(first: Array, second: Array) -> tuple[Polygon, Polygon]:
 
 
 def area(polygon: Polygon) -> float:
-    """Return the signed area, negative if the corners are clockwise; it is relative to the first corner."""
+    """Return the signed area, negative for clockwise corners; coordinates relative to a corner avoid cancellation."""
     return (
         sum(cross(corner - polygon[0], next_corner - polygon[0]) for corner, next_corner in pairwise(polygon[1:])) / 2
     )
@@ -107,7 +107,7 @@ def diameter(polygon: Polygon) -> float:
 
 
 def overlap_terms(a: Polygon, b: Polygon) -> float:
-    """Return the size of the terms of `overlap`: strips along the smaller polygon, as wide as the corners' errors.
+    """Return the terms of the area of an intersection: rounded corners move edges as long as the smaller polygon.
 
     Args:
         a: a polygon.
