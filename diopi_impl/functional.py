@@ -72,7 +72,7 @@ def apply_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapte
     def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Call the function with NumPy arrays."""
         keywords = {"out": out_keyword(prototype, out)} if has_out else {}
-        with np.errstate(all="ignore"):  # infinities and NaN are results like any other
+        with np.errstate(all="ignore"):  # infinities and NaN are valid results
             return split_results(prototype, function(*_promote_arguments(prototype, arguments, out), **keywords))
 
     return adapted

@@ -59,7 +59,7 @@ def _attribute(path: str) -> object:
         raise
     except ModuleNotFoundError as error:
         raise VendorNotFoundError(f"vendor {path}: module {module_name} can't be imported: {error}") from error
-    except BaseException as error:  # whatever a vendor's module does when it is run, leaving the process included
+    except BaseException as error:  # a module may raise any exception when it is imported, even SystemExit
         raise VendorError(
             f"vendor {path}: module {module_name} can't be imported: {_describe_import_failure(error)}"
         ) from error

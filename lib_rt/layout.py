@@ -183,7 +183,7 @@ def storage_image(array: Array, dtype: Dtype, strides: tuple[int, ...], offset: 
     """
     needed = offset + extent(array.shape, strides)
     if not offset and elements in (None, needed) and strides == contiguous(array.shape):
-        return np.array(array, dtypes.to_numpy(dtype), order="C").reshape(-1)  # the common case: nothing to poison
+        return np.array(array, dtypes.to_numpy(dtype), order="C").reshape(-1)  # the common case: no element is poisoned
     contents = dtypes.poisoned_array(needed if elements is None else elements, dtype)
     if needed > contents.size or min(strides, default=0) < 0 or offset < 0:
         raise ValueError(

@@ -145,7 +145,7 @@ def raise_guarded_error(code: int) -> NoReturn:
 @cache
 def _pointer_type(kind: str) -> Any:
     """Return the type of pointers to values of a C type."""
-    return ffi.typeof(f"{kind}*")  # cached, since cffi takes longer to find a type by its name than to make a value
+    return ffi.typeof(f"{kind}*")  # cached, because cffi takes longer to find a type by name than to create a value
 
 
 def call_for_output(function: Any, kind: str, *arguments: Any) -> Any:

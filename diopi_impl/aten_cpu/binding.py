@@ -95,7 +95,7 @@ def bind(call: TorchCall, equivalent: Equivalent, operator: Any) -> dict[str, An
         elif not argument.has_default_value():
             raise NoEquivalentError(f"{schema.name} needs {argument.name}")
         if str(argument.type) == "Tensor" and isinstance(bound.get(argument.name), NUMBERS):
-            bound[argument.name] = torch.tensor(bound[argument.name])  # as PyTorch wraps numbers
+            bound[argument.name] = torch.tensor(bound[argument.name])  # PyTorch passes numbers as 0-d tensors, too
         if argument.name in bound and not _has_declared_type(str(argument.type), bound[argument.name]):
             raise NoEquivalentError(f"{schema.name} takes no such {argument.name}")
     return bound

@@ -104,7 +104,7 @@ class ConvolutionForm:
         ]
         places = np.indices(kernel[2:]).reshape(len(stride), -1).T * dilation
         cells, phases = np.divmod(places, stride)
-        self._starts = np.hstack([phases, np.zeros((len(phases), 3), int), cells])  # of blocks, for each k
+        self._starts = np.hstack([phases, np.zeros((len(phases), 3), int), cells])  # the start of the block for each k
 
     def result(self, x: Array, w: Array) -> Array:
         """Return the convolution of image and kernel: the derivative by y."""

@@ -86,7 +86,7 @@ def _overlap_slopes(a: Array, b: Array) -> Array:
     high = jnp.where(climbs < 0, meets, 1).min(-1, initial=1)
     high = jnp.where(((climbs == 0) & (heights < 0)).any(-1), low, jnp.maximum(low, high))
     normals = jnp.stack([ways[..., 1], -ways[..., 0]], -1)
-    # a piece moves with its corners in proportion to its nearness to them
+    # a point of an edge moves with both corners; the nearer corner has the larger share
     to_ends, to_starts = (high - low) * (high + low), (high - low) * (2 - high - low)
     return (normals * to_ends[..., None] + jnp.roll(normals * to_starts[..., None], -1, -2)) / 2
 

@@ -46,7 +46,7 @@ def _adam(
         if max_exp_avg_sq is None:
             raise ValueError("max_exp_avg_sq is required with amsgrad, NULL was given")
         max_exp_avg_sq = jnp.maximum(max_exp_avg_sq, v)
-    correction1, correction2 = 1 - beta1**step, jnp.sqrt(1 - beta2**step)  # in double: 1 − beta^step cancels
+    correction1, correction2 = 1 - beta1**step, jnp.sqrt(1 - beta2**step)  # in float64, because 1 − beta^step cancels
     variance = v if max_exp_avg_sq is None or not amsgrad else max_exp_avg_sq
     rate, scale = (jnp.asarray(value).astype(param.dtype) for value in (lr / correction1, correction2))
     return param - rate * m / (jnp.sqrt(variance) / scale + eps), m, v, max_exp_avg_sq

@@ -92,7 +92,7 @@ class ProgramCache:
 
     def __init__(self) -> None:
         self._programs: dict[Hashable, _CachedProgram] = {}
-        self._dropped: set[int] = set()  # the hashes of their keys
+        self._dropped: set[int] = set()  # the hashes of the keys of dropped programs
         self._room = MIN_PROGRAMS
         self._uses = count(1)
         self._lock = Lock()
@@ -137,7 +137,7 @@ class ProgramCache:
     def _store(self, key: Hashable, program: Program) -> _CachedProgram:
         """Add a program to the cache, and drop the least recently used programs beyond its size."""
         with self._lock:
-            if key in self._programs:  # another thread was first
+            if key in self._programs:  # another thread stored the program first
                 return self._programs[key]
             if hash(key) in self._dropped:
                 self._dropped.remove(hash(key))

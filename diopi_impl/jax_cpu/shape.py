@@ -381,4 +381,4 @@ def get_native_memory_format():
 @vendor.implements("diopiTensorDestructionHook", adapt=apply_directly)
 def tensor_destruction_hook():
     """Return no result."""
-    return ()  # this device keeps no data about memory
+    return ()  # this device stores no data about memory

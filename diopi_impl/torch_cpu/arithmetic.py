@@ -79,7 +79,7 @@ def addcdiv(input, tensor1, tensor2, value):
 @vendor.implements("diopiEqual")
 def equal(input, other):
     """Return whether both tensors have the same shape and elements."""
-    return input.shape == other.shape and bool(torch.eq(input, other).all())  # torch.equal wants one element type
+    return input.shape == other.shape and bool(torch.eq(input, other).all())  # torch.equal requires equal types
 
 
 @vendor.implements("diopiForeachaddScalar")

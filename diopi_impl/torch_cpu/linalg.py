@@ -124,6 +124,6 @@ def cdist(input1, input2, p, compute_mode):
 @vendor.implements("diopiCdistBackward")
 def cdist_backward(grad_output, input1, input2, p, cdist):
     """Return the gradient of input1."""
-    cdist = torch.empty_like(grad_output) if cdist is None else cdist  # p is 0 or 1
+    cdist = torch.empty_like(grad_output) if cdist is None else cdist  # only if p is 0 or 1
     grad_input: Tensor = torch.ops.aten._cdist_backward(grad_output, input1, input2, p, cdist)
     return grad_input

@@ -25,7 +25,7 @@ def smooth_l1_loss(input, target, reduction, beta):
 @vendor.implements("diopiSmoothL1LossBackward")
 def smooth_l1_loss_backward(grad_output, input, target, reduction, beta):
     """Return the gradient of input: (input − target) / β limited to ±1, times grad_output."""
-    if beta < 0:  # PyTorch checks it in the forward function only
+    if beta < 0:  # PyTorch checks this only in the forward function
         raise ValueError(f"beta is {beta}, expected at least 0")
     if beta == 0:  # as torch.nn.functional does; the operator itself gives ±1 at the kink
         return gradients(lambda x: functional.l1_loss(x, target, reduction=REDUCTIONS[reduction]), grad_output, input)[
@@ -43,7 +43,7 @@ def bce_loss(input, target, weight, reduction):
 @vendor.implements("diopiBCELossBackward")
 def bce_loss_backward(grad_output, input, target, weight, reduction):
     """Return w · (p − t) / max(p (1 − p), 1e-12) · grad_output."""
-    if target.shape != input.shape:  # PyTorch checks it in the forward function only
+    if target.shape != input.shape:  # PyTorch checks this only in the forward function
         raise ValueError(f"target has shape {tuple(target.shape)}, expected {tuple(input.shape)}")
     return aten.binary_cross_entropy_backward(grad_output, input, target, weight, reduction)
 
@@ -164,7 +164,7 @@ def ctc_loss_backward(
     zero_infinity,
 ):
     """Return the gradient of log_probs: (probability − posterior probability) · grad_output."""
-    # PyTorch checks the arguments in the forward function only
+    # PyTorch checks the arguments only in the forward function
     _, alpha = aten._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     samples = log_probs.shape[1]
     if log_alpha.shape != alpha.shape or neg_log_likelihood.shape != (samples,):

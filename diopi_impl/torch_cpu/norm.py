@@ -62,7 +62,7 @@ def batch_norm_backward(grad_output, input, weight, running_mean, running_var, s
         _check_shapes(input.shape[1:2], weight=weight, running_mean=running_mean, running_var=running_var)
     weight = _weight_or_ones(input, weight, input.shape[1:2])
     eps = 0.0 if eps is None else eps
-    if input.numel() == 0:  # PyTorch divides by the number of samples, which kills the process
+    if input.numel() == 0:  # PyTorch divides by the number of samples, which terminates the process
         return grad_output, torch.zeros_like(weight), torch.zeros_like(weight)
     statistics = _widen_parameters(input, running_mean, running_var, save_mean, save_invstd)
     return aten.native_batch_norm_backward(grad_output, input, weight, *statistics, training, eps, ALL)
@@ -91,7 +91,7 @@ def _layer_norm_backward(
         value.contiguous() for value in _widen_parameters(input, mean, rstd)
     )  # the kernel assumes that they are contiguous
     weight = _weight_or_ones(input, weight, shape)
-    bias = torch.zeros_like(weight)  # requests its gradient
+    bias = torch.zeros_like(weight)  # the kernel computes its gradient only if it is passed
     return aten.native_layer_norm_backward(grad_output, input, list(shape), mean, rstd, weight, bias, ALL)
 
 
@@ -147,7 +147,7 @@ def group_norm_backward(grad_output, input, weight, mean, rstd, num_groups):
 def _instance_norm(input: Tensor, scale: Tensor, bias: Tensor, axis: int, eps: float) -> Tensor:
     """Return the input normalized over the axes from `axis`, times scale, plus bias."""
     if not len(input):
-        return input.clone()  # PyTorch fails on a batch of no samples
+        return input.clone()  # PyTorch rejects a batch without samples
     sizes = (input.shape[0], math.prod(input.shape[1:axis]), math.prod(input.shape[axis:]))
     # the kernel, because `functional.instance_norm` rejects instances of one element
     result = torch.instance_norm(input.reshape(sizes), scale, bias, None, None, True, 0.0, eps, False)

@@ -193,7 +193,7 @@ def evaluate_in_range(evaluate: Evaluate, plain: Mapping[str, Any], form: Format
     if form.overflow == np.inf:
         try:
             results = evaluate({name: _map_arrays(value, _to_long_double) for name, value in plain.items()})
-        except TypeError:  # SciPy and LAPACK have no kernels for longer numbers
+        except TypeError:  # SciPy and LAPACK have no kernels for long double
             return evaluate(plain)
         with np.errstate(all="ignore"):
             return [_map_arrays(array, _to_double) for array in results]

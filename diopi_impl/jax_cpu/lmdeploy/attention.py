@@ -137,7 +137,7 @@ def fused_decoder_attention(
     q, k = (_rotate(x, positions, rotary_embedding, rope_theta) for x in (q, k))
     slots, sequences = sequence_lengths % max_seq_len, jnp.arange(batch)
     if finished is not None:
-        slots = jnp.where(finished, max_seq_len, slots)  # beyond the last: dropped
+        slots = jnp.where(finished, max_seq_len, slots)  # writes to an index out of range are dropped
     keys = key_cache.at[layer_id, sequences, :, slots].set(k, mode="drop")
     values = value_cache.at[layer_id, sequences, :, slots].set(v, mode="drop")
 

@@ -107,7 +107,7 @@ def batch_apply_repetition_penalty(
     times = jnp.arange(ids.shape[0])[:, None]
     lengths = max_input_length if input_lengths is None else input_lengths
     is_left_out = (times >= step) | ((times >= lengths) & (times < max_input_length))
-    columns = jnp.where(is_left_out, vocab_size, ids)  # beyond the last: dropped
+    columns = jnp.where(is_left_out, vocab_size, ids)  # writes to an index out of range are dropped
     occurs = jnp.zeros(logits.shape, bool).at[jnp.arange(batch_size), columns].set(True, mode="drop")
     penalty = penalties[:, None]
     scaled = jnp.where(logits < 0, logits * penalty, logits / penalty)

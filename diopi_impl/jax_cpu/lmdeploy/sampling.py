@@ -55,7 +55,9 @@ def _update_state(
     """Return the state after writing tokens where `is_written`; only sampled tokens update the other tensors."""
     ids, finished, lengths, cum, log_probs = state
     batch = tokens.shape[0]
-    places = jnp.where(is_written, step * batch + jnp.arange(batch), ids.size)  # beyond the last: dropped
+    places = jnp.where(
+        is_written, step * batch + jnp.arange(batch), ids.size
+    )  # writes to an index out of range are dropped
     written = ids.reshape(-1).at[places].set(tokens, mode="drop").reshape(ids.shape)
     if cum is not None:
         cum = jnp.where(is_sampled, cum + logarithms[0], cum)

@@ -96,7 +96,7 @@ def group_norm(input, weight, bias, num_groups, eps):
     """Return the input normalized over each group of channels, the mean, and 1 / std."""
     x, shape = _split_groups(input, num_groups), _grouped_channel_shape(input.shape[1], num_groups)
     _, mean, _, invstd = standardize(x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]), (2,), eps)
-    factor = lax.optimization_barrier(affine(invstd[..., None], weight, None, shape))  # one for each channel
+    factor = lax.optimization_barrier(affine(invstd[..., None], weight, None, shape))  # a factor per channel
     result = affine((x - mean[..., None]) * factor, None, bias, shape)
     return result.reshape(input.shape), mean[..., 0], invstd[..., 0]
 

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 @reference("diopiRelu")
 def relu(input):
     """Return max(x, 0); a zero keeps its sign."""
-    return np.where(input < 0, 0, input)  # keeps −0
+    return np.where(input < 0, 0, input)  # −0 stays −0
 
 
 @reference("diopiHardtanh")
@@ -31,7 +31,7 @@ def hardtanh(input, min_val, max_val):
     """Return x limited to the range from min_val to max_val."""
     if min_val > max_val:
         raise ValueError(f"min_val is {min_val}, expected at most {max_val}, which is max_val")
-    return np.where(input < min_val, min_val, np.where(input > max_val, max_val, input))  # −0 stays where a bound is 0
+    return np.where(input < min_val, min_val, np.where(input > max_val, max_val, input))  # −0 stays −0 if a bound is 0
 
 
 @reference("diopiHardtanhBackward")
@@ -154,7 +154,7 @@ def softmax(input, dim):
     """Return e^(x − m) / Σ e^(x − m) along `dim`, where m is the largest element of the slice."""
     e = np.exp(_subtract_max(np.atleast_1d(input), dim))
     total = np.sum(e, axis=dim, keepdims=True)
-    # the relative error of the divisor
+    # the terms are the relative error of the divisor
     terms = e / total * relative_terms(e, dim)
     return WithTerms((e / total).reshape(input.shape), terms.reshape(input.shape))
 

@@ -122,7 +122,7 @@ def lerp(input, end, weight):
     """Return input + weight · (end − input), computed from `end` if |weight| ≥ ½, as PyTorch does."""
     near_end = np.abs(weight) >= 0.5
     result = np.where(near_end, end - (end - input) * (1 - weight), input + weight * (end - input))
-    # a sum in both forms, fused or not, so zeros have no sign
+    # both forms are sums, so the sign of a zero is not significant
     return WithTerms(result, np.zeros(result.shape))
 
 
@@ -130,7 +130,7 @@ def lerp(input, end, weight):
 def remainder(input, other):
     """Return the remainder of input / other with the sign of `other`, as Python defines it."""
     _check_divisor(input, other)
-    remainder = np.fmod(input, other)  # with the sign of input
+    remainder = np.fmod(input, other)  # has the sign of input
     signed = np.where((remainder != 0) & ((remainder < 0) != (np.asarray(other) < 0)), remainder + other, remainder)
     if _have_kinds("bi", input, other):
         return signed

@@ -15,7 +15,9 @@ Array = NDArray[Any]
 @reference("diopiComplex")
 def complex_(real, imag):
     """Return real + i · imag, without an addition that would turn infinities into NaN."""
-    numbers = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex128)  # real + 1j * imag loses infinities
+    numbers = np.empty(
+        np.broadcast_shapes(real.shape, imag.shape), np.complex128
+    )  # real + 1j * imag turns infinities into NaN
     numbers.real, numbers.imag = real, imag
     return numbers
 

@@ -44,7 +44,7 @@ def _bin_weights(start: float, extent: float, bins: int, grid: int, length: int)
     inside = (position >= -1) & (position <= length)
     distance = np.abs(np.clip(position, 0, length - 1)[:, np.newaxis] - np.arange(length))
     weights = inside[:, np.newaxis] * np.maximum(1 - distance, 0)
-    # an element's weight is 1 less a distance, which is the difference of its index and start + steps
+    # a weight is 1 minus the distance between the index of the element and start + steps
     terms = (distance < 1) * (1 + abs(start) + steps)[:, np.newaxis]
 
     def mean(samples: Array) -> Array:

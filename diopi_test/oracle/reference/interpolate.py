@@ -137,7 +137,7 @@ def _linear_weights(d: int, size: int, align_corners: bool, mode: str) -> AxisWe
     x, product = _coordinates(d, size, align_corners)
     kernel: Kernel = _cubic_kernel if mode == "bicubic" else _linear_kernel
     x = x if mode == "bicubic" else np.maximum(x, 0)
-    near = np.floor(x)[:, np.newaxis] + np.arange(-2, 4)  # the reach of the wider kernel, however x is rounded
+    near = np.floor(x)[:, np.newaxis] + np.arange(-2, 4)  # as far as the wider kernel reaches for any rounding of x
     weights, slopes, largest = kernel(x[:, np.newaxis] - near)
     places = np.clip(near, 0, d - 1).astype(int)
     return AxisWeights(

@@ -305,7 +305,7 @@ def cdist_backward(grad_output, input1, input2, p, cdist):
     difference = input1[..., :, np.newaxis, :] - input2[..., np.newaxis, :, :]
     g, distance = grad_output[..., np.newaxis], cdist[..., np.newaxis]
     if p == 0:
-        return WithTerms(np.zeros_like(difference).sum(axis=-2), 0.0)  # for any grad_output
+        return WithTerms(np.zeros_like(difference).sum(axis=-2), 0.0)  # whatever grad_output is
     if p == np.inf:
         weight = np.where(np.abs(difference) == distance, np.sign(difference), 0)
     else:

@@ -139,7 +139,7 @@ def _extreme_position(function: Any, input: Array, dim: int | None, keepdim: boo
     positions = np.asarray(function(input, axis=dim, keepdims=keepdim))
     return (
         positions if out.shape is None else positions.reshape(out.shape)
-    )  # over all elements: the caller allocates a result of shape () or (1,)
+    )  # without dim, the caller allocates a result of shape () or (1,)
 
 
 @reference("diopiCumsum")

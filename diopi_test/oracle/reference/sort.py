@@ -59,7 +59,7 @@ def topk(input, k, dim, largest, sorted):
     if k > ranked.shape[-1]:
         raise ValueError(f"k is {k}, expected at most {ranked.shape[-1]}, the length of axis {dim}")
     if input.ndim == 0:
-        return _restore_axis(ranked, dim, input), _restore_axis(order, dim, input)  # even if k is 0
+        return _restore_axis(ranked, dim, input), _restore_axis(order, dim, input)  # also if k is 0
     results = _restore_axis(ranked[..., :k], dim, input), _restore_axis(order[..., :k], dim, input)
     is_free = k > 0 and (_has_ties(ranked[..., : k + 1]) or (k > 1 and not sorted))
     return (AnyOf(results[0]), AnyOf(results[1])) if is_free else results
