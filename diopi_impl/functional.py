@@ -1,4 +1,8 @@
-"""Functional implementations: functions of arrays. `bind` turns them into raw implementations of calls."""
+"""Functional implementations: functions of arrays. `bind` turns them into raw implementations of calls.
+
+Calls have the same *form* if they differ only in the numbers in their tensors. Work that depends only on the form is
+done once per form.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +109,7 @@ def _promote_arguments(prototype: Prototype, arguments: Sequence[Any], out: Sequ
 
 @runtime_checkable
 class PreparesCalls(Protocol):
-    """An `Adapted` that does the work that depends only on a call's form once per form."""
+    """An `Adapted` that can do the work that depends only on the form of a call once per form."""
 
     def prepare(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
         """Return the function that computes the results of all calls with these attributes and result specs.

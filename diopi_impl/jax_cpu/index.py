@@ -49,7 +49,7 @@ def check_positions(name: str, positions: HostArray, low: int, high: int) -> Non
     """Raise IndexError unless all positions are in [low, high)."""
     invalid = positions[(positions < low) | (positions >= high)]
     if invalid.size:
-        raise IndexError(f"{name} holds {invalid[0]}, expected positions from {low} to {high - 1}")
+        raise IndexError(f"{name} contains {invalid[0]}, expected positions from {low} to {high - 1}")
 
 
 def axis_length(shape: Sequence[int], dim: int) -> int:
@@ -61,7 +61,7 @@ def axis_length(shape: Sequence[int], dim: int) -> int:
 
 
 def _check_axis_positions(shape: Sequence[int], arguments: dict[str, Any]) -> None:
-    """Check that `index` holds positions along axis `dim` of an array of this shape."""
+    """Check that the elements of `index` are positions along axis `dim` of an array of this shape."""
     check_positions("index", arguments["index"], 0, axis_length(shape, arguments["dim"]))
 
 
@@ -328,7 +328,7 @@ def elementwise_where(condition, input, other):
 
 
 def _check_element_index(arguments: dict[str, Any]) -> None:
-    """Check that `index` holds positions in input, and that src has an element for each of them."""
+    """Check that the elements of `index` are positions in input, and that src has an element for each of them."""
     if not arguments["index"].size:
         return
     shape, index = list(arguments["input"].shape or (1,)), arguments["index"].shape or (1,)

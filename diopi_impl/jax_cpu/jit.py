@@ -75,7 +75,7 @@ class Compiled:
         return self.prepare(arguments, out)(arguments)
 
     def prepare(self, arguments: Sequence[Any], out: Sequence[OutSpec]) -> Compute:
-        """Return the function that computes the results of all calls of a form; see `PreparesCalls`."""
+        """Return the function that computes the results of all calls of a form; see `diopi_impl.functional`."""
         attributes = [value for value, flag in zip(arguments, self._traced, strict=True) if not flag]
         # repr distinguishes 1, 1.0, True, 0.0 and -0.0, which == does not
         key = self, repr(attributes) if attributes else "", tuple([_spec_key(spec) for spec in out])

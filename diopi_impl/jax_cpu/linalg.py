@@ -40,14 +40,14 @@ def _conjugate_vjp(function: Callable[..., Array], *primals: Array) -> Callable[
 
 @implements_product("diopiMm")
 def mm(input, mat2):
-    """Return the product of two matrices, or of batches of matrices."""
+    """Return the product of two matrices."""
     check_rank(2, input=input, mat2=mat2)
     return jnp.matmul(input, mat2)
 
 
 @implements_product("diopiBmm")
 def bmm(input, mat2):
-    """Return the product of two matrices, or of batches of matrices."""
+    """Return the products of two batches of matrices."""
     check_rank(3, input=input, mat2=mat2)
     return lax.batch_matmul(input, mat2)
 
@@ -158,7 +158,7 @@ def _cholesky_factor(mat: Array) -> tuple[Array, Array]:
 
 @vendor.implements("diopiCholeskyBackward", adapt=with_lapack)
 def cholesky_backward(grad_output, L, upper):
-    """Return the gradient of the matrix: the Hermitian part of L⁻ᴴ Φ(Lᴴ g) L⁻¹ (Murray, 2016)."""
+    """Return the gradient of mat: the Hermitian part of L⁻ᴴ Φ(Lᴴ g) L⁻¹ (Φ: lower triangle, half the diagonal)."""
     factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
     product = jnp.tril(_adjoint(factor) @ jnp.tril(grad))
     halved = jnp.where(jnp.eye(L.shape[-1], dtype=bool), product / 2, product)

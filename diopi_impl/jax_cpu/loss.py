@@ -202,7 +202,7 @@ def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduct
     return jnp.moveaxis(jnp.where(hot, -_weight_or_one(weight) * scale[..., None], 0), -1, axis)
 
 
-def _class_terms(
+def _class_coefficients(
     input: Array, target: Array, weight: Array | None, ignore_index: int, label_smoothing: float
 ) -> tuple[Array, Any]:
     """Return the coefficients a of the loss −Σ_c a_c · log p_c, classes last, and the divisor of the mean."""
@@ -224,7 +224,7 @@ def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothin
     """Return the reduced cross entropies of logits with target classes or target probabilities."""
     if label_smoothing > 1:
         raise ValueError(f"label_smoothing is {label_smoothing}, expected at most 1")
-    weights, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
+    weights, divisor = _class_coefficients(input, target, weight, ignore_index, label_smoothing)
     neg_log_probs = -stable_log_softmax(_classes_last(input), -1)
     return _reduce(jnp.where(weights == 0, 0, weights * neg_log_probs).sum(-1), reduction, divisor)
 
@@ -293,7 +293,7 @@ def _check_lengths(name: str, lengths: NDArray[np.int64], samples: int, limit: i
         raise ValueError(f"{name} have shape {lengths.shape}, expected ({samples},)")
     invalid = lengths[(lengths < 0) | (lengths > limit)]
     if invalid.size:
-        raise ValueError(f"{name} hold {invalid[0]}, expected lengths up to {limit}")
+        raise ValueError(f"{name} contain {invalid[0]}, expected lengths up to {limit}")
 
 
 def _check_alignment_on_host(prototype: Prototype, function: Callable[..., Any]) -> Adapted:

@@ -118,7 +118,7 @@ def _margin_sources(mode: str, before: int, after: int, length: int) -> NDArray[
     if mode == "circular":
         first, last = max(0, -before), length + min(0, after)
         if last <= first and index.size:
-            raise ValueError(f"margins of {before} and {after} leave nothing of an axis of {length} to continue from")
+            raise ValueError(f"margins of {before} and {after} remove all elements of an axis of {length}")
         return first + (index - first) % (last - first)
     raise ValueError(f"mode is {mode!r}, expected constant, reflect, replicate or circular")
 

@@ -59,7 +59,7 @@ def _sliding_axis(size: int, kernel: int, stride: int, padding: int, dilation: i
 def _adaptive_axis(size: int, count: int) -> AxisWindows:
     """Return `count` windows that cover an axis, as adaptive pooling defines them."""
     if count < 0:
-        raise ValueError(f"output_size holds {count}, expected 0 or more")
+        raise ValueError(f"output_size contains {count}, expected 0 or more")
     start = np.arange(count) * size // max(count, 1)
     end = -(-(np.arange(count) + 1) * size // max(count, 1))
     positions = start[:, None] + np.arange(max(end - start, default=1))

@@ -52,7 +52,7 @@ def matmul(input, other):
 
 @vendor.implements("diopiMatmulBackward")
 def matmul_backward(grad_out, input, other):
-    """Return the gradients of both factors: g bᴴ and aᴴ g, summed over broadcast batches."""
+    """Return the gradients of both factors."""
     return gradients(torch.matmul, grad_out, input, other)
 
 
@@ -78,7 +78,7 @@ def cholesky(mat, upper, checkerror):
 
 @vendor.implements("diopiCholeskyBackward")
 def cholesky_backward(grad_output, L, upper):
-    """Return the gradient of the matrix: the Hermitian part of L⁻ᴴ Φ(Lᴴ g) L⁻¹ (Murray, 2016)."""
+    """Return the gradient of mat, computed by autograd."""
     mat = L.mH @ L if upper else L @ L.mH
     (grad_mat,) = gradients(lambda m: torch.linalg.cholesky(m, upper=upper), grad_output, mat)
     assert grad_mat is not None

@@ -172,7 +172,7 @@ def ban_bad_words(logits, output_ids, bad_words, id_offset, bad_words_len, share
 
 @implements_step("diopiStopWordsCriterion")
 def stop_words_criterion(output_ids, stop_words, finished, id_offset, stop_words_len, batch_size, step):
-    """Return which sequences are finished, now also if their tokens end with a stop word."""
+    """Return `finished`, also true for sequences whose tokens end with a stop word."""
     check_shapes((batch_size, 2, stop_words_len), stop_words=stop_words)
     check_shapes((batch_size,), finished=finished)
     ids = output_ids.reshape(-1)

@@ -141,16 +141,16 @@ def remainder(input, other):
 @reference("diopiMaximum")
 def maximum(input, other):
     """Return the larger element, or NaN; the sign of zero is unspecified if both signs occur."""
-    return _leave_zero_signs_open(np.maximum(input, other), input, other)
+    return _leave_zero_signs_unspecified(np.maximum(input, other), input, other)
 
 
 @reference("diopiMinimum")
 def minimum(input, other):
     """Return the smaller element, or NaN; the sign of zero is unspecified if both signs occur."""
-    return _leave_zero_signs_open(np.minimum(input, other), input, other)
+    return _leave_zero_signs_unspecified(np.minimum(input, other), input, other)
 
 
-def _leave_zero_signs_open(result: Array, *operands: Array) -> Any:
+def _leave_zero_signs_unspecified(result: Array, *operands: Array) -> Any:
     """Return the result, unspecified where it is a zero and the operands have zeros of both signs."""
     if result.dtype.kind != "f":
         return result
@@ -165,7 +165,7 @@ def clamp(input, min, max):
     bounds = [bound for bound in (min, max) if bound is not None]
     raised = input if min is None else _limit(input, min, np.maximum)
     result = raised if max is None else _limit(raised, max, np.minimum)
-    return _leave_zero_signs_open(result, input, *bounds) if isinstance(bounds[0], np.ndarray) else result
+    return _leave_zero_signs_unspecified(result, input, *bounds) if isinstance(bounds[0], np.ndarray) else result
 
 
 def _limit(input: Array, bound: Operand, choose: Callable[..., Array]) -> Array:

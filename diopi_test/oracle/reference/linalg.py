@@ -151,7 +151,7 @@ def _factor_terms(factor: Array) -> Array:
 
 @reference("diopiCholeskyBackward")
 def cholesky_backward(grad_output, L, upper):
-    """Return the gradient of the matrix: the Hermitian part of L⁻ᴴ Φ(Lᴴ g) L⁻¹ (Murray, 2016)."""
+    """Return the gradient of mat: the Hermitian part of L⁻ᴴ Φ(Lᴴ g) L⁻¹ (Φ: lower triangle, half the diagonal)."""
     factor, grad = (_adjoint(L), _adjoint(grad_output)) if upper else (L, grad_output)
     product = sum_products(np.matmul, _adjoint(factor), np.tril(grad))
     lower = np.tril(np.ones(L.shape)) - np.eye(L.shape[-1]) / 2

@@ -122,11 +122,11 @@ def bce_with_logits(input, target, weight, pos_weight, reduction):
     # PyTorch's form is (1 − t)·x + (1 − t + p·t)·ln(1 + e⁻ˣ): where x < 0, (1 − t)·x cancels
     cancelled = np.where(input < 0, np.abs((1 - target) * input), 0)
     reduced = _reduce(_weight_or_one(weight) * loss, reduction, stored=np.abs(_weight_or_one(weight)) * cancelled)
-    return _leave_undecided_open(input, target, reduced, reduction)
+    return _leave_undecided_unspecified(input, target, reduced, reduction)
 
 
-def _leave_undecided_open(logits: Array, target: Array, losses: WithTerms, reduction: int) -> Any:
-    """Leave binary cross entropies open where PyTorch's form has ∞ − ∞ or 0 · ∞ and other forms do not."""
+def _leave_undecided_unspecified(logits: Array, target: Array, losses: WithTerms, reduction: int) -> Any:
+    """Leave binary cross entropies unspecified where PyTorch's formula computes ∞ − ∞ or 0 · ∞ and others do not."""
     undecided = (logits == -np.inf) | ((logits == np.inf) & (target == 1))
     return mark_unspecified(undecided if reduction == Reduction.none else undecided.any(), losses)
 
@@ -160,7 +160,7 @@ def sigmoid_focal_loss(inputs, targets, alpha, gamma, reduction):
     loss = alpha_t * modulation * _binary_cross_entropy(inputs, targets)
     # the terms of `bce_with_logits`, and of 1 − p_t
     terms = alpha_t * modulation * np.where(inputs < 0, np.abs((1 - targets) * inputs), 0) + np.abs(loss) * cancelled
-    return _leave_undecided_open(inputs, targets, _reduce(loss, reduction, stored=terms), reduction)
+    return _leave_undecided_unspecified(inputs, targets, _reduce(loss, reduction, stored=terms), reduction)
 
 
 @reference("diopiSigmoidFocalLossBackward")
@@ -235,7 +235,7 @@ def nll_loss_v2_backward(grad_output, input, target, weight, totalWeight, reduct
     return _classes_second(np.where(hot, -_weight_or_one(weight) * scale, 0.0))
 
 
-def _class_terms(
+def _class_coefficients(
     input: Array, target: Array, weight: Array | None, ignore_index: int, label_smoothing: float
 ) -> tuple[Array, Any]:
     """Return the coefficients a of the loss −Σ_c a_c · log p_c, classes last, and the divisor of the mean."""
@@ -254,7 +254,7 @@ def _class_terms(
 @reference("diopiCrossEntropyLoss")
 def cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing):
     """Return the reduced cross entropies of logits with target classes or target probabilities."""
-    share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
+    share, divisor = _class_coefficients(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
     losses = np.where(share == 0, 0.0, share * -_apply_to_rows(special.log_softmax, logits))
     # l = x − max − ln Σ e^(x − max): x cancels, and the sum's relative error is the absolute error of its logarithm
@@ -276,7 +276,7 @@ def _divisor_terms(logits: Array) -> Array:
 @reference("diopiCrossEntropyLossBackward")
 def cross_entropy_backward(grad_output, input, target, weight, reduction, ignore_index, label_smoothing):
     """Return the gradient of the logits: (softmax · Σ a − a) · grad_output, with coefficients a."""
-    share, divisor = _class_terms(input, target, weight, ignore_index, label_smoothing)
+    share, divisor = _class_coefficients(input, target, weight, ignore_index, label_smoothing)
     logits = _classes_last(input)
     spread = _apply_to_rows(special.softmax, logits) * share.sum(-1, keepdims=True)
     # besides the cancellation, the error of the divisor of softmax

@@ -233,10 +233,12 @@ def attention_gradients(
             for grad, gradient, (rows, column) in zip(grads, head_gradients, places, strict=True):
                 grad.value[rows][:, column] += gradient.value
                 grad.terms[rows][:, column] += gradient.terms
-    return grads[0], *(_leave_hidden_open(gradient, mask) for gradient, mask in zip(grads[1:], hidden, strict=True))
+    return grads[0], *(
+        _leave_hidden_unspecified(gradient, mask) for gradient, mask in zip(grads[1:], hidden, strict=True)
+    )
 
 
-def _leave_hidden_open(grad: WithTerms, hidden: Array) -> WithTerms | PartlySpecified:
+def _leave_hidden_unspecified(grad: WithTerms, hidden: Array) -> WithTerms | PartlySpecified:
     """Return the gradient, unspecified where `hidden` is true."""
     return PartlySpecified(grad, ~hidden) if hidden.any() else grad
 

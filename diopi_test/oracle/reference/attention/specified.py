@@ -1,4 +1,4 @@
-"""The specified parts of the results of attention: dropout and queries without visible keys leave some open."""
+"""The unspecified parts of the results of attention: random weights, and queries without visible keys."""
 
 from __future__ import annotations
 

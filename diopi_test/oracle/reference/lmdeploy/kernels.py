@@ -165,7 +165,7 @@ def ban_bad_words(logits, output_ids, bad_words, id_offset, share_words, batch_s
 
 @reference("diopiStopWordsCriterion")
 def stop_words_criterion(output_ids, stop_words, finished, id_offset, batch_size, step):
-    """Return which sequences are finished, now also if their tokens end with a stop word."""
+    """Return `finished`, also true for sequences whose tokens end with a stop word."""
     stopped = [
         any(
             len(word) <= step + 1 and _ends_with_word(output_ids, word, step, id_offset + b, batch_size)

@@ -77,7 +77,7 @@ def _sort_by_weight(weights: Array) -> tuple[Array, Array]:
 
 
 def rank_top_k(logits: Array, k: int, p: float, are_logged: bool) -> TokenRanking:
-    """Rank the k most probable tokens, limited to the share p of their sum; probabilities if `are_logged`."""
+    """Rank the k most probable tokens, limited to the share p of their sum; use probabilities if `are_logged`."""
     ids, weights = _sort_by_weight(_probabilities(logits) if are_logged else _exponentials(logits))
     limit = min(max(k, 1), len(ids))
     total = float(np.sum(weights[:limit]))
@@ -198,7 +198,7 @@ def _draw_results(sequences: Sequence[TokenRanking | None], draw: Draw) -> tuple
 
 
 def _log_terms(ranked: TokenRanking | None) -> float:
-    """Return the terms of the logarithm of the drawn weight; 0 if the sequence computes none."""
+    """Return the terms of the logarithm of the drawn weight; 0 for a sequence without a logarithm."""
     return 0.0 if ranked is None or not ranked.is_draw else ranked.terms + abs(float(np.log(ranked.weights[0])))
 
 
