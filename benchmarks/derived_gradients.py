@@ -30,7 +30,7 @@ from rich.table import Table
 from diopi_impl import VendorError
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.gradients import DERIVED, SIMPLE, Derivation, derive_gradient
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.vendor import Vendor
 from diopi_proto.interface import lookup
 from diopi_test.cases.model import Case
@@ -115,7 +115,7 @@ REASONS: dict[str, str] = {
 
 def derived_vendor() -> tuple[Vendor, dict[str, str]]:
     """A vendor with derived gradients, and the reasons why some can't be derived."""
-    found, failures = Vendor("derived", "1", vendor.runtime, host_addressable=True, adapt=compiled), {}
+    found, failures = Vendor("derived", "1", vendor.runtime, host_addressable=True, adapt=adapt_by_compiling), {}
     for name, derivation in CANDIDATES.items():
         try:
             found.implements(name)(derive_gradient(name, derivation, vendor))

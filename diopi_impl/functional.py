@@ -73,13 +73,13 @@ def apply_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapte
     """Adapt an implementation that works on NumPy arrays."""
     has_out = takes_out(function)
 
-    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+    def call_with_arrays(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Call the function with NumPy arrays."""
         keywords = {"out": out_keyword(prototype, out)} if has_out else {}
         with np.errstate(all="ignore"):  # infinities and NaN are valid results
             return split_results(prototype, function(*_promote_arguments(prototype, arguments, out), **keywords))
 
-    return adapted
+    return call_with_arrays
 
 
 def first_dtype(out: Sequence[OutSpec]) -> Dtype:

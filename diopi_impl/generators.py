@@ -46,7 +46,7 @@ def pass_generator_state(adapter: Adapter, generator: str = "generator", probabi
         names = [parameter.name for parameter in prototype.arguments]
         is_replay = probability is not None and prototype.is_gradient
 
-        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        def call_with_state(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
             """Call the implementation with the state of the generator, and advance the offset."""
             named_arguments = dict(zip(names, arguments, strict=True))
             draws = named_arguments.get("train", True) if probability is None else named_arguments[probability] != 0
@@ -60,7 +60,7 @@ def pass_generator_state(adapter: Adapter, generator: str = "generator", probabi
                     source.offset = (source.offset + _draw_count(out)) % 2**64
             return results
 
-        return draw
+        return call_with_state
 
     return adapt
 
@@ -84,7 +84,7 @@ def pass_generator_states(adapter: Adapter) -> Adapter:
         adapted = adapter(prototype, function)
         position = [parameter.name for parameter in prototype.arguments].index("generators")
 
-        def draw(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        def call_with_state(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
             """Call the implementation with the states of the generators, and advance their offsets."""
             generators = arguments[position] or []
             with lock:
@@ -101,7 +101,7 @@ def pass_generator_states(adapter: Adapter) -> Adapter:
                         _advance(generator, -1)
                     raise
 
-        return draw
+        return call_with_state
 
     return adapt
 

@@ -35,13 +35,13 @@ def answer_workspace_queries(adapter: Adapter) -> Adapter:
 
         computed = adapter(prototype, add_sizes)
 
-        def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        def answer_or_call(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
             """Answer a workspace query, or call the implementation."""
             queried_sizes = iter([arguments[position] for position in size_positions])
             if min(arguments[position] for position in size_positions) >= 0:
                 return computed(arguments, out)
             return [max(next(queried_sizes), 0) if flag else None for flag in is_size]
 
-        return adapted
+        return answer_or_call
 
     return adapt

@@ -83,12 +83,12 @@ class Device(Parent):
     @property
     def live_blocks(self) -> int:
         """Number of live tensor allocations, including those in host memory."""
-        return self._live()[0]
+        return self._live_allocations()[0]
 
     @property
     def live_bytes(self) -> int:
         """Size in bytes of the live tensor allocations, without their guard zones."""
-        return self._live()[1]
+        return self._live_allocations()[1]
 
     @property
     def allocations(self) -> int:
@@ -133,7 +133,7 @@ class Device(Parent):
         check(lib.diopirt_device_exchange(self.handle, _NUMBER[name], new, previous))
         return previous[0]
 
-    def _live(self) -> tuple[int, int]:
+    def _live_allocations(self) -> tuple[int, int]:
         """Return the number and the total size in bytes of the live tensor allocations."""
         counts = ffi.new(_COUNTS)
         check(lib.diopirt_device_live(self.handle, counts, counts + 1))
@@ -152,7 +152,7 @@ class Device(Parent):
 
     def _release(self, handle: Any) -> None:
         """Close the streams and destroy the device."""
-        for stream in self._living():
+        for stream in self._living_children():
             stream.close()
         check(lib.diopirt_device_destroy(handle))
 

@@ -85,6 +85,6 @@ class Parent(Owner):
         """Forget a child, which is closed."""
         self._children.pop(id(child), None)
 
-    def _living(self) -> list[Owner]:
+    def _living_children(self) -> list[Owner]:
         """Return the children to which other references exist."""
         return [child for weak in list(self._children.values()) if (child := weak()) is not None]

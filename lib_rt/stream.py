@@ -58,7 +58,7 @@ class Stream(Parent):
 
     def _release(self, handle: Any) -> None:
         """Close the contexts on the stream, and destroy it."""
-        for context in self._living():
+        for context in self._living_children():
             Owner.close(context)  # not Context.close, which would close this stream
         check(lib.diopirt_stream_destroy(handle))
         self.device._remove(self)

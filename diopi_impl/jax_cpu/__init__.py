@@ -6,7 +6,7 @@ import jax
 
 from diopi_impl.host_runtime import HostRuntime
 from diopi_impl.jax_cpu.gradients import derive_gradients
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.vendor import Vendor
 from diopi_proto.families import load_families
 
@@ -15,7 +15,7 @@ vendor = Vendor(
     jax.__version__,
     HostRuntime().functions(),
     host_addressable=True,
-    adapt=compiled,
+    adapt=adapt_by_compiling,
     calls_torch=False,
 )
 

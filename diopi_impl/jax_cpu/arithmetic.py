@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.convert import convert_to_dtype
 from diopi_impl.jax_cpu.extremes import flush_subnormals
-from diopi_impl.jax_cpu.jit import check_on_host, compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling, check_on_host
 from diopi_impl.jax_cpu.large_results import binary_ufunc
 from diopi_proto.types import RoundMode
 from lib_rt.dtypes import from_numpy
@@ -222,7 +222,9 @@ def addcmul(input, tensor1, tensor2, value):
     return base + (int(value) if _all_integral(base) else value) * factor1 * factor2
 
 
-@vendor.implements("diopiAddcdiv", adapt=partial(compiled, traced=["value"]))  # optimizers change it at each step
+@vendor.implements(
+    "diopiAddcdiv", adapt=partial(adapt_by_compiling, traced=["value"])
+)  # optimizers change it at each step
 def addcdiv(input, tensor1, tensor2, value):
     """Return input + value · tensor1 / tensor2."""
     base, numerator, denominator = _promote(input, tensor1, tensor2)

@@ -196,12 +196,12 @@ def rotated_suppression(boxes: Array, threshold: float, least: float = 0.0) -> C
     """Return a function of an index: which boxes (cx, cy, w, h, θ) exceed the IoU threshold with the box there."""
     size = jnp.abs(boxes[:, 2] * boxes[:, 3])
 
-    def suppresses(candidate: Array) -> Array:
+    def find_suppressed(candidate: Array) -> Array:
         """Return which boxes exceed the IoU threshold with the candidate."""
         common = lax.map(lambda box: box_overlap_areas(boxes[candidate], box), boxes, batch_size=BLOCK)
         return common > threshold * jnp.maximum(size + size[candidate] - common, least)
 
-    return suppresses
+    return find_suppressed
 
 
 def upright_overlap_areas(a: Array, b: Array, offset: int) -> Array:
@@ -214,9 +214,9 @@ def upright_suppression(boxes: Array, threshold: float, offset: int, least: floa
     """Return a function of an index: which boxes (x1, y1, x2, y2) exceed the IoU threshold with the box there."""
     size = (boxes[:, 2:] - boxes[:, :2] + offset).prod(-1)
 
-    def suppresses(candidate: Array) -> Array:
+    def find_suppressed(candidate: Array) -> Array:
         """Return which boxes exceed the IoU threshold with the candidate."""
         common = upright_overlap_areas(boxes, boxes[candidate], offset)
         return common > threshold * jnp.maximum(size + size[candidate] - common, least)
 
-    return suppresses
+    return find_suppressed

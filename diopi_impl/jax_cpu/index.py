@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from diopi_impl.functional import Adapted, Adapter, apply_directly
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.large_results import table_rows
 from diopi_impl.jax_cpu.norm.vector import vector_norm
 from diopi_impl.jax_cpu.ranges import check_in_range
@@ -27,20 +27,20 @@ PrepareArguments = Callable[[dict[str, Any]], None]
 """Checks the named arguments on the host, and may replace them."""
 
 
-def prepare_on_host(prepare: PrepareArguments, adapter: Adapter = compiled) -> Adapter:
+def prepare_on_host(prepare: PrepareArguments, adapter: Adapter = adapt_by_compiling) -> Adapter:
     """Return an adapter that calls `prepare`, which checks or replaces the arguments on the host, before the call."""
 
     def adapt(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
         """Adapt an implementation so that `prepare` runs before it."""
         run = adapter(prototype, function)
 
-        def adapted(arguments: Sequence[Any], out: Sequence[Any]) -> Sequence[Any]:
+        def prepare_and_call(arguments: Sequence[Any], out: Sequence[Any]) -> Sequence[Any]:
             """Prepare the arguments, then call the implementation."""
             named_arguments = dict(zip((p.name for p in prototype.arguments), arguments, strict=True))
             prepare(named_arguments)
             return run(list(named_arguments.values()), out)
 
-        return adapted
+        return prepare_and_call
 
     return adapt
 
@@ -396,7 +396,7 @@ def scatter_scalar(input, dim, value, index, reduce):
 # Embedding tables
 
 
-def _check_table_rows(rows: Callable[[dict[str, Any]], int], adapter: Adapter = compiled) -> Adapter:
+def _check_table_rows(rows: Callable[[dict[str, Any]], int], adapter: Adapter = adapt_by_compiling) -> Adapter:
     """Return an adapter that checks that `indices` are rows of a table; `rows` returns the number of its rows."""
     return prepare_on_host(
         lambda arguments: check_positions("indices", arguments["indices"], 0, rows(arguments)), adapter

@@ -35,14 +35,14 @@ from lib_rt.dtypes import from_numpy
 _programs = ProgramCache()
 
 
-def compiled(
+def adapt_by_compiling(
     prototype: Prototype,
     function: Callable[..., Any],
     *,
     traced: Sequence[str] = (),
     options: Options = MappingProxyType({}),
 ) -> Compiled:
-    """Return the adapted implementation, which compiles a program for each form of call.
+    """Adapt an implementation by compiling it: a program is compiled for each form of call.
 
     Args:
         prototype: the standard function.
@@ -100,7 +100,7 @@ class Compiled:
         ]
 
 
-def check_on_host(check: Callable[..., None], adapt: Adapter = compiled) -> Adapter:
+def check_on_host(check: Callable[..., None], adapt: Adapter = adapt_by_compiling) -> Adapter:
     """Return an adapter that calls `check` with a call's arguments first; it raises if they are invalid.
 
     A compiled program can't check the values of its inputs. These include numbers in place of tensors.
@@ -117,12 +117,12 @@ def check_on_host(check: Callable[..., None], adapt: Adapter = compiled) -> Adap
         """Adapt an implementation so that `check` runs before it."""
         adapted = adapt(prototype, function)
 
-        def checked(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+        def check_and_call(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
             """Check the arguments, then call the implementation."""
             check(*arguments)
             return adapted(arguments, out)
 
-        return checked
+        return check_and_call
 
     return adapter
 

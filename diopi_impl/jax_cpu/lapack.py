@@ -16,20 +16,20 @@ import scipy.linalg.cython_lapack  # loads the library
 import threadpoolctl
 
 from diopi_impl.functional import Adapted, OutSpec
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_proto.prototype import Prototype
 
 
 def with_lapack(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """Adapt an implementation that calls LAPACK: it runs with a single BLAS thread."""
-    run = compiled(prototype, function)
+    run = adapt_by_compiling(prototype, function)
 
-    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+    def call_with_single_thread(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Run the implementation with a single BLAS thread."""
         with single_thread:  # `run` returns when the results are computed
             return run(arguments, out)
 
-    return adapted
+    return call_with_single_thread
 
 
 @cache

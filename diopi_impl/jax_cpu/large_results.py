@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_impl.functional import Adapted, Adapter, Compute, OutSpec, PreparesCalls, ResultSpec
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.results import DeferredResult
 from diopi_proto.prototype import Prototype
 from lib_rt.dtypes import to_numpy
@@ -49,7 +49,7 @@ def fill_large_results(can_fill: CanFill, fill: Fill) -> Adapter:
 
     def adapter(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
         """Adapt an implementation so that `fill` writes its large results."""
-        return _LargeResultImplementation(compiled(prototype, function), can_fill, fill)
+        return _LargeResultImplementation(adapt_by_compiling(prototype, function), can_fill, fill)
 
     return adapter
 

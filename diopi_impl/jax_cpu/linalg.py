@@ -15,7 +15,7 @@ from jax import Array, lax
 from diopi_impl.functional import Adapted, OutSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.extremes import flush_subnormals, nan_propagating_max
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.lapack import with_lapack
 from diopi_impl.jax_cpu.registration import implements_product
 from diopi_impl.jax_cpu.sizes import check_rank
@@ -109,9 +109,9 @@ def linear_backward(grad_output, input, weight, *, out):
 
 def _raise_on_info(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """Adapt a decomposition: raise ValueError for a nonzero `info` if `checkerror`, the last argument, is set."""
-    factorise = compiled(prototype, function)
+    factorise = adapt_by_compiling(prototype, function)
 
-    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+    def call_and_check_info(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Call the decomposition and check `info`."""
         results = factorise(arguments, out)
         orders = np.asarray(results[1])
@@ -119,7 +119,7 @@ def _raise_on_info(prototype: Prototype, function: Callable[..., Any]) -> Adapte
             raise ValueError(f"mat is not positive definite: its leading minor of order {orders[orders > 0][0]} is not")
         return results
 
-    return adapted
+    return call_and_check_info
 
 
 @vendor.implements("diopiCholesky", adapt=_raise_on_info)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from diopi_impl.functional import Adapted, OutSpec
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.activation import stable_log_softmax
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.pointwise import log1p
 from diopi_impl.jax_cpu.sizes import check_shapes, check_size
 from diopi_proto.prototype import Prototype
@@ -298,16 +298,16 @@ def _check_lengths(name: str, lengths: NDArray[np.int64], samples: int, limit: i
 
 def _check_alignment_on_host(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """Adapt a function of CTC: its lengths are checked on the host."""
-    run = compiled(prototype, function)
+    run = adapt_by_compiling(prototype, function)
 
-    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+    def check_and_call(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Check the lengths, then call the implementation."""
         named_arguments = dict(zip((p.name for p in prototype.arguments), arguments, strict=True))
         alpha: Any = named_arguments["log_alpha"] if "log_alpha" in named_arguments else out[2]
         _check_alignment(named_arguments, alpha.shape)
         return run(arguments, out)
 
-    return adapted
+    return check_and_call
 
 
 @vendor.implements("diopiCTCLoss", adapt=_check_alignment_on_host)

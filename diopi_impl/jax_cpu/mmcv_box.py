@@ -25,7 +25,7 @@ from diopi_impl.jax_cpu.geometry import (
     upright_overlap_areas,
     upright_suppression,
 )
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.sizes import check_shapes
 from diopi_proto.prototype import Prototype
 
@@ -55,7 +55,7 @@ def _check_pairs(aligned: bool, bboxes1: Array, bboxes2: Array) -> None:
 # Overlaps
 
 
-def _pairwise(ratios: Callable[[Array, Array], Array], a: Array, b: Array, aligned: bool) -> Array:
+def _compute_ratios(ratios: Callable[[Array, Array], Array], a: Array, b: Array, aligned: bool) -> Array:
     """Return the ratios of all pairs of rows, computed row by row, or only of rows with the same index if `aligned`."""
     if aligned:
         return ratios(a, b)
@@ -77,7 +77,7 @@ def bbox_overlaps(bboxes1, bboxes2, mode, offset, aligned):
         area_a, area_b = ((boxes[..., 2:] - boxes[..., :2] + offset).prod(-1) for boxes in (a, b))
         return common / jnp.maximum(area_a + area_b - common if mode == 0 else area_a, offset)
 
-    return _pairwise(ratios, bboxes1, bboxes2, aligned)
+    return _compute_ratios(ratios, bboxes1, bboxes2, aligned)
 
 
 def _polygon_overlap_ratios(polygons_a: Array, polygons_b: Array, mode: int, aligned: bool) -> Array:
@@ -87,7 +87,7 @@ def _polygon_overlap_ratios(polygons_a: Array, polygons_b: Array, mode: int, ali
         """Return the ratios of two arrays of polygons, which broadcast."""
         return _overlap_ratios(jnp.abs(signed_areas(a)), jnp.abs(signed_areas(b)), overlap_areas(a, b), mode)
 
-    return _pairwise(ratios, polygons_a, polygons_b, aligned)
+    return _compute_ratios(ratios, polygons_a, polygons_b, aligned)
 
 
 def _overlap_ratios(area_a: Array, area_b: Array, common: Array, mode: int) -> Array:
@@ -109,7 +109,7 @@ def box_iou_rotated(bboxes1, bboxes2, mode, aligned):
         area_a, area_b = (jnp.abs(boxes[..., 2] * boxes[..., 3]) for boxes in (a, b))
         return _overlap_ratios(area_a, area_b, box_overlap_areas(a, b), mode)
 
-    return _pairwise(ratios, bboxes1, bboxes2, aligned)
+    return _compute_ratios(ratios, bboxes1, bboxes2, aligned)
 
 
 @vendor.implements("diopiBoxIouQuadriMmcv")
@@ -126,7 +126,7 @@ def box_iou_quadri(bboxes1, bboxes2, mode, aligned):
 
 def _drop_negative_indices(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """Adapt a function that returns −1 for boxes that are not selected; the host removes these indices."""
-    adapted = compiled(prototype, function)
+    adapted = adapt_by_compiling(prototype, function)
 
     def drop_negative(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Return the indices that are not negative."""

@@ -81,7 +81,7 @@ def _box_coordinates(points: Array, box: Array) -> Array:
     return jnp.stack([x * cosine + y * sine, y * cosine - x * sine, z], -1)
 
 
-def _inside(positions: Array, box: Array) -> Array:
+def _is_inside(positions: Array, box: Array) -> Array:
     """Return which positions, in the coordinates of the box, are inside the box."""
     halves = box[3:6] / 2
     upright = jnp.abs(positions[..., 2] - halves[2]) <= halves[2]
@@ -90,7 +90,7 @@ def _inside(positions: Array, box: Array) -> Array:
 
 def _contains(box: Array, points: Array) -> Array:
     """Return which points are inside the box."""
-    return _inside(_box_coordinates(points, box), box)
+    return _is_inside(_box_coordinates(points, box), box)
 
 
 def _check_points(boxes: Array, pts: Array) -> None:
@@ -138,7 +138,7 @@ def _voxels(box: Array, points: Array, grid: tuple[int, int, int]) -> Array:
     positions, sizes = _box_coordinates(points, box), jnp.array(grid)
     from_corner = positions + jnp.stack([box[3] / 2, box[4] / 2, jnp.zeros_like(box[0])])
     x, y, z = jnp.moveaxis(jnp.clip((from_corner / (box[3:6] / sizes)).astype(int), 0, sizes - 1), -1, 0)
-    return jnp.where(_inside(positions, box), (x * sizes[1] + y) * sizes[2] + z, sizes.prod())
+    return jnp.where(_is_inside(positions, box), (x * sizes[1] + y) * sizes[2] + z, sizes.prod())
 
 
 def _ranks_in_voxel(voxels: Array) -> Array:

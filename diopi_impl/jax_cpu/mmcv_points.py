@@ -257,8 +257,8 @@ def assign_score_withk_backward(grad_out, points, centers, scores, knn_idx, K):
     if not (points.size and K):
         return jnp.zeros(points.shape), jnp.zeros(centers.shape), jnp.zeros(scores.shape)
 
-    def mixed(points: Array, centers: Array, scores: Array) -> Array:
+    def assign_scores(points: Array, centers: Array, scores: Array) -> Array:
         """Return the result for points, centers and scores."""
         return _assign_scores(points, centers, scores, knn_idx)
 
-    return jax.vjp(mixed, points, centers, scores)[1](grad_out)
+    return jax.vjp(assign_scores, points, centers, scores)[1](grad_out)

@@ -15,7 +15,7 @@ from jax import Array, lax
 
 from diopi_impl.functional import Adapted, OutSpec
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.sizes import check_shapes
 from diopi_proto.prototype import Prototype
 
@@ -76,7 +76,7 @@ def _check_reduction(reduce_type: int) -> None:
 
 def _drop_empty_rows(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """Adapt a reduction that returns a row per point; the host removes the empty rows at the end."""
-    adapted = compiled(prototype, function)
+    adapted = adapt_by_compiling(prototype, function)
 
     def drop_empty(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Return the results without the empty rows."""
@@ -247,7 +247,7 @@ def indice_maxpool(features, indicePairs, indiceNum, numAct):
     _check_rows(features=features)
     _check_count(numAct=numAct)
 
-    def largest(total: Array, pairs: Array) -> tuple[Array, None]:
+    def update_maxima(total: Array, pairs: Array) -> tuple[Array, None]:
         """Update the maxima with the pairs of a kernel position."""
         inputs, outputs = pairs
         return total.at[outputs].max(features.at[inputs].get(mode="fill", fill_value=0), mode="drop"), None
@@ -255,7 +255,7 @@ def indice_maxpool(features, indicePairs, indiceNum, numAct):
     zeros = jnp.zeros((numAct, features.shape[1]), features.dtype)
     if not features.size:
         return zeros
-    return lax.scan(largest, zeros, _mask_pairs(indicePairs, indiceNum, (len(features), numAct)))[0]
+    return lax.scan(update_maxima, zeros, _mask_pairs(indicePairs, indiceNum, (len(features), numAct)))[0]
 
 
 @vendor.implements("diopiIndiceMaxpoolBackwardMmcv")

@@ -49,7 +49,7 @@ def _elements(x: Any, axes: Sequence[AxisWindows]) -> Any:
     return _gather_windows(x, axes, [axis.positions for axis in axes])
 
 
-def _inside(axes: Sequence[AxisWindows]) -> NDArray[np.bool_]:
+def _is_inside(axes: Sequence[AxisWindows]) -> NDArray[np.bool_]:
     """Return which positions are inside the input: (windows, positions in a window)."""
     product = axes[0].inside
     for axis in axes[1:]:
@@ -63,7 +63,7 @@ def _gathered_argmax(input: Array, axes: Sequence[AxisWindows]) -> tuple[Array, 
     spatial = input.shape[-len(axes) :]
     offsets = _elements(np.arange(math.prod(spatial)).reshape(spatial), axes)
     candidates = _elements(input, axes)
-    is_nan = jnp.isnan(candidates) & _inside(axes)
+    is_nan = jnp.isnan(candidates) & _is_inside(axes)
     last_nan = is_nan.shape[-1] - 1 - jnp.argmax(jnp.flip(is_nan, -1), -1)
     winner = jnp.where(is_nan.any(-1), last_nan, jnp.argmax(to_ranks(candidates), -1))[..., None]
     offsets = jnp.broadcast_to(offsets, candidates.shape)
@@ -124,7 +124,7 @@ def _scatter_to_indices(grad_output: Array, input: Array, indices: Array, rank: 
 
 def _means(input: Array, axes: Sequence[AxisWindows], divisor: NDArray[Any] | int) -> Array:
     """Return the sum over each window divided by `divisor`."""
-    return jnp.where(_inside(axes), _elements(input, axes), 0).sum(-1) / divisor
+    return jnp.where(_is_inside(axes), _elements(input, axes), 0).sum(-1) / divisor
 
 
 def _means_gradient(
@@ -142,7 +142,7 @@ def _window_divisor(axes: Sequence[AxisWindows], count_include_pad: bool, overri
         if override == 0:
             raise ValueError("divisor_override is 0")
         return override
-    return _padded_sizes(axes) if count_include_pad else _inside(axes).sum(-1)
+    return _padded_sizes(axes) if count_include_pad else _is_inside(axes).sum(-1)
 
 
 def _padded_sizes(axes: Sequence[AxisWindows]) -> NDArray[Any]:

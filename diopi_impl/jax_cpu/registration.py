@@ -8,41 +8,43 @@ from typing import Any, TypeVar
 
 from diopi_impl.generators import pass_generator_state, pass_generator_states
 from diopi_impl.jax_cpu import vendor
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.programs import PRODUCTS_BY_EIGEN
 from diopi_impl.workspace_queries import answer_workspace_queries
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-compile_product = partial(compiled, options=PRODUCTS_BY_EIGEN)
+compile_product = partial(adapt_by_compiling, options=PRODUCTS_BY_EIGEN)
 """The adapter of functions whose time is that of a matrix product."""
 
-compile_for_all_steps = partial(compiled, traced=["step"])
+compile_for_all_steps = partial(adapt_by_compiling, traced=["step"])
 """The adapter of functions whose `step` is an input of their program: all steps share one program."""
 
 implements_product = partial(vendor.implements, adapt=compile_product)
 """Registers a function whose time is that of a matrix product."""
 
-implements_optimizer = partial(vendor.implements, adapt=partial(compiled, traced=["lr", "step"]))
+implements_optimizer = partial(vendor.implements, adapt=partial(adapt_by_compiling, traced=["lr", "step"]))
 """Registers an optimizer, whose learning rate and step change from call to call."""
 
-implements_random = partial(vendor.implements, adapt=pass_generator_state(partial(compiled, traced=["generator"])))
+implements_random = partial(
+    vendor.implements, adapt=pass_generator_state(partial(adapt_by_compiling, traced=["generator"]))
+)
 """Registers a function that draws random numbers from its argument `generator`."""
 
 implements_flash = partial(
-    vendor.implements, adapt=pass_generator_state(partial(compiled, traced=["gen"]), "gen", "p_dropout")
+    vendor.implements, adapt=pass_generator_state(partial(adapt_by_compiling, traced=["gen"]), "gen", "p_dropout")
 )
 """Registers a form of flash attention, which draws its dropout from the argument `gen`."""
 
 implements_multi_head = partial(
-    vendor.implements, adapt=pass_generator_state(partial(compiled, traced=["gen"]), "gen", "dropout_p")
+    vendor.implements, adapt=pass_generator_state(partial(adapt_by_compiling, traced=["gen"]), "gen", "dropout_p")
 )
 """Registers a form of multi-head attention, which draws its dropout from the argument `gen`."""
 
 implements_step = partial(vendor.implements, adapt=compile_for_all_steps)
 """Registers a function with a `step`."""
 
-implements_workspace_free = partial(vendor.implements, adapt=answer_workspace_queries(compiled))
+implements_workspace_free = partial(vendor.implements, adapt=answer_workspace_queries(adapt_by_compiling))
 """Registers a function with workspace queries; the implementation needs no workspace and returns no sizes."""
 
 implements_workspace_free_step = partial(vendor.implements, adapt=answer_workspace_queries(compile_for_all_steps))
@@ -50,7 +52,7 @@ implements_workspace_free_step = partial(vendor.implements, adapt=answer_workspa
 
 implements_sampling = partial(
     vendor.implements,
-    adapt=answer_workspace_queries(pass_generator_states(partial(compiled, traced=["step", "generators"]))),
+    adapt=answer_workspace_queries(pass_generator_states(partial(adapt_by_compiling, traced=["step", "generators"]))),
 )
 """Registers a function that samples tokens, drawing one number from each of its `generators`."""
 

@@ -15,7 +15,7 @@ from diopi_impl.functional import Adapted, OutSpec, ResultSpec, apply_directly
 from diopi_impl.jax_cpu import vendor
 from diopi_impl.jax_cpu.axes import check_axes, normalize_axes
 from diopi_impl.jax_cpu.index import prepare_on_host
-from diopi_impl.jax_cpu.jit import compiled
+from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.jax_cpu.ranges import check_in_range
 from diopi_proto.dtypes import category, half
 from diopi_proto.prototype import Prototype
@@ -60,15 +60,15 @@ def transpose(input, dim0, dim1):
 
 def _permute_as_view(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """Adapt a permutation: if the last axis stays last, copy the rows of a view to the result instead."""
-    view, moved = apply_directly(prototype, np.transpose), compiled(prototype, function)
+    view, moved = apply_directly(prototype, np.transpose), adapt_by_compiling(prototype, function)
 
-    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+    def copy_or_compute(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Copy the rows of a view or call the compiled permutation."""
         input, dims = arguments
         keeps_rows = input.ndim == len(dims) > 0 and dims[-1] in (-1, input.ndim - 1)
         return (view if keeps_rows else moved)(arguments, out)
 
-    return adapted
+    return copy_or_compute
 
 
 @vendor.implements("diopiPermute", adapt=_permute_as_view)
@@ -309,15 +309,15 @@ def _broadcast(src: NDArray[Any], *, out: ResultSpec) -> NDArray[Any]:
 
 def _copy_directly(prototype: Prototype, function: Callable[..., Any]) -> Adapted:
     """Adapt a copy: if the element type does not change, copy the elements directly to the result."""
-    copied, converted = apply_directly(prototype, _broadcast), compiled(prototype, function)
+    copied, converted = apply_directly(prototype, _broadcast), adapt_by_compiling(prototype, function)
 
-    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+    def copy_or_compute(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Copy the elements or call the compiled conversion."""
         (src,), (dest,) = arguments, out
         assert isinstance(dest, ResultSpec)
         return (copied if src.dtype == to_numpy(dest.dtype) else converted)(arguments, out)
 
-    return adapted
+    return copy_or_compute
 
 
 @vendor.implements("diopiCopyInp", adapt=_copy_directly)

@@ -75,18 +75,18 @@ def _top_k(rows: Array, k: int, largest: bool) -> Array:
         Positions (…, k).
     """
 
-    def sorted_first(rows: Array) -> Array:
+    def sort_first(rows: Array) -> Array:
         """Return the first k positions of the sorted rows."""
         return jnp.argsort(to_ranks(rows), -1, stable=True, descending=largest)[..., :k]
 
-    def selected(rows: Array) -> Array:
+    def select_first(rows: Array) -> Array:
         """Return the positions that XLA's selection finds, with zeros and NaNs made equal."""
         keys = jnp.where(rows == 0, 0, jnp.where(jnp.isnan(rows), jnp.nan, rows))
         return lax.top_k(keys if largest else -keys, k)[1].astype(jnp.int64)
 
     if rows.dtype != jnp.float32:
-        return sorted_first(rows)
-    result: Array = lax.cond(has_subnormals(rows), sorted_first, selected, rows)
+        return sort_first(rows)
+    result: Array = lax.cond(has_subnormals(rows), sort_first, select_first, rows)
     return result
 
 

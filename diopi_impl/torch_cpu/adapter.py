@@ -25,7 +25,7 @@ def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adap
     """Adapt a function of tensors; it raises UnsupportedDtypeError for element types without a kernel."""
     has_out = takes_out(function)
 
-    def adapted(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
+    def call_with_tensors(arguments: Sequence[Any], out: Sequence[OutSpec]) -> Sequence[Any]:
         """Call the function with tensors, and return its results as arrays."""
         keywords = {"out": out_keyword(prototype, out)} if has_out else {}
         try:
@@ -37,7 +37,7 @@ def adapt_to_tensors(prototype: Prototype, function: Callable[..., Any]) -> Adap
             raise
         return [from_torch(result) for result in results]
 
-    return adapted
+    return call_with_tensors
 
 
 def _promote_zero_dim(operands: Sequence[Any]) -> Sequence[Any]:

@@ -74,16 +74,16 @@ def prod(input, dim, *, out):
 @vendor.implements("diopiArgmax")
 def argmax(input, dim, keepdim):
     """Return the position of the first maximum along an axis, or in the flattened input."""
-    return torch.argmax(_comparable(input), dim, keepdim)
+    return torch.argmax(_to_comparable(input), dim, keepdim)
 
 
 @vendor.implements("diopiArgmin")
 def argmin(input, dim, keepdim):
     """Return the position of the first minimum along an axis, or in the flattened input."""
-    return torch.argmin(_comparable(input), dim, keepdim)
+    return torch.argmin(_to_comparable(input), dim, keepdim)
 
 
-def _comparable(input: Tensor) -> Tensor:
+def _to_comparable(input: Tensor) -> Tensor:
     """Return bools as uint8, because PyTorch's argmax and argmin do not support bool; other inputs unchanged."""
     return input.to(torch.uint8) if input.dtype is torch.bool else input
 

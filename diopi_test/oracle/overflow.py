@@ -198,7 +198,7 @@ def evaluate_in_range(evaluate: Evaluate, plain: Mapping[str, Any], form: Format
         with np.errstate(all="ignore"):
             return [_map_arrays(array, _to_double) for array in results]
 
-    def ranged(array: Array) -> Any:
+    def to_ranged(array: Array) -> Any:
         """Return a copy of `array` as a `RangedArray` with the bound of the format."""
         view = array.copy().view(RangedArray)
         view.bound = form.overflow
@@ -206,7 +206,7 @@ def evaluate_in_range(evaluate: Evaluate, plain: Mapping[str, Any], form: Format
 
     return [
         _to_ndarray(np.asarray(array))
-        for array in evaluate({name: _map_arrays(v, ranged) for name, v in plain.items()})
+        for array in evaluate({name: _map_arrays(v, to_ranged) for name, v in plain.items()})
     ]
 
 

@@ -106,7 +106,7 @@ class BaselineCase:
 
     def plain_arguments(self) -> dict[str, Any]:
         """Return the arguments for the reference, after the type conversions that the standard requires."""
-        plain = {name: self._plain(name, value) for name, value in self.arguments.items()}
+        plain = {name: self._to_plain(name, value) for name, value in self.arguments.items()}
         prototype = lookup(self.function)
         results = [array for value in self.expected.values() for array in expected_arrays(value)]
         dtypes = {name: value.dtype for name, value in self.arguments.items() if isinstance(value, BaselineTensor)}
@@ -115,10 +115,10 @@ class BaselineCase:
         names, dtype = prototype.find_conversions(dtypes, plain, results[0].dtype)
         return {**plain, **{name: convert(plain[name], dtype) for name in names}}
 
-    def _plain(self, name: str, value: Any) -> Any:
+    def _to_plain(self, name: str, value: Any) -> Any:
         """Convert a stored argument, or each entry of a list, to the type in which the reference computes."""
         if isinstance(value, list):
-            return [self._plain(name, entry) for entry in value]
+            return [self._to_plain(name, entry) for entry in value]
         if not isinstance(value, BaselineTensor):
             return value
         if is_mask(lookup(self.function), name, value.dtype):

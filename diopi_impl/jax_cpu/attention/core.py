@@ -79,15 +79,15 @@ def _blocks(k: Array, v: Array, visibility: Visibility) -> _KeyBlock:
     size = min(BLOCK, len(k)) or 1
     count = -(-len(k) // size)
 
-    def cut(x: Array, fill: Any = 0) -> Array:
+    def split_into_blocks(x: Array, fill: Any = 0) -> Array:
         """Return an array padded with `fill` and split into blocks."""
         return jnp.pad(x, [(0, count * size - len(x)), *[(0, 0)] * (x.ndim - 1)], constant_values=fill).reshape(
             count, size, *x.shape[1:]
         )
 
-    rows = Rows(cut(visibility.keys.sequence, -1), cut(visibility.keys.position))
-    hidden = None if visibility.hidden is None else cut(visibility.hidden.T)
-    return _KeyBlock(jnp.arange(count), cut(k), cut(v), rows, hidden)
+    rows = Rows(split_into_blocks(visibility.keys.sequence, -1), split_into_blocks(visibility.keys.position))
+    hidden = None if visibility.hidden is None else split_into_blocks(visibility.hidden.T)
+    return _KeyBlock(jnp.arange(count), split_into_blocks(k), split_into_blocks(v), rows, hidden)
 
 
 def _scores(q: Array, block: _KeyBlock, visibility: Visibility, parameters: AttentionParameters) -> Array:
@@ -115,7 +115,7 @@ def _apply_dropout(p: Array, block: _KeyBlock, visibility: Visibility, parameter
     return jnp.where(uniform >= parameters.dropout_p, p * parameters.dropout_scale, 0)
 
 
-def _finite(top: Array) -> Array:
+def _replace_minus_infinity(top: Array) -> Array:
     """Return the maxima of rows, 0 instead of −inf."""
     return jnp.where(jnp.isneginf(top), 0, top)
 
@@ -130,7 +130,10 @@ def _attend_head(
         top, total, weighted = carry
         scores = _scores(q, block, visibility, parameters)
         highest = jnp.maximum(top, scores.max(1))
-        e, shrunk = jnp.exp(scores - _finite(highest)[:, None]), jnp.exp(top - _finite(highest))
+        e, shrunk = (
+            jnp.exp(scores - _replace_minus_infinity(highest)[:, None]),
+            jnp.exp(top - _replace_minus_infinity(highest)),
+        )
         increment = _apply_dropout(e, block, visibility, parameters) @ block.v
         return (highest, total * shrunk + e.sum(1), weighted * shrunk[:, None] + increment), None
 
@@ -139,7 +142,7 @@ def _attend_head(
     (top, total, weighted), _ = lax.scan(add, begin, _blocks(k, v, visibility))
     sees_no_key = total == 0
     out = jnp.where(sees_no_key[:, None], 0, weighted / jnp.where(sees_no_key, 1, total)[:, None])
-    return out, jnp.where(sees_no_key, jnp.inf, _finite(top) + jnp.log(total))
+    return out, jnp.where(sees_no_key, jnp.inf, _replace_minus_infinity(top) + jnp.log(total))
 
 
 def _attend_head_backward(

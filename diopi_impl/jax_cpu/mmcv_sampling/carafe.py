@@ -77,9 +77,9 @@ def carafe_naive_backward(bottom_grad, mask_grad, top_grad, features, masks, ker
     check_shapes((*features.shape[:2], *masks.shape[2:]), top_grad=top_grad)
     sizes = kernel_size, group_size, scale_factor
 
-    def reassembled(features: Array, masks: Array) -> Array:
+    def reassemble(features: Array, masks: Array) -> Array:
         """Return the upsampled features."""
         return _reassemble(features, masks, *sizes)
 
-    gradients: tuple[Array, ...] = jax.vjp(reassembled, features, masks)[1](top_grad)
+    gradients: tuple[Array, ...] = jax.vjp(reassemble, features, masks)[1](top_grad)
     return gradients

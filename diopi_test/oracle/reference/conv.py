@@ -140,7 +140,7 @@ def _convolution(
     return SlidingKernel(image, kernel, positions, stride, padding, dilation, groups)
 
 
-def _transposed(
+def _transposed_convolution(
     input: Array, weight: Array, stride: Sizes, padding: Sizes, output_padding: Sizes, groups: int, dilation: Sizes
 ) -> SlidingKernel:
     """Return the geometry of a transposed convolution: `input` has the values at the positions of the kernel."""
@@ -207,14 +207,14 @@ def conv_transpose(input, weight, bias, stride, padding, output_padding, groups,
     """Return the transposed convolution plus the bias."""
     if any(extra >= max(step, spread) for extra, step, spread in zip(output_padding, stride, dilation, strict=True)):
         raise ValueError(f"output_padding is {output_padding}, expected less than the larger of stride and dilation")
-    sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
+    sliding = _transposed_convolution(input, weight, stride, padding, output_padding, groups, dilation)
     return _with_bias(sum_products(sliding.image_of, input, weight), bias, weight.ndim - 2)
 
 
 @reference("diopiConvTranspose2dBackward", "diopiConvTranspose3dBackward")
 def conv_transpose_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, output_padding, groups):
     """Return the gradients of input, weight and bias."""
-    sliding = _transposed(input, weight, stride, padding, output_padding, groups, dilation)
+    sliding = _transposed_convolution(input, weight, stride, padding, output_padding, groups, dilation)
     return (
         _image_sums(sliding, SlidingKernel.result, grad_output, weight),
         _image_sums(sliding, SlidingKernel.kernel_of, grad_output, input),

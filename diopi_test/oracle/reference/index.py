@@ -44,17 +44,17 @@ def _add_at(base: Array, places: Places, values: Array) -> WithTerms | Exact:
     numbers = element_numbers(base.shape, places)
     values = np.broadcast_to(values, numbers.shape)  # NumPy's ufunc.at does not check the shape
 
-    def added(sums: Array, terms: Array) -> Array:
+    def add_terms(sums: Array, terms: Array) -> Array:
         """Return `sums` with `terms` added at the indexed places."""
         np.add.at(np.atleast_1d(sums), places, terms)
         return sums
 
-    total = added(base.copy(), values)
+    total = add_terms(base.copy(), values)
     count = np.bincount(numbers.reshape(-1), minlength=base.size).reshape(base.shape)
     count = count + (base != 0)
     if count.size == 0 or count.max() < 2:
         return Exact(total)
-    magnitudes, squares = (added(np.array(np.abs(base) ** p, float), np.abs(values) ** float(p)) for p in (1, 2))
+    magnitudes, squares = (add_terms(np.array(np.abs(base) ** p, float), np.abs(values) ** float(p)) for p in (1, 2))
     return WithTerms(
         total, accumulation_terms(count, magnitudes, squares, total, mean_repetition_at(numbers, values, count))
     )
@@ -283,13 +283,13 @@ def scatter_scalar(input, dim, value, index, reduce, *, out):
 def _multiply_at(base: Array, places: Places, values: Array, dtype: Dtype | None) -> Any:
     """Multiply the elements of `base` at `places` by `values`; unspecified where a product may leave the range."""
 
-    def multiplied(transform: Callable[[Array], Array]) -> Array:
+    def multiply_transformed(transform: Callable[[Array], Array]) -> Array:
         """Return the transformed `base` multiplied by the transformed `values` at the indexed places."""
         product = np.array(transform(base))
         np.multiply.at(np.atleast_1d(product), places, transform(values))
         return product
 
-    return multiply_in_any_order(multiplied, dtype)
+    return multiply_in_any_order(multiply_transformed, dtype)
 
 
 def _scatter_operations(out: ResultOverride) -> Mapping[str, Any]:

@@ -212,12 +212,12 @@ def grid_sample(input, grid, mode):
     """Return samples of input at the points of a grid in [−1, 1], nearest or linear, with zeros outside."""
     indices = _grid_indices(input, grid)
 
-    def shaped(samples: Array) -> Array:
+    def to_result_shape(samples: Array) -> Array:
         """Return samples (N, points, C) in the shape of the result."""
         return np.moveaxis(samples, -1, 1).reshape(*input.shape[:2], *grid.shape[1:-1])
 
     if mode == "nearest":
-        return Exact(shaped(_sample_nearest(input, indices)))
+        return Exact(to_result_shape(_sample_nearest(input, indices)))
     sizes = zip(indices, input.shape[2:], strict=True)
     weights = [np.maximum(1 - np.abs(index[..., np.newaxis] - np.arange(d)), 0) for index, d in sizes]
     # the terms weight · element cancel if they differ in sign
@@ -227,5 +227,5 @@ def grid_sample(input, grid, mode):
         ahead = np.arange(d) - index[..., np.newaxis]
         slopes = np.where(np.abs(ahead) < 1, np.sign(ahead), 0) * (np.abs(index[..., np.newaxis]) + 1) / 2
         terms = terms + np.abs(_sample_linearly(input, [*weights[:axis], slopes, *weights[axis + 1 :]]))
-    result = WithTerms(shaped(_sample_linearly(input, weights)), shaped(terms))
-    return PartlySpecified(result, shaped(_has_certain_parts(input, indices)))
+    result = WithTerms(to_result_shape(_sample_linearly(input, weights)), to_result_shape(terms))
+    return PartlySpecified(result, to_result_shape(_has_certain_parts(input, indices)))

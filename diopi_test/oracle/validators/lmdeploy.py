@@ -243,14 +243,14 @@ def _check_frequencies(call: CompletedCall, sequences: Sequences) -> Problems:
 def _make_score(sequences: Sequences, uncertain: Sequence[int]) -> Callable[[CompletedCall], Array]:
     """Return a function that estimates the uniform number in [0, 1] behind each token, minus ½."""
 
-    def middles(call: CompletedCall) -> Iterator[float]:
+    def estimate_uniforms(call: CompletedCall) -> Iterator[float]:
         """Iterate over the estimated uniform numbers, minus ½, of the uncertain sequences."""
         for b in uncertain:
             ranked = _require(sequences[b])
             shares, group = ranked.shares[1], _weight_group(ranked, _drawn_tokens(call)[b])
             yield float(shares[group + 1 :].sum() + shares[group] / 2) - 0.5
 
-    return lambda call: np.array(list(middles(call)))
+    return lambda call: np.array(list(estimate_uniforms(call)))
 
 
 def _require(ranked: CandidateTokens | None) -> CandidateTokens:

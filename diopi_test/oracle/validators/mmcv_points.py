@@ -23,7 +23,7 @@ def _distances(x: Array, y: Array) -> Array:
     return np.asarray(np.square(x - y).sum(-1))
 
 
-def _slack(dtype: Dtype) -> float:
+def _distance_tolerance(dtype: Dtype) -> float:
     """Return the accepted relative error of a squared distance, whose few operations are well-conditioned."""
     return K * format_of(dtype).epsilon
 
@@ -58,7 +58,9 @@ def furthest_point_sampling(call: CompletedCall) -> Problems:
             """Return the squared distances of all points from the point `index`."""
             return _distances(points, points[index])
 
-        yield from _check_furthest(f"idx_tensor[{batch}]", chosen, distances_from, len(points), _slack(Dtype.float32))
+        yield from _check_furthest(
+            f"idx_tensor[{batch}]", chosen, distances_from, len(points), _distance_tolerance(Dtype.float32)
+        )
 
 
 @validates("diopiFurthestPointSamplingWithDistMmcv")
@@ -84,7 +86,7 @@ def knn(call: CompletedCall) -> Problems:
         distances = _distances(points[batches, named], centers[:, :, np.newaxis])
         all_distances: Any = _distances(points[:, np.newaxis], centers[:, :, np.newaxis])
         expected = np.sort(all_distances, -1)[..., :neighbour_count]
-        is_valid = np.abs(distances - expected) <= _slack(call.dtypes["dist2_tensor"]) * expected
+        is_valid = np.abs(distances - expected) <= _distance_tolerance(call.dtypes["dist2_tensor"]) * expected
         problems = list(check_elements("idx_tensor", is_valid, named, "as near as the neighbour of this rank"))
     yield from problems
     unused = indices[..., neighbour_count:]

@@ -57,7 +57,7 @@ class AttentionRule:
         first = 0 if self.top_left else keys - queries
         return np.arange(keys) - (np.arange(queries)[:, None] + first)
 
-    def visible(self, number: int, queries: int, keys: int) -> Array:
+    def visible_keys(self, number: int, queries: int, keys: int) -> Array:
         """Return which keys of sequence `number` are visible to its queries, [queries, keys]."""
         before, after = self.window
         after = 0 if self.causal else after
@@ -177,7 +177,7 @@ def attend(q: Array, k: Array, v: Array, sequences: Sequences, rule: AttentionRu
     top = np.zeros(lse.value.shape)
     for number, (query_rows, key_rows) in enumerate(sequences):
         lengths = len(q[query_rows]), len(k[key_rows])
-        seen, factors = rule.visible(number, *lengths), rule.dropout_factors(number, heads, *lengths)
+        seen, factors = rule.visible_keys(number, *lengths), rule.dropout_factors(number, heads, *lengths)
         for head in range(heads):
             bias = rule.bias(number, head, *lengths)
             head_weights = _attention_weights(q[query_rows][:, head], k[key_rows][:, head // group], rule, bias, seen)
@@ -215,7 +215,7 @@ def attention_gradients(
     heads, group = q.shape[-2], _group_size(q, k)
     for number, (query_rows, key_rows) in enumerate(sequences):
         lengths = len(q[query_rows]), len(k[key_rows])
-        seen, factors = rule.visible(number, *lengths), rule.dropout_factors(number, heads, *lengths)
+        seen, factors = rule.visible_keys(number, *lengths), rule.dropout_factors(number, heads, *lengths)
         for head in range(heads):
             places = (query_rows, head), (key_rows, head // group), (key_rows, head // group)
             head_q, head_k, head_v = (x[rows][:, column] for x, (rows, column) in zip((q, k, v), places, strict=True))

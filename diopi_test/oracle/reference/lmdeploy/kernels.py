@@ -135,7 +135,7 @@ def _time_major(ids: Array, batch_size: int) -> Array:
     return ids.reshape(ids.size // max(batch_size, 1), batch_size)
 
 
-def _words(table: Array) -> Iterator[Array]:
+def _iterate_words(table: Array) -> Iterator[Array]:
     """Iterate over the words of a table: row 0 has the joined tokens, row 1 the end of each word, padded with −1."""
     tokens, ends = table
     start = 0
@@ -155,7 +155,7 @@ def ban_bad_words(logits, output_ids, bad_words, id_offset, share_words, batch_s
     """Set the logit of a token to −∞ if it would complete a bad word."""
     result = logits.copy()
     for b in range(batch_size):
-        for word in _words(bad_words if share_words else bad_words[b]):
+        for word in _iterate_words(bad_words if share_words else bad_words[b]):
             begun, token = word[:-1], word[-1]
             is_banned = len(begun) <= step and _ends_with_word(output_ids, begun, step - 1, id_offset + b, batch_size)
             if is_banned and 0 < token < vocab_size:
@@ -169,7 +169,7 @@ def stop_words_criterion(output_ids, stop_words, finished, id_offset, batch_size
     stopped = [
         any(
             len(word) <= step + 1 and _ends_with_word(output_ids, word, step, id_offset + b, batch_size)
-            for word in _words(stop_words[b])
+            for word in _iterate_words(stop_words[b])
         )
         for b in range(batch_size)
     ]

@@ -126,7 +126,7 @@ class _Convolution:
         factors = self.mask.reshape(len(self.mask), self.deform_groups, *self._column_shape)
         return np.repeat(factors, self.input.shape[1] // self.deform_groups, 1)
 
-    def _grouped(self, array: Array) -> Array:
+    def _split_groups(self, array: Array) -> Array:
         """Return (B, channels, …) as (B, groups, channels per group, …)."""
         return array.reshape(len(array), self.groups, array.shape[1] // self.groups, *array.shape[2:])
 
@@ -141,7 +141,7 @@ class _Convolution:
 
         def sums(weight: Array, columns: Array) -> Array:
             """Return the sums over input channels and kernel positions."""
-            return np.einsum("gock,bgckp->bgop", weight, self._grouped(columns)).reshape(shape)
+            return np.einsum("gock,bgckp->bgop", weight, self._split_groups(columns)).reshape(shape)
 
         shape = (len(self.input), len(self.weight), *self.size)
         return sum_rounded_products(
@@ -155,21 +155,25 @@ class _Convolution:
             """Return the sums over output channels."""
             return np.einsum("gock,bgop->bgckp", weight, grad).reshape(*self.input.shape[:2], *self._column_shape)
 
-        return sum_rounded_products(sums, with_zero_terms(self._matrices), with_zero_terms(self._flat(grad)))
+        return sum_rounded_products(
+            sums, with_zero_terms(self._matrices), with_zero_terms(self._flatten_positions(grad))
+        )
 
-    def _flat(self, grad: Array) -> Array:
+    def _flatten_positions(self, grad: Array) -> Array:
         """Return grad as (B, groups, outputs per group, P)."""
-        return self._grouped(grad.reshape(*grad.shape[:2], self._column_shape[1]))
+        return self._split_groups(grad.reshape(*grad.shape[:2], self._column_shape[1]))
 
     def weight_gradient(self, grad: Array) -> WithTerms:
         """Return the gradient of the weights."""
 
         def sums(grad: Array, columns: Array) -> Array:
             """Return the sums over samples and positions."""
-            return np.einsum("bgop,bgckp->gock", grad, self._grouped(columns)).reshape(self.weight.shape)
+            return np.einsum("bgop,bgckp->gock", grad, self._split_groups(columns)).reshape(self.weight.shape)
 
         return sum_rounded_products(
-            sums, with_zero_terms(self._flat(grad)), self.apply_mask(self.columns(lambda samples: samples.weight))
+            sums,
+            with_zero_terms(self._flatten_positions(grad)),
+            self.apply_mask(self.columns(lambda samples: samples.weight)),
         )
 
     def input_gradient(self, column_gradient: WithTerms) -> WithTerms:

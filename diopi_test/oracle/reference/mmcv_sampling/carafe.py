@@ -31,7 +31,7 @@ class _Reassembly:
         """Return the padding of feature maps for k × k windows."""
         return [(0, 0), (0, 0), *[(self.k // 2, self.k // 2)] * 2]
 
-    def _grouped(self, maps: Array) -> Array:
+    def _split_groups(self, maps: Array) -> Array:
         """Return maps (N, C, …) as (N, g, C/g, …)."""
         n, c = maps.shape[:2]
         return maps.reshape(n, self.g, c // self.g, *maps.shape[2:])
@@ -44,7 +44,7 @@ class _Reassembly:
         """Return the k × k cells around the cell of each result, zeros outside: (N, g, C/g, k, k, s·H, s·W)."""
         windows = sliding_window_view(np.pad(features, self._margins), (self.k, self.k), (2, 3))
         cells = np.moveaxis(windows, (4, 5), (2, 3)).repeat(self.s, 4).repeat(self.s, 5)
-        return self._grouped(cells)
+        return self._split_groups(cells)
 
     def _scatter_neighbourhoods(self, neighbourhoods: Array) -> Array:
         """Return the adjoint of `_neighbourhoods`."""
@@ -63,12 +63,12 @@ class _Reassembly:
     def features_gradient(self, grad: Array, masks: Array) -> Array:
         """Return the gradient of the features."""
         return self._scatter_neighbourhoods(
-            np.einsum("ngcyx,ngijyx->ngcijyx", self._grouped(grad), self._kernels(masks))
+            np.einsum("ngcyx,ngijyx->ngcijyx", self._split_groups(grad), self._kernels(masks))
         )
 
     def masks_gradient(self, grad: Array, features: Array) -> Array:
         """Return the gradient of the masks."""
-        sums = np.einsum("ngcyx,ngcijyx->ngijyx", self._grouped(grad), self._neighbourhoods(features))
+        sums = np.einsum("ngcyx,ngcijyx->ngijyx", self._split_groups(grad), self._neighbourhoods(features))
         return sums.reshape(len(grad), self.g * self.k**2, *grad.shape[2:])
 
 
