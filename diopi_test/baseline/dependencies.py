@@ -53,11 +53,11 @@ def _imported_names(node: ast.AST) -> Iterator[str]:
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module:
         yield node.module
-        yield from (name for alias in node.names if is_module(name := f"{node.module}.{alias.name}"))
+        yield from (name for alias in node.names if _is_module(name := f"{node.module}.{alias.name}"))
 
 
 @cache
-def is_module(name: str) -> bool:
+def _is_module(name: str) -> bool:
     """Return whether a package has a module of this name."""
     package, _, _ = name.rpartition(".")
     spec = find_spec(package)

@@ -16,7 +16,7 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import VERSION_NUMBER
 from diopi_test.baseline import store
-from diopi_test.baseline.dependencies import is_module, source_digest
+from diopi_test.baseline.dependencies import source_digest
 from diopi_test.baseline.files import remove_leftovers
 from diopi_test.baseline.manifest_writer import CaseLister, ManifestWriter
 from diopi_test.baseline.parallel import ParallelMap
@@ -50,7 +50,7 @@ def baseline_key(function: str, level: str) -> str:
             "diopi_test.baseline.store",
             "diopi_test.cases.selection",
             f"diopi_proto.functions.{family}",
-            *(name for package in kind.sources if is_module(name := f"{package}.{family}")),
+            f"diopi_test.cases.{family}",
             f"diopi_test.oracle.reference.{family}",
         )
     )

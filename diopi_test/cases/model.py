@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -160,31 +160,28 @@ Reasons = Mapping[str, str]
 The expression matches labels without the element type, up to a dash or the end.
 """
 
-_makers: dict[tuple[str, str], tuple[CaseMaker, Reasons]] = {}
+_makers: dict[str, tuple[CaseMaker, Reasons]] = {}
 
 
-def cases_for(
-    *names: str, non_discriminating: Reasons | None = None, level: str = FULL
-) -> Callable[[CaseMaker], CaseMaker]:
+def cases_for(*names: str, non_discriminating: Reasons | None = None) -> Callable[[CaseMaker], CaseMaker]:
     """Register the decorated function as the maker of the cases of these functions and of the forms derived from them.
 
     Args:
         names: The functions.
         non_discriminating: Reasons for cases that have no reason of their own.
-        level: The level of the baseline that has these cases.
 
     Returns:
         A decorator for a function that takes the prototype of a function or form and yields cases for its parameters.
 
     Raises:
-        ValueError: A function already has a maker at this level.
+        ValueError: A function already has a maker.
     """
 
     def register(maker: CaseMaker) -> CaseMaker:
         for name in names:
-            if (level, name) in _makers:
-                raise ValueError(f"{name} has two case makers at level {level}, expected one")
-            _makers[level, name] = maker, non_discriminating or {}
+            if name in _makers:
+                raise ValueError(f"{name} has two case makers, expected one")
+            _makers[name] = maker, non_discriminating or {}
         return maker
 
     return register
@@ -195,16 +192,9 @@ def _none(prototype: Prototype) -> Iterable[Case]:
 
 
 def registered_cases(prototype: Prototype, level: str = FULL) -> tuple[Case, ...]:
-    """Return the cases that a function's registered makers yield for a level; none without a maker."""
-    cases = [case for case in _made_cases(prototype, FULL) if case.level == level]
-    further = [] if level == FULL else [replace(case, level=level) for case in _made_cases(prototype, level)]
-    return *cases, *further
-
-
-def _made_cases(prototype: Prototype, level: str) -> Iterator[Case]:
-    names = (level, prototype.name), (level, prototype.base)
-    maker, reasons = _makers.get(names[0]) or _makers.get(names[1]) or (_none, {})
-    return (_with_reason(case, reasons) for case in maker(prototype))
+    """Return the cases of a level that a function's registered maker yields; none without a maker."""
+    maker, reasons = _makers.get(prototype.name) or _makers.get(prototype.base) or (_none, {})
+    return tuple(_with_reason(case, reasons) for case in maker(prototype) if case.level == level)
 
 
 def check_cases(prototype: Prototype, cases: Sequence[Case]) -> None:

@@ -12,9 +12,9 @@ from diopi_proto.families import load_families
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.classes import classify_cases
-from diopi_test.cases.large import large_cases
-from diopi_test.cases.model import Case, CaseClass, check_cases, registered_cases
+from diopi_test.cases.model import LARGE, Case, CaseClass, check_cases, registered_cases
 from diopi_test.cases.models import model_cases, model_keys
+from diopi_test.cases.nans import nan_cases
 from diopi_test.cases.repeated import repeated_cases
 from diopi_test.traces.files import model_names
 
@@ -39,6 +39,12 @@ def _full_cases(prototype: Prototype) -> Sequence[Case]:
     return *cases, *repeated_cases(prototype, cases)
 
 
+def _large_cases(prototype: Prototype) -> Sequence[Case]:
+    load_families("diopi_test.cases")
+    cases = registered_cases(prototype, LARGE)
+    return *cases, *nan_cases(prototype, cases)
+
+
 def _smoke_cases(prototype: Prototype) -> Sequence[Case]:
     labels = smoke_selection().get(prototype.name, ())
     return [case for case in select_cases(prototype.name, "full") if case.smoke or case.label in labels]
@@ -54,7 +60,6 @@ class Level:
 
     Attributes:
         cases: Returns the cases of a function.
-        sources: The packages in which a module of each family describes the cases.
         depends_on: Returns what the cases of a function depend on besides sources; stored cases are regenerated when it
             changes.
         is_drawn: Whether inputs are drawn from their description in every run instead of being stored.
@@ -62,7 +67,6 @@ class Level:
     """
 
     cases: Callable[[Prototype], Sequence[Case]]
-    sources: Sequence[str] = ("diopi_test.cases",)
     depends_on: Callable[[Prototype], Sequence[str]] = _no_dependencies
     is_drawn: bool = False
     has_classes: bool = False
@@ -91,7 +95,7 @@ LEVELS: Mapping[str, Level] = {
         _smoke_cases, depends_on=lambda prototype: smoke_selection().get(prototype.name, ()), has_classes=True
     ),
     "full": Level(_full_cases),
-    "large": Level(large_cases, ("diopi_test.cases", "diopi_test.cases.large"), is_drawn=True),
+    "large": Level(_large_cases, is_drawn=True),
     MODELS: _models_level(),
     **{level_of_model(name): _models_level([name]) for name in model_names()},
 }

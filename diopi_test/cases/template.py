@@ -278,7 +278,6 @@ def register(
     templates: Sequence[CaseTemplate[Sizes]],
     derive: Derive[Sizes] | None = None,
     non_discriminating: Reasons | None = None,
-    level: str = FULL,
 ) -> None:
     """Register the cases of these templates for functions and the forms derived from them.
 
@@ -287,11 +286,8 @@ def register(
         templates: The templates of the cases.
         derive: Computes the arguments that a template does not name.
         non_discriminating: Passed to `cases_for`.
-        level: The level of the baseline that has these cases.
     """
-    cases_for(*names, non_discriminating=non_discriminating, level=level)(
-        lambda prototype: expand(prototype, templates, derive)
-    )
+    cases_for(*names, non_discriminating=non_discriminating)(lambda prototype: expand(prototype, templates, derive))
 
 
 def _case(prototype: Prototype, template: CaseTemplate[Any], dtype: Dtype, arguments: Mapping[str, Any]) -> Case:

@@ -17,5 +17,5 @@ def import_validators() -> None:
 def import_references() -> None:
     """Import the references and cases of all families, which draw the inputs of a level that does not store them."""
     import_module("diopi_test.baseline.regeneration")
-    for package in ("diopi_test.cases", "diopi_test.cases.large", "diopi_test.oracle.reference"):
+    for package in ("diopi_test.cases", "diopi_test.oracle.reference"):
         load_families(package)

@@ -7,11 +7,8 @@ import pytest
 from sampling import OPERATORS, sampled
 
 from diopi_proto.interface import lookup
-from diopi_proto.types import Dtype
 from diopi_test.cases.elementwise import LARGE_BROADCAST, LARGE_UNIFORM
-from diopi_test.cases.large.makers import PlacedShape, grow
-from diopi_test.cases.layouts import strides
-from diopi_test.cases.model import Case, ResultOf, is_huge, registered_cases, tensor_specs
+from diopi_test.cases.model import Case, ResultOf, is_huge, tensor_specs
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import draw_arguments
 
@@ -97,17 +94,3 @@ def test_large_operands_are_no_multiples_of_block_sizes() -> None:
 def test_operands_of_gradients_have_one_shape() -> None:
     for case in select_cases("diopiGeluBackward", "large"):
         assert len({spec.shape for value in case.arguments.values() for spec in tensor_specs(value)}) == 1
-
-
-def test_grow_changes_unnamed_tensors_of_the_same_shape() -> None:
-    prototype = lookup("diopiSoftmaxBackward")
-    small_cases = registered_cases(prototype)
-    grown = grow("rows", "far", Dtype.float16, output=PlacedShape((5, 70), strides(100, 1)), dim=0).apply(
-        prototype, small_cases
-    )
-    assert grown.label == "float16-far"
-    assert {spec.shape for value in grown.arguments.values() for spec in tensor_specs(value)} == {(5, 70)}
-    assert grown.arguments["output"].layout == strides(100, 1)
-    assert grown.arguments["dim"] == 0
-    with pytest.raises(ValueError, match="float32-nothing"):
-        grow("nothing", "far", output=(5, 70)).apply(prototype, small_cases)

@@ -23,16 +23,16 @@ from diopi_test.cases.data import random_generator
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.model import Case, TensorSpec, is_huge, registered_cases, tensor_specs
 
-NAN_PERIOD = 20_011
+_NAN_PERIOD = 20_011
 """One element in this many is NaN, at least one, so that most rows have no NaN."""
 
-SINGLE_NAN_FUNCTIONS = ("diopiUnique",)
+_SINGLE_NAN_FUNCTIONS = ("diopiUnique",)
 """Functions for which it is open whether several NaNs are equal."""
 
 
 def nan_cases(prototype: Prototype, large: Sequence[Case]) -> Iterator[Case]:
     """Yield a case with NaNs, derived from the first of the function's `large` cases that can have them."""
-    names, period = _arguments_with_nans(prototype), 2**62 if prototype.name in SINGLE_NAN_FUNCTIONS else NAN_PERIOD
+    names, period = _arguments_with_nans(prototype), 2**62 if prototype.name in _SINGLE_NAN_FUNCTIONS else _NAN_PERIOD
     for case in large:
         arguments = {
             name: _insert_nans(value, period) if name in names else value for name, value in case.arguments.items()
