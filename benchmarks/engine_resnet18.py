@@ -39,7 +39,9 @@ def network(width: int, size: int, classes: int) -> ZooNetwork:
     """ResNet-18 with random weights."""
     torch.manual_seed(0)
     inputs = [Input("pictures", ("b", 3, size, size), layout="NCHW")]
-    return ZooNetwork(with_trained_statistics(resnet(width, classes=classes)), inputs, ["classes"])
+    return ZooNetwork(
+        module=with_trained_statistics(resnet(width, classes=classes)), inputs=inputs, outputs=["classes"]
+    )
 
 
 def compiled(folder: Path, library: Path) -> Path:

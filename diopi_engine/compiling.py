@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, final
 
 import jax
@@ -49,6 +49,7 @@ class Input:
 
     name: str
     shape: tuple[int | str, ...]
+    _: KW_ONLY
     dtype: str = "float32"
     layout: str = "LINEAR"
 
@@ -112,9 +113,28 @@ def compile(
     max_batch, patch = (max_batch, min(patch, max_batch)) if has_batch else (1, 1)
     together = cores if mode == "weight_split" else 1
     memory = _memory(exported, arrays, bindings, patch, together)
-    control = Control(name, 0, 0, mode, together, (1 << cores) - 1, memory)
+    control = Control(
+        name=name,
+        virtual_device=0,
+        memory_group=0,
+        mode=mode,
+        cores_per_batch=together,
+        core_mask=(1 << cores) - 1,
+        memory=memory,
+    )
     manifest = EngineManifest(
-        FORMAT, COMPILER, name, bindings, max_batch, patch, tuple(platforms), "", 0, (control,), (), {}
+        format=FORMAT,
+        compiler=COMPILER,
+        name=name,
+        bindings=bindings,
+        max_batch=max_batch,
+        patch=patch,
+        platforms=tuple(platforms),
+        group="",
+        engine=0,
+        scheme=(control,),
+        weights=(),
+        members={},
     )
     engine = _engine(manifest, bytes(exported.serialize()), dict(zip(converted_network.weights, arrays, strict=True)))
     if has_batch:
@@ -207,11 +227,11 @@ def _bindings(inputs: Sequence[Input], names: Sequence[str], exported: export.Ex
         raise CompileError(f"{len(names)} outputs are named, the network has {len(exported.out_avals)}")
     input_bindings = tuple(
         Binding(
-            binding.name,
-            True,
-            binding.dtype,
-            binding.layout,
-            tuple(None if size == BATCH else int(size) for size in binding.shape),
+            name=binding.name,
+            is_input=True,
+            dtype=binding.dtype,
+            layout=binding.layout,
+            shape=tuple(None if size == BATCH else int(size) for size in binding.shape),
         )
         for binding in inputs
     )
@@ -227,7 +247,13 @@ def _output(name: str, aval: Any, has_batch: bool) -> Binding:
         raise CompileError(f"output {name} has shape {aval.shape}, expected the batch as first size and nowhere else")
     if str(aval.dtype) not in DTYPES or len(aval.shape) > MAX_DIMS:
         raise CompileError(f"output {name} is {aval.dtype}{list(aval.shape)}, which no binding can be")
-    return Binding(name, False, str(aval.dtype), "LINEAR", ((None,) if has_batch else ()) + tuple(map(int, sizes)))
+    return Binding(
+        name=name,
+        is_input=False,
+        dtype=str(aval.dtype),
+        layout="LINEAR",
+        shape=((None,) if has_batch else ()) + tuple(map(int, sizes)),
+    )
 
 
 def _memory(

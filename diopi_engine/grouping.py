@@ -16,7 +16,7 @@ LOCAL_MEMORY = 256 << 20
 
 
 @final
-@dataclass
+@dataclass(kw_only=True)
 class _Core:
     """A core of a virtual device: the numbers of the engines that run on it, and the memory that they need."""
 
@@ -60,7 +60,10 @@ def link(
     """
     if not engines or devices < 1 or not 1 <= cores <= MAX_CORES:
         raise LinkError(f"{len(engines)} engines on {devices} devices of {cores} cores, expected 1 or more of each")
-    plan = [[_Core(device, number, local_memory) for number in range(cores)] for device in range(devices)]
+    plan = [
+        [_Core(device=device, number=number, memory=local_memory) for number in range(cores)]
+        for device in range(devices)
+    ]
     modes: dict[int, str] = {}
     placed = {
         n: _place(n, engines, plan, modes) for n in sorted(range(len(engines)), key=lambda n: -_core_count(engines[n]))

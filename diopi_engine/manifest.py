@@ -30,7 +30,7 @@ LAYOUTS = tuple(layout.name for layout in Layout)
 """The meaning of the axes; see hgLayout."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Binding:
     """An input or output of an engine.
 
@@ -47,7 +47,7 @@ class Binding:
     shape: tuple[int | None, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Control:
     """The entry of a scheme for one engine of its group, with `memory` in bytes; see hgEngineControl."""
 
@@ -69,7 +69,7 @@ class Weight:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EngineManifest:
     """The description of an engine without its network.
 

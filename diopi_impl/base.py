@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import date
 from functools import cache
 from typing import Any, final
@@ -43,6 +43,7 @@ class Waiver:
 
     pattern: str
     reason: str
+    _: KW_ONLY
     verdict: str | None = None
     max_ratio: float | None = None
     link: str = ""

@@ -264,7 +264,7 @@ BOXED = (NewOut, NewOuts, *OUT_VALUES)
 F = TypeVar("F", bound=Fact)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Parameter:
     """One parameter of a prototype.
 
@@ -356,11 +356,11 @@ def parse(name: str, annotation: Any) -> Parameter:
     members = [member for member in united if member is not NoneType]
     kind, declared = _split_facts(members[0]) if len(members) == 1 else (None, ())
     if declared and isinstance(declared[0], str):
-        return Parameter(name, Verbatim, spelling=declared[0])
+        return Parameter(name=name, annotation=Verbatim, spelling=declared[0])
     if kind not in KINDS:
         known = ", ".join(sorted(kind.__name__ for kind in KINDS))
         raise TypeError(f"parameter {name}: {annotation!r} is not a parameter type; known are {known}")
-    return Parameter(name, kind, optional=NoneType in united, facts=declared)
+    return Parameter(name=name, annotation=kind, optional=NoneType in united, facts=declared)
 
 
 def _split_facts(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -55,7 +55,7 @@ class PrototypeError(Exception):
     """The declaration of a prototype contradicts itself or the registry."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Prototype:
     """The declaration of a standard function.
 

@@ -13,7 +13,7 @@ from typing import Any
 from diopi_proto.types import Error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Service:
     """One function that the vendor provides to the runtime.
 
@@ -76,7 +76,7 @@ def _in_c(
     return locals()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RuntimeFunctions:
     """The runtime functions of a vendor written in Python; None for functions that it does not provide.
 

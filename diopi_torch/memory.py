@@ -20,7 +20,7 @@ class DeviceMemoryError(MemoryError):
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """A block of device memory: its address, its size in bytes, and the number of the stream that uses it.
 
@@ -122,7 +122,7 @@ class CachingAllocator:
                 ) from None
         self.reserved.change(nbytes)
         memory = pointer(address)
-        return Block(address, nbytes, stream, memory, ffi.buffer(memory, nbytes))
+        return Block(address=address, nbytes=nbytes, stream=stream, pointer=memory, buffer=ffi.buffer(memory, nbytes))
 
     def _release(self) -> None:
         self._wait()

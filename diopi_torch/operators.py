@@ -135,7 +135,7 @@ class Kernel:
     def _plan(self, builder: PlanBuilder, named: Mapping[str, Any], inplace: bool) -> Plan:
         """Return a plan; `inplace` selects functions that write their first argument."""
         name = self._name if inplace else self.row.operator
-        operator = AtenOperator(name, named, inplace, builder)
+        operator = AtenOperator(name=name, arguments=named, inplace=inplace, factory=builder)
         if self._makes_results:
             return builder.build(
                 operator, self.row, [], lambda results: results[0] if len(results) == 1 else tuple(results)
@@ -245,7 +245,7 @@ class UniqueKernel(Kernel):
         places = shape if axis is None else (shape[axis],)
         inverse = builder.result(layout_of(places, contiguous_strides(places), torch.int64))
         nothing = builder.result(layout_of((0,), (1,), torch.int64))
-        operator = AtenOperator(self.row.operator, {**named, **wants}, False, builder)
+        operator = AtenOperator(name=self.row.operator, arguments={**named, **wants}, inplace=False, factory=builder)
         return builder.build(
             operator,
             self.row,

@@ -124,7 +124,7 @@ class _Step:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The steps of calls of one form.
 
@@ -359,7 +359,13 @@ class PlanBuilder:
         first_new, new_results = first_separate + separate, sum(step.call.new_result_count for step in steps)
         placeholders = [PlaceholderValue(first_new + n) for n in range(new_results)]
         return Plan(
-            operator.name, self._uploads, self._results, self._factories, steps, separate, returned(placeholders)
+            operator=operator.name,
+            uploads=self._uploads,
+            results=self._results,
+            factories=self._factories,
+            steps=steps,
+            separate_result_count=separate,
+            returned=returned(placeholders),
         )
 
     # The methods of `TensorFactory`.

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -223,19 +224,20 @@ def test_only_registered_implementations_lack_annotations(package: str) -> None:
     assert untyped == []
 
 
-POSITIONAL = ("diopi_test/cases", "diopi_test/oracle/reference")
-"""Parts of diopi_test whose records may be constructed by position: tables of sizes, and operands of formulas."""
+POSITIONAL = ("diopi_test/cases", "diopi_engine/proto", "diopi_proto/ignored.py")
+"""Records that may be constructed by position: tables of sizes, and declarations that read like the C they declare."""
 
 MAX_POSITIONAL_FIELDS = 3
 """Fields that a record may have without requiring keywords: more can't be told apart where a record is constructed."""
 
 
-def declared_fields(node: ast.ClassDef) -> list[str]:
-    """The fields that a class declares itself."""
+def positional_fields(node: ast.ClassDef) -> list[str]:
+    """The fields that a class declares itself and that its constructor takes by position."""
+    fields = (statement for statement in node.body if isinstance(statement, ast.AnnAssign))
     return [
-        statement.target.id
-        for statement in node.body
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        ast.unparse(field.target)
+        for field in takewhile(lambda field: ast.unparse(field.annotation) != "KW_ONLY", fields)
+        if "kw_only=True" not in ast.unparse(field)
     ]
 
 
@@ -250,11 +252,12 @@ def test_records_with_more_than_three_fields_are_constructed_with_keywords() -> 
     exempt = tuple(ROOT / part for part in POSITIONAL)
     positional = [
         f"{path.relative_to(ROOT)}: {node.name}"
-        for path in modules("diopi_test")
-        if not any(part in path.parents for part in exempt)
+        for package in PACKAGES
+        for path in modules(package)
+        if not any(part in (path, *path.parents) for part in exempt)
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.ClassDef)
         and allows_positional_fields(node)
-        and len(declared_fields(node)) > MAX_POSITIONAL_FIELDS
+        and len(positional_fields(node)) > MAX_POSITIONAL_FIELDS
     ]
     assert positional == []

@@ -21,7 +21,7 @@ Lane = tuple[int, ...]
 
 
 @final
-@dataclass
+@dataclass(kw_only=True)
 class Allocation:
     """The cores that are allocated for a group.
 
@@ -116,7 +116,7 @@ def _reserve_cores(
     masks[mapped[manifest.control.virtual_device].number] |= mask
     for device in mapped.values():
         device.cores.use(masks[device.number])
-    return Allocation(manifest.group, mapped, lanes, masks, set())
+    return Allocation(group=manifest.group, devices=mapped, lanes=lanes, core_masks=masks, contexts=set())
 
 
 def _copies(

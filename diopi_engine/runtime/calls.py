@@ -141,7 +141,7 @@ def hgEngineCreate(serialized: Any, size: int) -> int:
         raise InterfaceError(Result.ERROR_VERSION, str(error)) from error
     except EngineFileError as error:
         raise InterfaceError(Result.ERROR_INVALID_FILE, str(error)) from error
-    loaded = LoadedEngine(engine, current_device())
+    loaded = LoadedEngine(engine=engine, device=current_device())
     loaded.scheme = HANDLES.enter(Scheme(loaded))
     return HANDLES.enter(loaded)
 

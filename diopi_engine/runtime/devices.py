@@ -27,7 +27,7 @@ LOCKS = Path("/tmp/diopi-engine")
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DeviceDescription:
     """A device: its cores, their local memory in bytes, and the JAX device of each core."""
 
@@ -51,8 +51,10 @@ def devices() -> tuple[DeviceDescription, ...]:
     found = jax.local_devices(backend="cpu")
     return tuple(
         DeviceDescription(
-            *(number, Cores(folder, number, cores), memory),
-            tuple(found[(number * cores + core) % len(found)] for core in range(cores)),
+            number=number,
+            cores=Cores(folder, number, cores),
+            local_memory=memory,
+            jax_devices=tuple(found[(number * cores + core) % len(found)] for core in range(cores)),
         )
         for number in range(count)
     )

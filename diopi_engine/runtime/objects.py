@@ -21,7 +21,7 @@ ALIGNMENT = 64
 
 
 @final
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class LoadedEngine:
     """An engine of a device.
 

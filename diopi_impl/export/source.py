@@ -21,7 +21,7 @@ from diopi_proto.registration import SERVICES, Service
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Interpreter:
     """The Python interpreter that a library is built for.
 
@@ -44,7 +44,12 @@ class Interpreter:
         folders = (Path(sysconfig.get_config_var("LIBDIR") or ""), Path(sys.base_prefix) / "lib")
         found = [folder / name for folder in folders if ".so" in name and (folder / name).is_file()]
         paths = dict.fromkeys(os.path.abspath(path) for path in (*sys.path, *map(str, roots)) if path)
-        return cls(sysconfig.get_python_version(), str(found[0]) if found else "", sys.base_prefix, list(paths))
+        return cls(
+            version=sysconfig.get_python_version(),
+            library=str(found[0]) if found else "",
+            home=sys.base_prefix,
+            paths=list(paths),
+        )
 
 
 def source(vendor: str, name: str, version: str, operators: Sequence[Prototype], services: Sequence[str]) -> str:

@@ -66,7 +66,7 @@ def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_s
     sequence = jnp.where(is_covered, jnp.argmax(inside, 0) if len(b_seq_len) else 0, -1)
     places = row - jnp.take(b_start_loc, sequence, mode="clip") if len(b_seq_len) else row
     rows = Rows(sequence[None], places[None])
-    parameters = AttentionParameters(1 / math.sqrt(q.shape[-1]), window_right=0)
+    parameters = AttentionParameters(scale=1 / math.sqrt(q.shape[-1]), window_right=0)
     out, _ = attend(q[None], k[None], v[None], Visibility(rows, rows), parameters)
     return jnp.where(is_covered[:, None, None], out[0], context_attention_out)
 
@@ -107,7 +107,7 @@ def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_he
     query_rows = Rows(jnp.zeros((batch, 1), int), jnp.zeros((batch, 1), int))
     visibility = Visibility(query_rows, key_rows, hidden=_hidden_tokens(attenMask, batch, longest))
     out, _ = attend(
-        q.reshape(batch, 1, num_heads, dim), keys, values, visibility, AttentionParameters(1 / math.sqrt(dim))
+        q.reshape(batch, 1, num_heads, dim), keys, values, visibility, AttentionParameters(scale=1 / math.sqrt(dim))
     )
     return out.reshape(q.shape)
 
@@ -153,7 +153,7 @@ def prompt_flash_attention(
     is_token = keys.position < jnp.array(lengths, int)[:, None]
     keys = keys._replace(sequence=jnp.where(is_token, keys.sequence, -1))
     visibility = Visibility(queries, keys, hidden=_hidden_pairs(atten_mask, batch, length))
-    out, _ = attend(q, k, v, visibility, AttentionParameters(1 / math.sqrt(dim), window_right=0))
+    out, _ = attend(q, k, v, visibility, AttentionParameters(scale=1 / math.sqrt(dim), window_right=0))
     return jnp.where(is_token[..., None, None], out, 0).reshape(query.shape)
 
 

@@ -190,8 +190,14 @@ def modulated_deform_conv(
     deformable_group,
 ):
     """Return the modulated deformable convolution (Zhu et al., 2018) plus the bias."""
-    sizes = (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
-    convolution = _DeformableConvolution(*sizes, group, deformable_group)
+    convolution = _DeformableConvolution(
+        kernel=(kernel_h, kernel_w),
+        stride=(stride_h, stride_w),
+        padding=(pad_h, pad_w),
+        dilation=(dilation_h, dilation_w),
+        groups=group,
+        deform_groups=deformable_group,
+    )
     convolution.check(input, weight.shape, offset, mask)
     result = convolution(input, weight, offset, mask)
     return result if bias is None else result + bias[:, jnp.newaxis, jnp.newaxis]
@@ -218,8 +224,14 @@ def modulated_deform_conv_backward(
     with_bias,
 ):
     """Return the gradients of input, weight, bias, offset and mask."""
-    sizes = (kernel_h, kernel_w), (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
-    convolution = _DeformableConvolution(*sizes, group, deformable_group)
+    convolution = _DeformableConvolution(
+        kernel=(kernel_h, kernel_w),
+        stride=(stride_h, stride_w),
+        padding=(pad_h, pad_w),
+        dilation=(dilation_h, dilation_w),
+        groups=group,
+        deform_groups=deformable_group,
+    )
     convolution.check(input, weight.shape, offset, mask)
     grad_image, grad_kernel, grad_shifts, grad_factors = _gradients(
         convolution, grad_output, input, weight, offset, mask

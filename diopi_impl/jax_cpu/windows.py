@@ -88,7 +88,7 @@ def adaptive_axes(shape: Sequence[int], output_size: Sequence[int]) -> list[Axis
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SlidingWindows:
     """Sliding windows along the last axes of an input, with the attributes of each axis."""
 
@@ -130,4 +130,6 @@ def sliding_windows(
 ) -> SlidingWindows:
     """Return the sliding windows along the last axes of an input of this shape."""
     axes = sliding_axes(shape, kernel_size, stride, padding, dilation, ceil_mode)
-    return SlidingWindows(axes, kernel_size, stride or kernel_size, padding, dilation)
+    return SlidingWindows(
+        axes=axes, kernel=kernel_size, stride=stride or kernel_size, padding=padding, dilation=dilation
+    )

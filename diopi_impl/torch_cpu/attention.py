@@ -232,8 +232,15 @@ def flash_attention(
 ):
     """Return attention for sequences of equal length, and the logarithms of the softmax divisors."""
     _check_inputs(q, k, v, 4, alibi_slopes)
-    window = window_size_left, window_size_right
-    settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
+    settings = AttentionSettings(
+        scale=softmax_scale,
+        causal=is_causal,
+        window_left=window_size_left,
+        window_right=window_size_right,
+        slopes=alibi_slopes,
+        dropout_p=p_dropout,
+        gen=gen,
+    )
     return _attention_and_lse(settings, q, k, v, _batched_sequences(q), q.shape[1])
 
 
@@ -256,8 +263,15 @@ def flash_attention_backward(
     """Return the gradients of q, k and v for sequences of equal length."""
     _check_inputs(q, k, v, 4, alibi_slopes)
     check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
-    window = window_size_left, window_size_right
-    settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
+    settings = AttentionSettings(
+        scale=softmax_scale,
+        causal=is_causal,
+        window_left=window_size_left,
+        window_right=window_size_right,
+        slopes=alibi_slopes,
+        dropout_p=p_dropout,
+        gen=gen,
+    )
     return _attention_gradients(settings, grad_output, q, k, v, attention_out, _batched_sequences(q))
 
 
@@ -279,8 +293,15 @@ def flash_attention_var_len(
 ):
     """Return attention for packed sequences, and the logarithms of the softmax divisors."""
     _check_inputs(q, k, v, 3, alibi_slopes)
-    window = window_size_left, window_size_right
-    settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
+    settings = AttentionSettings(
+        scale=softmax_scale,
+        causal=is_causal,
+        window_left=window_size_left,
+        window_right=window_size_right,
+        slopes=alibi_slopes,
+        dropout_p=p_dropout,
+        gen=gen,
+    )
     return _attention_and_lse(
         settings, q, k, v, _packed_sequences(cum_seq_q.tolist(), cum_seq_kv.tolist()), max_seqlen_q
     )
@@ -308,8 +329,15 @@ def flash_attention_var_len_backward(
     """Return the gradients of q, k and v for packed sequences."""
     _check_inputs(q, k, v, 3, alibi_slopes)
     check_shapes((len(cum_seq_q) - 1, q.shape[1], max_seqlen_q), softmax_lse=softmax_lse)
-    window = window_size_left, window_size_right
-    settings = AttentionSettings(softmax_scale, is_causal, *window, alibi_slopes, p_dropout, gen)
+    settings = AttentionSettings(
+        scale=softmax_scale,
+        causal=is_causal,
+        window_left=window_size_left,
+        window_right=window_size_right,
+        slopes=alibi_slopes,
+        dropout_p=p_dropout,
+        gen=gen,
+    )
     return _attention_gradients(
         settings, grad_output, q, k, v, attention_out, _packed_sequences(cum_seq_q.tolist(), cum_seq_kv.tolist())
     )

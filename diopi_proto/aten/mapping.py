@@ -61,7 +61,7 @@ class FunctionCall:
     results: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AtenOperator:
     """An operator of ATen with the arguments of one call.
 

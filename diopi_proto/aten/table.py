@@ -55,7 +55,7 @@ class ArgumentOf:
     as_tensor: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """A line of the table.
 
@@ -110,7 +110,12 @@ def parse_row(operator: str, function: str, named: str = "") -> Row:
     """Return the row that the columns of a line describe; `named` is the third column."""
     pairs = [entry.split("=", 1) for entry in named.split()]
     sources = {name: _source(text) for name, text in pairs if not name.startswith(">")}
-    return Row(operator, function, sources, {name[1:]: int(text) for name, text in pairs if name.startswith(">")})
+    return Row(
+        operator=operator,
+        function=function,
+        sources=sources,
+        results={name[1:]: int(text) for name, text in pairs if name.startswith(">")},
+    )
 
 
 def _source(text: str) -> Constant | ArgumentOf:

@@ -203,7 +203,9 @@ _FACTORY = _TracedTensorFactory()
 
 def _function_calls(operator: Any, row: Row, named: Mapping[str, Any], returned: list[Any]) -> Iterator[TracedCall]:
     """Yield the calls of functions that an operator maps to; raise NotMappedError if there are none."""
-    described = AtenOperator(_name(operator), named, bool(operator._schema.is_mutable), _FACTORY)
+    described = AtenOperator(
+        name=_name(operator), arguments=named, inplace=bool(operator._schema.is_mutable), factory=_FACTORY
+    )
     for call in function_calls(described, row, returned):
         results = {name: _without_bounds(value) for name, value in call.results.items()}
         yield TracedCall(function=call.function, arguments=call.arguments, results=results)

@@ -251,7 +251,7 @@ def _read(path: Path) -> Iterator[WaiverRule]:
     tables = read_tables(path, _TABLES)
     yield from (WaiverRule(waiver, str(path)) for waiver in tables["waiver"])
     for flake in tables["flaky"]:
-        yield WaiverRule(Waiver(flake.pattern, flake.reason, "flaky"), str(path), flake.retries)
+        yield WaiverRule(Waiver(flake.pattern, flake.reason, verdict="flaky"), str(path), flake.retries)
 
 
 def _allowed(waiver: Waiver) -> str:

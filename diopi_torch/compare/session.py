@@ -40,7 +40,7 @@ MAX_CAPTURED_CASES = 8
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ComparedCall:
     """The comparison of a function's call within the call of an operator.
 
@@ -85,14 +85,28 @@ def perform_compared(call: FunctionCall, perform: PerformCall, label: str) -> tu
             message="",
             check_results=[CheckResult(check="reference", passed=True, message=f"not compared: {error}")],
         )
-        return returned, ComparedCall(call.function, case.label, case.dtype, None, outcome, {}, seconds)
+        return returned, ComparedCall(
+            function=call.function,
+            label=case.label,
+            dtype=case.dtype,
+            case=None,
+            outcome=outcome,
+            known={},
+            seconds=seconds,
+        )
     record = recorded.make_record(wanted, returned)
     tensors = {name: content.tensor for name, content in recorded.contents.items()}
     tensors |= {name: value for name, value in returned.items() if isinstance(value, torch.Tensor)}
     results = [(tensors[tensor.name], expected) for tensor, expected in record.results()]
     known = {tensor.data_ptr(): KnownResult(expected, tensor.stride()) for tensor, expected in results}
     return returned, ComparedCall(
-        call.function, case.label, case.dtype, wanted, derive_call_outcome(record), known, seconds
+        function=call.function,
+        label=case.label,
+        dtype=case.dtype,
+        case=wanted,
+        outcome=derive_call_outcome(record),
+        known=known,
+        seconds=seconds,
     )
 
 

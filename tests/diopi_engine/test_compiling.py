@@ -67,7 +67,7 @@ BATCH = [Input("x", ("b", 4))]
         (lambda x: x, BATCH, {"mode": "split"}, "mode 'split'"),
         (lambda x: x, BATCH, {"cores": 33}, "on 33 cores"),
         (lambda x: x, [Input("x", (4, "b"))], {}, "expected sizes"),
-        (lambda x: x, [Input("x", (4,), "float8")], {}, "input x is float8"),
+        (lambda x: x, [Input("x", (4,), dtype="float8")], {}, "input x is float8"),
         (lambda x: x, [Input("x", (4,), layout="NHWC")], {}, "layout NHWC and 1 axes"),
         (lambda x, y: x, [*BATCH, Input("y", (4,))], {}, "either all inputs have the batch"),
         (lambda x, y: x, BATCH * 2, {}, "inputs have the same name"),

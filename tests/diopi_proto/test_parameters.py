@@ -95,7 +95,7 @@ def test_unknown_annotations_are_rejected(annotation: Any) -> None:
     [("from_", "from"), ("in_", "in"), ("input", "input"), ("size_", "size_"), ("from_tensor", "from_tensor")],
 )
 def test_a_keyword_loses_its_underscore_in_c(name: str, c_name: str) -> None:
-    assert Parameter(name, In).c_name == c_name
+    assert Parameter(name=name, annotation=In).c_name == c_name
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_keyword_loses_its_underscore_in_c(name: str, c_name: str) -> None:
 def test_predicates_classify_parameters(
     annotation: str, tensor: bool, array: bool, result: bool, argument: bool
 ) -> None:
-    parameter = Parameter("x", getattr(parameters, annotation))
+    parameter = Parameter(name="x", annotation=getattr(parameters, annotation))
     flags = (parameter.is_tensor, parameter.is_tensor_array, parameter.is_result, parameter.is_argument)
     assert flags == (tensor, array, result, argument)
 
@@ -169,7 +169,7 @@ def test_every_kind_has_a_docstring(kind: Any) -> None:
 def test_a_kind_with_facts_has_the_c_type_of_the_kind(annotation: Any, kind: Any, optional: bool, found: Any) -> None:
     parameter = parse("x", annotation)
     assert (parameter.annotation, parameter.optional) == (kind, optional)
-    assert parameter.c_type == Parameter("x", kind, optional).c_type
+    assert parameter.c_type == Parameter(name="x", annotation=kind, optional=optional).c_type
     assert parameter.facts == (found or (facts.AtLeast(0), facts.AtMostOne()))
     for fact in parameter.facts:
         assert parameter.fact(type(fact)) == fact
@@ -177,5 +177,5 @@ def test_a_kind_with_facts_has_the_c_type_of_the_kind(annotation: Any, kind: Any
 
 
 def test_context_workspace_and_count_have_their_roles() -> None:
-    roles = [Parameter("x", kind).role for kind in (Context, Count, In, Ins, Out)]
+    roles = [Parameter(name="x", annotation=kind).role for kind in (Context, Count, In, Ins, Out)]
     assert roles == [Role.context, Role.count, Role.input, Role.input, Role.output]

@@ -81,12 +81,12 @@ def test_a_function_becomes_a_prototype() -> None:
     assert not combine.is_inplace
     assert combine.doc == "Something of input,\n\nlow and high."
     assert combine.parameters == (
-        Parameter("ctx", Context),
-        Parameter("out", Out),
-        Parameter("input", In),
-        Parameter("low", In, optional=True),
-        Parameter("high", In),
-        Parameter("alpha", f64),
+        Parameter(name="ctx", annotation=Context),
+        Parameter(name="out", annotation=Out),
+        Parameter(name="input", annotation=In),
+        Parameter(name="low", annotation=In, optional=True),
+        Parameter(name="high", annotation=In),
+        Parameter(name="alpha", annotation=f64),
     )
     assert (combine.dtypes, combine.guarantee, combine.backward) == (real, "rounded", "diopiCombineBackward")
     assert combine.returns == "diopiError_t"

@@ -18,7 +18,7 @@ from diopi_engine.compiling import BATCH, Input
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ZooNetwork:
     """A network and a description of its inputs.
 
@@ -209,19 +209,22 @@ def _pictures(size: int) -> list[Input]:
 
 def _recommender() -> ZooNetwork:
     fields = 4
-    inputs = [Input("numbers", (BATCH, 13)), Input("chosen", (BATCH, fields), "int64")]
-    return ZooNetwork(Dlrm(50, fields, 16, (32, 16)), inputs, ["clicked"], 50)
+    inputs = [Input("numbers", (BATCH, 13)), Input("chosen", (BATCH, fields), dtype="int64")]
+    return ZooNetwork(module=Dlrm(50, fields, 16, (32, 16)), inputs=inputs, outputs=["clicked"], vocabulary=50)
 
 
 _BUILDERS: Mapping[str, Callable[[], ZooNetwork]] = {
-    "resnet": lambda: ZooNetwork(resnet(8, 2, 1, 10), _pictures(32), ["classes"]),
+    "resnet": lambda: ZooNetwork(module=resnet(8, 2, 1, 10), inputs=_pictures(32), outputs=["classes"]),
     "transformer": lambda: ZooNetwork(
-        Transformer(50, 8, 32, 4), [Input("tokens", (BATCH, 8), "int64")], ["states"], 50
+        module=Transformer(50, 8, 32, 4),
+        inputs=[Input("tokens", (BATCH, 8), dtype="int64")],
+        outputs=["states"],
+        vocabulary=50,
     ),
     "recommender": _recommender,
     "other_recommender": _recommender,
-    "lstm": lambda: ZooNetwork(Recurrent(8, 16, 4), [Input("steps", (BATCH, 5, 8))], ["values"]),
-    "detector": lambda: ZooNetwork(Detector(8, 32), _pictures(32), ["boxes", "scores"]),
+    "lstm": lambda: ZooNetwork(module=Recurrent(8, 16, 4), inputs=[Input("steps", (BATCH, 5, 8))], outputs=["values"]),
+    "detector": lambda: ZooNetwork(module=Detector(8, 32), inputs=_pictures(32), outputs=["boxes", "scores"]),
 }
 
 

@@ -42,7 +42,7 @@ def make(folder: Path) -> None:
     inputs = [Input("x", ("b", INPUTS)), Input("s", ("b", INPUTS))]
     options: dict[str, Any] = {"outputs": ["y", "z"], "max_batch": MAX_BATCH, "patch": PATCH, "platforms": ["cpu"]}
     engines = {name: compile(pair, inputs, weights=weights(name), name=name, **options) for name in FACTORS}
-    fixed = [Input("x", (1, 2, 2, 3), "int32", "NHWC")]
+    fixed = [Input("x", (1, 2, 2, 3), dtype="int32", layout="NHWC")]
     engines["fixed"] = compile(lambda x: x + 1, fixed, outputs=["y"], name="fixed", platforms=["cpu"])
     engines["older"] = replace(engines["pair"], manifest=replace(engines["pair"].manifest, compiler="0.1"))
     for name, engine in engines.items():

@@ -18,7 +18,7 @@ from diopi_engine.runtime.nvdla.tensors import describe, requested_batch
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LayerMemory:
     """Memory of the portability layer."""
 
@@ -29,7 +29,7 @@ class LayerMemory:
 
 
 @final
-@dataclass
+@dataclass(kw_only=True)
 class LoadedNetwork:
     """A loaded network.
 
@@ -76,7 +76,7 @@ class NetworkRuntime:
             )
         memory = self.allocate(instance, len(data))
         ffi.memmove(memory.address, data, len(data))
-        self._loaded = LoadedNetwork(instance, manifest, memory)
+        self._loaded = LoadedNetwork(instance=instance, manifest=manifest, loadable=memory)
 
     def unload(self) -> None:
         """Free the memory of the loadable."""
@@ -90,7 +90,7 @@ class NetworkRuntime:
         if instance not in self.devices:
             self.devices[instance] = self.layer.open(self.session, instance)
         handle, address = self.layer.allocate(self.session, self.devices[instance], size)
-        return LayerMemory(instance, handle, address, size)
+        return LayerMemory(instance=instance, handle=handle, address=address, size=size)
 
     def free(self, memory: LayerMemory) -> None:
         """Free memory."""

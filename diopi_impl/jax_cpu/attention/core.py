@@ -49,7 +49,7 @@ class Visibility(NamedTuple):
     key: Array | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AttentionParameters:
     """The parameters of a call: scale of the scores, window before and after a position, dropout probability."""
 

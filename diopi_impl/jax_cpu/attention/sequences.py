@@ -50,7 +50,9 @@ def attention_parameters(scale: float, causal: bool, window: tuple[int, int], dr
     """Return the parameters of a call; raise ValueError if the dropout probability is outside [0, 1]."""
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"the probability of dropout is {dropout_p}, expected a number from 0 to 1")
-    return AttentionParameters(scale, window[0], 0 if causal else window[1], dropout_p)
+    return AttentionParameters(
+        scale=scale, window_left=window[0], window_right=0 if causal else window[1], dropout_p=dropout_p
+    )
 
 
 def _slopes(alibi_slopes: Array | None, batch: int, heads: int) -> Array | None:

@@ -87,8 +87,14 @@ def correlation(
     input1, input2, kH, kW, patchH, patchW, padH, padW, dilationH, dilationW, dilation_patchH, dilation_patchW, dH, dW
 ):
     """Return the correlation of two maps: (N, patch H, patch W, H, W)."""
-    dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
-    return _CorrelationProgram((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))(input1, input2)
+    return _CorrelationProgram(
+        kernel=(kH, kW),
+        patch=(patchH, patchW),
+        padding=(padH, padW),
+        dilation=(dilationH, dilationW),
+        dilation_patch=(dilation_patchH, dilation_patchW),
+        stride=(dH, dW),
+    )(input1, input2)
 
 
 @vendor.implements("diopiCorrelationBackwardMmcv")
@@ -112,8 +118,14 @@ def correlation_backward(
     dW,
 ):
     """Return the gradients of both maps."""
-    dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
-    sums = _CorrelationProgram((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
+    sums = _CorrelationProgram(
+        kernel=(kH, kW),
+        patch=(patchH, patchW),
+        padding=(padH, padW),
+        dilation=(dilationH, dilationW),
+        dilation_patch=(dilation_patchH, dilation_patchW),
+        stride=(dH, dW),
+    )
     size = sums.size(input1, input2)
     check_shapes(input1.shape, grad_input1=grad_input1, grad_input2=grad_input2)
     check_shapes((len(input1), patchH, patchW, *size), grad_output=grad_output)

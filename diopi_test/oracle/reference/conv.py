@@ -27,7 +27,7 @@ Sizes = Sequence[int]
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SlidingKernel:
     """The geometry of a kernel that slides over an image: sizes of image, kernel and grid of positions, per axis.
 
@@ -137,7 +137,15 @@ def _convolution(
     """Return the geometry of a kernel with the shape of `weight` that slides over the image `input`."""
     image, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
     positions = _count_positions(image, kernel, stride, padding, dilation)
-    return SlidingKernel(image, kernel, positions, stride, padding, dilation, groups)
+    return SlidingKernel(
+        image=image,
+        kernel=kernel,
+        positions=positions,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
 
 
 def _transposed_convolution(
@@ -147,7 +155,15 @@ def _transposed_convolution(
     positions, kernel = input.shape[2 - weight.ndim :], weight.shape[2:]
     axes = zip(positions, kernel, stride, padding, dilation, output_padding, strict=True)
     image = [(count - 1) * step - 2 * pad + spread * (k - 1) + extra + 1 for count, k, step, pad, spread, extra in axes]
-    return SlidingKernel(image, kernel, positions, stride, padding, dilation, groups)
+    return SlidingKernel(
+        image=image,
+        kernel=kernel,
+        positions=positions,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
 
 
 def _image_sums(
@@ -225,7 +241,12 @@ def conv_transpose_backward(grad_output, input, weight, bias_sizes, stride, padd
 def _image_patches(image: Sizes, kernel: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes) -> SlidingKernel:
     """Return the geometry of windows of this size on an image: the windows are the patches."""
     return SlidingKernel(
-        image, kernel, _count_positions(image, kernel, stride, padding, dilation), stride, padding, dilation
+        image=image,
+        kernel=kernel,
+        positions=_count_positions(image, kernel, stride, padding, dilation),
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
     )
 
 

@@ -70,7 +70,7 @@ def context_attention_inference(context_attention_out, q, k, v, b_start_loc, b_s
     rows = [slice(start, start + length) for start, length in zip(b_start_loc, b_seq_len, strict=True)]
     if any(span.start < 0 or span.stop > len(q) for span in rows):
         raise ValueError(f"the rows of the sequences are {rows}, expected slices of {len(q)} rows")
-    rule = AttentionRule(1 / np.sqrt(q.shape[-1]), causal=True)
+    rule = AttentionRule(scale=1 / np.sqrt(q.shape[-1]), causal=True)
     attended = attend(q, k, v, [(span, span) for span in rows], rule, len(q)).out
     is_covered = np.zeros((len(q), 1, 1), bool)
     for span in rows:
@@ -102,7 +102,7 @@ def paged_attention(q, k, v, attenMask, actual_seq_lengths, num_heads, num_kv_he
         hidden = np.broadcast_to(attenMask, (len(q), attenMask.shape[-1]))[:, None]
     ends = np.cumsum([0, *actual_seq_lengths])
     all_slots = np.concatenate(slots)
-    rule = AttentionRule(1 / np.sqrt(dim), hidden=hidden)
+    rule = AttentionRule(scale=1 / np.sqrt(dim), hidden=hidden)
     attended = attend(
         queries, keys[all_slots], values[all_slots], packed_sequences(np.arange(len(q) + 1), ends), rule, 1
     ).out
@@ -125,7 +125,7 @@ def prompt_flash_attention(
     if atten_mask is not None:
         hidden = hidden | atten_mask.reshape(-1, length, length)
     attended = attend(
-        q, k, v, batch_sequences(q), AttentionRule(1 / np.sqrt(dim), causal=True, hidden=hidden), length
+        q, k, v, batch_sequences(q), AttentionRule(scale=1 / np.sqrt(dim), causal=True, hidden=hidden), length
     ).out
     result = WithTerms(attended.value.reshape(query.shape), attended.terms.reshape(query.shape))
     return PartlySpecified(result, np.broadcast_to(is_present.reshape(*query.shape[:-1], 1), query.shape))

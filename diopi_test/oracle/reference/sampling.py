@@ -60,7 +60,7 @@ class Coordinate:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AxisCells:
     """The two elements of an axis around each position, their weights and the derivatives of the weights: (2, …) each.
 
@@ -99,15 +99,15 @@ def _axis_cells(index: Array, fraction: Array, is_valid: Array, is_free: Array, 
     """Return cells with weights 1 − fraction and fraction; `is_free` tells where the weights depend on the position."""
     weights, slopes = np.array([1 - fraction, fraction]), np.array([-np.ones(fraction.shape), np.ones(fraction.shape)])
     return AxisCells(
-        index,
-        is_valid,
-        WithTerms(np.where(is_valid, weights, 0), np.where(is_valid, terms, 0)),
-        WithTerms(np.where(is_free, slopes, 0), np.zeros(index.shape)),
+        index=index,
+        is_valid=is_valid,
+        weight=WithTerms(np.where(is_valid, weights, 0), np.where(is_valid, terms, 0)),
+        slope=WithTerms(np.where(is_free, slopes, 0), np.zeros(index.shape)),
     )
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BilinearSamples:
     """The four cells around each sample (S…) of a flattened plane: (4, S…).
 
@@ -135,7 +135,12 @@ def bilinear_samples(y: AxisCells, x: AxisCells, width: int) -> BilinearSamples:
 
     is_valid = y.is_valid[:, np.newaxis] & x.is_valid[np.newaxis]
     index = _flatten_corners(np.where(is_valid, y.index[:, np.newaxis] * width + x.index[np.newaxis], -1))
-    return BilinearSamples(index, cross(y.weight, x.weight), cross(y.slope, x.weight), cross(y.weight, x.slope))
+    return BilinearSamples(
+        index=index,
+        weight=cross(y.weight, x.weight),
+        slope_y=cross(y.slope, x.weight),
+        slope_x=cross(y.weight, x.slope),
+    )
 
 
 def _flatten_corners(corners: Array) -> Array:

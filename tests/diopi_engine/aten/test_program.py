@@ -50,7 +50,7 @@ def test_an_engine_computes_the_same_as_its_module(module: Any) -> None:
 def test_an_exported_program_is_compiled_too() -> None:
     module = torch.nn.Linear(4, 3).bfloat16()
     program = torch.export.export(module, (torch.zeros(2, 4, dtype=torch.bfloat16),))
-    engine = diopi_engine.compile(program, [Input("x", (2, 4), "bfloat16")], platforms=["cpu"])
+    engine = diopi_engine.compile(program, [Input("x", (2, 4), dtype="bfloat16")], platforms=["cpu"])
     (found,) = engine(np.ones((2, 4), engine.weights[0].dtype))
     expected = module(torch.ones(2, 4, dtype=torch.bfloat16)).detach().float().numpy()
     np.testing.assert_allclose(found.astype(np.float32), expected, rtol=2**-7)

@@ -49,7 +49,9 @@ OUT = Tensor((2, 3), strides=(3, 1))
 def calls(name: str, returned: list[Any], *, inplace: bool = False, **named: Any) -> list[FunctionCall]:
     row = find_row(name)
     assert row is not None
-    return function_calls(AtenOperator(name, named, inplace, TensorFactory()), row, returned)
+    return function_calls(
+        AtenOperator(name=name, arguments=named, inplace=inplace, factory=TensorFactory()), row, returned
+    )
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_a_waived_case_is_neither_passed_nor_failed_and_has_the_reason() -> None
 @pytest.mark.parametrize("verdict", ["passed", "not_implemented", "unsupported", "waived"])
 def test_only_failures_are_waived(verdict: str) -> None:
     record = case_record("diopiAdd[float16-plain]", verdict, "as it is")
-    assert make_waivers(Waiver("*", "anything goes", "crashed")).apply(record) == record
+    assert make_waivers(Waiver("*", "anything goes", verdict="crashed")).apply(record) == record
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_only_failures_are_waived(verdict: str) -> None:
     ],
 )
 def test_a_waiver_covers_its_verdict_and_better_ones(allowed: str | None, verdict: str, is_waived: bool) -> None:
-    record = make_waivers(Waiver("diopiAdd[*]", "because", allowed)).apply(case_record("diopiAdd[a]", verdict))
+    record = make_waivers(Waiver("diopiAdd[*]", "because", verdict=allowed)).apply(case_record("diopiAdd[a]", verdict))
     assert (record.verdict is Verdict.waived) is is_waived
 
 
@@ -91,7 +91,7 @@ def test_every_unsuccessful_verdict_has_a_rank() -> None:
 
 def test_an_improvement_is_reported_in_the_message() -> None:
     assert (
-        make_waivers(Waiver("diopiAdd[*]", "why", "crashed"))
+        make_waivers(Waiver("diopiAdd[*]", "why", verdict="crashed"))
         .apply(FAILED)
         .message.startswith("why (crashed → failed: ")
     )
@@ -99,7 +99,7 @@ def test_an_improvement_is_reported_in_the_message() -> None:
 
 def test_the_first_matching_waiver_applies() -> None:
     waivers = make_waivers(
-        Waiver("diopiSub[*", "another"), Waiver("diopi*", "first"), Waiver("diopiAdd[*", "second", "crashed")
+        Waiver("diopiSub[*", "another"), Waiver("diopi*", "first"), Waiver("diopiAdd[*", "second", verdict="crashed")
     )
     assert waivers.apply(FAILED).message.startswith("first")
     assert waivers.apply(CRASHED).message.startswith("second")
@@ -174,7 +174,7 @@ def test_today_returns_the_current_date() -> None:
     ("waiver", "record", "state", "waived"),
     [
         (Waiver("diopiAdd[*", "why"), FAILED, WaiverState.used, 1),
-        (Waiver("diopiAdd[*", "why", "crashed"), FAILED, WaiverState.used, 1),
+        (Waiver("diopiAdd[*", "why", verdict="crashed"), FAILED, WaiverState.used, 1),
         (Waiver("diopiAdd[*", "why"), PASSED, WaiverState.not_needed, 0),
         (Waiver("diopiAdd[*", "why", expires=date(2020, 1, 1)), FAILED, WaiverState.expired, 0),
         (Waiver("diopiAdd[*", "why", expires=date(2020, 1, 1)), PASSED, WaiverState.not_needed, 0),
@@ -199,7 +199,7 @@ def test_a_waiver_after_a_broader_one_is_not_needed() -> None:
 
 def test_improvements_are_reported_with_both_verdicts() -> None:
     waivers = make_waivers(
-        Waiver("diopiAdd[*", "why", "crashed"), Waiver("diopiSub[*", "why"), Waiver("diopiMul[*", "why")
+        Waiver("diopiAdd[*", "why", verdict="crashed"), Waiver("diopiSub[*", "why"), Waiver("diopiMul[*", "why")
     )
     passed_records = [case_record(f"diopiSub[{number}]", "passed") for number in range(7)]
     mixed = [case_record("diopiMul[a]", "passed"), case_record("diopiMul[b]", "failed")]

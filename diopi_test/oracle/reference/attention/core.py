@@ -28,7 +28,7 @@ Sequences = list[tuple[Rows, Rows]]
 """For each sequence the rows of the query tensor, and the rows of the key and value tensors."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AttentionRule:
     """The keys that a query sees, and the bias of its scores.
 
@@ -88,7 +88,7 @@ class AttentionRule:
         return (rng.random((heads, queries, keys)) >= self.dropout) / (1 - self.dropout)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AttentionWeights:
     """The attention weights of a head.
 
@@ -124,7 +124,9 @@ def _attention_weights(q: Array, k: Array, rule: AttentionRule, bias: Array, see
     total = e.sum(1, keepdims=True)
     lse = np.where(total == 0, np.inf, top + np.log(total))
     p = np.where(total == 0, 0, e / total)
-    return AttentionWeights(p, top[:, 0], lse[:, 0], error, np.where(total == 0, 0, relative_terms(e, 1)))
+    return AttentionWeights(
+        p=p, top=top[:, 0], lse=lse[:, 0], error=error, total_error=np.where(total == 0, 0, relative_terms(e, 1))
+    )
 
 
 def _weight_values(head_weights: AttentionWeights, factors: Array, v: Array) -> WithTerms:

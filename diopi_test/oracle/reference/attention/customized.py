@@ -107,7 +107,14 @@ def customized_flash_attention(
     rows = _view_all_as_rows(q, k, v, input_layout, head_num)
     batch, queries, heads, _ = rows[0].shape
     rule = AttentionRule(
-        softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes, None, True, p_dropout, gen
+        scale=softmax_scale,
+        causal=is_causal,
+        window=(window_size_left, window_size_right),
+        slopes=alibi_slopes,
+        hidden=None,
+        top_left=True,
+        dropout=p_dropout,
+        seed=gen,
     )
     rule = _masked_rule(rule, attention_mask, queries, rows[1].shape[1])
     sequences = batch_sequences(rows[0])
@@ -135,7 +142,9 @@ def customized_flash_attention_backward(
     """Return the gradients of q, k and v in the layout of the inputs."""
     rows = _view_all_as_rows(q, k, v, input_layout, head_num)
     queries, keys = rows[0].shape[1], rows[1].shape[1]
-    rule = AttentionRule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
+    rule = AttentionRule(
+        scale=softmax_scale, causal=is_causal, window=(window_size_left, window_size_right), slopes=alibi_slopes
+    )
     rule = _masked_rule(rule, attention_mask, queries, keys)
     sequences = batch_sequences(rows[0])
     lse = attend(*rows, sequences, rule, queries).lse.value
@@ -164,7 +173,14 @@ def customized_flash_attention_var_len(
 ):
     """Return attention for packed sequences, and the records saved for the gradient."""
     rule = AttentionRule(
-        softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes, None, True, p_dropout, gen
+        scale=softmax_scale,
+        causal=is_causal,
+        window=(window_size_left, window_size_right),
+        slopes=alibi_slopes,
+        hidden=None,
+        top_left=True,
+        dropout=p_dropout,
+        seed=gen,
     )
     rule = _masked_rule(rule, attention_mask, max_seqlen_q, max_seqlen_kv)
     sequences = checked_packed_sequences((0, *cum_seq_q), (0, *cum_seq_kv), q, k)
@@ -192,7 +208,9 @@ def customized_flash_attention_var_len_backward(
     window_size_right,
 ):
     """Return the gradients of q, k and v for packed sequences."""
-    rule = AttentionRule(softmax_scale, is_causal, (window_size_left, window_size_right), alibi_slopes)
+    rule = AttentionRule(
+        scale=softmax_scale, causal=is_causal, window=(window_size_left, window_size_right), slopes=alibi_slopes
+    )
     rule = _masked_rule(rule, attention_mask, max_seqlen_q, max_seqlen_kv)
     sequences = checked_packed_sequences((0, *cum_seq_q), (0, *cum_seq_kv), q, k)
     lse = attend(q, k, v, sequences, rule, len(q)).lse.value

@@ -20,7 +20,9 @@ def flash_attention(
 ):
     """Return attention for sequences of equal length, and the logarithms of the softmax divisors."""
     window = window_size_left, window_size_right
-    rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
+    rule = AttentionRule(
+        scale=softmax_scale, causal=is_causal, window=window, slopes=alibi_slopes, dropout=p_dropout, seed=gen
+    )
     return _attention_and_lse(q, k, v, batch_sequences(q), rule, q.shape[1])
 
 
@@ -50,7 +52,9 @@ def flash_attention_backward(
 ):
     """Return the gradients of q, k and v for sequences of equal length."""
     window = window_size_left, window_size_right
-    rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
+    rule = AttentionRule(
+        scale=softmax_scale, causal=is_causal, window=window, slopes=alibi_slopes, dropout=p_dropout, seed=gen
+    )
     grads = attention_gradients(grad_output, q, k, v, attention_out, softmax_lse, batch_sequences(q), rule)
     return mark_random_gradients(rule, grads)
 
@@ -73,7 +77,9 @@ def flash_attention_var_len(
 ):
     """Return attention for packed sequences, and the logarithms of the softmax divisors."""
     window = window_size_left, window_size_right
-    rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
+    rule = AttentionRule(
+        scale=softmax_scale, causal=is_causal, window=window, slopes=alibi_slopes, dropout=p_dropout, seed=gen
+    )
     return _attention_and_lse(q, k, v, checked_packed_sequences(cum_seq_q, cum_seq_kv, q, k), rule, max_seqlen_q)
 
 
@@ -97,7 +103,9 @@ def flash_attention_var_len_backward(
 ):
     """Return the gradients of q, k and v for packed sequences."""
     window = window_size_left, window_size_right
-    rule = AttentionRule(softmax_scale, is_causal, window, alibi_slopes, dropout=p_dropout, seed=gen)
+    rule = AttentionRule(
+        scale=softmax_scale, causal=is_causal, window=window, slopes=alibi_slopes, dropout=p_dropout, seed=gen
+    )
     sequences = checked_packed_sequences(cum_seq_q, cum_seq_kv, q, k)
     return mark_random_gradients(
         rule, attention_gradients(grad_output, q, k, v, attention_out, softmax_lse, sequences, rule)

@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TokenRanking:
     """The tokens that a sequence draws from, in descending order of weight.
 
@@ -81,20 +81,22 @@ def rank_top_k(logits: Array, k: int, p: float, are_logged: bool) -> TokenRankin
     ids, weights = _sort_by_weight(_probabilities(logits) if are_logged else _exponentials(logits))
     limit = min(max(k, 1), len(ids))
     total = float(np.sum(weights[:limit]))
-    return TokenRanking(ids, weights, limit, p * total, total)
+    return TokenRanking(ids=ids, weights=weights, limit=limit, mass_limit=p * total, total=total)
 
 
 def rank_top_p(logits: Array, p: float) -> TokenRanking:
     """Rank all tokens, limited to the cumulative probability p; only the first if its probability is at least p."""
     ids, weights = _sort_by_weight(_probabilities(logits))
     if weights[0] >= p:
-        return TokenRanking(ids, weights, 1, 0.0, is_ordered=True)
-    return TokenRanking(ids, weights, len(ids), p)
+        return TokenRanking(ids=ids, weights=weights, limit=1, mass_limit=0.0, is_ordered=True)
+    return TokenRanking(ids=ids, weights=weights, limit=len(ids), mass_limit=p)
 
 
 def _ended_ranking(token: int, is_draw: bool) -> TokenRanking:
     """Return the ranking of an ended sequence: only its end token, whose weight is nearly 1."""
-    return TokenRanking(np.array([token]), np.array([1 - 5e-7]), 1, 0.0, is_draw=is_draw, terms=5.0)
+    return TokenRanking(
+        ids=np.array([token]), weights=np.array([1 - 5e-7]), limit=1, mass_limit=0.0, is_draw=is_draw, terms=5.0
+    )
 
 
 def _flags(flags: Array | None, batch: int) -> Array:

@@ -34,7 +34,7 @@ Pair = tuple[int, int]
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _FeatureLevel:
     """A level of the feature maps.
 
@@ -65,7 +65,11 @@ def _levels(shapes: Array, starts: Array, locations: Array) -> list[_FeatureLeve
         y, x = (Coordinate(positions[..., k] - 0.5, np.abs(positions[..., k]) + 0.5) for k in (0, 1))
         batch_samples = bilinear_samples(zero_padded_cells(y, h), zero_padded_cells(x, w), w)
         image_samples = [_select_image(batch_samples, image) for image in range(len(locations))]
-        levels.append(_FeatureLevel(int(start), (h, w), image_samples, (y.stays_in_cell, x.stays_in_cell)))
+        levels.append(
+            _FeatureLevel(
+                start=int(start), size=(h, w), samples=image_samples, stays_in_cell=(y.stays_in_cell, x.stays_in_cell)
+            )
+        )
     return levels
 
 
@@ -77,10 +81,10 @@ def _select_image(batch_samples: BilinearSamples, image: int) -> BilinearSamples
         return WithTerms(result.value[:, image], result.terms[:, image])
 
     return BilinearSamples(
-        batch_samples.index[:, image],
-        select(batch_samples.weight),
-        select(batch_samples.slope_y),
-        select(batch_samples.slope_x),
+        index=batch_samples.index[:, image],
+        weight=select(batch_samples.weight),
+        slope_y=select(batch_samples.slope_y),
+        slope_x=select(batch_samples.slope_x),
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +38,16 @@ Pair = tuple[int, int]
 """Two values: one for H and one for W."""
 
 
+class _Sizes(TypedDict):
+    """The sizes of a convolution that are attributes of the call."""
+
+    stride: Pair
+    padding: Pair
+    dilation: Pair
+
+
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Convolution:
     """A deformable convolution of these tensors; `mask` is None if samples are not multiplied by factors."""
 
@@ -223,8 +231,10 @@ class _Convolution:
 def deform_conv(input, weight, offset, dW, dH, padW, padH, dilationW, dilationH, groups, deform_groups, im2col_step):
     """Return the deformable convolution (Dai et al., 2017)."""
     check_step_divides_batch(len(input), im2col_step)
-    sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
-    return _Convolution(input, weight, offset, None, *sizes, groups, deform_groups).result()
+    sizes: _Sizes = {"stride": (dH, dW), "padding": (padH, padW), "dilation": (dilationH, dilationW)}
+    return _Convolution(
+        input=input, weight=weight, offset=offset, mask=None, **sizes, groups=groups, deform_groups=deform_groups
+    ).result()
 
 
 @reference("diopiDeformConvBackwardInputMmcv")
@@ -233,8 +243,10 @@ def deform_conv_backward_input(
 ):
     """Return the gradients of input and offset."""
     check_step_divides_batch(len(input), im2col_step)
-    sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
-    convolution = _Convolution(input, weight, offset, None, *sizes, groups, deform_groups)
+    sizes: _Sizes = {"stride": (dH, dW), "padding": (padH, padW), "dilation": (dilationH, dilationW)}
+    convolution = _Convolution(
+        input=input, weight=weight, offset=offset, mask=None, **sizes, groups=groups, deform_groups=deform_groups
+    )
     column_gradient = convolution.masked_column_gradient(gradOutput)
     return convolution.input_gradient(column_gradient), convolution.offset_gradient(column_gradient)
 
@@ -258,8 +270,10 @@ def deform_conv_backward_parameters(
 ):
     """Return the gradient of the weight times `scale`."""
     check_step_divides_batch(len(input), im2col_step)
-    sizes = (dH, dW), (padH, padW), (dilationH, dilationW)
-    convolution = _Convolution(input, gradWeight, offset, None, *sizes, groups, deform_groups)
+    sizes: _Sizes = {"stride": (dH, dW), "padding": (padH, padW), "dilation": (dilationH, dilationW)}
+    convolution = _Convolution(
+        input=input, weight=gradWeight, offset=offset, mask=None, **sizes, groups=groups, deform_groups=deform_groups
+    )
     return scale_result(scale, convolution.weight_gradient(gradOutput))
 
 
@@ -281,8 +295,10 @@ def modulated_deform_conv(
     with_bias,
 ):
     """Return the modulated deformable convolution (Zhu et al., 2018) plus the bias."""
-    sizes = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
-    product = _Convolution(input, weight, offset, mask, *sizes, group, deformable_group).result()
+    sizes: _Sizes = {"stride": (stride_h, stride_w), "padding": (pad_h, pad_w), "dilation": (dilation_h, dilation_w)}
+    product = _Convolution(
+        input=input, weight=weight, offset=offset, mask=mask, **sizes, groups=group, deform_groups=deformable_group
+    ).result()
     return add_rounded(product, bias[:, np.newaxis, np.newaxis]) if with_bias else product
 
 
@@ -305,8 +321,10 @@ def modulated_deform_conv_backward(
     with_bias,
 ):
     """Return the gradients of input, weight, bias, offset and mask."""
-    sizes = (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w)
-    convolution = _Convolution(input, weight, offset, mask, *sizes, group, deformable_group)
+    sizes: _Sizes = {"stride": (stride_h, stride_w), "padding": (pad_h, pad_w), "dilation": (dilation_h, dilation_w)}
+    convolution = _Convolution(
+        input=input, weight=weight, offset=offset, mask=mask, **sizes, groups=group, deform_groups=deformable_group
+    )
     masked_gradient = convolution.masked_column_gradient(grad_output)
     column_gradient = convolution.apply_mask(masked_gradient)
     sum_axes = (0, 2, 3)

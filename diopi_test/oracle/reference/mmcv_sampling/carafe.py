@@ -17,7 +17,7 @@ Shape = tuple[int, ...]
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Reassembly:
     """The weighted sums of CARAFE for maps of a shape: k × k kernels, g channel groups, upsampling by a factor s."""
 
@@ -82,7 +82,7 @@ def carafe(features, masks, kernel_size, group_size, scale_factor):
 @reference("diopiCarafeNaiveMmcv")
 def carafe_naive(features, masks, kernel_size, group_size, scale_factor):
     """Return the upsampled features."""
-    reassembly = _Reassembly(features.shape, kernel_size, group_size, scale_factor)
+    reassembly = _Reassembly(shape=features.shape, k=kernel_size, g=group_size, s=scale_factor)
     return sum_products(reassembly.forward, features, masks)
 
 
@@ -98,7 +98,7 @@ def carafe_backward(bottom_grad, top_grad, rfeatures, masks, kernel_size, group_
 @reference("diopiCarafeNaiveBackwardMmcv")
 def carafe_naive_backward(bottom_grad, top_grad, features, masks, kernel_size, group_size, scale_factor):
     """Return the gradients of features and masks."""
-    reassembly = _Reassembly(bottom_grad.shape, kernel_size, group_size, scale_factor)
+    reassembly = _Reassembly(shape=bottom_grad.shape, k=kernel_size, g=group_size, s=scale_factor)
     return (
         sum_products(reassembly.features_gradient, top_grad, masks),
         sum_products(reassembly.masks_gradient, top_grad, features),

@@ -17,7 +17,7 @@ Shape = tuple[int, ...]
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Correlation:
     """The correlation of two maps: Σ map1[c, p] · map2[c, p + d] over channels c and a kernel, for each displacement d.
 
@@ -108,8 +108,14 @@ def correlation(
     input1, input2, kH, kW, patchH, patchW, padH, padW, dilationH, dilationW, dilation_patchH, dilation_patchW, dH, dW
 ):
     """Return the correlation of two maps: (N, patch H, patch W, H, W)."""
-    dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
-    sums = _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
+    sums = _Correlation(
+        kernel=(kH, kW),
+        patch=(patchH, patchW),
+        padding=(padH, padW),
+        dilation=(dilationH, dilationW),
+        dilation_patch=(dilation_patchH, dilation_patchW),
+        stride=(dH, dW),
+    )
     return sum_products(sums.forward, input1, input2)
 
 
@@ -132,6 +138,12 @@ def correlation_backward(
     dW,
 ):
     """Return the gradients of both maps."""
-    dilations = (dilationH, dilationW), (dilation_patchH, dilation_patchW)
-    sums = _Correlation((kH, kW), (patchH, patchW), (padH, padW), *dilations, (dH, dW))
+    sums = _Correlation(
+        kernel=(kH, kW),
+        patch=(patchH, patchW),
+        padding=(padH, padW),
+        dilation=(dilationH, dilationW),
+        dilation_patch=(dilation_patchH, dilation_patchW),
+        stride=(dH, dW),
+    )
     return sum_products(sums.map1_gradient, grad_output, input2), sum_products(sums.map2_gradient, grad_output, input1)

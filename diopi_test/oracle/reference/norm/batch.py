@@ -87,7 +87,9 @@ def batch_norm_gather_stats_with_counts(mean_all, invstd_all, running_mean, runn
     share = counts[:, None] / counts.sum()
     means = share * mean_all
     variances = share * (1 / invstd_all**2 - eps + (mean_all - means.sum(0)) ** 2)
-    moments = Moments(means.sum(0), variances.sum(0), sum_terms(means, 0), sum_terms(variances, 0))
+    moments = Moments(
+        mean=means.sum(0), var=variances.sum(0), mean_terms=sum_terms(means, 0), var_terms=sum_terms(variances, 0)
+    )
     return (
         moments.saved_mean((-1,)),
         moments.saved_invstd(eps, (-1,)),

@@ -30,7 +30,7 @@ def mean_along(x: Array, axes: Axes) -> Array:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Moments:
     """Mean and biased variance of values along some axes, which have size 1, and the terms of their sums."""
 
@@ -68,8 +68,8 @@ def compute_moments(x: Array, axes: Axes) -> Moments:
     count = max(count_along(x, axes), 1)
     mean = np.asarray(x.sum(axes, dtype=np.longdouble, keepdims=True) / count, np.float64)
     squares = (x - mean) ** 2
-    terms = [sum_terms(values, axes, keepdims=True) / count for values in (x, squares)]
-    return Moments(mean, mean_along(squares, axes), *terms)
+    mean_terms, var_terms = (sum_terms(values, axes, keepdims=True) / count for values in (x, squares))
+    return Moments(mean=mean, var=mean_along(squares, axes), mean_terms=mean_terms, var_terms=var_terms)
 
 
 def count_along(x: Array, axes: Axes) -> int:

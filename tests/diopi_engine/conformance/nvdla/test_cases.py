@@ -56,7 +56,7 @@ def memory_of_runtimes_not_freed(patch: Patch) -> None:
 
 def bindings_of_the_earlier_load(patch: Patch) -> None:
     bound: dict[Any, Any] = {}
-    patch.setattr(driver, "LoadedNetwork", lambda *args: LoadedNetwork(*args, bound=bound))
+    patch.setattr(driver, "LoadedNetwork", lambda **fields: LoadedNetwork(**fields, bound=bound))
 
 
 def a_load_replaces_the_network(patch: Patch) -> None:
