@@ -10,7 +10,7 @@ it was.
 
 These stay hand-written:
 
-- The candidates, for the reason in `REASONS`; those without a reason have not been decided.
+- The candidates, for the reason in `REASONS`.
 - Gradients that the standard defines by a saved result (softmax, tanh, sigmoid, the norms, attention, max pooling by
   indices): they don't receive what the forward function needs, or would compute it again.
 - Gradients whose arguments are checked on the host first (index, gather, embedding, sort).
@@ -90,6 +90,8 @@ CANDIDATES: dict[str, Derivation] = {
 }
 """The gradient functions that a derivation can express, and the derivation."""
 
+SHAPE_OF_RESULT = "the forward function reads the shape of its result, which the gradient function doesn't receive"
+
 INTEGERS = "integers, which jax.vjp does not differentiate"
 
 REASONS: dict[str, str] = {
@@ -109,6 +111,11 @@ REASONS: dict[str, str] = {
     "diopiCarafeNaiveBackwardMmcv": "it is also a part of diopiCarafeBackwardMmcv",
     "diopiPrroiPoolbackwardMmcv": "time of small calls",
     "diopiRoiAlignRotatedBackwardMmcv": "accuracy, and 40 times the time",
+    "diopiRiroiAlignRotatedBackwardMmcv": "accuracy, and 40 times the time",
+    "diopiThreeInterpolateBackwardMmcv": "time: 1.3 times at level large",
+    "diopiStackGroupPointsBackwardMmcv": SHAPE_OF_RESULT,
+    "diopiTinShiftBackwardMmcv": SHAPE_OF_RESULT,
+    "diopiPsamaskBackwardMmcv": SHAPE_OF_RESULT,
 }
 """Why a candidate stays hand-written."""
 

@@ -60,8 +60,17 @@ DERIVED: Mapping[str, Derivation] = MappingProxyType(
             ),
             SIMPLE,
         ),
+        "diopiCorrelationBackwardMmcv": Derivation(inputs=("input1", "input2")),
+        "diopiDeformConvBackwardInputMmcv": Derivation(inputs=("input", "offset"), gradient="gradOutput"),
+        **dict.fromkeys(
+            ("diopiGatherPointsBackwardMmcv", "diopiGroupPointsBackwardMmcv"),
+            Derivation(inputs=("points",), gradient="grad_out", shape="grad_points"),
+        ),
         "diopiMatmulBackward": Derivation(inputs=("input", "other"), gradient="grad_out"),
         "diopiMsDeformAttnBackwardMmcv": Derivation(inputs=("value", "sampling_loc", "attn_weight")),
+        "diopiRotatedFeatureAlignBackwardMmcv": Derivation(
+            inputs=("features",), gradient="top_grad", shape="bottom_grad"
+        ),
         "diopiUnfoldBackward": Derivation(shape="input_sizes"),
         **dict.fromkeys(
             ("diopiUpsampleLinearBackward", "diopiUpsampleNearestBackward"),

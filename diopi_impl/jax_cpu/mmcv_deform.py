@@ -115,33 +115,6 @@ def deform_conv(
     return convolution(input, weight, offset)
 
 
-@vendor.implements("diopiDeformConvBackwardInputMmcv")
-def deform_conv_backward_input(
-    input,
-    offset,
-    gradOutput,
-    weight,
-    kW,
-    kH,
-    dW,
-    dH,
-    padW,
-    padH,
-    dilationW,
-    dilationH,
-    groups,
-    deform_groups,
-    im2col_step,
-):
-    """Return the gradients of input and offset."""
-    _check_step(len(input), im2col_step)
-    convolution = _DeformableConvolution(
-        (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
-    )
-    convolution.check(input, weight.shape, offset, None)
-    return _gradients(lambda image, shifts: convolution(image, weight, shifts), gradOutput, input, offset)
-
-
 @vendor.implements("diopiDeformConvBackwardParametersMmcv")
 def deform_conv_backward_parameters(
     gradOutput,

@@ -168,22 +168,10 @@ def gather_points(points, idx):
     return _gather(points, idx)
 
 
-@vendor.implements("diopiGatherPointsBackwardMmcv")
-def gather_points_backward(grad_out, idx, n):
-    """Return the gradient of the features."""
-    return _gather_adjoint(grad_out, idx, n)
-
-
 @vendor.implements("diopiGroupPointsMmcv")
 def group_points(points, idx):
     """Return the features of the points in each group: (B, C, groups, group size)."""
     return _gather(points, idx)
-
-
-@vendor.implements("diopiGroupPointsBackwardMmcv")
-def group_points_backward(grad_out, idx, n):
-    """Return the gradient of the features."""
-    return _gather_adjoint(grad_out, idx, n)
 
 
 @vendor.implements("diopiThreeInterpolateMmcv")

@@ -16,7 +16,7 @@ from diopi_impl.jax_cpu.mmcv_roi.grid import (
     sample_counts,
     sample_offsets,
 )
-from diopi_impl.jax_cpu.sampling import adjoint, border_cells, planes_to_rows, rows_to_planes, sample_bilinear
+from diopi_impl.jax_cpu.sampling import adjoint, border_cells, planes_to_rows, sample_bilinear
 
 # Rotated RoIs
 
@@ -129,16 +129,6 @@ def rotated_feature_align(features, best_bboxes, spatial_scale, points):
     """Return the features plus samples at the center, or center and corners, of the best box of each cell."""
     sums = _sum_box_samples(planes_to_rows(features), feature_map_shape(features), best_bboxes, spatial_scale, points)
     return features + jnp.moveaxis(sums, -1, 1)
-
-
-@vendor.implements("diopiRotatedFeatureAlignBackwardMmcv")
-def rotated_feature_align_backward(bottom_grad, top_grad, best_bboxes, spatial_scale, points):
-    """Return the gradient of the features."""
-    shape = feature_map_shape(bottom_grad)
-    zeros = jnp.zeros((shape[0] * shape[2] * shape[3], shape[1]), top_grad.dtype)
-    grad_rows = jnp.moveaxis(top_grad, 1, -1)
-    rows = adjoint(lambda rows: _sum_box_samples(rows, shape, best_bboxes, spatial_scale, points), zeros, grad_rows)
-    return top_grad + rows_to_planes(rows, shape)
 
 
 # Active rotated filters

@@ -95,39 +95,3 @@ def correlation(
         dilation_patch=(dilation_patchH, dilation_patchW),
         stride=(dH, dW),
     )(input1, input2)
-
-
-@vendor.implements("diopiCorrelationBackwardMmcv")
-def correlation_backward(
-    grad_input1,
-    grad_input2,
-    grad_output,
-    input1,
-    input2,
-    kH,
-    kW,
-    patchH,
-    patchW,
-    padH,
-    padW,
-    dilationH,
-    dilationW,
-    dilation_patchH,
-    dilation_patchW,
-    dH,
-    dW,
-):
-    """Return the gradients of both maps."""
-    sums = _CorrelationProgram(
-        kernel=(kH, kW),
-        patch=(patchH, patchW),
-        padding=(padH, padW),
-        dilation=(dilationH, dilationW),
-        dilation_patch=(dilation_patchH, dilation_patchW),
-        stride=(dH, dW),
-    )
-    size = sums.size(input1, input2)
-    check_shapes(input1.shape, grad_input1=grad_input1, grad_input2=grad_input2)
-    check_shapes((len(input1), patchH, patchW, *size), grad_output=grad_output)
-    gradients: tuple[Array, ...] = jax.vjp(sums, input1, input2)[1](grad_output)
-    return gradients
