@@ -29,7 +29,7 @@ def _check_step(batch: int, im2col_step: int) -> None:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _DeformableConvolution:
     """A deformable convolution with fixed attributes."""
 
@@ -109,7 +109,12 @@ def deform_conv(
     """Return the deformable convolution (Dai et al., 2017)."""
     _check_step(len(input), im2col_step)
     convolution = _DeformableConvolution(
-        (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
+        kernel=(kH, kW),
+        stride=(dH, dW),
+        padding=(padH, padW),
+        dilation=(dilationH, dilationW),
+        groups=groups,
+        deform_groups=deform_groups,
     )
     convolution.check(input, weight.shape, offset, None)
     return convolution(input, weight, offset)
@@ -137,7 +142,12 @@ def deform_conv_backward_parameters(
     """Return the gradient of the weight times `scale`."""
     _check_step(len(input), im2col_step)
     convolution = _DeformableConvolution(
-        (kH, kW), (dH, dW), (padH, padW), (dilationH, dilationW), groups, deform_groups
+        kernel=(kH, kW),
+        stride=(dH, dW),
+        padding=(padH, padW),
+        dilation=(dilationH, dilationW),
+        groups=groups,
+        deform_groups=deform_groups,
     )
     convolution.check(input, gradWeight.shape, offset, None)
     (gradient,) = _gradients(lambda kernel: convolution(input, kernel, offset), gradOutput, gradWeight)

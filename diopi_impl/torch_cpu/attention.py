@@ -91,7 +91,7 @@ def attend(
     return out.masked_fill(sees_no_key[:, None], 0).movedim(0, 1).to(q.dtype), lse
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AttentionSettings:
     """The settings that all sequences of a call share.
 
@@ -359,7 +359,7 @@ def multi_head_attention(q, k, v, dropout_p, is_causal, scale, gen, *, out):
     """Return attention, the logarithms of the softmax divisors, and the dropout mask."""
     _check_inputs(q, k, v, 4)
     _check_equal_heads(q, k)
-    settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
+    settings = AttentionSettings(scale=scale, causal=is_causal, dropout_p=dropout_p, gen=gen)
     return *_attention_and_lse(settings, q, k, v, _batched_sequences(q), q.shape[1]), _debug_mask(out[2])
 
 
@@ -369,7 +369,7 @@ def multi_head_attention_backward(grad_out, q, k, v, out, softmax_lse, dropout_p
     _check_inputs(q, k, v, 4)
     _check_equal_heads(q, k)
     check_shapes((q.shape[0], q.shape[2], q.shape[1]), softmax_lse=softmax_lse)
-    settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
+    settings = AttentionSettings(scale=scale, causal=is_causal, dropout_p=dropout_p, gen=gen)
     return _attention_gradients(settings, grad_out, q, k, v, out, _batched_sequences(q))
 
 
@@ -378,7 +378,7 @@ def multi_head_attention_var_len(q, k, v, cum_seq_q, cum_seq_k, max_q, dropout_p
     """Return attention for packed sequences, the logarithms of the divisors, and the dropout mask."""
     _check_inputs(q, k, v, 3)
     _check_equal_heads(q, k)
-    settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
+    settings = AttentionSettings(scale=scale, causal=is_causal, dropout_p=dropout_p, gen=gen)
     return *_attention_and_lse(
         settings, q, k, v, _packed_sequences(cum_seq_q.tolist(), cum_seq_k.tolist()), max_q
     ), _debug_mask(out[2])
@@ -392,7 +392,7 @@ def multi_head_attention_var_len_backward(
     _check_inputs(q, k, v, 3)
     _check_equal_heads(q, k)
     check_shapes((len(cum_seq_q) - 1, q.shape[1], max_q), softmax_lse=softmax_lse)
-    settings = AttentionSettings(scale, is_causal, dropout_p=dropout_p, gen=gen)
+    settings = AttentionSettings(scale=scale, causal=is_causal, dropout_p=dropout_p, gen=gen)
     return _attention_gradients(
         settings, grad_out, q, k, v, out, _packed_sequences(cum_seq_q.tolist(), cum_seq_k.tolist())
     )

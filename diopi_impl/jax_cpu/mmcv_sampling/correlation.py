@@ -25,7 +25,7 @@ def _take_padded(maps: Array, rows: Array, columns: Array) -> Array:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _CorrelationProgram:
     """The correlation of two maps: Σ map1[c, p] · map2[c, p + d] over channels and a kernel, for each displacement d.
 
