@@ -386,6 +386,13 @@ check_options = _combine(
             help="Evaluate only this check, or with no-NAME all but this one. Can be repeated.",
         ),
         click.option("--max-failures", type=click.IntRange(min=1), help="Stop after this number of failed cases."),
+        click.option(
+            "--stop-after-identical",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Stop when N calls in a row fail with the same status and message; 0 for never. By default, the run "
+            "stops if its first 50 calls, of at least 5 functions, fail in the same way.",
+        ),
         click.option("--list", "only_list", is_flag=True, help="Print the IDs of the cases without running them."),
         click.option(
             "--nhwc", is_flag=True, help="Use the channels-last layout for 4-D and 5-D tensors with channels."
@@ -398,7 +405,7 @@ check_options = _combine(
         ),
     ]
 )
-"""The options `checks`, `max_failures`, `only_list`, `nhwc` and `int32_indices`, which change how cases are run."""
+"""The options that change how cases are run: checks, limits of failures, `--list` and conversions of tensors."""
 
 
 COMMIT_VARIABLES = ("DIOPI_COMMIT", "GITHUB_SHA", "CI_COMMIT_SHA", "GIT_COMMIT")

@@ -7,6 +7,7 @@ from typing import Protocol, Self
 
 from diopi_test.execution.verdict import Outcome
 from diopi_test.run.collection import Collected
+from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
 from diopi_test.run.limits import CaseOptions, Limits
@@ -28,7 +29,7 @@ class CaseExecutor(Protocol):
         self,
         batches: Iterable[Sequence[ScheduledCase]],
         report: Callable[[Collected, Outcome, float], None],
-        retries: Callable[[str], int] = ...,
+        policy: FailurePolicy | None = ...,
     ) -> None:
         """Run the cases and report each of them once."""
 

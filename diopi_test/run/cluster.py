@@ -16,6 +16,7 @@ from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.execution.verdict import LOST, Outcome, Verdict
 from diopi_test.run.cluster_worker import Batch, BatchResult, abandon, close_devices, run_batch
 from diopi_test.run.collection import Collected
+from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.executor import CASE_OPTIONS, LIMITS, ScheduledCase
 from diopi_test.run.limits import CaseOptions, Limits
@@ -86,21 +87,21 @@ class ClusterExecutor:
         self,
         batches: Iterable[Sequence[ScheduledCase]],
         report: ReportCase,
-        retries: Callable[[str], int] = lambda case_id: 0,
+        policy: FailurePolicy | None = None,
     ) -> None:
         """Run the cases, each batch in order by one process, and report each case once, with the seconds it took.
 
         Args:
             batches: The cases.
             report: Receives each case with its outcome and duration in seconds.
-            retries: Returns for the ID of a case how often it is tried again if it fails; 0 unless it is flaky.
+            policy: Which failures count and are therefore confirmed, and which cases are known flakes.
 
         Raises:
             VendorError: The vendor does not start on a worker.
             ClusterError: The cluster fails; cases that were not reported have not been run.
         """
         self._report = report
-        work = (self._batch(scheduled, retries) for scheduled in split_by_function(batches))
+        work = (self._batch(scheduled, policy or FailurePolicy()) for scheduled in split_by_function(batches))
         for _, reply in self._cluster.calls(run_batch, lambda: self._next(work), self._on_killed):
             result = _from_json(reply)
             for ended in result.ended:
@@ -109,12 +110,12 @@ class ClusterExecutor:
             self._note(result.worker, result.notes)
             self._check(result)
 
-    def _batch(self, scheduled: Sequence[ScheduledCase], retries: Callable[[str], int]) -> Batch:
+    def _batch(self, scheduled: Sequence[ScheduledCase], policy: FailurePolicy) -> Batch:
         located = tuple(replace(item, path=item.path.absolute()) for item in scheduled)
         return replace(
             self._template,
             scheduled=located,
-            retries={item.case.id: retries(item.case.id) for item in scheduled},
+            policy=policy.for_cases([item.case.id for item in scheduled]),
         )
 
     def _next(self, work: Iterator[Batch]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock, Timer
@@ -16,6 +16,7 @@ from diopi_test.baseline.codec import from_json, to_json
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import Outcome
 from diopi_test.run.collection import Collected
+from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
@@ -32,8 +33,8 @@ class Batch:
     Attributes:
         run: a name of the run they belong to, which no other has.
         vendor, limits, options: as `Executor` takes them.
-        due: the cases.
-        retries: how often each is tried again, by its id.
+        scheduled: the cases.
+        policy: which of their failures count, and which cases are known flakes.
     """
 
     run: str
@@ -41,7 +42,7 @@ class Batch:
     limits: Limits
     options: CaseOptions
     scheduled: tuple[ScheduledCase, ...] = ()
-    retries: Mapping[str, int] = field(default_factory=dict)
+    policy: FailurePolicy = field(default_factory=FailurePolicy)
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def _run(batch: Batch) -> BatchResult:
     try:
         with DEVICES.lend(batch) as executor:
             vendor = executor.describe()
-            executor.run([batch.scheduled] if batch.scheduled else [], report, lambda case_id: batch.retries[case_id])
+            executor.run([batch.scheduled] if batch.scheduled else [], report, batch.policy)
             notes, executor.notes = tuple(executor.notes), []
     except VendorError as error:
         is_there = not isinstance(error, VendorNotFoundError)

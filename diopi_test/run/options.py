@@ -56,6 +56,7 @@ class RunOptions:
         memory: MiB of memory that a worker may use; None for any number.
         max_lost: cases of a function that may crash, hang or run out of memory before the rest of it is not run.
         max_failures: after how many cases that did not succeed the run stops; None for never.
+        stop_after_identical: after how many identical failures in a row the run stops, see `IdenticalFailures`.
         checks: the names of the enabled checks, or with `no-` before them of the disabled ones; empty for all.
         nhwc, int32_indices: the conversions each case goes through, see `diopi_test.execution.conversions`.
         waivers: files of waivers.
@@ -78,6 +79,7 @@ class RunOptions:
     memory: int | None = None
     max_lost: int = MAX_LOST
     max_failures: int | None = None
+    stop_after_identical: int | None = None
     checks: tuple[str, ...] = ()
     nhwc: bool = False
     int32_indices: bool = False
@@ -146,8 +148,9 @@ class RunOptions:
 
     def command(self) -> str:
         """Return a command line that repeats the run in one process, with the cases in the same order."""
-        limit = () if self.max_failures is None else ("--max-failures", str(self.max_failures))
-        return shlex.join([*self._words(), *limit, *self.selection.words(), "-n", "1"])
+        limits = (("--max-failures", self.max_failures), ("--stop-after-identical", self.stop_after_identical))
+        words = [word for option, value in limits if value is not None for word in (option, str(value))]
+        return shlex.join([*self._words(), *words, *self.selection.words(), "-n", "1"])
 
     def command_of(self, case: str) -> str:
         """Return a command line that repeats one case."""

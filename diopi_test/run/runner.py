@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import final
 
@@ -18,16 +17,14 @@ from diopi_test.baseline.level import StoredLevel
 from diopi_test.baseline.readability import check_readable
 from diopi_test.baseline.store import BaselineFile
 from diopi_test.execution.runtime_cases import RUNTIME
-from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Outcome, Verdict
-from diopi_test.results.causes.severity import severity_of_case
+from diopi_test.execution.verdict import LOST, Outcome, Verdict
 from diopi_test.results.claims import compare_claims
 from diopi_test.results.log import LogError, LogWriter
-from diopi_test.results.records import CaseRecord, affects_status
 from diopi_test.run.case_executor import CaseExecutor, executor_of
-from diopi_test.run.collection import (
-    Collected,
-)
+from diopi_test.run.collection import Collected
 from diopi_test.run.dump import DumpError, dump
+from diopi_test.run.failure_policy import FailurePolicy
+from diopi_test.run.identical_failures import IdenticalFailures
 from diopi_test.run.isolation.executor import ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
 from diopi_test.run.keywords import SelectionError
@@ -44,6 +41,10 @@ BATCH = 32
 
 class EnoughError(Exception):
     """The maximum number of failures was reached; the message says so."""
+
+
+class IdenticalFailuresError(EnoughError):
+    """The vendor fails in the same way again and again; the message says so."""
 
 
 def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = False) -> LogContent:
@@ -75,9 +76,7 @@ def run(options: RunOptions, log: Path, console: Console, *, resumed: bool = Fal
         with executor:
             scheduled = _begin(source, recorder, resumed)  # while the executor comes up
             if scheduled:
-                counts = partial(affects_status, fail_on=options.fail_on, strict=options.strict)
-                limit = options.max_failures
-                monitor = Monitor(recorder, len(scheduled), console, max_failures=limit, counts=counts)
+                monitor = Monitor(recorder, len(scheduled), console, options)
                 _run_cases(scheduled, executor, recorder, waivers, monitor)
                 if execution.dump is not None:
                     _dump_lost(scheduled, recorder, execution.conversions, execution.dump)
@@ -145,10 +144,15 @@ def _run_cases(
 ) -> None:
     description = executor.describe()
     recorder.vendor(description)
-    monitor.waivers = waivers + Waivers.from_vendor(description.name, description.waivers)
-    recorder.waivers(monitor.waivers)
+    waivers += Waivers.from_vendor(description.name, description.waivers)
+    recorder.waivers(waivers)
+    monitor.policy = replace(monitor.policy, waivers=waivers)
     with monitor:
-        executor.run(split_into_batches(scheduled), monitor.report, monitor.waivers.retries_for)
+        try:
+            executor.run(split_into_batches(scheduled), monitor.report, monitor.policy)
+        except IdenticalFailuresError as error:
+            monitor.record_not_run([item.case for item in scheduled], str(error))
+            raise
     if description.claims:
         paths = sorted({item.path for item in scheduled if item.case.function != RUNTIME})
         try:
@@ -184,23 +188,16 @@ class Monitor:
     """A recorder of outcomes that shows the progress of the run.
 
     Attributes:
-        waivers: the waivers of the run, so that waived cases do not count as failures.
+        policy: which failures count.
     """
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        number: int,
-        console: Console,
-        *,
-        max_failures: int | None,
-        counts: Callable[[CaseRecord], bool],
-    ) -> None:
-        self.waivers = Waivers()
+    def __init__(self, recorder: Recorder, number: int, console: Console, options: RunOptions) -> None:
+        self.policy = FailurePolicy(fail_on=options.fail_on, strict=options.strict)
         self._recorder = recorder
-        self._max_failures = max_failures
-        self._counts = counts
+        self._max_failures = options.max_failures
+        self._identical = IdenticalFailures(limit=options.stop_after_identical)
         self._failed = 0
+        self._ended: set[str] = set()
         self._progress = VisibleProgress(console)
         self._task = self._progress.add_task("running", total=number)
 
@@ -212,13 +209,25 @@ class Monitor:
         self._progress.stop()
 
     def report(self, case: Collected, outcome: Outcome, seconds: float) -> None:
-        """Record the outcome of a case; raise EnoughError if the maximum number of failures is reached."""
+        """Record the outcome of a case.
+
+        Raises:
+            EnoughError: The maximum number of failures is reached.
+            IdenticalFailuresError: The vendor fails in the same way again and again.
+        """
         record = case.record(outcome, seconds)
         self._recorder.case(record)
+        self._ended.add(case.id)
         self._progress.advance(self._task)
-        if outcome.verdict in UNSUCCESSFUL:
-            severity = severity_of_case(record.verdict, record.checks, record.message)
-            is_counted = self._counts(replace(record, severity=severity))
-            self._failed += is_counted and self.waivers.apply(record).verdict in UNSUCCESSFUL
+        self._failed += self.policy.counts(record)
         if self._max_failures is not None and self._failed >= self._max_failures:
             raise EnoughError(f"stopped after {self._failed} failures")
+        if reason := self._identical.reason_to_stop(self.policy.waivers.apply(record)):
+            raise IdenticalFailuresError(reason)
+
+    def record_not_run(self, cases: Sequence[Collected], reason: str) -> None:
+        """Record for each case that has not ended why it was not run."""
+        outcome = Outcome(verdict=Verdict.not_run, message=f"not run: {reason}")
+        for case in cases:
+            if case.id not in self._ended:
+                self._recorder.case(case.record(outcome, 0.0))

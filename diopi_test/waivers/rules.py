@@ -111,6 +111,11 @@ class Waivers:
         """Return how often a failed case is retried because it is a known flake; 0 if it is not."""
         return next((n for number in self._matching(case_id) if (n := self.entries[number].retries)), 0)
 
+    def for_cases(self, ids: Iterable[str]) -> Waivers:
+        """Return the rules that match at least one of these cases."""
+        numbers = {number for case_id in ids for number in self._matching(case_id)}
+        return replace(self, entries=tuple(self.entries[number] for number in sorted(numbers)))
+
     def report(self, records: Sequence[CaseRecord]) -> WaiverReport | None:
         """Return the state of every rule after a run with these records; None without rules."""
         if not self.entries:

@@ -13,7 +13,7 @@ from diopi_test.execution.deviation import Deviation, DeviationKind
 from diopi_test.execution.difference import Difference, PatternKind
 from diopi_test.execution.verdict import LOST, CheckResult, Verdict
 from diopi_test.results.causes.former_logs import deviation_of
-from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, SYMPTOMS
+from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, SYMPTOMS, Signature
 from diopi_test.results.causes.traits import traits_of_case
 from diopi_test.results.records import CaseRecord
 
@@ -50,6 +50,17 @@ class Finding:
     traits: frozenset[str] = frozenset()
     deviation: Deviation | None = None
     size: int = 0
+
+    @property
+    def signature(self) -> Signature:
+        """Return the signature of the finding, without a trait and a scope, which depend on other cases."""
+        return Signature(
+            symptom=self.symptom,
+            relation=self.relation,
+            pattern=self.pattern,
+            state=self.state,
+            detail=self.detail,
+        )
 
 
 def find_main_finding(record: CaseRecord) -> Finding:

@@ -87,7 +87,7 @@ def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
     Small tensors do not show in which relation or at which place elements are wrong. If larger tensors of the function
     do, the function most likely has only this defect.
     """
-    numeric = [finding for finding in findings if _is_numeric(finding)]
+    numeric = [finding for finding in findings if is_numeric(finding)]
     symptoms = Counter(finding.symptom for finding in numeric)
     main = max(symptoms, key=lambda symptom: (symptoms[symptom], symptom), default="")
     is_single = symptoms[main] >= MIN_SHARE * len(numeric)
@@ -99,7 +99,7 @@ def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
         if is_late and finding.symptom == "unwritten":
             merged.append(replace(finding, symptom=_LATE, pattern=""))
             continue
-        if not _is_numeric(finding):
+        if not is_numeric(finding):
             merged.append(finding)
             continue
         relation, pattern = elected[finding.symptom]
@@ -108,7 +108,7 @@ def _merge_vague(findings: Sequence[Finding]) -> list[Finding]:
     return merged
 
 
-def _is_numeric(finding: Finding) -> bool:
+def is_numeric(finding: Finding) -> bool:
     """Return whether a finding consists of wrong numbers in the first call of a case."""
     return finding.symptom in _OF_NUMBERS and not finding.state
 
@@ -127,22 +127,15 @@ def _signatures(findings: Sequence[Finding], passed: Sequence[CaseRecord]) -> It
     """Yield the signature of each finding of a function."""
     cores: dict[Signature, list[Finding]] = defaultdict(list)
     for finding in findings:
-        core = Signature(
-            symptom=finding.symptom,
-            relation=finding.relation,
-            pattern=finding.pattern,
-            state=finding.state,
-            detail=finding.detail,
-        )
-        cores[core].append(finding)
+        cores[finding.signature].append(finding)
     for core, members in cores.items():
         for trait, explained in _explain(members, passed):
             signature = replace(core, trait=trait)
-            scope = "" if _is_shared(signature) else base_function(members[0].record.function)
+            scope = "" if is_shared(signature) else base_function(members[0].record.function)
             yield from ((replace(signature, scope=scope), finding) for finding in explained)
 
 
-def _is_shared(signature: Signature) -> bool:
+def is_shared(signature: Signature) -> bool:
     """Return whether functions can share the defect of a signature."""
     return bool(
         signature.symptom not in _LOCAL_SYMPTOMS

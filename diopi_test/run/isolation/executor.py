@@ -6,15 +6,16 @@ import signal
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any, final
 
 from diopi_impl import VendorError, VendorNotFoundError
 from diopi_test.baseline.codec import from_json
-from diopi_test.execution.verdict import LOST, UNSUCCESSFUL, Outcome, Verdict
+from diopi_test.execution.verdict import LOST, Outcome, Verdict
 from diopi_test.run.collection import Collected
+from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.description import Description
 from diopi_test.run.isolation.ending import (
     append_output,
@@ -24,6 +25,7 @@ from diopi_test.run.isolation.ending import (
     resident_bytes,
 )
 from diopi_test.run.isolation.fork_server import Ended, ForkServer, WorkerProcess
+from diopi_test.run.isolation.repetition import Repetition, Repetitions
 from diopi_test.run.limits import CaseOptions, Limits
 
 LOADING, PROBING, STARTING_BUSY, CLOSING = 8.0, 5.0, 60.0, 5.0
@@ -37,9 +39,6 @@ LIMITS, CASE_OPTIONS = Limits(), CaseOptions()
 
 STACK_DUMP = 0.3
 """Seconds between the signal that makes a hanging worker print its stack and the signal that ends it."""
-
-MAX_CONFIRMED = 5
-"""Number of failures per function that are confirmed in a new worker; further failures are reported unconfirmed."""
 
 MAX_FAILED_STARTS = 3
 """Number of consecutive failed starts that are tolerated for a vendor that has started before."""
@@ -65,24 +64,6 @@ class ScheduledCase:
 
 
 @final
-@dataclass(frozen=True)
-class _Repetition:
-    """The reason to run a case again: its outcome, the case that ran before it, and the number of attempts."""
-
-    before: Outcome
-    neighbour: str
-    attempts: int = 1
-
-    def resolve(self, alone: Outcome) -> Outcome:
-        """Return the final outcome, where `outcome` is the outcome of the case in a separate worker."""
-        if alone.verdict not in UNSUCCESSFUL and self.before.verdict in UNSUCCESSFUL:
-            ran = f"in a process in which {self.neighbour} had run before" if self.attempts == 1 else "at first"
-            text = f"{self.before.verdict} {ran} ({self.before.message}), {alone.verdict} alone"
-            return replace(self.before, verdict=Verdict.flaky, message=text, timing=None, preceding_case=self.neighbour)
-        return alone
-
-
-@final
 @dataclass(kw_only=True)
 class _Worker:
     """A worker of the executor, with the cases assigned to it. The first of them is running.
@@ -90,7 +71,6 @@ class _Worker:
     Attributes:
         has_loaded: whether the process has loaded the vendor.
         is_ready: whether the vendor is loaded and its device works.
-        served: number of cases that the process has finished.
         latest: the ID of the most recently finished case.
         began: the time when the current case or step of the start began.
         busy: Seconds for which the process was busy when the current step of the start began.
@@ -106,7 +86,6 @@ class _Worker:
     work: deque[ScheduledCase] = field(default_factory=deque)
     has_loaded: bool = False
     is_ready: bool = False
-    served: int = 0
     latest: str = ""
     began: float = 0.0
     busy: float = 0.0
@@ -114,7 +93,7 @@ class _Worker:
     output: int = 0
     end_reason: tuple[Verdict, str] | None = None
     has_answered: bool = False
-    repetition: _Repetition | None = None
+    repetition: Repetition | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -123,7 +102,7 @@ class _Worker:
 
     def adopt(self, process: WorkerProcess) -> None:
         """Use a new process."""
-        self.process, self.is_ready, self.served, self.latest, self.output = process, False, 0, "", 0
+        self.process, self.is_ready, self.latest, self.output = process, False, "", 0
         self.has_loaded, self.end_reason, self.has_answered = False, None, False
 
     def begin_step(self, seconds: float, busy: float) -> None:
@@ -136,8 +115,8 @@ class _Worker:
 class Executor:
     """An executor that runs cases of one vendor in several workers.
 
-    If a case does not pass in a process that ran other cases before, it is repeated in a new process. The second
-    verdict counts; if it is `passed`, the case is `flaky`.
+    The first failure of each cause is confirmed: if the case ran after other cases, it is repeated in a new process.
+    The second verdict counts; if it is `passed`, the case is `flaky`. Failures that do not count are not confirmed.
 
     Attributes:
         notes: problems that are not verdicts of cases.
@@ -148,14 +127,12 @@ class Executor:
         self._vendor = vendor
         self._limits = limits
         self._options = options
-        self._retries: Callable[[str], int] = lambda case_id: 0
         self._fork_server = ForkServer()
         self._selector = DefaultSelector()
         self._workers = [_Worker() for _ in range(workers)]
-        self._repetitions: deque[tuple[ScheduledCase, _Repetition]] = deque()
+        self._repetitions = Repetitions()
         self._returned: deque[Sequence[ScheduledCase]] = deque()  # of batches whose process ended
         self._lost: Counter[str] = Counter()
-        self._confirmed: Counter[str] = Counter()
         self._failed_starts = 0
         self._has_started = False
         self._description: Description | None = None
@@ -216,14 +193,20 @@ class Executor:
         self,
         batches: Iterable[Sequence[ScheduledCase]],
         report: Callable[[Collected, Outcome, float], None],
-        retries: Callable[[str], int] = lambda case_id: 0,
+        policy: FailurePolicy | None = None,
     ) -> None:
-        """Run the cases and report each of them once, with its duration in seconds. A process runs each batch in order.
+        """Run the cases. A process runs each batch in order.
 
-        `retries` returns how often a failed case is run again, by case ID; it is above 0 for cases that are known to be
-        flaky. Raises VendorError if the vendor no longer starts. Then the cases that were not reported have not run.
+        Args:
+            batches: The cases.
+            report: Receives each case once, with its outcome and its duration in seconds.
+            policy: Which failures count and are therefore confirmed, and which cases are known flakes.
+
+        Raises:
+            VendorError: The vendor no longer starts. The cases that were not reported have not run.
         """
-        self._batches, self._report, self._retries = iter(batches), report, retries
+        self._batches, self._report = iter(batches), report
+        self._repetitions.policy = policy or FailurePolicy()
         while self._distribute_work():
             self._process_events()
 
@@ -235,8 +218,10 @@ class Executor:
         return any(worker.is_busy for worker in self._workers)
 
     def _assign_next(self, worker: _Worker) -> None:
-        if self._repetitions:
-            scheduled, worker.repetition = self._repetitions.popleft()
+        for settled, repetition in self._repetitions.settled():
+            self._conclude(settled, repetition.before, repetition.seconds)
+        if repeated := self._repetitions.take():
+            scheduled, worker.repetition = repeated
             self._retire(worker)
             self._assign(worker, [scheduled])
         elif work := self._next_batch():
@@ -274,25 +259,15 @@ class Executor:
 
     def _finish_case(self, worker: _Worker, outcome: Outcome, seconds: float) -> None:
         """Report the outcome of the running case, or schedule the case to run again in a new worker."""
-        scheduled, repetition = worker.work.popleft(), worker.repetition
+        scheduled, earlier = worker.work.popleft(), worker.repetition
         neighbour, worker.latest, worker.repetition = worker.latest, scheduled.case.id, None
-        worker.served += 1
-        is_unsuccessful = outcome.verdict in UNSUCCESSFUL
-        if (
-            is_unsuccessful
-            and repetition is None
-            and worker.served > 1
-            and self._confirmed[scheduled.case.function] < MAX_CONFIRMED
-        ):
-            self._repetitions.append((scheduled, _Repetition(outcome, neighbour)))
-            return
-        attempts = repetition.attempts if repetition else 0
-        if is_unsuccessful and attempts < self._retries(scheduled.case.id):
-            first = repetition or _Repetition(outcome, neighbour, 0)
-            self._repetitions.append((scheduled, _Repetition(first.before, first.neighbour, attempts + 1)))
-            return
-        outcome = repetition.resolve(outcome) if repetition else outcome
-        self._confirmed[scheduled.case.function] += is_unsuccessful
+        if repetition := self._repetitions.review(scheduled.case, outcome, seconds, neighbour, earlier):
+            self._repetitions.add(scheduled, repetition)
+        else:
+            self._conclude(scheduled, earlier.resolve(outcome) if earlier else outcome, seconds)
+
+    def _conclude(self, scheduled: ScheduledCase, outcome: Outcome, seconds: float) -> None:
+        """Report the final outcome of a case."""
         self._lost[scheduled.case.function] += outcome.verdict in LOST
         self._report(scheduled.case, outcome, seconds)
 
@@ -391,7 +366,11 @@ class Executor:
             )
 
     def _put_back(self, worker: _Worker) -> None:
-        """Return the unfinished cases of a worker that has ended to the queue."""
+        """Return the unfinished cases of a worker that has ended to the queues."""
+        if worker.work and worker.repetition is not None:
+            scheduled = worker.work.popleft()
+            self._repetitions.put_back(scheduled, worker.repetition)
+            worker.repetition = None
         if worker.work:
             self._returned.appendleft(list(worker.work))
             worker.work.clear()

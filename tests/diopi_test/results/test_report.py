@@ -164,6 +164,7 @@ ALL = RunOptions(
     memory=500,
     max_lost=2,
     max_failures=9,
+    stop_after_identical=30,
     checks=("values",),
     nhwc=True,
     int32_indices=True,
@@ -199,7 +200,8 @@ def test_the_command_of_a_run_repeats_the_run(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_command_of_a_case_has_every_option_that_affects_it(monkeypatch: pytest.MonkeyPatch) -> None:
     options = parsed(ALL.command_of("diopiSin[float32-a b]"), monkeypatch)
-    expected = replace(ALL, selection=Selection(cases=("diopiSin[float32-a b]",), seed=7), max_failures=None)
+    selection = Selection(cases=("diopiSin[float32-a b]",), seed=7)
+    expected = replace(ALL, selection=selection, max_failures=None, stop_after_identical=None)
     assert RunOptions(workers=4, **{name: options[name] for name in OF_A_RUN}) == expected
 
 

@@ -18,7 +18,7 @@ from reports import read_report
 
 pytest.importorskip("distributed", reason="pip install 'diopi[dask]'")
 
-from diopi_impl import VendorError, VendorNotFoundError
+from diopi_impl import VendorError, VendorNotFoundError, Waiver
 from diopi_test.baseline import cluster as baseline_cluster
 from diopi_test.baseline.cluster import Cluster, ClusterError
 from diopi_test.baseline.codec import from_json, to_json
@@ -29,8 +29,10 @@ from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.run.cluster import ClusterExecutor, split_by_function
 from diopi_test.run.cluster_worker import Batch
 from diopi_test.run.collection import Collected, collect_level
+from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.executor import CASE_OPTIONS, LIMITS, ScheduledCase
 from diopi_test.run.limits import Limits
+from diopi_test.waivers.rules import WaiverRule, Waivers
 
 STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
 
@@ -260,6 +262,6 @@ def test_a_batch_survives_a_round_trip_through_json() -> None:
         limits=LIMITS,
         options=CASE_OPTIONS,
         scheduled=(scheduled,),
-        retries={scheduled.case.id: 1},
+        policy=FailurePolicy(waivers=Waivers((WaiverRule(Waiver("diopiSqrt[*]", "known"), "waivers.toml"),))),
     )
     assert from_json(Batch, json.loads(json.dumps(to_json(batch)))) == batch
