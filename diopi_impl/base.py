@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import date
 from functools import cache
 from typing import Any, final
@@ -39,6 +39,7 @@ class Waiver:
         max_ratio: the largest permitted ratio of error to budget; no other check may fail.
         link: a page with more information.
         expires: the last day on which the waiver applies; None if it does not expire.
+        cause: the ID of a cause in a report; if it is not empty, the waiver applies only to cases with this cause.
     """
 
     pattern: str
@@ -48,6 +49,7 @@ class Waiver:
     max_ratio: float | None = None
     link: str = ""
     expires: date | None = None
+    cause: str = field(default="", metadata={"omit_default": True})
 
     def matches(self, case_id: str) -> bool:
         """Return whether the waiver applies to the case."""

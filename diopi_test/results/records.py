@@ -230,7 +230,7 @@ class WaiverState(Enum):
     """The state of a waiver after a run."""
 
     used = "it waived cases"
-    not_needed = "it matches cases, but none of them needs it: all pass, or another waiver covers them"
+    not_needed = "no case that was run needs it: all pass, have another cause, or another waiver covers them"
     expired = "it would have waived cases, but it has expired"
     exceeded = "it matches failed cases, but all of them end worse than it allows"
     matched_nothing = "no case that was run matches its pattern"

@@ -23,10 +23,12 @@ from diopi_test.execution.verdict import EXECUTED, UNSUCCESSFUL, Outcome, Verdic
 from diopi_test.results.causes.severity import Severity, severity_of_case
 from diopi_test.results.records import affects_status
 from diopi_test.run.collection import Collected, collect_file, collect_runtime
+from diopi_test.run.failure_policy import FailurePolicy
 from diopi_test.run.isolation.executor import Executor, ScheduledCase
 from diopi_test.run.isolation.fork_server import ForkServerError
 from diopi_test.run.limits import TIMEOUT, CaseOptions, Limits
 from diopi_test.waivers.rules import Waivers
+from diopi_test.waivers.tables import TableError
 
 PROPERTY = "diopi"
 """The user property of a test report that carries a case's record."""
@@ -35,7 +37,7 @@ _SEED = "diopi_seed"
 """The key under which the pytest controller sends the seed to its workers, so that all of them use the same one."""
 
 _executor_key = pytest.StashKey[Executor]()
-_waivers_key = pytest.StashKey[Waivers]()
+_policy_key = pytest.StashKey[FailurePolicy]()
 _seed_key = pytest.StashKey[int]()
 _drawn_key = pytest.StashKey[bool]()
 
@@ -52,6 +54,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--diopi-strict", action="store_true", help="also count negative tests and what PyTorch leaves open"
     )
+    group.addoption(
+        "--fail-on",
+        choices=[severity.value for severity in Severity],
+        default=Severity.major.value,
+        help="least severity of failures that count",
+    )
+    group.addoption(
+        "--waivers", action="append", default=[], metavar="FILE", help="TOML file of cases that may fail; repeatable"
+    )
     group.addoption("--case-timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="that a case may take")
     group.addoption(
         "--shuffle",
@@ -65,6 +76,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the counter of executed cases, and set the seed."""
     config.pluginmanager.register(ExecutedCases(), "diopi_executed_cases")
+    config.stash[_policy_key] = FailurePolicy(
+        fail_on=Severity(config.getoption("fail_on")),
+        strict=config.getoption("diopi_strict"),
+        waivers=_read_waivers([config.invocation_params.dir / path for path in config.getoption("waivers")]),
+    )
     if (seed_text := config.getoption("shuffle")) is not None:
         config.stash[_seed_key] = getattr(config, "workerinput", {}).get(_SEED, _seed(seed_text))
 
@@ -99,6 +115,13 @@ class ExecutedCases:
             terminalreporter.write_line(f"diopi: none of {self._reported} cases was executed; see -rs for the reasons")
 
 
+def _read_waivers(paths: Iterable[Path]) -> Waivers:
+    try:
+        return Waivers.read(paths)
+    except TableError as error:
+        raise pytest.UsageError(f"--waivers: {error}") from error
+
+
 def _seed(seed_text: str) -> int:
     try:
         return parse_seed(seed_text)
@@ -126,8 +149,9 @@ def executor_of(config: pytest.Config) -> Executor:
         )
         executor = Executor(config.getoption("vendor"), 1, limits, options)
         config.stash[_executor_key] = executor.__enter__()
-        description = executor.describe()
-        config.stash[_waivers_key] = Waivers.from_vendor(description.name, description.waivers)
+        description, policy = executor.describe(), config.stash[_policy_key]
+        waivers = policy.waivers + Waivers.from_vendor(description.name, description.waivers)
+        config.stash[_policy_key] = replace(policy, waivers=waivers)
     return config.stash[_executor_key]
 
 
@@ -173,18 +197,20 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         """Run the case and turn its verdict into pytest's terms."""
         try:
-            executor_of(self.config).run([[self._scheduled()]], self._take)
+            executor = executor_of(self.config)
+            policy = self.config.stash[_policy_key]
+            executor.run([[self._scheduled()]], self._take, policy)
         except (VendorError, ForkServerError) as error:
             self.session.shouldstop = str(error)
             raise CaseFailedError(str(error)) from error
         ended = self._record
         is_failure = ended.verdict in UNSUCCESSFUL
         severity = severity_of_case(ended.verdict, ended.checks, ended.message) if is_failure else None
-        record = self.config.stash[_waivers_key].apply(replace(ended, severity=severity))
+        record = policy.waivers.apply(replace(ended, severity=severity))
         self.user_properties.append((PROPERTY, to_json(record)))
-        is_counted = affects_status(record, Severity.major, strict=self.config.getoption("diopi_strict"))
-        if record.verdict in UNSUCCESSFUL and not is_counted:
-            pytest.xfail(f"{record.verdict}, which counts with --diopi-strict: {record.message}")
+        if record.verdict in UNSUCCESSFUL and not affects_status(record, policy.fail_on, strict=policy.strict):
+            option = f"--fail-on {severity}" if record.class_.is_demanded else "--diopi-strict"
+            pytest.xfail(f"{record.verdict}, which counts with {option}: {record.message}")
         if record.verdict in UNSUCCESSFUL:
             raise CaseFailedError(f"{record.verdict}: {record.message}")
         if record.verdict is not Verdict.passed:

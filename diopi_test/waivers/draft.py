@@ -1,25 +1,49 @@
-"""Drafts of waiver files from the failed cases of a report, for people to complete."""
+"""Drafts of waiver files from the failed cases of a report, for people to complete.
+
+An entry without a reason is written as a comment, so that the file can always be read.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
+from typing import final
 
-from diopi_impl.base import matches
+from diopi_impl.base import Waiver, matches
 from diopi_test.results.records import CaseRecord, Report
 from diopi_test.waivers.rules import BADNESS, least_ratio
 
 HEAD = """\
 # Waivers for {vendor}, made of a report at level {level}.
-# An entry without a reason is refused: say what is wrong, or delete the entry. `link` and `expires = 2027-01-31` are
-# welcome.
+"""
+
+ADVICE = """\
+# An entry without a reason is a comment and waives nothing. Write what is wrong into `reason`, and remove `# ` from the
+# beginning of the lines. `link` and `expires = 2027-01-31` are welcome.
 """
 
 _MESSAGE = 150
 """Maximum number of characters of a message in a draft."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DraftEntry:
+    """An entry of a draft: comments for people, and the lines of the table."""
+
+    comments: Sequence[str]
+    table: Sequence[str]
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return the entry as TOML; as a comment if it has no reason."""
+        lines = (*(f"# {line}" for line in self.comments), *self.table, f"reason = {_text(self.reason)}")
+        return "\n".join((*(lines if self.reason.strip() else [f"# {line}" for line in lines]), ""))
 
 
 def draft(report: Report) -> str:
@@ -31,11 +55,47 @@ def draft(report: Report) -> str:
     for case in report.cases:
         of_function[case.function].append(case)
     entries = [
-        _entry(pattern, cases)
+        _entry(pattern, cases).text
         for (function, _), group in groupby(failed, key=_group)
         for pattern, cases in _patterns(list(group), of_function[function])
     ]
-    return "\n".join((HEAD.format(vendor=_comment(report.vendor.title), level=report.baseline.level), *entries))
+    return "\n".join((head(report) + ADVICE, *entries))
+
+
+def head(report: Report) -> str:
+    """Return the comment at the beginning of a file of waivers."""
+    return HEAD.format(vendor=_comment(report.vendor.title), level=report.baseline.level)
+
+
+def draft_cause(report: Report, cause: str, reason: str, known: Collection[Waiver] = ()) -> list[str]:
+    """Return a TOML entry for each function with failed cases of a cause.
+
+    Args:
+        report: the report.
+        cause: the ID of the cause.
+        reason: what is wrong; if it is empty, the entries are comments.
+        known: existing waivers, whose functions are left out.
+
+    Returns:
+        The entries, sorted by function.
+    """
+    of_function = defaultdict(list)
+    for case in report.cases:
+        if case.cause == cause and _is_wrong(case):
+            of_function[case.function].append(case)
+    covered = {waiver.pattern for waiver in known if waiver.cause == cause}
+    sentences = [_comment(f"cause {cause}: {found.sentence}") for found in report.causes if found.id == cause]
+    entries = []
+    for function, cases in sorted(of_function.items()):
+        pattern, verdict = f"{function}[*]", max((case.verdict for case in cases), key=lambda name: BADNESS[name])
+        if pattern in covered:
+            continue
+        table = ["[[waiver]]", f"pattern = {_text(pattern)}", f"cause = {_text(cause)}"]
+        if BADNESS[verdict] > BADNESS["failed"]:
+            table.append(f"verdict = {_text(str(verdict))}")
+        comments = (*sentences, _describe(cases))
+        entries.append(DraftEntry(comments=comments, table=table, reason=reason).text)
+    return entries
 
 
 def _is_wrong(case: CaseRecord) -> bool:
@@ -61,27 +121,35 @@ def _patterns(group: Sequence[CaseRecord], known: Sequence[CaseRecord]) -> Itera
     yield from ((name, [case]) for name, case in left.items())
 
 
-def _entry(pattern: str, cases: Sequence[CaseRecord]) -> str:
+def _entry(pattern: str, cases: Sequence[CaseRecord]) -> DraftEntry:
     first = cases[0]
-    number = f"{len(cases)} cases, the first is {first.id}: " if len(cases) > 1 else ""
-    lines = [f"# {number}{_comment(first.message)}"]
     if first.verdict == "flaky":
-        lines += ["[[flaky]]", f"pattern = {_text(pattern)}", "retries = 2"]
-    else:
-        lines += [*_ratio(cases), "[[waiver]]", f"pattern = {_text(pattern)}", f"verdict = {_text(str(first.verdict))}"]
-    return "\n".join((*lines, 'reason = ""', ""))
+        return DraftEntry(
+            comments=[_describe(cases)], table=["[[flaky]]", f"pattern = {_text(pattern)}", "retries = 2"]
+        )
+    return DraftEntry(
+        comments=[_describe(cases), *_ratio(cases)],
+        table=["[[waiver]]", f"pattern = {_text(pattern)}", f"verdict = {_text(str(first.verdict))}"],
+    )
+
+
+def _describe(cases: Sequence[CaseRecord]) -> str:
+    """Return the number of cases and the message of the first one."""
+    number = f"{len(cases)} cases, the first is {cases[0].id}: " if len(cases) > 1 else ""
+    return f"{number}{_comment(cases[0].message)}"
 
 
 def _ratio(cases: Sequence[CaseRecord]) -> Iterator[str]:
-    """Return the `max_ratio` line if the cases only exceed their error budgets."""
+    """Yield a line about `max_ratio` if the cases only exceed their error budgets."""
     ratios = [ratio for case in cases if (ratio := least_ratio(case)) is not None]
     if len(ratios) == len(cases) and math.isfinite(max(ratios)):
-        yield f"# error / budget up to {max(ratios):.3g}: `max_ratio = {math.ceil(max(ratios))}` in place of verdict"
+        yield f"error / budget up to {max(ratios):.3g}: `max_ratio = {math.ceil(max(ratios))}` in place of verdict"
 
 
 def _text(value: str) -> str:
     """Return a TOML basic string."""
-    return json.dumps(value, ensure_ascii=False)
+    encodable = value.encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(encodable, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _comment(message: str) -> str:

@@ -7,6 +7,7 @@ at any time: during a run, and when a report is generated from the log.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,8 +18,10 @@ from pathlib import Path
 from diopi_impl.base import Waiver, matches
 from diopi_proto.interface import prototypes
 from diopi_test.execution.runtime_cases import RUNTIME
-from diopi_test.execution.verdict import Verdict
+from diopi_test.execution.verdict import EXECUTED, Verdict
 from diopi_test.oracle.budget import R
+from diopi_test.results.causes.provisional import possible_causes
+from diopi_test.results.causes.signature import ID_DIGITS
 from diopi_test.results.records import CaseRecord, Improvement, WaiverReport, WaiverState, WaiverUse
 from diopi_test.waivers.tables import TableError, TableKind, read_tables
 
@@ -33,6 +36,8 @@ BADNESS: Mapping[str, int] = {
 """The rank of a verdict; higher is worse. A waiver covers its verdict and those of lower rank, except `passed`."""
 
 WAIVABLE = tuple(verdict.value for verdict in Verdict if BADNESS.get(verdict, 0) >= BADNESS["failed"])
+
+_CAUSE_ID = re.compile(f"[0-9a-f]{{{ID_DIGITS}}}")
 
 NAMED = 5
 """The maximum number of cases that the report lists for an improvement."""
@@ -99,7 +104,7 @@ class Waivers:
         """Return the record, waived if a rule covers it; else with the reasons why the matching rules do not."""
         if not BADNESS.get(record.verdict, 0):
             return record
-        matching = [self.entries[number] for number in self._matching(record.id)]
+        matching = [self.entries[number] for number in self._applying(record)]
         taking = next((entry for entry in matching if self._takes(entry, record)), None)
         if taking is None:
             notes = (self._explain_mismatch(entry, record) for entry in matching)
@@ -122,9 +127,11 @@ class Waivers:
             return None
         tallies = [_Tally() for _ in self.entries]
         for record in records:
-            matching = self._matching(record.id)
-            taking = next((number for number in matching if self._takes(self.entries[number], record)), None)
-            for number in matching:
+            for number in self._matching(record.id):
+                tallies[number].executed += record.verdict in EXECUTED
+            applying = self._applying(record)
+            taking = next((number for number in applying if self._takes(self.entries[number], record)), None)
+            for number in applying:
                 tallies[number].add(record, number == taking, taking is None)
         functions = {record.function for record in records}
         uses = tuple(self._use(*pair, functions) for pair in zip(self.entries, tallies, strict=True))
@@ -135,6 +142,14 @@ class Waivers:
         """Return the numbers of the rules whose pattern matches a case, in order."""
         candidates = (*self._by_function.get(_function_of(case_id), ()), *self._by_function.get("", ()))
         return sorted(number for number in candidates if self.entries[number].waiver.matches(case_id))
+
+    def _applying(self, record: CaseRecord) -> list[int]:
+        """Return the numbers of the rules that match a case and, if they name a cause, have its cause."""
+        numbers = self._matching(record.id)
+        if not any(self.entries[number].waiver.cause for number in numbers):
+            return numbers
+        causes = possible_causes(record) if BADNESS.get(record.verdict, 0) else frozenset()
+        return [number for number in numbers if not (cause := self.entries[number].waiver.cause) or cause in causes]
 
     @cached_property
     def _by_function(self) -> Mapping[str, list[int]]:
@@ -160,7 +175,9 @@ class Waivers:
 
     def _use(self, entry: WaiverRule, tally: _Tally, functions: Iterable[str]) -> WaiverUse:
         matched = sum(tally.verdicts.values())
-        if not matched:
+        if not matched and entry.waiver.cause and tally.executed:
+            state = WaiverState.not_needed
+        elif not matched:
             state = WaiverState.not_tried if _is_elsewhere(entry.waiver, functions) else WaiverState.matched_nothing
         elif tally.waived:
             state = WaiverState.used
@@ -183,12 +200,14 @@ class _Tally:
     """The outcomes of the cases that a rule matches.
 
     Attributes:
-        verdicts: the number of cases by verdict.
+        executed: the number of executed cases that the pattern matches, whatever their cause is.
+        verdicts: the number of cases that the rule matches, by verdict.
         waived: the number of cases that this rule waives.
         left: the number of cases that did not pass and that no rule waives.
         better: the cases with a better verdict than the rule allows, by verdict.
     """
 
+    executed: int = 0
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     waived: int = 0
     left: int = 0
@@ -207,6 +226,8 @@ def waiver_problems(waiver: Waiver) -> Iterator[str]:
     yield from _text_problems(waiver)
     if waiver.verdict is not None and waiver.verdict not in WAIVABLE:
         yield f"verdict: expected one of {', '.join(WAIVABLE)}, found {waiver.verdict!r}"
+    if waiver.cause and not _CAUSE_ID.fullmatch(waiver.cause):
+        yield f"cause: expected an ID of {ID_DIGITS} hexadecimal digits such as 'e92a6042', found {waiver.cause!r}"
     ratio = waiver.max_ratio
     if ratio is not None and not 1 < ratio < math.inf:
         yield f"max_ratio: expected a number above 1 (a case with a ratio up to 1 passes), found {ratio!r}"

@@ -1,4 +1,4 @@
-"""Provisional causes: what one failure says about its cause while the other cases of the run are still unknown."""
+"""What a single failure says about its cause, without the other cases of the run."""
 
 from __future__ import annotations
 
@@ -56,3 +56,24 @@ def provisional_cause(record: CaseRecord) -> ProvisionalCause:
         is_status=signature.symptom in _LOST_SYMPTOMS | {"error", "exception"},
         text=finding.signature.sentence,
     )
+
+
+def possible_causes(record: CaseRecord) -> frozenset[str]:
+    """Return the IDs of the causes that a failed case can have, whatever the other cases of its run show.
+
+    The cause that a report assigns also depends on the other cases of the run. For example, the element type belongs to
+    the cause only if cases of another type pass. If only some cases run, the cause can therefore have another ID.
+
+    Args:
+        record: the record of the case.
+
+    Returns:
+        The ID in the record, if there is one, and the IDs for each trait of the case.
+    """
+    finding = find_main_finding(record)
+    signatures = (replace(finding.signature, trait=trait) for trait in ("", *finding.traits))
+    scoped = (
+        signature if is_shared(signature) else replace(signature, scope=base_function(record.function))
+        for signature in signatures
+    )
+    return frozenset(signature.id for signature in scoped) | ({record.cause} if record.cause else set())

@@ -9,7 +9,7 @@ from typing import final
 
 from diopi_test.results.causes.traits import TRAITS
 
-_DIGITS = 8
+ID_DIGITS = 8
 """Hexadecimal digits of the ID of a cause."""
 
 SYMPTOMS: Mapping[str, str] = {
@@ -130,7 +130,7 @@ class Signature:
     def id(self) -> str:
         """Return the ID of the cause: it depends only on the signature."""
         fields = (self.symptom, self.relation, self.pattern, self.state, self.trait, self.detail, self.scope)
-        return hashlib.sha256("|".join(fields).encode()).hexdigest()[:_DIGITS]
+        return hashlib.sha256("|".join(fields).encode()).hexdigest()[:ID_DIGITS]
 
     @property
     def sentence(self) -> str:

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from diopi_test.baseline.codec import to_json
 from diopi_test.cli import main
+from diopi_test.waivers.rules import Waivers
 
 FAILED = case_record("diopiAdd[float32-a]", "failed", "values: out is wrong")
 
@@ -29,7 +30,8 @@ def test_waive_does_not_overwrite_a_file(report: Path, tmp_path: Path) -> None:
     done = waive(report, "--output", path)
     assert (done.exit_code, done.output) == (0, "")
     written = path.read_text("utf-8")
-    assert 'pattern = "diopiAdd[float32-a]"\nverdict = "failed"\nreason = ""\n' in written
+    assert '# pattern = "diopiAdd[float32-a]"\n# verdict = "failed"\n# reason = ""\n' in written
+    assert Waivers.read([path]).entries == (), "entries without a reason are comments"
     again = waive(report, "--output", path)
     assert again.exit_code == 2
     assert "exists and may contain reasons" in again.output

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from baselines import make_level
+from case_records import case_record, report_of
 
 HELPERS = Path(__file__).parents[2] / "helpers"
 STUB_VENDOR = "diopi_test.quality.stub_vendor:vendor"
@@ -47,6 +48,31 @@ def test_a_run_that_only_skips_does_not_succeed(data: Path) -> None:
     done = run_pytest(data, "smoke", "--vendor", "small_vendor:vendor", "-k", "float32-matrix")
     assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout + done.stderr
     assert "none of " in done.stdout and "cases was executed" in done.stdout
+
+
+def test_waivers_of_files_and_causes_apply(data: Path, tmp_path: Path) -> None:
+    record = case_record("diopiNeg[float32-matrix]", "failed", "ErrorOccurred: corrupted")
+    cause = report_of([record]).cases[0].cause
+    path = tmp_path / "waivers.toml"
+    path.write_text(f'[[waiver]]\npattern = "diopiNeg[*]"\ncause = "{cause}"\nreason = "no engine"\n')
+    words = ("smoke", "--vendor", "faulty:failing", "-k", "float32-matrix and not again", "-rs")
+    waived = run_pytest(data, *words, "--waivers", str(path))
+    assert waived.returncode == 0, waived.stdout + waived.stderr
+    assert "waived: no engine (failed: ErrorOccurred: corrupted)" in waived.stdout
+    path.write_text(path.read_text().replace(cause, "01234567"))
+    assert run_pytest(data, *words, "--waivers", str(path)).returncode == 1
+    path.write_text("[[waiver]]\n")
+    broken = run_pytest(data, *words, "--waivers", str(path))
+    assert broken.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "pattern is missing" in broken.stderr
+
+
+def test_fail_on_decides_which_severity_counts(data: Path) -> None:
+    words = ("smoke", "--vendor", "faulty:failing", "-k", "float32-matrix and not again", "-rx")
+    expected = run_pytest(data, *words, "--fail-on", "critical")
+    assert expected.returncode == 0, expected.stdout + expected.stderr
+    assert "which counts with --fail-on major" in expected.stdout
+    assert run_pytest(data, *words, "--fail-on", "minor").returncode == 1
 
 
 def test_other_projects_keep_their_options_and_import_nothing(tmp_path: Path) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from case_records import case_record
+from case_records import case_record, report_of
+from failed_cases import wrong_values
 
 from diopi_impl import Waiver, find_vendor
 from diopi_test.execution.verdict import UNSUCCESSFUL, CheckResult, Verdict
 from diopi_test.oracle.budget import R
-from diopi_test.results.records import Improvement, WaiverReport, WaiverState
+from diopi_test.results.records import CaseRecord, Improvement, WaiverReport, WaiverState
 from diopi_test.waivers.rules import BADNESS, WAIVABLE, WaiverRule, Waivers
 from diopi_test.waivers.tables import TableError
 
@@ -237,6 +239,67 @@ def test_a_waiver_without_flaky_causes_no_retry() -> None:
     assert make_waivers(Waiver("*", "why")).retries_for("diopiAdd[a]") == 0
 
 
+# Causes.
+
+ENGINE = "ErrorOccurred: could not create an engine"
+
+
+def cause_of(*records: CaseRecord) -> str:
+    """Return the only cause of a run with these cases."""
+    (cause,) = report_of(records).causes
+    return cause.id
+
+
+def state_of(waivers: Waivers, *records: CaseRecord) -> WaiverState:
+    return waiver_report(waivers, *records).entries[0].state
+
+
+def test_a_waiver_of_a_cause_covers_new_cases_of_the_cause_and_no_other_failures() -> None:
+    cause = cause_of(case_record("diopiAdd[float32-a]", "failed", ENGINE))
+    waivers = make_waivers(Waiver("diopiAdd[*]", "no engine", cause=cause))
+    assert waivers.apply(case_record("diopiAdd[int8-b]", "failed", ENGINE)).verdict is Verdict.waived
+    failures = [
+        case_record("diopiAdd[int8-b]", "failed", "ErrorOccurred: another reason"),
+        case_record("diopiAdd[int8-b]", "crashed", "the process was ended by SIGSEGV"),
+        wrong_values("diopiAdd[float32-b]", {"wrong_value": 9}),
+        case_record("diopiSub[int8-b]", "failed", ENGINE),
+    ]
+    assert [waivers.apply(failure) for failure in failures] == failures, "not even a note about the waiver"
+    assert state_of(waivers, *failures) is WaiverState.not_needed
+
+
+def test_a_waiver_of_a_cause_does_not_depend_on_which_cases_run() -> None:
+    failures = [wrong_values(f"diopiSin[float16-{label}]", {"rounding": 40}) for label in "ab"]
+    passed = [case_record(f"diopiSin[float32-{label}]", "passed") for label in "ab"]
+    cause = cause_of(*failures, *passed)
+    assert cause != cause_of(*failures), "if all cases fail, the element type explains nothing"
+    waivers = make_waivers(Waiver("diopiSin[*]", "half precision", cause=cause))
+    assert [waivers.apply(failure).verdict for failure in failures] == [Verdict.waived] * 2
+    single = wrong_values("diopiSin[float32-a]", {"rounding": 40})
+    assert waivers.apply(single).verdict is Verdict.failed, "another element type"
+
+
+def test_the_state_of_a_waiver_of_a_cause() -> None:
+    failed = case_record("diopiAdd[float32-a]", "failed", ENGINE)
+    waiver = Waiver("diopiAdd[*]", "no engine", cause=cause_of(failed))
+    waivers, passed = make_waivers(waiver), case_record("diopiAdd[float32-a]", "passed")
+    assert state_of(waivers, failed) is WaiverState.used
+    assert state_of(waivers, passed) is WaiverState.not_needed
+    assert state_of(waivers, case_record("diopiSub[float32-a]", "passed")) is WaiverState.not_tried
+    assert state_of(waivers, case_record("diopiAdd[float32-a]", "not_run")) is WaiverState.matched_nothing
+    expired = make_waivers(replace(waiver, expires=date(2026, 5, 31)))
+    assert state_of(expired, failed) is WaiverState.expired
+    assert "expired on 2026-05-31" in expired.apply(failed).message
+
+
+def test_waivers_without_a_cause_still_cover_all_causes() -> None:
+    failed = case_record("diopiAdd[float32-a]", "failed", ENGINE)
+    by_cause = Waiver("diopiAdd[*]", "by cause", cause=cause_of(failed))
+    waivers = make_waivers(by_cause, Waiver("diopiAdd[*]", "by name"))
+    assert waivers.apply(failed).message.startswith("by cause")
+    assert waivers.apply(FAILED).message.startswith("by name")
+
+
 # Files and vendors.
 
 
@@ -281,6 +344,10 @@ def test_invalid_waivers_of_a_vendor_are_rejected() -> None:
             r"verdict and max_ratio: expected only one of these keys, .*",
         ),
         ('reason = "x"\nexpires = 2027-01-31T12:00:00', r"expires: expected a date such as 2027-01-31, found .*"),
+        (
+            'reason = "x"\ncause = "E92A"',
+            r"cause: expected an ID of 8 hexadecimal digits such as 'e92a6042', found 'E92A'",
+        ),
         ('reason = "x"\nexpires = "soon"', r"expires: expected a date such as 2027-01-31, found 'soon'"),
     ],
 )

@@ -180,3 +180,20 @@ def test_a_missing_reason_is_its_own_cause() -> None:
     result = CheckResult(check="refused", passed=False, message="the last error is empty", problems=("no_reason",))
     (cause,) = causes_of(case_record("diopiAdd[negative-a]", "failed", "", result))
     assert cause.sentence == "an invalid call is rejected without a reason"
+
+
+def test_ids_do_not_depend_on_the_order_of_cases_and_on_numbers_in_messages() -> None:
+    records = [
+        case_record("diopiAdd[float32-a]", "failed", "ErrorOccurred: no engine at 0x7f12 for 3 tensors"),
+        case_record("diopiSub[float32-a]", "crashed", "the vendor was ended by SIGSEGV (segmentation fault)"),
+        wrong_values("diopiSin[float16-a]", {"rounding": 40}),
+        *passed("diopiSin[float32-a]", "diopiAdd[float32-b]"),
+    ]
+    again = [
+        replace(records[0], message="ErrorOccurred: no engine at 0x55aa for 12 tensors", seconds=9.0),
+        *records[1:],
+        *passed("diopiCos[float32-a]"),
+    ]
+    ids = {cause.id for cause in causes_of(*records)}
+    assert len(ids) == 3
+    assert {cause.id for cause in causes_of(*again[::-1])} == ids
