@@ -1,6 +1,6 @@
 """The cost of a vendor with about a thousand failures, relative to the same vendor without them.
 
-    python benchmarks/failing_vendor.py [--vendor torch_cpu] [--every 3] [--limit 150] [-n 2]
+    python benchmarks/failing_vendor.py [--vendor torch_cpu] [--step 3] [--limit 150] [-n 2]
 
 Both runs execute the same smoke cases. The failing vendor wraps the honest vendor and damages the results of some
 functions as the mutants of diopi_test/quality/mutation do: one defect per function. The cost is the CPU time of all
@@ -141,13 +141,13 @@ def measure(folder: Path, module: str, words: Sequence[str], variables: Mapping[
 
 @click.command()
 @click.option("--vendor", default="torch_cpu", show_default=True, help="The honest vendor.")
-@click.option("--every", default=3, show_default=True, help="Damage one in so many functions.")
+@click.option("--step", default=3, show_default=True, help="Damage one in so many functions.")
 @click.option("--limit", type=int, help="Run only this many functions.")
 @click.option("-n", "workers", default=2, show_default=True)
-def main(vendor: str, every: int, limit: int | None, workers: int) -> None:
+def main(vendor: str, step: int, limit: int | None, workers: int) -> None:
     """Print the cost of both runs and their ratio."""
     functions = sorted(prototypes())[:limit]
-    damaged = functions[::every]
+    damaged = functions[::step]
     defects = {name: DEFECTS[number % len(DEFECTS)] for number, name in enumerate(damaged)}
     selected = [word for name in functions if limit for word in ("--function", name)]
     words = ["--data", str(BASELINE), "-n", str(workers), *selected]

@@ -43,9 +43,9 @@ class Runner:
         if repetition is None:
             return False
         self.repetitions.add(ScheduledCase(Path(), failed), repetition)
-        taken = self.repetitions.take()
-        assert taken is not None
-        assert self.repetitions.review(failed, alone or outcome, 0.1, "", taken[1]) is None
+        started = self.repetitions.take()
+        assert started is not None
+        assert self.repetitions.review(failed, alone or outcome, 0.1, "", started[1]) is None
         return True
 
 
@@ -110,11 +110,11 @@ def test_waiting_cases_of_a_confirmed_cause_do_not_run_again() -> None:
         repetition = repetitions.review(item, error(), 0.1, "diopiAcos[a]", None)
         assert repetition is not None
         repetitions.add(ScheduledCase(Path(), item), repetition)
-    taken = repetitions.take()
-    assert taken is not None and taken[0].case.label == "a"
+    started = repetitions.take()
+    assert started is not None and started[0].case.label == "a"
     assert repetitions.take() is None, "the cause is being confirmed"
     assert list(repetitions.settled()) == []
-    assert repetitions.review(taken[0].case, error(), 0.1, "", taken[1]) is None
+    assert repetitions.review(started[0].case, error(), 0.1, "", started[1]) is None
     settled = [(scheduled.case.label, repetition.before) for scheduled, repetition in repetitions.settled()]
     assert settled == [("b", error()), ("c", error())]
 
@@ -125,10 +125,10 @@ def test_a_case_that_could_not_be_started_is_taken_again() -> None:
     repetition = repetitions.review(item, error(), 0.1, "diopiAcos[a]", None)
     assert repetition is not None
     repetitions.add(ScheduledCase(Path(), item), repetition)
-    taken = repetitions.take()
-    assert taken is not None
-    repetitions.put_back(*taken)
-    assert repetitions.take() == taken
+    started = repetitions.take()
+    assert started is not None
+    repetitions.put_back(*started)
+    assert repetitions.take() == started
 
 
 def test_known_flakes_are_retried_even_if_they_do_not_count() -> None:
