@@ -320,7 +320,7 @@ def test_waivers_of_installed_vendors_are_valid() -> None:
 
 def test_invalid_waivers_of_a_vendor_are_rejected() -> None:
     with pytest.raises(TableError) as caught:
-        Waivers.from_vendor("small", [Waiver("a", "why"), Waiver("diopiAdd[[]x]", "", "green")])
+        Waivers.from_vendor("small", [Waiver("a", "why"), Waiver("diopiAdd[[]x]", "", verdict="green")])
     assert str(caught.value).splitlines() == [
         "vendor small: waiver 2 (diopiAdd[[]x]): pattern: brackets need no escape; "
         "expected 'diopiAdd[x]', found 'diopiAdd[[]x]'",

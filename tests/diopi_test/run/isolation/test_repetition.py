@@ -132,7 +132,7 @@ def test_a_case_that_could_not_be_started_is_taken_again() -> None:
 
 
 def test_known_flakes_are_retried_even_if_they_do_not_count() -> None:
-    waivers = Waivers((WaiverRule(Waiver("diopiAbs[*]", "known", "flaky"), "waivers.toml", retries=2),))
+    waivers = Waivers((WaiverRule(Waiver("diopiAbs[*]", "known", verdict="flaky"), "waivers.toml", retries=2),))
     repetitions = Repetitions()
     repetitions.policy = FailurePolicy(waivers=waivers)
     item, repetition = case("diopiAbs", "a"), None
