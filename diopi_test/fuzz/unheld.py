@@ -1,4 +1,4 @@
-"""Numbers outside the range of an integer tensor's type: PyTorch converts some of them and rejects others."""
+"""Numbers that PyTorch rejects: outside the range of an integer tensor's type, or truth values as factors."""
 
 from __future__ import annotations
 
@@ -36,8 +36,25 @@ NEVER_NEGATIVE = ("diopiHardtanh", "diopiPad")
 """Functions for which PyTorch rejects negative numbers beside uint8; in other functions, −1 becomes 255."""
 
 
+BOOL_FACTORS = ("diopiAdd", "diopiSub")
+"""Functions for which PyTorch rejects a truth value as `alpha` unless the results are truth values."""
+
+
 def is_refused(prototype: Prototype, case: Case) -> bool:
-    """Return whether PyTorch rejects the call because a number "cannot be converted to type … without overflow"."""
+    """Return whether PyTorch rejects the call because of a number.
+
+    A number "cannot be converted to type … without overflow", or a "Boolean alpha [is] only supported for Boolean
+    results".
+    """
+    return _overflows(prototype, case) or _has_bool_factor(prototype, case)
+
+
+def _has_bool_factor(prototype: Prototype, case: Case) -> bool:
+    is_bool = isinstance(case.arguments.get("alpha"), bool) and prototype.base in BOOL_FACTORS
+    return is_bool and _converted_to(prototype, case) is not Dtype.bool
+
+
+def _overflows(prototype: Prototype, case: Case) -> bool:
     arguments = [case.arguments.get(name) for name in CHECKED.get(prototype.base, ())]
     numbers = [number for number in arguments if isinstance(number, float | int)]
     dtype = _converted_to(prototype, case)

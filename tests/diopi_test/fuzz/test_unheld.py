@@ -105,6 +105,18 @@ def _case(call: str, dtype: Dtype, number: int) -> tuple[str, Case]:
     return tensor, Case(f"{dtype.name}-unheld", dtype, {p.name: actual.get(p.name) for p in prototype.arguments})
 
 
+@pytest.mark.parametrize("function", [torch.add, torch.sub])
+def test_bool_factors_are_rejected_unless_the_results_are_bool(function: Callable[..., Any]) -> None:
+    prototype = lookup(f"diopi{function.__name__.capitalize()}")
+    operand = TensorSpec((3,), Dtype.int32, choice([1]))
+    case = Case("int32-factor", Dtype.int32, {"input": operand, "other": operand, "alpha": True})
+    assert is_refused(prototype, case)
+    assert not is_refused(prototype, replace(case, arguments={**case.arguments, "alpha": 1}))
+    integers = torch.ones(3, dtype=torch.int32)
+    with pytest.raises(RuntimeError, match="alpha"):
+        function(integers, integers, alpha=True)
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_unrepresentable_numbers_are_converted_as_in_pytorch(call: str) -> None:
     prototype = lookup(call.split(",")[0])

@@ -75,7 +75,9 @@ def foreachnorm_scalar(inputs, ord):
 
 @reference("diopiNormBackward")
 def norm_backward(grad_output, self, norm, dim, p):
-    """Return grad_output times the derivative of the p-norm."""
+    """Return grad_output times the derivative of the p-norm; zeros of either sign for p = 0, as in PyTorch."""
+    if p == 0:
+        return WithTerms(np.zeros(self.shape), np.zeros(self.shape))
     axes = _norm_axes(dim, self.ndim)
     keepdims_shape = [1 if axis in axes else length for axis, length in enumerate(self.shape)]
     return np.asarray(grad_output.reshape(keepdims_shape) * _norm_slope(self, norm.reshape(keepdims_shape), p, axes))
