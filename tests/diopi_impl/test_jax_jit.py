@@ -60,9 +60,11 @@ def test_adam_needs_no_new_program_for_another_step_or_rate(monkeypatch: pytest.
 def test_new_entries_have_their_element_types() -> None:
     prototype = lookup("diopiDynamicPointToVoxelMmcv")
     feats, coors = np.ones((2, 1), to_numpy(Dtype.bfloat16)), np.ones((2, 1), np.int32)
-    adapted = jit.compiled(prototype, lambda feats, coors, reduce_type: [feats + 0.001, coors, feats[0], feats[1]])
+    adapted = jit.adapt_by_compiling(
+        prototype, lambda feats, coors, reduce_type: [feats + 0.001, coors, feats[0], feats[1]]
+    )
     ((reduced, *remaining),) = adapted([feats, coors, 0], [None])
     assert [array.dtype.name for array in (reduced, *remaining)] == ["bfloat16", "int32", "int32", "int32"]
-    too_few = jit.compiled(prototype, lambda feats, coors, reduce_type: [feats])
+    too_few = jit.adapt_by_compiling(prototype, lambda feats, coors, reduce_type: [feats])
     with pytest.raises(ValueError, match="outlist"):
         too_few([feats, coors, 0], [None])
