@@ -80,13 +80,13 @@ def fuzz(
     """
     if find_spec("hypothesis") is None:
         raise click.UsageError("the fuzzer needs one more package: pip install 'diopi[fuzz]'")
-    from diopi_test.baseline.generate import functions_with_cases
+    from diopi_test.cases.selection import select_cases
     from diopi_test.fuzz.findings import FindingsWriter
     from diopi_test.fuzz.search import Search
     from diopi_test.fuzz.trial import Trials
     from diopi_test.waivers.rules import Waivers
 
-    functions = select_functions(functions_with_cases("full"), selection, lambda name: 1)
+    functions = select_functions(selection, lambda name: bool(select_cases(name, "full")))
     writer = FindingsWriter(output or Path(f"fuzz-{seed}"))
     console.print(f"seed {seed}", highlight=False)  # before the search, which may be interrupted
 

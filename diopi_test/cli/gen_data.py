@@ -54,9 +54,7 @@ def gen_data(
     from diopi_test.execution.listing import list_cases
     from diopi_test.quality.non_discriminating import find_non_discriminating_cases
 
-    functions = select_functions(
-        generate.functions_with_cases(level), selection, lambda name: len(select_cases(name, level))
-    )
+    functions = select_functions(selection, lambda name: len(select_cases(name, level)))
     folder = (data / level if data else folder_to_write(level)).absolute()  # workers may have another directory
     with open_spread(workers, dask) as spread, VisibleProgress(console) as progress:
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from diopi_proto.interface import prototypes
 from diopi_test.cli.options import (
     console,
     dask_option,
@@ -57,15 +58,12 @@ def mutation_test(
 
     The exit status is 0 only if the cases kill every mutant that changes a result. The last line is the score.
     """
-    from diopi_test.baseline import generate
     from diopi_test.cases.selection import select_cases
     from diopi_test.quality.mutation import run_mutation_tests
     from diopi_test.quality.mutation.page import render_page
     from diopi_test.quality.mutation.report import print_report, to_json
 
-    functions = select_functions(
-        generate.functions_with_cases(level), selection, lambda name: len(select_cases(name, level))
-    )
+    functions = select_functions(selection, lambda name: len(select_cases(name, level)))
     with open_spread(workers, dask) as spread:
         work = partial(run_mutation_tests, level=level)
         ordered = list(_with_progress("running mutants", work, functions, spread).values())
@@ -81,11 +79,10 @@ def mutation_test(
 
 def _smoke_selection(reports: Sequence[MutationReport]) -> dict[str, Sequence[str]]:
     """Return the smoke selection with the entries of the tested functions replaced."""
-    from diopi_test.baseline.generate import functions_with_cases
     from diopi_test.cases.selection import smoke_selection
 
     selection = {**smoke_selection(), **{report.function: report.smoke_selection for report in reports}}
-    return {name: selection[name] for name in functions_with_cases("full") if selection.get(name)}
+    return {name: selection[name] for name in prototypes() if selection.get(name)}
 
 
 def _with_progress(text: str, work: Callable[[str], T], functions: list[str], spread: ParallelMap) -> dict[str, T]:

@@ -498,11 +498,10 @@ def read_report(path: Path) -> Report:
         raise click.UsageError(str(error)) from error
 
 
-def select_functions(functions: list[str], selection: Selection, size: Callable[[str], int]) -> list[str]:
-    """Return the selected functions; raise click.UsageError if there are none.
+def select_functions(selection: Selection, size: Callable[[str], int]) -> list[str]:
+    """Return the selected functions that have cases; raise click.UsageError if there are none.
 
     Args:
-        functions: the names of all functions.
         selection: the selection of the command line.
         size: returns the number of cases of a function, which balances shards.
 
@@ -510,7 +509,7 @@ def select_functions(functions: list[str], selection: Selection, size: Callable[
         The names of the selected functions, in their order.
     """
     with _convert_selection_errors():
-        return selection.apply_to_functions(functions, size)
+        return selection.apply_to_functions(list(prototypes()), size)
 
 
 def list_cases(cases: Sequence[Collected]) -> None:

@@ -158,11 +158,12 @@ class Selection:
         return self.shard.part(ordered) if self.shard else ordered
 
     def apply_to_functions(self, names: Sequence[str], size: Callable[[str], int] = lambda name: 1) -> list[str]:
-        """Return the selected functions among `names`; the expression must match the name.
+        """Return the selected functions among `names` that have cases; the expression must match the name.
 
         Args:
             names: The names to select from.
-            size: Returns the number of cases of a function, for shards of equal size.
+            size: Returns the number of cases of a function, for shards of equal size. It is called only for functions
+                that the other criteria select, because counting the cases of all functions takes ten seconds.
 
         Returns:
             The selected names; empty only if the shard is empty.
@@ -171,7 +172,7 @@ class Selection:
             SelectionError: No function is selected.
         """
         has_keywords = self._keywords.match if self._keywords else bool
-        chosen = [name for name in names if self._has_names_of(name) and has_keywords(name)]
+        chosen = [name for name in names if self._has_names_of(name) and has_keywords(name) and size(name)]
         if not chosen:
             number = pluralize(len(names), "function")
             raise SelectionError(f"{self.described()} matches none of {number}.{self.near(names)}")

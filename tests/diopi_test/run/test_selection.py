@@ -118,6 +118,19 @@ def test_functions_are_distributed_to_shards_by_their_cases() -> None:
     assert sorted(name for part in parts for name in part) == sorted(FUNCTIONS)
 
 
+def test_functions_without_cases_are_not_selected() -> None:
+    counted = []
+
+    def size(name: str) -> int:
+        counted.append(name)
+        return int(name != "diopiAddInp")
+
+    assert Selection(expression="add").apply_to_functions(FUNCTIONS, size) == ["diopiAdd"]
+    assert counted == ["diopiAdd", "diopiAddInp"], "counting the cases of all functions takes long"
+    with pytest.raises(SelectionError, match="'diopiAddInp' matches none of 4 functions"):
+        Selection(functions=("diopiAddInp",)).apply_to_functions(FUNCTIONS, size)
+
+
 def test_an_expression_selects_functions_by_name() -> None:
     assert Selection(expression="add and not inp").apply_to_functions(FUNCTIONS) == ["diopiAdd"]
     with pytest.raises(SelectionError, match=r"-k 'add and float32'.*'diopiAdd'"):
