@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from implementations import with_all_parameters
 from memory import assert_little_memory
+from sampling import sampled
 
 from diopi_impl.jax_cpu import llm, sparse
 from diopi_impl.jax_cpu.attention import core, customized, flash, rms_norm, rotary
@@ -40,8 +42,10 @@ def backward(g: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, **numbers: Any)
     return flash.flash_attention_backward(g, state, q, k, v, None, out, lse, **{**NUMBERS, **numbers})
 
 
-@pytest.mark.parametrize("block", [1, 2, 5, 11])
-@pytest.mark.parametrize("numbers", [{}, {"is_causal": True}, {"window_size_left": 3, "window_size_right": 2}])
+MASKS = [{}, {"is_causal": True}, {"window_size_left": 3, "window_size_right": 2}]
+
+
+@pytest.mark.parametrize(("block", "numbers"), sampled(product([1, 2, 5, 11], MASKS), 3))
 def test_attention_does_not_depend_on_block_size(
     tensors: list[Array], block: int, numbers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

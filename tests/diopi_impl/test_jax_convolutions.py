@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sampling import sampled
 
 from diopi_impl import BaseVendor, find_vendor
 from diopi_proto.types import Error
@@ -70,7 +71,7 @@ def check(context: Context, rank: int, function: str, forward: Any, shapes: Any,
     np.testing.assert_allclose(grads[2], y.sum((0, *range(2, y.ndim)), np.float64), rtol=1e-4, atol=1e-2)
 
 
-@pytest.mark.parametrize(("x", "w", "stride", "padding", "dilation", "groups"), ATTRIBUTES)
+@pytest.mark.parametrize(("x", "w", "stride", "padding", "dilation", "groups"), sampled(ATTRIBUTES, 3))
 def test_convolutions_equal_those_of_pytorch(
     context: Context, x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> None:
@@ -79,7 +80,7 @@ def test_convolutions_equal_those_of_pytorch(
     check(context, rank, "Convolution", lambda a, b: forward(a, b, None, *order), (x, w), order, order)
 
 
-@pytest.mark.parametrize(("x", "w", "stride", "padding", "more", "dilation", "groups"), TRANSPOSED)
+@pytest.mark.parametrize(("x", "w", "stride", "padding", "more", "dilation", "groups"), sampled(TRANSPOSED, 1))
 def test_transposed_convolutions_equal_those_of_pytorch(
     context: Context, x: Any, w: Any, stride: Any, padding: Any, more: Any, dilation: Any, groups: int
 ) -> None:

@@ -51,10 +51,10 @@ def resident():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 2**20
 
 with vendor.open_device() as device:
-    for length in range(1, 101):
+    for length in range(1, 51):
         add(vendor, device, (length,))
     before = resident()
-    for length in range(101, 401):
+    for length in range(51, 151):
         add(vendor, device, (length,))
     print(resident() - before)
 """

@@ -15,6 +15,7 @@ SCRIPT = Path(__file__).parents[4] / "benchmarks" / "engine_resnet18.py"
 LINE = re.compile(r"batch (\d+): \S+ ms, \S+ for a picture; largest error (\S+) of its budget")
 
 
+@pytest.mark.exhaustive  # six seconds; test_networks.py runs the same code on smaller networks
 def test_batches_are_within_their_budgets(
     library: Path, locks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from bilinear import zero_padded
 from references import call, difference, raw
+from sampling import sampled
 
 torch = pytest.importorskip("torch")
 conv2d = torch.nn.functional.conv2d
@@ -121,7 +122,9 @@ def test_whole_shifts_move_the_image() -> None:
     np.testing.assert_allclose(convolve(sizes, operands)[inside][..., 1:], convolve(sizes, moved)[inside][..., 1:])
 
 
-def test_gradients_by_differences(sizes: Any) -> None:
+@pytest.mark.parametrize("name", sampled(SIZES, 1))
+def test_gradients_by_differences(name: str) -> None:
+    sizes = SIZES[name]
     operands = tensors(sizes)
 
     def expected(name: str, function: Any) -> Array:
