@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 MAX_CONFIRMED = 5
 """Number of failures per function that are confirmed at most, in case that every message is different."""
 
+MAX_IN_A_ROW = 30
+"""Number of confirmations without a flaky case after which the runner trusts failures of the vendor. If 10 % of the
+failures were flaky, 30 confirmations would miss them with a probability of 4 %."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +64,7 @@ class Repetitions:
         self._confirmed: set[str] = set()
         self._confirmed_of: Counter[str] = Counter()
         self._running: Counter[str] = Counter()
+        self._in_a_row = 0
 
     def review(
         self, case: Collected, outcome: Outcome, seconds: float, neighbour: str, earlier: Repetition | None
@@ -79,7 +84,9 @@ class Repetitions:
         if earlier is not None:
             self._running[earlier.cause] -= 1
         if outcome.verdict not in UNSUCCESSFUL:
+            self._in_a_row = 0 if earlier is not None else self._in_a_row
             return None
+        self._in_a_row += bool(earlier and earlier.cause)
         record = case.record(outcome, seconds)
         cause = provisional_cause(record).id
         is_alone = earlier is not None or not neighbour
@@ -95,7 +102,8 @@ class Repetitions:
         return None
 
     def _is_unconfirmed(self, case: Collected, cause: str) -> bool:
-        return cause not in self._confirmed and self._confirmed_of[case.function] < MAX_CONFIRMED
+        is_known = cause in self._confirmed or self._confirmed_of[case.function] >= MAX_CONFIRMED
+        return not is_known and self._in_a_row < MAX_IN_A_ROW
 
     def add(self, scheduled: ScheduledCase, repetition: Repetition) -> None:
         """Add a case to the end of the queue."""
