@@ -46,7 +46,7 @@ def _report_lines(report: Report, durations: int) -> Iterator[str]:
     yield ""
     yield from _class_table(report)
     yield from _causes(report)
-    unsuccessful = [case for case in report.cases if report.counts(case)]
+    unsuccessful = _order_by_cause(report)
     if unsuccessful:
         yield from _folded(f"{pluralize(len(unsuccessful), 'case')} went wrong", _list_first(unsuccessful, _wrong_case))
     if durations:
@@ -96,6 +96,14 @@ def _causes(report: Report) -> Iterator[str]:
     if line := minor_line(report):
         yield line
         yield ""
+
+
+def _order_by_cause(report: Report) -> list[CaseRecord]:
+    """Return the failed cases that count: first the smallest case of each cause, then the remaining cases by cause."""
+    order = {cause.id: number for number, cause in enumerate(report.causes)}
+    smallest = {cause.smallest_case for cause in report.causes}
+    unsuccessful = [case for case in report.cases if report.counts(case)]
+    return sorted(unsuccessful, key=lambda case: (case.id not in smallest, order.get(case.cause, len(order))))
 
 
 def _cause_row(cause: Cause) -> list[str]:

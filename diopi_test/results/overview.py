@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rich.console import Console
@@ -27,7 +28,22 @@ def describe_run(report: Report) -> Iterator[tuple[str, str]]:
         yield "workers", str(origin.workers)
     yield "baseline", f"{report.baseline.level} {report.baseline.digest[:12]}".strip()
     yield "duration", f"{report.summary.seconds:.1f} s"
+    yield "options", describe_options(report)
     yield "command", report.command
+
+
+def describe_options(report: Report) -> str:
+    """Return the options of a run apart from vendor, level and workers; empty if the command of the run is unknown."""
+    try:
+        words = shlex.split(report.command)[2:]
+    except ValueError:  # a report that another program has written
+        return ""
+    left = list(words)
+    for option in ("--vendor", "--level", "-n"):
+        if option in left:
+            place = left.index(option)
+            del left[place : place + 2]
+    return shlex.join(left) or ("default" if words else "")
 
 
 def describe_device(origin: RunOrigin) -> str:

@@ -358,6 +358,8 @@ class Report:
     """
 
     schema_version: int
+    origin: RunOrigin | None = field(default=None, metadata=OPTIONAL)
+    command: str = field(default="", metadata=OPTIONAL)
     vendor: VendorInfo
     proto_version: str
     baseline: BaselineInfo
@@ -370,8 +372,6 @@ class Report:
     waivers: WaiverReport | None = field(default=None, metadata=OPTIONAL)
     strict: bool = field(default=False, metadata=OPTIONAL)
     models: tuple[ModelReport, ...] = field(default=(), metadata=OPTIONAL)
-    command: str = field(default="", metadata=OPTIONAL)
-    origin: RunOrigin | None = field(default=None, metadata=OPTIONAL)
     families: tuple[FamilyConformance, ...] = field(default=(), metadata=OPTIONAL)
     fail_on: Severity = field(default=Severity.major, metadata=OPTIONAL)
     causes: tuple[Cause, ...] = field(default=(), metadata=OPTIONAL)

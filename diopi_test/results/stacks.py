@@ -8,7 +8,7 @@ from collections.abc import Sequence
 SEPARATOR = "; its output: "
 """What stands between the reason of a message and the output of the worker."""
 
-_FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+')
+_FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?: in (?P<function>\S+))?')
 
 _PROJECT = re.compile(
     r"/(diopi_test|lib_rt|diopi_proto|diopi_torch|diopi_engine)/|/diopi_impl/(\w+\.py|native/|export/)"
@@ -38,6 +38,22 @@ def split_stack(message: str) -> tuple[str, Sequence[str]]:
     if vendor_frame is None:
         return reason, lines
     return reason, [vendor_frame.strip(), "", *lines]
+
+
+def describe_vendor_frame(message: str) -> str:
+    """Return "in FUNCTION of FILE" for the vendor's innermost frame; empty if there is none.
+
+    The description has no line number and no folder, so that it stays the same in another version and on another host.
+
+    Args:
+        message: The message of a case.
+
+    Returns:
+        The description.
+    """
+    frames = (_FRAME.match(line) for line in message.splitlines() if _is_vendor_frame(line))
+    frame = next((frame for frame in frames if frame and frame["function"]), None)
+    return f"in {frame['function']} of {frame['path'].rpartition('/')[2]}" if frame else ""
 
 
 def _is_vendor_frame(line: str) -> bool:

@@ -85,7 +85,7 @@ function filters(given, changed, fixed) {
       ]),
       field("cause", t("cause"), given.cause, changed("cause"), [
         any,
-        ...CAUSES.map((cause) => [cause.id, `${cause.number}. ${cause.sentence}`]),
+        ...CAUSES.map((cause) => [cause.id, `${cause.number}. ${sentenceOf(cause)}`]),
       ]),
     ],
     !fixed.includes("function") &&
@@ -166,7 +166,7 @@ function casePage(row) {
 }
 
 function causeLink(cause) {
-  return link(breakable(`${cause.number}. ${cause.sentence}`), "cases", { cause: cause.id }, { lang: "en" });
+  return link(breakable(`${cause.number}. ${sentenceOf(cause)}`), "cases", { cause: cause.id });
 }
 
 /** Links to the cases before and after it that ended alike. */

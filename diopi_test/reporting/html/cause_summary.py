@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from diopi_test.execution.verdict import UNSUCCESSFUL
+from diopi_test.reporting.html.cause_sentences import translate_sentence
 from diopi_test.reporting.html.markup import Content, Markup, name_list, tag
 from diopi_test.reporting.html.texts import Texts
 from diopi_test.results.causes.cause import Cause
-from diopi_test.results.causes.text import sentence_of
 from diopi_test.results.records import Report
 
 MAX_CAUSES = 50
@@ -80,7 +80,14 @@ def _entry(number: int, cause: Cause, cases: Mapping[str, Sequence[str]], texts:
     size = texts("cause-size", cases=f"{cause.cases:,}", functions=f"{len(cause.functions):,}")
     mark = "" if cause.counts else f" {texts('does-not-count')}"
     badge = tag("span", texts(f"severity-{cause.severity}"), class_=f"badge severity-{cause.severity}")
-    title = [f"{number}. ", badge, " ", tag("span", sentence_of(cause), lang="en"), " ", tag("small", size, mark)]
+    title = [
+        f"{number}. ",
+        badge,
+        " ",
+        tag("span", translate_sentence(cause, texts.language)),
+        " ",
+        tag("small", size, mark),
+    ]
     return tag(
         "details",
         tag("summary", title),

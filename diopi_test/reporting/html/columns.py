@@ -11,9 +11,11 @@ from typing import Any, final
 from diopi_test.baseline.codec import to_json
 from diopi_test.cases.model import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
+from diopi_test.reporting.html.cause_sentences import translate_sentence
 from diopi_test.reporting.html.cause_summary import diagnosis_page
 from diopi_test.reporting.html.definitions import describe_functions
-from diopi_test.results.causes.text import sentence_of
+from diopi_test.reporting.html.texts import LANGUAGES
+from diopi_test.results.causes.cause import Cause
 from diopi_test.results.overview import describe_run
 from diopi_test.results.records import CaseRecord, Report
 from diopi_test.results.stacks import split_stack
@@ -38,7 +40,7 @@ def build_columns(report: Report) -> Mapping[str, Any]:
     case; `tables` has what entries of columns are numbers of. All else is by number of the case: `messages`, `bases`,
     `waived`, `timings`, and `details`, which has the failed findings as in the report's JSON. `unsuccessful` are the
     verdicts that count against a vendor, `uncounted` the classes that do not decide, `minor` the failed cases whose
-    severity is too low to decide. `causes` has the sentence and the documentation page of each cause in the report.
+    severity is too low to decide. `causes` has the sentence in each language and the documentation page of each cause.
 
     Returns:
         A mapping that the scripts of the page read.
@@ -52,7 +54,7 @@ def build_columns(report: Report) -> Mapping[str, Any]:
         "unsuccessful": sorted(UNSUCCESSFUL),
         "uncounted": [class_ for class_ in CaseClass if not report.decides(class_)],
         "minor": [number for number, case in enumerate(cases) if case.id in minor],
-        "causes": [{"sentence": sentence_of(cause), "page": diagnosis_page(cause)} for cause in report.causes],
+        "causes": [_cause(cause) for cause in report.causes],
         "cases": listed,
         "tables": tables.content,
         "messages": _by_number(cases, lambda case: _cut(split_stack(case.message)[0], SHORT)),
@@ -62,6 +64,11 @@ def build_columns(report: Report) -> Mapping[str, Any]:
         "timings": _by_number(cases, _timing),
         "details": _details(cases),
     }
+
+
+def _cause(cause: Cause) -> Mapping[str, Any]:
+    sentences = [translate_sentence(cause, language) for language in LANGUAGES]
+    return {"sentences": sentences, "page": diagnosis_page(cause)}
 
 
 @final

@@ -55,6 +55,9 @@ function grouped(rows, valueOf) {
 }
 const BY_FUNCTION = grouped(ALL, functionOf);
 const BY_CAUSE = grouped(ALL, causeOf);
+/** The sentence of a cause in the reader's language. */
+const sentenceOf = (cause) => cause.sentences[Object.keys(LANGUAGES).indexOf(language)];
+
 const CAUSES = REPORT.causes.map((cause, place) => ({ ...cause, ...DATA.causes[place], number: place + 1 }));
 
 /** Number of rows by verdict. */

@@ -192,7 +192,23 @@ function definition(name) {
       DATA.docs
         ? h("p", {}, h("a", { href: `${DATA.docs.replace(/\/?$/, "/")}${known.page}` }, t("definition-link")))
         : h("p", { class: "hint" }, t("definition-page", { page: known.page })),
+      definedCases(name),
     )
+  );
+}
+
+/** All cases of a function with their verdicts, in an element that a click expands. */
+function definedCases(name) {
+  const rows = BY_FUNCTION.get(name);
+  return h(
+    "details",
+    { class: "function-cases" },
+    h("summary", {}, t("definition-cases", { number: number(rows.length) })),
+    h(
+      "ul",
+      { class: "plain" },
+      rows.map((row) => h("li", {}, caseLink(row, CASES.label[row]), ` ${verdictName(verdictOf(row))}`)),
+    ),
   );
 }
 

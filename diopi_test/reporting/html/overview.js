@@ -98,7 +98,7 @@ function causeEntry(cause) {
       `${cause.number}. `,
       h("span", { class: `badge severity-${cause.severity}` }, t(`severity-${cause.severity}`)),
       " ",
-      said(cause.sentence),
+      h("span", {}, breakable(sentenceOf(cause))),
       " ",
       h("small", {}, size, !cause.counts && ` ${t("does-not-count")}`),
     ),

@@ -16,6 +16,7 @@ from diopi_test.results.causes.former_logs import deviation_of
 from diopi_test.results.causes.signature import PLAIN_SYMPTOMS, SYMPTOMS, Signature
 from diopi_test.results.causes.traits import traits_of_case
 from diopi_test.results.records import CaseRecord
+from diopi_test.results.stacks import describe_vendor_frame
 
 _RANK = {symptom: number for number, symptom in enumerate(SYMPTOMS)}
 
@@ -183,9 +184,6 @@ _CODE = re.compile(r"[A-Z]\w+: ")
 
 _SIGNAL = re.compile(r"was ended by (?P<signal>SIG\w+|signal \d+)|exit code (?P<code>-?\d+)")
 
-_FRAME = re.compile(r'File "(?P<path>[^"]+)", line \d+ in (?P<function>\S+)')
-"""A frame of the stack that Python prints when a signal ends the process."""
-
 _FLAKY = re.compile(r"^\w+ (?:in a process in which .*? had run before|at first) \((?P<message>.*)\), \w+ alone", re.S)
 """The message of a flaky case."""
 
@@ -203,18 +201,11 @@ def _message_alone(record: CaseRecord) -> str:
 
 
 def _crash_detail(record: CaseRecord, verdict: Verdict) -> str:
-    """Return the signal or the exit code, and the innermost frame of the stack outside DIOPI."""
+    """Return the signal or the exit code, and the vendor's innermost frame of the stack."""
     message = _message_alone(record)
     ending = _SIGNAL.search(message) if verdict is Verdict.crashed else None
     ending_text = "" if ending is None else ending["signal"] or f"exit code {ending['code']}"
-    frames = (match for match in _FRAME.finditer(message) if not _is_of_suite(match["path"]))
-    frame = next(frames, None)
-    place = f"in {frame['function']} of {frame['path'].rpartition('/')[2]}" if frame else ""
-    return " ".join(part for part in (ending_text, place) if part)
-
-
-def _is_of_suite(path: str) -> bool:
-    return any(f"/{package}/" in path for package in ("diopi_test", "diopi_impl", "lib_rt", "diopi_proto"))
+    return " ".join(part for part in (ending_text, describe_vendor_frame(message)) if part)
 
 
 _REPLACEMENTS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (

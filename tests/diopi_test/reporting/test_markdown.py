@@ -30,6 +30,15 @@ def test_the_summary_lists_only_failures_that_count() -> None:
     assert "| negative (does not count) | 1 |" in text
 
 
+def test_the_cases_are_listed_in_the_order_of_their_causes() -> None:
+    engine = [case_record(f"diopi{name}[float32-x]", "failed", "ErrorOccurred: no engine") for name in ("Sin", "Tan")]
+    minor_cause = case_record("diopiAbs[float32-x]", "failed", "ErrorOccurred: another reason")
+    report = report_of([minor_cause, *engine])
+    text = markdown.render_report(report).partition("went wrong</summary>")[2]
+    places = [text.index(f"`{name}[float32-x]`") for name in ("diopiSin", "diopiAbs", "diopiTan")]
+    assert places == sorted(places), "first the smallest case of each cause, then the remaining cases"
+
+
 def test_an_incomplete_run_is_not_a_success() -> None:
     whole = report_of([case_record("diopiAdd[float32-x]", "passed")])
     summary = replace(whole.summary, incomplete=True, not_run=3, reason="interrupted by SIGINT")

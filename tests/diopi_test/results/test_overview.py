@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from case_records import case_record, report_of
 from rich.console import Console
 
@@ -45,6 +46,19 @@ def test_the_run_is_described() -> None:
     assert facts["command"] == "diopi-test run --vendor small --level smoke -n 1"
     assert describe_device(replace(ORIGIN, device="chip", driver="7")) == "chip (driver 7)"
     assert "host" not in dict(describe_run(replace(report(), origin=None)))
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("diopi-test run --vendor small --level smoke -n 1", "default"),
+        ("diopi-test run --vendor small --level full --strict -k 'sin or cos' -n 1", "--strict -k 'sin or cos'"),
+        ("", ""),
+        ("diopi-test run 'unfinished", ""),
+    ],
+)
+def test_the_options_of_the_run_have_a_line_of_their_own(command: str, options: str) -> None:
+    assert dict(describe_run(replace(report(), command=command)))["options"] == options
 
 
 def test_the_terminal_shows_families_that_are_not_complete() -> None:

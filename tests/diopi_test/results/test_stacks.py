@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from shown_reports import CRASH
 
-from diopi_test.results.stacks import split_stack
+from diopi_test.results.stacks import describe_vendor_frame, split_stack
 
 
 def test_the_innermost_frame_of_the_vendor_comes_first() -> None:
@@ -33,6 +33,12 @@ def test_frames_of_the_project_and_of_python_are_not_the_vendors(path: str) -> N
     text = f'ended; its output: Fatal Python error: x\n  File "{path}", line 1 in f\n  File "{{vendor}}", line 2 in g'
     for vendor in ("/src/diopi_impl/jax_cpu/pool.py", "/venv/lib/python3.11/site-packages/chip/pool.py"):
         assert split_stack(text.format(vendor=vendor))[1][0] == f'File "{vendor}", line 2 in g'
+
+
+def test_the_vendors_frame_is_described_without_its_place() -> None:
+    assert describe_vendor_frame(CRASH) == "in launch_kernel of pooling.py"
+    python_only = 'ended; its output: x\n  File "/usr/lib/python3.11/ctypes/__init__.py", line 1 in call'
+    assert describe_vendor_frame(python_only) == ""
 
 
 def test_messages_of_one_line_stay_as_they_are() -> None:

@@ -87,7 +87,7 @@ def test_cases_can_be_filtered(driver: Any, report: Path) -> None:
 
 def test_an_opened_failure_shows_where_it_occurred(driver: Any, report: Path) -> None:
     browsers.open_page(driver, report)
-    assert the(driver, ".headline strong").text == "2 cases went wrong"
+    assert the(driver, ".headline strong").text == "Failed cases: 2"
     driver.find_element("link text", "diopiAdd").click()
     wait_for(driver, "diopiAdd")
     assert texts(driver, "main .pair tbody th")[:2] == ["float32", "float16"]
@@ -179,7 +179,7 @@ def test_every_view_can_be_shown_with_any_data(driver: Any, report: Path, tmp_pa
     page.write_text(html.render_report(troubled_report()), "utf-8")
     browsers.open_page(driver, page)
     assert the(driver, ".headline strong").text == "No verdict"
-    assert texts(driver, ".warnings > li")[0].startswith("Incomplete: 9 cases have no verdict. interrupted")
+    assert texts(driver, ".warnings > li")[0].startswith("Incomplete. Cases without a verdict: 9. interrupted")
     browsers.open_page(driver, page, "#/run")
     for text in ("seed 7", "not needed", "diopiErf[*]: crashed → passed (2)", "Declared, and does not work"):
         assert text in the(driver, "main").text

@@ -8,6 +8,7 @@ from io import StringIO
 from case_records import case_record, report_of
 from failed_cases import wrong_values
 from rich.console import Console
+from shown_reports import CRASH
 
 from diopi_test.execution.deviation import Region, ValueRelation
 from diopi_test.execution.difference import Pattern, PatternKind
@@ -197,3 +198,8 @@ def test_ids_do_not_depend_on_the_order_of_cases_and_on_numbers_in_messages() ->
     ids = {cause.id for cause in causes_of(*records)}
     assert len(ids) == 3
     assert {cause.id for cause in causes_of(*again[::-1])} == ids
+
+
+def test_a_crash_names_the_frame_of_the_vendor_and_not_of_the_standard_library() -> None:
+    (cause,) = causes_of(case_record("diopiAdd[float32-a]", "crashed", CRASH))
+    assert cause.sentence == "the process ends: SIGSEGV in launch_kernel of pooling.py"

@@ -1,0 +1,81 @@
+"""Translation of the sentences of causes. Texts of vendors, such as error messages, stay as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from diopi_test.reporting.html.page import asset
+from diopi_test.results.causes.cause import Cause
+from diopi_test.results.causes.signature import PATTERNS, RELATIONS, STATES, SYMPTOMS
+from diopi_test.results.causes.text import sentence_of
+from diopi_test.results.causes.traits import TRAITS
+
+FILE = "causes.json"
+"""The translations of the phrases that sentences consist of."""
+
+_FACTOR = re.compile(r"(?P<text>.*), up to (?P<factor>\S+) times the limit", re.DOTALL)
+
+_SCOPE = re.compile(r"(?P<text>.*) in (?P<scope>diopi\w+|runtime)", re.DOTALL)
+
+
+def translate_sentence(cause: Cause, language: str) -> str:
+    """Return the sentence of a cause in a language.
+
+    Args:
+        cause: the cause.
+        language: `en` or `zh`.
+
+    Returns:
+        The sentence; in English if it contains a phrase without a translation.
+    """
+    sentence = sentence_of(cause)
+    return sentence if language == "en" else _translate(sentence) or sentence
+
+
+def _translate(sentence: str) -> str:
+    """Return a sentence in Chinese: condition, function, what is observed, where, when, factor; empty if unknown."""
+    text, factor = _split(_FACTOR, sentence, "factor")
+    text, trait = _split_phrase(text, TRAITS.values(), " if ")
+    text, scope = _split(_SCOPE, text, "scope")
+    text, state = _split_phrase(text, STATES.values(), " ")
+    text, pattern = _split_phrase(text, PATTERNS.values(), " ")
+    observed = next((entry for entry in _observations() if text == entry or text.startswith(f"{entry}: ")), "")
+    phrases = [phrase for phrase in (observed, trait, state, pattern) if phrase]
+    if not observed or not all(phrase in _translations() for phrase in phrases):
+        return ""
+    condition = f"当{_translations()[trait]}时，" if trait else ""
+    place = "，".join(_translations()[phrase] for phrase in (pattern, state) if phrase)
+    detail = text.removeprefix(observed).removeprefix(": ")
+    return "".join(
+        (
+            f"{condition}{f'{scope} 的' if scope else ''}{_translations()[observed]}",
+            f"（{place}）" if place else "",
+            f"：{detail}" if detail else "",
+            f"，最多为限值的 {factor} 倍" if factor else "",
+        )
+    )
+
+
+def _observations() -> Iterable[str]:
+    return (*RELATIONS.values(), *SYMPTOMS.values())
+
+
+def _split(pattern: re.Pattern[str], text: str, group: str) -> tuple[str, str]:
+    """Return the text before the end that a pattern matches, and a group of the end."""
+    found = pattern.fullmatch(text)
+    return (found["text"], found[group]) if found else (text, "")
+
+
+def _split_phrase(text: str, phrases: Iterable[str], separator: str) -> tuple[str, str]:
+    """Return the text before a phrase at its end, and the phrase; an empty one if the text ends with none."""
+    phrase = next((phrase for phrase in phrases if text.endswith(f"{separator}{phrase}")), "")
+    return (text.removesuffix(f"{separator}{phrase}") if phrase else text), phrase
+
+
+@cache
+def _translations() -> Mapping[str, str]:
+    translations: Mapping[str, str] = json.loads(asset(FILE))
+    return translations
