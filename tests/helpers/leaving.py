@@ -1,7 +1,4 @@
-"""Vendors that raise what isn't an error: in every call, or when they are imported as the environment says.
-
-And vendors whose device opens late, or never.
-"""
+"""Vendors that raise what is not an error when they are imported, and vendors whose device opens late or never."""
 
 from __future__ import annotations
 
@@ -81,8 +78,5 @@ def is_to_leave() -> bool:
 if is_to_leave():
     WAYS[os.environ["LEAVING_WAY"]]()
 
-exiting, interrupting, skipping, pytest_exiting = (
-    FaultyVendor(name, lambda _, way=way: way()) for name, way in list(WAYS.items())[:4]
-)
 slowly = FaultyVendor("slowly", slow)
 opening_busily, opening_never = OpeningVendor("busily", work), OpeningVendor("never", hang)

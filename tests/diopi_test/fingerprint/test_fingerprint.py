@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run_here
 from rich.console import Console
 from small_vendor import Array, small_vendor, summed, vendor
 from toolchain import VENDORS, build
@@ -168,10 +170,11 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_prints_a_fingerprint(tmp_path: Path) -> None:
+    """In another process as well, whose hashes of texts differ."""
     runs = []
-    for number in range(2):
-        file = tmp_path / f"{number}.json"
-        done = command("--vendor", "small_vendor:vendor", "--json", file)
+    for name, run in (("here", partial(run_here, "fingerprint")), ("there", command)):
+        file = tmp_path / f"{name}.json"
+        done = run("--vendor", "small_vendor:vendor", "--json", file)
         assert (done.returncode, done.stderr) == (0, "")
         runs.append((done.stdout, file.read_text("utf-8")))
     assert runs[0] == runs[1]
@@ -189,8 +192,8 @@ def test_the_command_prints_a_fingerprint(tmp_path: Path) -> None:
 
 
 def test_the_command_rejects_invalid_arguments(tmp_path: Path) -> None:
-    unknown = command("--vendor", "nobody")
-    nowhere = command("--vendor", "small_vendor:vendor", "--json", tmp_path / "no" / "such.json")
+    unknown = run_here("fingerprint", "--vendor", "nobody")
+    nowhere = run_here("fingerprint", "--vendor", "small_vendor:vendor", "--json", tmp_path / "no" / "such.json")
     assert (unknown.returncode, nowhere.returncode) == (2, 2)
     assert "'nobody' is not one of" in unknown.stderr
     assert "does not exist" in nowhere.stderr

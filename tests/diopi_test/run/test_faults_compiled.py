@@ -1,10 +1,12 @@
 """Whatever a compiled vendor does in a call or at its start: its case gets the verdict, and no other case suffers."""
 
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 from hostile import FUNCTIONS, LABEL, Fault, run_each, run_on
+from sampling import sampled
 
 ENDS = [
     Fault("segfault", words="SIGSEGV"),
@@ -128,8 +130,9 @@ def test_a_function_that_always_kills_its_process_is_abandoned(
     assert summary["failed"] == 1
 
 
-@pytest.mark.parametrize("place", ["finalizeLibrary", "destructor"])
-@pytest.mark.parametrize("fault", ["segfault", "exit7", "hang"])
+@pytest.mark.parametrize(
+    ("place", "fault"), sampled(product(["finalizeLibrary", "destructor"], ["segfault", "exit7", "hang"]), 2)
+)
 def test_an_error_at_exit_changes_no_verdict(place: str, fault: str, faulty_c: Path, tmp_path: Path) -> None:
     run = run_on(faulty_c, {place: fault}, tmp_path, "--timeout", 1)
     assert (run.left, run.summary["incomplete"], run.summary["passed"]) == ([], False, run.summary["collected"])
@@ -153,7 +156,7 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize("fault", STARTS)
+@pytest.mark.parametrize("fault", sampled(STARTS, 4))
 def test_a_vendor_that_does_not_start_is_reported_once(fault: str, faulty_c: Path, tmp_path: Path) -> None:
     place, _, name = fault.partition("=")
     run = run_on(faulty_c, {place: name}, tmp_path, "--timeout", 1)
