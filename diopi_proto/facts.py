@@ -96,6 +96,27 @@ class Exponent(Fact):
 
 
 @dataclass(frozen=True)
+class ExcludesNumbers(Fact):
+    """Valid calls have no number of certain kinds, because PyTorch rejects these numbers or they have no meaning.
+
+    Attributes:
+        kinds: the excluded regions ("zero", "negative", "whole" for a nonzero integer, "fraction") and kinds of scalars
+            ("bool", "int", "float").
+        reason: the reason.
+        categories: the categories of element types for which they are excluded (`diopi_proto.dtypes.category`).
+    """
+
+    kinds: tuple[str, ...]
+    reason: str
+    categories: tuple[int, ...] = (0, 1, 2, 3)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """No names: the fact refers to no other parameter."""
+        return ()
+
+
+@dataclass(frozen=True)
 class StepBetween(Fact):
     """The number is the step from `start` to `end`: it is not 0 and has the sign of `end - start`."""
 

@@ -6,10 +6,15 @@ waits for it. Source:
 P. Micikevicius et al., "Mixed precision training", arXiv:1710.03740; torch.amp.GradScaler.
 """
 
+from typing import Annotated
+
 from diopi_proto.dtypes import floating, single
+from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.parameters import Context, Count, In, InOut, InOuts, f64, i32
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
+
+ScaleFactor = Annotated[f64, ExcludesNumbers(("zero", "negative"), "a scale is positive")]
 
 
 @prototype(dtypes=floating, argument_dtypes={"found_inf": single, "inv_scale": single})
@@ -32,8 +37,8 @@ def diopiAmpUpdateScaleInp(
     current_scale: InOut,
     growth_tracker: InOut,
     found_inf: In,
-    scale_growth_factor: f64,
-    scale_backoff_factor: f64,
+    scale_growth_factor: ScaleFactor,
+    scale_backoff_factor: ScaleFactor,
     growth_interval: i32,
 ):
     """Adjusts the loss scale after a step: down after an overflow, up after `growth_interval` steps without one.

@@ -35,10 +35,19 @@ from diopi_proto.dtypes import (
     real,
     truth,
 )
-from diopi_proto.facts import Exponent
+from diopi_proto.facts import ExcludesNumbers, Exponent
 from diopi_proto.parameters import Context, Count, Factor, In, Ins, Out, OutBool, Outs, Scalar, const_In
 from diopi_proto.prototype import arithmetic, elementwise, prototype
 from diopi_proto.types import RoundMode
+
+AddFactor = Annotated[
+    Factor,
+    ExcludesNumbers(("float",), "torch.add rejects it for integers", (0, 1)),
+    ExcludesNumbers(("bool",), "torch.add accepts it only for bool", (1, 2, 3)),
+]
+NO_BOOL = ExcludesNumbers(("bool",), "torch.sub rejects bool")
+NO_TWO_BOOLS = ExcludesNumbers(("bool",), "torch.remainder rejects two bools", (0,))
+NO_FLOAT = ExcludesNumbers(("fraction", "float"), "bitwise functions reject floating-point numbers")
 
 
 @arithmetic(
@@ -48,7 +57,7 @@ from diopi_proto.types import RoundMode
     scalar="diopiAddScalar",
     inplace_scalar="diopiAddInpScalar",
 )
-def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
+def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: AddFactor):
     """Sum input + alpha · other; for two bools the logical or of input and (alpha and other).
 
     A floating alpha is rejected unless the result is floating or complex. Source: torch.add.
@@ -62,7 +71,7 @@ def diopiAdd(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
     scalar="diopiSubScalar",
     inplace_scalar="diopiSubInpScalar",
 )
-def diopiSub(ctx: Context, out: Out, input: In, other: In, alpha: Factor):
+def diopiSub(ctx: Context, out: Out, input: In, other: Annotated[In, NO_BOOL], alpha: Annotated[AddFactor, NO_BOOL]):
     """Difference input − alpha · other; a floating alpha is rejected unless the result is floating or complex.
 
     A bool operand counts as 0 or 1 if the other operand is not bool; the result for two bools is unspecified (PyTorch
@@ -148,7 +157,7 @@ def diopiLerpTensor(ctx: Context, out: Out, input: In, end: In, weight: In):
 
 
 @arithmetic(dtypes=real, result=promoted, scalar="diopiRemainderScalar")
-def diopiRemainderTensor(ctx: Context, out: Out, input: In, other: In):
+def diopiRemainderTensor(ctx: Context, out: Out, input: In, other: Annotated[In, NO_TWO_BOOLS]):
     """Remainder input − other · ⌊input / other⌋, with the sign of the divisor `other`.
 
     For floating types, the result is NaN if the divisor is 0 or the input is ±inf. If the divisor is ±inf, the result
@@ -160,7 +169,7 @@ def diopiRemainderTensor(ctx: Context, out: Out, input: In, other: In):
 
 
 @arithmetic(dtypes=real, result=promoted)
-def diopiRemainder(ctx: Context, out: Out, input: Scalar, other: In):
+def diopiRemainder(ctx: Context, out: Out, input: Annotated[Scalar, NO_TWO_BOOLS], other: In):
     """Remainder of a number divided by every element of a tensor, computed as in `diopiRemainderTensor`.
 
     `out` has the shape of the divisor `other`. Source: torch.remainder.
@@ -314,7 +323,7 @@ def diopiLogicalOr(ctx: Context, out: Out, input: In, other: In):
     scalar="diopiBitwiseAndScalar",
     inplace_scalar="diopiBitwiseAndInpScalar",
 )
-def diopiBitwiseAnd(ctx: Context, out: Out, input: In, other: In):
+def diopiBitwiseAnd(ctx: Context, out: Out, input: In, other: Annotated[In, NO_FLOAT]):
     """Bitwise and in two's complement; for bool the logical and. A floating scalar is rejected.
 
     Source: torch.bitwise_and.
@@ -328,7 +337,7 @@ def diopiBitwiseAnd(ctx: Context, out: Out, input: In, other: In):
     scalar="diopiBitwiseOrScalar",
     inplace_scalar="diopiBitwiseOrInpScalar",
 )
-def diopiBitwiseOr(ctx: Context, out: Out, input: In, other: In):
+def diopiBitwiseOr(ctx: Context, out: Out, input: In, other: Annotated[In, NO_FLOAT]):
     """Bitwise or in two's complement; for bool the logical or. A floating scalar is rejected.
 
     Source: torch.bitwise_or.

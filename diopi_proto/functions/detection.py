@@ -4,13 +4,21 @@ Boxes are x1, y1, x2, y2 in real coordinates, with x1 ≤ x2 and y1 ≤ y2. Coor
 and areas are computed in the precision of the boxes, but at least in float32.
 """
 
+from typing import Annotated
+
 from diopi_proto.dtypes import floating, position
+from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.parameters import Context, In, NewOut, Out, boolean, f64, i64
 from diopi_proto.prototype import prototype
 
+Overlap = Annotated[f64, ExcludesNumbers(("negative",), "an overlap is never negative")]
+SpatialScale = Annotated[
+    f64, ExcludesNumbers(("zero", "negative"), "the ratio of the sizes of a feature map and an image")
+]
+
 
 @prototype(dtypes=floating, result=position, guarantee="exact")
-def diopiNms(ctx: Context, out: NewOut, boxes: In, confidence: In, iou_threshold: f64):
+def diopiNms(ctx: Context, out: NewOut, boxes: In, confidence: In, iou_threshold: Overlap):
     """Non-maximum suppression: the positions of the remaining boxes, highest confidence first.
 
     boxes: (N, 4); confidence: (N), of the dtype of boxes; *out: 1-d, int64. Boxes are visited in descending order of
@@ -26,7 +34,7 @@ def diopiRoiAlign(
     out: Out,
     input: In,
     rois: In,
-    spatial_scale: f64,
+    spatial_scale: SpatialScale,
     pooled_height: i64,
     pooled_width: i64,
     sampling_ratio: i64,
@@ -50,7 +58,7 @@ def diopiRoiAlignBackward(
     out: Out,
     grad: In,
     rois: In,
-    spatial_scale: f64,
+    spatial_scale: SpatialScale,
     pooled_height: i64,
     pooled_width: i64,
     batch_size: i64,

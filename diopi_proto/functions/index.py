@@ -10,10 +10,11 @@ types wrap negative integers around.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 from diopi_proto.dtypes import all_dtypes, floating, index, index32, position, promote
 from diopi_proto.dtypes import boolean as truth_values
+from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Axis,
@@ -37,6 +38,8 @@ from diopi_proto.parameters import (
 )
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
+
+MaxNorm = Annotated[f64, ExcludesNumbers(("negative",), "a norm is never negative")]
 
 BY_INDEX = {"index": index}
 BY_INDICES = {"indices": index}
@@ -343,7 +346,7 @@ def diopiEmbeddingBackward(
 
 
 @prototype(dtypes=floating, argument_dtypes=BY_INDICES)
-def diopiEmbeddingRenorm_(ctx: Context, inout: InOut, indices: In, max_norm: f64, norm_type: f64):
+def diopiEmbeddingRenorm_(ctx: Context, inout: InOut, indices: In, max_norm: MaxNorm, norm_type: f64):
     """Shortens the rows of the table `inout` (V, D) that indices names and whose p-norm is above max_norm.
 
     Such a row is multiplied by max_norm / (norm + 1e−7), and only once, even if indices names it repeatedly. All other

@@ -12,13 +12,16 @@ the conjugate transpose of A, and Aᵀ is the transpose. Complex gradients are c
 PyTorch function of the same name.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from diopi_proto.dtypes import complexes, constant, floating, numeric, same, wide
+from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Context, In, NonNegative, Out, Scalar, boolean, f64, i64
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
+
+ForwardOrder = Annotated[f64, ExcludesNumbers(("negative",), "the forward function rejects it")]
 
 BETA_0 = Ignored(("input",), "a NaN in it does not spread", {"beta": 0}, Read.form)
 
@@ -205,7 +208,9 @@ def diopiCdist(ctx: Context, out: Out, input1: In, input2: In, p: NonNegative, c
     dtypes=wide,
     ignored=[Ignored(("cdist",), "every slope is 0, 1 or −1", {"p": (0, 1)})],
 )
-def diopiCdistBackward(ctx: Context, grad_input: Out, grad_output: In, input1: In, input2: In, p: f64, cdist: In):
+def diopiCdistBackward(
+    ctx: Context, grad_input: Out, grad_output: In, input1: In, input2: In, p: ForwardOrder, cdist: In
+):
     """Gradient of `diopiCdist` with respect to `input1`, from its result `cdist` (…, P, R), the shape of grad_output.
 
     Let d = x − y for rows x of input1 and y of input2, D their distance, and g the element of grad_output. Row x gets

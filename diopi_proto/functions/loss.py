@@ -14,11 +14,13 @@ the latter case the result is unspecified.
 from typing import Annotated
 
 from diopi_proto.dtypes import floating, index, index32, numeric, promoted, real, same_as_input, wide
-from diopi_proto.facts import AtLeast, AtMostOne, Below, LengthsWithin, SizesFollow
+from diopi_proto.facts import AtLeast, AtMostOne, Below, ExcludesNumbers, LengthsWithin, SizesFollow
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import Broadcast, Context, In, MutableIn, NonNegative, Out, Sized, boolean, f32, f64, i64
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype, Reduction
+
+Focus = Annotated[f32, ExcludesNumbers(("negative",), "focal loss is defined for γ ≥ 0")]
 
 ANY_TARGET = {"target": real}
 ANY_WEIGHT = {"weight": real}
@@ -145,7 +147,7 @@ def diopiBCEWithLogitsBackward(
 
 @prototype(dtypes=floating, backward="diopiSigmoidFocalLossBackward")
 def diopiSigmoidFocalLoss(
-    ctx: Context, out: Out, inputs: In, targets: Sized, alpha: f32, gamma: f32, reduction: Reduction
+    ctx: Context, out: Out, inputs: In, targets: Sized, alpha: f32, gamma: Focus, reduction: Reduction
 ):
     """Focal loss α_t · (1 − p_t)^gamma · BCE(x, t) of the logit x = inputs and the target t in {0, 1}.
 
@@ -163,7 +165,7 @@ def diopiSigmoidFocalLossBackward(
     input: Sized,
     target: Sized,
     grad_input: Out,
-    gamma: f32,
+    gamma: Focus,
     alpha: f32,
     reduction: Reduction,
 ):

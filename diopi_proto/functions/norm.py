@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from diopi_proto.dtypes import floating, same, statistic
-from diopi_proto.facts import NormOrder, ShapeOf
+from diopi_proto.facts import ExcludesNumbers, NormOrder, ShapeOf
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Axes,
@@ -39,6 +39,9 @@ from diopi_proto.parameters import (
 )
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
+
+UnusedEpsilon = Annotated[f32, ExcludesNumbers(("zero", "negative"), "it does not affect the results")]
+Order = Annotated[Scalar, NormOrder(), ExcludesNumbers(("bool",), "torch._foreach_norm rejects it")]
 
 
 def of_weight(inputs: Sequence[Dtype]) -> Dtype:
@@ -231,7 +234,7 @@ def diopiBatchNormElemt(
     bias: Sized | None,
     mean: Sized,
     invstd: Sized,
-    eps: f32,
+    eps: UnusedEpsilon,
 ):
     """Normalize with the statistics that the caller passes: (input − mean)·invstd·weight + bias.
 
@@ -506,9 +509,7 @@ def diopiLinalgVecNorm(
 
 
 @prototype(dtypes=floating)
-def diopiForeachnormScalar(
-    ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, ord: Annotated[Scalar, NormOrder()]
-):
+def diopiForeachnormScalar(ctx: Context, outs: Outs, inputs: Ins, inputSize: Count, ord: Order):
     """Compute the norm of each of inputSize tensors: outs[i] is the vector norm of all elements of inputs[i].
 
     The order of the norm is `ord`, which has the meaning of p in `diopiNorm` and is usually 1, 2 or ∞. outs[i]: 0-d, in

@@ -5,7 +5,10 @@ float32 and rounded when it is stored. g is the gradient and p the parameter. On
 State that a call does not use may be NULL and is not changed.
 """
 
+from typing import Annotated
+
 from diopi_proto.dtypes import floating
+from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Context,
@@ -24,6 +27,14 @@ from diopi_proto.parameters import (
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
 
+NOT_NEGATIVE = ExcludesNumbers(("negative",), "torch.optim rejects negative numbers")
+BELOW_ONE = ExcludesNumbers(("negative", "whole"), "torch.optim accepts numbers from 0 up to, but not including, 1")
+NotNegative32 = Annotated[f32, NOT_NEGATIVE]
+NotNegative64 = Annotated[f64, NOT_NEGATIVE]
+Decay32 = Annotated[f32, BELOW_ONE]
+Decay64 = Annotated[f64, BELOW_ONE]
+MaxNorm = Annotated[f64, ExcludesNumbers(("negative",), "a norm is never negative")]
+
 
 @prototype(dtypes=floating)
 def diopiSgd(
@@ -31,10 +42,10 @@ def diopiSgd(
     param: InOut,
     grad: MutableIn,
     buf: InOut | None,
-    lr: f64,
-    momentum: f64,
+    lr: NotNegative64,
+    momentum: NotNegative64,
     dampening: f64,
-    weight_decay: f64,
+    weight_decay: NotNegative64,
     nesterov: boolean,
 ):
     """Perform a step of gradient descent with momentum: p ← p − lr·d, where d starts as g + weight_decay·p.
@@ -54,11 +65,11 @@ def diopiAdam(
     exp_avg: InOut,
     exp_avg_sq: InOut,
     max_exp_avg_sq: InOut | None,
-    lr: f32,
-    beta1: f32,
-    beta2: f32,
-    eps: f32,
-    weight_decay: f32,
+    lr: NotNegative32,
+    beta1: Decay32,
+    beta2: Decay32,
+    eps: NotNegative32,
+    weight_decay: NotNegative32,
     step: i64,
     amsgrad: boolean,
 ):
@@ -79,11 +90,11 @@ def diopiAdamW(
     exp_avg: InOut,
     exp_avg_sq: InOut,
     max_exp_avg_sq: InOut | None,
-    lr: f32,
-    beta1: f32,
-    beta2: f32,
-    eps: f32,
-    weight_decay: f32,
+    lr: NotNegative32,
+    beta1: Decay32,
+    beta2: Decay32,
+    eps: NotNegative32,
+    weight_decay: NotNegative32,
     step: i64,
     amsgrad: boolean,
 ):
@@ -105,11 +116,11 @@ def diopiFusedAdamW(
     max_exp_avg_sqs: InOuts | None,
     state_steps: Ins,
     nums: Count,
-    lr: f64,
-    beta1: f64,
-    beta2: f64,
-    eps: f64,
-    weight_decay: f64,
+    lr: NotNegative64,
+    beta1: Decay64,
+    beta2: Decay64,
+    eps: NotNegative64,
+    weight_decay: NotNegative64,
     amsgrad: boolean,
     maximize: boolean,
 ):
@@ -129,10 +140,10 @@ def diopiAdadelta(
     grad: In,
     square_avg: InOut,
     acc_delta: InOut,
-    lr: f32,
-    rho: f32,
-    eps: f32,
-    weight_decay: f32,
+    lr: NotNegative32,
+    rho: NotNegative32,
+    eps: NotNegative32,
+    weight_decay: NotNegative32,
 ):
     """Adadelta: p ← p − lr·Δ with Δ = √(acc_delta + eps) / √(square_avg + eps) · g, after g ← g + weight_decay·p.
 
@@ -149,11 +160,11 @@ def diopiRmsprop(
     square_avg: InOut,
     grad_avg: InOut | None,
     momentum_buf: InOut | None,
-    lr: f32,
-    alpha: f32,
-    eps: f32,
-    weight_decay: f32,
-    momentum: f32,
+    lr: NotNegative32,
+    alpha: NotNegative32,
+    eps: NotNegative32,
+    weight_decay: NotNegative32,
+    momentum: NotNegative32,
     centered: boolean,
 ):
     """RMSprop: p ← p − lr·g/s with s = √square_avg + eps, after g ← g + weight_decay·p.
@@ -173,7 +184,7 @@ def diopiClipGradNorm(
     out: OutF64,
     grads: InOuts,
     num_grads: Count,
-    max_norm: f64,
+    max_norm: MaxNorm,
     norm_type: f64,
     error_if_nonfinite: boolean,
 ):

@@ -7,17 +7,23 @@ that the elements are independent of each other. Tensors that are only filled ar
 dtype.
 """
 
+from typing import Annotated
+
 from diopi_proto.dtypes import caller_chosen, floating, integer, position, real, same, truth
+from diopi_proto.facts import ExcludesNumbers
 from diopi_proto.parameters import Context, Generator, In, InOut, Out, boolean, f64, i64
 from diopi_proto.prototype import prototype
 from diopi_proto.types import Dtype
+
+Probability = Annotated[f64, ExcludesNumbers(("negative",), "a probability is not negative")]
+Deviation = Annotated[f64, ExcludesNumbers(("negative",), "torch.normal rejects it")]
 
 BYTE_MASK = {"mask": (Dtype.uint8,)}
 
 
 @prototype(dtypes=floating, result={"out": same, "mask": truth}, beyond_pytorch=BYTE_MASK, guarantee="random")
 def diopiDropout(
-    ctx: Context, out: Out, mask: Out | None, input: In, p: f64, train: boolean, generator: Generator | None
+    ctx: Context, out: Out, mask: Out | None, input: In, p: Probability, train: boolean, generator: Generator | None
 ):
     """Set elements to zero with probability p and scale the others: input · mask / (1 − p).
 
@@ -30,7 +36,9 @@ def diopiDropout(
 
 
 @prototype(dtypes=floating, result={"mask": truth}, beyond_pytorch=BYTE_MASK, guarantee="random")
-def diopiDropoutInp(ctx: Context, input: InOut, mask: Out | None, p: f64, train: boolean, generator: Generator | None):
+def diopiDropoutInp(
+    ctx: Context, input: InOut, mask: Out | None, p: Probability, train: boolean, generator: Generator | None
+):
     """Apply `diopiDropout` in place to `input`; if train is false, nothing is changed. Source: as `diopiDropout`."""
 
 
@@ -72,12 +80,12 @@ def diopiBernoulliInp(ctx: Context, inout: InOut, generator: Generator | None):
 
 
 @prototype(dtypes=real, result=caller_chosen, guarantee="random")
-def diopiBernoulliScalar(ctx: Context, out: Out, p: f64, generator: Generator | None):
+def diopiBernoulliScalar(ctx: Context, out: Out, p: Probability, generator: Generator | None):
     """Fill `out` with 1 with probability p, otherwise 0. Errors: p outside [0, 1]. Source: torch.Tensor.bernoulli_."""
 
 
 @prototype(dtypes=floating, result=caller_chosen, guarantee="random")
-def diopiNormal(ctx: Context, out: Out, mean: f64, std: f64, generator: Generator | None):
+def diopiNormal(ctx: Context, out: Out, mean: f64, std: Deviation, generator: Generator | None):
     """Fill `out` with numbers from the normal distribution N(mean, std²).
 
     If std is 0 or mean is not finite, every element is mean. If std is infinite, the results are unspecified. Errors:
@@ -86,12 +94,12 @@ def diopiNormal(ctx: Context, out: Out, mean: f64, std: f64, generator: Generato
 
 
 @prototype(dtypes=floating, result=caller_chosen, guarantee="random")
-def diopiNormalInp(ctx: Context, inout: Out, mean: f64, std: f64, generator: Generator | None):
+def diopiNormalInp(ctx: Context, inout: Out, mean: f64, std: Deviation, generator: Generator | None):
     """Fill `inout` as `diopiNormal` does. Source: torch.Tensor.normal_."""
 
 
 @prototype(dtypes=floating, guarantee="random")
-def diopiNormalTensorScalar(ctx: Context, out: Out, mean: In, std: f64, generator: Generator | None):
+def diopiNormalTensorScalar(ctx: Context, out: Out, mean: In, std: Deviation, generator: Generator | None):
     """Draw each element from N(mean, std²) with a separate mean; out has mean's shape.
 
     Errors: std < 0. Source: torch.normal.

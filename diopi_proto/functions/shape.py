@@ -10,7 +10,7 @@ take the dtype of their result from the tensor that the caller allocates.
 from typing import Annotated, Literal
 
 from diopi_proto.dtypes import all_dtypes, caller_chosen, floating, numeric, position, promoted
-from diopi_proto.facts import Margins, StepBetween, Stored, WithinAxis
+from diopi_proto.facts import ExcludesNumbers, Margins, StepBetween, Stored, WithinAxis
 from diopi_proto.ignored import Ignored, Read
 from diopi_proto.parameters import (
     Axes,
@@ -39,6 +39,8 @@ from diopi_proto.parameters import (
 )
 from diopi_proto.prototype import prototype
 from diopi_proto.types import MemoryFormat
+
+Step = Annotated[Scalar, StepBetween("start", "end"), ExcludesNumbers(("zero",), "a range with step 0 never ends")]
 
 
 @prototype(dtypes=all_dtypes, result=promoted, guarantee="exact")
@@ -202,9 +204,7 @@ def diopiMeshGrid(ctx: Context, outs: Outs, inputs: Ins, inputsNum: Count):
     result=caller_chosen,
     ignored=[Ignored(("end",), "the length of the result says it", read=Read.value)],
 )
-def diopiArange(
-    ctx: Context, out: Out, start: Scalar, end: Scalar, step: Annotated[Scalar, StepBetween("start", "end")]
-):
+def diopiArange(ctx: Context, out: Out, start: Scalar, end: Scalar, step: Step):
     """Return the numbers start + i·step for i = 0, 1, …, up to but not including end.
 
     out: 1-d, of length ⌈(end − start)/step⌉. If out is an integer tensor, the fractions of start, end and step are

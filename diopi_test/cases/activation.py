@@ -36,9 +36,10 @@ from diopi_test.cases.elementwise import (
     vary_argument,
     with_domains,
 )
+from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strides, transposed
-from diopi_test.cases.model import LARGE, Case, CaseClass, ResultOverride, Values, cases_for
+from diopi_test.cases.model import LARGE, Case, CaseClass, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]
@@ -239,7 +240,7 @@ ELEMENTWISE: Mapping[str, Sequence[CaseTemplate[Any]]] = {
 
 @cases_for(*ELEMENTWISE)
 def activation(prototype: Prototype) -> Iterator[Case]:
-    return elementwise_cases(prototype, ELEMENTWISE[prototype.base], huge=prototype.name == "diopiGelu")
+    return elementwise_cases(prototype, ELEMENTWISE[prototype.base])
 
 
 # Softmax
@@ -402,3 +403,16 @@ def _shares(values: Values, dim: int, is_log: bool) -> NDArray[Any]:
         e = np.exp(x - np.max(x, dim, keepdims=True, initial=-inf))
         y = e / np.sum(e, dim, keepdims=True)
         return np.reshape(np.log(y) if is_log else y, values["_input"].shape)
+
+
+CaseFacts(saved={"output": ResultOf("diopiSoftmax", argument_names={"input": "_input"})}).declare(
+    "diopiSoftmaxBackward"
+)
+CaseFacts(saved={"output": ResultOf("diopiLogSoftmax", argument_names={"input": "_input"})}).declare(
+    "diopiLogSoftmaxBackward"
+)
+CaseFacts(number_choices=[NumberChoice("min_val", "bool", False)]).declare("diopiHardtanh", "diopiHardtanhBackward")
+CaseFacts(number_choices=[NumberChoice("negative_slope", "bool", False)]).declare(
+    "diopiLeakyRelu", "diopiLeakyReluBackward"
+)
+CaseFacts(huge_form="plain").declare("diopiGelu")

@@ -12,6 +12,7 @@ from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, integer_values, special
+from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.model import LARGE, Case, ResultOverride, cases_for
 from diopi_test.cases.products import exact_numbers, partly_infinite
@@ -412,3 +413,27 @@ def unrolled(prototype: Prototype) -> Iterator[Case]:
     )
     large = LARGE_IMAGES if unrolls else LARGE_COLUMNS
     return expand(prototype, [*placed, *large], arguments)
+
+
+CaseFacts(attribute_changes={"float32-plain": [{"kernel_size": (2, 3)}, {"dilation": (1, 2)}]}).declare("diopiIm2Col")
+
+
+def _lacks_batch_axis(prototype: Prototype, case: Case) -> bool:
+    return len(case.arguments["input"].shape) < len(case.arguments["weight"].shape)
+
+
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _lacks_batch_axis,
+            "torch.ops.aten.convolution takes a batch; callers above it add the axis where there is none",
+        )
+    ]
+).declare(
+    *(
+        f"diopi{kind}{rank}d{form}"
+        for kind in ("Convolution", "ConvTranspose")
+        for rank in (2, 3)
+        for form in ("", "Backward")
+    )
+)

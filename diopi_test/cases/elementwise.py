@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, special_values
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, expanded, is_non_overlapping, strided, strides, transposed
 from diopi_test.cases.model import FULL, LARGE, Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.cases.open_calls import reason_open
@@ -112,7 +113,6 @@ def elementwise_cases(
     templates: Iterable[CaseTemplate[Operands]],
     *,
     large: bool = True,
-    huge: bool = False,
 ) -> Iterator[Case]:
     """Yield the cases of all templates that are applicable to the prototype, and of large tensors.
 
@@ -120,7 +120,6 @@ def elementwise_cases(
         prototype: The prototype of the function.
         templates: The templates of the small cases.
         large: Whether there are large cases.
-        huge: Whether a large case has a storage that 32-bit offsets cannot address.
 
     Returns:
         The cases.
@@ -131,7 +130,7 @@ def elementwise_cases(
         return {name: _item_or_last(template.sizes, i) for i, name in enumerate(names)}
 
     suitable = [_drop_numbers(template, names) for template in templates if is_applicable(prototype, template)]
-    grown = _large_templates(prototype, suitable, huge) if large else ()
+    grown = _large_templates(prototype, suitable) if large else ()
     cases = expand(prototype, [*_drop_duplicates(suitable), *grown], operands)
     return (case for case in cases if case.level == FULL or not reason_open(prototype, case))
 
@@ -141,10 +140,13 @@ def _narrow_type(dtypes: Sequence[Dtype]) -> Dtype:
     return Dtype.float16 if Dtype.float16 in dtypes else dtypes[-1]
 
 
-def large_patterns(prototype: Prototype, huge: bool = False) -> Iterator[CaseTemplate[Operands]]:
+def large_patterns(prototype: Prototype) -> Iterator[CaseTemplate[Operands]]:
     """Yield the applicable patterns of large operands, each in one element type."""
     is_uniform = len(tensor_arguments(prototype)) == 1 or prototype.is_gradient
-    leading = [*(LARGE_UNIFORM if is_uniform else LARGE_BROADCAST), *([HUGE] if huge else [])]
+    leading = [
+        *(LARGE_UNIFORM if is_uniform else LARGE_BROADCAST),
+        *([HUGE] if CaseFacts.declared_for(prototype).huge_form == prototype.form else []),
+    ]
     for dtype, shapes in (
         *((leading_dtype(prototype.dtypes), shapes) for shapes in leading),
         (_narrow_type(prototype.dtypes), FAR_APART_UNIFORM if is_uniform else FAR_APART_BROADCAST),
@@ -154,10 +156,10 @@ def large_patterns(prototype: Prototype, huge: bool = False) -> Iterator[CaseTem
 
 
 def _large_templates(
-    prototype: Prototype, templates: Sequence[CaseTemplate[Operands]], huge: bool
+    prototype: Prototype, templates: Sequence[CaseTemplate[Operands]]
 ) -> Iterator[CaseTemplate[Operands]]:
     """Yield the first ordinary template of the element type of each large pattern with the operands of the pattern."""
-    for shapes in large_patterns(prototype, huge):
+    for shapes in large_patterns(prototype):
         (dtype,) = shapes.dtypes_for(prototype)
         usual = (t for t in templates if dtype in t.dtypes_for(prototype) and _is_ordinary(t))
         if (small := next(usual, None)) is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, any_value, choice, half_nan, integer_values, normal, special, uniform
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import LARGE, Case, ResultOverride, TensorSpec, Values, cases_for
 from diopi_test.cases.template import (
@@ -289,3 +290,8 @@ SAMPLINGS = (
 )
 
 register("diopiGridSample", templates=SAMPLINGS)
+
+CaseFacts(attribute_changes={"float32-up-bilinear": [{"size": (3, 7)}]}).declare("diopiUpsampleLinear")
+CaseFacts(attribute_changes={"float32-up-bilinear": [{"in_size": (1, 2, 3, 2)}]}).declare("diopiUpsampleLinearBackward")
+CaseFacts(attribute_changes={"float32-up": [{"size": (3, 7)}]}).declare("diopiUpsampleNearest")
+CaseFacts(attribute_changes={"float32-up": [{"in_size": (1, 2, 3, 2)}]}).declare("diopiUpsampleNearestBackward")

@@ -94,6 +94,10 @@ class TensorSpec:
     layout: Layout = contiguous
     compute: Callable[[Values], Any] | ResultOf | None = None
 
+    def has_layout(self, layout: Layout) -> bool:
+        """Return whether the elements have the positions that `layout` gives them."""
+        return self.layout(self.shape) == layout(self.shape)
+
 
 @dataclass(frozen=True)
 class ResultOverride:

@@ -21,50 +21,12 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction, RoundMode
 from diopi_test.cases.domains import Domain, integer_values, normal
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, strides
-from diopi_test.cases.model import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, registered_cases, tensor_specs
+from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, registered_cases, tensor_specs
 from diopi_test.cases.tensors import distinct_positions
 from diopi_test.traces.calls import TracedCall, TracedTensor
 from diopi_test.traces.files import load_shipped_trace, model_names
-
-SAVED: Mapping[str, Mapping[str, ResultOf]] = {
-    **{
-        f"diopi{kind}Backward": {"indices": ResultOf(f"diopi{kind}WithIndices", "indices")}
-        for kind in ("MaxPool2d", "MaxPool3d", "AdaptiveMaxPool2d")
-    },
-    "diopiBatchNormBackward": {
-        "save_mean": ResultOf("diopiBatchNormStats", "mean"),
-        "save_invstd": ResultOf("diopiBatchNormStats", "invstd"),
-    },
-    "diopiCTCLoss": {
-        "log_probs": ResultOf("diopiLogSoftmax", argument_names={"input": "_logits"}, extra_arguments={"dim": 2})
-    },
-    "diopiCTCLossBackward": {
-        "log_probs": ResultOf("diopiLogSoftmax", argument_names={"input": "_logits"}, extra_arguments={"dim": 2}),
-        "neg_log_likelihood": ResultOf("diopiCTCLoss", "neg_log_likelihood"),
-        "log_alpha": ResultOf("diopiCTCLoss", "log_alpha"),
-    },
-    "diopiCdistBackward": {"cdist": ResultOf("diopiCdist")},
-    "diopiGroupNormBackward": {
-        "mean": ResultOf("diopiGroupNorm", "save_mean", extra_arguments={"bias": None, "eps": 1e-5}),
-        "rstd": ResultOf("diopiGroupNorm", "save_invstd", extra_arguments={"bias": None, "eps": 1e-5}),
-    },
-    "diopiLayerNormBackward": {
-        "mean": ResultOf("diopiLayerNorm", "save_mean", extra_arguments={"eps": 1e-5}),
-        "rstd": ResultOf("diopiLayerNorm", "save_invstd", extra_arguments={"eps": 1e-5}),
-    },
-    "diopiLogSoftmaxBackward": {"output": ResultOf("diopiLogSoftmax", argument_names={"input": "_input"})},
-    "diopiNLLLossV2Backward": {"totalWeight": ResultOf("diopiNLLLossV2", "totalWeight")},
-    "diopiRMSNormBackward": {"inv_rms": ResultOf("diopiRMSNorm", "inv_rms")},
-    "diopiSoftmaxBackward": {"output": ResultOf("diopiSoftmax", argument_names={"input": "_input"})},
-}
-"""By gradient function, the arguments that the forward function saves. Arguments in `argument_names` with a leading `_`
-are drawn for the forward function.
-"""
-
-SCATTERED_INTO = {"diopiScatter": "input", "diopiScatterScalar": "input"}
-"""By function that writes to positions along an axis, the tensor that is written; the positions must differ."""
-
 
 _cached_integers, _cached_normal = cache(integer_values), cache(normal)
 """Domains that are one object for equal bounds: caches are keyed by domain."""
@@ -148,7 +110,7 @@ def _case(prototype: Prototype, call: TracedCall, donors: Sequence[Case]) -> Cas
     new_arguments, saved = {}, {}
     for parameter in prototype.arguments:
         value = call.arguments[parameter.name]
-        rule = SAVED.get(prototype.base, {}).get(parameter.name)
+        rule = CaseFacts.declared_for(prototype).saved.get(parameter.name)
         if rule is not None and isinstance(value, TracedTensor):
             saved[parameter.name] = TensorSpec(value.shape, value.dtype, layout=_layout(value), compute=rule)
             for hidden in (name for name in rule.argument_names.values() if name.startswith("_")):
@@ -200,7 +162,7 @@ def _spec(
             _cached_integers(0, 1) if true_count is None else _true_at_random(true_count),
             layout,
         )
-    written = SCATTERED_INTO.get(prototype.base)
+    written = CaseFacts.declared_for(prototype).scattered_tensor
     if parameter.name == "index" and written and tensor.shape:
         axis = call.arguments["dim"]
         below = call.arguments[written].shape[axis]

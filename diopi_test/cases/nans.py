@@ -21,18 +21,17 @@ from diopi_proto.types import Dtype
 from diopi_test.cases.classes import classify_cases
 from diopi_test.cases.data import random_generator
 from diopi_test.cases.domains import Domain
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.model import Case, TensorSpec, is_huge, registered_cases, tensor_specs
 
 _NAN_PERIOD = 20_011
 """One element in this many is NaN, at least one, so that most rows have no NaN."""
 
-_SINGLE_NAN_FUNCTIONS = ("diopiUnique",)
-"""Functions for which it is open whether several NaNs are equal."""
-
 
 def nan_cases(prototype: Prototype, large: Sequence[Case]) -> Iterator[Case]:
     """Yield a case with NaNs, derived from the first of the function's `large` cases that can have them."""
-    names, period = _arguments_with_nans(prototype), 2**62 if prototype.name in _SINGLE_NAN_FUNCTIONS else _NAN_PERIOD
+    names = _arguments_with_nans(prototype)
+    period = 2**62 if CaseFacts.declared_for(prototype).has_single_nan else _NAN_PERIOD
     for case in large:
         arguments = {
             name: _insert_nans(value, period) if name in names else value for name, value in case.arguments.items()

@@ -1,13 +1,12 @@
 """Cases with other numbers: each numeric attribute in each region of its range, and each scalar in each kind.
 
 Such a case differs from one of the function's own cases in only one number. It exists only if no own case has such a
-number. `number_demands` derives what must be tested from the prototype and from `REJECTED_NUMBERS`.
+number. `number_demands` derives from the prototype what must be tested.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -19,14 +18,15 @@ from diopi_proto.interface import header_of
 from diopi_proto.parameters import Factor, Parameter, Scalar, f32, f64
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.model import Case, CaseClass, tensor_specs
 from diopi_test.cases.open_calls import reason_open
 
 REGIONS = {"zero": 0.0, "negative": -0.625, "whole": 1.0, "fraction": 0.375}
-"""By region, the number to test if the function's own cases have no number in the region."""
+"""By region, the default number to test if the function's own cases have no number in the region."""
 
 KINDS = {"bool": True, "int": 2, "float": 1.75}
-"""By kind of scalar, the number to test, in the order of the categories of element types."""
+"""By kind of scalar, the default number to test, in the order of the categories of element types."""
 
 
 @dataclass(frozen=True)
@@ -53,134 +53,32 @@ class NumberDemand:
         )
 
 
-@dataclass(frozen=True)
-class RejectedNumbers:
-    """Regions and kinds in which functions reject numbers.
-
-    Attributes:
-        functions: A regular expression that is searched in function names.
-        names: The parameters.
-        property: The regions and kinds.
-        reason: The reason for the rejection.
-        categories: The categories of element types under test to which this applies.
-    """
-
-    functions: str
-    names: Sequence[str]
-    property: Sequence[str]
-    reason: str
-    categories: Sequence[int] = (0, 1, 2, 3)
-
-    def includes(self, demand: NumberDemand) -> bool:
-        """Return whether a demand asks for a rejected number."""
-        return (
-            demand.name in self.names
-            and demand.property in self.property
-            and category(demand.dtypes[0]) in self.categories
-            and re.search(self.functions, demand.function) is not None
-        )
-
-
-NOT_NEGATIVE = "torch.optim rejects negative numbers"
-
-REJECTED_NUMBERS = (
-    RejectedNumbers("Dropout|BernoulliScalar", ["p"], ["negative"], "a probability"),
-    RejectedNumbers("SigmoidFocalLoss", ["gamma"], ["negative"], "focal loss is defined for γ ≥ 0"),
-    RejectedNumbers("Nms", ["iou_threshold"], ["negative"], "an overlap is never negative"),
-    RejectedNumbers(
-        "RoiAlign", ["spatial_scale"], ["zero", "negative"], "the ratio of the sizes of a feature map and an image"
-    ),
-    RejectedNumbers("Sgd|Adam|Rmsprop|Adadelta", ["lr", "weight_decay", "eps"], ["negative"], NOT_NEGATIVE),
-    RejectedNumbers("Sgd|Rmsprop|Adadelta", ["momentum", "alpha", "rho"], ["negative"], NOT_NEGATIVE),
-    RejectedNumbers(
-        "Adam",
-        ["beta1", "beta2"],
-        ["negative", "whole"],
-        "torch.optim accepts numbers from 0 up to, but not including, 1",
-    ),
-    RejectedNumbers("ClipGradNorm|EmbeddingRenorm_", ["max_norm"], ["negative"], "a norm is never negative"),
-    RejectedNumbers("Normal(Inp|TensorScalar)?$", ["std"], ["negative"], "torch.normal rejects it"),
-    RejectedNumbers(
-        "AmpUpdateScale", ["scale_growth_factor", "scale_backoff_factor"], ["zero", "negative"], "a scale is positive"
-    ),
-    RejectedNumbers("Arange", ["step"], ["zero"], "a range with step 0 never ends"),
-    RejectedNumbers("BatchNormElemt", ["eps"], ["zero", "negative"], "it does not affect the results"),
-    RejectedNumbers("CdistBackward", ["p"], ["negative"], "the forward function rejects it"),
-    RejectedNumbers("Foreachnorm", ["ord"], ["bool"], "torch._foreach_norm rejects it"),
-    RejectedNumbers("Bitwise", ["other"], ["fraction", "float"], "a floating scalar is rejected"),
-    RejectedNumbers(
-        "diopi(Add|Sub)(Inp)?(Scalar)?$", ["alpha"], ["float"], "torch.add rejects it for integers", (0, 1)
-    ),
-    RejectedNumbers(
-        "diopi(Add|Sub)(Inp)?(Scalar)?$", ["alpha"], ["bool"], "torch.add accepts it only for bool", (1, 2, 3)
-    ),
-    RejectedNumbers("diopiSub", ["other", "alpha"], ["bool"], "torch.sub rejects bool"),
-    RejectedNumbers("diopiRemainder", ["input", "other"], ["bool"], "torch.remainder rejects two bools", (0,)),
-)
-
-
-@dataclass(frozen=True)
-class NumberChoice:
-    """A number that functions are tested with instead of the default of a region or kind."""
-
-    functions: str
-    names: Sequence[str]
-    property: str
-    number: Any
-    non_discriminating: str = ""
-
-    def suits(self, demand: NumberDemand) -> bool:
-        """Return whether the number applies to a demand."""
-        return (
-            demand.name in self.names
-            and demand.property == self.property
-            and bool(re.search(self.functions, demand.function))
-        )
-
-
-NO_MEMORY = "a state that decays to nothing at once has no part in what follows"
-
-NUMBER_CHOICES = (
-    NumberChoice("Hardtanh|Clamp(Inp)?Scalar$", ["min_val", "min"], "bool", False),
-    NumberChoice("ClampMin", ["min"], "bool", False),
-    NumberChoice("BitwiseOr", ["other"], "bool", False),
-    NumberChoice("LeakyRelu", ["negative_slope"], "bool", False),
-    NumberChoice("PowScalar", ["input"], "bool", False),
-    NumberChoice("(Le|Gt)(Inp)?Scalar", ["other"], "bool", False),
-    NumberChoice("Foreachadd", ["other"], "int", 0),
-    NumberChoice("Foreachadd", ["other"], "float", 0.0),
-    NumberChoice("Sgd", ["dampening"], "whole", 2.0),
-    NumberChoice("Lerp", ["weight"], "bool", True, "one end has all the weight"),
-    NumberChoice("Adam|Adadelta", ["beta1", "beta2", "rho"], "zero", 0.0, NO_MEMORY),
-)
-
-
 def accepts_any_number(prototype: Prototype) -> bool:
     """Return whether the function is one of PyTorch's, which accept nearly any number, unlike extensions."""
     return header_of(prototype.name) == "functions.h"
 
 
-def number_demands(
-    prototype: Prototype, exceptions: Sequence[RejectedNumbers] = REJECTED_NUMBERS
-) -> Iterator[NumberDemand]:
-    """Yield the demands for a function's numbers, without the exceptions."""
+def number_demands(prototype: Prototype, *, include_excluded: bool = False) -> Iterator[NumberDemand]:
+    """Yield the demands for a function's numbers, by default without the numbers that its prototype excludes."""
     for parameter in prototype.arguments:
         if accepts_any_number(prototype) and issubclass(parameter.annotation, f64 | f32 | Scalar):
-            candidates = (
-                NumberDemand(prototype.name, parameter.name, *property_and_dtypes)
-                for property_and_dtypes in _properties_to_test(prototype, parameter)
-            )
-            yield from (
-                demand for demand in candidates if not any(exception.includes(demand) for exception in exceptions)
-            )
+            for number_property, dtypes in _properties_to_test(prototype, parameter):
+                if include_excluded or not _is_excluded(parameter, number_property, dtypes[0]):
+                    yield NumberDemand(prototype.name, parameter.name, number_property, dtypes)
+
+
+def _is_excluded(parameter: Parameter, number_property: str, dtype: Dtype) -> bool:
+    return any(
+        isinstance(fact, facts.ExcludesNumbers) and number_property in fact.kinds and category(dtype) in fact.categories
+        for fact in parameter.facts
+    )
 
 
 def _properties_to_test(prototype: Prototype, parameter: Parameter) -> Iterator[tuple[str, Sequence[Dtype]]]:
     """Yield properties and element types to test a parameter in.
 
-    They are the regions that no fact excludes, and the kinds of scalars that a tensor which is overwritten can
-    represent,
-    for each category of element types. For factors they are the kinds for each element type.
+    They are the regions, and the kinds of scalars that an overwritten tensor can represent, for each category
+    of element types. For factors they are the kinds for each element type.
     """
     positive = parameter.fact(facts.AtLeast) is not None
     yield from ((region, prototype.dtypes) for region in REGIONS if not (positive and region == "negative"))
@@ -216,7 +114,8 @@ def untested_number_cases(prototype: Prototype, cases: Sequence[Case]) -> Iterat
                 for case in cases
                 if case.dtype in demand.dtypes and _can_take_other_number(prototype, case, demand.name)
             )
-            candidates = [_replace_number(case, demand) for case in sorted(suitable, key=_rarity)]
+            choice = _choose_number(prototype, demand)
+            candidates = [_replace_number(case, choice) for case in sorted(suitable, key=_rarity)]
             defined = [case for case in candidates if not reason_open(prototype, case)]
             found = next(iter(defined or candidates), None)
             if found:
@@ -241,15 +140,21 @@ def _rarity(case: Case) -> tuple[bool, bool]:
     return case.dtype not in (Dtype.float32, Dtype.int32, Dtype.complex64), not case.smoke
 
 
-def _replace_number(case: Case, demand: NumberDemand) -> Case:
-    """Return the case with a number that meets the demand; bool with tensors of other types is a caller habit."""
-    usual = NumberChoice("", (), demand.property, {**REGIONS, **KINDS}[demand.property])
-    chosen = next((choice for choice in NUMBER_CHOICES if choice.suits(demand)), usual)
+def _choose_number(prototype: Prototype, demand: NumberDemand) -> NumberChoice:
+    """Return the number that meets a demand: the family's choice, or the default of the region or kind."""
+    default = NumberChoice(demand.name, demand.property, {**REGIONS, **KINDS}[demand.property])
+    choices = CaseFacts.declared_for(prototype).number_choices
+    return next((c for c in choices if (c.parameter, c.property) == (demand.name, demand.property)), default)
+
+
+def _replace_number(case: Case, choice: NumberChoice) -> Case:
+    """Return the case with another number; bool with tensors of other types is a caller habit."""
+    is_habit = choice.property == "bool" and case.dtype is not Dtype.bool
     return replace(
         case,
-        label=f"{case.dtype.name}-{demand.property}-{demand.name}",
-        arguments={**case.arguments, demand.name: chosen.number},
+        label=f"{case.dtype.name}-{choice.property}-{choice.parameter}",
+        arguments={**case.arguments, choice.parameter: choice.number},
         smoke=False,
-        non_discriminating=chosen.non_discriminating,
-        case_class=CaseClass.callers if demand.property == "bool" and case.dtype is not Dtype.bool else case.case_class,
+        non_discriminating=choice.non_discriminating,
+        case_class=CaseClass.callers if is_habit else case.case_class,
     )

@@ -17,6 +17,7 @@ from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, normal, uniform
+from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
 from diopi_test.cases.model import LARGE, Case, cases_for
 from diopi_test.cases.template import Arguments, CaseTemplate, TensorTemplate, expand, tensor
@@ -388,3 +389,11 @@ CLIPS = (
 @cases_for("diopiClipGradNorm")
 def clip_grad_norm(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, CLIPS)
+
+
+NO_MEMORY = "a state that decays to nothing at once has no part in what follows"
+CaseFacts(number_choices=[NumberChoice("dampening", "whole", 2.0)]).declare("diopiSgd")
+CaseFacts(number_choices=[NumberChoice(name, "zero", 0.0, NO_MEMORY) for name in ("beta1", "beta2")]).declare(
+    "diopiAdam", "diopiAdamW", "diopiFusedAdamW"
+)
+CaseFacts(number_choices=[NumberChoice("rho", "zero", 0.0, NO_MEMORY)]).declare("diopiAdadelta")

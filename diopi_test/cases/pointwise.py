@@ -25,6 +25,7 @@ from diopi_test.cases.domains import (
     uniform,
 )
 from diopi_test.cases.elementwise import UNIFORM, elementwise_cases, pattern, special_value_pairs, with_domains
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.model import Case, CaseClass, cases_for
 from diopi_test.cases.template import DtypeSelection
@@ -127,9 +128,7 @@ def unary(prototype: Prototype) -> Iterator[Case]:
         if prototype.base.removeprefix("diopi") in functions.split()
     ]
     usual = (with_domains(shapes, {"input": DOMAINS[prototype.base]}) for shapes in ALL)
-    cases = elementwise_cases(
-        prototype, [*usual, *special_value_pairs(prototype), *further], huge=prototype.name == "diopiAbs"
-    )
+    cases = elementwise_cases(prototype, [*usual, *special_value_pairs(prototype), *further])
     return (_annotate(prototype.base, case) for case in cases)
 
 
@@ -163,3 +162,6 @@ TANH_BACKWARD = (
 @cases_for("diopiTanhBackward")
 def tanh_backward(prototype: Prototype) -> Iterator[Case]:
     return elementwise_cases(prototype, TANH_BACKWARD)
+
+
+CaseFacts(huge_form="plain").declare("diopiAbs")

@@ -16,6 +16,7 @@ from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, distinct, integer_values, normal, uniform, with_value_in_middle
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, strided, transposed
 from diopi_test.cases.model import LARGE, Case, ResultOf, ResultOverride, cases_for
@@ -420,3 +421,10 @@ def pool(prototype: Prototype) -> Iterator[Case]:
             for template in templates
         )
         yield from _expand(prototype, kind, chosen)
+
+
+for pooling_kind in ("MaxPool", "AdaptiveMaxPool"):
+    for rank in RANKS:
+        CaseFacts(saved={"indices": ResultOf(f"diopi{pooling_kind}{rank}dWithIndices", "indices")}).declare(
+            f"diopi{pooling_kind}{rank}dBackward"
+        )

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.dtypes import floating, half, is_floating, real
+from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_range
+from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
-from diopi_test.cases.model import LARGE, ResultOverride
+from diopi_test.cases.model import LARGE, Case, ResultOverride
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 
@@ -380,3 +382,20 @@ WEIGHTED = (
 )
 
 register("diopiMultinomial", templates=WEIGHTED)
+
+
+def _has_empty_mask(prototype: Prototype, case: Case) -> bool:
+    return 0 in case.arguments["input"].shape and case.results["mask"] is not None
+
+
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _has_empty_mask,
+            "torch.native_dropout gives a mask of no elements the element type of the input",
+        )
+    ]
+).declare("diopiDropout", "diopiDropoutInp")
+CaseFacts(attribute_changes={"float32-put-aside": [{"replacement": True}, {"num_samples": 3}]}).declare(
+    "diopiMultinomial"
+)

@@ -8,8 +8,8 @@ from functools import cache
 from diopi_proto.families import load_families
 from diopi_proto.interface import prototypes
 from diopi_proto.prototype import Prototype
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.model import ResultOf, registered_cases, tensor_specs
-from diopi_test.cases.models import SAVED
 
 
 @cache
@@ -27,5 +27,5 @@ def _sources_of(prototype: Prototype) -> frozenset[str]:
         for spec in tensor_specs(argument)
     )
     rules = [spec.compute for spec in specs if isinstance(spec.compute, ResultOf)]
-    rules += SAVED.get(prototype.base, {}).values()
+    rules += CaseFacts.declared_for(prototype).saved.values()
     return frozenset(rule.function for rule in rules)

@@ -25,6 +25,7 @@ from diopi_test.cases.domains import (
     subnormal,
     uniform,
 )
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.model import LARGE, ResultOverride, TensorSpec
@@ -425,3 +426,4 @@ register(
     derive=derive_single_tensor(),
     non_discriminating={"all-different": "no value occurs twice", "all-equal": "equal elements have one place"},
 )
+CaseFacts(has_single_nan=True).declare("diopiUnique")

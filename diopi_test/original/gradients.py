@@ -12,9 +12,9 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Parameter, Size
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.descriptions import PendingTensor
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous
 from diopi_test.cases.model import Case, ResultOf, ResultOverride, TensorSpec
-from diopi_test.cases.models import SAVED
 from diopi_test.cases.named_domains import NamedDomain
 from diopi_test.original.attributes import convert_attribute, default_of
 from diopi_test.original.entries import EntryError
@@ -28,18 +28,6 @@ GRADIENT_ARGUMENTS: Mapping[str, str] = {
     "grad_cloned_mat": "cloned_mat",
 }
 """The arguments that are gradients of a result, and the name of the result; "" for the first result."""
-
-SAVED_RESULTS: Mapping[str, Mapping[str, ResultOf]] = {
-    **SAVED,
-    **{
-        f"diopi{kind}Backward": {"indices": ResultOf(f"diopi{kind}WithIndices", "indices")}
-        for kind in ("MaxPool1d", "AdaptiveMaxPool1d", "AdaptiveMaxPool3d")
-    },
-    "diopiCholeskyBackward": {"L": ResultOf("diopiCholesky")},
-    "diopiNormBackward": {"norm": ResultOf("diopiNorm", argument_names={"input": "self"})},
-    "diopiTriangularSolveBackward": {"x": ResultOf("diopiTriangularSolve")},
-}
-"""The arguments of backward functions that are results of the forward call, by function and argument."""
 
 SIZES: Mapping[tuple[str, str], Callable[[Mapping[str, Any]], Any]] = {
     ("diopiEmbeddingBackward", "num_weights"): lambda arguments: arguments["weight"].shape[0],
@@ -77,7 +65,7 @@ def gradient_case(forward: Prototype, case: Case) -> tuple[Prototype, Case]:
     saved: dict[str, Any] = {}
     hidden: dict[str, Any] = {}
     for parameter in prototype.arguments:
-        rule = SAVED_RESULTS.get(prototype.name, {}).get(parameter.name) or _result_of(forward, prototype, parameter)
+        rule = CaseFacts.declared_for(prototype).saved.get(parameter.name) or _result_of(forward, prototype, parameter)
         if parameter.name == "indices" and case.arguments.get("mode") == "max":
             rule = _positions(forward, case)
         if parameter.name in GRADIENT_ARGUMENTS:

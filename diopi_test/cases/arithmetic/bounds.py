@@ -41,6 +41,7 @@ from diopi_test.cases.elementwise import (
     with_domains,
     with_result_dtype,
 )
+from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import Case, cases_for
 from diopi_test.cases.template import ByDtype, CaseTemplate
@@ -88,7 +89,7 @@ def clamp(prototype: Prototype) -> Iterator[Case]:
     usual = distribute_patterns(prototype, domains, {"min": middle(0, 60, 2, -0.3), "max": middle(1, 180, 90, 1.1)})
     clamp_cases = _clamp_by_tensors if "min" in domains else _clamp_by_numbers
     templates = [*usual, *clamp_cases(prototype, domains)]
-    return elementwise_cases(prototype, templates, huge=prototype.name == "diopiClampScalar")
+    return elementwise_cases(prototype, templates)
 
 
 def _clamp_by_tensors(prototype: Prototype, domains: Domains) -> Iterator[CaseTemplate[Any]]:
@@ -181,3 +182,7 @@ def bound(prototype: Prototype) -> Iterator[Case]:
         cut = with_domains(ROW, few_values, "float-number", {name: -1.5}, [Dtype.int32], case_class=CALLERS)
         templates.append(with_result_dtype(Dtype.int32, cut))
     return elementwise_cases(prototype, templates)
+
+
+CaseFacts(number_choices=[NumberChoice("min", "bool", False)]).declare("diopiClamp", "diopiClampMin")
+CaseFacts(huge_form="scalar").declare("diopiClamp")

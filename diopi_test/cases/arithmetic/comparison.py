@@ -38,6 +38,7 @@ from diopi_test.cases.elementwise import (
     with_domains,
     with_result_dtype,
 )
+from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import contiguous, strided, strides, transposed
 from diopi_test.cases.model import LARGE, Case, cases_for
@@ -251,3 +252,6 @@ def _altered_copy(places: Sequence[int]) -> Derive[Any]:
         return {"input": replace(original, domain=domain), "other": replace(copy, compute=altered)}
 
     return operands
+
+
+CaseFacts(number_choices=[NumberChoice("other", "bool", False)]).declare("diopiBitwiseOr", "diopiLe", "diopiGt")

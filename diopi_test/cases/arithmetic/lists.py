@@ -7,11 +7,12 @@ from itertools import cycle
 from math import inf, nan
 from typing import Any
 
-from diopi_proto.dtypes import category
+from diopi_proto.dtypes import category, promote_with_numbers
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import by_category, by_kind
 from diopi_test.cases.domains import choice, full_range, integer_values, normal
+from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
 from diopi_test.cases.model import LARGE, Case, TensorSpec, cases_for
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, expand, tensor
@@ -94,3 +95,44 @@ def _by_tensor(template: CaseTemplate[Any]) -> CaseTemplate[Any]:
         return TensorSpec(template.sizes, F32 if lifted else dtype, choice([number]))
 
     return template.replace(arguments={"other": ByDtype(number_as_tensor)})
+
+
+def _has_factor_with_axes(prototype: Prototype, case: Case) -> bool:
+    return bool(case.arguments["other"].shape)
+
+
+def _promotes_list(prototype: Prototype, case: Case) -> bool:
+    """Return whether the number, or the tensor with the number, is of a higher category than a tensor of the list."""
+    operand = case.arguments["other"]
+    least = (
+        category(operand.dtype)
+        if isinstance(operand, TensorSpec)
+        else category(promote_with_numbers(Dtype.bool, [operand]))
+    )
+    return any(category(tensor.dtype) < least for tensor in case.arguments["inputs"])
+
+
+def _is_empty_list(prototype: Prototype, case: Case) -> bool:
+    return not case.arguments["inputs"]
+
+
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _has_factor_with_axes,
+            "torch._foreach_mul takes a tensor without axes for the factor",
+        )
+    ]
+).declare("diopiForeachmulTensor")
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _promotes_list,
+            "torch._foreach_add and _foreach_mul return the common type, and reject a higher type in place",
+        ),
+        OpenCalls(_is_empty_list, "torch._foreach_add and _foreach_mul reject lists without tensors"),
+    ]
+).declare("diopiForeachaddScalar", "diopiForeachmulScalar", "diopiForeachmulTensor")
+CaseFacts(number_choices=[NumberChoice("other", "int", 0), NumberChoice("other", "float", 0.0)]).declare(
+    "diopiForeachaddScalar"
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf, nan
 
-from diopi_proto.dtypes import floating, integer, signed
+from diopi_proto.dtypes import common_dtype, floating, integer, signed
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import (
@@ -29,7 +29,9 @@ from diopi_test.cases.elementwise import (
     vary_argument,
     with_domains,
 )
-from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
+from diopi_test.cases.model import Case, TensorSpec, cases_for
+from diopi_test.cases.open_calls import operands_of
 from diopi_test.cases.type_promotion import ABOVE_FLOAT16
 
 F16, F32 = Dtype.float16, Dtype.float32
@@ -143,3 +145,16 @@ OF_NUMBER = (
 def power_of_number(prototype: Prototype) -> Iterator[Case]:
     usual = distribute_patterns(prototype, {"exponent": EXPONENT}, {"input": by_category(3, -3, 1.7)})
     return elementwise_cases(prototype, [*usual, *OF_NUMBER])
+
+
+def _raises_bool_to_bools(prototype: Prototype, case: Case) -> bool:
+    """Return whether a bool is raised to a tensor of bools."""
+    tensors, numbers = operands_of(prototype, case)
+    is_tensor = isinstance(case.arguments["exponent"], TensorSpec)
+    return is_tensor and common_dtype([tensor.dtype for tensor in tensors], numbers) is Dtype.bool
+
+
+CaseFacts(open_calls=[OpenCalls(_raises_bool_to_bools, "torch.pow has no kernel for exponents of bool")]).declare(
+    "diopiPowTensor", "diopiPowScalar"
+)
+CaseFacts(number_choices=[NumberChoice("input", "bool", False)]).declare("diopiPowScalar")

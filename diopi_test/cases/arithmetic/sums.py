@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf, nan
 
-from diopi_proto.dtypes import floating
+from diopi_proto.dtypes import ELEMENT_SIZE, category, floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import (
@@ -38,7 +38,9 @@ from diopi_test.cases.elementwise import (
     with_result_dtype,
     with_wider_scalar_tensor,
 )
+from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
 from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.open_calls import operands_of
 from diopi_test.cases.template import Arguments, DtypeSelection
 from diopi_test.cases.type_promotion import first_gap, promotion_templates, unrepresentable_integers
 
@@ -109,7 +111,7 @@ def add_and_sub(prototype: Prototype) -> Iterator[Case]:
         templates += mixed_types(
             prototype, for_both_operands(integer_values(-1, 1)), {"alpha": 1}, [(Dtype.bool, Dtype.int32)], smoke=True
         )
-    return elementwise_cases(prototype, templates, huge=prototype.name == "diopiAdd")
+    return elementwise_cases(prototype, templates)
 
 
 FACTORS = for_both_operands(by_kind(log_uniform(-6, 6), truths_or(True, full_range)))
@@ -141,7 +143,7 @@ def mul(prototype: Prototype) -> Iterator[Case]:
             prototype, lambda dtype: for_both_operands(by_kind(choice([3, -3]), unrepresentable_integers(dtype)))
         ),
     ]
-    return elementwise_cases(prototype, templates, huge=prototype.name == "diopiMulInp")
+    return elementwise_cases(prototype, templates)
 
 
 THREE = {"input": normal(3), "tensor1": normal(2), "tensor2": log_uniform(-2, 2)}
@@ -198,3 +200,36 @@ LERPS = (
 @cases_for("diopiLerpTensor", non_discriminating={"weight-(0|1.0)": "one end has all the weight"})
 def lerp(prototype: Prototype) -> Iterator[Case]:
     return elementwise_cases(prototype, [*distribute_patterns(prototype, SPAN, {"weight": 0.3}), *LERPS])
+
+
+def _has_bool_operand(prototype: Prototype, case: Case) -> bool:
+    """Return whether an operand is a bool tensor or True."""
+    tensors, numbers = operands_of(prototype, case)
+    return any(tensor.dtype is Dtype.bool for tensor in tensors) or any(number is True for number in numbers)
+
+
+def _rounds_integer_operand(prototype: Prototype, case: Case) -> bool:
+    """Return whether integers that float32 cannot represent are promoted to float32 by a floating number."""
+    tensors, numbers = operands_of(prototype, case)
+    if not tensors or not any(isinstance(number, float) for number in numbers):
+        return False
+    dtype = tensors[0].dtype
+    return category(dtype) == 1 and ELEMENT_SIZE[dtype] >= ELEMENT_SIZE[Dtype.float32]
+
+
+CaseFacts(open_calls=[OpenCalls(_has_bool_operand, "torch.sub rejects bool tensors and numbers")]).declare("diopiSub")
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _rounds_integer_operand,
+            "a floating number promotes integers to float32, which cannot represent all of them; a vendor that "
+            "computes more accurately returns another result",
+        )
+    ]
+).declare("diopiAdd", "diopiSub", "diopiMul")
+
+CaseFacts(number_choices=[NumberChoice("weight", "bool", True, "one end has all the weight")]).declare(
+    "diopiLerpTensor"
+)
+CaseFacts(huge_form="plain").declare("diopiAdd")
+CaseFacts(huge_form="inplace").declare("diopiMul")

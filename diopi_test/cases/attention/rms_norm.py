@@ -12,6 +12,7 @@ from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import BF16, F16, F32, F64, Shape
 from diopi_test.cases.domains import choice, integer_values, normal
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.model import LARGE, Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, expand, same_layout, tensor
@@ -125,3 +126,5 @@ _norm_cases(
     ),
     normed("special", (12, 4), domains={"grad_output": choice([1.0, nan, 2.0, -3.0, 0.5, inf, 1.5])}),
 )
+
+CaseFacts(saved={"inv_rms": ResultOf("diopiRMSNorm", "inv_rms")}).declare("diopiRMSNormBackward")

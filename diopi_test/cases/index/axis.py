@@ -11,6 +11,7 @@ import numpy as np
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.index.common import (
     ALIKE,
     LARGE_AXES,
@@ -332,3 +333,6 @@ register(
     derive=by_range,
     non_discriminating=WHOLE_AXIS,
 )
+
+CaseFacts(attribute_changes={"float32-columns": [{"input_sizes": (4, 8)}]}).declare("diopiIndexSelectBackward")
+CaseFacts(attribute_changes={"float32-columns": [{"step": 1}, {"end": 4}]}).declare("diopiSlice")

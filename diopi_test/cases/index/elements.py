@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from diopi_proto.dtypes import category, floating, half, integer
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, full_range, normal
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.index.common import (
     INEXACT,
     LARGE_AXES,
@@ -281,3 +282,5 @@ register(
     derive=scattering,
     non_discriminating=WRITTEN_ALL,
 )
+
+CaseFacts(scattered_tensor="input").declare("diopiScatter", "diopiScatterScalar")

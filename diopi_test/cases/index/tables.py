@@ -11,8 +11,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating
+from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values
+from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.index.common import (
     FAR_APART,
     LARGE_HALF,
@@ -25,7 +27,7 @@ from diopi_test.cases.index.common import (
     sums,
 )
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.model import LARGE, TensorSpec
+from diopi_test.cases.model import LARGE, Case, TensorSpec
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     ByDtype,
@@ -217,3 +219,13 @@ ONE_HOT = (
 )
 
 register("diopiOneHot", templates=ONE_HOT, derive=derive_single_tensor(integer_values(0, 4)))
+
+
+def _requests_sparse_gradient(prototype: Prototype, case: Case) -> bool:
+    return bool(case.arguments["sparse"])
+
+
+CaseFacts(
+    open_calls=[OpenCalls(_requests_sparse_gradient, "with sparse, PyTorch's gradient is a sparse tensor")],
+    attribute_changes={"float32-vector": [{"num_weights": 7}]},
+).declare("diopiEmbeddingBackward")

@@ -14,6 +14,7 @@ from diopi_proto.dtypes import is_complex
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, tiny_multiples
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import (
     BASIC,
@@ -24,7 +25,7 @@ from diopi_test.cases.linalg.operands import (
     large_operands,
     operands,
 )
-from diopi_test.cases.model import Case, ResultOverride, Values, cases_for
+from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
 
@@ -209,3 +210,6 @@ def qr(prototype: Prototype) -> Iterator[Case]:
     templates = [in_mode(template, mode) for template in MATRICES for mode in MODES]
     large = [in_mode(template, "reduced").replace(template.label) for template in LARGE_MATRICES]
     return expand_in_order(prototype, [*templates, TRIANGULAR, NEAR_LEAST, *large])
+
+
+CaseFacts(saved={"L": ResultOf("diopiCholesky")}).declare("diopiCholeskyBackward")

@@ -12,6 +12,7 @@ from diopi_proto.dtypes import floating, half, integer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import choice, integer_values, normal
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous, expanded, strides, transposed
 from diopi_test.cases.linalg.operands import (
     ACCUMULATED,
@@ -24,7 +25,7 @@ from diopi_test.cases.linalg.operands import (
     large_operands,
     operands,
 )
-from diopi_test.cases.model import Case, cases_for
+from diopi_test.cases.model import Case, TensorSpec, cases_for
 from diopi_test.cases.products import exact_numbers, fixed_values, partly_infinite
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
 
@@ -277,3 +278,18 @@ def baddbmm(prototype: Prototype) -> Iterator[Case]:
     for case in expand_in_order(prototype, sums(BADDBMM, long, tails, LARGE_BADDBMM)):
         factors = {name: float(case.arguments[name]) for name in ("beta", "alpha")}  # no integers, unlike diopiAddmm's
         yield replace(case, arguments={**case.arguments, **factors})
+
+
+def tall_and_wide(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+    """Yield the products of a tall and a wide matrix in both orders; a vendor may cache something for their sizes."""
+    first, second = (parameter.name for parameter in prototype.arguments)
+    batch = (2,) if prototype.name == "diopiBmm" else ()
+    for label, rows, columns in (("tall-by-wide", 7, 3), ("wide-by-tall", 3, 7)):
+        arguments = {
+            first: TensorSpec((*batch, rows, columns), F32),
+            second: TensorSpec((*batch, columns, rows), F32),
+        }
+        yield Case(f"float32-{label}", F32, arguments)
+
+
+CaseFacts(further_cases=[tall_and_wide]).declare("diopiMm", "diopiBmm", "diopiMatmul")

@@ -14,6 +14,7 @@ from diopi_proto.dtypes import is_complex
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import integer_values
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, operands
 from diopi_test.cases.model import LARGE, Case, ResultOf, Values, cases_for
@@ -159,3 +160,6 @@ def triangular_solve_backward(prototype: Prototype) -> Iterator[Case]:
         }
 
     return expand(prototype, GRADIENTS, gradients)
+
+
+CaseFacts(saved={"x": ResultOf("diopiTriangularSolve")}).declare("diopiTriangularSolveBackward")

@@ -15,9 +15,10 @@ from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
+from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
-from diopi_test.cases.model import LARGE, Case, CaseClass, ResultOverride, cases_for
+from diopi_test.cases.model import LARGE, Case, CaseClass, ResultOf, ResultOverride, TensorSpec, cases_for
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, TensorTemplate, tensor
 
@@ -250,3 +251,34 @@ def nll(prototype: Prototype) -> Iterator[Case]:
 def nll_v2_backward(prototype: Prototype) -> Iterator[Case]:
     """Nothing is exact in a gradient whose total weight is given."""
     return loss_cases(prototype, NLL)
+
+
+def _has_rank_3_or_5(prototype: Prototype, case: Case) -> bool:
+    return len(case.arguments["input"].shape) not in (1, 2, 4)
+
+
+def _is_non_contiguous_image(prototype: Prototype, case: Case) -> bool:
+    spec: TensorSpec = case.arguments["input"]
+    return len(spec.shape) == 4 and not spec.has_layout(contiguous)
+
+
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _has_rank_3_or_5,
+            "torch.ops.aten.nll_loss_forward takes ranks 1 and 2, nll_loss2d_forward rank 4; callers reshape others",
+        )
+    ]
+).declare("diopiNLLLossV2", "diopiNLLLossV2Backward")
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _is_non_contiguous_image,
+            "torch.ops.aten.nll_loss2d_backward rejects input that is not contiguous: grad_input must be contiguous",
+        )
+    ]
+).declare("diopiNLLLossBackward", "diopiNLLLossV2Backward")
+CaseFacts(
+    saved={"totalWeight": ResultOf("diopiNLLLossV2", "totalWeight")},
+    attribute_changes={"float32-none": [{"ignore_index": 2}]},
+).declare("diopiNLLLossV2Backward")

@@ -15,9 +15,10 @@ from diopi_proto.dtypes import floating, integer, integral
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, log_uniform, normal, uniform
+from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
-from diopi_test.cases.model import LARGE, Case, CaseClass, cases_for
+from diopi_test.cases.model import LARGE, Case, CaseClass, TensorSpec, cases_for
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, tensor
 
 F16, BF16, F32, F64 = floating
@@ -300,3 +301,55 @@ STEEP = focal(input=choice([-160.0, 160.0]))
 def sigmoid_focal(prototype: Prototype) -> Iterator[Case]:
     infinite = shaped(focal("infinite", input=INFINITE, target=choice([0.0])), PLAIN[0])
     return loss_cases(prototype, FOCAL, of_loss=[*exact(STEEP), infinite])
+
+
+def _has_float64_range_ends(prototype: Prototype, case: Case) -> bool:
+    return case.dtype is Dtype.float64 and "ends" in case.label.split("-")
+
+
+def _has_tie_at_beta_0(prototype: Prototype, case: Case) -> bool:
+    return case.arguments["beta"] == 0 and "ties" in case.label
+
+
+def _has_bool_at_beta_0(prototype: Prototype, case: Case) -> bool:
+    tensors = [value for value in case.arguments.values() if isinstance(value, TensorSpec)]
+    return case.arguments["beta"] == 0 and any(tensor.dtype is Dtype.bool for tensor in tensors)
+
+
+def _has_soft_targets(prototype: Prototype, case: Case) -> bool:
+    return "soft-targets" in case.label
+
+
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _has_float64_range_ends,
+            "the least denominator of torch.ops.aten.binary_cross_entropy_backward is 1e-12 rounded to float32",
+        )
+    ]
+).declare("diopiBCELossBackward")
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _has_tie_at_beta_0,
+            "with beta 0 at a tie, the gradient of torch.nn.functional.smooth_l1_loss is 0, that of "
+            "torch.ops.aten.smooth_l1_loss_backward −grad_output",
+        )
+    ]
+).declare("diopiSmoothL1LossBackward")
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _has_bool_at_beta_0,
+            "with beta 0, torch.nn.functional.smooth_l1_loss subtracts the target, which torch.sub rejects for bool",
+        )
+    ]
+).declare("diopiSmoothL1Loss", "diopiSmoothL1LossBackward")
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _has_soft_targets,
+            "focal loss is defined for targets 0 and 1; what it is between them is that of one formula for it",
+        )
+    ]
+).declare("diopiSigmoidFocalLoss", "diopiSigmoidFocalLossBackward")

@@ -12,6 +12,7 @@ from scipy import special
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
 from diopi_test.cases.domains import normal
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM
 from diopi_test.cases.model import LARGE, Case, ResultOf, ResultOverride, Values, cases_for
@@ -184,3 +185,13 @@ def ctc(prototype: Prototype) -> Iterator[Case]:
 @cases_for("diopiCTCLossBackward", non_discriminating=NO_LABELS)
 def ctc_backward(prototype: Prototype) -> Iterator[Case]:
     return expand(prototype, [alignment.replace(result_layout=alignment.layout) for alignment in ALIGNMENTS])
+
+
+LOG_SOFTMAX = ResultOf("diopiLogSoftmax", argument_names={"input": "_logits"}, extra_arguments={"dim": 2})
+CaseFacts(saved={"log_probs": LOG_SOFTMAX}).declare("diopiCTCLoss", "diopiCTCLossBackward")
+CaseFacts(
+    saved={
+        "neg_log_likelihood": ResultOf("diopiCTCLoss", "neg_log_likelihood"),
+        "log_alpha": ResultOf("diopiCTCLoss", "log_alpha"),
+    }
+).declare("diopiCTCLossBackward")

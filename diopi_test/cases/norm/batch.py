@@ -10,8 +10,9 @@ from typing import Any
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
-from diopi_test.cases.model import LARGE
+from diopi_test.cases.model import LARGE, ResultOf
 from diopi_test.cases.norm.affine import NO_VARIANCE, Layer, common, forward_statistic, layer, layers, statistic
 from diopi_test.cases.norm.usual import COMMON, GRADIENTS, NO_AFFINE, NO_BIAS, NO_WEIGHT, exact, large, long, saved
 from diopi_test.cases.norm.values import EPS, FAR, MOMENTUM, POSITIVE_INTEGERS, SHIFTED, level, two_values, with_first
@@ -297,3 +298,10 @@ synchronised(
         *LARGE_BATCHES,
     ),
 )
+
+CaseFacts(
+    saved={
+        "save_mean": ResultOf("diopiBatchNormStats", "mean"),
+        "save_invstd": ResultOf("diopiBatchNormStats", "invstd"),
+    }
+).declare("diopiBatchNormBackward")

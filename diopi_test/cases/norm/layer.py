@@ -8,11 +8,13 @@ from math import inf, prod
 from typing import Any
 
 from diopi_proto.dtypes import floating, half
+from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import SHAPES, rank_axis_pairs
 from diopi_test.cases.domains import uniform
-from diopi_test.cases.layouts import channels_last, expanded, transposed
-from diopi_test.cases.model import LARGE, ResultOverride
+from diopi_test.cases.facts import CaseFacts, OpenCalls
+from diopi_test.cases.layouts import channels_last, contiguous, expanded, transposed
+from diopi_test.cases.model import LARGE, Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.cases.norm.affine import NO_VARIANCE, Layer, common, forward_statistic, layer, layers, statistic
 from diopi_test.cases.norm.usual import (
     COMMON,
@@ -268,3 +270,69 @@ instance_norm(
         layer("equal-rows", EQUAL_ROWS.shape, input=EQUAL_ROWS, grad_output=EQUAL_ROWS, dtypes=(F32, F64)),
     ),
 )
+
+# Facts
+
+WITHOUT_BIAS: Mapping[str, Any] = {"bias": None, "eps": 1e-5}
+CaseFacts(
+    saved={
+        "mean": ResultOf("diopiGroupNorm", "save_mean", extra_arguments=WITHOUT_BIAS),
+        "rstd": ResultOf("diopiGroupNorm", "save_invstd", extra_arguments=WITHOUT_BIAS),
+    }
+).declare("diopiGroupNormBackward")
+CaseFacts(
+    saved={
+        "mean": ResultOf("diopiLayerNorm", "save_mean", extra_arguments={"eps": 1e-5}),
+        "rstd": ResultOf("diopiLayerNorm", "save_invstd", extra_arguments={"eps": 1e-5}),
+    }
+).declare("diopiLayerNormBackward")
+
+
+def _is_not_dense(prototype: Prototype, case: Case) -> bool:
+    """Return whether an image is neither contiguous nor channels last."""
+    values = [case.arguments[name] for name in ("input", "grad_output") if name in case.arguments]
+    specs = [value for value in values if isinstance(value, TensorSpec)]  # results of other functions are dense
+    return any(not spec.has_layout(contiguous) and not spec.has_layout(channels_last) for spec in specs)
+
+
+def _is_empty(prototype: Prototype, case: Case) -> bool:
+    return 0 in case.arguments["input"].shape
+
+
+def _has_negative_begin_axis(prototype: Prototype, case: Case) -> bool:
+    return bool(case.arguments["begin_norm_axis"] < 0)
+
+
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _is_not_dense,
+            "torch.ops.aten.native_group_norm rejects tensors that are not contiguous, and its gradient misreads them; "
+            "callers copy first",
+        )
+    ]
+).declare("diopiGroupNorm", "diopiGroupNormBackward")
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _is_empty,
+            "PyTorch documents no statistics of no elements; its CPU kernels give the mean 0 and the deviation NaN",
+        )
+    ]
+).declare("diopiGroupNorm")
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _is_empty,
+            "PyTorch documents no gradient of no elements; its CPU kernels give zeros for weight and bias",
+        )
+    ]
+).declare("diopiGroupNormBackward")
+CaseFacts(
+    open_calls=[
+        OpenCalls(
+            _has_negative_begin_axis,
+            "PyTorch takes the normalized shape; only the standard accepts an axis that counts from the end",
+        )
+    ]
+).declare("diopiLayerNormGB", "diopiLayerNormGBBackward")

@@ -27,6 +27,7 @@ from diopi_test.cases.domains import (
     uniform,
     with_value_in_middle,
 )
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, strides, transposed
 from diopi_test.cases.model import FULL, LARGE, ResultOf, ResultOverride
 from diopi_test.cases.norm.values import POSITIVE_INTEGERS, half_zero, rows, with_first
@@ -444,3 +445,5 @@ register(
     ),
     non_discriminating={**NOT_BELOW_EPS, **ONE_ELEMENT},
 )
+
+CaseFacts(saved={"norm": ResultOf("diopiNorm", argument_names={"input": "self"})}).declare("diopiNormBackward")

@@ -10,6 +10,7 @@ from diopi_proto.dtypes import DtypeSet
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
 from diopi_test.cases.domains import Domain, any_value, normal, special
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
 from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import (
@@ -214,3 +215,5 @@ LARGE_SPLIT = (
 )
 
 register("diopiSplitWithSizes", templates=(*SPLIT, *SPLIT_ALONG, *LARGE_SPLIT), derive=derive_single_tensor())
+
+CaseFacts(attribute_changes={"float32-front": [{"dim": 1}]}).declare("diopiStack")

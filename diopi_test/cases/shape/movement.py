@@ -8,11 +8,13 @@ from functools import partial
 from math import inf, nan
 from typing import Any, Unpack
 
+from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import SHAPES, rank_axis_pairs, untested_axes
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, special
+from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
-from diopi_test.cases.model import LARGE, ResultOverride
+from diopi_test.cases.model import LARGE, Case, ResultOverride
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Argument,
@@ -385,4 +387,31 @@ register(
     templates=PADDED,
     derive=derive_single_tensor(),
     non_discriminating={"constant-no-margins": "there are no margins to fill"},
+)
+
+
+def _pads_bool_with_edges(prototype: Prototype, case: Case) -> bool:
+    return case.dtype is Dtype.bool and case.arguments["mode"] in ("reflect", "replicate")
+
+
+def _lacks_padding_value(prototype: Prototype, case: Case) -> bool:
+    return case.arguments["mode"] == "constant" and case.arguments["value"] is None
+
+
+CaseFacts(
+    open_calls=[
+        OpenCalls(_pads_bool_with_edges, "torch.nn.functional.pad has no kernel for bool that repeats edges"),
+        OpenCalls(
+            _lacks_padding_value,
+            "torch.ops.aten.constant_pad_nd requires a number; its callers insert 0 for a missing number",
+        ),
+    ]
+).declare("diopiPad")
+
+CaseFacts(attribute_changes={"float32-matrix": [{"repeats_size": (2, 3)}]}).declare("diopiRepeat")
+CaseFacts(attribute_changes={"float32-overlapping": [{"step": 1}, {"size": 2}, {"dim": 1, "size": 2}]}).declare(
+    "diopiUnfold"
+)
+CaseFacts(attribute_changes={"float32-cube": [{"step": 3}, {"step": 3, "input_sizes": (6, 7, 6)}]}).declare(
+    "diopiUnfoldBackward"
 )

@@ -9,12 +9,13 @@ import pytest
 from sampling import sampled
 
 from diopi_proto import facts
+from diopi_proto.dtypes import category
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Parameter, Size
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.axes import rank_axis_pairs
 from diopi_test.cases.model import Case, CaseClass, TensorSpec, tensor_specs
-from diopi_test.cases.numbers import REJECTED_NUMBERS, accepts_any_number, number_demands
+from diopi_test.cases.numbers import accepts_any_number, number_demands
 from diopi_test.cases.selection import select_cases
 
 FUNCTIONS = [name for name, prototype in prototypes().items() if accepts_any_number(prototype)]
@@ -77,18 +78,26 @@ def test_cases_use_numbers_of_every_region_and_scalars_of_every_kind(function: s
     assert not [demand for demand in number_demands(lookup(function)) if not demand.is_met(cases)]
 
 
-@pytest.mark.parametrize(
-    "exception", REJECTED_NUMBERS, ids=lambda rejected: f"{rejected.functions}-{'-'.join(rejected.names)}"
-)
-def test_every_exception_is_needed_and_has_a_reason(exception: Any) -> None:
-    all_demands = [demand for function in FUNCTIONS for demand in number_demands(lookup(function), ())]
-    for name in exception.names:
-        for region in exception.property:
-            assert any(
-                exception.includes(demand) and demand.name == name and demand.property == region
-                for demand in all_demands
-            )
-    assert exception.reason
+EXCLUDING = [
+    (fact, function, parameter.name)
+    for function in FUNCTIONS
+    for parameter in lookup(function).arguments
+    for fact in parameter.facts
+    if isinstance(fact, facts.ExcludesNumbers)
+]
+
+
+@pytest.mark.parametrize("fact", {fact: None for fact, _, _ in EXCLUDING}, ids=lambda fact: fact.reason)
+def test_every_excluded_number_would_otherwise_be_tested(fact: facts.ExcludesNumbers) -> None:
+    demands = [
+        demand.property
+        for excluding, function, name in EXCLUDING
+        if excluding == fact
+        for demand in number_demands(lookup(function), include_excluded=True)
+        if demand.name == name and category(demand.dtypes[0]) in fact.categories
+    ]
+    assert set(fact.kinds) <= set(demands)
+    assert fact.reason
 
 
 ORDERS = (-0.5, 0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4, 6, inf)

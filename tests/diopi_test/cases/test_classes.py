@@ -11,9 +11,10 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
 from diopi_test.cases.classes import classify_cases
 from diopi_test.cases.domains import any_value, half_nan, special, special_except, uniform
+from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import channels_last, expanded, strided, transposed
 from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
-from diopi_test.cases.open_calls import OPEN_CALLS, reason_open
+from diopi_test.cases.open_calls import GENERAL_OPEN_CALLS, reason_open
 from diopi_test.cases.selection import select_cases
 
 F16, F32 = Dtype.float16, Dtype.float32
@@ -166,15 +167,30 @@ def test_labels_of_basic_cases_name_no_special_requirement(function: str) -> Non
     assert [label for label in basic if any(word in f"{label}-" for word in RARE)] == []
 
 
-def test_every_reason_for_open_applies_to_a_case() -> None:
-    named = {name for calls in OPEN_CALLS for name in calls.functions} | {
-        "diopiAddInpScalar",
-        "diopiOneHot",
-        "diopiMul",
-    }
-    cases = [(lookup(name), case) for name in named | {"diopiSubScalar"} for case in select_cases(name, "full")]
-    for calls in OPEN_CALLS:
-        assert any(reason_open(prototype, case) == calls.reason for prototype, case in cases), calls.reason
+OPEN_CALLS = {
+    name: calls
+    for name, p in prototypes().items()
+    if p.base == name and (calls := CaseFacts.declared_for(p).open_calls)
+}
+
+
+@pytest.mark.parametrize("function", sampled(OPEN_CALLS, 10))
+def test_every_declared_open_call_applies_to_a_case(function: str) -> None:
+    forms = [prototype for prototype in prototypes().values() if prototype.base == function]
+    for calls in OPEN_CALLS[function]:
+        assert any(
+            calls.matches(prototype, case) for prototype in forms for case in select_cases(prototype.name, "full")
+        ), calls.reason
+
+
+@pytest.mark.parametrize("calls", GENERAL_OPEN_CALLS, ids=lambda calls: calls.reason)
+def test_every_general_open_call_applies_to_a_case(calls: OpenCalls) -> None:
+    examples = [lookup(name) for name in ("diopiAddInpScalar", "diopiOneHot", "diopiMul")]
+    assert any(
+        reason_open(prototype, case) == calls.reason
+        for prototype in examples
+        for case in select_cases(prototype.name, "full")
+    )
 
 
 def test_no_text_parameter_is_optional() -> None:

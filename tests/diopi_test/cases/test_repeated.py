@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from diopi_proto.interface import lookup
+from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
 from diopi_test.cases import repeated
+from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
@@ -67,9 +68,12 @@ def test_unused_shape_occurs_only_in_cases_with_both_kinds() -> None:
     assert all(case.arguments["input"].shape != repeated.UNUSED_SHAPE for case in remaining)
 
 
-@pytest.mark.parametrize("function", repeated.ATTRIBUTE_CHANGES)
+CHANGED = [name for name, prototype in prototypes().items() if CaseFacts.declared_for(prototype).attribute_changes]
+
+
+@pytest.mark.parametrize("function", CHANGED)
 def test_changed_attributes_leave_the_tensors_unchanged(function: str) -> None:
-    label, changes = repeated.ATTRIBUTE_CHANGES[function]
-    for change in changes:
-        case, changed = cases(function, label, f"{label}-other-{'-and-'.join(change)}")
-        assert {name for name, value in case.arguments.items() if value != changed.arguments[name]} == set(change)
+    for label, changes in CaseFacts.declared_for(lookup(function)).attribute_changes.items():
+        for change in changes:
+            case, changed = cases(function, label, f"{label}-other-{'-and-'.join(change)}")
+            assert {name for name, value in case.arguments.items() if value != changed.arguments[name]} == set(change)

@@ -1,0 +1,77 @@
+"""Cases whose scalars have equal values of different kinds, which determine the element type of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from diopi_proto.dtypes import promoted
+from diopi_proto.prototype import Prototype
+from diopi_proto.types import Dtype
+from diopi_test.cases.domains import Domain, integer_values
+from diopi_test.cases.facts import CaseFacts, FurtherCases
+from diopi_test.cases.model import Case, TensorSpec
+
+UNUSED_SHAPE = (2, 11)
+"""A shape that no other case has: the first call with it is one of these."""
+
+
+def scalar_kinds(domain: Domain | None = None, neutral: int | None = None) -> FurtherCases:
+    """Return a maker of cases with the same numbers as floats and as integers, or as integers and bools.
+
+    The kind with the wider result comes first: the narrower result cannot represent what the first call leaves behind.
+
+    Args:
+        domain: The domain of the tensors; None for the domains of the function's own case.
+        neutral: The number that leaves the other operand unchanged if both are bool; None if there is none.
+
+    Returns:
+        The maker, for `CaseFacts.further_cases`.
+    """
+
+    def make(prototype: Prototype, cases: Sequence[Case]) -> Iterator[Case]:
+        names = [parameter.name for parameter in prototype.numbers]
+        if not names or prototype.is_inplace or prototype.result is not promoted:
+            return
+        if Dtype.float32 in prototype.dtypes:
+            case = _first_integer_case(cases, Dtype.int32, names)
+            yield from _cases_in_both_kinds(case, {name: case.arguments[name] for name in names}, (float, int), domain)
+        if neutral is not None:
+            case = _first_integer_case(cases, Dtype.bool, names)
+            yield from _cases_in_both_kinds(case, dict.fromkeys(names, neutral), (int, bool))
+
+    return make
+
+
+def _cases_in_both_kinds(
+    case: Case, numbers: Mapping[str, int], kinds: Sequence[type], domain: Domain | None = None
+) -> Iterator[Case]:
+    """Yield a case with numbers of one kind and of the other, and tensors of an unused shape."""
+    tensors = {name: value for name, value in case.arguments.items() if isinstance(value, TensorSpec)}
+    reshaped = {n: replace(spec, shape=UNUSED_SHAPE, domain=domain or spec.domain) for n, spec in tensors.items()}
+    for kind in kinds:
+        arguments = {**case.arguments, **reshaped, **{name: kind(number) for name, number in numbers.items()}}
+        yield replace(case, label=f"{case.dtype.name}-number-as-{kind.__name__}", arguments=arguments, smoke=False)
+
+
+def _first_integer_case(cases: Sequence[Case], dtype: Dtype, names: Sequence[str]) -> Case:
+    """Return the first case whose tensors all have the type `dtype` and whose named arguments are integers."""
+    return next(case for case in cases if case.dtype is dtype and _is_integer_case(case, names))
+
+
+def _is_integer_case(case: Case, names: Sequence[str]) -> bool:
+    """Return whether all tensors have the case's type and the named arguments are integers."""
+    tensors = [value for value in case.arguments.values() if isinstance(value, TensorSpec)]
+    results = [override for override in case.results.values() if override is not None]
+    usual = all(tensor.dtype is case.dtype for tensor in tensors) and not any(override.dtype for override in results)
+    return usual and all(type(case.arguments[name]) is int for name in names)
+
+
+CaseFacts(further_cases=[scalar_kinds(integer_values(1, 100), neutral=0)]).declare("diopiAdd", "diopiBitwiseOr")
+CaseFacts(further_cases=[scalar_kinds(integer_values(1, 100), neutral=1)]).declare("diopiMul", "diopiBitwiseAnd")
+CaseFacts(further_cases=[scalar_kinds(integer_values(1, 100))]).declare(
+    "diopiSub", "diopiRemainder", "diopiRemainderTensor"
+)
+CaseFacts(further_cases=[scalar_kinds()]).declare(
+    "diopiPowTensor", "diopiPow", "diopiPowScalar", "diopiClamp", "diopiClampMin", "diopiClampMax"
+)
