@@ -33,7 +33,7 @@ from diopi_impl.jax_cpu.gradients import DERIVED, SIMPLE, Derivation, derive_gra
 from diopi_impl.jax_cpu.jit import adapt_by_compiling
 from diopi_impl.vendor import Vendor
 from diopi_proto.interface import lookup
-from diopi_test.cases.model import Case
+from diopi_test.cases.case import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks import values
 from diopi_test.execution.call import Call, RefusedError

@@ -27,7 +27,7 @@ import browsers
 
 from diopi_proto.interface import prototypes
 from diopi_test.baseline.codec import to_json
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.difference import Difference, ErrorMap, Pattern, PatternKind
 from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import CheckResult, Verdict

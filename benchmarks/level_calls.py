@@ -11,7 +11,7 @@ from typing import Any
 from diopi_impl import BaseVendor
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Error
-from diopi_test.cases.model import Case, is_huge, tensor_specs
+from diopi_test.cases.case import Case, is_huge, tensor_specs
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.call import Call
 from diopi_test.oracle.evaluation import draw_case_with_zeros

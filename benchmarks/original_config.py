@@ -24,7 +24,7 @@ from diopi_proto.interface import prototypes
 from diopi_proto.parameters import Generators, InOutSize, Pointer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import Case, CaseClass, TensorSpec
+from diopi_test.cases.case import Case, CaseClass, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import draw_arguments
 from diopi_test.oracle.records import BaselineTensor

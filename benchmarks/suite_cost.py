@@ -29,7 +29,7 @@ from diopi_impl.native import NativeVendor
 from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.location import folder_to_read
 from diopi_test.baseline.store import SUFFIX, BaselineFile
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution import call
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.quality.stub_vendor import StubVendor

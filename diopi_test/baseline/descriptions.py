@@ -22,8 +22,8 @@ from diopi_proto.parameters import Parameter
 from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.files import read_regular_file
+from diopi_test.cases.case import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, check_cases
 from diopi_test.cases.layouts import contiguous, layout_named
-from diopi_test.cases.model import Case, CaseClass, ResultOf, ResultOverride, TensorSpec, check_cases
 from diopi_test.cases.named_domains import DescribedDomain, from_record, to_record
 
 FOLDER = "described"

@@ -21,7 +21,7 @@ from diopi_test.baseline.files import remove_leftovers
 from diopi_test.baseline.manifest_writer import CaseLister, ManifestWriter
 from diopi_test.baseline.parallel import ParallelMap
 from diopi_test.baseline.shuffle import shuffle_by_seed
-from diopi_test.cases.model import Case
+from diopi_test.cases.case import Case
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase

@@ -17,7 +17,7 @@ from diopi_proto.types import VERSION_NUMBER, Dtype
 from diopi_test.baseline.codec import RecordError, from_json, to_json
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.files import read_regular_file, write_atomically
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 
 MANIFEST_NAME = "manifest.json"
 """The file name of the manifest in the folder of its level."""

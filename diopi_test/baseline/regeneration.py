@@ -10,7 +10,7 @@ from diopi_proto.interface import lookup
 from diopi_test.baseline.compaction import argument_digest
 from diopi_test.baseline.descriptions import described_cases, generation_command, is_described, resolve_shapes
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.cases.model import Case
+from diopi_test.cases.case import Case
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.oracle.evaluation import draw_arguments
 

@@ -35,7 +35,7 @@ from diopi_test.baseline.errors import BaselineError as BaselineError
 from diopi_test.baseline.files import read_regular_file, read_verified_file, write_atomically
 from diopi_test.baseline.hdf5 import LIMIT as UNPACKED_LIMIT
 from diopi_test.baseline.hdf5 import dataset_size, open_hdf5, read_attribute, read_dataset
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.oracle.budget import Budget
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected
 from lib_rt.dtypes import to_numpy

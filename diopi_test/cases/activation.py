@@ -14,6 +14,7 @@ from diopi_proto.dtypes import all_dtypes, floating, half, real
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import ONE_AXIS, ROWS, axes_template, untested_axes_templates
+from diopi_test.cases.case import LARGE, Case, CaseClass, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.domains import (
     Domain,
     avoid_points,
@@ -39,7 +40,6 @@ from diopi_test.cases.elementwise import (
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strides, transposed
-from diopi_test.cases.model import LARGE, Case, CaseClass, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 ALL = [shapes.replace(dtypes=DtypeSelection.all if shapes.smoke else DtypeSelection.leading) for shapes in UNIFORM]

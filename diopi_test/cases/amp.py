@@ -9,9 +9,9 @@ import numpy as np
 
 from diopi_proto.dtypes import floating
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, choice, log_uniform, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import (
     Arguments,
     CaseTemplate,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import FULL
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import FULL
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 
 

@@ -17,8 +17,8 @@ from diopi_proto.callers import CallForm
 from diopi_proto.parameters import Size
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, CaseClass, ResultOf, TensorSpec, Values
 from diopi_test.cases.layouts import contiguous
-from diopi_test.cases.model import Case, CaseClass, ResultOf, TensorSpec, Values
 
 Sizes = dict[str, int]
 """By name, the sizes that the attributes and tensors of a case determine."""

@@ -19,10 +19,10 @@ from diopi_proto import facts
 from diopi_proto.parameters import Scalar
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, CaseClass, TensorSpec, tensor_specs
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.formats import is_inexact, is_subnormal
 from diopi_test.cases.layouts import contiguous
-from diopi_test.cases.model import Case, CaseClass, TensorSpec, tensor_specs
 from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.template import leading_dtype
 

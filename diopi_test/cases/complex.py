@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from diopi_proto.dtypes import complexes
 from diopi_proto.prototype import Prototype
+from diopi_test.cases.case import Case, ResultOverride, cases_for
 from diopi_test.cases.domains import any_value, log_uniform, uniform
 from diopi_test.cases.elementwise import (
     BROADCAST,
@@ -15,7 +16,6 @@ from diopi_test.cases.elementwise import (
     special_value_pairs,
     with_domains,
 )
-from diopi_test.cases.model import Case, ResultOverride, cases_for
 from diopi_test.cases.template import DtypeSelection
 
 ALL = [shapes.replace(dtypes=DtypeSelection.all) for shapes in (*UNIFORM, *BROADCAST)]

@@ -11,10 +11,10 @@ import numpy as np
 from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Case, ResultOverride, cases_for
 from diopi_test.cases.domains import Domain, integer_values, special
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
-from diopi_test.cases.model import LARGE, Case, ResultOverride, cases_for
 from diopi_test.cases.products import exact_numbers, partly_infinite
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
 from diopi_test.cases.windows import WINDOWS, WINDOWS_PER_AXIS

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import FULL, LARGE, Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.cases.domains import Domain, special_values
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, expanded, is_non_overlapping, strided, strides, transposed
-from diopi_test.cases.model import FULL, LARGE, Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.template import (
     Arguments,

@@ -14,7 +14,7 @@ from typing import Any
 
 from diopi_proto.families import load_families
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.model import Case, ResultOf
+from diopi_test.cases.case import Case, ResultOf
 
 FurtherCases = Callable[[Prototype, Sequence[Case]], Iterable[Case]]
 """Yields cases that are derived from a function's own cases."""

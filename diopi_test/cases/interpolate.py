@@ -11,10 +11,10 @@ import numpy as np
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Case, ResultOverride, TensorSpec, Values, cases_for
 from diopi_test.cases.domains import Domain, any_value, choice, half_nan, integer_values, normal, special, uniform
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, transposed
-from diopi_test.cases.model import LARGE, Case, ResultOverride, TensorSpec, Values, cases_for
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

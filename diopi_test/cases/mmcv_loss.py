@@ -9,9 +9,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, ResultOf, Values
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.model import LARGE, ResultOf, Values
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

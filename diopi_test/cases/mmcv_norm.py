@@ -7,9 +7,9 @@ from math import inf, nan
 from typing import Any, Unpack
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, choice, integer_values, log_uniform, normal, uniform
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

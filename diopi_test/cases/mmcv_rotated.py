@@ -11,9 +11,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Values
 from diopi_test.cases.domains import Domain, choice, half_nan, integer_values, normal, uniform
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
-from diopi_test.cases.model import LARGE, Values
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     CaseTemplate,

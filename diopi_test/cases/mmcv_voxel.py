@@ -10,9 +10,9 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, ResultOf
 from diopi_test.cases.domains import Domain, any_value, choice, half_nan, integer_values
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import LARGE, ResultOf
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal, zeros
 

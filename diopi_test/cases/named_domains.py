@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import tensor_specs
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
-from diopi_test.cases.model import tensor_specs
 from diopi_test.cases.selection import select_cases
 from diopi_test.cases.template import leading_dtype
 

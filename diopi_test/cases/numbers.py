@@ -18,8 +18,8 @@ from diopi_proto.interface import header_of
 from diopi_proto.parameters import Factor, Parameter, Scalar, f32, f64
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, CaseClass, tensor_specs
 from diopi_test.cases.facts import CaseFacts, NumberChoice
-from diopi_test.cases.model import Case, CaseClass, tensor_specs
 from diopi_test.cases.open_calls import reason_open
 
 REGIONS = {"zero": 0.0, "negative": -0.625, "whole": 1.0, "fraction": 0.375}

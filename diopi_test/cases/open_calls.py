@@ -9,8 +9,8 @@ from __future__ import annotations
 from diopi_proto.dtypes import COMPLEX, category, common_dtype, promote
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Number
+from diopi_test.cases.case import Case, TensorSpec, tensor_specs
 from diopi_test.cases.facts import CaseFacts, OpenCalls
-from diopi_test.cases.model import Case, TensorSpec, tensor_specs
 
 
 def _exceeds_result_category(prototype: Prototype, case: Case) -> bool:

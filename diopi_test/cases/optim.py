@@ -16,10 +16,10 @@ import numpy as np
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Case, cases_for
 from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, normal, uniform
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
-from diopi_test.cases.model import LARGE, Case, cases_for
 from diopi_test.cases.template import Arguments, CaseTemplate, TensorTemplate, expand, tensor
 
 F16, BF16, F32, F64 = floating

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import category, complexes, floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, CaseClass, cases_for
 from diopi_test.cases.domains import (
     Domain,
     choice,
@@ -27,7 +28,6 @@ from diopi_test.cases.domains import (
 from diopi_test.cases.elementwise import UNIFORM, elementwise_cases, pattern, special_value_pairs, with_domains
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.formats import format_of
-from diopi_test.cases.model import Case, CaseClass, cases_for
 from diopi_test.cases.template import DtypeSelection
 
 

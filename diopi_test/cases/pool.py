@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import choice, distinct, integer_values, normal, uniform, with_value_in_middle
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, strided, transposed
-from diopi_test.cases.model import LARGE, Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, expand, tensor
 from diopi_test.cases.windows import WINDOWS
 

@@ -15,10 +15,10 @@ import numpy as np
 from diopi_proto.dtypes import floating, half, is_floating, real
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Case, ResultOverride
 from diopi_test.cases.domains import Domain, choice, integer_range
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
-from diopi_test.cases.model import LARGE, Case, ResultOverride
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 

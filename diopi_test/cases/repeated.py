@@ -13,9 +13,9 @@ from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.callers import caller_cases
+from diopi_test.cases.case import Case, TensorSpec, tensor_specs
 from diopi_test.cases.facts import CaseFacts, FurtherCases
 from diopi_test.cases.layouts import different_layout, layout_named
-from diopi_test.cases.model import Case, TensorSpec, tensor_specs
 from diopi_test.cases.numbers import untested_number_cases
 
 

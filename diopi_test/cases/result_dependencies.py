@@ -8,8 +8,8 @@ from functools import cache
 from diopi_proto.families import load_families
 from diopi_proto.interface import prototypes
 from diopi_proto.prototype import Prototype
+from diopi_test.cases.case import ResultOf, registered_cases, tensor_specs
 from diopi_test.cases.facts import CaseFacts
-from diopi_test.cases.model import ResultOf, registered_cases, tensor_specs
 
 
 @cache

@@ -11,11 +11,11 @@ from pathlib import Path
 from diopi_proto.families import load_families
 from diopi_proto.interface import lookup
 from diopi_proto.prototype import Prototype
+from diopi_test.cases.case import LARGE, Case, CaseClass, check_cases, registered_cases
 from diopi_test.cases.classes import classify_cases
-from diopi_test.cases.model import LARGE, Case, CaseClass, check_cases, registered_cases
-from diopi_test.cases.models import model_cases, model_keys
 from diopi_test.cases.nans import nan_cases
 from diopi_test.cases.repeated import repeated_cases
+from diopi_test.cases.traced import model_cases, model_keys
 from diopi_test.traces.files import model_names
 
 SMOKE_SELECTION = Path(__file__).parent / "smoke_selection.json"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating, half, integer
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
+from diopi_test.cases.case import LARGE, ResultOverride, TensorSpec
 from diopi_test.cases.domains import (
     Domain,
     choice,
@@ -28,7 +29,6 @@ from diopi_test.cases.domains import (
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import Layout, contiguous, expanded, strided, strides, transposed
-from diopi_test.cases.model import LARGE, ResultOverride, TensorSpec
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import any_value, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.products import exact_numbers
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, register, same_layout, tensor
 from diopi_test.cases.tensors import literal

@@ -21,9 +21,7 @@ from diopi_proto.interface import prototypes
 from diopi_proto.parameters import Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.domains import Domain, normal
-from diopi_test.cases.layouts import Layout, contiguous
-from diopi_test.cases.model import (
+from diopi_test.cases.case import (
     FULL,
     Case,
     CaseClass,
@@ -34,6 +32,8 @@ from diopi_test.cases.model import (
     Values,
     cases_for,
 )
+from diopi_test.cases.domains import Domain, normal
+from diopi_test.cases.layouts import Layout, contiguous
 
 
 class DtypeSelection(Enum):

@@ -10,9 +10,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import TensorSpec, Values
 from diopi_test.cases.domains import Domain, any_value, integer_values
 from diopi_test.cases.layouts import Layout, contiguous
-from diopi_test.cases.model import TensorSpec, Values
 from diopi_test.cases.template import Derive, TensorTemplate, tensor
 
 

@@ -26,7 +26,7 @@ from diopi_proto.messages import describe_unknown, pluralize
 from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.shuffle import RANDOM, parse_seed
-from diopi_test.cases.model import FORMER_NAME_OF_NEGATIVE, CaseClass
+from diopi_test.cases.case import FORMER_NAME_OF_NEGATIVE, CaseClass
 from diopi_test.cases.selection import INDEPENDENT_LEVELS, LEVELS, level_of_model
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run import output

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.bases import find_bases
 from diopi_test.execution.negative_cases import is_ordinary
 from diopi_test.oracle.records import BaselineCase, BaselineTensor, Expected

@@ -6,7 +6,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline.index_view import IndexView
 from diopi_test.baseline.manifest import ListedCase
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import LEVELS
 from diopi_test.execution.aliased import aliased_labels
 from diopi_test.execution.ignored import ignored_labels

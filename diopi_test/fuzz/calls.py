@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from diopi_proto.types import MemoryFormat
-from diopi_test.cases.model import Case, CaseClass
+from diopi_test.cases.case import Case, CaseClass
 from diopi_test.fuzz.changes import changes_for, fits
 from diopi_test.fuzz.known import Known
 from diopi_test.fuzz.legal import IllegalError, with_forward_shapes

@@ -17,9 +17,9 @@ from diopi_proto.dtypes import category
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.stability import UnstableError, restrict_to_stable
+from diopi_test.cases.case import Case, ResultOverride, TensorSpec, tensor_specs
 from diopi_test.cases.data import random_generator
 from diopi_test.cases.formats import is_inexact
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec, tensor_specs
 from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.bounds import bounded

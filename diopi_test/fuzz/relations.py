@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from diopi_proto import facts
 from diopi_proto import parameters as kinds
 from diopi_proto.prototype import Prototype
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.data import decode_masks, materialize, plain_values
-from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.fuzz.known import WHOLE, Known
 from diopi_test.oracle.evaluation import Evaluation, compute_result
 from diopi_test.oracle.reference import find_reference

@@ -23,7 +23,7 @@ from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import DataObject
 
 from diopi_test.baseline.shuffle import shuffle_by_seed
-from diopi_test.cases.model import Case
+from diopi_test.cases.case import Case
 from diopi_test.execution.verdict import UNSUCCESSFUL, Outcome, Verdict
 from diopi_test.fuzz.calls import LONGEST, cases
 from diopi_test.fuzz.findings import FuzzFinding

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from diopi_test.cases.case import Case
 from diopi_test.cases.layouts import contiguous
-from diopi_test.cases.model import Case
 from diopi_test.fuzz.changes.sizes import free_sizes, resized
 from diopi_test.fuzz.known import Known, named_tensors, with_tensors
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from diopi_proto.dtypes import category, common_dtype
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, tensor_specs
 from diopi_test.cases.domains import integer_range
-from diopi_test.cases.model import Case, tensor_specs
 
 CHECKED: Mapping[str, Sequence[str]] = {
     "diopiAdd": ["alpha"],

@@ -16,6 +16,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, ResultOf, ResultOverride, Values
 from diopi_test.cases.data import (
     TensorData,
     convert,
@@ -26,7 +27,6 @@ from diopi_test.cases.data import (
     random_generator,
 )
 from diopi_test.cases.formats import is_inexact
-from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values
 from diopi_test.oracle import overflow
 from diopi_test.oracle.amplification import measure_amplification
 from diopi_test.oracle.budget import Budget

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from diopi_proto.interface import lookup
 from diopi_proto.parameters import Generator
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.data import convert, is_mask, widen
-from diopi_test.cases.model import CaseClass
 from diopi_test.oracle.budget import Budget
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.model import ResultOverride, TensorSpec
+from diopi_test.cases.case import ResultOverride, TensorSpec
 from diopi_test.original.entries import EntryError
 
 

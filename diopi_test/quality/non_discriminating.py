@@ -27,7 +27,7 @@ from diopi_test.baseline.level import open_level_of_file
 from diopi_test.baseline.parallel import ParallelMap
 from diopi_test.baseline.shuffle import shuffle_by_seed
 from diopi_test.baseline.store import baseline_file
-from diopi_test.cases.model import Case
+from diopi_test.cases.case import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.checks.values import compare
 from diopi_test.oracle.budget import R

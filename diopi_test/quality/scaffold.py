@@ -255,7 +255,7 @@ def _define_cases(functions: Sequence[Declaration]) -> Definition:
     shared = {
         "collections.abc": ["Iterator"],
         "diopi_proto.prototype": ["Prototype"],
-        "diopi_test.cases.model": ["Case", "cases_for"],
+        "diopi_test.cases.case": ["Case", "cases_for"],
         "diopi_test.cases.template": ["DtypeSelection", *(["Arguments"] if attributes else [])],
     }
     merged = {module: [*shared.get(module, []), *imports.get(module, [])] for module in {**shared, **imports}}

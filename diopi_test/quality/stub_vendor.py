@@ -10,8 +10,8 @@ from diopi_impl import Box, Vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Error
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.layouts import layout_named
-from diopi_test.cases.model import CaseClass
 from diopi_test.oracle.records import BaselineCase, Expected
 from lib_rt import Context, Tensor
 from lib_rt.dtypes import from_numpy, to_numpy

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from diopi_proto.messages import pluralize
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting.comparison import ChangedCase, OutcomeChange, ReportComparison
 from diopi_test.results.causes.cause import Cause

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from diopi_proto.interface import prototypes
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import EXECUTED, UNSUCCESSFUL, Verdict
 from diopi_test.results.records import CaseRecord, FamilyConformance
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from diopi_test.cases.model import FORMER_NAME_OF_NEGATIVE, CaseClass
+from diopi_test.cases.case import FORMER_NAME_OF_NEGATIVE, CaseClass
 
 RENAMED_CHECKS = {"meaning": "validity", "surroundings": "process_state"}
 """Current names of checks, by the names under which older versions report them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from diopi_test.cases.models import label_of
+from diopi_test.cases.traced import label_of
 from diopi_test.execution.verdict import Verdict
 from diopi_test.results.planning import BlockedCalls, Obstacle, ObstacleKind
 from diopi_test.results.records import CaseRecord, Report

@@ -9,7 +9,7 @@ from enum import Enum
 
 from diopi_impl import Claim, Waiver
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import EXECUTED, OPTIONAL, UNSUCCESSFUL, CheckResult, Verdict
 from diopi_test.results.causes.cause import Cause

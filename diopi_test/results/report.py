@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from diopi_proto.messages import pluralize
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import EXECUTED, LOST, Verdict
 from diopi_test.results import claims
 from diopi_test.results.causes.text import show_causes

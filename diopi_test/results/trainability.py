@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rich.console import Console
 
-from diopi_test.cases.models import labels_of
 from diopi_test.cases.selection import MODELS, level_of_model
+from diopi_test.cases.traced import labels_of
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.results.records import CaseRecord, ModelReport
 from diopi_test.traces.files import load_shipped_trace, model_names

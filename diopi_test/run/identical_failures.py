@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.results.causes.provisional import provisional_cause

@@ -11,7 +11,7 @@ from typing import final
 from diopi_proto.interface import lookup
 from diopi_proto.messages import suggest
 from diopi_test.baseline.store import BaselineFile
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.aliased import aliased_targets, make_aliased_case
 from diopi_test.execution.conversions import convert
 from diopi_test.execution.flaw import Flaw

@@ -15,7 +15,7 @@ from typing import final
 from diopi_impl import VendorError
 from diopi_proto.types import VERSION
 from diopi_test.baseline.codec import RecordError, from_json, read_value, to_json
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import OPTIONAL, UNSUCCESSFUL, Verdict
 from diopi_test.results.causes.report import assign_causes, list_causes
 from diopi_test.results.causes.severity import Severity

@@ -16,7 +16,7 @@ from diopi_proto.messages import describe_unknown, pluralize, suggest
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.baseline.shuffle import sample_functions, shuffle_by_seed
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run.collection import Collected
 from diopi_test.run.keywords import PREFIX, Keywords, SelectionError

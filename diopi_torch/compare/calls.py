@@ -14,7 +14,7 @@ from diopi_proto.interface import lookup
 from diopi_proto.parameters import Parameter, Role
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction, RoundMode
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
+from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.execution.call_record import CallRecord, TensorRecord, ValueRecord
 from diopi_test.oracle.records import BaselineCase
 from diopi_torch.compare.contents import Content, infer_layout

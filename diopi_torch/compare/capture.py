@@ -11,7 +11,7 @@ from typing import Any, final
 import torch
 
 from diopi_proto.aten.mapping import FunctionCall
-from diopi_test.cases.model import Case, tensor_specs
+from diopi_test.cases.case import Case, tensor_specs
 from diopi_test.fuzz.findings import CallsWriter
 from diopi_test.oracle.records import BaselineCase
 from diopi_torch.compare.calls import RecordedCall

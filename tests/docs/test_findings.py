@@ -21,7 +21,7 @@ from diopi_test import checks
 from diopi_test.baseline.level import open_level
 from diopi_test.baseline.location import folder_to_read
 from diopi_test.baseline.store import BaselineFile, baseline_file
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.negative_cases import NegativeCase
 from diopi_test.execution.verdict import Outcome
 from diopi_test.run.lookup import find, make

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from diopi_test.baseline.codec import to_json
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import CheckResult, Verdict
 from diopi_test.results.log import LogRecord
 from diopi_test.results.records import CaseRecord, Report, VendorInfo

@@ -8,7 +8,7 @@ from dataclasses import replace
 from diopi_impl.aten_cpu import vendor
 from diopi_test.baseline.location import folder_to_read
 from diopi_test.baseline.store import BaselineFile, baseline_file
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.records import BaselineCase

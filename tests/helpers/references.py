@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.implementations import takes_out
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import Remark, find_reference, strip_remarks
 
 Array = np.ndarray[Any, Any]

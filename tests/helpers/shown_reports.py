@@ -8,7 +8,7 @@ from case_records import case_record, report_of
 
 from diopi_impl import Claim, Waiver
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.difference import Difference, ErrorMap, Pattern, PatternKind
 from diopi_test.execution.timing import Timing
 from diopi_test.execution.verdict import CheckResult, Verdict

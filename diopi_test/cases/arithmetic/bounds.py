@@ -26,6 +26,7 @@ from diopi_test.cases.arithmetic.values import (
     wide_integers,
     wrapping_to,
 )
+from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, normal, special_values, uniform
 from diopi_test.cases.elementwise import (
     ROW,
@@ -43,7 +44,6 @@ from diopi_test.cases.elementwise import (
 )
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import Case, cases_for
 from diopi_test.cases.template import ByDtype, CaseTemplate
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32

@@ -26,6 +26,7 @@ from diopi_test.cases.arithmetic.values import (
     truths_or,
     wrapping_to,
 )
+from diopi_test.cases.case import LARGE, Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, normal
 from diopi_test.cases.elementwise import (
     ROW,
@@ -41,7 +42,6 @@ from diopi_test.cases.elementwise import (
 from diopi_test.cases.facts import CaseFacts, NumberChoice
 from diopi_test.cases.formats import format_of, is_inexact
 from diopi_test.cases.layouts import contiguous, strided, strides, transposed
-from diopi_test.cases.model import LARGE, Case, cases_for
 from diopi_test.cases.template import CaseTemplate, Derive, DtypeSelection, TensorTemplate, expand, tensor
 from diopi_test.cases.type_promotion import PROMOTED_PAIRS, first_gap, promotion_templates, representable_neighbors
 

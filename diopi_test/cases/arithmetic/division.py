@@ -28,6 +28,7 @@ from diopi_test.cases.arithmetic.values import (
     wide_integers,
     wrapping_to,
 )
+from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import (
     Domain,
     choice,
@@ -57,7 +58,6 @@ from diopi_test.cases.elementwise import (
 )
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import Case, cases_for
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, expand, tensor
 from diopi_test.cases.type_promotion import (
     ABOVE_FLOAT16,

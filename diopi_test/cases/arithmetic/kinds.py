@@ -8,9 +8,9 @@ from dataclasses import replace
 from diopi_proto.dtypes import promoted
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain, integer_values
 from diopi_test.cases.facts import CaseFacts, FurtherCases
-from diopi_test.cases.model import Case, TensorSpec
 
 UNUSED_SHAPE = (2, 11)
 """A shape that no other case has: the first call with it is one of these."""

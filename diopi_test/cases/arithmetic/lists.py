@@ -11,10 +11,10 @@ from diopi_proto.dtypes import category, promote_with_numbers
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.arithmetic.values import by_category, by_kind
+from diopi_test.cases.case import LARGE, Case, TensorSpec, cases_for
 from diopi_test.cases.domains import choice, full_range, integer_values, normal
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
-from diopi_test.cases.model import LARGE, Case, TensorSpec, cases_for
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, expand, tensor
 
 F16, BF16, F32 = Dtype.float16, Dtype.bfloat16, Dtype.float32

@@ -17,6 +17,7 @@ from diopi_test.cases.arithmetic.values import (
     truths_or,
     wrapping_to,
 )
+from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import choice, integer_values, tiny_multiples, uniform
 from diopi_test.cases.elementwise import (
     BASIC_ROW,
@@ -30,7 +31,6 @@ from diopi_test.cases.elementwise import (
     with_domains,
 )
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
-from diopi_test.cases.model import Case, TensorSpec, cases_for
 from diopi_test.cases.open_calls import operands_of
 from diopi_test.cases.type_promotion import ABOVE_FLOAT16
 

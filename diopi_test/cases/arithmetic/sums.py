@@ -25,6 +25,7 @@ from diopi_test.cases.arithmetic.values import (
     wide_integers,
     wrapping_to,
 )
+from diopi_test.cases.case import Case, cases_for
 from diopi_test.cases.domains import Domain, choice, full_range, integer_values, log_uniform, normal, uniform
 from diopi_test.cases.elementwise import (
     ROW,
@@ -39,7 +40,6 @@ from diopi_test.cases.elementwise import (
     with_wider_scalar_tensor,
 )
 from diopi_test.cases.facts import CaseFacts, NumberChoice, OpenCalls
-from diopi_test.cases.model import Case, cases_for
 from diopi_test.cases.open_calls import operands_of
 from diopi_test.cases.template import Arguments, DtypeSelection
 from diopi_test.cases.type_promotion import first_gap, promotion_templates, unrepresentable_integers

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import category, floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.domains import Domain, choice, integer_range, integer_values
 from diopi_test.cases.elementwise import Domains, pattern, special_value_pairs
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.model import CaseClass
 from diopi_test.cases.template import Arguments, ByDtype, CaseTemplate, leading_dtype
 from diopi_test.cases.type_promotion import representable_neighbors, unrepresentable_integers
 

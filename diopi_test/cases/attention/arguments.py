@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import F32, F64, NON_DISCRIMINATING, NUMBERS, Heads, Shape
+from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import integer_values, uniform
-from diopi_test.cases.model import ResultOf
 from diopi_test.cases.template import CaseTemplate, Derive, TensorTemplate, register, tensor
 from diopi_test.cases.tensors import literal
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, CaseClass
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import LARGE, CaseClass
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, same_layout
 
 Shape = tuple[int, ...]

@@ -45,8 +45,8 @@ from diopi_test.cases.attention.calls import (
     square,
     window,
 )
+from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import alternating_rows, uniform
-from diopi_test.cases.model import ResultOf
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, tensor
 from diopi_test.cases.tensors import literal
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import F16, F32, Shape
+from diopi_test.cases.case import LARGE, ResultOf
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import LARGE, ResultOf
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 

@@ -34,7 +34,7 @@ from diopi_test.cases.attention.calls import (
     attention,
     ragged,
 )
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.template import CaseTemplate, DtypeSelection
 
 NAMES = {"p_dropout": "dropout_p", "softmax_scale": "scale"}

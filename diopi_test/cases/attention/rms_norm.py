@@ -11,10 +11,10 @@ from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import BF16, F16, F32, F64, Shape
+from diopi_test.cases.case import LARGE, Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import LARGE, Case, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, expand, same_layout, tensor
 
 

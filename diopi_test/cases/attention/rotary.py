@@ -9,9 +9,9 @@ from typing import Any
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
 from diopi_test.cases.attention.calls import BF16, F16, F32, F64, OPEN, Shape
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import integer_values, special_except, uniform
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 
 ANGLES = uniform(-1, 1)

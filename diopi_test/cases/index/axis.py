@@ -10,6 +10,7 @@ import numpy as np
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Case, cases_for
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.index.common import (
@@ -27,7 +28,6 @@ from diopi_test.cases.index.common import (
 )
 from diopi_test.cases.index.values import conversions, with_value
 from diopi_test.cases.layouts import expanded, strided, strides, transposed
-from diopi_test.cases.model import LARGE, Case, cases_for
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     CaseTemplate,

@@ -11,9 +11,9 @@ import numpy as np
 from diopi_proto.dtypes import complexes, floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
+from diopi_test.cases.case import LARGE, TensorSpec
 from diopi_test.cases.domains import choice, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, strides, transposed
-from diopi_test.cases.model import LARGE, TensorSpec
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, Sizes
 from diopi_test.cases.tensors import literal
 

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 from diopi_proto.dtypes import category, floating, half, integer
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.domains import Domain, choice, full_range, normal
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.index.common import (
@@ -29,7 +30,6 @@ from diopi_test.cases.index.common import (
 )
 from diopi_test.cases.index.values import CONVERTED
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import TensorSpec
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     CaseTemplate,

@@ -10,6 +10,7 @@ import numpy as np
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, TensorSpec
 from diopi_test.cases.domains import Domain, any_value, choice, full_range, normal
 from diopi_test.cases.index.common import (
     ALIKE,
@@ -28,7 +29,6 @@ from diopi_test.cases.index.common import (
     sums,
 )
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.model import LARGE, TensorSpec
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     CaseTemplate,

@@ -12,6 +12,7 @@ import numpy as np
 from diopi_proto.dtypes import complexes, floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Case, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, any_value, choice, half_zeros, normal
 from diopi_test.cases.index.common import (
     ALL_FALSE,
@@ -26,7 +27,6 @@ from diopi_test.cases.index.common import (
 )
 from diopi_test.cases.index.values import conversions, with_value
 from diopi_test.cases.layouts import contiguous, expanded, strided, strides, transposed
-from diopi_test.cases.model import LARGE, Case, TensorSpec, cases_for
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     CaseTemplate,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Case, TensorSpec
 from diopi_test.cases.domains import Domain, choice, integer_values
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.index.common import (
@@ -27,7 +28,6 @@ from diopi_test.cases.index.common import (
     sums,
 )
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.model import LARGE, Case, TensorSpec
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     ByDtype,

@@ -9,6 +9,7 @@ from typing import Any
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, CaseClass, ResultOverride, cases_for
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.linalg.operands import (
     ACCUMULATED,
@@ -20,7 +21,6 @@ from diopi_test.cases.linalg.operands import (
     large_operands,
     operands,
 )
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, cases_for
 from diopi_test.cases.products import exact_numbers, partly_infinite
 from diopi_test.cases.template import CaseTemplate, expand
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import is_complex
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, tiny_multiples
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
@@ -25,7 +26,6 @@ from diopi_test.cases.linalg.operands import (
     large_operands,
     operands,
 )
-from diopi_test.cases.model import Case, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
 

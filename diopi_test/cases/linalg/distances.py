@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, ResultOf, Values, cases_for
 from diopi_test.cases.domains import avoid_points, choice, integer_values, normal, tiny_multiples, with_value_in_middle
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.linalg.operands import EXACT, TO_TRANSPOSED, expand_in_order, large_operands, operands
-from diopi_test.cases.model import Case, ResultOf, Values, cases_for
 from diopi_test.cases.products import fixed_values, partly_infinite
 from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 

@@ -8,9 +8,9 @@ from typing import Any
 from diopi_proto.dtypes import half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Case
 from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
-from diopi_test.cases.model import LARGE, Case
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand
 
 USUAL_DTYPES = (Dtype.float32, Dtype.float16, Dtype.int32)

@@ -11,6 +11,7 @@ import numpy as np
 from diopi_proto.dtypes import floating, half, integer
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, TensorSpec, cases_for
 from diopi_test.cases.domains import choice, integer_values, normal
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous, expanded, strides, transposed
@@ -25,7 +26,6 @@ from diopi_test.cases.linalg.operands import (
     large_operands,
     operands,
 )
-from diopi_test.cases.model import Case, TensorSpec, cases_for
 from diopi_test.cases.products import exact_numbers, fixed_values, partly_infinite
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, tensor
 

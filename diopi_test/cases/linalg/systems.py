@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import is_complex
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Case, ResultOf, Values, cases_for
 from diopi_test.cases.domains import integer_values
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.linalg.operands import BASIC, EXACT, REAL_AND_COMPLEX, TO_TRANSPOSED, operands
-from diopi_test.cases.model import LARGE, Case, ResultOf, Values, cases_for
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, CaseClass
 from diopi_test.cases.domains import alternating_rows, choice, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import F16, FAR, I32, ONES, POWERS, SMALL, Shape
-from diopi_test.cases.model import LARGE, CaseClass
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import any_value
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import F16, I32, I64, Shape
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import distinct_positions, literal
 

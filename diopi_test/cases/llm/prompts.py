@@ -11,10 +11,10 @@ import numpy as np
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import choice, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.llm.common import BF16, ONES, SMALL, Shape, in_pairs
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, ResultOverride
 from diopi_test.cases.domains import integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import MANY_ROWS
 from diopi_test.cases.lmdeploy.words import joined
-from diopi_test.cases.model import LARGE, ResultOverride
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import constant_mask, literal, periodic_mask
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import full_range, integer_values
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, I64, MANY_ROWS, VOCABULARY, basic, integers
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import avoid_points, choice, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.lmdeploy.common import F32, MANY_ROWS, NO_WORKSPACE, basic, workspaces
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 # Norms of rows

@@ -8,11 +8,11 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import avoid_points, choice, integer_values, normal, special, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.lmdeploy.common import BF16, F16, F32, I32, VOCABULARY, basic, integers, singles, table
 from diopi_test.cases.lmdeploy.words import joined
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 # Temperature

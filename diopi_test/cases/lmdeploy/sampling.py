@@ -11,10 +11,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.lmdeploy.common import F16, F32, I32, NO_WORKSPACE, VOCABULARY, integers, singles, workspaces
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import ByDtype, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import constant_mask, literal, periodic_mask

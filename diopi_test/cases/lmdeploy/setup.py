@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import choice
 from diopi_test.cases.layouts import Layout, contiguous, strided
 from diopi_test.cases.lmdeploy.common import F32, I32, I64, MANY_ROWS
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, register, tensor
 
 KS = (0, 3, 0, 5, 1, 2000, 1024, 1025, 0, 7, 1023, 40, 0)

@@ -14,11 +14,11 @@ from scipy import special
 from diopi_proto.dtypes import floating
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
+from diopi_test.cases.case import LARGE, Case, CaseClass, ResultOf, ResultOverride, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
-from diopi_test.cases.model import LARGE, Case, CaseClass, ResultOf, ResultOverride, TensorSpec, cases_for
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import CaseTemplate, TensorTemplate, tensor
 

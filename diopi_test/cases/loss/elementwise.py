@@ -14,11 +14,11 @@ from typing import Any
 from diopi_proto.dtypes import floating, integer, integral
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
+from diopi_test.cases.case import LARGE, Case, CaseClass, TensorSpec, cases_for
 from diopi_test.cases.domains import Domain, avoid_points, choice, integer_values, log_uniform, normal, uniform
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, contiguous, strided, strides, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM, loss_cases, result_shape
-from diopi_test.cases.model import LARGE, Case, CaseClass, TensorSpec, cases_for
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, TensorTemplate, tensor
 
 F16, BF16, F32, F64 = floating

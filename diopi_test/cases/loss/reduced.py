@@ -7,8 +7,8 @@ from typing import Any
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Reduction
+from diopi_test.cases.case import Case
 from diopi_test.cases.layouts import contiguous
-from diopi_test.cases.model import Case
 from diopi_test.cases.template import CaseTemplate, expand
 
 MEAN, SUM, NONE = Reduction.mean, Reduction.sum, Reduction.none

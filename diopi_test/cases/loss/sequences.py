@@ -11,11 +11,11 @@ from scipy import special
 
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction
+from diopi_test.cases.case import LARGE, Case, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.domains import normal
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.loss.reduced import MEAN, NONE, SUM
-from diopi_test.cases.model import LARGE, Case, ResultOf, ResultOverride, Values, cases_for
 from diopi_test.cases.template import Arguments, CaseTemplate, DtypeSelection, TensorTemplate, expand, tensor
 
 

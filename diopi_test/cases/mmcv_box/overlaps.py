@@ -8,10 +8,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, alternating_rows, choice, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import ANGLES, QUADRILATERALS, boxes, convex, diamonds, turned
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

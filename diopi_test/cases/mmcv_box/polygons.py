@@ -10,10 +10,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Values
 from diopi_test.cases.domains import Domain, choice, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import F64, QUADRILATERALS, convex, diamonds, side_by_side
-from diopi_test.cases.model import LARGE, Values
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, ResultOf, Values
 from diopi_test.cases.domains import Domain, choice, distinct, integer_values, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import ANGLES, F64, boxes, nested, turned
-from diopi_test.cases.model import LARGE, ResultOf, Values
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

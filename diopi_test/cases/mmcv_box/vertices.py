@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Values
 from diopi_test.cases.domains import uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import F64
-from diopi_test.cases.model import LARGE, Values
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, Arguments, CaseTemplate, TemplateFields, register, tensor
 
 Array = NDArray[Any]

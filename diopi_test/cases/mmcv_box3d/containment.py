@@ -10,10 +10,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, Values
 from diopi_test.cases.domains import Domain, choice, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
-from diopi_test.cases.model import LARGE, Values
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

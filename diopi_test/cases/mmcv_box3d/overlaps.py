@@ -8,11 +8,11 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from diopi_test.cases.case import LARGE, ResultOf, Values
 from diopi_test.cases.domains import Domain, choice, uniform
 from diopi_test.cases.layouts import contiguous, strided, transposed
 from diopi_test.cases.mmcv_box.shapes import nested
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, boxes
-from diopi_test.cases.model import LARGE, ResultOf, Values
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
+from diopi_test.cases.case import LARGE, ResultOf
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.layouts import Layout, contiguous, strided, transposed
 from diopi_test.cases.mmcv_box3d.containment import LATTICE, OF_POINTS, points_off_faces
 from diopi_test.cases.mmcv_box3d.shapes import ANGLES, F64, INT32, boxes
-from diopi_test.cases.model import LARGE, ResultOf
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

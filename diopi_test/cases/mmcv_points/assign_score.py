@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import choice, half_nan, integer_values, uniform
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import I64, attributes
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 from diopi_test.cases.tensors import zeros
 

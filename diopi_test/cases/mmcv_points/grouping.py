@@ -8,10 +8,10 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, TensorSpec
 from diopi_test.cases.domains import Domain, integer_values, uniform
 from diopi_test.cases.layouts import Layout, strided, transposed
 from diopi_test.cases.mmcv_points.sets import I32, OTHER_SIZES, STACK, STACKED, Stack
-from diopi_test.cases.model import LARGE, TensorSpec
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, cycle_layouts, register, tensor
 from diopi_test.cases.tensors import arbitrary, literal, random_positions, zeros
 

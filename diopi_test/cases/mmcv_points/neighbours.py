@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import (
@@ -20,7 +21,6 @@ from diopi_test.cases.mmcv_points.sets import (
     attributes,
     some_undefined,
 )
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import literal, zeros
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, integer_values, log_uniform, normal
 from diopi_test.cases.layouts import strided, transposed
 from diopi_test.cases.mmcv_points.sets import CLOUD, LATTICE, attributes
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, tensor
 
 

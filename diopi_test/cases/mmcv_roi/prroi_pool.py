@@ -7,10 +7,10 @@ from typing import Any
 
 from diopi_proto.dtypes import half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import ResultOf
 from diopi_test.cases.domains import alternating_rows, uniform
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import EXACT, INVERTED, PYRAMID, REGION, REGIONS, WHOLE, Regions, common_tensors
-from diopi_test.cases.model import ResultOf
 from diopi_test.cases.template import CaseTemplate, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.detection import HALVES, Pooling
 from diopi_test.cases.domains import Domain, choice, normal
 from diopi_test.cases.layouts import Layout, contiguous, strided
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, TensorTemplate, tensor
 from diopi_test.cases.tensors import zeros
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import ResultOf, ResultOverride
 from diopi_test.cases.detection import EDGES
 from diopi_test.cases.domains import distinct, half_nan
 from diopi_test.cases.layouts import channels_last, strided, transposed
@@ -21,7 +22,6 @@ from diopi_test.cases.mmcv_roi.regions import (
     Regions,
     common_tensors,
 )
-from diopi_test.cases.model import ResultOf, ResultOverride
 from diopi_test.cases.template import CaseTemplate, TensorTemplate, register, same_layout, tensor
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, ResultOf, Values
 from diopi_test.cases.domains import distinct, integer_values
 from diopi_test.cases.layouts import channels_last, strided, transposed
 from diopi_test.cases.mmcv_roi.regions import I32, INVERTED, Regions, common_tensors
-from diopi_test.cases.model import LARGE, ResultOf, Values
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, CaseTemplate, DtypeSelection, register, same_layout, tensor
 from diopi_test.cases.tensors import zeros
 

@@ -9,9 +9,9 @@ from typing import Any
 from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import FULL, Case, Reasons, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.layouts import Layout, contiguous
-from diopi_test.cases.model import FULL, Case, Reasons, ResultOf, ResultOverride, cases_for
 from diopi_test.cases.norm.values import EPS, SHIFTED
 from diopi_test.cases.template import Argument, CaseTemplate, Derive, TensorTemplate, expand, tensor
 

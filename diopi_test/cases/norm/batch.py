@@ -9,10 +9,10 @@ from typing import Any
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, ResultOf
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, uniform
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import channels_last, contiguous, strided, transposed
-from diopi_test.cases.model import LARGE, ResultOf
 from diopi_test.cases.norm.affine import NO_VARIANCE, Layer, common, forward_statistic, layer, layers, statistic
 from diopi_test.cases.norm.usual import COMMON, GRADIENTS, NO_AFFINE, NO_BIAS, NO_WEIGHT, exact, large, long, saved
 from diopi_test.cases.norm.values import EPS, FAR, MOMENTUM, POSITIVE_INTEGERS, SHIFTED, level, two_values, with_first

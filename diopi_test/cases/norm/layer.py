@@ -11,10 +11,10 @@ from diopi_proto.dtypes import floating, half
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import SHAPES, rank_axis_pairs
+from diopi_test.cases.case import LARGE, Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.cases.domains import uniform
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import channels_last, contiguous, expanded, transposed
-from diopi_test.cases.model import LARGE, Case, ResultOf, ResultOverride, TensorSpec
 from diopi_test.cases.norm.affine import NO_VARIANCE, Layer, common, forward_statistic, layer, layers, statistic
 from diopi_test.cases.norm.usual import (
     COMMON,

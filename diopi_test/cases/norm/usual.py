@@ -7,9 +7,9 @@ from math import nan
 
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.domains import integer_values, normal
 from diopi_test.cases.layouts import expanded, strided
-from diopi_test.cases.model import ResultOverride
 from diopi_test.cases.norm.affine import Layer, layer
 from diopi_test.cases.norm.values import BEYOND_ITS_SQUARE, POSITIVE_INTEGERS, SHIFTED, two_values, with_first
 from diopi_test.cases.template import CaseTemplate, tensor

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from diopi_proto.dtypes import floating, half
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import Axes, untested_axes
+from diopi_test.cases.case import FULL, LARGE, ResultOf, ResultOverride
 from diopi_test.cases.domains import (
     Domain,
     avoid_points,
@@ -29,7 +30,6 @@ from diopi_test.cases.domains import (
 )
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, strides, transposed
-from diopi_test.cases.model import FULL, LARGE, ResultOf, ResultOverride
 from diopi_test.cases.norm.values import POSITIVE_INTEGERS, half_zero, rows, with_first
 from diopi_test.cases.products import fixed_values
 from diopi_test.cases.template import Arguments, CaseTemplate, TemplateFields, register, tensor

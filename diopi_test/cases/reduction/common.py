@@ -21,11 +21,11 @@ from diopi_test.cases.axes import (
     restrict_dtypes,
     untested_axes_templates,
 )
+from diopi_test.cases.case import FULL, LARGE, Case, ResultOverride
 from diopi_test.cases.domains import (
     Domain,
 )
 from diopi_test.cases.layouts import strides
-from diopi_test.cases.model import FULL, LARGE, Case, ResultOverride
 from diopi_test.cases.template import CaseTemplate, DtypeSelection, expand, tensor
 
 F16, BF16, F32, F64 = floating

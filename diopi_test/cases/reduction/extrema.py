@@ -22,6 +22,7 @@ from diopi_test.cases.axes import (
     Axes,
     axes_template,
 )
+from diopi_test.cases.case import LARGE, Case, ResultOverride, cases_for
 from diopi_test.cases.domains import (
     Domain,
     choice,
@@ -35,7 +36,6 @@ from diopi_test.cases.domains import (
 )
 from diopi_test.cases.formats import format_of
 from diopi_test.cases.layouts import strides, transposed
-from diopi_test.cases.model import LARGE, Case, ResultOverride, cases_for
 from diopi_test.cases.reduction.common import (
     ALL,
     COLUMNS,

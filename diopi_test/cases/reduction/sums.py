@@ -20,6 +20,7 @@ from diopi_test.cases.axes import (
     Axes,
     axes_template,
 )
+from diopi_test.cases.case import LARGE, Case, CaseClass, cases_for
 from diopi_test.cases.domains import (
     Domain,
     choice,
@@ -30,7 +31,6 @@ from diopi_test.cases.domains import (
     uniform,
 )
 from diopi_test.cases.layouts import strides
-from diopi_test.cases.model import LARGE, Case, CaseClass, cases_for
 from diopi_test.cases.reduction.common import (
     ALL,
     BF16,

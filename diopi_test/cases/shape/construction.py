@@ -8,8 +8,8 @@ from typing import Any, Unpack
 
 from diopi_proto.dtypes import DtypeSet, all_dtypes, category, floating, half, integer
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import LARGE, CaseClass, ResultOverride
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, strided, transposed
-from diopi_test.cases.model import LARGE, CaseClass, ResultOverride
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

@@ -9,10 +9,10 @@ from typing import Any, Unpack
 from diopi_proto.dtypes import DtypeSet
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import untested_axes
+from diopi_test.cases.case import LARGE
 from diopi_test.cases.domains import Domain, any_value, normal, special
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
-from diopi_test.cases.model import LARGE
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Arguments,

@@ -11,10 +11,10 @@ from typing import Any, Unpack
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import SHAPES, rank_axis_pairs, untested_axes
+from diopi_test.cases.case import LARGE, Case, ResultOverride
 from diopi_test.cases.domains import Domain, choice, integer_values, normal, special
 from diopi_test.cases.facts import CaseFacts, OpenCalls
 from diopi_test.cases.layouts import Layout, channels_last, contiguous, expanded, strided, strides, transposed
-from diopi_test.cases.model import LARGE, Case, ResultOverride
 from diopi_test.cases.template import (
     SMOKE_IN_ALL_DTYPES,
     Argument,

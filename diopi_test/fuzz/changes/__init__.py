@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis.strategies import DrawFn
 
-from diopi_test.cases.model import Case
+from diopi_test.cases.case import Case
 from diopi_test.fuzz.changes.attributes import other_attributes
 from diopi_test.fuzz.changes.element_types import other_types
 from diopi_test.fuzz.changes.layouts import other_layouts

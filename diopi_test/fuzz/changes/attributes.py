@@ -14,7 +14,7 @@ from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import category
 from diopi_proto.parameters import Parameter
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import Case
+from diopi_test.cases.case import Case
 from diopi_test.fuzz.changes.chances import SOMETIMES
 from diopi_test.fuzz.changes.shapes import other_axes
 from diopi_test.fuzz.changes.values import REAL, with_domains

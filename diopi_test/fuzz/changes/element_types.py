@@ -11,7 +11,7 @@ from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import category, common_dtype, is_floating
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import Case, ResultOf, TensorSpec
+from diopi_test.cases.case import Case, ResultOf, TensorSpec
 from diopi_test.fuzz.changes.chances import SOMETIMES
 from diopi_test.fuzz.changes.values import domains_of
 from diopi_test.fuzz.known import Known, named_tensors, with_tensors

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from diopi_proto import parameters as kinds
+from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.layouts import LAYOUTS, expanded
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.fuzz.known import Known, with_tensors
 
 

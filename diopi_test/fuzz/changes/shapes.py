@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from diopi_proto import facts
-from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.fuzz.changes.chances import RARELY, SOMETIMES
 from diopi_test.fuzz.changes.sizes import MAX_ELEMENTS, long_sizes
 from diopi_test.fuzz.known import Known, named_tensors, rank, with_tensors

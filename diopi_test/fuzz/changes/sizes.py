@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import category
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain
-from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.tensors import Literal
 from diopi_test.fuzz.changes.chances import RARELY, SOMETIMES
 from diopi_test.fuzz.known import Known, as_tuple, named_tensors, sampled, sizes_of, with_tensors

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from diopi_proto import parameters as kinds
 from diopi_proto.dtypes import category
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain
 from diopi_test.cases.formats import format_of
-from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.fuzz.known import Known, named_tensors, with_tensors
 
 REAL = (kinds.Scalar, kinds.f64, kinds.f32)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import AnyOf, Exact, PartlySpecified, WithTerms, reference, strip_remarks
 from diopi_test.oracle.reference.conversion import convert
 from diopi_test.oracle.reference.products import multiply_in_any_order, sum_to_shape

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from diopi_proto.types import Reduction
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, mark_unspecified, reference
 from diopi_test.oracle.reference.sums import relative_terms, sum_terms
 

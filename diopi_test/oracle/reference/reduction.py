@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import WithTerms, reference
 from diopi_test.oracle.reference.products import multiply_in_any_order
 from diopi_test.oracle.reference.sums import (

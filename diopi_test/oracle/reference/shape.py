@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from diopi_proto.dtypes import category
 from diopi_proto.types import Dtype, MemoryFormat
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.conversion import convert, reference_dtype
 

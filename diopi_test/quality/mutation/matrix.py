@@ -10,7 +10,7 @@ from typing import final
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import is_huge
+from diopi_test.cases.case import is_huge
 from diopi_test.cases.selection import LEVELS, select_cases
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self, TypeVar, final
 
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting.history.entry import CauseEntry, FunctionEntry, RunEntry, function_entries, run_entry
 from diopi_test.reporting.history.tables import APPLICATION_ID, TABLES, VERSION

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, final
 
 from diopi_test.baseline.codec import to_json
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import UNSUCCESSFUL, Verdict
 from diopi_test.reporting.html.cause_sentences import translate_sentence
 from diopi_test.reporting.html.cause_summary import diagnosis_page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting.html.cause_summary import render_causes
 from diopi_test.reporting.html.markup import Content, Markup, breakable, join, name_list, static_table, tag

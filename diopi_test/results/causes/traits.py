@@ -10,7 +10,7 @@ from diopi_proto.dtypes import complexes, half, integer
 from diopi_proto.interface import prototypes
 from diopi_proto.parameters import Role, Scalar
 from diopi_proto.prototype import Prototype
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.deviation import Deviation
 from diopi_test.results.causes.former_logs import deviation_of
 from diopi_test.results.records import CaseRecord

@@ -15,7 +15,7 @@ from typing import Any
 from diopi_impl import BaseVendor, VendorError, VendorNotFoundError, find_vendor
 from diopi_impl.errors import describe_exception, exception_text
 from diopi_test.baseline.codec import to_json
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.forks import ForkWatch, watch_forks
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.run.collection import Collected

@@ -18,7 +18,7 @@ from diopi_test.baseline.level import open_level
 from diopi_test.baseline.manifest import read_manifest
 from diopi_test.baseline.parallel import process_map
 from diopi_test.baseline.store import BaselineFile
-from diopi_test.cases.model import Case
+from diopi_test.cases.case import Case
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.listing import list_cases
 from diopi_test.oracle.evaluation import compute_baseline_case

@@ -21,7 +21,7 @@ from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.index_view import IndexView
 from diopi_test.baseline.level import open_level, open_level_of_file
 from diopi_test.baseline.store import FORMAT, BaselineFile
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.listing import list_cases
 from diopi_test.run.collection import collect_file, collect_level
 

@@ -14,7 +14,7 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.parameters import Parameter, Size
 from diopi_proto.prototype import Prototype
 from diopi_test.cases.axes import rank_axis_pairs
-from diopi_test.cases.model import Case, CaseClass, TensorSpec, tensor_specs
+from diopi_test.cases.case import Case, CaseClass, TensorSpec, tensor_specs
 from diopi_test.cases.numbers import accepts_any_number, number_demands
 from diopi_test.cases.selection import select_cases
 

@@ -13,7 +13,7 @@ from diopi_proto import facts
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec
+from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.selection import select_cases
 
 LEVELS = ("full", "large")

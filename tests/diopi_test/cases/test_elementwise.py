@@ -5,6 +5,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import normal, special_values
 from diopi_test.cases.elementwise import (
     BROADCAST,
@@ -21,7 +22,6 @@ from diopi_test.cases.elementwise import (
     with_result_dtype,
 )
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.cases.template import CaseTemplate, tensor
 
 NORMAL_INPUTS = {"input": normal(), "other": normal()}

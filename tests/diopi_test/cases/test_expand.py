@@ -7,8 +7,8 @@ import pytest
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.cases.axes import Axes
+from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.layouts import contiguous, strided, transposed
-from diopi_test.cases.model import ResultOverride
 from diopi_test.cases.template import SMOKE_IN_ALL_DTYPES, ByDtype, CaseTemplate, cycle_layouts, expand, tensor
 
 

@@ -10,8 +10,8 @@ from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
 from diopi_test.baseline.dependencies import dependencies
 from diopi_test.cases.axes import Axes, axes_template, restrict_dtypes
+from diopi_test.cases.case import ResultOverride, TensorSpec, registered_cases
 from diopi_test.cases.layouts import strided, transposed
-from diopi_test.cases.model import ResultOverride, TensorSpec, registered_cases
 from diopi_test.cases.norm.affine import layer, layers
 from diopi_test.cases.selection import select_cases
 from diopi_test.cases.template import ByDtype, CaseTemplate, expand, register, tensor
@@ -45,7 +45,7 @@ def test_an_override_may_depend_on_the_element_type() -> None:
 
 
 def test_registered_templates_are_the_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("diopi_test.cases.model._makers", {})
+    monkeypatch.setattr("diopi_test.cases.case._makers", {})
     template = CaseTemplate("rows", arguments={"dim": (0,)}, dtypes=(Dtype.float16, Dtype.int8))
     register(
         "diopiSum",
@@ -59,7 +59,7 @@ def test_registered_templates_are_the_cases(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_layer_template_sets_the_layout_of_tensors_and_first_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("diopi_test.cases.model._makers", {})
+    monkeypatch.setattr("diopi_test.cases.case._makers", {})
     template = layer("a", (2, 3), layout=strided, without=["bias"], eps=0.5)
     layers(
         "diopiGroupNorm", templates=[template], derive=lambda t, dtype: {"input": tensor(*t.sizes.shape), "eps": 0.0}

@@ -7,8 +7,8 @@ import pytest
 from sampling import OPERATORS, sampled
 
 from diopi_proto.interface import lookup
+from diopi_test.cases.case import Case, ResultOf, is_huge, tensor_specs
 from diopi_test.cases.elementwise import LARGE_BROADCAST, LARGE_UNIFORM
-from diopi_test.cases.model import Case, ResultOf, is_huge, tensor_specs
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import draw_arguments
 

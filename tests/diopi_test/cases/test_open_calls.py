@@ -7,8 +7,8 @@ from sampling import OPERATORS, sampled
 
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.cases.layouts import channels_last, strided
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec
 from diopi_test.cases.open_calls import reason_open
 from diopi_test.cases.selection import classes_with_int32_indices, select_cases
 from diopi_test.execution.conversions import int32_indices

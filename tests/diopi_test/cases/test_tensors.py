@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import TensorSpec
 from diopi_test.cases.data import plain_values, random_generator
 from diopi_test.cases.layouts import strided
-from diopi_test.cases.model import TensorSpec
 from diopi_test.cases.template import CaseTemplate
 from diopi_test.cases.tensors import (
     constant_mask,

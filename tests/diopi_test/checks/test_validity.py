@@ -10,7 +10,7 @@ from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Error
 from diopi_test.baseline import store
-from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, Expected

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from diopi_proto.prototype import Prototype
 from diopi_test.baseline.errors import BaselineError
-from diopi_test.cases.model import Case
+from diopi_test.cases.case import Case
 from diopi_test.cli import main
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase

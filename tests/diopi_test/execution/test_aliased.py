@@ -9,7 +9,7 @@ from diopi_impl import BaseVendor, find_vendor
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Error
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.aliased import aliased_labels, make_aliased_case
 from diopi_test.execution.call import Call

@@ -8,7 +8,7 @@ from trials import baseline_case, outcome_of
 
 from diopi_impl.host_runtime import HostRuntime
 from diopi_proto.types import Error
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.case_taker import CaseTaker
 from diopi_test.execution.ignored import make_ignored_case
 from diopi_test.execution.negative_cases import make_negative_case

@@ -16,7 +16,7 @@ from diopi_proto.ignored import Ignored, Read
 from diopi_proto.interface import lookup, prototypes
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import CaseClass, TensorSpec
+from diopi_test.cases.case import CaseClass, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.ignored import ignored_labels, make_ignored_case
 from diopi_test.execution.verdict import Outcome, Verdict

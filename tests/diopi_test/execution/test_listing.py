@@ -6,7 +6,7 @@ from pathlib import Path
 from baselines import make_level
 
 from diopi_test.baseline.index_view import IndexView
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.cases.selection import select_cases
 from diopi_test.execution.listing import list_cases
 

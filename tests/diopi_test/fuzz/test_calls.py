@@ -11,8 +11,8 @@ from sampling import OPERATORS, sampled
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, MemoryFormat
 from diopi_test.baseline import stability
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import choice
-from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.fuzz.calls import cases
 from diopi_test.fuzz.changes.element_types import other_types
 from diopi_test.fuzz.changes.sizes import resized

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from diopi_test.baseline.level import open_level
-from diopi_test.cases.model import tensor_specs
+from diopi_test.cases.case import tensor_specs
 from diopi_test.cases.selection import select_cases
 from diopi_test.cli import main
 from diopi_test.oracle.records import BaselineCase, tensors_in

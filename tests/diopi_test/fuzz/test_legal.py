@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.domains import Domain, choice, normal
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.products import fixed_values
 from diopi_test.fuzz.known import known
 from diopi_test.fuzz.legal import IllegalError, compute_legal_case, with_forward_shapes

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from diopi_test.cases.model import Case, TensorSpec
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.fuzz.known import known
 from diopi_test.fuzz.relations import relations
 

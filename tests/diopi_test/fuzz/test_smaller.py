@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from diopi_test.cases.case import Case
 from diopi_test.cases.layouts import contiguous, strided
-from diopi_test.cases.model import Case
 from diopi_test.fuzz.known import elements, known, named_tensors, rank, with_tensors
 from diopi_test.fuzz.smaller import below, smaller
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.formats import format_of
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.products import fixed_values
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.overflow import RangedArray

@@ -12,7 +12,7 @@ from diopi_proto.types import Dtype, Reduction
 from diopi_test.baseline.descriptions import described_functions
 from diopi_test.baseline.on_demand import ComputationOutcome, compute_described
 from diopi_test.baseline.store import BaselineFile
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.listing import list_stored_cases
 from diopi_test.oracle.records import BaselineCase, Expected
 from diopi_test.original.folder import ImportSummary, import_files

@@ -13,8 +13,8 @@ from diopi_proto.interface import lookup, prototypes
 from diopi_proto.types import Dtype, Reduction
 from diopi_test.baseline import store
 from diopi_test.baseline.shuffle import shuffle_by_seed
+from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.domains import Domain, choice, normal, uniform
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.quality import non_discriminating as rules

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from case_records import case_record, report_of
 
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import CheckResult
 from diopi_test.reporting.junit import junit
 from diopi_test.results.records import CaseRecord

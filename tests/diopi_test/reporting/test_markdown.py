@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from case_records import case_record, report_of
 
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.reporting import markdown
 from diopi_test.results.records import ModelReport
 

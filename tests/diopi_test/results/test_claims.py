@@ -18,7 +18,7 @@ from diopi_impl import Claim
 from diopi_proto.types import Dtype
 from diopi_test.baseline.errors import BaselineError
 from diopi_test.baseline.index_view import IndexView
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.results.claims import compare_claims, show
 from diopi_test.results.records import CaseRecord, ClaimsReport

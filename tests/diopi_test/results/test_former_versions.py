@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from diopi_test.baseline.codec import RecordError, from_json, to_json
 from diopi_test.baseline.manifest import ListedCase
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.cli import main
 from diopi_test.execution.verdict import CheckResult
 from diopi_test.reporting.reading import read_report

@@ -8,7 +8,7 @@ import pytest
 from case_records import case_record, report_of
 from rich.console import Console
 
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.results.overview import describe_conformance, describe_device, describe_run, show_overview
 from diopi_test.results.records import Report, RunOrigin
 

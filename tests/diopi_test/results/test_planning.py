@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from case_records import case_record, report_of
 
-from diopi_test.cases.models import label_of
+from diopi_test.cases.traced import label_of
 from diopi_test.results.network_needs import network_needs
 from diopi_test.results.planning import BlockedCalls, Needs, Obstacle, ObstacleKind, Stage, plan_stages
 from diopi_test.traces.files import load_shipped_trace

@@ -22,7 +22,7 @@ from rich.console import Console
 
 from diopi_impl import Waiver
 from diopi_test.baseline.codec import to_json
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.cli.run import run as run_command
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting.reading import with_causes

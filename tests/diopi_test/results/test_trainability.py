@@ -10,7 +10,7 @@ from rich.console import Console
 from diopi_impl import find_vendor
 from diopi_proto.interface import lookup
 from diopi_test.baseline.codec import from_json, to_json
-from diopi_test.cases.models import labels_of, model_cases
+from diopi_test.cases.traced import labels_of, model_cases
 from diopi_test.execution.verdict import Verdict
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.results.records import CaseRecord, ModelReport

@@ -16,7 +16,7 @@ from reports import read_report
 from sampling import sampled
 
 from diopi_impl import VendorError
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Outcome, Verdict
 from diopi_test.results.log import LogWriter
 from diopi_test.run.collection import Collected

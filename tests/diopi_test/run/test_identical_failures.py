@@ -12,7 +12,7 @@ from commands import run_here
 from failed_cases import wrong_values
 from reports import read_report
 
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Verdict
 from diopi_test.results.records import CaseRecord
 from diopi_test.run.identical_failures import DEFAULT_LIMIT, MIN_FUNCTIONS, IdenticalFailures

@@ -9,7 +9,7 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_test.baseline.shuffle import shuffle_by_seed
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.runtime_cases import RUNTIME
 from diopi_test.run.collection import Collected
 from diopi_test.run.selection import FailedCases, Selection, SelectionError, Shard

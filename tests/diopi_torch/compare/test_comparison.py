@@ -8,7 +8,7 @@ import numpy as np  # noqa: E402  # behind the check for PyTorch
 
 from diopi_proto.interface import lookup  # noqa: E402  # behind the check, too
 from diopi_proto.types import Dtype  # noqa: E402  # behind the check, too
-from diopi_test.cases.model import Case, TensorSpec  # noqa: E402  # behind the check, too
+from diopi_test.cases.case import Case, TensorSpec  # noqa: E402  # behind the check, too
 from diopi_torch.compare.comparison import NotComparableError, compute_expected  # noqa: E402  # behind the check, too
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import Exact, PartlySpecified, WithTerms, reference
 from diopi_test.oracle.reference.norm.moments import (
     Moments,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from references import call, difference
 
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.budget import K
 from diopi_test.oracle.reference import find_reference
 

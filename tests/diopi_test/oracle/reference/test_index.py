@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import AnyOf, Exact, WithTerms
 from tests.helpers.references import call, raw
 

@@ -11,7 +11,7 @@ from references import Array, call, difference, raw
 from scipy import special
 
 from diopi_proto.types import Reduction
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import find_reference
 
 REDUCTIONS = [Reduction.none, Reduction.mean, Reduction.sum]

@@ -10,7 +10,7 @@ from bilinear import bordered
 from references import call, difference, raw
 
 from diopi_proto.interface import lookup
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 

@@ -7,7 +7,7 @@ import pytest
 from references import call, raw
 
 from diopi_proto.types import Dtype, RoundMode
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import strip_remarks
 
 

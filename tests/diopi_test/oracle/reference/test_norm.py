@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from references import call, raw
 
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 
 EPS = 0.1
 OUT = (ResultOverride(),) * 3

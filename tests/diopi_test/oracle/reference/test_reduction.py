@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import WithTerms, find_reference
 
 Array = np.ndarray[Any, Any]

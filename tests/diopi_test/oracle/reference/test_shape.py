@@ -10,7 +10,7 @@ import pytest
 from references import call
 
 from diopi_proto.types import Dtype
-from diopi_test.cases.model import ResultOverride
+from diopi_test.cases.case import ResultOverride
 from diopi_test.oracle.reference import PartlySpecified, find_reference
 
 

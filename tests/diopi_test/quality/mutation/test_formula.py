@@ -10,8 +10,8 @@ import pytest
 import diopi_test.oracle.reference as package
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.domains import uniform
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.cases.selection import select_cases
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase

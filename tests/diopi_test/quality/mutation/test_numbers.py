@@ -9,8 +9,8 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, RoundMode
+from diopi_test.cases.case import Case, ResultOverride, TensorSpec
 from diopi_test.cases.domains import choice, integer_values, normal
-from diopi_test.cases.model import Case, ResultOverride, TensorSpec
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase, Expected
 from diopi_test.quality.mutation.formula import formula_mutants

@@ -6,8 +6,8 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.domains import Domain, distinct, subnormal
-from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.quality.mutation.matrix import MutantResult, run_mutant
 from diopi_test.quality.mutation.ordering import ordering_mutants

@@ -5,8 +5,8 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype
+from diopi_test.cases.case import Case, TensorSpec
 from diopi_test.cases.layouts import Layout, contiguous, strides
-from diopi_test.cases.model import Case, TensorSpec
 from diopi_test.oracle.evaluation import compute_baseline_case
 from diopi_test.oracle.records import BaselineCase
 from diopi_test.quality.mutation import run_mutation_tests

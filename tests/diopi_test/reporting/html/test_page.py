@@ -11,7 +11,7 @@ from importlib.resources import files
 import pytest
 from shown_reports import HOSTILE, shown_report
 
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import Verdict
 from diopi_test.reporting import html
 from diopi_test.reporting.comparison import OutcomeChange, compare

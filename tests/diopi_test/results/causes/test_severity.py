@@ -8,7 +8,7 @@ import pytest
 from case_records import case_record, report_of
 from failed_cases import wrong_values
 
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.difference import Difference
 from diopi_test.execution.verdict import CheckResult
 from diopi_test.reporting.reading import with_fail_on

@@ -41,7 +41,7 @@ for function in sys.argv[1:]:
 REFERENCES_OF_ALL_FUNCTIONS = """
 from diopi_proto.interface import prototypes
 from diopi_test.oracle.evaluation import compute_baseline_case
-from diopi_test.cases.model import registered_cases
+from diopi_test.cases.case import registered_cases
 
 import_references()
 before = set(sys.modules)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from diopi_impl import Waiver
-from diopi_test.cases.model import CaseClass
+from diopi_test.cases.case import CaseClass
 from diopi_test.execution.verdict import CheckResult, Outcome, Verdict
 from diopi_test.run.collection import Collected
 from diopi_test.run.failure_policy import FailurePolicy

@@ -8,9 +8,8 @@ import pytest
 
 from diopi_proto.interface import lookup
 from diopi_proto.types import Dtype, Reduction
-from diopi_test.cases import models
-from diopi_test.cases.model import Case, TensorSpec
-from diopi_test.cases.models import label_of, labels_of, model_cases, model_keys, models_of
+from diopi_test.cases.case import Case, TensorSpec
+from diopi_test.cases.traced import label_of, labels_of, model_cases, model_keys, models_of
 from diopi_test.oracle.evaluation import compute_baseline_case, draw_arguments
 from diopi_test.traces.calls import TracedCall, TracedTensor
 from diopi_test.traces.files import model_names
@@ -25,7 +24,7 @@ def case_of_call(
 ) -> Case:
     """Return the case of one call."""
     call = TracedCall(function=function, arguments=arguments, results=results)
-    monkeypatch.setattr(models, "_calls", lambda function, names: {label_of(call): call})
+    monkeypatch.setattr("diopi_test.cases.traced._calls", lambda function, names: {label_of(call): call})
     (case,) = model_cases(lookup(function))
     return case
 

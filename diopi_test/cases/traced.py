@@ -20,10 +20,10 @@ from diopi_proto.families import load_families
 from diopi_proto.parameters import Parameter
 from diopi_proto.prototype import Prototype
 from diopi_proto.types import Dtype, Reduction, RoundMode
+from diopi_test.cases.case import Case, CaseClass, ResultOverride, TensorSpec, registered_cases, tensor_specs
 from diopi_test.cases.domains import Domain, integer_values, normal
 from diopi_test.cases.facts import CaseFacts
 from diopi_test.cases.layouts import Layout, contiguous, strides
-from diopi_test.cases.model import Case, CaseClass, ResultOverride, TensorSpec, registered_cases, tensor_specs
 from diopi_test.cases.tensors import distinct_positions
 from diopi_test.traces.calls import TracedCall, TracedTensor
 from diopi_test.traces.files import load_shipped_trace, model_names
