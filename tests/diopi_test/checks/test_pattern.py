@@ -32,6 +32,7 @@ def texts(mask: Mask, strides: tuple[int, ...] = ()) -> list[str]:
         (mask_at(100, np.s_[2::8], np.s_[3::8]), "2 of every 8 elements, numbers 2 to 3, 10 to 11, …"),
         (mask_at(100, np.s_[0::4], np.s_[2::4], np.s_[3::4]), "all but 1 of every 4 elements, numbers 1, 5, …"),
         (mask_at(100, np.s_[60:]), "the last 40 of 100, all from number 60 on"),
+        (mask_at(1000, np.s_[32:]), "the last 968 of 1000, all from number 32 on, a multiple of 32"),
         (mask_at(1000, np.s_[64:]), "the last 936 of 1000, all from number 64 on, a multiple of 64"),
         (
             mask_at(100, np.s_[96:]),
@@ -76,6 +77,8 @@ def sample_mask(places: Mask, number: int) -> Mask:
         (mask_at(1000, 700, 768, 900, 999, 777, 711), "all from number 700 on"),
         (mask_at(1000, 192, 700, 768, 900, 999, *range(200, 900, 30)), "all from number 192 on, a multiple of 64"),
         (mask_at(1000, 0, 32, 100, 211, 212), "all up to number 212"),
+        (mask_at(100, 12, 13, 15), "all up to number 15"),
+        (mask_at(100, 84, 86, 87), "all from number 84 on"),
         (mask_at(1000, 432, 440, 441, 449, 450), "all from number 432 on up to number 450"),
     ],
 )
@@ -87,6 +90,10 @@ def test_memory_order_is_looked_at_where_it_is_another() -> None:
     mask = mask_at(60, np.s_[45:]).reshape(6, 10).T
     assert texts(mask, (1, 10))[0] == "the last 15 of 60, all from number 45 on in memory order"
     assert texts(mask_at(60, np.s_[45:]).reshape(10, 6), (6, 1))[0] == "the last 15 of 60, all from number 45 on"
+
+
+def test_two_neighboring_elements_in_the_middle_are_no_pattern() -> None:
+    assert texts(mask_at(100, 44, 53)) == []
 
 
 def test_chance_is_no_pattern() -> None:
