@@ -52,6 +52,7 @@ OPEN: dict[str, tuple[str, dict[str, Any]]] = {
     "difference": ("diopiLerpScalar", {"input": [MAX], "end": [-MAX], "weight": 0.5}),
     "activation": ("diopiHardswish", {"input": [MAX]}),
     "quotient": ("diopiRemainderTensor", {"input": [MAX], "other": [0.75]}),
+    "quotient of small numbers": ("diopiRemainderTensor", {"input": [1000.0], "other": [1e-36]}),
 }
 
 KNOWN: dict[str, tuple[str, dict[str, Any]]] = {
@@ -121,6 +122,7 @@ def test_ranged_sums_are_nan_if_an_order_of_additions_overflows() -> None:
     assert np.isnan(limited(terms.sum()))
     assert limited(terms[1:].sum()) == 0
     assert np.isnan(limited(np.einsum("i,i->", terms, ranged([1.0, 1.0, 1.0]))))
+    assert np.isnan(limited(np.einsum("i,i->", ranged([60.0, 40.0, -60.0]), ranged([1.0, 1.0, 1.0]))))
     assert np.isnan(limited(terms.astype(complex) @ ranged([1.0, 1.0, 1.0])))
     sums = np.zeros(2).view(RangedArray)
     sums.bound = 100.0
