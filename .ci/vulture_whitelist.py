@@ -9,7 +9,7 @@ _.short_help  # click
 _.whitespace_split, _.commenters  # shlex
 _.on_config, _.on_files, _.on_page_markdown, _.on_page_context  # MkDocs
 _.visit_AnnAssign, _.visit_JoinedStr  # ast.NodeVisitor
-_.get_code, _.fullname  # the import system
+_.get_code, _.fullname, _.dont_write_bytecode  # the import system
 _.visit_AnnAssign, _.visit_JoinedStr  # ast
 _.handle_starttag, _.handle_data  # html.parser
 _.binary_location  # Selenium

@@ -1,11 +1,16 @@
 """Prints the seed of the samples that tests draw, and shares fork servers between tests."""
 
 import os
+import sys
 from collections.abc import Iterator
 
 import pytest
 from fork_servers import ForkServerPool
 from sampling import SEED
+
+# The tests start some hundred Python processes. Without bytecode, each compiles all modules, which takes 4 seconds.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def pytest_report_header() -> str:

@@ -74,17 +74,19 @@ def combinations() -> Iterator[tuple[str, tuple[str, ...]]]:
             yield name, forms
 
 
+@pytest.mark.usefixtures("fast_device")
 @pytest.mark.parametrize(("name", "forms"), sampled(combinations(), 40))
-def test_results_and_gradients_are_those_of_the_cpu(name: str, forms: tuple[str, ...], fast_device: None) -> None:
+def test_results_and_gradients_are_those_of_the_cpu(name: str, forms: tuple[str, ...]) -> None:
     function, shapes = CALLS[name]
     inputs = [complex_numbers(*shape) for shape in shapes]
     found = result_and_gradients(function, inputs, forms, "diopi")
     torch.testing.assert_close(found, result_and_gradients(function, inputs, forms, "cpu"), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.usefixtures("fast_device")
 @pytest.mark.parametrize("form", list(LAZY))
 @pytest.mark.parametrize("name", list(SHAPES))
-def test_output_arguments_may_be_lazy(name: str, form: str, fast_device: None) -> None:
+def test_output_arguments_may_be_lazy(name: str, form: str) -> None:
     function, shapes = CALLS[name]
     inputs = [complex_numbers(*shape) for shape in shapes]
     expected = function(*inputs)
