@@ -50,7 +50,7 @@ def describe(manifest: EngineManifest, members: dict[str, bytes]) -> list[str]:
     return [
         f"engine {manifest.name}, format {manifest.format}, compiler {manifest.compiler}, "
         f"for {', '.join(manifest.platforms)}",
-        f"batches of up to {manifest.max_batch} in parts of {manifest.patch}" if manifest.has_batch else "fixed sizes",
+        _describe_batches(manifest),
         "bindings",
         *(_binding(n, binding) for n, binding in enumerate(manifest.bindings)),
         f"scheme of group {manifest.group[:16]}; this is engine {manifest.engine}",
@@ -67,6 +67,14 @@ def describe(manifest: EngineManifest, members: dict[str, bytes]) -> list[str]:
             for name, data in members.items()
         ),
     ]
+
+
+def _describe_batches(manifest: EngineManifest) -> str:
+    """Return how a runtime computes batches."""
+    if not manifest.has_batch:
+        return "fixed sizes"
+    parts = f"in parts of {manifest.patch}" if manifest.is_divisible else "as a whole"
+    return f"batches of up to {manifest.max_batch} {parts}"
 
 
 def _binding(number: int, binding: Binding) -> str:

@@ -11,9 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import export
 
+from diopi_engine.batch_rules import Dependence
 from diopi_engine.container import sha256
 from diopi_engine.engine import Array, Engine, numpy_type
 from diopi_engine.errors import CompileError
+from diopi_engine.independence import prove_independence
 from diopi_engine.manifest import (
     COMPILER,
     DTYPES,
@@ -93,7 +95,8 @@ def compile(
         outputs: the names of the results, in order; the default is `output0` and so on.
         name: the name of the engine.
         max_batch: the largest batch of one execution.
-        patch: the largest part of a batch that is computed at a time.
+        patch: the largest part of a batch that is computed at a time, if the samples are proved to be independent;
+            otherwise a batch is computed as a whole.
         mode: `normal`: each core computes separate patches; `weight_split`: all cores compute one patch together.
         cores: the number of cores that the engine runs on.
         platforms: the platforms that the network is lowered for.
@@ -108,9 +111,11 @@ def compile(
     has_batch = any(BATCH in binding.shape for binding in inputs)
     converted_network = _network(network, weights, inputs)
     arrays = [_array(key, value) for key, value in converted_network.weights.items()]
-    exported = _export(converted_network, inputs, arrays, platforms)
+    exported, dependences = _export(converted_network, inputs, arrays, platforms)
     bindings = _bindings(inputs, outputs, exported)
-    max_batch, patch = (max_batch, min(patch, max_batch)) if has_batch else (1, 1)
+    is_divisible = not has_batch or _is_divisible(bindings, dependences)
+    max_batch = max_batch if has_batch else 1
+    patch = min(patch, max_batch) if is_divisible else max_batch
     together = cores if mode == "weight_split" else 1
     memory = _memory(exported, arrays, bindings, patch, together)
     control = Control(
@@ -129,6 +134,7 @@ def compile(
         bindings=bindings,
         max_batch=max_batch,
         patch=patch,
+        is_divisible=is_divisible,
         platforms=tuple(platforms),
         group="",
         engine=0,
@@ -137,7 +143,7 @@ def compile(
         members={},
     )
     engine = _engine(manifest, bytes(exported.serialize()), dict(zip(converted_network.weights, arrays, strict=True)))
-    if has_batch:
+    if not is_divisible:
         _check_samples(engine)
     return Engine.from_bytes(engine.to_bytes())
 
@@ -205,7 +211,8 @@ def _array(name: str, value: Any) -> Array:
 
 def _export(
     network: TracedFunction, inputs: Sequence[Input], weights: Sequence[Any], platforms: Sequence[str]
-) -> export.Exported:
+) -> tuple[export.Exported, Sequence[Dependence]]:
+    """Return the lowered network, and how its outputs depend on the samples of a batch."""
     scope = export.SymbolicScope()
     sizes = [", ".join(map(str, binding.shape)) for binding in inputs]
     types = [numpy_type(binding.dtype) for binding in inputs]
@@ -214,7 +221,9 @@ def _export(
         shapes = [export.symbolic_shape(text, scope=scope) for text in sizes]
         argument_types += [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)]
         try:
-            return export.export(jax.jit(network.function), platforms=list(platforms))(*argument_types)
+            function = jax.jit(network.function)
+            exported = export.export(function, platforms=list(platforms))(*argument_types)
+            return exported, prove_independence(function.trace(*argument_types).jaxpr, len(weights))
         except CompileError:
             raise
         except Exception as error:  # whatever the function raises, and JAX for what can't be exported
@@ -256,6 +265,29 @@ def _output(name: str, aval: Any, has_batch: bool) -> Binding:
     )
 
 
+def _is_divisible(bindings: Sequence[Binding], dependences: Sequence[Dependence]) -> bool:
+    """Return whether the samples of all outputs are proved to be independent.
+
+    Args:
+        bindings: the inputs and outputs.
+        dependences: how the outputs depend on the samples.
+
+    Returns:
+        Whether a batch may be computed in parts.
+
+    Raises:
+        CompileError: if an operation certainly mixes samples.
+    """
+    outputs = [binding for binding in bindings if not binding.is_input]
+    for output, dependence in zip(outputs, dependences, strict=True):
+        if dependence.is_certain:
+            raise CompileError(
+                f"output {output.name} of a sample depends on other samples of its batch: {dependence.reason}; "
+                "compile the network for inputs of a fixed size"
+            )
+    return all(dependence.is_independent for dependence in dependences)
+
+
 def _memory(
     exported: export.Exported, weights: Sequence[Any], bindings: Sequence[Binding], patch: int, parts: int
 ) -> int:
@@ -275,7 +307,7 @@ def _memory(
 
 
 def _check_samples(engine: Engine) -> None:
-    """Check that the results of a sample do not depend on other samples, because batches are split.
+    """Check that the results of a sample do not depend on other samples, if the proof does not tell.
 
     The second sample becomes NaN, which must not change the results of the first one.
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from diopi_engine.errors import EngineFileError
+from diopi_engine.errors import EngineFileError, EngineVersionError
 from diopi_engine.proto.hgrt import MAX_DIMS, DataType, Layout
 
-FORMAT = 1
+FORMAT = 2
 """Version of the file format: the set of members and the structure of the manifest."""
 
 COMPILER = "1.0"
@@ -78,6 +78,7 @@ class EngineManifest:
         bindings: inputs, then outputs, in the order of the network's arguments and results.
         max_batch: the largest batch of an execution on the cores of one scheme; 1 if sizes are fixed.
         patch: the largest part of a batch that is computed at a time.
+        is_divisible: whether a batch may be computed in parts, because its samples are proved to be independent.
         platforms: JAX's names of the platforms that the network was lowered for.
         group: the name of the group, which is equal for all engines of a group.
         engine: its number in the group.
@@ -92,6 +93,7 @@ class EngineManifest:
     bindings: tuple[Binding, ...]
     max_batch: int
     patch: int
+    is_divisible: bool
     platforms: tuple[str, ...]
     group: str
     engine: int
@@ -125,11 +127,24 @@ class EngineManifest:
 
     @classmethod
     def decoded(cls, text: bytes) -> EngineManifest:
-        """Return the manifest in a text; raise EngineFileError if the text is invalid or contradictory."""
+        """Return the manifest in a text.
+
+        Args:
+            text: the text.
+
+        Returns:
+            The manifest.
+
+        Raises:
+            EngineVersionError: if the manifest has a former format.
+            EngineFileError: if the text is invalid or contradictory.
+        """
         try:
             value = json.loads(text)
         except ValueError as error:
             raise EngineFileError(f"the manifest is not JSON: {error}") from None
+        if isinstance(value, dict) and value.get("format") in range(1, FORMAT):
+            raise EngineVersionError(f"the engine has format {value['format']}, expected format {FORMAT}")
         manifest = _decode(cls, value, "manifest")
         _check(manifest)
         if manifest.encoded() != text:
@@ -179,6 +194,8 @@ def _check(manifest: EngineManifest) -> None:
         raise EngineFileError(f"engine {manifest.engine} is not one of a group of {len(manifest.scheme)}")
     if not 1 <= manifest.patch <= manifest.max_batch:
         raise EngineFileError(f"patches of {manifest.patch} do not suit batches of up to {manifest.max_batch}")
+    if not manifest.is_divisible and manifest.patch != manifest.max_batch:
+        raise EngineFileError(f"patches of {manifest.patch} divide batches, which must be computed as a whole")
     for control in manifest.scheme:
         cores = control.core_mask.bit_count()
         whole = 0 < control.core_mask < 1 << MAX_CORES and cores % max(control.cores_per_batch, 1) == 0

@@ -108,8 +108,9 @@ class Execution:
             self._lanes.clear()
 
     def _parts(self, batch: int) -> list[slice]:
-        """Split a batch into parts that give each lane its share and are not larger than a patch."""
-        size = min(self._engine.manifest.patch, -(-batch // len(self._lanes)))
+        """Split a batch, if allowed, into parts that give each lane its share and are not larger than a patch."""
+        manifest = self._engine.manifest
+        size = min(manifest.patch, -(-batch // len(self._lanes))) if manifest.is_divisible else max(batch, 1)
         return [slice(start, min(start + size, batch)) for start in range(0, batch, size)]
 
     def _part(self, lane: Lane, part: slice, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:

@@ -102,6 +102,7 @@ def sealed(members: Members) -> Members:
         (resized, r"weight a is float32\[400, 3\], the manifest says float32\[4, 3\]"),
         (pickled, "weight a is no array"),
         (manifest_with(patch=99), "patches of 99"),
+        (manifest_with(is_divisible=False), "patches of 4 divide batches, which must be computed as a whole"),
         (manifest_with(engine=1), "engine 1 is not one of a group of 1"),
         (manifest_with(max_batch="16"), 'manifest.max_batch is "16", expected int'),
         (manifest_with(weights=[]), "the members are"),
@@ -118,10 +119,10 @@ def test_incomplete_or_false_contents_are_rejected(
         Engine.from_bytes(container.pack(change(members)))
 
 
-@pytest.mark.parametrize("changes", [{"compiler": "0.9"}, {"format": 2}])
+@pytest.mark.parametrize("changes", [{"compiler": "0.9"}, {"format": 3}, {"format": 1, "is_divisible": None}])
 def test_an_engine_of_another_version_is_rejected(engine: Engine, changes: dict[str, object]) -> None:
     members = manifest_with(**changes)(container.unpack(engine.to_bytes()))
-    with pytest.raises(EngineVersionError, match="expected format 1"):
+    with pytest.raises(EngineVersionError, match="expected format 2"):
         Engine.from_bytes(container.pack(members))
 
 

@@ -1,0 +1,278 @@
+"""Rules of operations: how the results depend on the samples of a batch, given how the operands do.
+
+Each rule is for an equation of a jaxpr in which no operand mixes samples. An operation without a rule, or with axes for
+which its rule states nothing, may mix samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, final
+
+
+@final
+@dataclass(frozen=True)
+class Dependence:
+    """How a value depends on the samples of a batch.
+
+    Attributes:
+        axis: the axis of the batch; None if the value is the same for every sample, or mixes samples.
+        block: the number of elements along the axis that belong to one sample.
+        reason: the operation that mixes samples, or for which there is no rule; empty if samples are not mixed.
+        is_certain: whether the operation mixes samples in any case.
+    """
+
+    axis: int | None = None
+    block: int = 1
+    reason: str = ""
+    is_certain: bool = False
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the value may mix samples."""
+        return bool(self.reason)
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether an output with this dependence has one independent entry per sample along its first axis."""
+        return not self.mixes and self.axis in (None, 0) and self.block == 1
+
+
+UNIFORM = Dependence()
+"""The dependence of a value that is the same for every sample."""
+
+Rule = Callable[[Any, Sequence[Dependence]], Dependence]
+"""Returns the dependence of the results of an operation, an equation of a jaxpr, from that of its operands."""
+
+
+def _certain(equation: Any, action: str) -> Dependence:
+    return Dependence(reason=f"{equation.primitive.name} {action} the batch", is_certain=True)
+
+
+def unknown(equation: Any) -> Dependence:
+    """Return the dependence of a result for which no rule states anything."""
+    return Dependence(reason=f"there is no rule for {equation.primitive.name} with these axes")
+
+
+def shape_of(variable: Any) -> tuple[Any, ...]:
+    """Return the sizes of a variable; the size of the batch is symbolic."""
+    return tuple(variable.aval.shape)
+
+
+def locate_all(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
+    """Return the operands with the axis of the batch for uniform ones that have it because they were broadcast."""
+    return [_locate(variable, operand) for variable, operand in zip(equation.invars, operands, strict=True)]
+
+
+def _locate(variable: Any, operand: Dependence) -> Dependence:
+    symbolic = [axis for axis, size in enumerate(shape_of(variable)) if not isinstance(size, int)]
+    return Dependence(axis=symbolic[0]) if operand == UNIFORM and len(symbolic) == 1 else operand
+
+
+def worst(operands: Sequence[Dependence]) -> Dependence | None:
+    """Return an operand that mixes samples, certainly if there is one; None if no operand does."""
+    mixing = [operand for operand in operands if operand.mixes]
+    return max(mixing, key=lambda operand: operand.is_certain, default=None)
+
+
+def elementwise(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the common axis of the operands."""
+    found = {operand for operand in operands if operand.axis is not None}
+    return UNIFORM if not found else found.pop() if len(found) == 1 else unknown(equation)
+
+
+def _broadcast(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    operand, axes = operands[0], equation.params["broadcast_dimensions"]
+    if operand.axis is None:
+        return UNIFORM
+    symbolic = [axis for axis, size in enumerate(shape_of(equation.outvars[0])) if not isinstance(size, int)]
+    return Dependence(axes[operand.axis], operand.block) if len(symbolic) == 1 else unknown(equation)
+
+
+def _reshape(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the new axis: the elements before it are as many as before, and those behind it determine the block."""
+    operand, before, after = operands[0], shape_of(equation.invars[0]), shape_of(equation.outvars[0])
+    symbolic = [axis for axis, size in enumerate(after) if not isinstance(size, int)]
+    if operand.axis is None:
+        return UNIFORM if not symbolic else unknown(equation)
+    if len(symbolic) != 1 or prod(before[: operand.axis]) != prod(after[: symbolic[0]]):
+        return unknown(equation)
+    elements, behind = operand.block * prod(before[operand.axis + 1 :]), prod(after[symbolic[0] + 1 :])
+    return Dependence(symbolic[0], elements // behind) if behind and elements % behind == 0 else unknown(equation)
+
+
+def _transpose(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    operand = operands[0]
+    if operand.axis is None:
+        return UNIFORM
+    return Dependence(equation.params["permutation"].index(operand.axis), operand.block)
+
+
+def _without(equation: Any, operand: Dependence, removed: Sequence[int], action: str) -> Dependence:
+    """Return the dependence of a value from which axes were removed."""
+    if operand.axis is None:
+        return UNIFORM
+    if operand.axis in removed:
+        return _certain(equation, action)
+    return Dependence(operand.axis - sum(axis < operand.axis for axis in removed), operand.block)
+
+
+def _reduce(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    axes = equation.params["axes" if "axes" in equation.params else "dimensions"]
+    return _without(equation, elementwise(equation, operands), axes, "reduces")
+
+
+def _squeeze(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    return _without(equation, operands[0], equation.params["dimensions"], "removes")
+
+
+def _along(parameter: str, action: str, *, is_certain: bool = True) -> Rule:
+    """Return the rule of an operation that mixes the elements along the axes in a parameter, or changes their order."""
+
+    def rule(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+        operand, axes = elementwise(equation, operands), equation.params[parameter]
+        if operand.axis is None or operand.axis not in (axes if isinstance(axes, tuple | list) else (axes,)):
+            return operand
+        return _certain(equation, action) if is_certain else unknown(equation)
+
+    return rule
+
+
+def _top_k(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    axis = equation.params.get("axis", -1) % len(shape_of(equation.invars[0]))
+    return _certain(equation, "orders") if operands[0].axis == axis else operands[0]
+
+
+def _slice(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    axis, before, after = operands[0].axis, shape_of(equation.invars[0]), shape_of(equation.outvars[0])
+    return operands[0] if axis is None or before[axis] == after[axis] else _certain(equation, "selects a part of")
+
+
+def _pad(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    operand = operands[0]
+    is_padded = operand.axis is not None and any(equation.params["padding_config"][operand.axis])
+    return unknown(equation) if is_padded else operand
+
+
+def _iota(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return whether the values are positions in the batch; an independent network may also index with them."""
+    is_position = not isinstance(equation.params["shape"][equation.params["dimension"]], int)
+    return unknown(equation) if is_position else UNIFORM
+
+
+def _dot_general(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    contracted, batched = equation.params["dimension_numbers"]
+    ranks = [len(shape_of(variable)) for variable in equation.invars]
+    if any(operands[side].axis in contracted[side] for side in range(2)):
+        return _certain(equation, "sums over")
+    paired, free = len(batched[0]), ranks[0] - len(batched[0]) - len(contracted[0])
+    places = set()
+    for side, operand in enumerate(operands):
+        if operand.axis is not None:
+            remaining = [axis for axis in range(ranks[side]) if axis not in (*contracted[side], *batched[side])]
+            order = [*batched[side], *([None] * free if side else []), *remaining]
+            places.add(Dependence(order.index(operand.axis), operand.block))
+    if len(places) == 2 or (len(places) == 1 and None not in (operands[0].axis, operands[1].axis) and not paired):
+        return unknown(equation)
+    return places.pop() if places else UNIFORM
+
+
+def _convolution(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    data, filters = operands
+    numbers = equation.params["dimension_numbers"]
+    if data.axis is None and filters.axis is None:
+        return UNIFORM
+    is_batch = data.axis == numbers.lhs_spec[0] and filters.axis is None and equation.params["batch_group_count"] == 1
+    return Dependence(numbers.out_spec[0], data.block) if is_batch else unknown(equation)
+
+
+def _reduce_window(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    operand, params = elementwise(equation, operands), equation.params
+    if operand.axis is None:
+        return operand
+    neutral = {"window_dimensions": 1, "window_strides": 1, "base_dilation": 1, "padding": (0, 0)}
+    values = {name: params[name][operand.axis] for name in neutral if name in params}
+    is_one_sample = all(value == neutral[name] for name, value in values.items())
+    return operand if is_one_sample else unknown(equation)
+
+
+def _gather(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    (operand, indices), numbers = operands, equation.params["dimension_numbers"]
+    rank = len(shape_of(equation.outvars[0]))
+    index_axes = [axis for axis in range(rank) if axis not in numbers.offset_dims]
+    if operand.axis is None:
+        return UNIFORM if indices.axis is None else _indexed(equation, indices, index_axes)
+    if indices.axis is not None:
+        pairs = zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True)
+        is_paired = (operand.axis, indices.axis) in pairs and operand.block == indices.block
+        return _indexed(equation, indices, index_axes) if is_paired else unknown(equation)
+    if equation.params["slice_sizes"][operand.axis] != shape_of(equation.invars[0])[operand.axis]:
+        return _certain(equation, "selects a part of")
+    removed = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    if operand.axis in removed or operand.axis in numbers.start_index_map:
+        return unknown(equation)
+    remaining = [axis for axis in range(len(shape_of(equation.invars[0]))) if axis not in removed]
+    return Dependence(numbers.offset_dims[remaining.index(operand.axis)], operand.block)
+
+
+def _indexed(equation: Any, indices: Dependence, index_axes: Sequence[int]) -> Dependence:
+    """Return the dependence of a gather on indices whose last axis is the vector of an index."""
+    is_vector = indices.axis == len(shape_of(equation.invars[1])) - 1
+    return (
+        unknown(equation) if is_vector or indices.axis is None else Dependence(index_axes[indices.axis], indices.block)
+    )
+
+
+def _matrix(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    """Return the dependence of an operation on the last two axes, whose results have the same other axes."""
+    operand, ranks = elementwise(equation, operands), [len(shape_of(variable)) for variable in equation.invars]
+    is_outside = operand.axis is None or operand.axis < min(ranks) - 2
+    return operand if is_outside else unknown(equation)
+
+
+def _fft(equation: Any, operands: Sequence[Dependence]) -> Dependence:
+    operand, rank = operands[0], len(shape_of(equation.invars[0]))
+    is_outside = operand.axis is None or operand.axis < rank - len(equation.params["fft_lengths"])
+    return operand if is_outside else _certain(equation, "transforms")
+
+
+_ELEMENTWISE = """
+    abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil clamp clz complex conj
+    convert_element_type copy cos cosh digamma div eq eq_to erf erf_inv erfc exp exp2 expm1 floor ge gt igamma
+    igammac imag integer_pow is_finite le le_to lgamma log log1p logistic lt lt_to max min mul ne neg nextafter not
+    optimization_barrier or population_count pow real reduce_precision regularized_incomplete_beta rem round rsqrt
+    select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square stop_gradient sub tan tanh
+    xor
+"""
+
+RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(_ELEMENTWISE.split(), elementwise),
+    **dict.fromkeys(
+        ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor"], _reduce
+    ),
+    **dict.fromkeys(["argmax", "argmin", "reduce"], _reduce),
+    **dict.fromkeys(["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"], _along("axis", "accumulates over")),
+    **dict.fromkeys(["reduce_window", "reduce_window_sum", "reduce_window_max", "reduce_window_min"], _reduce_window),
+    **dict.fromkeys(["cholesky", "triangular_solve"], _matrix),
+    "broadcast_in_dim": _broadcast,
+    "concatenate": _along("dimension", "joins", is_certain=False),
+    "conv_general_dilated": _convolution,
+    "dot_general": _dot_general,
+    "dynamic_slice": _slice,
+    "expand_dims": _reshape,
+    "fft": _fft,
+    "gather": _gather,
+    "iota": _iota,
+    "pad": _pad,
+    "reshape": _reshape,
+    "rev": _along("dimensions", "reverses"),
+    "slice": _slice,
+    "sort": _along("dimension", "orders"),
+    "split": _along("axis", "divides"),
+    "squeeze": _squeeze,
+    "top_k": _top_k,
+    "transpose": _transpose,
+}
+"""The rules by the name of the operation in JAX."""
