@@ -17,7 +17,7 @@ import torch
 from diopi_proto.types import Number
 from diopi_torch import dump
 from diopi_torch.backend import backend
-from diopi_torch.overlap import HostMemory, find_overlap
+from diopi_torch.overlap import HostMemory, find_overlap, write_storage
 from diopi_torch.parts import is_sparse, replace_parts, write
 from diopi_torch.settings import NAME
 from diopi_torch.tensors import is_on_device, read_to_host, upload
@@ -98,7 +98,7 @@ def check_on_cpu(operator: torch._ops.OpOverload, args: Sequence[Any], kwargs: M
     named = _named(operator, args, kwargs)
     if _takes_generator(operator) and named.get("generator") is None:
         named["generator"] = torch.Generator()
-    transferred = _Transfer(operator, HostMemory(copies=True)).send_to_host(named)
+    transferred = _Transfer(operator, HostMemory()).send_to_host(named)
     with suppress(NotImplementedError):
         operator(**transferred)
 
@@ -151,7 +151,7 @@ class _Transfer:
         if isinstance(value, torch.device):
             return torch.device("cpu") if value.type == NAME else value
         to_host = _empty_like if writes and argument.kwarg_only else read_to_host
-        to_host = to_host if self._memory is None else self._memory.view
+        to_host = to_host if self._memory is None else self._memory.copy
         return _map_tensors(lambda tensor: self._pair(tensor, to_host, writes or argument.name in self._hidden), value)
 
     def _pair(
@@ -182,7 +182,7 @@ class _Transfer:
             if tensor.shape != host.shape:
                 tensor.resize_(host.shape)
             if self._memory is not None:
-                self._memory.write_back(tensor)
+                write_storage(tensor, host)
             elif tensor.data_ptr() != host.data_ptr():
                 tensor.copy_(host)
 

@@ -141,7 +141,7 @@ class Kernel:
                 operator, self.row, [], lambda results: results[0] if len(results) == 1 else tuple(results)
             )
         if self._is_inplace:
-            infer_layouts(self.operator, named)  # raises what PyTorch raises
+            infer_layouts(self.operator, named)  # checks the arguments
             target = next(iter(named.values()))
             builder.check_written(_as_sequence(target))
             results = [None] if inplace and isinstance(target, list) else _as_sequence(target)

@@ -91,35 +91,25 @@ def share_elements(first: torch.Tensor, second: torch.Tensor) -> bool:
 
 @final
 class HostMemory:
-    """Memory of the CPU in which tensors share storages as on the device.
+    """Memory of the CPU with copies of tensors, which share storages as on the device."""
 
-    Args:
-        copies: whether to copy storages that the host can address.
-    """
+    def __init__(self) -> None:
+        self._storages: dict[int, torch.UntypedStorage] = {}
 
-    def __init__(self, *, copies: bool = False) -> None:
-        self._copies = copies
-        self._storages: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-
-    def view(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Return the CPU tensor with the storage, shape, strides and lazy bits of a tensor of the device."""
-        _, memory = self._find(tensor)
+    def copy(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the CPU tensor with the contents, shape, strides and lazy bits of a tensor of the device."""
+        storage = tensor.untyped_storage()
+        address = storage.data_ptr()
+        if address not in self._storages:
+            self._storages[address] = read_to_host(view_bytes(storage)).clone().untyped_storage()
         host = torch.empty(0, dtype=tensor.dtype)
-        host.set_(memory.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+        host.set_(self._storages[address], tensor.storage_offset(), tensor.shape, tensor.stride())
         host = torch._conj(host) if tensor.is_conj() else host
         return torch._neg_view(host) if tensor.is_neg() else host
 
-    def _find(self, tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the bytes of the tensor's storage on the device and on the CPU."""
-        address = tensor.untyped_storage().data_ptr()
-        if address not in self._storages:
-            stored = view_bytes(tensor.untyped_storage())
-            host = read_to_host(stored)
-            self._storages[address] = stored, host.clone() if self._copies else host
-        return self._storages[address]
 
-    def write_back(self, tensor: torch.Tensor) -> None:
-        """Copy the storage of a tensor to the device unless the host has written the device's memory."""
-        stored, host = self._find(tensor)
-        if stored.data_ptr() != host.data_ptr():
-            copy_bytes(stored, host[: stored.numel()])
+def write_storage(tensor: torch.Tensor, host: torch.Tensor) -> None:
+    """Copy the storage of a CPU tensor to that of a tensor of the device, as far as the latter reaches."""
+    target, source = view_bytes(tensor.untyped_storage()), view_bytes(host.untyped_storage())
+    length = min(target.numel(), source.numel())
+    copy_bytes(target[:length], source[:length])

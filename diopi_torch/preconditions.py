@@ -1,6 +1,7 @@
-"""Values that PyTorch's CPU rejects, although functions of the standard need not detect them.
+"""Arguments that PyTorch's CPU rejects, although functions of the standard need not detect them.
 
-The device reads these values before the call. If they look invalid, the CPU runs the operator and raises the error.
+The device examines these arguments before the call. If they look invalid, the CPU runs the operator and raises its
+error.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import torch
 from diopi_torch.tensors import is_on_device, read_to_host
 
 Precondition = Callable[[Mapping[str, Any]], bool]
-"""Returns whether the CPU accepts the values of an operator's arguments; the arguments are passed by name."""
+"""Returns whether the CPU accepts the arguments of an operator; they are passed by name."""
 
 
 def _are_between(value: Any, low: float, high: float) -> bool:
@@ -47,7 +48,13 @@ def _are_deviations(named: Mapping[str, Any]) -> bool:
     return _are_between(named["std"], 0, math.inf)
 
 
+def _has_boolean_output(named: Mapping[str, Any]) -> bool:
+    """Return whether an output argument, if there is one, can hold booleans; uint8 is a former type of booleans."""
+    return "out" not in named or named["out"].dtype in (torch.bool, torch.uint8)
+
+
 PRECONDITIONS: Mapping[str, Precondition] = {
+    **dict.fromkeys(("all", "all.dim", "any", "any.dim"), _has_boolean_output),
     "bernoulli": _are_probabilities("self"),
     "binary_cross_entropy": _are_probabilities("self", "target"),
     "multinomial": _are_weights,

@@ -18,7 +18,7 @@ Layouts = TensorLayout | int | None | list[Any] | tuple[Any, ...]
 
 
 def infer_layouts(operator: torch._ops.OpOverload, named: Mapping[str, Any], outputs: Collection[str] = ()) -> Layouts:
-    """Return the layouts of the results of an operator. PyTorch's errors for invalid arguments propagate.
+    """Return the layouts of the results of an operator.
 
     Args:
         operator: the operator.
@@ -29,12 +29,13 @@ def infer_layouts(operator: torch._ops.OpOverload, named: Mapping[str, Any], out
         The layouts of the results.
 
     Raises:
-        NotServedError: if PyTorch can't compute the layouts.
+        NotServedError: if PyTorch can't compute the layouts, or rejects the arguments. The fallback to the CPU then
+            raises the error of the CPU, whose type may differ.
     """
     metas = {name: _empty_output(value) if name in outputs else _meta(value) for name, value in named.items()}
     try:
         return _adjust_to_cpu(operator, named, _layouts(operator(**metas)))
-    except NotImplementedError as error:
+    except Exception as error:  # PyTorch computes some layouts in Python, which raises errors of any type
         raise NotServedError(str(error)) from error
 
 

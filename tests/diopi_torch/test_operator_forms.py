@@ -1,0 +1,76 @@
+"""PyTorch's samples of its operators in unusual forms: results and exceptions are those of the CPU.
+
+The forms are lazily conjugated and negated, transposed, expanded and 0-d tensors, overlapping output arguments and
+operands, and another default element type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from sampling import draw_sample
+
+torch = pytest.importorskip("torch", reason="pip install 'diopi[torch]'")
+
+from operator_forms import FORMS, all_operators, find_differences, full_name  # noqa: E402  # behind the check
+
+from diopi_impl.torch_cpu import vendor as torch_cpu  # noqa: E402  # behind the check, too
+
+SAMPLE_SIZE = 12
+"""Number of operators that CI tries in each form."""
+
+PARTS = 8
+"""Number of tests into which all operators are divided."""
+
+_ERROR_IN_PYTHON = "an error of this type in C++ is a ValueError if PyTorch calls the operator from Python code"
+
+_COMPOSED = "PyTorch composes the operator for devices and checks less than on the CPU"
+
+KNOWN_DIFFERENCES: Mapping[tuple[str, str], str] = {
+    ("_native_batch_norm_legit", "zero_dimensional"): _ERROR_IN_PYTHON,
+    ("addbmm", "in_place_on_repeated"): "the CPU resizes the tensor that the operator writes in place",
+    ("addr", "in_place_on_repeated"): _COMPOSED,
+    ("addr", "output_within_input"): _COMPOSED,
+    ("argsort", "expanded"): "the order of equal elements is not specified",
+    ("native_group_norm", "transposed"): "the CPU requires contiguous memory, the device does not",
+    ("native_batch_norm", "zero_dimensional"): _ERROR_IN_PYTHON,
+    ("sort", "expanded"): "the order of equal elements is not specified",
+}
+"""Operators that differ from the CPU, with the form and the reason."""
+
+
+@pytest.fixture(autouse=True)
+def fast_device(activate_vendor: Callable[[Any], Any]) -> None:
+    """The device of a vendor that compiles nothing: these tests are about the device, not about its functions."""
+    activate_vendor(torch_cpu)
+
+
+def assert_agree(form: str, operators: Sequence[Any]) -> None:
+    differences = [
+        difference
+        for operator in operators
+        if (full_name(operator), form) not in KNOWN_DIFFERENCES
+        for difference in find_differences(form, operator)
+    ]
+    assert differences == []
+
+
+@pytest.mark.parametrize("form", list(FORMS))
+def test_a_sample_of_operators_agrees_with_the_cpu(form: str) -> None:
+    assert_agree(form, draw_sample(all_operators(), SAMPLE_SIZE))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("form", list(FORMS))
+def test_all_operators_agree_with_the_cpu(form: str, part: int) -> None:
+    assert_agree(form, all_operators()[part::PARTS])
+
+
+@pytest.mark.exhaustive
+def test_known_differences_exist() -> None:
+    by_name = {full_name(operator): operator for operator in all_operators()}
+    agreeing = [key for key in KNOWN_DIFFERENCES if not list(find_differences(key[1], by_name[key[0]]))]
+    assert agreeing == []
