@@ -13,7 +13,7 @@ from typing import Any, final
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Dependence:
     """How a value depends on the samples of a batch.
 
@@ -88,7 +88,7 @@ def _broadcast(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     if operand.axis is None:
         return UNIFORM
     symbolic = [axis for axis, size in enumerate(shape_of(equation.outvars[0])) if not isinstance(size, int)]
-    return Dependence(axes[operand.axis], operand.block) if len(symbolic) == 1 else unknown(equation)
+    return Dependence(axis=axes[operand.axis], block=operand.block) if len(symbolic) == 1 else unknown(equation)
 
 
 def _reshape(equation: Any, operands: Sequence[Dependence]) -> Dependence:
@@ -100,14 +100,18 @@ def _reshape(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     if len(symbolic) != 1 or prod(before[: operand.axis]) != prod(after[: symbolic[0]]):
         return unknown(equation)
     elements, behind = operand.block * prod(before[operand.axis + 1 :]), prod(after[symbolic[0] + 1 :])
-    return Dependence(symbolic[0], elements // behind) if behind and elements % behind == 0 else unknown(equation)
+    return (
+        Dependence(axis=symbolic[0], block=elements // behind)
+        if behind and elements % behind == 0
+        else unknown(equation)
+    )
 
 
 def _transpose(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     operand = operands[0]
     if operand.axis is None:
         return UNIFORM
-    return Dependence(equation.params["permutation"].index(operand.axis), operand.block)
+    return Dependence(axis=equation.params["permutation"].index(operand.axis), block=operand.block)
 
 
 def _without(equation: Any, operand: Dependence, removed: Sequence[int], action: str) -> Dependence:
@@ -116,7 +120,7 @@ def _without(equation: Any, operand: Dependence, removed: Sequence[int], action:
         return UNIFORM
     if operand.axis in removed:
         return _certain(equation, action)
-    return Dependence(operand.axis - sum(axis < operand.axis for axis in removed), operand.block)
+    return Dependence(axis=operand.axis - sum(axis < operand.axis for axis in removed), block=operand.block)
 
 
 def _reduce(equation: Any, operands: Sequence[Dependence]) -> Dependence:
@@ -173,7 +177,7 @@ def _dot_general(equation: Any, operands: Sequence[Dependence]) -> Dependence:
         if operand.axis is not None:
             remaining = [axis for axis in range(ranks[side]) if axis not in (*contracted[side], *batched[side])]
             order = [*batched[side], *([None] * free if side else []), *remaining]
-            places.add(Dependence(order.index(operand.axis), operand.block))
+            places.add(Dependence(axis=order.index(operand.axis), block=operand.block))
     if len(places) == 2 or (len(places) == 1 and None not in (operands[0].axis, operands[1].axis) and not paired):
         return unknown(equation)
     return places.pop() if places else UNIFORM
@@ -185,7 +189,7 @@ def _convolution(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     if data.axis is None and filters.axis is None:
         return UNIFORM
     is_batch = data.axis == numbers.lhs_spec[0] and filters.axis is None and equation.params["batch_group_count"] == 1
-    return Dependence(numbers.out_spec[0], data.block) if is_batch else unknown(equation)
+    return Dependence(axis=numbers.out_spec[0], block=data.block) if is_batch else unknown(equation)
 
 
 def _reduce_window(equation: Any, operands: Sequence[Dependence]) -> Dependence:
@@ -214,14 +218,16 @@ def _gather(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     if operand.axis in removed or operand.axis in numbers.start_index_map:
         return unknown(equation)
     remaining = [axis for axis in range(len(shape_of(equation.invars[0]))) if axis not in removed]
-    return Dependence(numbers.offset_dims[remaining.index(operand.axis)], operand.block)
+    return Dependence(axis=numbers.offset_dims[remaining.index(operand.axis)], block=operand.block)
 
 
 def _indexed(equation: Any, indices: Dependence, index_axes: Sequence[int]) -> Dependence:
     """Return the dependence of a gather on indices whose last axis is the vector of an index."""
     is_vector = indices.axis == len(shape_of(equation.invars[1])) - 1
     return (
-        unknown(equation) if is_vector or indices.axis is None else Dependence(index_axes[indices.axis], indices.block)
+        unknown(equation)
+        if is_vector or indices.axis is None
+        else Dependence(axis=index_axes[indices.axis], block=indices.block)
     )
 
 

@@ -118,7 +118,7 @@ def _scan(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
         if operand.axis == 0
         else UNIFORM
         if operand.axis is None
-        else Dependence(operand.axis - 1, operand.block)
+        else Dependence(axis=operand.axis - 1, block=operand.block)
         for operand in located[constants + carries :]
     ]
 
@@ -128,7 +128,7 @@ def _scan(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
     carried = _repeat(lambda values: step(values)[:carries], operands[constants : constants + carries])
     stacked = step(carried)[carries:]
     return carried + [
-        result if result.mixes or result.axis is None else Dependence(result.axis + 1, result.block)
+        result if result.mixes or result.axis is None else Dependence(axis=result.axis + 1, block=result.block)
         for result in stacked
     ]
 
