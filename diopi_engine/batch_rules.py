@@ -132,7 +132,7 @@ def _squeeze(equation: Any, operands: Sequence[Dependence]) -> Dependence:
     return _without(equation, operands[0], equation.params["dimensions"], "removes")
 
 
-def _along(parameter: str, action: str, *, is_certain: bool = True) -> Rule:
+def _axis_rule(parameter: str, action: str, *, is_certain: bool = True) -> Rule:
     """Return the rule of an operation that mixes the elements along the axes in a parameter, or changes their order."""
 
     def rule(equation: Any, operands: Sequence[Dependence]) -> Dependence:
@@ -259,11 +259,11 @@ RULES: Mapping[str, Rule] = {
         ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor"], _reduce
     ),
     **dict.fromkeys(["argmax", "argmin", "reduce"], _reduce),
-    **dict.fromkeys(["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"], _along("axis", "accumulates over")),
+    **dict.fromkeys(["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"], _axis_rule("axis", "accumulates over")),
     **dict.fromkeys(["reduce_window", "reduce_window_sum", "reduce_window_max", "reduce_window_min"], _reduce_window),
     **dict.fromkeys(["cholesky", "triangular_solve"], _matrix),
     "broadcast_in_dim": _broadcast,
-    "concatenate": _along("dimension", "joins", is_certain=False),
+    "concatenate": _axis_rule("dimension", "joins", is_certain=False),
     "conv_general_dilated": _convolution,
     "dot_general": _dot_general,
     "dynamic_slice": _slice,
@@ -273,10 +273,10 @@ RULES: Mapping[str, Rule] = {
     "iota": _iota,
     "pad": _pad,
     "reshape": _reshape,
-    "rev": _along("dimensions", "reverses"),
+    "rev": _axis_rule("dimensions", "reverses"),
     "slice": _slice,
-    "sort": _along("dimension", "orders"),
-    "split": _along("axis", "divides"),
+    "sort": _axis_rule("dimension", "orders"),
+    "split": _axis_rule("axis", "divides"),
     "squeeze": _squeeze,
     "top_k": _top_k,
     "transpose": _transpose,

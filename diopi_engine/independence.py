@@ -84,8 +84,8 @@ def _branch(equation: Any, operands: Sequence[Dependence]) -> list[Dependence]:
     condition, *arguments = operands
     if condition != UNIFORM:
         return [unknown(equation)] * len(equation.outvars)
-    first, *others = (_follow(branch, arguments) for branch in equation.params["branches"])
-    for results in others:
+    first, *alternatives = (_follow(branch, arguments) for branch in equation.params["branches"])
+    for results in alternatives:
         first = [_join(*pair) for pair in zip(first, results, strict=True)]
     return first
 
